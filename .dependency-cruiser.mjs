@@ -1,0 +1,82 @@
+/**
+ * Which package may import which, and which parts of Node may be touched where. The table is the one of ARCHITECTURE.md; whatever is not
+ * allowed here is forbidden.
+ */
+const imports = {
+  protocol: [],
+  core: ['protocol'],
+  runtime: ['core', 'protocol'],
+  server: ['runtime', 'core', 'protocol'],
+  cli: ['server', 'runtime'],
+};
+
+/** Pure functions of Node: the same input gives the same output, and nothing outside changes. */
+const pureNodeModules = [
+  'node:crypto',
+  'node:zlib',
+  'node:buffer',
+  'node:assert',
+  'node:stream',
+  'crypto',
+  'zlib',
+  'buffer',
+  'assert',
+  'stream',
+  'stream/promises',
+];
+
+const layers = Object.entries(imports).map(([name, allowed]) => ({
+  name: `${name}-imports`,
+  comment: `packages/${name} may import ${allowed.length === 0 ? 'no sibling' : allowed.join(', ')}.`,
+  severity: 'error',
+  from: { path: `^packages/${name}/src/` },
+  to: { path: '^packages/', pathNot: `^packages/(${[name, ...allowed].join('|')})/` },
+}));
+
+export default {
+  forbidden: [
+    ...layers,
+    {
+      name: 'front-doors-only',
+      comment: 'A sibling package is entered by index.ts or internal.ts, never by a deep path.',
+      severity: 'error',
+      from: { path: '^packages/([^/]+)/' },
+      to: { path: '^packages/[^/]+/src/', pathNot: ['^packages/$1/', '^packages/[^/]+/src/(index|internal)[.]ts$'] },
+    },
+    {
+      name: 'purity',
+      comment: 'protocol, core and runtime touch no file, socket, timer, process or thread of their own; the world is handed to them.',
+      severity: 'error',
+      from: { path: '^packages/(protocol|core|runtime)/src/' },
+      to: { dependencyTypes: ['core'], pathNot: `^(${pureNodeModules.join('|')})$` },
+    },
+    {
+      name: 'no-runtime-dependencies',
+      comment: 'protocol, core and runtime depend on no library.',
+      severity: 'error',
+      from: { path: '^packages/(protocol|core|runtime)/src/' },
+      to: { dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown'] },
+    },
+    {
+      name: 'declared-dependencies',
+      comment: 'What a source imports stands in its own package.json.',
+      severity: 'error',
+      from: { path: '^packages/[^/]+/src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
+    },
+    { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    { name: 'no-cycles', severity: 'error', from: { path: '^packages/[^/]+/src/' }, to: { circular: true } },
+    { name: 'sources-do-not-import-tests', severity: 'error', from: { path: '/src/' }, to: { path: '(^|/)test/' } },
+  ],
+  options: {
+    exclude: { path: '(^|/)dist/' },
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.base.json' },
+    combinedDependencies: false,
+    enhancedResolveOptions: {
+      conditionNames: ['tskeeper-source', 'import', 'require', 'node', 'default', 'types'],
+      exportsFields: ['exports'],
+    },
+  },
+};

@@ -1,0 +1,86 @@
+/**
+ * What is measured, and what is demanded of it. A row of kind `load` is one run of the generator against each server in each round; the
+ * other kinds are stories of their own, in stories.js.
+ *
+ * A demand compares a measure of ours with that of another server in the same round, or with a fixed limit. `tripwire` is what must hold
+ * at every commit; `goal` is what the server is meant to reach, and is also met when it comes close enough to the ceiling: 0.92 of its
+ * throughput, 1.15 times its CPU per operation. Where the numbers come from: docs/internals/performance.md.
+ */
+const preloaded = 10_000;
+const ceilingThroughputShare = 0.92;
+const ceilingCpuShare = 1.15;
+
+const atLeast = (measure, against, ratio, level) => ({ measure, against, atLeast: ratio, level });
+const atMost = (measure, against, ratio, level) => ({ measure, against, atMost: ratio, level });
+const limit = (measure, atMostValue, level) => ({ measure, atMost: atMostValue, level });
+
+/** A goal of throughput over Java, or close to the ceiling. */
+const throughputGoal = (ratio) => ({
+  ...atLeast('throughput', 'java', ratio, 'goal'),
+  or: atLeast('throughput', 'ceiling', ceilingThroughputShare),
+});
+const cpuGoal = (ratio) => ({ ...atMost('cpuUsPerOp', 'java', ratio, 'goal'), or: atMost('cpuUsPerOp', 'ceiling', ceilingCpuShare) });
+
+function load(name, title, options, demands) {
+  return { name, title, kind: 'load', servers: ['java', 'ours', 'ceiling'], znodes: preloaded, load: options, demands };
+}
+
+export const rows = [
+  load('getData-50', 'getData, 50 connections', { op: 'getData', connections: 50 }, [
+    atLeast('throughput', 'java', 1, 'tripwire'),
+    atMost('cpuUsPerOp', 'ceiling', 1.4, 'tripwire'),
+    throughputGoal(1.3),
+    atMost('cpuUsPerOp', 'ceiling', ceilingCpuShare, 'goal'),
+  ]),
+  load('getData-50x16', 'getData, 50 connections x 16 in flight', { op: 'getData', connections: 50, inFlight: 16 }, [
+    atLeast('throughput', 'java', 3, 'tripwire'),
+    throughputGoal(6),
+  ]),
+  load('getData-1000', 'getData, 1,000 connections', { op: 'getData', connections: 1000 }, [throughputGoal(1.1), cpuGoal(0.75)]),
+  load('setData-1', 'setData, 1 connection', { op: 'setData', connections: 1 }, [atMost('p50Us', 'java', 1, 'goal')]),
+  load('setData-50', 'setData, 50 connections', { op: 'setData', connections: 50 }, [
+    atLeast('throughput', 'java', 0.9, 'tripwire'),
+    throughputGoal(1.1),
+    cpuGoal(0.7),
+  ]),
+  load('setData-50x16', 'setData, 50 connections x 16 in flight', { op: 'setData', connections: 50, inFlight: 16 }, [throughputGoal(4)]),
+  load('create-50', 'create, 50 connections', { op: 'create', connections: 50 }, [throughputGoal(1.1)]),
+  load('mixed-1000', '90 % getData, 10 % setData, 1,000 sessions', { op: 'mixed', readPercent: 90, connections: 1000 }, [
+    throughputGoal(1.1),
+    atMost('p99Us', 'java', 1, 'goal'),
+  ]),
+  {
+    name: 'million-znodes',
+    title: '1,000,000 znodes of 100 bytes',
+    kind: 'million-znodes',
+    servers: ['java', 'ours'],
+    znodes: 1_000_000,
+    sessions: 10_000,
+    // Java's heap must hold them at all; with the 1 GB of the other rows it ends near 600,000.
+    heap: '3g',
+    demands: [
+      limit('rssMb', 700, 'tripwire'),
+      limit('stallMs', 100, 'tripwire'),
+      limit('rssMb', 450, 'goal'),
+      limit('stallMs', 50, 'goal'),
+    ],
+  },
+  {
+    name: 'restart',
+    title: 'start with 619,000 znodes, and empty',
+    kind: 'restart',
+    servers: ['java', 'ours'],
+    znodes: 619_000,
+    demands: [limit('fullSeconds', 1.5, 'goal'), limit('emptySeconds', 0.25, 'goal')],
+  },
+  {
+    name: 'million-watches',
+    title: '1,000,000 watches fired (1,000 connections x 1,000 znodes)',
+    kind: 'million-watches',
+    servers: ['java', 'ours'],
+    connections: 1000,
+    znodes: 1000,
+    // A heartbeat is harmed when it is answered so late that a client begins to doubt its server: a third of the shortest session.
+    demands: [limit('fireSeconds', 5, 'goal'), limit('heartbeatMs', 1333, 'goal')],
+  },
+];

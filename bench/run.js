@@ -1,0 +1,215 @@
+/**
+ * npm run bench: measures this server beside Apache ZooKeeper and beside the bare ceiling, in turns, on this machine, in one run.
+ * See README.md next to this file.
+ */
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+
+import { repositoryFolder } from '../scripts/peers.js';
+import { checkGenerator } from './generator/check.js';
+import { buildGenerator, runGenerator } from './generator/generator.js';
+import { markdown, verdicts, wording } from './report.js';
+import { rows } from './rows.js';
+import { assertOnDisk, defaultOurCommand, serverKinds, startServer } from './servers.js';
+import { stories } from './stories.js';
+
+const run = promisify(execFile);
+
+const usage = `npm run bench -- [options]
+
+  --rows a,b         only these rows (see --list); all of them otherwise
+  --server a,b       only these of ${serverKinds.join(', ')}
+  --rounds N         how often each server has its turn (3)
+  --seconds S        length of a measurement (8)
+  --warm-up S        load before it, which is not counted (5)
+  --znodes N         instead of the number that million-znodes and restart load, for a trial
+  --data-dir DIR     where servers keep their data, on a disk (.cache/bench)
+  --our-command C    how our server is started; the path of zoo.cfg is appended
+  --name NAME        of the files in bench/results (the date and time)
+  --list             shows the rows and what they demand
+  --check            only proves that the load generator is right
+`;
+
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string' },
+    server: { type: 'string', default: serverKinds.join(',') },
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '8' },
+    'warm-up': { type: 'string', default: '5' },
+    znodes: { type: 'string' },
+    'data-dir': { type: 'string', default: path.join(repositoryFolder, '.cache', 'bench') },
+    'our-command': { type: 'string', default: defaultOurCommand },
+    name: { type: 'string', default: new Date().toISOString().slice(0, 16).replaceAll(':', '') },
+    list: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+const say = (line) => console.error(line);
+
+function chosen(text, all, what) {
+  const names = text.split(',');
+  const unknown = names.find((name) => !all.includes(name));
+  if (unknown !== undefined) throw new Error(`no ${what} is called ${unknown}; there are ${all.join(', ')}`);
+  return names;
+}
+
+function positive(name) {
+  const number = Number(values[name]);
+  if (!(number > 0)) throw new Error(`--${name} must be a number above 0, not ${values[name]}`);
+  return number;
+}
+
+async function firstLine(command, args) {
+  try {
+    const { stdout, stderr } = await run(command, args, { cwd: repositoryFolder });
+    return `${stdout}${stderr}`.split('\n')[0].trim();
+  } catch {
+    return 'unknown';
+  }
+}
+
+async function environmentOf(dataDir) {
+  const [load] = os.loadavg();
+  if (load > 0.5) say(`this machine is not quiet: its load average is ${load.toFixed(2)}, and what is measured will show it`);
+  const [{ model }] = os.cpus();
+  const mounts = (await readFile('/proc/mounts', 'utf8')).split('\n').map((line) => line.split(' '));
+  const mount = mounts
+    .filter(([, folder]) => folder !== undefined && `${dataDir}/`.startsWith(folder.endsWith('/') ? folder : `${folder}/`))
+    .sort((a, b) => b[1].length - a[1].length)[0];
+  return {
+    date: new Date().toISOString(),
+    commit: await firstLine('git', ['describe', '--always', '--dirty']),
+    machine: `${os.cpus().length} x ${model}, ${Math.round(os.totalmem() / 2 ** 30)} GB, Linux ${os.release()}, data on ${mount?.[2] ?? 'an unknown file system'}`,
+    node: process.version,
+    java: await firstLine('java', ['-version']),
+    'load average at the start': load.toFixed(2),
+  };
+}
+
+/** Servers take turns, and no one is always first. */
+function turnsOf(servers, round) {
+  return servers.map((_, index) => servers[(index + round) % servers.length]);
+}
+
+async function measureLoad({ program, row, start, settings }) {
+  const server = await start({});
+  const { port } = server;
+  await runGenerator(program, 'preload', { port, znodes: row.znodes });
+  const { seconds, warmUp } = settings;
+  const result = await runGenerator(program, 'load', { ...row.load, port, znodes: row.znodes, seconds, warmUp, serverPid: server.pid });
+  const { rssMb } = await server.memory();
+  await server.stop();
+  const refused = Object.entries(result.errors);
+  if (refused.length > 0)
+    throw new Error(`"${server.kind}" answered with errors: ${refused.map(([code, count]) => `${count} x ${code}`).join(', ')}`);
+  return {
+    throughput: result.throughput,
+    cpuUsPerOp: (result.serverCpuSeconds * 1e6) / result.operations,
+    p50Us: result.latencyUs.p50,
+    p90Us: result.latencyUs.p90,
+    p99Us: result.latencyUs.p99,
+    p999Us: result.latencyUs.p999,
+    maxUs: result.latencyUs.max,
+    generatorCpuShare: result.ownCpuShare,
+    rssMb,
+  };
+}
+
+async function main() {
+  if (values.help) {
+    console.log(usage);
+    return;
+  }
+  if (values.list) {
+    for (const row of rows) {
+      console.log(`${row.name}: ${row.title}`);
+      for (const demand of row.demands) console.log(`    ${demand.level}: ${wording(demand)}`);
+    }
+    return;
+  }
+  const program = await buildGenerator();
+  say(`the load generator passes ${await checkGenerator(program)} checks`);
+  if (values.check) return;
+
+  const settings = { rounds: positive('rounds'), seconds: positive('seconds'), warmUp: positive('warm-up') };
+  const kinds = chosen(values.server, serverKinds, 'server');
+  const names =
+    values.rows === undefined
+      ? rows.map((row) => row.name)
+      : chosen(
+          values.rows,
+          rows.map((row) => row.name),
+          'row',
+        );
+  const dataDir = path.resolve(values['data-dir']);
+  await mkdir(dataDir, { recursive: true });
+  await assertOnDisk(dataDir);
+  const environment = await environmentOf(dataDir);
+
+  const results = [];
+  const failures = [];
+  for (const row of rows.filter((one) => names.includes(one.name))) {
+    const scaled =
+      values.znodes === undefined || row.kind === 'load' || row.kind === 'million-watches' ? row : { ...row, znodes: positive('znodes') };
+    const result = { ...scaled, rounds: [] };
+    results.push(result);
+    // Stories take minutes and measure what hardly varies; once is enough.
+    const rounds = row.kind === 'load' ? settings.rounds : 1;
+    for (let round = 0; round < rounds; round++) {
+      const measured = {};
+      result.rounds.push(measured);
+      for (const kind of turnsOf(
+        row.servers.filter((one) => kinds.includes(one)),
+        round,
+      )) {
+        const folder = path.join(dataDir, `${values.name}-${row.name}-${kind}`);
+        const started = [];
+        const start = async ({ fresh = false, ...options }) => {
+          if (fresh) await rm(folder, { recursive: true, force: true });
+          await mkdir(folder, { recursive: true });
+          const server = await startServer(kind, folder, { ourCommand: values['our-command'], ...options });
+          started.push(server);
+          return server;
+        };
+        try {
+          const measure = row.kind === 'load' ? measureLoad : stories[row.kind];
+          measured[kind] = await measure({ program, row: scaled, start, settings });
+          say(
+            `${row.name}, round ${round + 1}, ${kind}: ${Object.entries(measured[kind])
+              .map(([key, value]) => `${key} ${Number(value.toPrecision(4))}`)
+              .join(', ')}`,
+          );
+        } catch (error) {
+          failures.push(`${row.name}, round ${round + 1}, ${kind}: ${error.message}`);
+          say(failures.at(-1));
+        } finally {
+          for (const server of started) if (server.alive) await server.stop();
+          await rm(folder, { recursive: true, force: true });
+        }
+      }
+    }
+  }
+
+  const report = { environment, settings, results, verdicts: verdicts(results), failures };
+  const page = markdown(report);
+  const folder = path.join(import.meta.dirname, 'results');
+  await mkdir(folder, { recursive: true });
+  await writeFile(path.join(folder, `${values.name}.json`), `${JSON.stringify(report, undefined, 2)}\n`);
+  await writeFile(path.join(folder, `${values.name}.md`), page);
+  console.log(page);
+  const missed = report.verdicts.filter((one) => one.level === 'tripwire' && one.verdict === 'missed');
+  if (missed.length > 0 || failures.length > 0) process.exitCode = 1;
+}
+
+try {
+  await main();
+} catch (error) {
+  say(`bench: ${error.message}`);
+  process.exitCode = 1;
+}

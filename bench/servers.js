@@ -1,0 +1,181 @@
+/**
+ * The servers that are measured, each a process of its own on a fresh data folder: Apache ZooKeeper ("java"), this repository's server
+ * ("ours") and the bare Node server of ceiling/ ("ceiling").
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, open, readFile, statfs, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { ensurePeers, repositoryFolder } from '../scripts/peers.js';
+import { fourLetterWord, freePort } from '../scripts/server-process.js';
+
+export const serverKinds = ['java', 'ours', 'ceiling'];
+
+const entry = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
+export const defaultOurCommand = `${process.execPath} ${entry} serve`;
+
+/** Between two looks at a server that is starting: small beside the 0.25 s that a start may take. */
+const pollMs = 5;
+const readyTimeoutMs = 120_000;
+
+const running = new Set();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
+
+/** File systems in memory, whose fsync costs nothing: a measurement of writes on one would be of no use. */
+const memoryFileSystems = new Map([
+  [0x01021994, 'tmpfs'],
+  [0x858458f6, 'ramfs'],
+]);
+
+export async function assertOnDisk(folder) {
+  const { type } = await statfs(folder);
+  const name = memoryFileSystems.get(type);
+  if (name !== undefined) throw new Error(`${folder} is on ${name}, where fsync costs nothing; choose a folder on a disk with --data-dir`);
+}
+
+async function javaCommand(heap) {
+  const { 'zookeeper-3.9.5': peer } = await ensurePeers(['zookeeper-3.9.5'], { log: (line) => console.error(line) });
+  if (!peer.installed) throw new Error(`ZooKeeper 3.9.5 is not installed: ${peer.reason}`);
+  return ['java', `-Xmx${heap}`, '-cp', peer.classpath, 'org.apache.zookeeper.server.quorum.QuorumPeerMain'];
+}
+
+async function commandOf(kind, { heap, ourCommand, port, dataDir, configFile }) {
+  switch (kind) {
+    case 'java':
+      return [...(await javaCommand(heap)), configFile];
+    case 'ours':
+      return [...ourCommand.split(' '), configFile];
+    case 'ceiling':
+      return [process.execPath, path.join(import.meta.dirname, 'ceiling', 'server.js'), '--port', String(port), '--data-dir', dataDir];
+    default:
+      throw new Error(`no server is called ${kind}; there are ${serverKinds.join(', ')}`);
+  }
+}
+
+/** Settles once a connection is made or refused. */
+async function accepts(port) {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function isServing(kind, port) {
+  if (kind === 'ceiling') return accepts(port);
+  const answer = await fourLetterWord(port, 'srvr').catch(() => '');
+  return /^Mode: /m.test(answer);
+}
+
+class Server {
+  #child;
+  #logFile;
+  #exited;
+
+  constructor(kind, port, dataDir, child, logFile) {
+    this.kind = kind;
+    this.port = port;
+    this.dataDir = dataDir;
+    this.#child = child;
+    this.#logFile = logFile;
+    this.#exited = once(child, 'exit').finally(() => running.delete(child));
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  get alive() {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async untilServing() {
+    const deadline = performance.now() + readyTimeoutMs;
+    while (performance.now() < deadline) {
+      if (!this.alive) throw new Error(`the server "${this.kind}" ended while starting:\n${await this.#lastWords()}`);
+      if (await isServing(this.kind, this.port)) return;
+      await delay(pollMs);
+    }
+    throw new Error(`the server "${this.kind}" does not serve after ${readyTimeoutMs / 1000} s:\n${await this.#lastWords()}`);
+  }
+
+  /** The value of one line of mntr. */
+  async metric(name) {
+    const answer = await fourLetterWord(this.port, 'mntr');
+    const line = answer.split('\n').find((one) => one.startsWith(`${name}\t`));
+    if (line === undefined) throw new Error(`mntr of "${this.kind}" has no line ${name}`);
+    return Number(line.split('\t')[1]);
+  }
+
+  /** Megabytes in memory now, and at most so far. */
+  async memory() {
+    const status = await readFile(`/proc/${this.pid}/status`, 'utf8');
+    const megabytes = (key) => Math.round(Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status)[1]) / 1024);
+    return { rssMb: megabytes('VmRSS'), peakRssMb: megabytes('VmHWM') };
+  }
+
+  /** SIGTERM; a server that does not heed it within 20 s is killed. */
+  async stop() {
+    this.#child.kill('SIGTERM');
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), 20_000);
+    await this.#exited;
+    clearTimeout(timer);
+  }
+
+  async #lastWords() {
+    return (await readFile(this.#logFile, 'utf8')).slice(-3000);
+  }
+}
+
+/**
+ * Starts a server on `folder`, which holds zoo.cfg, server.log and data/. `startSeconds` of the result is the time from the start of the
+ * process to its first answer.
+ */
+export async function startServer(kind, folder, { heap = '1g', ourCommand = defaultOurCommand, config = {} } = {}) {
+  const dataDir = path.join(folder, 'data');
+  await mkdir(dataDir, { recursive: true });
+  const port = await freePort();
+  const settings = {
+    tickTime: 2000,
+    clientPort: port,
+    clientPortAddress: '127.0.0.1',
+    dataDir,
+    maxClientCnxns: 0,
+    'admin.enableServer': false,
+    '4lw.commands.whitelist': '*',
+    ...config,
+  };
+  const configFile = path.join(folder, 'zoo.cfg');
+  const logFile = path.join(folder, 'server.log');
+  await writeFile(
+    configFile,
+    Object.entries(settings)
+      .map(([key, value]) => `${key}=${value}\n`)
+      .join(''),
+  );
+  const [command, ...args] = await commandOf(kind, { heap, ourCommand, port, dataDir, configFile });
+  const log = await open(logFile, 'a');
+  const start = performance.now();
+  const child = spawn(command, args, { cwd: folder, stdio: ['ignore', log.fd, log.fd] });
+  running.add(child);
+  await log.close();
+  const server = new Server(kind, port, dataDir, child, logFile);
+  try {
+    await server.untilServing();
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+  server.startSeconds = (performance.now() - start) / 1000;
+  return server;
+}

@@ -1,0 +1,107 @@
+/**
+ * The measurements that are more than one run of the generator. Each takes a way to start servers and gives its measures by name.
+ *
+ * A stall is seen from outside: an honest client reads one znode a thousand times a second while something heavy goes on, and the longest
+ * it waits for an answer is the stall. `probeLateMs` is how late that client itself was at most; a stall of that size says nothing.
+ */
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { runGenerator, startGenerator } from './generator/generator.js';
+
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+
+/** Starts of one server differ little; the median of three leaves out the odd one. */
+const starts = 3;
+const sessionTimeoutMs = 4000;
+const tickMs = 2000;
+
+/** What the probe saw while `work` went on. */
+async function probed(program, server, work) {
+  const probe = startGenerator(program, 'probe', { port: server.port, interval: 1 });
+  // A probe that has failed must not outlive its report as an unhandled rejection; `stop` below rejects with the same.
+  probe.result.catch(() => {});
+  const value = await work();
+  const { latencyUs, lateUsMax, operations } = await probe.stop();
+  return { value, maxMs: latencyUs.max / 1000, p99Ms: latencyUs.p99 / 1000, lateMs: lateUsMax / 1000, operations };
+}
+
+async function snapshotsOf(server) {
+  const names = await readdir(path.join(server.dataDir, 'version-2'));
+  return new Set(names.filter((name) => name.startsWith('snapshot.')));
+}
+
+/** Writes until a snapshot that was not there has appeared, and a little longer, since a server may name it before it is written. */
+async function untilSnapshot(program, server) {
+  const before = await snapshotsOf(server);
+  for (let attempt = 0; attempt < 30; attempt++) {
+    await runGenerator(program, 'load', { port: server.port, op: 'setData', connections: 8, inFlight: 2, znodes: 1000, seconds: 2 });
+    const after = await snapshotsOf(server);
+    if ([...after].some((name) => !before.has(name))) {
+      await runGenerator(program, 'load', { port: server.port, op: 'getData', connections: 1, znodes: 1000, seconds: 4 });
+      return true;
+    }
+  }
+  return false;
+}
+
+async function millionZnodes({ program, row, start }) {
+  const server = await start({ heap: row.heap });
+  const { port } = server;
+  // The probe needs a znode to read.
+  await runGenerator(program, 'preload', { port, znodes: 1000 });
+  const loading = await probed(program, server, () => runGenerator(program, 'preload', { port, first: 1000, znodes: row.znodes - 1000 }));
+  const { rssMb, peakRssMb } = await server.memory();
+  const snapshot = await probed(program, server, () => untilSnapshot(program, server));
+  if (!snapshot.value) throw new Error(`"${server.kind}" took no snapshot in a minute of writes`);
+  await runGenerator(program, 'expire', { port, connections: row.sessions, sessionTimeout: sessionTimeoutMs });
+  const expiry = await probed(program, server, () => delay(sessionTimeoutMs + 2 * tickMs));
+  const left = await server.metric('zk_ephemerals_count');
+  if (left !== 0) throw new Error(`"${server.kind}" still has ${left} ephemerals of sessions that should have expired`);
+  await server.stop();
+  return {
+    rssMb,
+    peakRssMb,
+    loadSeconds: loading.value.seconds,
+    loadPerSecond: loading.value.throughput,
+    stallLoadingMs: loading.maxMs,
+    stallSnapshotMs: snapshot.maxMs,
+    stallExpiryMs: expiry.maxMs,
+    stallMs: Math.max(loading.maxMs, snapshot.maxMs, expiry.maxMs),
+    probeLateMs: Math.max(loading.lateMs, snapshot.lateMs, expiry.lateMs),
+  };
+}
+
+async function restart({ program, row, start }) {
+  const emptySeconds = [];
+  const fullSeconds = [];
+  for (let i = 0; i < starts; i++) {
+    const server = await start({ fresh: true });
+    emptySeconds.push(server.startSeconds);
+    await server.stop();
+  }
+  const filled = await start({ fresh: true, heap: row.heap });
+  await runGenerator(program, 'preload', { port: filled.port, znodes: row.znodes });
+  await filled.stop();
+  for (let i = 0; i < starts; i++) {
+    const server = await start({ heap: row.heap });
+    const count = await server.metric('zk_znode_count');
+    if (count < row.znodes) throw new Error(`"${server.kind}" came back with ${count} znodes of ${row.znodes}`);
+    fullSeconds.push(server.startSeconds);
+    await server.stop();
+  }
+  return { emptySeconds: median(emptySeconds), fullSeconds: median(fullSeconds) };
+}
+
+async function millionWatches({ program, row, start }) {
+  const server = await start({});
+  await runGenerator(program, 'preload', { port: server.port, znodes: row.znodes });
+  const options = { port: server.port, connections: row.connections, znodes: row.znodes };
+  const { value, maxMs, lateMs } = await probed(program, server, () => runGenerator(program, 'watches', options));
+  const { peakRssMb } = await server.memory();
+  await server.stop();
+  return { ...value, heartbeatMs: maxMs, probeLateMs: lateMs, peakRssMb };
+}
+
+export const stories = { 'million-znodes': millionZnodes, restart, 'million-watches': millionWatches };

@@ -1,0 +1,89 @@
+/** The differential part of interop: starts the two servers, runs the stream, judges what it found. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { type ServerKind, type ServerProcess, startServer } from '../../../scripts/server-process.js';
+import type { Report } from '../report.ts';
+import { noReaper, superDigestProperty } from '../settings.ts';
+import type { Difference } from './compare.ts';
+import { type DifferentialResult, runDifferential } from './differential.ts';
+import { justified, knownBetweenVersions } from './justified.ts';
+
+export const reference: ServerKind = 'java-3.9.5';
+/** Enough requests for each known difference between two ZooKeeper versions to show many times. */
+const canaryOperations = 5000;
+/** Differences printed at length; the rest are counted. */
+const printedMax = 25;
+
+async function withServers<T>(kinds: readonly ServerKind[], use: (servers: readonly ServerProcess[]) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-differential-'));
+  const servers: ServerProcess[] = [];
+  try {
+    for (const [index, kind] of kinds.entries()) {
+      const own = path.join(folder, String(index));
+      await mkdir(own);
+      servers.push(
+        await startServer({
+          kind,
+          folder: own,
+          config: { extendedTypesEnabled: true, enforceQuota: true, maxSessionTimeout: 1_200_000 },
+          properties: { ...superDigestProperty, ...noReaper, 'log.level': 'OFF' },
+        }),
+      );
+    }
+    return await use(servers);
+  } finally {
+    for (const server of servers) if (server.alive) await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Proves that the comparison sees: two versions of ZooKeeper, whose differences are known. */
+export async function runCanary(seed: number, report: Report): Promise<void> {
+  const result = await withServers([reference, 'java-3.8.0'], ([a, b]) =>
+    runDifferential({ portA: a!.port, portB: b!.port, seed, operations: canaryOperations }),
+  );
+  for (const known of knownBetweenVersions) {
+    const count = result.differences.filter(known.shows).length;
+    const name = `differential, canary: ${reference} and java-3.8.0 differ in that ${known.id}`;
+    if (count > 0) report.pass(`${name} (${count} times)`);
+    else report.fail(name, `not seen in ${result.operations} operations`);
+  }
+}
+
+export async function runComparison(kind: ServerKind, seed: number, operations: number, report: Report): Promise<void> {
+  const name = `differential: ${operations} operations against ${reference} and ${kind}, seed ${seed}`;
+  const { result, ended } = await withServers([reference, kind], async ([a, b]) => {
+    const outcome = await runDifferential({ portA: a!.port, portB: b!.port, seed, operations, stopWhen: () => !a!.alive || !b!.alive });
+    return { result: outcome, ended: [a!, b!].filter((server) => !server.alive).map((server) => server.kind) };
+  });
+  describe(result, report);
+  for (const server of ended) report.fail(name, `${server} ended in the middle`);
+  // Between two servers of one kind nothing is justified.
+  const rules = kind === 'ours' ? justified : [];
+  const explained = new Map<string, number>();
+  const open: Difference[] = [];
+  for (const difference of result.differences) {
+    const rule = rules.find((candidate) => candidate.explains(difference));
+    if (rule === undefined) open.push(difference);
+    else explained.set(rule.id, (explained.get(rule.id) ?? 0) + 1);
+  }
+  for (const [id, count] of explained) report.note(`${count} differences justified by ${id}`);
+  for (const { round, client, op, text, field, a, b } of open.slice(0, printedMax)) {
+    report.note(`round ${round}, client ${client}, ${op} ${field}: ${reference} ${a}, ${kind} ${b}\n      ${text}`);
+  }
+  if (open.length > printedMax) {
+    const kinds = new Map<string, number>();
+    for (const { op, field } of open) kinds.set(`${op} ${field}`, (kinds.get(`${op} ${field}`) ?? 0) + 1);
+    for (const [what, count] of [...kinds].toSorted((x, y) => y[1] - x[1])) report.note(`${count} x ${what}`);
+  }
+  if (open.length === 0 && result.operations >= operations) report.pass(`${name}, no unexplained difference`);
+  else report.fail(name, `${open.length} unexplained differences after ${result.operations} operations`);
+}
+
+function describe({ operations, rounds, replies, events, byOpcode }: DifferentialResult, report: Report): void {
+  const opcodes = [...byOpcode].toSorted((a, b) => b[1] - a[1]).map(([op, count]) => `${op} ${count}`);
+  report.note(`${operations} operations in ${rounds} rounds; ${replies} replies and ${events} events compared`);
+  report.note(`by opcode, those inside a multi included: ${opcodes.join(', ')}`);
+}

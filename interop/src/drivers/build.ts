@@ -1,0 +1,46 @@
+/** Compiles the C and Java drivers into the cache, once per version of their source and of what they are built against. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+import { cacheFolder, type JavaPeer, type LibraryPeer, repositoryFolder } from '../../../scripts/peers.js';
+
+const run = promisify(execFile);
+
+/** Runs `compile` in a folder that appears under its final name only when all of it is there. */
+async function builtOnce(name: string, source: string, built: string, compile: (folder: string) => Promise<unknown>): Promise<string> {
+  const hash = createHash('sha256')
+    .update(await readFile(source))
+    .update(built)
+    .digest('hex')
+    .slice(0, 12);
+  const folder = path.join(cacheFolder, 'drivers', `${name}-${hash}`);
+  if (existsSync(folder)) return folder;
+  const unfinished = `${folder}.${process.pid}.tmp`;
+  await mkdir(unfinished, { recursive: true });
+  try {
+    await compile(unfinished);
+    if (!existsSync(folder)) await rename(unfinished, folder);
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+export async function buildJavaDriver(peer: JavaPeer): Promise<string> {
+  const source = path.join(repositoryFolder, 'interop', 'java', 'JavaDriver.java');
+  return builtOnce('java', source, peer.classpath, (folder) => run('javac', ['-nowarn', '-d', folder, '-cp', peer.classpath, source]));
+}
+
+export async function buildCDriver({ include, library }: LibraryPeer): Promise<string> {
+  const source = path.join(repositoryFolder, 'interop', 'c', 'c_driver.c');
+  const warnings = ['-std=gnu11', '-Wall', '-Wextra', '-Werror'];
+  const libraries = [`-L${library}`, `-Wl,-rpath,${library}`, '-lzookeeper_mt', '-lpthread'];
+  const folder = await builtOnce('c', source, library, (target) =>
+    run('gcc', [...warnings, '-O1', '-DTHREADED', `-I${include}`, '-o', path.join(target, 'c_driver'), source, ...libraries]),
+  );
+  return path.join(folder, 'c_driver');
+}

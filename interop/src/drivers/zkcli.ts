@@ -1,0 +1,157 @@
+/**
+ * zkCli.sh, that is org.apache.zookeeper.ZooKeeperMain: one list of commands is typed into it against two fresh servers, and what it
+ * prints must be the same. Only what has to differ is taken out of the text first: times, session ids, the address in the prompt.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+import type { ServerProcess } from '../../../scripts/server-process.js';
+import type { Report } from '../report.ts';
+
+/** What is typed, one command a line. Watch events are off, since they come between the lines as time has it. */
+const typed = [
+  'printwatches off',
+  'ls /',
+  'create /a one',
+  'create /a again',
+  'create /no/such x',
+  'create -s /a/s- two',
+  'create -e /a/e three',
+  'create -s -e /a/es- four',
+  'create -c /c',
+  'create -t 100000 /t ttl',
+  'create /a/e/below x',
+  'create /empty',
+  'create /acl data world:anyone:r',
+  'create /bad data nosuch:x:r',
+  'get /a',
+  'get -s /a',
+  'get /empty',
+  'get /missing',
+  'get -w /a',
+  'set /a changed',
+  'set -s /a changed-again',
+  'set -v 0 /a stale',
+  'set -v 2 /a fresh',
+  'stat /a',
+  'stat /missing',
+  'stat -w /a',
+  'ls -s /a',
+  'ls -R /',
+  'ls -w /a',
+  'ls /missing',
+  'getAllChildrenNumber /',
+  'getAllChildrenNumber /missing',
+  'getEphemerals /',
+  'getEphemerals /a/e',
+  'getAcl /a',
+  'getAcl -s /acl',
+  'set /acl x',
+  'setAcl /acl world:anyone:rwa',
+  'addauth digest ann:secret',
+  'whoami',
+  'create /own mine auth::cdrwa',
+  'getAcl /own',
+  'setAcl -s /own digest:bob:abc=:r',
+  'get /own',
+  'setAcl -R /a world:anyone:cdrwa',
+  'setquota -n 5 -b 100 /a',
+  'listquota /a',
+  'setquota -N 6 -B 50 /a',
+  'listquota /a',
+  'create /a/more 0123456789012345678901234567890123456789',
+  'delquota -n /a',
+  'listquota /a',
+  'delquota /a',
+  'listquota /a',
+  'addWatch -m PERSISTENT /a',
+  'addWatch /a/x',
+  'addWatch -m PERSISTENT_RECURSIVE /',
+  'removewatches /a',
+  'removewatches /nothing',
+  'sync /a',
+  'config',
+  'config -s',
+  'reconfig -remove 1',
+  'delete /a',
+  'delete -v 9 /empty',
+  'delete /empty',
+  'delete /zookeeper',
+  'delete /missing',
+  'deleteall /a',
+  'deleteall /c',
+  'ls -R /',
+  'version',
+  'nonsense',
+];
+
+/** One command each, given on the command line of a process of its own. */
+const single = [
+  ['ls', '/'],
+  ['stat', '/zookeeper'],
+  ['get', '/missing'],
+  ['create', '/from-the-command-line', 'x'],
+];
+
+/**
+ * Typed behind every command, so that the text can be cut into one piece per command: a line that zkCli prints on its standard output,
+ * and one that it prints on its standard error.
+ */
+function marked(index: number): string[] {
+  return [`set /marker marker-${index}`, 'get /marker', `stat /marker-${index}`];
+}
+
+interface Output {
+  readonly out: string;
+  readonly err: string;
+  readonly code: number | null;
+}
+
+async function runCli(classpath: string, server: ServerProcess, args: readonly string[], input: readonly string[]): Promise<Output> {
+  const options = ['-Xmx256m', '-Dlog.level=OFF', '-cp', classpath, 'org.apache.zookeeper.ZooKeeperMain'];
+  const child = spawn('java', [...options, '-server', server.connectString, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
+  child.stdin.end(input.map((line) => `${line}\n`).join(''));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { out: normalised(out, server), err: normalised(err, server), code };
+}
+
+/** Only what must differ between two servers is taken out, and only what has no order is sorted. */
+function normalised(text: string, server: ServerProcess): string {
+  return text
+    .replaceAll(server.connectString, 'SERVER')
+    .replaceAll(/^([cm]time = ).*$/gm, '$1TIME')
+    .replaceAll(/0x100[0-9a-f]{12,13}/g, 'SESSION')
+    .replaceAll(/(?<=^Auth scheme: User\n)((?:[a-z0-9]+: .*\n)+)/gm, (lines) => lines.split('\n').toSorted().join('\n'));
+}
+
+export async function runZkCli(classpath: string, server: ServerProcess, reference: ServerProcess, report: Report): Promise<void> {
+  const input = ['create /marker', ...typed.flatMap((command, index) => [command, ...marked(index)]), 'quit'];
+  const tested = await runCli(classpath, server, [], input);
+  const expected = await runCli(classpath, reference, [], input);
+  const pieces = [cut(tested), cut(expected)] as const;
+  for (const [index, command] of typed.entries()) {
+    compare(`zkCli: ${command}`, pieces[0][index], pieces[1][index], report);
+  }
+  compare('zkCli: how it ends', `code ${tested.code}\n${pieces[0].at(-1)}`, `code ${expected.code}\n${pieces[1].at(-1)}`, report);
+  for (const args of single) {
+    const [a, b] = [await runCli(classpath, server, args, []), await runCli(classpath, reference, args, [])];
+    compare(`zkCli: ${args.join(' ')} as a command line`, `code ${a.code}\n${a.out}${a.err}`, `code ${b.code}\n${b.out}${b.err}`, report);
+  }
+}
+
+/** One piece of text per command, from both streams. */
+function cut({ out, err }: Output): string[] {
+  const outPieces = out.split(/^marker-\d+\n/m);
+  const errPieces = err.split(/^Node does not exist: \/marker-\d+\n/m);
+  return outPieces.map((piece, index) => `${piece}${errPieces[index] ?? ''}`);
+}
+
+function compare(name: string, tested: string | undefined, expected: string | undefined, report: Report): void {
+  if (expected === undefined) report.fail(name, 'the reference did not get so far');
+  else if (tested === expected) report.pass(name);
+  else report.fail(name, `printed\n${tested?.trim()}\n    and not\n${expected.trim()}`);
+}

@@ -1,0 +1,198 @@
+/**
+ * `npm run interop`: the foreign clients, the exchange of data folders and the differential run, against one kind of server.
+ *
+ * Each part names what it needs; what cannot be installed on this machine is skipped by name. Parts run one after the other, since they
+ * share the machine with a JVM or two. The last line counts all checks.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { ensurePeers, type PeerName, repositoryFolder } from '../../scripts/peers.js';
+import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { reference, runCanary, runComparison } from './differential/run.ts';
+import { buildCDriver, buildJavaDriver } from './drivers/build.ts';
+import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts';
+import { runZkCli } from './drivers/zkcli.ts';
+import { runExchange, scenariosFor } from './exchange/exchange.ts';
+import { Report } from './report.ts';
+import { superAuth, superDigestProperty, versionOf } from './settings.ts';
+
+const partNames = ['kazoo', 'java', 'c', 'exchange', 'differential'] as const;
+type PartName = (typeof partNames)[number];
+const kinds: readonly ServerKind[] = ['ours', 'java-3.9.5', 'java-3.8.0'];
+
+interface Settings {
+  readonly kind: ServerKind;
+  readonly seed: number;
+  readonly operations: number;
+  readonly bounded: boolean;
+}
+
+interface Part {
+  readonly peers: readonly PeerName[];
+  readonly run: (settings: Settings, report: Report) => Promise<void>;
+}
+
+/** Short ticks and a busy reaper, so that expiry and sweeping are seen within seconds. */
+const tickTime = 500;
+const driverConfig = { tickTime, extendedTypesEnabled: true, enforceQuota: true };
+const driverProperties = { ...superDigestProperty, 'znode.container.checkIntervalMs': 500 };
+
+function factsOf(server: ServerProcess): DriverFacts {
+  return {
+    connect: server.connectString,
+    superAuth,
+    version: versionOf(server.kind),
+    tickTime,
+    minSessionTimeout: 2 * tickTime,
+    maxSessionTimeout: 20 * tickTime,
+    extendedTypes: true,
+    enforceQuota: true,
+  };
+}
+
+/** Runs `use` with a fresh server for drivers, and ends it whatever happens. */
+async function withServer(kind: ServerKind, use: (server: ServerProcess) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-interop-'));
+  const server = await startServer({ kind, folder, config: driverConfig, properties: driverProperties });
+  try {
+    await use(server);
+  } finally {
+    if (server.alive) await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const parts: Record<PartName, Part> = {
+  kazoo: {
+    peers: ['kazoo'],
+    run: ({ kind }, report) =>
+      withServer(kind, async (server) => {
+        const { kazoo } = await ensurePeers(['kazoo']);
+        if (!kazoo.installed) return;
+        const script = path.join(repositoryFolder, 'interop', 'python', 'kazoo_driver.py');
+        await runDriver('kazoo', 'python3', [script, JSON.stringify(factsOf(server))], { PYTHONPATH: kazoo.pythonPath }, report);
+      }),
+  },
+  java: {
+    peers: ['zookeeper-3.9.5'],
+    run: async ({ kind }, report) => {
+      const { 'zookeeper-3.9.5': java } = await ensurePeers(['zookeeper-3.9.5']);
+      if (!java.installed) return;
+      const classes = await buildJavaDriver(java);
+      await withServer(kind, (server) => {
+        // A client refuses replies above its own jute.maxbuffer, and the reply with the largest data is longer than the request was.
+        const options = ['-Xmx256m', '-Dlog.level=OFF', '-Djute.maxbuffer=4194304', '-cp', `${classes}:${java.classpath}`];
+        return runDriver('java', 'java', [...options, 'JavaDriver', ...factArguments(factsOf(server))], {}, report);
+      });
+      await withServer(kind, (server) => withServer(reference, (expected) => runZkCli(java.classpath, server, expected, report)));
+    },
+  },
+  c: {
+    peers: ['zookeeper-c'],
+    run: async ({ kind }, report) => {
+      const { 'zookeeper-c': library } = await ensurePeers(['zookeeper-c']);
+      if (!library.installed) return;
+      const program = await buildCDriver(library);
+      await withServer(kind, (server) => runDriver('c', program, factArguments(factsOf(server)), {}, report));
+    },
+  },
+  exchange: {
+    peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0'],
+    run: async ({ kind, seed, bounded }, report) => {
+      for (const other of kinds) {
+        if (other === 'ours' || (other === kind && kind !== reference)) continue;
+        const there = scenariosFor(other, kind, seed);
+        const back = other === kind ? [] : scenariosFor(kind, other, seed + 100);
+        // Bounded, each pair still meets a crash, a clean end and a compressed snapshot, if not in every combination.
+        const chosen = bounded ? [there[1]!, there[2]!, there.at(-1)!, ...back.slice(3)] : [...there, ...back];
+        for (const scenario of chosen) await runExchange(scenario, report);
+      }
+    },
+  },
+  differential: {
+    peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0'],
+    run: async ({ kind, seed, operations }, report) => {
+      await runCanary(seed, report);
+      // 3.8.0 is only ever the canary: its differences are many and known.
+      if (kind !== 'java-3.8.0') await runComparison(kind, seed, operations, report);
+    },
+  },
+};
+
+function isOneOf<T extends string>(value: string, choices: readonly T[]): value is T {
+  return (choices as readonly string[]).includes(value);
+}
+
+function parse(): Settings & { only: readonly PartName[]; verbose: boolean } {
+  const { values } = parseArgs({
+    options: {
+      server: { type: 'string', default: 'ours' },
+      only: { type: 'string', default: partNames.join(',') },
+      seed: { type: 'string', default: '1' },
+      operations: { type: 'string' },
+      bounded: { type: 'boolean', default: false },
+      verbose: { type: 'boolean', default: false },
+    },
+  });
+  const { server, bounded, verbose } = values;
+  if (!isOneOf(server, kinds)) throw new Error(`--server takes one of ${kinds.join(', ')}, not ${server}`);
+  const only = values.only.split(',').map((name) => {
+    if (!isOneOf(name, partNames)) throw new Error(`--only takes a list of ${partNames.join(', ')}, not ${name}`);
+    return name;
+  });
+  const number = (name: string, text: string): number => {
+    const value = Number(text);
+    if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} takes a whole number, not ${text}`);
+    return value;
+  };
+  const operations = number('operations', values.operations ?? (bounded ? '100000' : '500000'));
+  return { kind: server, only, seed: number('seed', values.seed), operations, bounded, verbose };
+}
+
+/** Seconds with one decimal, for people. */
+function seconds(sinceMs: number): string {
+  return `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
+}
+
+async function main(): Promise<void> {
+  const settings = parse();
+  const print = (line: string): void => {
+    process.stdout.write(`${line}\n`);
+  };
+  const report = new Report(print, settings.verbose);
+  const begin = performance.now();
+  print(`interop of ${settings.kind}: ${settings.only.join(', ')}`);
+  for (const name of settings.only) {
+    const part = parts[name];
+    const start = performance.now();
+    const before = { ...report.counts };
+    print(`\n${name}`);
+    const peers = await ensurePeers(part.peers, { log: (line) => print(`  ${line}`) });
+    const missing = Object.values(peers).find((peer) => !peer.installed);
+    if (missing?.installed === false) {
+      report.skip(name, `${missing.name} could not be installed: ${missing.reason}`);
+    } else {
+      try {
+        await part.run(settings, report);
+      } catch (error) {
+        report.fail(name, error instanceof Error ? error.message : String(error));
+      }
+    }
+    const { passed, failed, skipped } = report.counts;
+    print(`  ${passed - before.passed} passed, ${failed - before.failed} failed, ${skipped - before.skipped} skipped in ${seconds(start)}`);
+  }
+  print(`\nall in ${seconds(begin)}`);
+  print(report.summary);
+  process.exitCode = report.counts.failed > 0 ? 1 : 0;
+}
+
+try {
+  await main();
+} catch (error) {
+  // Only a slip on the command line gets here; what goes wrong in a part is a failed check.
+  process.stderr.write(`interop: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 64;
+}

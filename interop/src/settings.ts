@@ -1,0 +1,22 @@
+/** What all parts of interop agree on: the servers' configuration and the facts the drivers are told about it. */
+import { createHash } from 'node:crypto';
+
+import type { ServerKind } from '../../scripts/server-process.js';
+
+export const superAuth = 'super:secret';
+
+function digestOf(identity: string): string {
+  const [user] = identity.split(':');
+  return `${user}:${createHash('sha1').update(identity).digest('base64')}`;
+}
+
+/** zookeeper.DigestAuthenticationProvider.superDigest for `superAuth`. */
+export const superDigestProperty = { 'zookeeper.DigestAuthenticationProvider.superDigest': digestOf(superAuth) };
+
+/** A reaper that never comes by: what it deletes, and when, is a matter of time. */
+export const noReaper = { 'znode.container.checkIntervalMs': 3_600_000 };
+
+/** The ZooKeeper version whose behaviour a kind of server has. */
+export function versionOf(kind: ServerKind): readonly [number, number, number] {
+  return kind === 'java-3.8.0' ? [3, 8, 0] : [3, 9, 5];
+}

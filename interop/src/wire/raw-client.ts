@@ -1,0 +1,76 @@
+/**
+ * The least a client can be: one session, one request at a time, answers as plain values. For putting a server into a known state and
+ * looking at it afterwards, where the foreign clients would be in the way.
+ */
+import { OpCode, type SessionId, Xid } from '@tskeeper/protocol';
+
+import { readReply, type ReplyValue } from './replies.ts';
+import { type Fields, opName, record, requestBody } from './requests.ts';
+import { type Handshake, handshakeBody, type Message, WireCnxn } from './wire-cnxn.ts';
+
+const replyTimeoutMs = 20_000;
+
+export interface Answer {
+  readonly err: number;
+  readonly zxid: number;
+  readonly value: ReplyValue;
+}
+
+export class RawClient {
+  readonly sessionId: SessionId;
+  readonly passwd: Buffer;
+  readonly timeOut: number;
+  readonly #cnxn: WireCnxn;
+  #xid = 0;
+
+  private constructor(cnxn: WireCnxn, sessionId: SessionId, passwd: Buffer, timeOut: number) {
+    this.#cnxn = cnxn;
+    this.sessionId = sessionId;
+    this.passwd = passwd;
+    this.timeOut = timeOut;
+  }
+
+  /** Opens or re-attaches a session; undefined when the server refuses it. */
+  static async connect(port: number, handshake: Handshake): Promise<RawClient | undefined> {
+    const cnxn = await WireCnxn.open(port);
+    cnxn.send(handshakeBody({ readOnly: false, ...handshake }));
+    await cnxn.replies(1, replyTimeoutMs);
+    const answer = cnxn.take().find((message) => message.kind === 'handshake');
+    if (answer?.kind !== 'handshake' || answer.sessionId === 0n) {
+      cnxn.destroy();
+      return undefined;
+    }
+    return new RawClient(cnxn, answer.sessionId, answer.passwd, answer.timeOut);
+  }
+
+  static async connected(port: number, timeOut: number): Promise<RawClient> {
+    const client = await RawClient.connect(port, { timeOut });
+    if (client === undefined) throw new Error(`the server on port ${port} refused a new session`);
+    return client;
+  }
+
+  async call(type: number, fields: Fields, xid = ++this.#xid): Promise<Answer> {
+    this.#cnxn.send(requestBody(xid, type, fields));
+    await this.#cnxn.replies(1, replyTimeoutMs);
+    const reply = this.#cnxn.take().find((message): message is Message & { kind: 'reply' } => message.kind === 'reply');
+    if (reply === undefined) throw new Error(`no reply to ${opName(type)}`);
+    return { err: reply.err, zxid: reply.zxid, value: readReply(type, reply.err, reply.body) };
+  }
+
+  async auth(scheme: string, auth: string): Promise<void> {
+    const { err } = await this.call(OpCode.auth, record.auth(scheme, Buffer.from(auth)), Xid.auth);
+    if (err !== 0) throw new Error(`auth ${scheme} gave ${err}`);
+  }
+
+  /** Ends the session. */
+  async close(): Promise<void> {
+    await this.call(OpCode.closeSession, record.nothing());
+    await this.#cnxn.untilClosed(replyTimeoutMs);
+    this.#cnxn.destroy();
+  }
+
+  /** Leaves the session to its timeout. */
+  abandon(): void {
+    this.#cnxn.destroy();
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * Reads the records of replies and events into plain values, so that two servers can be compared field by field and a person can read
+ * the difference. What is left behind a record is kept as well: a right reply leaves nothing.
+ */
+import { ErrorCode, OpCode, ProtocolError, Reader } from '@tskeeper/protocol';
+
+export interface Stat {
+  czxid: number;
+  mzxid: number;
+  ctime: number;
+  mtime: number;
+  version: number;
+  cversion: number;
+  aversion: number;
+  ephemeralOwner: bigint;
+  dataLength: number;
+  numChildren: number;
+  pzxid: number;
+}
+export interface MultiResult {
+  type: number;
+  err: number;
+  value?: ReplyValue;
+}
+export interface ReplyValue {
+  path?: string | null;
+  stat?: Stat;
+  data?: Buffer | null;
+  acl?: string[] | null;
+  children?: (string | null)[] | null;
+  paths?: (string | null)[] | null;
+  totalNumber?: number;
+  err?: number;
+  clientInfo?: string[] | null;
+  token?: Buffer | null;
+  results?: MultiResult[];
+  /** Hex of what follows the record. */
+  rest?: string;
+  /** The record could not be read; hex of the whole body. */
+  unreadable?: string;
+}
+
+export function readStat(r: Reader): Stat {
+  return {
+    czxid: r.int64(),
+    mzxid: r.int64(),
+    ctime: r.int64(),
+    mtime: r.int64(),
+    version: r.int32(),
+    cversion: r.int32(),
+    aversion: r.int32(),
+    ephemeralOwner: r.bigint64(),
+    dataLength: r.int32(),
+    numChildren: r.int32(),
+    pzxid: r.int64(),
+  };
+}
+
+function readAcl(r: Reader): string[] | null {
+  return r.vector(12, (v) => {
+    const perms = v.int32();
+    return `${v.ustring()}:${v.ustring()}:${perms}`;
+  });
+}
+
+/** Results of a multi, up to its end header. */
+function readResults(r: Reader): MultiResult[] {
+  const results: MultiResult[] = [];
+  for (;;) {
+    const type = r.int32();
+    const done = r.boolean();
+    const err = r.int32();
+    if (done) return results;
+    if (type === OpCode.error) results.push({ type, err, value: { err: r.int32() } });
+    else {
+      // A result of create2, createContainer and createTTL alike is typed create2.
+      const value = readRecord(type, r);
+      results.push(value === undefined ? { type, err } : { type, err, value });
+    }
+  }
+}
+
+/** The record that answers a request of this type; undefined where there is none. */
+function readRecord(type: number, r: Reader): ReplyValue | undefined {
+  switch (type) {
+    case OpCode.create:
+    case OpCode.sync:
+      return { path: r.ustring() };
+    case OpCode.create2:
+    case OpCode.createContainer:
+    case OpCode.createTTL: {
+      const path = r.ustring();
+      return { path, stat: readStat(r) };
+    }
+    case OpCode.exists:
+    case OpCode.setData:
+    case OpCode.setACL:
+      return { stat: readStat(r) };
+    case OpCode.getData:
+    case OpCode.reconfig: {
+      const data = r.buffer();
+      return { data, stat: readStat(r) };
+    }
+    case OpCode.getACL: {
+      const acl = readAcl(r);
+      return { acl, stat: readStat(r) };
+    }
+    case OpCode.getChildren:
+      return { children: r.vector(4, (v) => v.ustring()) };
+    case OpCode.getChildren2: {
+      const children = r.vector(4, (v) => v.ustring());
+      return { children, stat: readStat(r) };
+    }
+    case OpCode.getEphemerals:
+      return { paths: r.vector(4, (v) => v.ustring()) };
+    case OpCode.getAllChildrenNumber:
+      return { totalNumber: r.int32() };
+    case OpCode.addWatch:
+      return { err: r.int32() };
+    case OpCode.whoAmI:
+      return { clientInfo: r.vector(8, (v) => `${v.ustring()}:${v.ustring()}`) };
+    case OpCode.sasl:
+      return { token: r.buffer() };
+    case OpCode.multi:
+    case OpCode.multiRead:
+      return { results: readResults(r) };
+    default:
+      return undefined;
+  }
+}
+
+/** Reads the body of a reply to a request of `type`. A refusal has no record, except that a refused multiRead may carry one. */
+export function readReply(type: number, err: number, body: Buffer): ReplyValue {
+  if (err !== ErrorCode.Ok) return body.length === 0 ? {} : { rest: body.toString('hex') };
+  const reader = new Reader(body);
+  try {
+    const value = readRecord(type, reader) ?? {};
+    if (reader.remaining > 0) value.rest = body.toString('hex', reader.offset);
+    return value;
+  } catch (error) {
+    if (error instanceof ProtocolError) return { unreadable: body.toString('hex') };
+    throw error;
+  }
+}
+
+export interface EventValue {
+  type: number;
+  state: number;
+  path: string | null;
+  rest?: string;
+}
+
+export function readEvent(body: Buffer): EventValue | { unreadable: string } {
+  const reader = new Reader(body);
+  try {
+    const value: EventValue = { type: reader.int32(), state: reader.int32(), path: reader.ustring() };
+    if (reader.remaining > 0) value.rest = body.toString('hex', reader.offset);
+    return value;
+  } catch (error) {
+    if (error instanceof ProtocolError) return { unreadable: body.toString('hex') };
+    throw error;
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Bodies of client requests, written field by field with nothing checked: whoever tests a server must be able to say nonsense.
+ */
+import { OpCode, Writer } from '@tskeeper/protocol';
+
+export interface AclEntry {
+  readonly perms: number;
+  readonly scheme: string | null;
+  readonly id: string | null;
+}
+export const openAcl: readonly AclEntry[] = [{ perms: 31, scheme: 'world', id: 'anyone' }];
+export const creatorAcl: readonly AclEntry[] = [{ perms: 31, scheme: 'auth', id: '' }];
+export const readAcl: readonly AclEntry[] = [{ perms: 1, scheme: 'world', id: 'anyone' }];
+
+/** Text, null, or bytes that are not text at all. */
+export type WirePath = string | null | Buffer;
+
+/** Writes one record. Kept as a function, since a multi puts the same record behind another header. */
+export type Fields = (writer: Writer) => void;
+
+function path(writer: Writer, value: WirePath): void {
+  if (typeof value === 'string' || value === null) writer.ustring(value);
+  else writer.buffer(value);
+}
+
+export function acls(writer: Writer, acl: readonly AclEntry[] | null): void {
+  writer.vector(acl, (w, entry) => {
+    w.int32(entry.perms);
+    w.ustring(entry.scheme);
+    w.ustring(entry.id);
+  });
+}
+
+export const record = {
+  create:
+    (at: WirePath, data: Uint8Array | null, acl: readonly AclEntry[] | null, flags: number): Fields =>
+    (w) => {
+      path(w, at);
+      w.buffer(data);
+      acls(w, acl);
+      w.int32(flags);
+    },
+  createTTL:
+    (at: WirePath, data: Uint8Array | null, acl: readonly AclEntry[] | null, flags: number, ttl: bigint): Fields =>
+    (w) => {
+      path(w, at);
+      w.buffer(data);
+      acls(w, acl);
+      w.int32(flags);
+      w.bigint64(ttl);
+    },
+  pathOnly:
+    (at: WirePath): Fields =>
+    (w) =>
+      path(w, at),
+  pathAndWatch:
+    (at: WirePath, watch: boolean): Fields =>
+    (w) => {
+      path(w, at);
+      w.boolean(watch);
+    },
+  pathAndInt:
+    (at: WirePath, value: number): Fields =>
+    (w) => {
+      path(w, at);
+      w.int32(value);
+    },
+  setData:
+    (at: WirePath, data: Uint8Array | null, version: number): Fields =>
+    (w) => {
+      path(w, at);
+      w.buffer(data);
+      w.int32(version);
+    },
+  setACL:
+    (at: WirePath, acl: readonly AclEntry[] | null, version: number): Fields =>
+    (w) => {
+      path(w, at);
+      acls(w, acl);
+      w.int32(version);
+    },
+  auth:
+    (scheme: string, auth: Uint8Array): Fields =>
+    (w) => {
+      w.int32(0);
+      w.ustring(scheme);
+      w.buffer(auth);
+    },
+  setWatches:
+    (relativeZxid: number, lists: readonly (readonly WirePath[])[]): Fields =>
+    (w) => {
+      w.int64(relativeZxid);
+      for (const list of lists) w.vector(list, path);
+    },
+  reconfig:
+    (joining: string | null, leaving: string | null, members: string | null, version: number): Fields =>
+    (w) => {
+      w.ustring(joining);
+      w.ustring(leaving);
+      w.ustring(members);
+      w.int64(version);
+    },
+  multi:
+    (parts: readonly { readonly type: number; readonly fields: Fields }[]): Fields =>
+    (w) => {
+      for (const part of parts) {
+        w.int32(part.type);
+        w.boolean(false);
+        w.int32(-1);
+        part.fields(w);
+      }
+      w.int32(-1);
+      w.boolean(true);
+      w.int32(-1);
+    },
+  nothing: (): Fields => () => {},
+  bytes:
+    (bytes: Uint8Array): Fields =>
+    (w) =>
+      w.raw(bytes),
+};
+
+/** A request as it goes into a frame: header, then the record. */
+export function requestBody(xid: number, type: number, fields: Fields): Buffer {
+  const writer = new Writer(256);
+  writer.int32(xid);
+  writer.int32(type);
+  fields(writer);
+  return Buffer.from(writer.written());
+}
+
+const names = new Map<number, string>(Object.entries(OpCode).map(([name, code]) => [code, name]));
+
+export function opName(type: number): string {
+  return names.get(type) ?? `opcode ${type}`;
+}

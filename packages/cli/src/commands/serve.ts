@@ -1,0 +1,140 @@
+import {
+  createLogger,
+  exitCodes,
+  type LogLevel,
+  logLevels,
+  type LogOptions,
+  type Server,
+  type ServerOptions,
+  verdictOf,
+} from '@tskeeper/server';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { DefineCommand, Terminal } from '../program.ts';
+
+interface ServeOptions {
+  readonly dataDir?: string;
+  readonly clientPort?: number;
+  readonly clientAddress?: string;
+  readonly define: readonly string[];
+  readonly logLevel?: LogLevel;
+  readonly logFormat: 'auto' | 'text' | 'json';
+}
+
+export type StartServer = (options: ServerOptions) => Promise<Server>;
+
+/** `tskeeper serve [zoo.cfg]`: one server, until it is told to end. */
+export function defineServe(startServer: StartServer): DefineCommand {
+  return (program, terminal, finish) => {
+    const command: Command = program
+      .command('serve')
+      .description('run a server')
+      .argument('[zoo.cfg]', 'configuration file; without one the server listens on 127.0.0.1:2181 and keeps its data in ./data')
+      .option('--data-dir <folder>', 'where snapshots and logs are kept')
+      .option('--client-port <number>', 'port for clients, 0 for any free one', readPort)
+      .option('--client-address <address>', 'address to listen on for clients')
+      .option('-D, --define <name=value>', 'set a property, as on the command line of Java (repeatable)', collect, [])
+      .addOption(
+        new Option('--log-level <level>', 'least level that is logged').choices(logLevels).env('TSKEEPER_LOG_LEVEL').default('info'),
+      )
+      .addOption(
+        new Option('--log-format <format>', 'text for people, json for collectors; auto chooses text on a terminal')
+          .choices(['auto', 'text', 'json'])
+          .env('TSKEEPER_LOG_FORMAT')
+          .default('auto'),
+      )
+      .addHelpText('after', helpText)
+      .action(async (configFile: string | undefined, options: ServeOptions) => {
+        finish(await serve(startServer, configFile, options, terminal));
+      });
+    command.showHelpAfterError('(tskeeper serve --help lists the options)');
+  };
+}
+
+const helpText = `
+Settings in JVMFLAGS and SERVER_JVMFLAGS (-Dname=value) are honoured as well.
+SIGTERM and SIGINT end the server cleanly; a second one ends it at once.
+
+Exit codes:
+  ${exitCodes.ended}  ended as asked
+  ${exitCodes.internalError}  unexpected error
+  ${exitCodes.refused}  cannot start as configured: a slip, a port or a folder in use, data it refuses
+  ${exitCodes.diskFailure}  the disk failed`;
+
+async function serve(startServer: StartServer, configFile: string | undefined, options: ServeOptions, terminal: Terminal): Promise<number> {
+  const format: LogOptions['format'] = options.logFormat === 'auto' ? (terminal.isTty ? 'text' : 'json') : options.logFormat;
+  const logger = createLogger({ level: options.logLevel ?? 'info', format, write: (line) => terminal.out(line) });
+
+  let stop: () => void = () => undefined;
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve;
+  });
+  let signals = 0;
+  const ignoreSignals = terminal.onSignal((signal) => {
+    signals++;
+    if (signals > 1) return terminal.exit(exitCodes.internalError);
+    logger.info(`${signal}: ending`);
+    stop();
+  });
+  // Whatever nobody caught leaves the server in an unknown state: it says so and ends, since going on could break a promise.
+  terminal.onUncaught((error) => {
+    const { code, message } = verdictOf(error);
+    logger.error(message);
+    terminal.exit(code);
+  });
+
+  try {
+    const server = await startServer({
+      configFile,
+      dataDir: options.dataDir,
+      clientPort: options.clientPort,
+      clientAddress: options.clientAddress,
+      definitions: options.define,
+      environment: terminal.environment,
+      logger,
+    });
+    greet(server, format, terminal, logger);
+    await Promise.race([stopped, server.ended]);
+    await server.close();
+    logger.info('ended');
+    return exitCodes.ended;
+  } catch (error) {
+    const { code, message } = verdictOf(error);
+    logger.error(message);
+    // Collectors read the log; whoever typed the command reads the terminal.
+    if (format === 'json') terminal.err(`tskeeper: ${message}\n`);
+    return code;
+  } finally {
+    ignoreSignals();
+  }
+}
+
+/** Says where the server is and what to do next. Among lines of JSON it is a log line like the others. */
+function greet(server: Server, format: LogOptions['format'], terminal: Terminal, logger: ReturnType<typeof createLogger>): void {
+  const { connectString, dataDir } = server;
+  if (format === 'json') {
+    logger.info(`serving on ${connectString}, data in ${dataDir}`);
+    return;
+  }
+  terminal.out(
+    [
+      '',
+      `  connect string  ${connectString}`,
+      `  data folder     ${dataDir}`,
+      `  try             zkCli.sh -server ${connectString} ls /`,
+      `  or              python3 -c "from kazoo.client import KazooClient as K; k = K('${connectString}'); k.start(); print(k.get_children('/'))"`,
+      '  stop            Ctrl+C',
+      '',
+      '',
+    ].join('\n'),
+  );
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
+  return port;
+}
+
+function collect(definition: string, earlier: readonly string[]): readonly string[] {
+  return [...earlier, definition];
+}

@@ -1,0 +1,3 @@
+export { defineServe, type StartServer } from './commands/serve.ts';
+export { main } from './main.ts';
+export { type DefineCommand, run, type Terminal } from './program.ts';

@@ -1,0 +1,26 @@
+/** What the README shows of a server at work, done. Its program in Python is run by interop, which brings kazoo along. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startServer } from '@tskeeper/server';
+import { expect, it } from 'vitest';
+
+const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+
+it('the four letter word of the README is answered', async () => {
+  const word = /^\$ echo (\w{4}) \| nc 127\.0\.0\.1 2181$/m.exec(readme)![1]!;
+  const folder = mkdtempSync(join(tmpdir(), 'tskeeper-readme-'));
+  const server = await startServer({ dataDir: folder, clientPort: 0 });
+  try {
+    const [host, port] = server.connectString.split(':');
+    const socket = connect({ host: host!, port: Number(port) });
+    socket.end(`${word}\n`);
+    let answer = '';
+    for await (const chunk of socket) answer += String(chunk);
+    expect(answer).toContain('Mode: standalone');
+  } finally {
+    await server.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,217 @@
+import { ConfigError, exitCodes, type Server, type ServerOptions } from '@tskeeper/server';
+import { DiskError } from '@tskeeper/runtime';
+import { describe, expect, it } from 'vitest';
+import { defineServe, run, type Terminal } from '../src/index.ts';
+
+/** A terminal in memory, and the signals and errors a test sends to it. */
+class FakeTerminal implements Terminal {
+  isTty = true;
+  environment: Record<string, string | undefined> = {};
+  output = '';
+  errors = '';
+  exited: number[] = [];
+  signal: (signal: string) => void = () => undefined;
+  uncaught: (error: unknown) => void = () => undefined;
+  listening = 0;
+
+  out(text: string): void {
+    this.output += text;
+  }
+  err(text: string): void {
+    this.errors += text;
+  }
+  onSignal(callback: (signal: string) => void): () => void {
+    this.signal = callback;
+    this.listening++;
+    return () => this.listening--;
+  }
+  onUncaught(callback: (error: unknown) => void): void {
+    this.uncaught = callback;
+  }
+  exit(code: number): void {
+    this.exited.push(code);
+  }
+}
+
+class FakeServer implements Server {
+  readonly connectString = '127.0.0.1:2181';
+  readonly dataDir = '/d';
+  readonly ended: Promise<void>;
+  closed = 0;
+  fail!: (error: unknown) => void;
+
+  constructor() {
+    this.ended = new Promise((_, reject) => {
+      this.fail = reject;
+    });
+  }
+  get inspect(): never {
+    throw new Error('not asked for');
+  }
+  close(): Promise<void> {
+    this.closed++;
+    return Promise.resolve();
+  }
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+async function begin(argv: readonly string[], terminal = new FakeTerminal()) {
+  const server = new FakeServer();
+  const started: ServerOptions[] = [];
+  let wasStarted: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => {
+    wasStarted = resolve;
+  });
+  const code = run(argv, terminal, [
+    defineServe((options) => {
+      started.push(options);
+      wasStarted();
+      return Promise.resolve(server);
+    }),
+  ]);
+  await Promise.race([begun, code]);
+  await new Promise((resolve) => setImmediate(resolve));
+  return { code, server, started, terminal };
+}
+
+describe('tskeeper serve', () => {
+  it('hands what was written to the server', async () => {
+    const { code, started, terminal } = await begin([
+      'serve',
+      'zoo.cfg',
+      '--data-dir',
+      'd',
+      '--client-port',
+      '0',
+      '--client-address',
+      '::1',
+      '-Da=b=c',
+      '-D',
+      'd=e',
+      '--log-level',
+      'error',
+    ]);
+    terminal.signal('SIGTERM');
+    expect(await code).toBe(exitCodes.ended);
+    expect(started).toEqual([
+      expect.objectContaining({
+        configFile: 'zoo.cfg',
+        dataDir: 'd',
+        clientPort: 0,
+        clientAddress: '::1',
+        definitions: ['a=b=c', 'd=e'],
+        environment: terminal.environment,
+      }),
+    ]);
+  });
+
+  it('says on a terminal where the server is and what to try', async () => {
+    const { code, terminal } = await begin(['serve']);
+    terminal.signal('SIGINT');
+    await code;
+    expect(terminal.output).toContain('connect string  127.0.0.1:2181\n');
+    expect(terminal.output).toContain('data folder     /d\n');
+    expect(terminal.output).toContain('zkCli.sh -server 127.0.0.1:2181 ls /\n');
+    expect(terminal.output).toContain("KazooClient as K; k = K('127.0.0.1:2181'); k.start()");
+  });
+
+  it('writes nothing but JSON where nobody watches', async () => {
+    const terminal = new FakeTerminal();
+    terminal.isTty = false;
+    const { code } = await begin(['serve'], terminal);
+    terminal.signal('SIGTERM');
+    await code;
+    const messages = terminal.output
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { msg: string }).msg);
+    expect(messages).toEqual(['serving on 127.0.0.1:2181, data in /d', 'SIGTERM: ending', 'ended']);
+  });
+
+  it('ends cleanly on a signal, and at once on a second one', async () => {
+    const { code, server, terminal } = await begin(['serve']);
+    terminal.signal('SIGTERM');
+    terminal.signal('SIGTERM');
+    expect(terminal.exited).toEqual([exitCodes.internalError]);
+    expect(await code).toBe(exitCodes.ended);
+    expect([server.closed, terminal.listening]).toEqual([1, 0]);
+  });
+
+  it('ends with the failure of the server', async () => {
+    const { code, server, terminal } = await begin(['serve']);
+    server.fail(new DiskError('EIO', 'sync', '/d/version-2/log.1'));
+    expect(await code).toBe(exitCodes.diskFailure);
+    expect(terminal.output).toContain('the disk failed: sync /d/version-2/log.1: EIO. Check the disk before starting the server again.');
+  });
+
+  it('explains a refusal in one sentence, on standard error too where the log is JSON', async () => {
+    for (const isTty of [true, false]) {
+      const terminal = new FakeTerminal();
+      terminal.isTty = isTty;
+      const code = await run(['serve'], terminal, [defineServe(() => Promise.reject(new ConfigError('zoo.cfg:3: no.')))]);
+      expect(code).toBe(exitCodes.refused);
+      expect(terminal.output).toContain('zoo.cfg:3: no.');
+      expect(terminal.output).not.toContain(' at ');
+      expect(terminal.errors).toBe(isTty ? '' : 'tskeeper: zoo.cfg:3: no.\n');
+    }
+  });
+
+  it('ends the process on an error nobody caught', async () => {
+    const { code, terminal } = await begin(['serve']);
+    terminal.uncaught(new Error('a broken belief'));
+    expect(terminal.exited).toEqual([exitCodes.internalError]);
+    expect(terminal.output).toContain('unexpected error, please report it: Error: a broken belief');
+    terminal.signal('SIGTERM');
+    await code;
+  });
+
+  it('takes level and format of the log from the environment, and options before it', async () => {
+    const terminal = new FakeTerminal();
+    process.env['TSKEEPER_LOG_LEVEL'] = 'silent';
+    process.env['TSKEEPER_LOG_FORMAT'] = 'json';
+    try {
+      const { code } = await begin(['serve'], terminal);
+      terminal.signal('SIGTERM');
+      await code;
+      expect(terminal.output).toBe('');
+      const loud = await begin(['serve', '--log-level', 'info']);
+      loud.terminal.signal('SIGTERM');
+      await loud.code;
+      expect(loud.terminal.output).toContain('"msg":"ended"');
+    } finally {
+      delete process.env['TSKEEPER_LOG_LEVEL'];
+      delete process.env['TSKEEPER_LOG_FORMAT'];
+    }
+  });
+
+  it.each([
+    [['serve', '--client-port', '99999'], 'It must be a whole number from 0 to 65535.'],
+    [['serve', '--log-level', 'loud'], 'Allowed choices are debug, info, warn, error, silent.'],
+    [['serve', '--dat-dir', 'x'], "unknown option '--dat-dir'"],
+    [['serve', 'a', 'b'], 'too many arguments'],
+    [['sreve'], "unknown command 'sreve'"],
+  ])('%j is refused with an explanation', async (argv, explanation) => {
+    const { code, started, terminal } = await begin(argv);
+    expect(await code).toBe(exitCodes.refused);
+    expect(terminal.errors).toContain(explanation);
+    expect(started).toEqual([]);
+  });
+});
+
+describe('tskeeper', () => {
+  it('prints its version', async () => {
+    const { code, terminal } = await begin(['--version']);
+    expect([await code, terminal.output]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
+  });
+
+  it('explains itself and each command', async () => {
+    const general = await begin(['--help']);
+    expect(await general.code).toBe(0);
+    expect(general.terminal.output).toMatch(/serve \[options\] \[zoo\.cfg\]\s+run a server/);
+    const serve = await begin(['serve', '--help']);
+    expect(await serve.code).toBe(0);
+    expect(serve.terminal.output).toMatch(/Exit codes:\n {2}0 {2}ended as asked\n/);
+  });
+});

@@ -1,0 +1,48 @@
+/** A queue whose ends cost nothing, however long it grows: what waits is taken in the order it came. */
+export class Fifo<T> {
+  #items: (T | undefined)[] = [];
+  #head = 0;
+
+  get length(): number {
+    return this.#items.length - this.#head;
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  peek(): T | undefined {
+    return this.#items[this.#head];
+  }
+
+  some(test: (item: T) => boolean): boolean {
+    return this.#items.some((item, at) => at >= this.#head && test(item!));
+  }
+
+  shift(): T | undefined {
+    const item = this.#items[this.#head];
+    if (this.length === 0) return undefined;
+    // What has left must not be kept alive by the array.
+    this.#items[this.#head++] = undefined;
+    if (this.#head === this.#items.length) {
+      this.#items.length = 0;
+      this.#head = 0;
+    } else if (this.#head >= 1024 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return item;
+  }
+
+  /** Empties the queue into an array. */
+  takeAll(): T[] {
+    const items = this.#items.slice(this.#head) as T[];
+    this.clear();
+    return items;
+  }
+
+  clear(): void {
+    this.#items.length = 0;
+    this.#head = 0;
+  }
+}

@@ -1,0 +1,10 @@
+export { type AuthOutcome, type AuthProvider } from './auth/auth-provider.ts';
+export type { Identity } from './auth/identity.ts';
+export type { CnxnContext } from './cnxn/cnxn-context.ts';
+export type { CnxnInfo, Inspect } from './inspect.ts';
+export type { Now } from './now.ts';
+export { type Notice, type Observer, silentObserver } from './observer.ts';
+export { coreDefaults, type CoreOptions } from './options.ts';
+export type { CloseReason, CnxnId, Out } from './out.ts';
+export type { Random } from './random.ts';
+export { Standalone } from './standalone.ts';

@@ -1,0 +1,62 @@
+import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
+import type { CnxnContext } from './cnxn/cnxn-context.ts';
+import type { CnxnId } from './out.ts';
+
+/**
+ * What a server can tell about itself, as plain values and without side effects. Four letter words, the admin port, metrics and the
+ * console all render these; none of them reaches behind it. Lists that can be long are iterated, never built.
+ */
+export interface Inspect {
+  role(): 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only';
+  lastZxid(): Zxid;
+  /** As ZooKeeper counts: the root is held under two keys there, so an empty tree has 5. */
+  nodeCount(): number;
+  /** Bytes of all paths and data, as ZooKeeper's approximate_data_size. */
+  approximateDataBytes(): number;
+  ephemeralCount(): number;
+  /** Entries of the data and child watch tables together. */
+  watchCount(): number;
+  /** Requests taken in and not yet answered. */
+  outstandingRequests(): number;
+  sessionCount(): number;
+  cnxnCount(): number;
+  cnxns(): Iterable<CnxnInfo>;
+  cnxn(id: CnxnId): CnxnInfo | undefined;
+  /** Sessions by the moment their bucket comes due, on the monotonic clock, soonest first. */
+  sessionExpiry(): Iterable<{ readonly dueMs: Millis; readonly sessions: readonly SessionId[] }>;
+  /** Ephemeral paths by owner. */
+  ephemerals(): Iterable<{ readonly session: SessionId; readonly paths: Iterable<string> }>;
+  /** Of the data watch table, as wchs, wchc and wchp show. */
+  watchSummary(): { readonly cnxns: number; readonly paths: number; readonly watches: number };
+  watchesByCnxn(): Iterable<{ readonly cnxn: CnxnId; readonly session: SessionId; readonly paths: Iterable<string> }>;
+  watchesByPath(): Iterable<{ readonly path: string; readonly sessions: Iterable<SessionId> }>;
+  /** The digests remembered at every 128th zxid, oldest first, at most 1024. */
+  digests(): Iterable<{ readonly zxid: Zxid; readonly digestVersion: number; readonly digest: bigint }>;
+  /** Forgets the counters of each connection (crst). */
+  resetCnxnStats(): void;
+}
+
+/** One connection as cons shows it. */
+export interface CnxnInfo {
+  readonly id: CnxnId;
+  readonly context: CnxnContext;
+  /** 0 before the handshake. */
+  readonly session: SessionId;
+  readonly sessionTimeoutMs: Millis;
+  readonly establishedWallMs: Millis;
+  readonly outstandingRequests: number;
+  readonly packetsReceived: number;
+  readonly packetsSent: number;
+  /** Opcode of the last request, undefined before the first. */
+  readonly lastOpCode: number | undefined;
+  /** -1 before the first request that has one. */
+  readonly lastCxid: number;
+  readonly lastZxid: Zxid;
+  /** On the monotonic clock. */
+  readonly lastResponseMs: Millis;
+  readonly lastLatencyMs: Millis;
+  readonly minLatencyMs: Millis;
+  /** Whole milliseconds, rounded down; 0 before the first reply. */
+  readonly averageLatencyMs: Millis;
+  readonly maxLatencyMs: Millis;
+}

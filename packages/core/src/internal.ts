@@ -1,0 +1,9 @@
+export {
+  ConnectionThrottle,
+  connectionThrottleDefaults,
+  type ConnectionThrottleOptions,
+  type SessionKind,
+} from './cnxn/connection-throttle.ts';
+export { Replica, replicaOptions } from './request/replica.ts';
+export { ExpiryQueue } from './session/expiry-queue.ts';
+export { SnapshotLoader } from './snapshot/snapshot-loader.ts';

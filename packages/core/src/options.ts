@@ -1,0 +1,82 @@
+import { digestAlgorithmDefault, type Millis } from '@tskeeper/protocol';
+
+/** Everything an operator can set that changes what the core decides. Parsed once, before the core is built. Defaults are ZooKeeper's. */
+export interface CoreOptions {
+  /** Goes into the top byte of session ids; 1 on a standalone server. At most 254 while extended types are on. */
+  readonly serverId: number;
+  readonly tickTimeMs: Millis;
+  readonly minSessionTimeoutMs: Millis;
+  readonly maxSessionTimeoutMs: Millis;
+  /** jute.maxbuffer: the largest frame accepted, in bytes. */
+  readonly juteMaxBuffer: number;
+  /** jute.maxbuffer.extrasize: how much longer a single buffer or text may be than a frame, so that disk can hold what the wire brought. */
+  readonly juteMaxBufferExtra: number;
+  /** zookeeper.extendedTypesEnabled: TTL znodes. */
+  readonly extendedTypesEnabled: boolean;
+  /** zookeeper.emulate353TTLNodes: read TTLs in the layout of 3.5.3. */
+  readonly emulate353TtlNodes: boolean;
+  /** zookeeper.enforceQuota: hard limits refuse with QuotaExceeded. */
+  readonly enforceQuota: boolean;
+  /** zookeeper.skipACL */
+  readonly skipAcl: boolean;
+  /** zookeeper.DigestAuthenticationProvider.enabled */
+  readonly digestAuthEnabled: boolean;
+  /** zookeeper.DigestAuthenticationProvider.superDigest, `super:base64`. */
+  readonly superDigest: string | undefined;
+  /** zookeeper.DigestAuthenticationProvider.digestAlg, one of those `isDigestAlgorithm` knows: `SHA1`, `SHA-256` ... */
+  readonly digestAlgorithm: string;
+  /** zookeeper.digest.enabled: the tree digest in txns and snapshots. */
+  readonly treeDigestEnabled: boolean;
+  /** zookeeper.closeSessionTxn.enabled: closeSession txns carry the paths they delete. */
+  readonly closeSessionTxnEnabled: boolean;
+  /** reconfigEnabled: a standalone server answers reconfig with ReconfigDisabled (off) or Unimplemented (on). */
+  readonly reconfigEnabled: boolean;
+  /** znode.container.checkIntervalMs; 0 turns the sweeps of containers and TTL znodes off. */
+  readonly containerCheckIntervalMs: Millis;
+  /** znode.container.maxPerMinute */
+  readonly containerMaxPerMinute: number;
+  /** znode.container.maxNeverUsedIntervalMs; 0 keeps a container that never had a child for ever. */
+  readonly containerMaxNeverUsedIntervalMs: Millis;
+  /**
+   * zookeeper.globalOutstandingLimit: with more requests than this under way, a connection that has one of its own is not read from.
+   */
+  readonly globalOutstandingLimit: number;
+  /** zookeeper.request_throttle_max_requests: requests in flight before new ones wait; 0 = no limit. */
+  readonly requestThrottleLimit: number;
+  /** zookeeper.request_throttle_stall_time: how long a waiting request waits before it is looked at again. */
+  readonly requestThrottleStallMs: Millis;
+  /** zookeeper.request_throttle_drop_stale: drop waiting requests whose connection is gone. */
+  readonly requestThrottleDropStale: boolean;
+  /** zookeeper.throttled_op_wait_time: a request that waited longer is answered ThrottledOp; 0 = never. */
+  readonly throttledOpWaitMs: Millis;
+  /** zookeeper.enforce.auth.schemes while zookeeper.enforce.auth.enabled; empty = anyone may work. */
+  readonly enforcedAuthSchemes: readonly string[];
+}
+
+export const coreDefaults: CoreOptions = {
+  serverId: 1,
+  tickTimeMs: 3000,
+  minSessionTimeoutMs: 6000,
+  maxSessionTimeoutMs: 60_000,
+  juteMaxBuffer: 0xfffff,
+  juteMaxBufferExtra: 0xfffff,
+  extendedTypesEnabled: false,
+  emulate353TtlNodes: false,
+  enforceQuota: false,
+  skipAcl: false,
+  digestAuthEnabled: true,
+  superDigest: undefined,
+  digestAlgorithm: digestAlgorithmDefault,
+  treeDigestEnabled: true,
+  closeSessionTxnEnabled: true,
+  reconfigEnabled: false,
+  containerCheckIntervalMs: 60_000,
+  containerMaxPerMinute: 10_000,
+  containerMaxNeverUsedIntervalMs: 0,
+  globalOutstandingLimit: 1000,
+  requestThrottleLimit: 0,
+  requestThrottleStallMs: 100,
+  requestThrottleDropStale: true,
+  throttledOpWaitMs: 0,
+  enforcedAuthSchemes: [],
+};

@@ -1,0 +1,49 @@
+import type { Writer, Zxid } from '@tskeeper/protocol';
+
+/**
+ * A connection, numbered by whoever carries it: a small integer, used again only after the core has been told `disconnected`.
+ */
+export type CnxnId = number;
+
+/** Why the core asks for a connection to be closed. What was written to it before is still sent. */
+export type CloseReason =
+  | 'closed by the client'
+  | 'session expired'
+  | 'session refused'
+  | 'session moved'
+  | 'taken over by another connection of the session'
+  | 'authentication failed'
+  | 'client has seen a later zxid than this server'
+  | 'malformed request'
+  | 'request before the handshake was answered'
+  | 'too many connections'
+  | 'read-only clients only'
+  | 'not serving'
+  | 'reset by an operator';
+
+/**
+ * Where the core says what must be done, in order. The runtime, the simulator and the golden tests each bring one. It never calls
+ * back into the core.
+ */
+export interface Out {
+  /**
+   * A writer placed at the end of that connection's output. Whatever is written leaves at the end of the turn, in the order of
+   * writing; the caller opens and ends each frame. Writing to a connection that is already gone is harmless.
+   */
+  reply(cnxn: CnxnId): Writer;
+
+  /**
+   * Whether so much output waits for the connection that answers which can wait should. Once it has been said, the core hears `drained`
+   * when there is room again.
+   */
+  isFull(cnxn: CnxnId): boolean;
+
+  /** Closes the connection once its output has been sent. The core still hears `disconnected`. */
+  close(cnxn: CnxnId, reason: CloseReason): void;
+
+  /**
+   * One entry for the transaction log: header, record and digest, without checksum and frame. The bytes are copied before the call
+   * returns. It completes as the input `appended(zxid)`; completions come in order and one may stand for many.
+   */
+  append(zxid: Zxid, bytes: Buffer, start: number, end: number): void;
+}

@@ -1,0 +1,32 @@
+/** What may stand in a multi, and what the parts of one become. Stricter than outside of a multi, as in ZooKeeper. */
+import { CreateMode, type MultiOp, ProtocolError } from '@tskeeper/protocol';
+
+export type MultiWrite = Exclude<MultiOp, { kind: 'getData' | 'getChildren' }>;
+
+/** In a multi the flags of a create decide what it makes, not the opcode as for a create on its own. Throws for what may not be there. */
+export function asWrite(op: MultiOp): MultiWrite {
+  if (op.path === null) throw new ProtocolError('a path', 0);
+  switch (op.kind) {
+    case 'getData':
+    case 'getChildren':
+      throw new ProtocolError('writes alone in a multi', 0);
+    case 'create':
+    case 'create2':
+    case 'createContainer':
+      if (op.flags < CreateMode.persistent || op.flags > CreateMode.container)
+        throw new ProtocolError(`a mode without TTL, not ${op.flags}`, 0);
+      if (op.acl === null) throw new ProtocolError('an ACL', 0);
+      return op.flags === CreateMode.container ? { ...op, kind: 'createContainer' } : op;
+    case 'createTTL': {
+      if (isTtlMode(op.flags)) return op;
+      const { path, data, acl, flags } = op;
+      return { kind: flags === CreateMode.container ? 'createContainer' : 'create', path, data, acl, flags };
+    }
+    default:
+      return op;
+  }
+}
+
+export function isTtlMode(mode: number): boolean {
+  return mode === CreateMode.persistentWithTtl || mode === CreateMode.persistentSequentialWithTtl;
+}

@@ -1,0 +1,101 @@
+/**
+ * Tells watchers what has changed. Events leave ahead of any reply that could show the change, because they are written into the
+ * connections' output before it.
+ *
+ * Whether a connection may READ the znode is looked at now, when the watch fires, not when it was set. A one-shot watch whose event may
+ * not be told is used up in silence.
+ */
+import { type Acl, EventType, Perms, type Zxid } from '@tskeeper/protocol';
+import type { AuthRegistry } from '../auth/auth-provider.ts';
+import { isPermitted } from '../auth/permission.ts';
+import type { Cnxn } from '../cnxn/cnxn.ts';
+import type { Observer } from '../observer.ts';
+import type { CnxnId } from '../out.ts';
+import type { WatchTable } from '../tree/watch-table.ts';
+import type { Answers } from './answer.ts';
+import { type Job, stepBudget } from './budget.ts';
+
+export class Notifier {
+  readonly #watches: WatchTable;
+  readonly #cnxns: ReadonlyMap<CnxnId, Cnxn>;
+  readonly #answers: Answers;
+  readonly #registry: AuthRegistry;
+  readonly #skipAcl: boolean;
+  readonly #observer: Observer;
+
+  // The change being told.
+  #path = '';
+  #zxid: Zxid = 0;
+  #acl: readonly Acl[] = [];
+  #parentAcl: readonly Acl[] = [];
+  #told = 0;
+  #toldOnParent = 0;
+  /** Which event is encoded: that of the znode, that of its parent, or neither yet. */
+  #prepared: 'none' | 'znode' | 'parent' = 'none';
+
+  constructor(
+    watches: WatchTable,
+    cnxns: ReadonlyMap<CnxnId, Cnxn>,
+    answers: Answers,
+    registry: AuthRegistry,
+    skipAcl: boolean,
+    observer: Observer,
+  ) {
+    this.#watches = watches;
+    this.#cnxns = cnxns;
+    this.#answers = answers;
+    this.#registry = registry;
+    this.#skipAcl = skipAcl;
+    this.#observer = observer;
+  }
+
+  /** See `ChangeListener.changed`. */
+  changed(path: string, eventType: number, zxid: Zxid, acl: readonly Acl[], parentAcl: readonly Acl[] | undefined): Job | undefined {
+    this.#path = path;
+    this.#zxid = zxid;
+    this.#acl = acl;
+    this.#parentAcl = parentAcl ?? [];
+    this.#prepared = 'none';
+    this.#told = 0;
+    this.#toldOnParent = 0;
+    this.#watches.begin(path, eventType);
+    if (!this.#watches.drain(this.#tell, watchersPerStep)) return this.#goOn(eventType);
+    this.#count(eventType);
+    return undefined;
+  }
+
+  *#goOn(eventType: number): Job {
+    do yield;
+    while (!this.#watches.drain(this.#tell, watchersPerStep));
+    this.#count(eventType);
+  }
+
+  #count(eventType: number): void {
+    if (this.#told > 0) this.#observer.watchesFired(eventType, this.#told);
+    if (this.#toldOnParent > 0) this.#observer.watchesFired(EventType.nodeChildrenChanged, this.#toldOnParent);
+  }
+
+  /** One function for all, so that firing a watch allocates nothing. */
+  readonly #tell = (id: CnxnId, eventType: number, onParent: boolean): void => {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn === undefined || cnxn.state === 'closed') return;
+    const acl = onParent ? this.#parentAcl : this.#acl;
+    if (!this.#skipAcl && !isPermitted(acl, Perms.read, cnxn.identities, this.#registry)) return;
+    const wanted = onParent ? 'parent' : 'znode';
+    if (this.#prepared !== wanted) {
+      this.#prepared = wanted;
+      this.#answers.prepareEvent(eventType, onParent ? parentOf(this.#path) : this.#path, this.#zxid);
+    }
+    if (onParent) this.#toldOnParent++;
+    else this.#told++;
+    this.#answers.event(cnxn);
+  };
+}
+
+/** An ACL looked at and an event written: several units each. */
+const watchersPerStep = stepBudget / 8;
+
+function parentOf(path: string): string {
+  const slash = path.lastIndexOf('/');
+  return slash === 0 ? '/' : path.slice(0, slash);
+}

@@ -1,0 +1,240 @@
+/**
+ * What the tree will look like once everything proposed so far has been applied.
+ *
+ * A write is judged before the writes ahead of it have been applied, so the tree alone is too old to judge by. Each proposal leaves
+ * here the znodes it will change, under its zxid; when it has been applied they are forgotten. The tree digest is carried along, since a
+ * txn is logged with the digest of the tree that will stand after it.
+ */
+import type { Acl, Millis, Zxid } from '@tskeeper/protocol';
+import { type DataTree, type NodeId, nodeDigest } from '../tree/data-tree.ts';
+
+/** A znode as it will be. Never changed once recorded: the next proposal that touches it makes a copy. */
+export class FutureZnode {
+  /** False: it will be gone. */
+  exists = true;
+  /** The znode of today it grows out of, 0 when it does not exist yet. */
+  node: NodeId = 0;
+  acl: readonly Acl[] = [];
+  ownerHigh = 0;
+  ownerLow = 0;
+  version = 0;
+  /** The internal counter of creates. */
+  cversion = 0;
+  aversion = 0;
+  childCount = 0;
+  czxid: Zxid = 0;
+  mzxid: Zxid = 0;
+  pzxid: Zxid = 0;
+  ctime: Millis = 0;
+  mtime: Millis = 0;
+  /** undefined: as the tree has it. */
+  data: Uint8Array | null | undefined;
+  /** What the znode adds to the tree digest. */
+  digest = 0;
+
+  /** To be changed, and then recorded. */
+  copy(): FutureZnode {
+    const copy = new FutureZnode();
+    copy.node = this.node;
+    copy.acl = this.acl;
+    copy.ownerHigh = this.ownerHigh;
+    copy.ownerLow = this.ownerLow;
+    copy.version = this.version;
+    copy.cversion = this.cversion;
+    copy.aversion = this.aversion;
+    copy.childCount = this.childCount;
+    copy.czxid = this.czxid;
+    copy.mzxid = this.mzxid;
+    copy.pzxid = this.pzxid;
+    copy.ctime = this.ctime;
+    copy.mtime = this.mtime;
+    copy.data = this.data;
+    copy.digest = this.digest;
+    return copy;
+  }
+}
+
+/** One znode changed by one proposal, with what it takes to take that back. */
+interface Recorded {
+  readonly zxid: Zxid;
+  readonly path: string;
+  readonly future: FutureZnode;
+  /** What an earlier proposal had made of it, if one had. */
+  readonly before: FutureZnode | undefined;
+  readonly digestDelta: number;
+}
+
+export class Outstanding {
+  readonly #tree: DataTree;
+  readonly #digestEnabled: boolean;
+  readonly #byPath = new Map<string, FutureZnode>();
+  /**
+   * Recorded ephemerals that the tree does not have yet, by the low half of their owner: whoever closes a session must
+   * find those of that session without looking at everything that is under way.
+   */
+  readonly #newEphemerals = new Map<number, Set<Recorded>>();
+  /** Recorded changes in zxid order; those before `#first` have been applied. */
+  #queue: Recorded[] = [];
+  #first = 0;
+
+  /** The tree digest after everything proposed, a wrapping 64-bit sum as two int32. */
+  digestHigh: number;
+  digestLow: number;
+  /** Bytes of paths and data digested here so far, those of the tree not counted. See `DataTree.digestedBytes`. */
+  #digestedBytes = 0;
+
+  constructor(tree: DataTree, digestEnabled: boolean) {
+    this.#tree = tree;
+    this.#digestEnabled = digestEnabled;
+    this.digestHigh = tree.digestHigh;
+    this.digestLow = tree.digestLow;
+  }
+
+  /** Changes proposed and not yet applied. */
+  get size(): number {
+    return this.#queue.length - this.#first;
+  }
+
+  /** Bytes that went into digests so far, here and in the tree. */
+  get digestedBytes(): number {
+    return this.#digestedBytes + this.#tree.digestedBytes;
+  }
+
+  /** What the proposals have made of a znode; undefined when none of them touches it. */
+  peek(path: string): FutureZnode | undefined {
+    return this.#byPath.get(path);
+  }
+
+  /** The znode as it will be, or undefined when there will be none. */
+  find(path: string): FutureZnode | undefined {
+    if (this.#byPath.size > 0) {
+      const future = this.#byPath.get(path);
+      if (future !== undefined) return future.exists ? future : undefined;
+    }
+    const node = this.#tree.find(path);
+    return node === 0 ? undefined : this.#today(node);
+  }
+
+  #today(node: NodeId): FutureZnode {
+    const tree = this.#tree;
+    const today = new FutureZnode();
+    today.node = node;
+    today.acl = tree.acls.get(tree.aclOf(node));
+    today.ownerHigh = tree.ownerHighOf(node);
+    today.ownerLow = tree.ownerLowOf(node);
+    today.version = tree.versionOf(node);
+    today.cversion = tree.cversionOf(node);
+    today.aversion = tree.aversionOf(node);
+    today.childCount = tree.childCountOf(node);
+    today.czxid = tree.czxidOf(node);
+    today.mzxid = tree.mzxidOf(node);
+    today.pzxid = tree.pzxidOf(node);
+    today.ctime = tree.ctimeOf(node);
+    today.mtime = tree.mtimeOf(node);
+    today.digest = tree.digestOf(node);
+    return today;
+  }
+
+  /** Length of the znode's data in bytes, 0 for null. */
+  dataLength(future: FutureZnode): number {
+    if (future.data === undefined) return Math.max(0, this.#tree.dataLengthOf(future.node));
+    return future.data === null ? 0 : future.data.length;
+  }
+
+  /** Records what the txn `zxid` will make of a znode. `digestBefore` is what it added to the tree digest so far, 0 for a new one. */
+  record(path: string, zxid: Zxid, future: FutureZnode, digestBefore: number): void {
+    if (this.#digestEnabled) future.digest = future.exists ? this.#digestOf(path, future) : 0;
+    const digestDelta = future.digest - digestBefore;
+    const recorded: Recorded = { zxid, path, future, before: this.#byPath.get(path), digestDelta };
+    this.#queue.push(recorded);
+    this.#byPath.set(path, future);
+    if (isNewEphemeral(future)) this.#noteEphemeral(recorded);
+    if (digestDelta !== 0) this.#addToDigest(digestDelta);
+  }
+
+  #digestOf(path: string, future: FutureZnode): number {
+    if (future.data === undefined) return this.#tree.digestAs(future.node, future);
+    this.#digestedBytes += path.length + (future.data?.length ?? 0);
+    return nodeDigest(path, future.data, future);
+  }
+
+  #noteEphemeral(recorded: Recorded): void {
+    const { ownerLow } = recorded.future;
+    const noted = this.#newEphemerals.get(ownerLow);
+    if (noted === undefined) this.#newEphemerals.set(ownerLow, new Set([recorded]));
+    else noted.add(recorded);
+  }
+
+  /** Paths of the ephemerals this session will own and the tree does not have yet. */
+  newEphemerals(ownerHigh: number, ownerLow: number): string[] {
+    const paths: string[] = [];
+    for (const { path, future } of this.#newEphemerals.get(ownerLow) ?? []) {
+      // Only the last word on a path counts. It may be in the tree by now, and only changed since.
+      if (future.ownerHigh !== ownerHigh || this.#byPath.get(path) !== future) continue;
+      if (!this.#tree.isEphemeralOf(this.#tree.find(path), ownerHigh, ownerLow)) paths.push(path);
+    }
+    return paths;
+  }
+
+  #addToDigest(difference: number): void {
+    const low = (this.digestLow >>> 0) + difference;
+    this.digestLow = low | 0;
+    this.digestHigh = (this.digestHigh + Math.floor(low / 4294967296)) | 0;
+  }
+
+  /**
+   * Takes back what has been recorded for `zxid`, the proposal being judged, the latest first and at most `max` of it. Returns true when
+   * there is nothing left of it.
+   */
+  rollback(zxid: Zxid, max = Infinity): boolean {
+    const queue = this.#queue;
+    for (let left = max; queue.length > this.#first && queue[queue.length - 1]!.zxid === zxid; left--) {
+      if (left === 0) return false;
+      const recorded = queue.pop()!;
+      const { path, before, digestDelta } = recorded;
+      if (before === undefined) this.#byPath.delete(path);
+      else this.#byPath.set(path, before);
+      if (isNewEphemeral(recorded.future)) this.#forgetEphemeral(recorded);
+      this.#addToDigest(-digestDelta);
+    }
+    return true;
+  }
+
+  /**
+   * The txns up to `zxid` have been applied: the tree knows better now. Forgets at most `max` changes and returns whether that was all;
+   * until then none of these znodes may be asked for.
+   */
+  forget(zxid: Zxid, max = Infinity): boolean {
+    const queue = this.#queue;
+    for (let left = max; this.#first < queue.length; left--) {
+      const recorded = queue[this.#first]!;
+      if (recorded.zxid > zxid) break;
+      if (left === 0) return false;
+      // A later proposal may have replaced it; that one stays.
+      if (this.#byPath.get(recorded.path) === recorded.future) this.#byPath.delete(recorded.path);
+      if (isNewEphemeral(recorded.future)) this.#forgetEphemeral(recorded);
+      this.#first++;
+    }
+    if (this.#first === queue.length) {
+      queue.length = 0;
+      this.#first = 0;
+    } else if (this.#first >= 4096 && this.#first * 2 > queue.length) {
+      this.#queue = queue.slice(this.#first);
+      this.#first = 0;
+    }
+    return true;
+  }
+
+  #forgetEphemeral(recorded: Recorded): void {
+    const { ownerLow } = recorded.future;
+    const noted = this.#newEphemerals.get(ownerLow)!;
+    noted.delete(recorded);
+    if (noted.size === 0) this.#newEphemerals.delete(ownerLow);
+  }
+}
+
+/** What is recorded never changes, so the answer is the same when it is recorded and when it is forgotten. */
+function isNewEphemeral(future: FutureZnode): boolean {
+  // A container or a TTL has the sign bit: it may be taken for a session here, which costs a little and does no harm.
+  return future.node === 0 && future.exists && (future.ownerHigh !== 0 || future.ownerLow !== 0);
+}

@@ -1,0 +1,626 @@
+/**
+ * Turns a write request into a txn, or into an error txn that says why not.
+ *
+ * A write is judged before the writes ahead of it have been applied, so the tree alone is too old to judge by. We judge against the tree
+ * plus the outstanding changes; a verdict given here holds when the txn is applied, and nobody downstream asks again. A refusal takes a
+ * zxid too: the client must hear of it in order, behind its own earlier writes.
+ *
+ * The order of the checks is the order in which ZooKeeper makes them, since a request can be wrong in more than one way and clients
+ * depend on which error they see.
+ */
+import {
+  type Acl,
+  type AclSchemes,
+  type CheckVersionRequest,
+  CreateMode,
+  digestVersion,
+  type CreateRequest,
+  type CreateTTLRequest,
+  type DeleteRequest,
+  ErrorCode,
+  type ErrorTxn,
+  fixupAcl,
+  isReservedPath,
+  type MultiMember,
+  type MultiTxn,
+  OpCode,
+  Perms,
+  pathFault,
+  ProtocolError,
+  Reader,
+  readCreateRequest,
+  readCreateTTLRequest,
+  readDeleteRequest,
+  readMultiRequestOp,
+  readReconfigRequest,
+  readSetACLRequest,
+  readSetDataRequest,
+  sequenceSuffix,
+  type SetACLRequest,
+  type SetDataRequest,
+  type Txn,
+  type TxnDigest,
+  type TxnHeader,
+  writeMultiMember,
+  Writer,
+  writeTxn,
+  writeTxnDigest,
+  writeTxnHeader,
+  writeTxnRecord,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { AuthRegistry } from '../auth/auth-provider.ts';
+import { isPermitted } from '../auth/permission.ts';
+import type { Now } from '../now.ts';
+import type { Observer } from '../observer.ts';
+import type { CoreOptions } from '../options.ts';
+import type { Out } from '../out.ts';
+import type { SessionTracker } from '../session/session-tracker.ts';
+import type { NodeId } from '../tree/data-tree.ts';
+import { bytesPerUnit, shortFrameBytes, stepBudget, unitsPerChange, unitsPerPart } from './budget.ts';
+import { asWrite, isTtlMode, type MultiWrite } from './multi-parts.ts';
+import { FutureZnode, Outstanding } from './outstanding.ts';
+import type { Proposal, WriteOrigin } from './proposal.ts';
+import type { Replica } from './replica.ts';
+import { containerOwner, isSessionOwner, ttlMax, ttlOwner } from './special-owner.ts';
+
+/** A txn with its type, or the error code that stands in its place. */
+type Verdict = TypedTxn | number;
+type TypedTxn = { readonly type: number; readonly txn: Txn };
+
+/** Judging that goes on over several steps, and its outcome. */
+export type PrepareJob = Generator<void, Proposal, Now>;
+
+/** Changes taken back or forgotten in one step. */
+export const recordsPerStep = stepBudget / 8;
+
+/** A multi being judged. */
+class MultiUnderWay {
+  readonly txns: MultiMember[] = [];
+  failed = false;
+
+  txn(): MultiTxn {
+    return { kind: 'multi', txns: this.txns };
+  }
+}
+
+/** A session being closed: how far its ephemerals have been removed. */
+class Closing {
+  /** The next of those in the tree, 0 behind the last. */
+  next: NodeId;
+  /** Those the tree does not have yet, and how many of them have been removed. */
+  readonly newPaths: readonly string[];
+  created = 0;
+  readonly paths: string[] = [];
+  /** The most that the paths can take in a txn. */
+  listBytes = 0;
+  /** One for all: a path is removed once in a txn. */
+  readonly gone = new FutureZnode();
+  /** What is left of the parents, recorded once each when all their children have been counted off. */
+  readonly parents = new Map<string, { readonly after: FutureZnode; readonly digestBefore: number }>();
+  parentsLeft: Iterator<[string, { readonly after: FutureZnode; readonly digestBefore: number }]> | undefined;
+
+  constructor(first: NodeId, newPaths: readonly string[]) {
+    this.next = first;
+    this.newPaths = newPaths;
+    this.gone.exists = false;
+  }
+}
+
+export class Prepare {
+  readonly #options: CoreOptions;
+  readonly #out: Out;
+  readonly #replica: Replica;
+  readonly #tracker: SessionTracker;
+  readonly #registry: AuthRegistry;
+  readonly #observer: Observer;
+  readonly #aclSchemes: AclSchemes;
+  readonly outstanding: Outstanding;
+  /** The entry being written to the log. */
+  readonly #entry = new Writer(1024);
+  /** Highest zxid given out. Invariant: replica.lastZxid <= lastZxid. */
+  lastZxid: Zxid;
+
+  constructor(options: CoreOptions, out: Out, replica: Replica, tracker: SessionTracker, registry: AuthRegistry, observer: Observer) {
+    this.#options = options;
+    this.#out = out;
+    this.#replica = replica;
+    this.#tracker = tracker;
+    this.#registry = registry;
+    this.#observer = observer;
+    this.#aclSchemes = {
+      accepts: (scheme, id) => registry.get(scheme)?.isValidId(id) ?? false,
+      isAuthenticated: (scheme) => registry.get(scheme)?.provesIdentity ?? false,
+    };
+    this.outstanding = new Outstanding(replica.tree, options.treeDigestEnabled);
+    this.lastZxid = replica.lastZxid;
+  }
+
+  /**
+   * Judges the request whose record `reader` is placed over, gives it a zxid and sends it to the log. Returns a job when that takes more
+   * than one step. While there is one nothing else may be judged, applied or answered: the request has its zxid, and the outstanding
+   * changes are those of half a txn.
+   */
+  request(origin: WriteOrigin, reader: Reader, now: Now): Proposal | PrepareJob {
+    if (origin.opCode === OpCode.multi && reader.remaining > shortFrameBytes) {
+      // The frame's bytes will be used again.
+      return this.#multiSlowly(origin, new Reader(Buffer.from(reader.bytes.subarray(reader.offset, reader.limit))), now);
+    }
+    const zxid = ++this.lastZxid;
+    let verdict: Verdict;
+    try {
+      verdict = this.#judge(origin, reader, zxid, now);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      // Java logs such a refusal under the zxid of the txn before it. Ours gets its own, like every other refusal.
+      this.outstanding.rollback(zxid);
+      verdict = ErrorCode.MarshallingError;
+    }
+    return this.#propose(origin, zxid, now, verdict);
+  }
+
+  /** A multi that fills a large frame; judged as it is decoded. */
+  *#multiSlowly(origin: WriteOrigin, reader: Reader, now: Now): PrepareJob {
+    const zxid = ++this.lastZxid;
+    const multi = new MultiUnderWay();
+    let verdict: number | undefined;
+    try {
+      while (!this.#judgeParts(origin, multi, reader, zxid, now, stepBudget)) yield;
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      verdict = ErrorCode.MarshallingError;
+    }
+    if (verdict !== undefined || multi.failed) {
+      while (!this.outstanding.rollback(zxid, recordsPerStep)) yield;
+    }
+    const { type, txn } = verdict === undefined ? { type: OpCode.multi, txn: multi.txn() } : errorTxn(verdict);
+    const entry = this.#entry;
+    const header = headerOf(origin, zxid, type, now);
+    entry.clear();
+    writeTxnHeader(entry, header);
+    if (txn.kind === 'multi') {
+      entry.int32(multi.txns.length);
+      for (let i = 0; i < multi.txns.length; i++) {
+        if (i % recordsPerStep === 0) yield;
+        writeMultiMember(entry, multi.txns[i]!);
+      }
+    } else {
+      writeTxnRecord(entry, txn);
+    }
+    yield;
+    const digest = this.#digest();
+    if (digest !== undefined) writeTxnDigest(entry, digest);
+    return this.#send(origin, { kind: 'proposal', zxid, origin, header, txn, digest, bytes: entry.offset }, now);
+  }
+
+  createSession(origin: WriteOrigin, timeoutMs: number, now: Now): Proposal {
+    return this.#propose(origin, ++this.lastZxid, now, { type: OpCode.createSession, txn: { kind: 'createSession', timeOut: timeoutMs } });
+  }
+
+  /**
+   * The end of a session, whoever asks for it. Its ephemerals go in the same txn. Returns a job when they are very many; see `request`.
+   */
+  closeSession(origin: WriteOrigin, now: Now): Proposal | PrepareJob {
+    const { sessionHigh: high, sessionLow: low } = origin;
+    const zxid = ++this.lastZxid;
+    const slot = this.#tracker.find(high, low);
+    if (slot !== -1) this.#tracker.setClosing(slot);
+    const closing = new Closing(this.#replica.tree.firstEphemeral(high, low), this.outstanding.newEphemerals(high, low));
+    if (this.#removeOwned(origin, closing, zxid, stepBudget)) return this.#proposeClose(origin, closing, zxid, now);
+    return this.#closeSlowly(origin, closing, zxid, now);
+  }
+
+  *#closeSlowly(origin: WriteOrigin, closing: Closing, zxid: Zxid, now: Now): PrepareJob {
+    do yield;
+    while (!this.#removeOwned(origin, closing, zxid, stepBudget));
+    return this.#proposeClose(origin, closing, zxid, now);
+  }
+
+  #proposeClose(origin: WriteOrigin, closing: Closing, zxid: Zxid, now: Now): Proposal {
+    // A list too long to be read back is left out: the session's ephemerals are known to whoever applies the txn.
+    const fits = closing.listBytes + entryOverheadBytes <= this.#entryBytesMax;
+    const paths2Delete = this.#options.closeSessionTxnEnabled && fits ? closing.paths : null;
+    return this.#propose(origin, zxid, now, { type: OpCode.closeSession, txn: { kind: 'closeSession', paths2Delete } });
+  }
+
+  /**
+   * Removes the ephemerals that a session will own once everything proposed has been applied: first those that the tree has, then those it
+   * does not have yet, at last the parents are brought up to date. Spends about `budget` units; returns whether all is done.
+   */
+  #removeOwned({ sessionHigh: high, sessionLow: low }: WriteOrigin, closing: Closing, zxid: Zxid, budget: number): boolean {
+    const { outstanding } = this;
+    const { tree } = this.#replica;
+    let left = budget;
+    for (; closing.next !== 0; closing.next = tree.nextEphemeral(closing.next)) {
+      if ((left -= unitsPerChange) < 0) return false;
+      const path = tree.pathOf(closing.next);
+      const future = outstanding.peek(path);
+      if (future === undefined) this.#removeOne(closing, path, zxid, tree.digestOf(closing.next));
+      else if (future.exists && future.ownerHigh === high && future.ownerLow === low) this.#removeOne(closing, path, zxid, future.digest);
+    }
+    for (; closing.created < closing.newPaths.length; closing.created++) {
+      if ((left -= unitsPerChange) < 0) return false;
+      const path = closing.newPaths[closing.created]!;
+      this.#removeOne(closing, path, zxid, outstanding.find(path)!.digest);
+    }
+    closing.parentsLeft ??= closing.parents.entries();
+    for (;;) {
+      if (left < 0) return false;
+      const next = closing.parentsLeft.next();
+      if (next.done === true) return true;
+      const digestedBefore = outstanding.digestedBytes;
+      const [path, { after, digestBefore }] = next.value;
+      after.pzxid = zxid;
+      outstanding.record(path, zxid, after, digestBefore);
+      left -= unitsPerChange + (outstanding.digestedBytes - digestedBefore) / bytesPerUnit;
+    }
+  }
+
+  #removeOne(closing: Closing, path: string, zxid: Zxid, digestBefore: number): void {
+    closing.paths.push(path);
+    closing.listBytes += 4 + path.length * 3;
+    this.outstanding.record(path, zxid, closing.gone, digestBefore);
+    const parentPath = parentOf(path);
+    let parent = closing.parents.get(parentPath);
+    if (parent === undefined) {
+      const before = this.outstanding.find(parentPath);
+      if (before === undefined) throw new Error(`the ephemeral ${path} has no parent`);
+      parent = { after: before.copy(), digestBefore: before.digest };
+      closing.parents.set(parentPath, parent);
+    }
+    parent.after.childCount--;
+  }
+
+  /** Removes a container or TTL znode that has served its time, or returns undefined when it no longer has. */
+  sweep(origin: WriteOrigin, path: string, now: Now, isDue: (znode: FutureZnode) => boolean): Proposal | undefined {
+    const future = this.outstanding.find(path);
+    if (future === undefined || !isDue(future)) return undefined;
+    const zxid = ++this.lastZxid;
+    this.#removeFuture(path, zxid);
+    return this.#propose(origin, zxid, now, { type: OpCode.deleteContainer, txn: { kind: 'delete', path } });
+  }
+
+  get #entryBytesMax(): number {
+    return this.#options.juteMaxBuffer + this.#options.juteMaxBufferExtra;
+  }
+
+  #propose(origin: WriteOrigin, zxid: Zxid, now: Now, verdict: Verdict): Proposal {
+    return this.#send(origin, this.#encode(origin, zxid, now, typeof verdict === 'number' ? errorTxn(verdict) : verdict), now);
+  }
+
+  /** Sends a proposal to the log whose entry has been written. */
+  #send(origin: WriteOrigin, judged: Proposal, now: Now): Proposal {
+    const { zxid } = judged;
+    let proposal = judged;
+    if (this.#entry.offset > this.#entryBytesMax) {
+      // Nobody could read it back from the log or from the wire between servers. It has grown past the limit on its way, by its ACLs say.
+      this.outstanding.rollback(zxid);
+      proposal = this.#encode(origin, zxid, now, errorTxn(ErrorCode.MarshallingError));
+    }
+    this.#out.append(zxid, this.#entry.bytes, 0, this.#entry.offset);
+    this.#observer.proposed(zxid, proposal.header.type, this.#entry.offset);
+    return proposal;
+  }
+
+  #encode(origin: WriteOrigin, zxid: Zxid, now: Now, { type, txn }: TypedTxn): Proposal {
+    const header = headerOf(origin, zxid, type, now);
+    const digest = this.#digest();
+    this.#entry.clear();
+    writeTxn(this.#entry, { header, txn, digest });
+    return { kind: 'proposal', zxid, origin, header, txn, digest, bytes: this.#entry.offset };
+  }
+
+  /** That of the tree as it will be after everything proposed. */
+  #digest(): TxnDigest | undefined {
+    if (!this.#options.treeDigestEnabled) return undefined;
+    const { digestHigh, digestLow } = this.outstanding;
+    return { version: digestVersion, high: digestHigh, low: digestLow };
+  }
+
+  #judge(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): Verdict {
+    switch (origin.opCode) {
+      case OpCode.create:
+      case OpCode.create2:
+      case OpCode.createContainer:
+        return this.#create(origin, origin.opCode, readCreateRequest(reader), -1, zxid, now);
+      case OpCode.createTTL: {
+        const request = readCreateTTLRequest(reader);
+        return this.#create(origin, origin.opCode, request, request.ttl, zxid, now);
+      }
+      case OpCode.delete:
+        return this.#delete(origin, readDeleteRequest(reader), zxid);
+      case OpCode.setData:
+        return this.#setData(origin, readSetDataRequest(reader), zxid, now);
+      case OpCode.setACL:
+        return this.#setAcl(origin, readSetACLRequest(reader), zxid);
+      case OpCode.multi:
+        return this.#multi(origin, reader, zxid, now);
+      case OpCode.reconfig:
+        readReconfigRequest(reader);
+        if (!this.#options.reconfigEnabled) return ErrorCode.ReconfigDisabled;
+        // There is no ensemble whose members could change.
+        return this.#sessionFault(origin) ?? ErrorCode.Unimplemented;
+      default:
+        throw new Error(`opcode ${origin.opCode} is no write`);
+    }
+  }
+
+  #sessionFault(origin: WriteOrigin): number | undefined {
+    return this.#tracker.findLive(origin.sessionHigh, origin.sessionLow) === -1 ? ErrorCode.SessionExpired : undefined;
+  }
+
+  #mayNot(perms: number, znode: FutureZnode, origin: WriteOrigin): boolean {
+    if (this.#options.skipAcl) return false;
+    return !isPermitted(znode.acl, perms, origin.identities, this.#registry);
+  }
+
+  #create(
+    origin: WriteOrigin,
+    opCode: CreateOpCode,
+    request: CreateRequest | CreateTTLRequest,
+    ttlMs: number,
+    zxid: Zxid,
+    now: Now,
+  ): Verdict {
+    const mode = request.flags;
+    if (mode < CreateMode.persistent || mode > CreateMode.persistentSequentialWithTtl) return ErrorCode.BadArguments;
+    const wantsTtl = isTtlMode(mode);
+    if (wantsTtl && !this.#options.extendedTypesEnabled) return ErrorCode.Unimplemented;
+    if (wantsTtl ? ttlMs <= 0 || ttlMs > ttlMax : ttlMs >= 0) return ErrorCode.BadArguments;
+    // A TTL without a TTL mode gets this far when it is negative. It must not reach the log: no server could apply it.
+    if (opCode === OpCode.createTTL && !wantsTtl) return ErrorCode.BadArguments;
+    const fault = this.#sessionFault(origin);
+    if (fault !== undefined) return fault;
+
+    if (request.path === null) return ErrorCode.MarshallingError;
+    const slash = lastSlash(request.path);
+    if (slash === -1) return ErrorCode.BadArguments;
+    const acl = fixupAcl(request.acl, origin.identities, this.#aclSchemes);
+    if (acl === undefined) return ErrorCode.InvalidACL;
+    const parentPath = slash === 0 ? '/' : request.path.slice(0, slash);
+    const parent = this.outstanding.find(parentPath);
+    if (parent === undefined) return ErrorCode.NoNode;
+    if (this.#mayNot(Perms.create, parent, origin)) return ErrorCode.NoAuth;
+    const path = isSequential(mode) ? request.path + sequenceSuffix(parent.cversion) : request.path;
+    if (pathFault(path) !== undefined) return ErrorCode.BadArguments;
+    if (this.outstanding.find(path) !== undefined) return ErrorCode.NodeExists;
+    if (isSessionOwner(parent.ownerHigh, parent.ownerLow, this.#options)) return ErrorCode.NoChildrenForEphemerals;
+    const data = keep(request.data);
+    if (this.#exceedsQuota(path, data?.length ?? 0, 1)) return ErrorCode.QuotaExceeded;
+
+    // The counter is a signed 32-bit int and runs over: after 2147483647 comes -2147483648.
+    const parentCVersion = (parent.cversion + 1) | 0;
+    const ephemeral = mode === CreateMode.ephemeral || mode === CreateMode.ephemeralSequential;
+    const txn = createTxn(opCode, path, data, acl, ephemeral, parentCVersion, ttlMs);
+    const owner = ownerOf(opCode, ephemeral, ttlMs, origin);
+    const parentAfter = parent.copy();
+    parentAfter.childCount++;
+    parentAfter.cversion = parentCVersion;
+    parentAfter.pzxid = zxid;
+    this.outstanding.record(parentPath, zxid, parentAfter, parent.digest);
+    const znode = new FutureZnode();
+    znode.acl = acl;
+    znode.ownerHigh = owner.high;
+    znode.ownerLow = owner.low;
+    znode.czxid = znode.mzxid = znode.pzxid = zxid;
+    znode.ctime = znode.mtime = now.wallMs;
+    znode.data = data;
+    this.outstanding.record(path, zxid, znode, 0);
+    return { type: opCode, txn };
+  }
+
+  #delete(origin: WriteOrigin, request: DeleteRequest, zxid: Zxid): Verdict {
+    const fault = this.#sessionFault(origin);
+    if (fault !== undefined) return fault;
+    const { path } = request;
+    if (path === null) return ErrorCode.MarshallingError;
+    const slash = lastSlash(path);
+    if (slash === -1 || isReservedPath(path)) return ErrorCode.BadArguments;
+    const parentPath = slash === 0 ? '/' : path.slice(0, slash);
+    const parent = this.outstanding.find(parentPath);
+    if (parent === undefined) return ErrorCode.NoNode;
+    if (this.#mayNot(Perms.delete, parent, origin)) return ErrorCode.NoAuth;
+    const znode = this.outstanding.find(path);
+    if (znode === undefined) return ErrorCode.NoNode;
+    if (request.version !== -1 && request.version !== znode.version) return ErrorCode.BadVersion;
+    if (znode.childCount > 0) return ErrorCode.NotEmpty;
+    this.#removeFuture(path, zxid);
+    return { type: OpCode.delete, txn: { kind: 'delete', path } };
+  }
+
+  #removeFuture(path: string, zxid: Zxid): void {
+    const znode = this.outstanding.find(path);
+    if (znode === undefined) return;
+    const parentPath = parentOf(path);
+    const parent = this.outstanding.find(parentPath);
+    if (parent !== undefined) {
+      const parentAfter = parent.copy();
+      parentAfter.childCount--;
+      parentAfter.pzxid = zxid;
+      this.outstanding.record(parentPath, zxid, parentAfter, parent.digest);
+    }
+    const after = znode.copy();
+    after.exists = false;
+    this.outstanding.record(path, zxid, after, znode.digest);
+  }
+
+  #setData(origin: WriteOrigin, request: SetDataRequest, zxid: Zxid, now: Now): Verdict {
+    const fault = this.#sessionFault(origin);
+    if (fault !== undefined) return fault;
+    const { path } = request;
+    if (path === null || pathFault(path) !== undefined) return ErrorCode.BadArguments;
+    const znode = this.outstanding.find(path);
+    if (znode === undefined) return ErrorCode.NoNode;
+    if (this.#mayNot(Perms.write, znode, origin)) return ErrorCode.NoAuth;
+    const data = keep(request.data);
+    if (this.#exceedsQuota(path, (data?.length ?? 0) - this.outstanding.dataLength(znode), 0)) return ErrorCode.QuotaExceeded;
+    if (request.version !== -1 && request.version !== znode.version) return ErrorCode.BadVersion;
+    const version = (znode.version + 1) | 0;
+    const after = znode.copy();
+    after.data = data;
+    after.version = version;
+    after.mzxid = zxid;
+    after.mtime = now.wallMs;
+    this.outstanding.record(path, zxid, after, znode.digest);
+    return { type: OpCode.setData, txn: { kind: 'setData', path, data, version } };
+  }
+
+  #setAcl(origin: WriteOrigin, request: SetACLRequest, zxid: Zxid): Verdict {
+    const fault = this.#sessionFault(origin);
+    if (fault !== undefined) return fault;
+    const { path } = request;
+    if (path === null || pathFault(path) !== undefined) return ErrorCode.BadArguments;
+    const acl = fixupAcl(request.acl, origin.identities, this.#aclSchemes);
+    if (acl === undefined) return ErrorCode.InvalidACL;
+    const znode = this.outstanding.find(path);
+    if (znode === undefined) return ErrorCode.NoNode;
+    if (this.#mayNot(Perms.admin, znode, origin)) return ErrorCode.NoAuth;
+    if (request.version !== -1 && request.version !== znode.aversion) return ErrorCode.BadVersion;
+    const version = (znode.aversion + 1) | 0;
+    const after = znode.copy();
+    after.acl = acl;
+    after.aversion = version;
+    this.outstanding.record(path, zxid, after, znode.digest);
+    return { type: OpCode.setACL, txn: { kind: 'setACL', path, acl, version } };
+  }
+
+  #check(origin: WriteOrigin, request: CheckVersionRequest): Verdict {
+    const fault = this.#sessionFault(origin);
+    if (fault !== undefined) return fault;
+    const { path } = request;
+    if (path === null || pathFault(path) !== undefined) return ErrorCode.BadArguments;
+    const znode = this.outstanding.find(path);
+    if (znode === undefined) return ErrorCode.NoNode;
+    if (this.#mayNot(Perms.read, znode, origin)) return ErrorCode.NoAuth;
+    if (request.version !== -1 && request.version !== znode.version) return ErrorCode.BadVersion;
+    return { type: OpCode.check, txn: { kind: 'check', path, version: (znode.version + 1) | 0 } };
+  }
+
+  /** All parts or none, under one zxid. A part is judged on top of those before it. */
+  #multi(origin: WriteOrigin, reader: Reader, zxid: Zxid, now: Now): Verdict {
+    const multi = new MultiUnderWay();
+    this.#judgeParts(origin, multi, reader, zxid, now, Infinity);
+    if (multi.failed) this.outstanding.rollback(zxid);
+    return { type: OpCode.multi, txn: multi.txn() };
+  }
+
+  /**
+   * Decodes and judges further parts, for about `budget` units; returns whether that was all of them. Behind a part that has failed the
+   * others are decoded all the same: a request that cannot be read is refused as such, whatever is wrong with it besides.
+   */
+  #judgeParts(origin: WriteOrigin, multi: MultiUnderWay, reader: Reader, zxid: Zxid, now: Now, budget: number): boolean {
+    const { outstanding } = this;
+    let left = budget;
+    while (left > 0) {
+      const op = readMultiRequestOp(reader);
+      if (op === undefined) return true;
+      const part = asWrite(op);
+      left -= unitsPerPart;
+      if (multi.failed) {
+        multi.txns.push(errorTxn(ErrorCode.RuntimeInconsistency));
+        continue;
+      }
+      const digestedBefore = outstanding.digestedBytes;
+      const verdict = this.#judgePart(origin, part, zxid, now);
+      left -= (outstanding.digestedBytes - digestedBefore) / bytesPerUnit;
+      if (typeof verdict === 'number') multi.failed = true;
+      multi.txns.push(typeof verdict === 'number' ? errorTxn(verdict) : (verdict as MultiMember));
+    }
+    return false;
+  }
+
+  #judgePart(origin: WriteOrigin, part: MultiWrite, zxid: Zxid, now: Now): Verdict {
+    switch (part.kind) {
+      case 'create':
+      case 'create2':
+      case 'createContainer':
+        return this.#create(origin, OpCode[part.kind], part, -1, zxid, now);
+      case 'createTTL':
+        return this.#create(origin, OpCode.createTTL, part, part.ttl, zxid, now);
+      case 'delete':
+        return this.#delete(origin, part, zxid);
+      case 'setData':
+        return this.#setData(origin, part, zxid, now);
+      case 'check':
+        return this.#check(origin, part);
+      default:
+        return part satisfies never;
+    }
+  }
+
+  #exceedsQuota(path: string, bytesDelta: number, countDelta: number): boolean {
+    const { tree } = this.#replica;
+    if (!tree.hasQuotas) return false;
+    const verdict = tree.quotaVerdict(path, bytesDelta, countDelta);
+    if (verdict === undefined) return false;
+    if (verdict.hard && this.#options.enforceQuota) return true;
+    this.#observer.notice({ kind: 'quotaSoftLimit', path: verdict.path, what: verdict.what, usage: verdict.usage, limit: verdict.limit });
+    return false;
+  }
+}
+
+/** Where the name begins that a create or delete is about; -1 when the path is too odd to have a parent. */
+function lastSlash(path: string): number {
+  return path.includes('\0') ? -1 : path.lastIndexOf('/');
+}
+
+function headerOf(origin: WriteOrigin, zxid: Zxid, type: number, now: Now): TxnHeader {
+  return { clientHigh: origin.sessionHigh, clientLow: origin.sessionLow, cxid: origin.cxid, zxid, time: now.wallMs, type };
+}
+
+function parentOf(path: string): string {
+  const slash = path.lastIndexOf('/');
+  return slash === 0 ? '/' : path.slice(0, slash);
+}
+
+/** Around the list of paths: header, digest and lengths. */
+const entryOverheadBytes = 128;
+
+type CreateOpCode = typeof OpCode.create | typeof OpCode.create2 | typeof OpCode.createContainer | typeof OpCode.createTTL;
+
+function createTxn(
+  opCode: CreateOpCode,
+  path: string,
+  data: Uint8Array | null,
+  acl: readonly Acl[],
+  ephemeral: boolean,
+  parentCVersion: number,
+  ttl: number,
+): Txn {
+  switch (opCode) {
+    case OpCode.createContainer:
+      return { kind: 'createContainer', path, data, acl, parentCVersion };
+    case OpCode.createTTL:
+      return { kind: 'createTTL', path, data, acl, parentCVersion, ttl };
+    default:
+      return { kind: 'create', path, data, acl, ephemeral, parentCVersion };
+  }
+}
+
+function ownerOf(
+  opCode: CreateOpCode,
+  ephemeral: boolean,
+  ttlMs: number,
+  origin: WriteOrigin,
+): { readonly high: number; readonly low: number } {
+  if (opCode === OpCode.createContainer) return containerOwner;
+  if (opCode === OpCode.createTTL) return ttlOwner(ttlMs);
+  return ephemeral ? { high: origin.sessionHigh, low: origin.sessionLow } : noOwner;
+}
+
+const noOwner = { high: 0, low: 0 };
+
+function errorTxn(err: number): { readonly type: typeof OpCode.error; readonly txn: ErrorTxn } {
+  return { type: OpCode.error, txn: { kind: 'error', err } };
+}
+
+function isSequential(mode: number): boolean {
+  return (
+    mode === CreateMode.persistentSequential || mode === CreateMode.ephemeralSequential || mode === CreateMode.persistentSequentialWithTtl
+  );
+}
+
+/** Request data is a view into what came from the network; the txn outlives that. */
+function keep(data: Uint8Array | null): Buffer | null {
+  return data === null ? null : Buffer.from(data);
+}

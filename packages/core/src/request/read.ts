@@ -1,0 +1,574 @@
+/**
+ * Answers everything that changes no znode, from the state as it is now. Nothing is awaited and, on the common path, nothing allocated:
+ * a path is looked up as the bytes it came in, and the answer is copied into the connection's output in wire form.
+ */
+import {
+  AddWatchMode,
+  type Acl,
+  ErrorCode,
+  EventType,
+  type MultiOp,
+  OpCode,
+  Perms,
+  ProtocolError,
+  readAddWatchRequest,
+  Reader,
+  readCheckWatchesRequest,
+  readGetEphemeralsRequest,
+  readMultiRequestOp,
+  WatcherType,
+  type Writer,
+  writeAclList,
+  writeMultiEnd,
+  writeMultiHeader,
+  Xid,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { AuthRegistry } from '../auth/auth-provider.ts';
+import type { Identity } from '../auth/identity.ts';
+import { isPermitted } from '../auth/permission.ts';
+import type { Cnxn } from '../cnxn/cnxn.ts';
+import type { Now } from '../now.ts';
+import type { NodeId } from '../tree/data-tree.ts';
+import { WatchMode, type WatchTable } from '../tree/watch-table.ts';
+import type { Answers } from './answer.ts';
+import { bytesPerUnit, type Job, shortFrameBytes, start, stepBudget, visitsPerStep } from './budget.ts';
+import { LongReply } from './long-reply.ts';
+import { asWrite } from './multi-parts.ts';
+import type { Replica } from './replica.ts';
+
+/** A request that only reads, as it was admitted. */
+export interface ReadRequest {
+  cnxn: Cnxn;
+  xid: number;
+  opCode: number;
+  identities: readonly Identity[];
+  arrivedMs: number;
+  now: Now;
+}
+
+export class Reads {
+  readonly #replica: Replica;
+  readonly #watches: WatchTable;
+  readonly #answers: Answers;
+  readonly #registry: AuthRegistry;
+  readonly #skipAcl: boolean;
+
+  constructor(replica: Replica, watches: WatchTable, answers: Answers, registry: AuthRegistry, skipAcl: boolean) {
+    this.#replica = replica;
+    this.#watches = watches;
+    this.#answers = answers;
+    this.#registry = registry;
+    this.#skipAcl = skipAcl;
+  }
+
+  /** Answers at once; a job is returned when that takes more than one step. */
+  answer(request: ReadRequest, reader: Reader): Job | undefined {
+    try {
+      return this.#answer(request, reader);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#fail(request, ErrorCode.MarshallingError);
+      return undefined;
+    }
+  }
+
+  #answer(request: ReadRequest, reader: Reader): Job | undefined {
+    switch (request.opCode) {
+      case OpCode.getData:
+        return this.#getData(request, reader);
+      case OpCode.exists:
+        return this.#exists(request, reader);
+      case OpCode.getChildren:
+      case OpCode.getChildren2:
+        return this.#getChildren(request, reader);
+      case OpCode.ping:
+        return this.#succeed({ ...request, xid: Xid.ping });
+      case OpCode.getACL:
+        return this.#getAcl(request, reader);
+      case OpCode.sync:
+        return this.#sync(request, reader);
+      case OpCode.addWatch:
+        return this.#addWatch(request, reader);
+      case OpCode.checkWatches:
+        return this.#checkWatches(request, reader);
+      case OpCode.removeWatches:
+        return this.#removeWatches(request, reader);
+      case OpCode.setWatches:
+        return this.#startDecoding({ ...request }, (own) => this.#setWatches(own, copyOf(reader), watchKinds.slice(0, 3)));
+      case OpCode.setWatches2:
+        return this.#startDecoding({ ...request }, (own) => this.#setWatches(own, copyOf(reader), watchKinds));
+      case OpCode.getEphemerals:
+        return this.#getEphemerals(request, reader);
+      case OpCode.getAllChildrenNumber:
+        return this.#getAllChildrenNumber(request, reader);
+      case OpCode.whoAmI:
+        return this.#whoAmI(request);
+      case OpCode.multiRead:
+        return this.#multiRead(request, reader);
+      default:
+        // Answered instead of cut off, so that one foreign request does not cost a client its connection. No zxid belongs to it.
+        this.#answers.header(
+          request.cnxn,
+          request.opCode,
+          request.xid,
+          -1,
+          ErrorCode.Unimplemented,
+          request.arrivedMs,
+          request.now.elapsedMs,
+          false,
+        );
+        return undefined;
+    }
+  }
+
+  /** Starts a job that decodes as it goes, and so may find out late that the request cannot be read. */
+  #startDecoding(request: ReadRequest, job: (request: ReadRequest) => Job): Job | undefined {
+    return start(this.#decoding(request, job(request)));
+  }
+
+  *#decoding(request: ReadRequest, job: Job): Job {
+    try {
+      yield* job;
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      if (!request.cnxn.isClosed) this.#fail(request, ErrorCode.MarshallingError);
+    }
+  }
+
+  #begin(request: ReadRequest): Writer {
+    return this.#answers.begin(request.cnxn, request.xid, this.#replica.lastZxid, ErrorCode.Ok);
+  }
+
+  #end(request: ReadRequest, writer: Writer): undefined {
+    const { cnxn, opCode, xid, arrivedMs, now } = request;
+    this.#answers.end(cnxn, writer, opCode, xid, this.#replica.lastZxid, ErrorCode.Ok, arrivedMs, now.elapsedMs, false);
+  }
+
+  /** A reply that is nothing but its header. */
+  #succeed(request: ReadRequest): undefined {
+    return this.#fail(request, ErrorCode.Ok);
+  }
+
+  #fail(request: ReadRequest, error: number): undefined {
+    const { cnxn, opCode, xid, arrivedMs, now } = request;
+    this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, error, arrivedMs, now.elapsedMs, false);
+  }
+
+  #may(perms: number, node: NodeId, identities: readonly Identity[]): boolean {
+    return this.#skipAcl || isPermitted(this.#aclOf(node), perms, identities, this.#registry);
+  }
+
+  #aclOf(node: NodeId): readonly Acl[] {
+    const { tree } = this.#replica;
+    return tree.acls.get(tree.aclOf(node));
+  }
+
+  /** Finds the path that comes next in the request; where its bytes are stays in the reader's range. */
+  #lookup(reader: Reader): NodeId {
+    if (!reader.range('a path')) throw new ProtocolError('a path', reader.offset);
+    return this.#replica.tree.lookup(reader.bytes, reader.rangeStart, reader.rangeEnd);
+  }
+
+  #getData(request: ReadRequest, reader: Reader): undefined {
+    const node = this.#lookup(reader);
+    const watch = reader.boolean();
+    if (node === 0) return this.#fail(request, ErrorCode.NoNode);
+    if (!this.#may(Perms.read, node, request.identities)) return this.#fail(request, ErrorCode.NoAuth);
+    if (watch) this.#watches.add(request.cnxn.id, reader.bytes, reader.rangeStart, reader.rangeEnd, WatchMode.data);
+    const writer = this.#begin(request);
+    this.#replica.tree.writeDataAndStat(node, writer);
+    return this.#end(request, writer);
+  }
+
+  #exists(request: ReadRequest, reader: Reader): undefined {
+    const node = this.#lookup(reader);
+    const watch = reader.boolean();
+    if (node === 0) {
+      if (reader.bytes.subarray(reader.rangeStart, reader.rangeEnd).includes(0)) return this.#fail(request, ErrorCode.BadArguments);
+      // The one watch that is set by a read that fails: it waits for the znode to be created.
+      if (watch) this.#watches.add(request.cnxn.id, reader.bytes, reader.rangeStart, reader.rangeEnd, WatchMode.data);
+      return this.#fail(request, ErrorCode.NoNode);
+    }
+    if (!this.#may(Perms.read, node, request.identities)) return this.#fail(request, ErrorCode.NoAuth);
+    if (watch) this.#watches.add(request.cnxn.id, reader.bytes, reader.rangeStart, reader.rangeEnd, WatchMode.data);
+    const writer = this.#begin(request);
+    this.#replica.tree.writeStat(node, writer);
+    return this.#end(request, writer);
+  }
+
+  #getChildren(request: ReadRequest, reader: Reader): Job | undefined {
+    const node = this.#lookup(reader);
+    const watch = reader.boolean();
+    if (node === 0) return this.#fail(request, ErrorCode.NoNode);
+    if (!this.#may(Perms.read, node, request.identities)) return this.#fail(request, ErrorCode.NoAuth);
+    if (watch) this.#watches.add(request.cnxn.id, reader.bytes, reader.rangeStart, reader.rangeEnd, WatchMode.child);
+    const { tree } = this.#replica;
+    const writer = this.#begin(request);
+    writer.int32(tree.childCountOf(node));
+    const rest = tree.writeNames(tree.firstChildOf(node), writer, namesPerStep, writer.offset + bytesPerStep);
+    if (rest !== 0) {
+      this.#answers.takeBack(writer);
+      return start(this.#getChildrenSlowly({ ...request }, node));
+    }
+    if (request.opCode === OpCode.getChildren2) tree.writeStat(node, writer);
+    return this.#end(request, writer);
+  }
+
+  *#getChildrenSlowly(request: ReadRequest, node: NodeId): Job {
+    const reply = new LongReply();
+    yield* this.#gatherChildren(request, node, reply);
+    if (request.opCode === OpCode.getChildren2) this.#replica.tree.writeStat(node, reply.writer);
+    yield* this.#send(request, reply);
+  }
+
+  *#gatherChildren(request: ReadRequest, node: NodeId, reply: LongReply): Job {
+    const { tree } = this.#replica;
+    reply.writer.int32(tree.childCountOf(node));
+    let child = tree.firstChildOf(node);
+    let names = 0;
+    while (child !== 0) {
+      // A piece of 64 KiB is at most 16,384 names.
+      child = tree.writeNames(child, reply.writer, namesPerPiece, reply.end);
+      names += namesPerPiece;
+      if (names < namesPerStep) continue;
+      names = 0;
+      request.now = yield;
+      if (request.cnxn.isClosed) return;
+    }
+  }
+
+  /** Sends a reply that has been gathered. */
+  *#send(request: ReadRequest, reply: LongReply): Job {
+    const { cnxn, opCode, xid, arrivedMs } = request;
+    const { lastZxid } = this.#replica;
+    const { bytes } = reply;
+    if (cnxn.isClosed) return;
+    this.#answers.beginLong(cnxn, xid, lastZxid, ErrorCode.Ok, bytes);
+    let sent = 0;
+    for (const piece of reply.take()) {
+      if (sent >= bytesPerStep) {
+        sent = 0;
+        request.now = yield;
+        // Its number may be another connection's by now.
+        if (cnxn.isClosed) return;
+      }
+      this.#answers.piece(cnxn, piece.bytes, piece.offset);
+      sent += piece.offset;
+    }
+    this.#answers.endLong(cnxn, opCode, xid, lastZxid, ErrorCode.Ok, arrivedMs, request.now.elapsedMs, bytes, false);
+  }
+
+  #getAcl(request: ReadRequest, reader: Reader): undefined {
+    const node = this.#lookup(reader);
+    if (node === 0) return this.#fail(request, ErrorCode.NoNode);
+    if (!this.#may(Perms.read | Perms.admin, node, request.identities)) return this.#fail(request, ErrorCode.NoAuth);
+    const acl = this.#aclOf(node);
+    const writer = this.#begin(request);
+    writeAclList(writer, this.#may(Perms.admin, node, request.identities) ? acl : acl.map(withoutHash));
+    this.#replica.tree.writeStat(node, writer);
+    return this.#end(request, writer);
+  }
+
+  /** On a server that is its own leader everything before it has been applied: its session's writes, behind which it has waited. */
+  #sync(request: ReadRequest, reader: Reader): undefined {
+    const path = reader.ustring();
+    const writer = this.#begin(request);
+    writer.ustring(path);
+    return this.#end(request, writer);
+  }
+
+  #addWatch(request: ReadRequest, reader: Reader): undefined {
+    const { path, mode } = readAddWatchRequest(reader);
+    if (mode !== AddWatchMode.persistent && mode !== AddWatchMode.persistentRecursive) {
+      return this.#fail(request, ErrorCode.MarshallingError);
+    }
+    this.#watches.addPath(request.cnxn.id, path, mode === AddWatchMode.persistent ? WatchMode.persistent : WatchMode.recursive);
+    const writer = this.#begin(request);
+    writer.int32(ErrorCode.Ok);
+    return this.#end(request, writer);
+  }
+
+  #checkWatches(request: ReadRequest, reader: Reader): undefined {
+    const { path, type } = readCheckWatchesRequest(reader);
+    if (!isWatcherType(type)) return this.#fail(request, ErrorCode.MarshallingError);
+    return this.#fail(request, this.#watches.has(request.cnxn.id, path, type) ? ErrorCode.Ok : ErrorCode.NoWatcher);
+  }
+
+  #removeWatches(request: ReadRequest, reader: Reader): undefined {
+    const { path, type } = readCheckWatchesRequest(reader);
+    if (!isWatcherType(type)) return this.#fail(request, ErrorCode.MarshallingError);
+    return this.#fail(request, this.#watches.remove(request.cnxn.id, path, type) ? ErrorCode.Ok : ErrorCode.NoWatcher);
+  }
+
+  /**
+   * A client that comes back tells what it watched and how far it had seen. What has changed since is told at once, under zxid -1; the
+   * rest is watched again. Persistent watches are set again without a word on what they missed.
+   */
+  *#setWatches(request: ReadRequest, reader: Reader, kinds: readonly WatchKind[]): Job {
+    const { cnxn } = request;
+    const first = reader.offset;
+    // All of it must be readable before any of it may have an effect.
+    for (const acts of [false, true]) {
+      reader.offset = first;
+      const relativeZxid = reader.int64();
+      let done = 0;
+      for (const kind of kinds) {
+        const count = reader.count(pathBytesMin);
+        for (let i = 0; i < count; i++) {
+          if (acts) this.#setWatch(cnxn, kind, reader.text('a path'), relativeZxid);
+          else if (!reader.range('a path')) throw new ProtocolError('a path, not null', reader.offset);
+          if (++done % (acts ? pathsPerStep : visitsPerStep) !== 0) continue;
+          request.now = yield;
+          if (cnxn.isClosed) return;
+        }
+      }
+    }
+    this.#succeed(request);
+  }
+
+  #setWatch(cnxn: Cnxn, kind: WatchKind, path: string, relativeZxid: Zxid): void {
+    const { tree } = this.#replica;
+    switch (kind) {
+      case 'data': {
+        const node = tree.find(path);
+        if (node === 0) this.#catchUp(cnxn, EventType.nodeDeleted, path);
+        else if (tree.mzxidOf(node) > relativeZxid) this.#catchUp(cnxn, EventType.nodeDataChanged, path);
+        else this.#watches.addPath(cnxn.id, path, WatchMode.data);
+        return;
+      }
+      case 'exist':
+        if (tree.find(path) === 0) this.#watches.addPath(cnxn.id, path, WatchMode.data);
+        else this.#catchUp(cnxn, EventType.nodeCreated, path);
+        return;
+      case 'child': {
+        const node = tree.find(path);
+        if (node === 0) this.#catchUp(cnxn, EventType.nodeDeleted, path);
+        else if (tree.pzxidOf(node) > relativeZxid) this.#catchUp(cnxn, EventType.nodeChildrenChanged, path);
+        else this.#watches.addPath(cnxn.id, path, WatchMode.child);
+        return;
+      }
+      case 'persistent':
+        this.#watches.addPath(cnxn.id, path, WatchMode.persistent);
+        return;
+      case 'recursive':
+        this.#watches.addPath(cnxn.id, path, WatchMode.recursive);
+        return;
+      default:
+        kind satisfies never;
+    }
+  }
+
+  #catchUp(cnxn: Cnxn, eventType: number, path: string): void {
+    this.#answers.prepareEvent(eventType, path, -1);
+    this.#answers.event(cnxn);
+  }
+
+  #getEphemerals(request: ReadRequest, reader: Reader): Job | undefined {
+    const { prefixPath } = readGetEphemeralsRequest(reader);
+    const { sessionHigh, sessionLow } = request.cnxn;
+    const { tree } = this.#replica;
+    const prefix = prefixPath === null || prefixPath.trim() === '' || prefixPath.trim() === '/' ? '' : prefixPath;
+    if (tree.ephemeralCountOf(sessionHigh, sessionLow) > ephemeralsInOneStep)
+      return start(this.#getEphemeralsSlowly({ ...request }, prefix));
+    const paths = this.#replica.ephemeralPaths(sessionHigh, sessionLow).filter((path) => path.startsWith(prefix));
+    const writer = this.#begin(request);
+    writer.vector(paths, writeText);
+    return this.#end(request, writer);
+  }
+
+  *#getEphemeralsSlowly(request: ReadRequest, prefix: string): Job {
+    const { cnxn } = request;
+    const { tree } = this.#replica;
+    const reply = new LongReply();
+    reply.writer.int32(0);
+    let count = 0;
+    let visited = 0;
+    for (let node = tree.firstEphemeral(cnxn.sessionHigh, cnxn.sessionLow); node !== 0; node = tree.nextEphemeral(node)) {
+      const path = tree.pathOf(node);
+      if (path.startsWith(prefix)) {
+        reply.writer.ustring(path);
+        count++;
+      }
+      if (++visited % pathsPerStep !== 0) continue;
+      request.now = yield;
+      if (cnxn.isClosed) return;
+    }
+    reply.patchFirstInt32(count);
+    yield* this.#send(request, reply);
+  }
+
+  #getAllChildrenNumber(request: ReadRequest, reader: Reader): Job | undefined {
+    const node = this.#lookup(reader);
+    if (node === 0) return this.#fail(request, ErrorCode.NoNode);
+    if (!this.#may(Perms.read, node, request.identities)) return this.#fail(request, ErrorCode.NoAuth);
+    const { tree } = this.#replica;
+    if (tree.isRoot(node)) return this.#answerCount(request, tree.size - 1);
+    let count = 0;
+    for (let at = tree.nextBelow(node, node); at !== 0; at = tree.nextBelow(at, node)) {
+      if (++count === visitsPerStep) return this.#countSlowly({ ...request }, node, at, count);
+    }
+    return this.#answerCount(request, count);
+  }
+
+  /** Goes on behind `from`, the last znode of those counted. */
+  *#countSlowly(request: ReadRequest, top: NodeId, from: NodeId, counted: number): Job {
+    const { tree } = this.#replica;
+    let count = counted;
+    request.now = yield;
+    for (let at = tree.nextBelow(from, top); at !== 0; at = tree.nextBelow(at, top)) {
+      if (++count % visitsPerStep === 0) request.now = yield;
+    }
+    if (!request.cnxn.isClosed) this.#answerCount(request, count);
+  }
+
+  #answerCount(request: ReadRequest, count: number): undefined {
+    const writer = this.#begin(request);
+    writer.int32(count);
+    return this.#end(request, writer);
+  }
+
+  #whoAmI(request: ReadRequest): undefined {
+    const writer = this.#begin(request);
+    writer.vector(request.identities, (w, identity) => {
+      w.ustring(identity.scheme);
+      w.ustring(this.#registry.userName(identity));
+    });
+    return this.#end(request, writer);
+  }
+
+  /** Each part succeeds or fails on its own; a watch flag in a part means nothing. */
+  #multiRead(request: ReadRequest, reader: Reader): Job | undefined {
+    if (reader.remaining > shortFrameBytes)
+      return this.#startDecoding({ ...request }, (own) => this.#multiReadSlowly(own, copyOf(reader), []));
+    const ops: MultiOp[] = [];
+    for (let op = readMultiRequestOp(reader); op !== undefined; op = readMultiRequestOp(reader)) ops.push(op);
+    if (!this.#areReads(request, ops)) return undefined;
+    const writer = this.#begin(request);
+    const end = writer.offset + bytesPerStep;
+    let names = 0;
+    for (const op of ops) {
+      const node = this.#writePartHead(request, op, writer);
+      if (node !== 0) names += this.#replica.tree.childCountOf(node);
+      if (names > namesPerStep || writer.offset > end) {
+        this.#answers.takeBack(writer);
+        return start(this.#multiReadSlowly({ ...request }, undefined, ops));
+      }
+      if (node !== 0) this.#replica.tree.writeChildren(node, writer);
+    }
+    writeMultiEnd(writer);
+    return this.#end(request, writer);
+  }
+
+  /** Reads the parts from `reader` unless they have been read already, in which case they were found to be reads. */
+  *#multiReadSlowly(request: ReadRequest, reader: Reader | undefined, ops: MultiOp[]): Job {
+    const { cnxn } = request;
+    const { tree } = this.#replica;
+    if (reader !== undefined) {
+      for (let op = readMultiRequestOp(reader); op !== undefined; op = readMultiRequestOp(reader)) {
+        ops.push(op);
+        if (ops.length % pathsPerStep === 0) request.now = yield;
+      }
+      if (cnxn.isClosed || !this.#areReads(request, ops)) return;
+    }
+    const reply = new LongReply();
+    let spent = 0;
+    for (const op of ops) {
+      const before = reply.bytes;
+      const node = this.#writePartHead(request, op, reply.writer);
+      if (node !== 0 && tree.childCountOf(node) <= namesPerPiece) tree.writeChildren(node, reply.writer);
+      else if (node !== 0) yield* this.#gatherChildren(request, node, reply);
+      if (reply.bytes > multiReadBytesMax) {
+        this.#fail(request, ErrorCode.MarshallingError);
+        return;
+      }
+      spent += unitsPerRead + (reply.bytes - before) / bytesPerUnit;
+      if (spent < stepBudget) continue;
+      spent = 0;
+      request.now = yield;
+      if (cnxn.isClosed) return;
+    }
+    writeMultiEnd(reply.writer);
+    yield* this.#send(request, reply);
+  }
+
+  /** Whether these are reads alone; if they are not, the request has been answered. */
+  #areReads(request: ReadRequest, ops: readonly MultiOp[]): boolean {
+    const reads = ops.filter(isRead).length;
+    if (reads === ops.length) return true;
+    if (reads > 0) throw new ProtocolError('reads alone in a multiRead', 0);
+    for (const op of ops) asWrite(op);
+    // ZooKeeper notices here that these are writes only after it has begun the reply: the error comes with an empty list behind it.
+    const { cnxn, xid, opCode, arrivedMs, now } = request;
+    const { lastZxid } = this.#replica;
+    const writer = this.#answers.begin(cnxn, xid, lastZxid, ErrorCode.MarshallingError);
+    writeMultiEnd(writer);
+    this.#answers.end(cnxn, writer, opCode, xid, lastZxid, ErrorCode.MarshallingError, arrivedMs, now.elapsedMs, false);
+    return false;
+  }
+
+  /** One part's result, except for the names of children: then it returns the znode whose they are, otherwise 0. */
+  #writePartHead(request: ReadRequest, op: MultiOp, writer: Writer): NodeId {
+    const { tree } = this.#replica;
+    const node = op.path === null ? 0 : tree.find(op.path);
+    const error = node === 0 ? ErrorCode.NoNode : this.#may(Perms.read, node, request.identities) ? ErrorCode.Ok : ErrorCode.NoAuth;
+    if (error !== ErrorCode.Ok) {
+      writeMultiHeader(writer, { type: OpCode.error, done: false, err: error });
+      writer.int32(error);
+      return 0;
+    }
+    writeMultiHeader(writer, { type: OpCode[op.kind], done: false, err: ErrorCode.Ok });
+    if (op.kind === 'getChildren') return node;
+    tree.writeDataAndStat(node, writer);
+    return 0;
+  }
+}
+
+type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
+/** In the order in which setWatches2 lists them; setWatches has the first three. */
+const watchKinds: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent', 'recursive'];
+/** A path is at least its length. */
+const pathBytesMin = 4;
+
+/** Names of children written in one step, some of them far from each other in memory. */
+const namesPerStep = stepBudget / 2;
+/** Between two looks at how full a piece is. */
+const namesPerPiece = 1024;
+/** Written into a reply in one step. */
+const bytesPerStep = 256 * 1024;
+const ephemeralsInOneStep = 512;
+/** A part of a multiRead looked up and begun. */
+const unitsPerRead = 12;
+/**
+ * A frame of a megabyte can ask for the same megabyte of data 60,000 times. More than this is refused before it is all in memory; no
+ * client reads replies of anywhere near this length unless it was told to.
+ */
+const multiReadBytesMax = 64 * 1024 * 1024;
+
+/** Paths of a setWatches handled in one step. */
+const pathsPerStep = stepBudget / 16;
+
+function isRead(op: MultiOp): op is Extract<MultiOp, { kind: 'getData' | 'getChildren' }> {
+  return op.kind === 'getData' || op.kind === 'getChildren';
+}
+
+function isWatcherType(type: number): boolean {
+  return type >= WatcherType.children && type <= WatcherType.persistentRecursive;
+}
+
+/** What those may see of an ACL who may not change it: a digest shows its user, not the hash of the password. */
+function withoutHash(acl: Acl): Acl {
+  const { scheme, id } = acl.id;
+  if (scheme !== 'digest' || id === null) return acl;
+  const colon = id.indexOf(':');
+  return colon === -1 ? acl : { perms: acl.perms, id: { scheme, id: `${id.slice(0, colon)}:x` } };
+}
+
+/** For work that outlives the frame, whose bytes will be used again. */
+function copyOf(reader: Reader): Reader {
+  return new Reader(Buffer.from(reader.bytes.subarray(reader.offset, reader.limit)));
+}
+
+function writeText(writer: Writer, text: string): void {
+  writer.ustring(text);
+}

@@ -1,0 +1,396 @@
+/**
+ * The replicated state, and the one place that changes it: tree, sessions, digest. Every server of an ensemble applies the same txns in
+ * the same order and comes to the same state; so does a server that replays its log. Nothing is judged here: that was done once, by
+ * prepare.ts, wherever the leader was.
+ *
+ * Applying must be idempotent, because a replay may begin with a snapshot that already holds the effects of some txns.
+ */
+import {
+  type Acl,
+  type CreateContainerTxn,
+  type CreateTTLTxn,
+  type CreateTxn,
+  digestVersion,
+  ErrorCode,
+  type ErrorTxn,
+  EventType,
+  type MultiMember,
+  OpCode,
+  type SessionId,
+  sessionIdOf,
+  statBytes,
+  type Txn,
+  type TxnDigest,
+  type TxnHeader,
+  type Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { Notice } from '../observer.ts';
+import type { CoreOptions } from '../options.ts';
+import type { Random } from '../random.ts';
+import { SessionTable } from '../session/session-table.ts';
+import type { LoadedSnapshot } from '../snapshot/snapshot-loader.ts';
+import { SnapshotSource } from '../snapshot/snapshot-source.ts';
+import { DataTree } from '../tree/data-tree.ts';
+import { bytesPerUnit, type Job, start, stepBudget, unitsPerChange, visitsPerStep } from './budget.ts';
+import { containerOwner, ttlOwner } from './special-owner.ts';
+
+/** What one change means to those who watch: the znode, what happened to it, and under which ACL it may be told. */
+export interface ChangeListener {
+  /** False: nobody watches anything, and `changed` need not be called. */
+  readonly listens: boolean;
+  /** Units spent on telling so far. */
+  readonly work: number;
+  /**
+   * `acl` is that of the znode: its new one after a create, the one it had before a delete. `parentAcl` is undefined unless the list of
+   * the parent's children changed. Returns a job when there are too many watchers to tell at once.
+   */
+  changed(path: string, eventType: number, zxid: Zxid, acl: readonly Acl[], parentAcl: readonly Acl[] | undefined): Job | undefined;
+  sessionOpened(high: number, low: number, timeoutMs: number): void;
+  sessionClosed(high: number, low: number): void;
+}
+
+export interface ReplicaOptions {
+  readonly hashSeed: number;
+  readonly extendedTypesEnabled: boolean;
+  readonly emulate353TtlNodes: boolean;
+  readonly digestEnabled: boolean;
+}
+
+/** What of an operator's options the replicated state depends on. */
+export function replicaOptions(options: CoreOptions, random: Random): ReplicaOptions {
+  return {
+    hashSeed: random.uint32() * 0x200000 + (random.uint32() >>> 11),
+    extendedTypesEnabled: options.extendedTypesEnabled,
+    emulate353TtlNodes: options.emulate353TtlNodes,
+    digestEnabled: options.treeDigestEnabled,
+  };
+}
+
+/** A digest is remembered at every 128th zxid, at most 1024 of them, so that servers can be compared afterwards. */
+const digestIntervalTxns = 128;
+const digestsRemembered = 1024;
+
+const nobody: ChangeListener = { listens: false, work: 0, changed: () => undefined, sessionOpened() {}, sessionClosed() {} };
+
+export class Replica {
+  readonly tree: DataTree;
+  /** Sessions whose createSession has been applied, with the timeout they were created with. */
+  readonly sessions: SessionTable;
+  readonly #digestEnabled: boolean;
+  /** Who is told of changes; nobody during a replay. */
+  listener: ChangeListener = nobody;
+  notice: (notice: Notice) => void = () => {};
+
+  /** The txn applied last. */
+  lastZxid: Zxid;
+  /** By the top byte of the id, which names the server that gave it out. */
+  readonly #highestSessionIds = new Map<number, SessionId>();
+  readonly digests: { readonly zxid: Zxid; readonly high: number; readonly low: number }[] = [];
+  /**
+   * A snapshot taken while txns went on holds effects of txns after its name. Until replay has passed them the digests in the log do
+   * not describe our tree, and are not compared.
+   */
+  #comparesDigestsAfter: Zxid;
+
+  constructor(options: ReplicaOptions, loaded?: { readonly snapshot: LoadedSnapshot; readonly zxid: Zxid }) {
+    this.tree = loaded?.snapshot.tree ?? new DataTree(options);
+    this.sessions = new SessionTable();
+    for (const { high, low, timeoutMs } of loaded?.snapshot.sessions ?? []) this.sessions.open(high, low, timeoutMs);
+    this.lastZxid = loaded?.zxid ?? 0;
+    this.#digestEnabled = options.digestEnabled;
+    this.#comparesDigestsAfter = Math.max(this.lastZxid, loaded?.snapshot.digest?.zxid ?? 0);
+    this.sessions.forEach((slot) => this.#noteSession(this.sessions.high(slot), this.sessions.low(slot)));
+  }
+
+  /** Units spent on digests and watchers so far: what makes one change take longer than another. */
+  get work(): number {
+    return this.tree.digestedBytes / bytesPerUnit + this.listener.work;
+  }
+
+  /** A snapshot of this moment; its slices may be taken while further txns are applied. See `SnapshotSource` for `writeLastZxid`. */
+  snapshot(writeLastZxid = true): SnapshotSource {
+    return new SnapshotSource(this.tree, this.sessions, this.lastZxid, this.#digestEnabled, writeLastZxid);
+  }
+
+  /**
+   * Applies one txn. With `results`, the sub-results of a multi are written there as they come about, since a later part may change
+   * what an earlier part would show. Returns a job when it could not be finished in one step; the txn counts as applied when that ends.
+   */
+  apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined, results?: Writer): Job | undefined {
+    const job = this.#change(header, txn, results);
+    if (job === undefined) {
+      this.#finish(header.zxid, digest);
+      return undefined;
+    }
+    return this.#finishAfter(job, header.zxid, digest);
+  }
+
+  *#finishAfter(job: Job, zxid: Zxid, digest: TxnDigest | undefined): Job {
+    yield* job;
+    this.#finish(zxid, digest);
+  }
+
+  #finish(zxid: Zxid, digest: TxnDigest | undefined): void {
+    // The log of a Java server may hold a zxid twice; time does not run backwards for that.
+    if (zxid > this.lastZxid) this.lastZxid = zxid;
+    if (!this.#digestEnabled) return;
+    const { digestHigh, digestLow } = this.tree;
+    if (digest !== undefined && digest.version === digestVersion && zxid > this.#comparesDigestsAfter) {
+      if (digest.high !== digestHigh || digest.low !== digestLow) this.notice({ kind: 'digestMismatch', zxid });
+    }
+    if (zxid % digestIntervalTxns === 0) {
+      this.digests.push({ zxid, high: digestHigh, low: digestLow });
+      if (this.digests.length > digestsRemembered) this.digests.shift();
+    }
+  }
+
+  /** The txn without its bookkeeping. */
+  #change(header: TxnHeader, txn: Txn, results: Writer | undefined): Job | undefined {
+    switch (txn.kind) {
+      case 'multi':
+        return start(this.#multi(header, txn.txns, results));
+      case 'closeSession':
+        return start(this.#closeSession(header, txn.paths2Delete));
+      case 'createSession':
+        this.#createSession(header, txn.timeOut);
+        return undefined;
+      default:
+        return this.#changeOne(header, header.type, txn);
+    }
+  }
+
+  /** A txn that changes at most one znode. */
+  #changeOne(header: TxnHeader, type: number, txn: Txn): Job | undefined {
+    switch (txn.kind) {
+      case 'create':
+        return txn.ephemeral
+          ? this.#create(header, txn, header.clientHigh, header.clientLow, type === OpCode.create)
+          : this.#create(header, txn, 0, 0, type === OpCode.create);
+      case 'createContainer':
+        return this.#create(header, txn, containerOwner.high, containerOwner.low, false);
+      case 'createTTL': {
+        const owner = ttlOwner(txn.ttl);
+        return this.#create(header, txn, owner.high, owner.low, false);
+      }
+      case 'delete':
+        return this.#delete(header.zxid, txn.path);
+      case 'setData': {
+        const error = this.tree.setData(txn.path, txn.data, txn.version, header.zxid, header.time);
+        return error === ErrorCode.Ok ? this.#tell(txn.path, EventType.nodeDataChanged, header.zxid) : undefined;
+      }
+      case 'setACL':
+        this.tree.setAcl(txn.path, this.tree.acls.intern(txn.acl), txn.version);
+        return undefined;
+      case 'check':
+      case 'error':
+        return undefined;
+      case 'multi':
+      case 'closeSession':
+      case 'createSession':
+        throw new Error(`a ${txn.kind} txn inside a multi txn`);
+      default:
+        return txn satisfies never;
+    }
+  }
+
+  #create(header: TxnHeader, txn: AnyCreate, ownerHigh: number, ownerLow: number, raiseParentOnExists: boolean): Job | undefined {
+    const { tree } = this;
+    const acl = tree.acls.intern(txn.acl);
+    const { zxid, time } = header;
+    const error = tree.create(txn.path, txn.data, acl, ownerHigh, ownerLow, txn.parentCVersion, zxid, time, raiseParentOnExists);
+    if (error !== ErrorCode.Ok) return undefined;
+    if (tree.recounting && !tree.recountSome(visitsPerStep)) return this.#recount(txn.path, zxid);
+    return this.#tell(txn.path, EventType.nodeCreated, zxid);
+  }
+
+  /** The usage znode of a quota on a large subtree: it is filled in before anyone is told that it is there. */
+  *#recount(path: string, zxid: Zxid): Job {
+    do yield;
+    while (!this.tree.recountSome(visitsPerStep));
+    const job = this.#tell(path, EventType.nodeCreated, zxid);
+    if (job === undefined) return;
+    yield;
+    yield* job;
+  }
+
+  #delete(zxid: Zxid, path: string): Job | undefined {
+    const { tree, listener } = this;
+    const node = listener.listens ? tree.find(path) : 0;
+    if (node === 0) {
+      tree.remove(path, zxid);
+      return undefined;
+    }
+    // Whoever could not read it while it was there shall not learn of its end either.
+    const acl = tree.acls.get(tree.aclOf(node));
+    const parentAcl = tree.acls.get(tree.aclOf(tree.parentOf(node)));
+    tree.remove(path, zxid);
+    return listener.changed(path, EventType.nodeDeleted, zxid, acl, parentAcl);
+  }
+
+  /** Tells the watchers of a znode that is there. */
+  #tell(path: string, eventType: number, zxid: Zxid): Job | undefined {
+    const { tree, listener } = this;
+    if (!listener.listens) return undefined;
+    const node = tree.find(path);
+    const parentAcl = eventType === EventType.nodeCreated ? tree.acls.get(tree.aclOf(tree.parentOf(node))) : undefined;
+    return listener.changed(path, eventType, zxid, tree.acls.get(tree.aclOf(node)), parentAcl);
+  }
+
+  *#multi(header: TxnHeader, txns: readonly MultiMember[], results: Writer | undefined): Job {
+    const failed = txns.findIndex((member) => member.type === OpCode.error);
+    let spent = 0;
+    for (let i = 0; i < txns.length; i++) {
+      const workBefore = this.work;
+      const { type, txn } = txns[i]!;
+      if (failed === -1) {
+        const job = this.#changeOne(header, type, txn);
+        if (job !== undefined) {
+          yield;
+          yield* job;
+        }
+        if (results !== undefined) this.#writeResult(results, type, txn);
+      } else if (results !== undefined) {
+        // All or nothing: the parts before the failing one are answered "ok", though they did not happen; the rest was never tried.
+        const error = i < failed ? ErrorCode.Ok : i > failed ? ErrorCode.RuntimeInconsistency : (txn as ErrorTxn).err;
+        writeResultHeader(results, OpCode.error, error);
+        results.int32(error);
+      }
+      spent += unitsPerChange + this.work - workBefore;
+      if (spent > stepBudget) {
+        spent = 0;
+        yield;
+      }
+    }
+  }
+
+  #writeResult(results: Writer, type: number, txn: MultiMember['txn']): void {
+    switch (txn.kind) {
+      case 'create':
+        if (type === OpCode.create) {
+          writeResultHeader(results, OpCode.create, ErrorCode.Ok);
+          results.ustring(txn.path);
+          return;
+        }
+        return this.#writeCreate2Result(results, txn);
+      case 'createContainer':
+      case 'createTTL':
+        return this.#writeCreate2Result(results, txn);
+      case 'setData':
+        writeResultHeader(results, OpCode.setData, ErrorCode.Ok);
+        this.tree.writeStat(this.tree.find(txn.path), results);
+        return;
+      case 'delete':
+        writeResultHeader(results, OpCode.delete, ErrorCode.Ok);
+        return;
+      default:
+        writeResultHeader(results, OpCode.check, ErrorCode.Ok);
+    }
+  }
+
+  #writeCreate2Result(results: Writer, txn: AnyCreate): void {
+    writeResultHeader(results, OpCode.create2, ErrorCode.Ok);
+    this.writeCreated(results, txn);
+  }
+
+  /** Path and Stat of a znode just created. */
+  writeCreated(writer: Writer, txn: AnyCreate): void {
+    writer.ustring(txn.path);
+    this.tree.writeStat(this.tree.find(txn.path), writer);
+    // A new usage znode of a quota has been filled in by now; the reply shows what the client wrote, as in ZooKeeper.
+    writer.patchInt32(writer.offset - statBytes + dataLengthAt, txn.data?.length ?? 0);
+  }
+
+  #createSession(header: TxnHeader, timeoutMs: number): void {
+    this.#noteSession(header.clientHigh, header.clientLow);
+    // Replay may meet a session that the snapshot knows already.
+    const known = this.sessions.find(header.clientHigh, header.clientLow);
+    if (known === -1) this.sessions.open(header.clientHigh, header.clientLow, timeoutMs);
+    this.listener.sessionOpened(header.clientHigh, header.clientLow, timeoutMs);
+  }
+
+  *#closeSession(header: TxnHeader, paths: readonly string[] | null): Job {
+    const { tree } = this;
+    const { clientHigh, clientLow, zxid } = header;
+    let listed = 0;
+    if (paths !== null) yield* this.#deleteAll(() => paths[listed++], zxid);
+    // Logs of old servers, and sessions with very many ephemerals, carry no list: then this is all of them. Otherwise it is none.
+    const nextOwned = (): string | undefined => {
+      const node = tree.firstEphemeral(clientHigh, clientLow);
+      return node === 0 ? undefined : tree.pathOf(node);
+    };
+    yield* this.#deleteAll(nextOwned, zxid);
+    const slot = this.sessions.find(clientHigh, clientLow);
+    if (slot !== -1) this.sessions.remove(slot);
+    this.listener.sessionClosed(clientHigh, clientLow);
+  }
+
+  *#deleteAll(next: () => string | undefined, zxid: Zxid): Job {
+    let spent = 0;
+    let work = this.work;
+    for (let path = next(); path !== undefined; path = next()) {
+      const job = this.#delete(zxid, path);
+      if (job !== undefined) {
+        yield;
+        yield* job;
+      }
+      spent += unitsPerChange + this.work - work;
+      work = this.work;
+      if (spent > stepBudget) {
+        spent = 0;
+        yield;
+      }
+    }
+  }
+
+  #noteSession(high: number, low: number): void {
+    const id = sessionIdOf(high, low);
+    const serverId = high >>> 24;
+    const highest = this.#highestSessionIds.get(serverId);
+    if (highest === undefined || id > highest) this.#highestSessionIds.set(serverId, id);
+  }
+
+  /** The highest session id of that server that snapshot and log have shown, if they have shown one. */
+  highestSessionId(serverId: number): SessionId | undefined {
+    return this.#highestSessionIds.get(serverId & 0xff);
+  }
+
+  /** Paths of the ephemerals a session owns. */
+  ephemeralPaths(ownerHigh: number, ownerLow: number): string[] {
+    const paths: string[] = [];
+    this.tree.forEachEphemeral(ownerHigh, ownerLow, (node) => paths.push(this.tree.pathOf(node)));
+    return paths;
+  }
+
+  /**
+   * The same one by one, for somebody who takes them over several steps between which the tree may change: if the one he is at goes, the
+   * list ends there.
+   */
+  *eachEphemeralPath(ownerHigh: number, ownerLow: number): Generator<string, void, undefined> {
+    const { tree } = this;
+    for (let node = tree.firstEphemeral(ownerHigh, ownerLow); node !== 0; node = tree.nextEphemeral(node)) {
+      yield tree.pathOf(node);
+      if (!tree.isEphemeralOf(node, ownerHigh, ownerLow)) return;
+    }
+  }
+
+  /** After loading: ephemerals whose session is not known are leftovers of a session that ended while nobody wrote it down. */
+  removeOrphanedEphemerals(): void {
+    const owners = Array.from(this.tree.owners());
+    for (const [high, low] of owners) {
+      if (this.sessions.find(high, low) !== -1) continue;
+      for (const path of this.ephemeralPaths(high, low)) this.tree.remove(path, this.lastZxid);
+    }
+  }
+}
+
+type AnyCreate = CreateTxn | CreateContainerTxn | CreateTTLTxn;
+
+/** Where a Stat has its dataLength: behind four longs, three ints and another long. */
+const dataLengthAt = 52;
+
+function writeResultHeader(results: Writer, type: number, error: number): void {
+  results.int32(type);
+  results.boolean(false);
+  results.int32(error);
+}

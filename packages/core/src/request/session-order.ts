@@ -1,0 +1,32 @@
+/**
+ * Keeps a session's replies in the order of its requests.
+ *
+ * A write parks here until its txn has been applied, and goes on at once to be prepared, so that a client can have many under way. A
+ * read behind an unanswered write of the same connection parks too, as the bytes that came: it must see that write. Other sessions'
+ * writes are nobody's business, so a read that waits for nothing is answered on the spot.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import type { Identity } from '../auth/identity.ts';
+import type { Proposal } from './proposal.ts';
+
+/** A frame that came too early: copied, since its bytes belong to the connection's input. */
+export interface ParkedFrame {
+  readonly kind: 'frame';
+  readonly bytes: Buffer;
+  readonly arrivedMs: Millis;
+  /** Those of the moment it came: an authentication that arrives behind a request does not reach back to it. */
+  readonly identities: readonly Identity[];
+  /** It waited too long for its turn, and is to be answered ThrottledOp. */
+  readonly throttled: boolean;
+}
+
+/** What stands in a connection's line. */
+export type Waiting = Proposal | ParkedFrame;
+
+/** Copies a frame so that it can wait. `start` is where its header begins. */
+export function parkFrame(bytes: Buffer, start: number, end: number, identities: readonly Identity[], arrivedMs: Millis): ParkedFrame {
+  // A view would pin the whole chunk that came from the network.
+  const copy = Buffer.allocUnsafeSlow(end - start);
+  bytes.copy(copy, 0, start, end);
+  return { kind: 'frame', bytes: copy, identities, arrivedMs, throttled: false };
+}

@@ -1,0 +1,84 @@
+/**
+ * Finds containers and TTL znodes that have served their time. A container goes when its last child has gone; a TTL znode when it has no
+ * children and was not changed for as long as its TTL says. Only the server that orders writes sweeps.
+ *
+ * A pass looks at all candidates in slices; what it finds is deleted one by one, no faster than an operator allows.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import type { Now } from '../now.ts';
+import type { CoreOptions } from '../options.ts';
+import type { DataTree } from '../tree/data-tree.ts';
+import { stepBudget } from './budget.ts';
+import type { FutureZnode } from './outstanding.ts';
+import { isContainerOwner, ttlOfOwner } from './special-owner.ts';
+
+const minuteMs = 60_000;
+
+export class Sweeper {
+  readonly #tree: DataTree;
+  readonly #options: CoreOptions;
+  /** Where the pass under way goes on; 0 between passes. */
+  #cursor = 0;
+  #nextPassMs: Millis;
+  /** Found by the pass and not deleted yet. */
+  #found: string[] = [];
+  #nextDeleteMs: Millis = 0;
+
+  constructor(tree: DataTree, options: CoreOptions, now: Now) {
+    this.#tree = tree;
+    this.#options = options;
+    this.#nextPassMs = now.elapsedMs + options.containerCheckIntervalMs;
+  }
+
+  deadline(): Millis | undefined {
+    if (this.#options.containerCheckIntervalMs <= 0) return undefined;
+    if (this.#cursor !== 0) return 0;
+    return this.#found.length > 0 ? this.#nextDeleteMs : this.#nextPassMs;
+  }
+
+  /** Goes on looking, and hands over at most what may be deleted by now. */
+  wake(now: Now, remove: (path: string, isDue: (znode: FutureZnode) => boolean) => void): void {
+    if (this.#options.containerCheckIntervalMs <= 0) return;
+    if (this.#cursor !== 0 || (this.#found.length === 0 && now.elapsedMs >= this.#nextPassMs)) this.#look(now);
+    const isDue = (znode: FutureZnode): boolean => this.#isDue(znode, now.wallMs);
+    const intervalMs = minuteMs / this.#options.containerMaxPerMinute;
+    let allowed = deletesPerStep;
+    while (this.#found.length > 0 && now.elapsedMs >= this.#nextDeleteMs && allowed-- > 0) {
+      // A step may come late; what it missed may be made up for, but not more than a step's worth.
+      this.#nextDeleteMs = Math.max(this.#nextDeleteMs, now.elapsedMs - deletesPerStep * intervalMs) + intervalMs;
+      remove(this.#found.pop()!, isDue);
+    }
+  }
+
+  #look(now: Now): void {
+    this.#cursor = this.#tree.sweepCandidates(this.#cursor, stepBudget / 16, (node) => {
+      const tree = this.#tree;
+      const znode = {
+        childCount: tree.childCountOf(node),
+        cversion: tree.cversionOf(node),
+        mtime: tree.mtimeOf(node),
+        ownerHigh: tree.ownerHighOf(node),
+        ownerLow: tree.ownerLowOf(node),
+      };
+      if (this.#isDue(znode, now.wallMs)) this.#found.push(tree.pathOf(node));
+    });
+    if (this.#cursor === 0) {
+      this.#nextPassMs = now.elapsedMs + this.#options.containerCheckIntervalMs;
+      this.#nextDeleteMs = now.elapsedMs;
+    }
+  }
+
+  #isDue(znode: Pick<FutureZnode, 'childCount' | 'cversion' | 'mtime' | 'ownerHigh' | 'ownerLow'>, wallMs: Millis): boolean {
+    if (znode.childCount > 0) return false;
+    const ageMs = wallMs - znode.mtime;
+    if (isContainerOwner(znode.ownerHigh, znode.ownerLow)) {
+      // One that never had a child may just be about to get its first.
+      const neverUsedMs = this.#options.containerMaxNeverUsedIntervalMs;
+      return znode.cversion !== 0 || (neverUsedMs > 0 && ageMs > neverUsedMs);
+    }
+    const ttlMs = ttlOfOwner(znode.ownerHigh, znode.ownerLow, this.#options);
+    return ttlMs !== undefined && ageMs > ttlMs;
+  }
+}
+
+const deletesPerStep = 64;

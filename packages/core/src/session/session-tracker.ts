@@ -1,0 +1,89 @@
+/**
+ * Decides which sessions live. Only one server of an ensemble does, the leader; a standalone server is its own.
+ *
+ * It knows a session from the moment a client asks for one until its closeSession txn has been applied, which is longer on both sides
+ * than the replica's table does. A session that has been marked as closing takes no further touch and no further write.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import type { CnxnId } from '../out.ts';
+import { ExpiryQueue } from './expiry-queue.ts';
+import { type SessionSlot, SessionTable } from './session-table.ts';
+
+export class SessionTracker {
+  readonly #table = new SessionTable();
+  readonly #expiry: ExpiryQueue;
+
+  constructor(tickMs: Millis) {
+    this.#expiry = new ExpiryQueue(tickMs);
+  }
+
+  get count(): number {
+    return this.#table.count;
+  }
+
+  open(high: number, low: number, timeoutMs: Millis, elapsedMs: Millis): SessionSlot {
+    const slot = this.#table.open(high, low, timeoutMs);
+    this.#expiry.touch(slot, elapsedMs, timeoutMs);
+    return slot;
+  }
+
+  /** -1 when the session is unknown or closing. */
+  findLive(high: number, low: number): SessionSlot {
+    const slot = this.#table.find(high, low);
+    return slot !== -1 && this.#table.isClosing(slot) ? -1 : slot;
+  }
+
+  /** Also finds sessions that are closing. */
+  find(high: number, low: number): SessionSlot {
+    return this.#table.find(high, low);
+  }
+
+  /** Grants the session `timeoutMs` from now. Returns false when it is closing. */
+  touch(slot: SessionSlot, elapsedMs: Millis, timeoutMs: Millis): boolean {
+    if (this.#table.isClosing(slot)) return false;
+    this.#expiry.touch(slot, elapsedMs, timeoutMs);
+    return true;
+  }
+
+  /** No more touches, no more writes: its closeSession is on the way. */
+  setClosing(slot: SessionSlot): void {
+    this.#table.setClosing(slot);
+    this.#expiry.remove(slot);
+  }
+
+  remove(slot: SessionSlot): void {
+    this.#expiry.remove(slot);
+    this.#table.remove(slot);
+  }
+
+  /** The connection that carries the session here, -1 when none does. */
+  cnxnOf(slot: SessionSlot): CnxnId {
+    return this.#table.cnxnOf(slot);
+  }
+
+  setCnxn(slot: SessionSlot, cnxn: CnxnId): void {
+    this.#table.setCnxn(slot, cnxn);
+  }
+
+  high(slot: SessionSlot): number {
+    return this.#table.high(slot);
+  }
+
+  low(slot: SessionSlot): number {
+    return this.#table.low(slot);
+  }
+
+  /** When the next bucket comes due, on the monotonic clock. */
+  deadline(): Millis | undefined {
+    return this.#expiry.deadline();
+  }
+
+  /** Visits at most `max` sessions whose bucket has come due, taking them out; returns whether more are due. */
+  takeDue(elapsedMs: Millis, max: number, visit: (slot: SessionSlot) => void): boolean {
+    return this.#expiry.takeDue(elapsedMs, max, visit);
+  }
+
+  buckets(): Iterable<{ dueMs: Millis; slots: readonly SessionSlot[] }> {
+    return this.#expiry.buckets();
+  }
+}

@@ -1,0 +1,963 @@
+/**
+ * A server that is its own leader: one method per input, everything it wants done goes to `Out`. A quorum of one, so a txn is committed
+ * as soon as our own log has it.
+ *
+ * The way of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at once; or prepare.ts, which sends a
+ * txn to the log -> `appended` -> replica.ts changes the tree -> notify.ts tells watchers -> answer.ts replies -> what waited behind it.
+ */
+import {
+  ErrorCode,
+  initialSessionId,
+  type Millis,
+  OpCode,
+  ProtocolError,
+  Reader,
+  readAuthRequest,
+  readConnectRequest,
+  readSaslRequest,
+  type SessionId,
+  sessionHigh,
+  sessionIdOf,
+  sessionLow,
+  sessionPassword,
+  sessionPasswordBytes,
+  sessionPasswordMatches,
+  type Txn,
+  Writer,
+  writeMultiEnd,
+  type Zxid,
+} from '@tskeeper/protocol';
+import { type AuthOutcome, AuthRegistry } from './auth/auth-provider.ts';
+import { digestProvider } from './auth/digest-provider.ts';
+import type { Identity } from './auth/identity.ts';
+import { ipProvider } from './auth/ip-provider.ts';
+import { Cnxn } from './cnxn/cnxn.ts';
+import type { CnxnContext } from './cnxn/cnxn-context.ts';
+import { Fifo } from './fifo.ts';
+import type { CnxnInfo, Inspect } from './inspect.ts';
+import type { Now } from './now.ts';
+import type { Observer } from './observer.ts';
+import type { CoreOptions } from './options.ts';
+import type { CloseReason, CnxnId, Out } from './out.ts';
+import type { Random } from './random.ts';
+import { Answers } from './request/answer.ts';
+import { type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
+import { Notifier } from './request/notify.ts';
+import { Prepare, type PrepareJob, recordsPerStep } from './request/prepare.ts';
+import type { Proposal, WriteOrigin } from './request/proposal.ts';
+import { type ReadRequest, Reads } from './request/read.ts';
+import { Replica, replicaOptions } from './request/replica.ts';
+import { parkFrame, type ParkedFrame, type Waiting } from './request/session-order.ts';
+import { Sweeper } from './request/sweep.ts';
+import { SessionTracker } from './session/session-tracker.ts';
+import type { SnapshotSource } from './snapshot/snapshot-source.ts';
+import { WatchTable } from './tree/watch-table.ts';
+
+const rowsReapedPerStep = 4096;
+
+/** With more than this held for requests under way, connections that have one of their own are not read from. */
+const inFlightBytesMax = 64 * 1024 * 1024;
+
+const noPassword = Buffer.alloc(sessionPasswordBytes);
+const headerBytes = 8;
+/** The number no connection has. */
+const noCnxn: CnxnId = -1;
+
+export class Standalone {
+  readonly #options: CoreOptions;
+  readonly #out: Out;
+  readonly #observer: Observer;
+  readonly #replica: Replica;
+  readonly #tracker: SessionTracker;
+  readonly #registry: AuthRegistry;
+  readonly #watches: WatchTable;
+  readonly #prepare: Prepare;
+  readonly #answers: Answers;
+  readonly #reads: Reads;
+  readonly #sweeper: Sweeper;
+  readonly #cnxns = new Map<CnxnId, Cnxn>();
+
+  /** Proposed and not yet applied, in zxid order. */
+  readonly #proposals = new Fifo<Proposal>();
+  /** The log has everything up to here. */
+  #durable: Zxid;
+  /** Work that takes more than one step. While there is one, nothing else is applied or answered. */
+  #job: Job | undefined;
+  #afterJob: ((now: Now) => void) | undefined;
+  #jobBeganMs: Millis = 0;
+  /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
+  readonly #draining: Cnxn[] = [];
+  /** Units of work done so far, those that replica and answers count left out; and where this step has had enough. */
+  #units = 0;
+  #enough = 0;
+  /** No session expires before: nobody was listened to during a long job, and clients get as long to be heard. */
+  #expireFromMs: Millis = 0;
+  /** Since when that has been so, Infinity while it is not. */
+  #expiryPutOffMs: Millis = Infinity;
+  /** Frames that came while a job was under way, or while too many requests were. */
+  readonly #held = new Fifo<{ readonly cnxn: Cnxn; readonly frame: ParkedFrame }>();
+  #heldUntilMs: Millis = 0;
+  /** There is room for held frames, and only the step's budget is spent. */
+  #releasing = false;
+  /** Watches of connections that are gone have been left behind, to be cleared away bit by bit. */
+  #reaping = false;
+  /** Requests taken in and not yet answered. */
+  #inFlight = 0;
+  /** What requests under way hold in memory: proposals that are not applied yet, and frames that wait. */
+  #inFlightBytes = 0;
+  #nextSessionId: SessionId;
+  /** Over frames that had to wait. */
+  readonly #parkedReader = new Reader();
+  /** The read being answered: one at a time, so one object serves all. */
+  readonly #readRequest: ReadRequest;
+  /** Sub-results of the multi being applied. */
+  readonly #multiResults = new Writer(256);
+
+  /**
+   * @param replica what the storage has recovered; without one the server begins empty.
+   */
+  constructor(
+    options: CoreOptions,
+    out: Out,
+    random: Random,
+    observer: Observer,
+    now: Now,
+    replica: Replica = new Replica(replicaOptions(options, random)),
+  ) {
+    this.#options = options;
+    this.#out = out;
+    this.#observer = observer;
+    this.#replica = replica;
+    this.#durable = replica.lastZxid;
+    this.#tracker = new SessionTracker(options.tickTimeMs);
+    // Nobody knows when they were last heard of: all get their full time again.
+    replica.sessions.forEach((slot) => {
+      const { sessions } = replica;
+      this.#tracker.open(sessions.high(slot), sessions.low(slot), sessions.timeoutMs(slot), now.elapsedMs);
+    });
+    this.#nextSessionId = firstSessionId(options.serverId, now, replica);
+    this.#registry = new AuthRegistry([
+      ipProvider,
+      ...(options.digestAuthEnabled ? [digestProvider(options.digestAlgorithm, options.superDigest)] : []),
+    ]);
+    this.#watches = new WatchTable({ hashSeed: random.uint32() });
+    this.#answers = new Answers(out, observer);
+    this.#prepare = new Prepare(options, out, replica, this.#tracker, this.#registry, observer);
+    this.#reads = new Reads(replica, this.#watches, this.#answers, this.#registry, options.skipAcl);
+    this.#sweeper = new Sweeper(replica.tree, options, now);
+    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#registry, options.skipAcl, observer);
+    replica.notice = (notice) => observer.notice(notice);
+    const watches = this.#watches;
+    const answers = this.#answers;
+    replica.listener = {
+      get listens() {
+        return watches.count > 0;
+      },
+      get work() {
+        return answers.work;
+      },
+      changed: (path, eventType, zxid, acl, parentAcl) => notifier.changed(path, eventType, zxid, acl, parentAcl),
+      sessionOpened: (high, low, timeoutMs) => observer.sessionOpened(sessionIdOf(high, low), timeoutMs),
+      sessionClosed: (high, low) => this.#sessionClosed(high, low),
+    };
+    const nobody = new Cnxn(
+      noCnxn,
+      { remoteAddress: '', remotePort: 0, localPort: 0, secure: false, peerCertificate: undefined },
+      now.wallMs,
+    );
+    this.#readRequest = { cnxn: nobody, xid: 0, opCode: 0, identities: [], arrivedMs: 0, now };
+    observer.roleChanged('standalone');
+  }
+
+  // ---- inputs ----------------------------------------------------------------------------------------------------------------------
+
+  /** A client has connected. Nothing is known of it but where it comes from. */
+  connect(id: CnxnId, context: CnxnContext, now: Now): void {
+    this.#cnxns.set(id, new Cnxn(id, context, now.wallMs));
+    this.#observer.cnxnOpened(id, context);
+  }
+
+  /**
+   * One frame has arrived, without its length; the first is the handshake. `reader` is placed over it, and its bytes may be used again
+   * after the call.
+   */
+  frame(id: CnxnId, reader: Reader, now: Now): void {
+    const cnxn = this.#cnxns.get(id);
+    // What still comes from a connection that has been given up must not have any effect.
+    if (cnxn === undefined || cnxn.state === 'closed') return;
+    cnxn.packetsReceived++;
+    // Taking up a session brings no work, and its time runs out while it waits; so it waits for a long job only.
+    const takesUpSession = cnxn.state === 'new' && !this.busy && asksForItsSession(reader);
+    if (this.#mustHold() && !takesUpSession) {
+      this.#hold(cnxn, reader, now);
+      return;
+    }
+    this.#admit(cnxn, reader, cnxn.identities, now.elapsedMs, now);
+  }
+
+  /** The other side has gone, or we have dropped it. Its session lives on. */
+  disconnected(id: CnxnId, now: Now): void {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn === undefined) return;
+    const reason = cnxn.closeReason;
+    this.#detach(cnxn);
+    this.#cnxns.delete(id);
+    this.#observer.cnxnClosed(id, reason);
+    // What it had under way no longer counts: others may get their turn.
+    this.#advance(now);
+  }
+
+  /** Output of a connection that was full has left: the answers held back for it may follow. */
+  drained(id: CnxnId, now: Now): void {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn === undefined || !cnxn.isFull) return;
+    cnxn.isFull = false;
+    this.#drain(cnxn, now);
+  }
+
+  /** The log has made everything up to `zxid` durable. */
+  appended(zxid: Zxid, now: Now): void {
+    this.#durable = zxid;
+    this.#advance(now);
+  }
+
+  /**
+   * Time has passed. While there is input that has arrived and not been handed over, `allHeard` is false and no session is ended: its own
+   * last word may be among it.
+   */
+  wake(now: Now, allHeard = true): void {
+    this.#advance(now);
+    if (this.busy) return;
+    if (this.#reaping) this.#reaping = !this.#watches.reap(rowsReapedPerStep);
+    if (allHeard) this.#expire(now);
+    this.#sweeper.wake(now, (path, isDue) => {
+      const proposal = this.#prepare.sweep(serverOrigin(OpCode.deleteContainer, 0, 0, now), path, now, isDue);
+      if (proposal === undefined) return;
+      this.#enqueue(proposal);
+      this.#observer.notice({ kind: 'containerSwept', path });
+    });
+  }
+
+  /** When `wake` must be called if no other input comes first, on the monotonic clock; in the past means at once. */
+  deadline(): Millis | undefined {
+    if (this.busy || this.#reaping || this.#releasing || this.#draining.length > 0 || this.#hasDurable()) return 0;
+    const due = this.#tracker.deadline();
+    const expiry = due === undefined ? undefined : Math.max(due, this.#expireFromMs);
+    return earliest(earliest(expiry, this.#sweeper.deadline()), this.#held.length > 0 ? this.#heldUntilMs : undefined);
+  }
+
+  /** An authentication that was decided elsewhere has come to its end (see `AuthOutcome`, kind `later`). */
+  authenticated(id: CnxnId, scheme: string, outcome: Exclude<AuthOutcome, { kind: 'later' }>, now: Now): void {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn === undefined || cnxn.state !== 'parked') return;
+    cnxn.state = 'open';
+    this.#authOutcome(cnxn, scheme, cnxn.parkedXid, outcome, now.elapsedMs, now);
+    this.#readmit(cnxn, now);
+  }
+
+  // ---- what the runtime may ask ------------------------------------------------------------------------------------------------------
+
+  /** A long job is under way: frames given now would only be copied and wait. Call `wake` again soon. */
+  get busy(): boolean {
+    return this.#job !== undefined;
+  }
+
+  /** False while frames of this connection should stay where they are: its handshake is not answered, or too much is under way. */
+  wantsInput(id: CnxnId): boolean {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn === undefined) return false;
+    if (cnxn.isFull || cnxn.state === 'opening' || cnxn.state === 'parked' || cnxn.state === 'closed') return false;
+    if (cnxn.waiting.length === 0) return true;
+    return this.#inFlight <= this.#options.globalOutstandingLimit && this.#inFlightBytes <= inFlightBytesMax;
+  }
+
+  /** A snapshot of this moment, to be written in slices while requests go on. One at a time. See `SnapshotSource` for `writeLastZxid`. */
+  snapshot(writeLastZxid = true): SnapshotSource {
+    return this.#replica.snapshot(writeLastZxid);
+  }
+
+  /** Closes a connection at an operator's word. */
+  closeCnxn(id: CnxnId): void {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn !== undefined) this.#close(cnxn, 'reset by an operator');
+  }
+
+  // ---- admit -------------------------------------------------------------------------------------------------------------------------
+
+  #mustHold(): boolean {
+    return this.#held.length > 0 || !this.#hasRoom();
+  }
+
+  /** Whether a request may be taken in now: nothing long is under way, and not too many are. */
+  #hasRoom(): boolean {
+    const limit = this.#options.requestThrottleLimit;
+    return !this.busy && (limit === 0 || this.#inFlight < limit);
+  }
+
+  #hold(cnxn: Cnxn, reader: Reader, now: Now): void {
+    const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, now.elapsedMs);
+    if (this.#held.length === 0) this.#heldUntilMs = now.elapsedMs + this.#options.requestThrottleStallMs;
+    this.#held.push({ cnxn, frame });
+    // Its session has been heard of, whenever the request's turn comes.
+    if (cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
+  }
+
+  #releaseHeld(now: Now): void {
+    this.#releasing = false;
+    while (this.#held.length > 0 && this.#hasRoom()) {
+      if (this.#hasEnough()) {
+        this.#releasing = true;
+        return;
+      }
+      this.#units += unitsPerRequest;
+      const { cnxn, frame } = this.#held.shift()!;
+      const waitedMs = now.elapsedMs - frame.arrivedMs;
+      const throttled = this.#options.throttledOpWaitMs > 0 && waitedMs > this.#options.throttledOpWaitMs;
+      if (cnxn.state === 'closed') {
+        if (!throttled && !this.#options.requestThrottleDropStale) this.#writeStale(cnxn, frame, now);
+        continue;
+      }
+      this.#admitParked(cnxn, throttled ? { ...frame, throttled } : frame, now);
+    }
+    this.#heldUntilMs = now.elapsedMs + this.#options.requestThrottleStallMs;
+  }
+
+  /** A write that waited while its client hung up is still the client's wish, as long as the session lives. Nobody is answered. */
+  #writeStale(cnxn: Cnxn, { bytes, identities, arrivedMs }: ParkedFrame, now: Now): void {
+    // What came from a connection that we have given up must not have any effect.
+    if (cnxn.closeReason !== undefined || bytes.length < headerBytes || !this.#mayWork(identities)) return;
+    const { sessionHigh: high, sessionLow: low } = cnxn;
+    if (this.#tracker.findLive(high, low) === -1) return;
+    const reader = this.#parkedReader.place(bytes, 0, bytes.length);
+    const xid = reader.int32();
+    const opCode = reader.int32();
+    if (!isWrite(opCode)) return;
+    const origin: WriteOrigin = { cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid: xid, opCode, identities, arrivedMs };
+    this.#judged(undefined, this.#judge(origin, reader, now), now);
+  }
+
+  #admitParked(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+    const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
+    this.#admit(cnxn, reader, frame.identities, frame.arrivedMs, now, frame.throttled);
+  }
+
+  #admit(cnxn: Cnxn, reader: Reader, identities: readonly Identity[], arrivedMs: Millis, now: Now, throttled = false): void {
+    const start = reader.offset;
+    switch (cnxn.state) {
+      case 'new':
+        this.#handshake(cnxn, reader, now);
+        return;
+      case 'opening':
+      case 'parked':
+        this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
+        return;
+      case 'closed':
+        return;
+      case 'open':
+        break;
+      default:
+        cnxn.state satisfies never;
+    }
+    if (reader.remaining < headerBytes) {
+      this.#close(cnxn, 'malformed request');
+      return;
+    }
+    const xid = reader.int32();
+    const opCode = reader.int32();
+    // A session that is closing takes nothing more. The connection hears of it when its closeSession is applied.
+    if (cnxn.slot === -1 || !this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs)) return;
+    this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4);
+
+    if (opCode === OpCode.auth || opCode === OpCode.sasl) {
+      this.#authenticate(cnxn, opCode, xid, reader, now);
+      return;
+    }
+    if (!this.#mayWork(identities)) {
+      this.#refuseUnauthenticated(cnxn, opCode, xid, now);
+      return;
+    }
+    if (isWrite(opCode)) {
+      if (throttled) this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, throttled, now);
+      else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
+      return;
+    }
+    this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, throttled, now);
+  }
+
+  /** Session order: behind an unanswered request of the same connection a read waits; otherwise it is answered on the spot. */
+  #answerInOrder(
+    cnxn: Cnxn,
+    reader: Reader,
+    start: number,
+    identities: readonly Identity[],
+    arrivedMs: Millis,
+    throttled: boolean,
+    now: Now,
+  ): void {
+    if (cnxn.waiting.length > 0) this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
+    else this.#read(cnxn, reader, start, identities, arrivedMs, throttled, now);
+  }
+
+  #park(cnxn: Cnxn, reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean): void {
+    const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs);
+    cnxn.waiting.push(throttled ? { ...frame, throttled } : frame);
+    this.#inFlight++;
+    this.#inFlightBytes += frame.bytes.length;
+  }
+
+  #read(cnxn: Cnxn, reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean, now: Now): void {
+    reader.offset = start;
+    const xid = reader.int32();
+    const opCode = reader.int32();
+    if (throttled && opCode !== OpCode.ping) {
+      this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
+      this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, isWrite(opCode));
+      return;
+    }
+    const request = this.#readRequest;
+    request.cnxn = cnxn;
+    request.xid = xid;
+    request.opCode = opCode;
+    request.identities = identities;
+    request.arrivedMs = arrivedMs;
+    request.now = now;
+    const job = this.#reads.answer(request, reader);
+    if (job !== undefined) this.#begin(job, now, (later) => this.#drain(cnxn, later));
+  }
+
+  // ---- writes ------------------------------------------------------------------------------------------------------------------------
+
+  #write(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, identities: readonly Identity[], arrivedMs: Millis, now: Now): void {
+    const { sessionHigh: high, sessionLow: low } = cnxn;
+    const origin: WriteOrigin = { cnxn: cnxn.id, sessionHigh: high, sessionLow: low, cxid: xid, opCode, identities, arrivedMs };
+    this.#judged(cnxn, this.#judge(origin, reader, now), now);
+  }
+
+  #judge(origin: WriteOrigin, reader: Reader, now: Now): Proposal | PrepareJob {
+    return origin.opCode === OpCode.closeSession ? this.#prepare.closeSession(origin, now) : this.#prepare.request(origin, reader, now);
+  }
+
+  /** Takes a proposal, or begins the job that will make one. `cnxn` is undefined for what the server itself wants. */
+  #judged(cnxn: Cnxn | undefined, outcome: Proposal | PrepareJob, now: Now): void {
+    if ('kind' in outcome) this.#proposed(cnxn, outcome);
+    else this.#begin(this.#judging(cnxn, outcome), now, nothing);
+  }
+
+  *#judging(cnxn: Cnxn | undefined, job: PrepareJob): Job {
+    this.#proposed(cnxn, yield* job);
+  }
+
+  #enqueue(proposal: Proposal): void {
+    this.#proposals.push(proposal);
+    this.#inFlightBytes += proposal.bytes;
+  }
+
+  #proposed(cnxn: Cnxn | undefined, proposal: Proposal): void {
+    this.#enqueue(proposal);
+    // It may have gone while the request was judged.
+    if (cnxn === undefined || cnxn.isClosed) return;
+    cnxn.waiting.push(proposal);
+    cnxn.writesWaiting++;
+    this.#inFlight++;
+    if (!cnxn.isFull) return;
+    cnxn.isFull = false;
+    this.#draining.push(cnxn);
+  }
+
+  #hasDurable(): boolean {
+    const next = this.#proposals.peek();
+    return next !== undefined && next.zxid <= this.#durable;
+  }
+
+  /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
+  #advance(now: Now): void {
+    this.#enough = this.#work() + stepBudget;
+    if (!this.#runJob(now)) return;
+    while (this.#draining.length > 0) {
+      if (this.#hasEnough()) return;
+      this.#drain(this.#draining.shift()!, now);
+      if (this.busy) return;
+    }
+    while (this.#hasDurable()) {
+      if (this.#hasEnough()) return;
+      const proposal = this.#proposals.shift()!;
+      this.#inFlightBytes -= proposal.bytes;
+      this.#apply(proposal, now);
+      // Behind an unanswered read of its connection no later write may be answered.
+      if (this.busy || this.#draining.length > 0) return;
+    }
+    this.#releaseHeld(now);
+  }
+
+  #work(): number {
+    return this.#units + this.#replica.work;
+  }
+
+  #hasEnough(): boolean {
+    return this.#work() >= this.#enough;
+  }
+
+  #apply(proposal: Proposal, now: Now): void {
+    const { header, txn, digest } = proposal;
+    this.#multiResults.clear();
+    this.#units += unitsPerTxn + changesOf(txn) * unitsPerChange;
+    const job = this.#replica.apply(header, txn, digest, this.#multiResults);
+    if (job === undefined) {
+      this.#prepare.outstanding.forget(header.zxid);
+      this.#applied(proposal, now);
+    } else {
+      this.#begin(this.#applying(job, header.zxid), now, (later) => this.#applied(proposal, later));
+    }
+  }
+
+  *#applying(job: Job, zxid: Zxid): Job {
+    yield* job;
+    while (!this.#prepare.outstanding.forget(zxid, recordsPerStep)) yield;
+  }
+
+  #applied(proposal: Proposal, now: Now): void {
+    const { zxid, header, txn, origin } = proposal;
+    const error = txn.kind === 'error' ? txn.err : ErrorCode.Ok;
+    this.#observer.applied(zxid, header.type, error);
+    const cnxn = this.#cnxns.get(origin.cnxn);
+    // The connection may have gone meanwhile, and its number may even have been given to another.
+    if (cnxn === undefined || cnxn.waiting.peek() !== proposal) return;
+    cnxn.waiting.shift();
+    cnxn.writesWaiting--;
+    this.#inFlight--;
+    this.#reply(cnxn, proposal, error, now);
+    this.#closeIfAsked(cnxn, proposal);
+    this.#drain(cnxn, now);
+  }
+
+  #closeIfAsked(cnxn: Cnxn, proposal: Proposal): void {
+    if (closesSession(proposal)) this.#close(cnxn, 'closed by the client');
+  }
+
+  #reply(cnxn: Cnxn, proposal: Proposal, error: number, now: Now): void {
+    const { zxid, origin, txn } = proposal;
+    const { opCode, cxid, arrivedMs } = origin;
+    if (opCode === OpCode.createSession) {
+      this.#opened(cnxn, arrivedMs, now);
+      return;
+    }
+    const answers = this.#answers;
+    const writer = answers.begin(cnxn, cxid, zxid, error);
+    const { tree } = this.#replica;
+    switch (txn.kind) {
+      case 'create':
+      case 'createContainer':
+      case 'createTTL':
+        if (opCode === OpCode.create) writer.ustring(txn.path);
+        else this.#replica.writeCreated(writer, txn);
+        break;
+      case 'setData':
+      case 'setACL':
+        tree.writeStat(tree.find(txn.path), writer);
+        break;
+      case 'multi':
+        writer.raw(this.#multiResults.bytes, 0, this.#multiResults.offset);
+        writeMultiEnd(writer);
+        break;
+      case 'delete':
+      case 'check':
+      case 'error':
+      case 'createSession':
+      case 'closeSession':
+        break;
+      default:
+        txn satisfies never;
+    }
+    answers.end(cnxn, writer, opCode, cxid, zxid, error, arrivedMs, now.elapsedMs, true);
+  }
+
+  /** Answers the reads that waited behind the request just answered, up to the next write. */
+  #drain(cnxn: Cnxn, now: Now): void {
+    while (!this.busy && cnxn.state === 'open') {
+      const next = cnxn.waiting.peek();
+      if (next === undefined || next.kind === 'proposal') return;
+      if (this.#hasEnough()) {
+        this.#draining.push(cnxn);
+        return;
+      }
+      // A thousand small requests may have waited for a thousand large answers. They do not all have to be in memory at once, unless a
+      // write has come behind them: they must not see what it will do.
+      if (cnxn.writesWaiting === 0) {
+        cnxn.isFull = this.#out.isFull(cnxn.id);
+        if (cnxn.isFull) return;
+      }
+      this.#units += unitsPerRequest;
+      cnxn.waiting.shift();
+      this.#inFlight--;
+      this.#inFlightBytes -= next.bytes.length;
+      const reader = this.#parkedReader.place(next.bytes, 0, next.bytes.length);
+      this.#read(cnxn, reader, 0, next.identities, next.arrivedMs, next.throttled, now);
+    }
+  }
+
+  /** Takes in the frames that came before the connection was ready for them. */
+  #readmit(cnxn: Cnxn, now: Now): void {
+    const frames = cnxn.waiting.takeAll();
+    this.#forget(frames);
+    for (const frame of frames) {
+      if (frame.kind === 'proposal') throw new Error('a write was proposed for a connection that was not ready');
+      if (this.#mustHold()) this.#held.push({ cnxn, frame });
+      else this.#admitParked(cnxn, frame, now);
+    }
+  }
+
+  #begin(job: Job, now: Now, then: (now: Now) => void): void {
+    this.#job = job;
+    this.#afterJob = then;
+    this.#jobBeganMs = now.elapsedMs;
+  }
+
+  /** Takes the next step of the job under way. Returns whether there is none left. */
+  #runJob(now: Now): boolean {
+    if (this.#job === undefined) return true;
+    if (this.#job.next(now).done !== true) return false;
+    this.#expireFromMs = Math.max(this.#expireFromMs, now.elapsedMs + (now.elapsedMs - this.#jobBeganMs));
+    const then = this.#afterJob!;
+    this.#job = undefined;
+    this.#afterJob = undefined;
+    then(now);
+    return this.#job === undefined;
+  }
+
+  // ---- sessions ----------------------------------------------------------------------------------------------------------------------
+
+  #handshake(cnxn: Cnxn, reader: Reader, now: Now): void {
+    let request;
+    try {
+      request = readConnectRequest(reader);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#close(cnxn, 'malformed request');
+      return;
+    }
+    cnxn.speaksReadOnly = request.readOnly !== undefined;
+    // It has seen a state that we do not have: it must find a server that does.
+    if (request.lastZxidSeen > this.#replica.lastZxid) {
+      this.#close(cnxn, 'client has seen a later zxid than this server');
+      return;
+    }
+    const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#options;
+    cnxn.timeoutMs = Math.max(minSessionTimeoutMs, Math.min(maxSessionTimeoutMs, request.timeOut));
+    if (request.sessionId === 0n) this.#openSession(cnxn, now);
+    else this.#takeUpSession(cnxn, request.sessionId, request.passwd, now);
+  }
+
+  #openSession(cnxn: Cnxn, now: Now): void {
+    const id = this.#nextSessionId++;
+    cnxn.sessionHigh = sessionHigh(id);
+    cnxn.sessionLow = sessionLow(id);
+    cnxn.slot = this.#tracker.open(cnxn.sessionHigh, cnxn.sessionLow, cnxn.timeoutMs, now.elapsedMs);
+    this.#tracker.setCnxn(cnxn.slot, cnxn.id);
+    cnxn.state = 'opening';
+    const origin: WriteOrigin = {
+      cnxn: cnxn.id,
+      sessionHigh: cnxn.sessionHigh,
+      sessionLow: cnxn.sessionLow,
+      cxid: 0,
+      opCode: OpCode.createSession,
+      identities: cnxn.identities,
+      arrivedMs: now.elapsedMs,
+    };
+    this.#proposed(cnxn, this.#prepare.createSession(origin, cnxn.timeoutMs, now));
+  }
+
+  #takeUpSession(cnxn: Cnxn, id: SessionId, password: Uint8Array | null, now: Now): void {
+    const high = sessionHigh(id);
+    const low = sessionLow(id);
+    const slot = this.#tracker.findLive(high, low);
+    // One connection per session. ZooKeeper cuts the older one before it looks at the password, and so do we: it may be a leftover that
+    // the client has given up long ago.
+    if (slot !== -1) {
+      const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
+      if (older !== undefined) this.#close(older, 'taken over by another connection of the session');
+    }
+    const accepted = slot !== -1 && sessionPasswordMatches(high, low, password);
+    this.#observer.sessionRevalidated(id, accepted);
+    if (!accepted) {
+      this.#answers.handshake(cnxn, 0, 0, 0, noPassword, now.elapsedMs, now.elapsedMs);
+      this.#close(cnxn, 'session refused');
+      return;
+    }
+    cnxn.sessionHigh = high;
+    cnxn.sessionLow = low;
+    cnxn.slot = slot;
+    this.#tracker.setCnxn(slot, cnxn.id);
+    this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);
+    this.#opened(cnxn, now.elapsedMs, now);
+  }
+
+  #opened(cnxn: Cnxn, arrivedMs: Millis, now: Now): void {
+    cnxn.state = 'open';
+    const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
+    this.#answers.handshake(cnxn, timeoutMs, high, low, sessionPassword(high, low), arrivedMs, now.elapsedMs);
+    this.#readmit(cnxn, now);
+  }
+
+  #expire(now: Now): void {
+    const { elapsedMs } = now;
+    // Not for ever: one long job behind the other must not keep the dead alive.
+    if (elapsedMs < this.#expireFromMs && elapsedMs - this.#expiryPutOffMs < this.#options.maxSessionTimeoutMs) {
+      this.#expiryPutOffMs = Math.min(this.#expiryPutOffMs, elapsedMs);
+      return;
+    }
+    this.#expiryPutOffMs = Infinity;
+    const { outstanding } = this.#prepare;
+    while (!this.busy && !this.#hasEnough()) {
+      this.#due = -1;
+      this.#tracker.takeDue(elapsedMs, 1, this.#noteDue);
+      if (this.#due === -1) return;
+      const origin = serverOrigin(OpCode.closeSession, this.#tracker.high(this.#due), this.#tracker.low(this.#due), now);
+      const changesBefore = outstanding.size;
+      this.#judged(undefined, this.#prepare.closeSession(origin, now), now);
+      this.#units += unitsPerRequest + (outstanding.size - changesBefore) * unitsPerChange;
+    }
+  }
+
+  #due = -1;
+  readonly #noteDue = (slot: number): void => {
+    this.#due = slot;
+  };
+
+  /** A closeSession has been applied, whoever asked for it. */
+  #sessionClosed(high: number, low: number): void {
+    const slot = this.#tracker.find(high, low);
+    if (slot === -1) return;
+    const cnxn = this.#cnxns.get(this.#tracker.cnxnOf(slot));
+    this.#tracker.remove(slot);
+    const byClient = cnxn?.waiting.some((one) => one.kind === 'proposal' && closesSession(one)) === true;
+    this.#observer.sessionClosed(sessionIdOf(high, low), !byClient);
+    if (cnxn === undefined) return;
+    cnxn.slot = -1;
+    // A client that asked for it still gets its reply.
+    if (!byClient) this.#close(cnxn, 'session expired');
+  }
+
+  #close(cnxn: Cnxn, reason: CloseReason): void {
+    if (cnxn.state === 'closed') return;
+    this.#detach(cnxn);
+    cnxn.closeReason = reason;
+    this.#out.close(cnxn.id, reason);
+  }
+
+  /** Takes what waited off the count of what is under way. */
+  #forget(waiting: readonly Waiting[]): void {
+    this.#inFlight -= waiting.length;
+    // A proposal is applied all the same, and counts until then.
+    for (const one of waiting) if (one.kind === 'frame') this.#inFlightBytes -= one.bytes.length;
+  }
+
+  /** From here on the connection gets nothing: no events, no replies. */
+  #detach(cnxn: Cnxn): void {
+    if (cnxn.state === 'closed') return;
+    cnxn.state = 'closed';
+    this.#forget(cnxn.waiting.takeAll());
+    cnxn.writesWaiting = 0;
+    this.#watches.removeAll(cnxn.id);
+    this.#reaping = true;
+    if (cnxn.slot !== -1 && this.#tracker.cnxnOf(cnxn.slot) === cnxn.id) this.#tracker.setCnxn(cnxn.slot, -1);
+    cnxn.slot = -1;
+  }
+
+  // ---- authentication ----------------------------------------------------------------------------------------------------------------
+
+  /** Judged at once and answered ahead of what waits: it concerns the connection, not the tree. */
+  #authenticate(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, now: Now): void {
+    try {
+      if (opCode === OpCode.sasl) {
+        readSaslRequest(reader);
+        // No mechanism is set up: an empty token, which a client takes as the end of the exchange.
+        this.#answerSasl(cnxn, xid, null, now);
+        return;
+      }
+      const { scheme, auth } = readAuthRequest(reader);
+      const provider = scheme === null ? undefined : this.#registry.get(scheme);
+      const outcome = provider?.authenticate(auth === null ? null : Buffer.from(auth), cnxn.context) ?? { kind: 'refused' };
+      if (outcome.kind === 'later') {
+        cnxn.state = 'parked';
+        cnxn.parkedXid = xid;
+        return;
+      }
+      this.#authOutcome(cnxn, scheme ?? '', xid, outcome, now.elapsedMs, now);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#close(cnxn, 'malformed request');
+    }
+  }
+
+  #authOutcome(
+    cnxn: Cnxn,
+    scheme: string,
+    xid: number,
+    outcome: Exclude<AuthOutcome, { kind: 'later' }>,
+    arrivedMs: Millis,
+    now: Now,
+  ): void {
+    switch (outcome.kind) {
+      case 'done': {
+        const added = outcome.identities.filter((one) => !cnxn.identities.some((had) => had.scheme === one.scheme && had.id === one.id));
+        if (added.length > 0) cnxn.identities = [...cnxn.identities, ...added];
+        for (const { id } of outcome.identities) this.#observer.authenticated(cnxn.id, scheme, id, true);
+        this.#answers.header(cnxn, OpCode.auth, xid, 0, ErrorCode.Ok, arrivedMs, now.elapsedMs, false);
+        return;
+      }
+      case 'continue':
+        this.#answerSasl(cnxn, xid, outcome.reply, now);
+        return;
+      case 'refused':
+        this.#observer.authenticated(cnxn.id, scheme, '', false);
+        this.#answers.header(cnxn, OpCode.auth, xid, 0, ErrorCode.AuthFailed, arrivedMs, now.elapsedMs, false);
+        this.#close(cnxn, 'authentication failed');
+        return;
+      default:
+        outcome satisfies never;
+    }
+  }
+
+  #answerSasl(cnxn: Cnxn, xid: number, token: Buffer | null, now: Now): void {
+    const writer = this.#answers.begin(cnxn, xid, 0, ErrorCode.Ok);
+    writer.buffer(token);
+    this.#answers.end(cnxn, writer, OpCode.sasl, xid, 0, ErrorCode.Ok, now.elapsedMs, now.elapsedMs, false);
+  }
+
+  #mayWork(identities: readonly Identity[]): boolean {
+    const schemes = this.#options.enforcedAuthSchemes;
+    return schemes.length === 0 || identities.some(({ scheme }) => schemes.includes(scheme));
+  }
+
+  #refuseUnauthenticated(cnxn: Cnxn, opCode: number, xid: number, now: Now): void {
+    const error = ErrorCode.SessionClosedRequireSaslAuth;
+    this.#observer.refused(cnxn.id, opCode, error);
+    this.#answers.header(cnxn, opCode, xid, 0, error, now.elapsedMs, now.elapsedMs, false);
+    this.#close(cnxn, 'authentication failed');
+  }
+
+  // ---- inspection --------------------------------------------------------------------------------------------------------------------
+
+  readonly inspect: Inspect = {
+    role: () => 'standalone',
+    lastZxid: () => this.#replica.lastZxid,
+    nodeCount: () => this.#replica.tree.nodeCount,
+    approximateDataBytes: () => this.#replica.tree.approximateDataBytes,
+    ephemeralCount: () => this.#replica.tree.ephemeralCount,
+    watchCount: () => this.#watches.count,
+    outstandingRequests: () => this.#inFlight,
+    sessionCount: () => this.#replica.sessions.count,
+    cnxnCount: () => this.#cnxns.size,
+    cnxns: () => this.#cnxnInfos(),
+    cnxn: (id) => this.#cnxns.get(id)?.info(),
+    sessionExpiry: () => this.#sessionExpiry(),
+    ephemerals: () => this.#ephemerals(),
+    watchSummary: () => this.#watches.summary(),
+    watchesByCnxn: () => this.#watchesByCnxn(),
+    watchesByPath: () => this.#watchesByPath(),
+    digests: () => this.#digests(),
+    resetCnxnStats: () => {
+      for (const cnxn of this.#cnxns.values()) cnxn.resetStats();
+    },
+  };
+
+  *#cnxnInfos(): Iterable<CnxnInfo> {
+    for (const cnxn of this.#cnxns.values()) yield cnxn.info();
+  }
+
+  *#sessionExpiry(): ReturnType<Inspect['sessionExpiry']> & Generator {
+    for (const { dueMs, slots } of this.#tracker.buckets()) {
+      yield { dueMs, sessions: slots.map((slot) => sessionIdOf(this.#tracker.high(slot), this.#tracker.low(slot))) };
+    }
+  }
+
+  *#ephemerals(): ReturnType<Inspect['ephemerals']> & Generator {
+    for (const [high, low] of this.#replica.tree.owners()) {
+      yield { session: sessionIdOf(high, low), paths: this.#replica.eachEphemeralPath(high, low) };
+    }
+  }
+
+  *#watchesByCnxn(): ReturnType<Inspect['watchesByCnxn']> & Generator {
+    for (const { cnxn, paths } of this.#watches.byCnxn()) {
+      yield { cnxn, session: this.#cnxns.get(cnxn)?.session ?? 0n, paths };
+    }
+  }
+
+  *#watchesByPath(): ReturnType<Inspect['watchesByPath']> & Generator {
+    for (const { path, cnxns } of this.#watches.byPath()) {
+      yield { path, sessions: [...cnxns].map((cnxn) => this.#cnxns.get(cnxn)?.session ?? 0n) };
+    }
+  }
+
+  *#digests(): ReturnType<Inspect['digests']> & Generator {
+    for (const { zxid, high, low } of this.#replica.digests) {
+      yield { zxid, digestVersion: 2, digest: BigInt.asUintN(64, sessionIdOf(high, low)) };
+    }
+  }
+}
+
+/** Everything that takes a zxid. deleteContainer is the server's own; a client that sends it is told that there is no such operation. */
+function isWrite(opCode: number): boolean {
+  switch (opCode) {
+    case OpCode.create:
+    case OpCode.create2:
+    case OpCode.createContainer:
+    case OpCode.createTTL:
+    case OpCode.delete:
+    case OpCode.setData:
+    case OpCode.setACL:
+    case OpCode.multi:
+    case OpCode.reconfig:
+    case OpCode.closeSession:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Znodes a txn changes beyond one. */
+function changesOf(txn: Txn): number {
+  switch (txn.kind) {
+    case 'multi':
+      return txn.txns.length;
+    case 'closeSession':
+      return txn.paths2Delete?.length ?? 0;
+    default:
+      return 0;
+  }
+}
+
+function nothing(): void {}
+
+/** Where the session id begins in a ConnectRequest: behind protocolVersion, lastZxidSeen and timeOut. */
+const sessionIdAt = 16;
+
+/** Whether a handshake is that of a session that is there already; a new one has id 0. */
+function asksForItsSession({ bytes, offset, remaining }: Reader): boolean {
+  if (remaining < sessionIdAt + 8) return false;
+  return bytes.readInt32BE(offset + sessionIdAt) !== 0 || bytes.readInt32BE(offset + sessionIdAt + 4) !== 0;
+}
+
+function closesSession(proposal: Proposal): boolean {
+  return proposal.origin.opCode === OpCode.closeSession;
+}
+
+/** A request of the server itself. */
+function serverOrigin(opCode: number, high: number, low: number, now: Now): WriteOrigin {
+  return { cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid: 0, opCode, identities: [], arrivedMs: now.elapsedMs };
+}
+
+function earliest(a: Millis | undefined, b: Millis | undefined): Millis | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : Math.min(a, b);
+}
+
+/**
+ * Above every id that log and snapshot know of, and, because they forget sessions that ended long ago, taken from the wall clock, which
+ * unlike the monotonic one does not begin anew when the machine does.
+ */
+function firstSessionId(serverId: number, now: Now, replica: Replica): SessionId {
+  const fromClock = initialSessionId(serverId, now.wallMs);
+  const seen = replica.highestSessionId(serverId);
+  return seen !== undefined && seen >= fromClock ? seen + 1n : fromClock;
+}

@@ -1,0 +1,161 @@
+/**
+ * Keeps many short byte strings outside the JavaScript heap: a million watched paths are then a few hundred objects to the garbage
+ * collector, not a million. Strings live in cells of 8, 16, 24 ... 512 bytes; a chunk of 64 KiB holds cells of one size and is given
+ * back when its last cell is freed, so that what is held follows what is used. Longer strings have a buffer each.
+ */
+
+/** Names a string from `put` to `free`. */
+export type StringAddress = number;
+
+const unitBytes = 8;
+const chunkBytes = 65536;
+/** Bits of an address that name the unit within the chunk: 8192 of them. */
+const unitBits = 13;
+const unitMask = (1 << unitBits) - 1;
+/** In front of each string in a cell. */
+const lengthBytes = 2;
+const cellBytesMax = 512;
+const none = -1;
+
+interface Chunk {
+  readonly bytes: Buffer;
+  /** Units per cell. */
+  readonly cell: number;
+  used: number;
+  /** Freed cells, chained through their first four bytes. */
+  free: number;
+  /** The first unit never used so far. */
+  fresh: number;
+  /** Whether it stands in the list of chunks with room, and its neighbours there. */
+  listed: boolean;
+  next: number;
+  previous: number;
+}
+
+export class ByteStrings {
+  readonly #chunks: (Chunk | undefined)[] = [];
+  readonly #unusedChunks: number[] = [];
+  /** By units per cell: the first chunk with room. */
+  readonly #roomy = new Int32Array(cellBytesMax / unitBytes + 1).fill(none);
+  readonly #large: (Buffer | undefined)[] = [];
+  readonly #unusedLarge: number[] = [];
+  #bytes = 0;
+
+  /** What it holds on to, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  put(source: Buffer, start: number, end: number): StringAddress {
+    const length = end - start;
+    if (length + lengthBytes > cellBytesMax) return this.#putLarge(source, start, end);
+    const cell = Math.ceil((length + lengthBytes) / unitBytes);
+    let at = this.#roomy[cell]!;
+    if (at === none) at = this.#addChunk(cell);
+    const chunk = this.#chunks[at]!;
+    let unit = chunk.free;
+    if (unit === none) {
+      unit = chunk.fresh;
+      chunk.fresh += cell;
+    } else {
+      chunk.free = chunk.bytes.readInt32LE(unit * unitBytes);
+    }
+    chunk.used++;
+    if (chunk.free === none && chunk.fresh + cell > unitMask + 1) this.#unlist(chunk);
+    const offset = unit * unitBytes;
+    chunk.bytes[offset] = length & 0xff;
+    chunk.bytes[offset + 1] = length >>> 8;
+    source.copy(chunk.bytes, offset + lengthBytes, start, end);
+    return (at << unitBits) | unit;
+  }
+
+  free(address: StringAddress): void {
+    if (address < 0) {
+      this.#freeLarge(-1 - address);
+      return;
+    }
+    const at = address >>> unitBits;
+    const chunk = this.#chunks[at]!;
+    chunk.bytes.writeInt32LE(chunk.free, (address & unitMask) * unitBytes);
+    chunk.free = address & unitMask;
+    chunk.used--;
+    if (!chunk.listed) this.#list(at, chunk);
+    // The last chunk with room stays, so that adding and removing one string does not allocate each time.
+    if (chunk.used === 0 && (chunk.next !== none || chunk.previous !== none)) {
+      this.#unlist(chunk);
+      this.#chunks[at] = undefined;
+      this.#unusedChunks.push(at);
+      this.#bytes -= chunkBytes;
+    }
+  }
+
+  equals(address: StringAddress, other: Buffer, start: number, end: number): boolean {
+    const length = end - start;
+    let bytes: Buffer;
+    let offset = 0;
+    if (address < 0) {
+      bytes = this.#large[-1 - address]!;
+      if (bytes.length !== length) return false;
+    } else {
+      bytes = this.#chunks[address >>> unitBits]!.bytes;
+      offset = (address & unitMask) * unitBytes;
+      if ((bytes[offset]! | (bytes[offset + 1]! << 8)) !== length) return false;
+      offset += lengthBytes;
+    }
+    for (let i = 0; i < length; i++) {
+      if (bytes[offset + i] !== other[start + i]) return false;
+    }
+    return true;
+  }
+
+  text(address: StringAddress): string {
+    if (address < 0) return this.#large[-1 - address]!.toString('utf8');
+    const bytes = this.#chunks[address >>> unitBits]!.bytes;
+    const offset = (address & unitMask) * unitBytes;
+    const start = offset + lengthBytes;
+    return bytes.toString('utf8', start, start + (bytes[offset]! | (bytes[offset + 1]! << 8)));
+  }
+
+  #putLarge(source: Buffer, start: number, end: number): StringAddress {
+    const at = this.#unusedLarge.pop() ?? this.#large.length;
+    const bytes = Buffer.allocUnsafeSlow(end - start);
+    source.copy(bytes, 0, start, end);
+    this.#large[at] = bytes;
+    this.#bytes += bytes.length;
+    return -1 - at;
+  }
+
+  #freeLarge(at: number): void {
+    this.#bytes -= this.#large[at]!.length;
+    this.#large[at] = undefined;
+    this.#unusedLarge.push(at);
+  }
+
+  #addChunk(cell: number): number {
+    const at = this.#unusedChunks.pop() ?? this.#chunks.length;
+    const bytes = Buffer.allocUnsafeSlow(chunkBytes);
+    const chunk: Chunk = { bytes, cell, used: 0, free: none, fresh: 0, listed: false, next: none, previous: none };
+    this.#chunks[at] = chunk;
+    this.#bytes += chunkBytes;
+    this.#list(at, chunk);
+    return at;
+  }
+
+  #list(at: number, chunk: Chunk): void {
+    const first = this.#roomy[chunk.cell]!;
+    chunk.listed = true;
+    chunk.previous = none;
+    chunk.next = first;
+    if (first !== none) this.#chunks[first]!.previous = at;
+    this.#roomy[chunk.cell] = at;
+  }
+
+  #unlist(chunk: Chunk): void {
+    if (chunk.previous === none) this.#roomy[chunk.cell] = chunk.next;
+    else this.#chunks[chunk.previous]!.next = chunk.next;
+    if (chunk.next !== none) this.#chunks[chunk.next]!.previous = chunk.previous;
+    chunk.listed = false;
+    chunk.next = none;
+    chunk.previous = none;
+  }
+}

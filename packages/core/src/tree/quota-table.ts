@@ -1,0 +1,190 @@
+/**
+ * Quotas: how many znodes and bytes a subtree may hold, and how many it holds.
+ *
+ * The limits for /p are the data of /zookeeper/quota/p/zookeeper_limits, the usage that of /zookeeper/quota/p/zookeeper_stats. Both are
+ * ordinary znodes which an administrator creates; the server rewrites the second. This table holds them parsed, so that a create under a
+ * quota need not parse anything. The tree tells it of every change below /zookeeper/quota, and writes the usage back.
+ *
+ * Where ZooKeeper's own parser would throw, and take the server with it (ZOOKEEPER-1448), a value that is not a number counts as none, and is dropped.
+ */
+
+export const quotaRoot = '/zookeeper/quota';
+const limitsName = 'zookeeper_limits';
+const statsName = 'zookeeper_stats';
+
+/** No limit, or nothing known. */
+const none = -1;
+
+/** Why a change would exceed a quota. */
+export interface QuotaVerdict {
+  /** True when a hard limit would be exceeded: the change is to be refused where quotas are enforced. */
+  readonly hard: boolean;
+  /** True when a soft limit would be exceeded: worth a warning. */
+  readonly soft: boolean;
+  /** The path that has the quota. */
+  readonly path: string;
+  readonly what: 'count' | 'bytes';
+  readonly limit: number;
+  /** What the usage would be. */
+  readonly usage: number;
+}
+
+export class Quota {
+  /** The path that has the quota; usage counts the znode itself too. */
+  readonly path: string;
+  /** False while only the usage znode exists: nothing is limited, and nothing is kept up to date, as in ZooKeeper. */
+  limited = false;
+  count = none;
+  bytes = none;
+  countHard = none;
+  bytesHard = none;
+  /** The handle of the usage znode, 0 while there is none. */
+  statsNode = 0;
+  usedCount = none;
+  usedBytes = none;
+  /** Keys of the usage text besides count and bytes, in order; they are kept when the text is rewritten. */
+  usageExtra = '';
+
+  constructor(path: string) {
+    this.path = path;
+  }
+}
+
+export class QuotaTable {
+  readonly #quotas = new Map<string, Quota>();
+  #limited = 0;
+
+  /** True when any path has limits; everything else here can be skipped while it is false. */
+  get hasQuotas(): boolean {
+    return this.#limited > 0;
+  }
+
+  clear(): void {
+    this.#quotas.clear();
+    this.#limited = 0;
+  }
+
+  /** The quota whose limits a path such as /zookeeper/quota/p/zookeeper_limits holds; undefined for other paths and for the root, which cannot have one. */
+  ofLimitsPath(path: string): Quota | undefined {
+    return this.#ofPath(path, limitsName);
+  }
+
+  ofStatsPath(path: string): Quota | undefined {
+    return this.#ofPath(path, statsName);
+  }
+
+  #ofPath(path: string, name: string): Quota | undefined {
+    const end = path.length - name.length - 1;
+    if (end <= quotaRoot.length || !path.endsWith(name) || path[end] !== '/' || !path.startsWith(`${quotaRoot}/`)) return undefined;
+    const limitedPath = path.slice(quotaRoot.length, end);
+    let quota = this.#quotas.get(limitedPath);
+    if (quota === undefined) {
+      quota = new Quota(limitedPath);
+      this.#quotas.set(limitedPath, quota);
+    }
+    return quota;
+  }
+
+  setLimits(quota: Quota, text: string): void {
+    if (!quota.limited) this.#limited++;
+    quota.limited = true;
+    const values = parse(text);
+    quota.count = numberOf(values, 'count');
+    quota.bytes = numberOf(values, 'bytes');
+    quota.countHard = numberOf(values, 'countHardLimit');
+    quota.bytesHard = numberOf(values, 'byteHardLimit');
+  }
+
+  clearLimits(quota: Quota): void {
+    if (quota.limited) this.#limited--;
+    quota.limited = false;
+    this.#maybeForget(quota);
+  }
+
+  setStatsNode(quota: Quota, node: number): void {
+    quota.statsNode = node;
+    this.#maybeForget(quota);
+  }
+
+  #maybeForget(quota: Quota): void {
+    if (!quota.limited && quota.statsNode === 0) this.#quotas.delete(quota.path);
+  }
+
+  /** Someone wrote the usage znode: go on from what it says. */
+  setUsageText(quota: Quota, text: string): void {
+    const values = parse(text);
+    quota.usedCount = numberOf(values, 'count');
+    quota.usedBytes = numberOf(values, 'bytes');
+    values.delete('count');
+    values.delete('bytes');
+    quota.usageExtra = [...values.keys()]
+      .sort()
+      .map((key) => `;${key}=${values.get(key)!}`)
+      .join('');
+  }
+
+  /** A recount: what else the text held is gone, as in ZooKeeper. */
+  setUsage(quota: Quota, count: number, bytes: number): void {
+    quota.usedCount = count;
+    quota.usedBytes = bytes;
+    quota.usageExtra = '';
+  }
+
+  usageText(quota: Quota): string {
+    // The further = makes parsers of before 3.6 overlook what follows.
+    const extra = quota.usageExtra === '' ? '' : `=${quota.usageExtra}`;
+    return `count=${quota.usedCount},bytes=${quota.usedBytes}${extra}`;
+  }
+
+  /** The limits that apply to a path: the nearest upward, the path itself included. */
+  nearest(path: string): Quota | undefined {
+    let end = path.length;
+    while (end > 0) {
+      const quota = this.#quotas.get(end === path.length ? path : path.slice(0, end));
+      if (quota?.limited) return quota;
+      end = path.lastIndexOf('/', end - 1);
+    }
+    return undefined;
+  }
+
+  /**
+   * Whether a change keeps within the limits; undefined when it does. As in ZooKeeper, a hard limit hides the soft one, a change of 0 is
+   * never judged, and a change that makes a subtree smaller is refused while it is still too large.
+   */
+  verdict(path: string, bytesDelta: number, countDelta: number): QuotaVerdict | undefined {
+    const quota = this.nearest(path);
+    if (quota === undefined || quota.statsNode === 0) return undefined;
+    const byCount = countDelta === 0 ? undefined : judge(quota, 'count', quota.usedCount + countDelta, quota.count, quota.countHard);
+    if (byCount?.hard) return byCount;
+    const byBytes = bytesDelta === 0 ? undefined : judge(quota, 'bytes', quota.usedBytes + bytesDelta, quota.bytes, quota.bytesHard);
+    if (byBytes?.hard) return { ...byBytes, soft: byCount !== undefined };
+    return byCount ?? byBytes;
+  }
+}
+
+function judge(quota: Quota, what: 'count' | 'bytes', usage: number, softLimit: number, hardLimit: number): QuotaVerdict | undefined {
+  const hard = hardLimit > none;
+  const limit = hard ? hardLimit : softLimit;
+  if (limit <= none || usage <= limit) return undefined;
+  return { hard, soft: !hard, path: quota.path, what, limit, usage };
+}
+
+/** The pairs of a text such as `count=2,bytes=-1=;countHardLimit=3`, numbers in plain decimal. */
+function parse(text: string): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const pair of text.split(/[,;]+/)) {
+    const [key, value] = pair.split('=');
+    // What is no number is left out, and reads as none.
+    if (key !== undefined && key !== '' && value !== undefined && /^[+-]?\d{1,18}$/.test(value)) values.set(key, plainDecimal(value));
+  }
+  return values;
+}
+
+function numberOf(values: ReadonlyMap<string, string>, key: string): number {
+  return Number(values.get(key) ?? none);
+}
+
+function plainDecimal(value: string): string {
+  const digits = value.replace(/^[+-]?0*(?=\d)/, '');
+  return value.startsWith('-') && digits !== '0' ? `-${digits}` : digits;
+}

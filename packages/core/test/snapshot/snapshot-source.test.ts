@@ -1,0 +1,196 @@
+import { sessionIdOf, Writer } from '@tskeeper/protocol';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SnapshotSource } from '../../src/snapshot/snapshot-source.ts';
+import { DataTree } from '../../src/tree/data-tree.ts';
+import { fixtureBytes } from '../fixtures.ts';
+import type { Model } from '../tree/model.ts';
+import { anyChange, type Change, digestOf, expectSame, open, TreeAndModel, treeOptions } from '../tree/tree-and-model.ts';
+import { drain, load, sessionList, snapshotOf } from './snapshots.ts';
+
+const noSessions = sessionList([]);
+
+/** Expects a snapshot to hold just what the model holds, under that zxid. */
+function expectHolds(bytes: Buffer, model: Model, zxid: number): void {
+  const loaded = load(bytes);
+  expectSame(loaded.tree, model);
+  expect(loaded.lastZxid).toBe(zxid);
+  expect(loaded.digest!.zxid).toBe(zxid);
+  expect(sessionIdOf(loaded.digest!.high, loaded.digest!.low)).toBe(digestOf(loaded.tree));
+}
+
+describe('SnapshotSource', () => {
+  it('writes an empty tree byte for byte as a Java server does', () => {
+    const tree = new DataTree(treeOptions);
+    expect(snapshotOf(tree, 0).toString('hex')).toBe(fixtureBytes('disk-3.9.5/snapshot.0').toString('hex'));
+  });
+
+  it('writes the same bytes again for a tree that was loaded from them', () => {
+    const fixture = fixtureBytes('disk-3.9.5/snapshot.22');
+    const { tree, sessions } = load(fixture);
+    const list = sessionList(sessions.map(({ high, low, timeoutMs }) => [high, low, timeoutMs]));
+    expect(snapshotOf(tree, 0x22, list).toString('hex')).toBe(fixture.toString('hex'));
+  });
+
+  it('leaves the digest out on request, and says "none" when none is kept', () => {
+    const without = new DataTree({ ...treeOptions, digestEnabled: false });
+    without.create('/a', null, without.acls.intern(open), 0, 0, 1, 5, 1, true);
+    expect(load(snapshotOf(without, 5)).digest).toBeUndefined();
+    expect(snapshotOf(without, 5).length - snapshotOf(without, 5, noSessions, false).length).toBe(33);
+    expect(load(snapshotOf(without, 5, noSessions, false)).lastZxid).toBe(5);
+  });
+
+  it('holds what was there when it began, whatever changes between two slices', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyChange, { maxLength: 40 }),
+        fc.array(fc.oneof(anyChange, fc.integer({ min: 1, max: 600 })), { maxLength: 60 }),
+        (before, during) => {
+          const both = new TreeAndModel();
+          for (const change of before) both.change(change);
+          const then = both.model.copy();
+          const { zxid } = both;
+          const source = new SnapshotSource(both.tree, noSessions, zxid, true);
+          const writer = new Writer();
+          let done = false;
+          for (const step of during) {
+            if (typeof step !== 'number') both.change(step);
+            else if (!done) done = source.next(writer, step);
+          }
+          while (!done) done = source.next(writer, 300);
+          expectHolds(Buffer.from(writer.written()), then, zxid);
+          expectSame(both.tree, both.model);
+          // The table has been thawed: what only the snapshot needed is gone.
+          expect(both.tree.acls.size).toBe(
+            new Set([...both.model.nodes.values()].map(({ acl }) => acl).filter((acl) => acl !== 'system')).size,
+          );
+          expectHolds(snapshotOf(both.tree, both.zxid), both.model, both.zxid);
+        },
+      ),
+      { numRuns: 120 },
+    );
+  });
+
+  describe('with changes of every kind after any of its slices', () => {
+    const start: Change[] = [
+      ...['/a', '/a/x', '/a/y', '/b', '/b/x', '/b/x/y', '/c', '/d'].map((path): Change => ({
+        kind: 'create',
+        path,
+        data: Buffer.from(path),
+        acl: 'open',
+        owner: 0n,
+        cversion: -1,
+        raise: true,
+      })),
+      { kind: 'create', path: '/e', data: null, acl: 'alice', owner: 0x100000cebc40000n, cversion: -1, raise: true },
+    ];
+    const burst: Change[] = [
+      { kind: 'setData', path: '/b/x/y', data: Buffer.alloc(500, 1), version: 1 },
+      { kind: 'setAcl', path: '/a/y', acl: 'two', version: 1 },
+      { kind: 'remove', path: '/a/x', late: 0 },
+      { kind: 'create', path: '/a/x', data: null, acl: 'alice', owner: 0x7fffffffffffffffn, cversion: -1, raise: true },
+      { kind: 'remove', path: '/c', late: 0 },
+      { kind: 'remove', path: '/e', late: 0 },
+      { kind: 'create', path: '/d/new', data: Buffer.alloc(3), acl: 'two', owner: 0n, cversion: -1, raise: true },
+      { kind: 'create', path: '/b', data: null, acl: 'alice', owner: 0n, cversion: 99, raise: true },
+      { kind: 'remove', path: '/d', late: 0 },
+      { kind: 'create', path: '/z', data: Buffer.alloc(3), acl: 'two', owner: 0n, cversion: -1, raise: true },
+      { kind: 'setData', path: '', data: Buffer.from('root'), version: 1 },
+    ];
+    const sliceBytes = 40;
+
+    function slices(): number {
+      const both = new TreeAndModel();
+      for (const change of start) both.change(change);
+      const source = new SnapshotSource(both.tree, noSessions, both.zxid, true);
+      const writer = new Writer();
+      let count = 1;
+      while (!source.next(writer, sliceBytes)) count++;
+      return count;
+    }
+
+    it.each(Array.from({ length: slices() + 1 }, (_, i) => i))('after %i slices', (count) => {
+      const both = new TreeAndModel();
+      for (const change of start) both.change(change);
+      const then = both.model.copy();
+      const { zxid } = both;
+      const source = new SnapshotSource(both.tree, noSessions, zxid, true);
+      const writer = new Writer();
+      let done = false;
+      for (let i = 0; i < count; i++) done = source.next(writer, sliceBytes);
+      for (const change of burst) {
+        both.change(change);
+        if (!done) done = source.next(writer, 1);
+      }
+      while (!done) done = source.next(writer, sliceBytes);
+      expectHolds(Buffer.from(writer.written()), then, zxid);
+      expectSame(both.tree, both.model);
+    });
+  });
+
+  it('has the usage under a quota as it was when it began', () => {
+    const tree = new DataTree(treeOptions);
+    let zxid = 0;
+    const create = (path: string, text = ''): unknown =>
+      tree.create(path, Buffer.from(text), tree.acls.intern(open), 0, 0, -1, ++zxid, 1, true);
+    create('/a');
+    create('/zookeeper/quota/a');
+    create('/zookeeper/quota/a/zookeeper_limits', 'count=9,bytes=-1');
+    create('/zookeeper/quota/a/zookeeper_stats');
+    expect(tree.recountSome(Infinity)).toBe(true);
+    const source = new SnapshotSource(tree, noSessions, zxid, true);
+    create('/a/b');
+    const bytes = drain(source);
+    // Not loaded for this, since a load counts anew.
+    expect(bytes.includes('count=1,bytes=0')).toBe(true);
+    expect(bytes.includes('count=2,bytes=0')).toBe(false);
+  });
+
+  it('keeps sessions as they were when it began', () => {
+    const tree = new DataTree(treeOptions);
+    const sessions: [number, number, number][] = Array.from({ length: 50 }, (_, i) => [0x01000000 + i, -1 - i, 1000 + i]);
+    const now = sessions.map(([high, low, timeoutMs]) => ({ high, low, timeoutMs }));
+    const source = new SnapshotSource(tree, sessionList(sessions), 1, true);
+    sessions.length = 3;
+    expect(load(drain(source, 20)).sessions).toEqual(now);
+  });
+
+  it('keeps to the size asked for, by a znode more or less', () => {
+    const tree = new DataTree(treeOptions);
+    for (let i = 0; i < 2000; i++) tree.create(`/n${i}`, Buffer.alloc(50), tree.acls.intern(open), 0, 0, -1, i, 1, true);
+    const source = new SnapshotSource(tree, noSessions, 2000, true);
+    const writer = new Writer();
+    for (let done = false; !done; writer.clear()) {
+      // A create among already written znodes adds nothing to write, but takes a look all the same.
+      tree.create(`/new${writer.offset}`, null, tree.acls.intern(open), 0, 0, -1, 2001, 1, true);
+      done = source.next(writer, 4096);
+      expect(writer.offset).toBeLessThan(4096 + 200);
+    }
+    expect(tree.snapshotBytesAhead).toBe(0);
+  });
+
+  it('counts the memory of what it had to write ahead of its turn, and gives it back', () => {
+    const tree = new DataTree(treeOptions);
+    for (let i = 0; i < 5000; i++) tree.create(`/n${i}`, Buffer.alloc(100), tree.acls.intern(open), 0, 0, -1, i, 1, true);
+    const memory = tree.memoryBytes();
+    const source = new SnapshotSource(tree, noSessions, 5000, true);
+    for (let i = 0; i < 5000; i++) tree.setData(`/n${i}`, Buffer.alloc(100), 1, 5000 + i, 1);
+    expect(tree.snapshotBytesAhead).toBeGreaterThan(5000 * 180);
+    expect(tree.memoryBytes()).toBe(memory + tree.snapshotBytesAhead);
+    expect(load(drain(source, 10_000)).tree.nodeCount).toBe(5005);
+    expect(tree.memoryBytes()).toBe(memory);
+  });
+
+  it('can be abandoned, and another begun', () => {
+    const both = new TreeAndModel();
+    both.change({ kind: 'create', path: '/a', data: null, acl: 'alice', owner: 0n, cversion: -1, raise: true });
+    const source = new SnapshotSource(both.tree, noSessions, both.zxid, true);
+    expect(() => new SnapshotSource(both.tree, noSessions, both.zxid, true)).toThrow('a snapshot of the tree is being taken already');
+    source.next(new Writer(), 50);
+    both.change({ kind: 'remove', path: '/a', late: 0 });
+    expect(both.tree.acls.size).toBe(2);
+    source.abandon();
+    expect(both.tree.acls.size).toBe(1);
+    expectHolds(snapshotOf(both.tree, both.zxid), both.model, both.zxid);
+  });
+});

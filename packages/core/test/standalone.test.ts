@@ -1,0 +1,144 @@
+import { OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { coreDefaults, type Out, silentObserver, Standalone } from '../src/index.ts';
+import { Script } from './support/script.ts';
+
+const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
+const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
+
+/** An output that counts frames and can be declared full. */
+class CountingOut implements Out {
+  readonly writer = new Writer();
+  full = false;
+  lastAppended = 0;
+  reply(): Writer {
+    return this.writer;
+  }
+  isFull(): boolean {
+    return this.full;
+  }
+  close(): void {}
+  append(zxid: number): void {
+    this.lastAppended = zxid;
+  }
+  /** Frames written since the last call. */
+  frames(): number {
+    const reader = new Reader(this.writer.written());
+    let count = 0;
+    for (; reader.remaining > 0; count++) {
+      const length = reader.int32();
+      reader.offset += length;
+    }
+    this.writer.clear();
+    return count;
+  }
+}
+
+function frame(write: (writer: Writer) => void): Reader {
+  const writer = new Writer();
+  write(writer);
+  return new Reader(Buffer.from(writer.written()));
+}
+
+function request(xid: number, opCode: number, body: (writer: Writer) => void): Reader {
+  return frame((writer) => {
+    writer.int32(xid);
+    writer.int32(opCode);
+    body(writer);
+  });
+}
+
+function connected(): { out: CountingOut; core: Standalone } {
+  const out = new CountingOut();
+  const core = new Standalone(coreDefaults, out, { uint32: () => 7 }, silentObserver, now);
+  core.connect(1, context, now);
+  const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };
+  core.frame(
+    1,
+    frame((writer) => writeConnectRequest(writer, hello)),
+    now,
+  );
+  core.appended(out.lastAppended, now);
+  out.frames();
+  return { out, core };
+}
+
+const setRoot = (xid: number): Reader =>
+  request(xid, OpCode.setData, (writer) => operations.setData.request.write(writer, { path: '/', data: Buffer.alloc(1), version: -1 }));
+const getRoot = (xid: number): Reader =>
+  request(xid, OpCode.getData, (writer) => operations.getData.request.write(writer, { path: '/', watch: false }));
+
+describe('answers that wait behind a write', () => {
+  it('are held back while the output of their connection is full, and follow when it has drained', () => {
+    const { out, core } = connected();
+    core.frame(1, setRoot(1), now);
+    for (let xid = 2; xid <= 11; xid++) core.frame(1, getRoot(xid), now);
+    out.full = true;
+    core.appended(out.lastAppended, now);
+    expect(out.frames()).toBe(1);
+    core.drained(1, now);
+    expect(out.frames()).toBe(0);
+    out.full = false;
+    core.drained(1, now);
+    expect(out.frames()).toBe(10);
+  });
+
+  it('are not written for a connection that has gone', () => {
+    const { out, core } = connected();
+    core.frame(1, setRoot(1), now);
+    core.frame(1, getRoot(2), now);
+    core.disconnected(1, now);
+    core.connect(1, context, now);
+    core.appended(out.lastAppended, now);
+    expect(out.frames()).toBe(0);
+    expect(core.inspect.outstandingRequests()).toBe(0);
+  });
+});
+
+describe('a request that waits because too many are under way', () => {
+  it('keeps its session alive from the moment it has come', () => {
+    const script = new Script({ requestThrottleLimit: 1 });
+    for (const line of ['a connects timeout=4000', 'appended', 'b connects timeout=4000', 'appended', 'a create /x "1"']) script.run(line);
+    // The log takes its time, so what b says from now on has to wait.
+    script.run('after 3000');
+    expect([script.run('a ping'), script.run('b ping')]).toEqual([[], []]);
+    expect(script.run('after 3000')).toEqual([]);
+    expect(script.run('appended')).toEqual(['a <- create 0x3 /x', 'a <- ping 0x3 ok', 'b <- ping 0x3 ok']);
+  });
+
+  it('does not keep a client from taking up its session', () => {
+    const script = new Script({ requestThrottleLimit: 1 });
+    for (const line of ['a connects', 'appended', 'b connects', 'appended', 'b goes away', 'a create /x "1"']) script.run(line);
+    expect(script.run('c connects as b')).toEqual(['c <- session again timeout=10000']);
+    expect(script.run('d connects')).toEqual([]);
+  });
+});
+
+describe('requests under way', () => {
+  const setMuch = (xid: number): Reader =>
+    request(xid, OpCode.setData, (writer) =>
+      operations.setData.request.write(writer, { path: '/', data: Buffer.alloc(1_000_000), version: -1 }),
+    );
+
+  it('hold no more memory than is bearable: a connection that has large writes waiting is not read from', () => {
+    const { out, core } = connected();
+    let xid = 0;
+    while (core.wantsInput(1) && xid < 1000) core.frame(1, setMuch(++xid), now);
+    expect(xid).toBe(68);
+    core.connect(2, context, now);
+    expect(core.wantsInput(2)).toBe(true);
+    core.appended(out.lastAppended, now);
+    while ((core.deadline() ?? 1) <= 0) core.wake(now);
+    expect(core.wantsInput(1)).toBe(true);
+  });
+
+  it('are forgotten when their connection goes, except for what is in the log already', () => {
+    const { out, core } = connected();
+    let xid = 0;
+    while (core.wantsInput(1)) core.frame(1, xid++ === 0 ? setRoot(xid) : setMuch(xid), now);
+    core.disconnected(1, now);
+    expect(core.inspect.outstandingRequests()).toBe(0);
+    core.appended(out.lastAppended, now);
+    while (core.inspect.lastZxid() < out.lastAppended) core.wake(now);
+  });
+});

@@ -1,0 +1,437 @@
+import {
+  CreateMode,
+  ErrorCode,
+  EventType,
+  type MultiOp,
+  OpCode,
+  openAcl,
+  type Reader,
+  readMultiReply,
+  readStat,
+  readWatcherEvent,
+  sessionHigh,
+  sessionLow,
+  writeCreateRequest,
+  writeMultiRequest,
+  Writer,
+  Xid,
+} from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import type { Replica } from '../src/request/replica.ts';
+import { type Received, Stepper } from './support/stepper.ts';
+
+const owner = 0x0100_0000_0000_0001n;
+const bystander = 0x0100_0000_0000_0002n;
+const big = 1;
+const other = 2;
+
+function openSessions(replica: Replica): void {
+  for (const session of [owner, bystander]) replica.sessions.open(sessionHigh(session), sessionLow(session), 10_000);
+}
+
+function put(replica: Replica, path: string, data: Buffer | null = null, session = 0n): void {
+  const { tree } = replica;
+  const error = tree.create(
+    path,
+    data,
+    tree.acls.intern(openAcl),
+    sessionHigh(session),
+    sessionLow(session),
+    -1,
+    ++replica.lastZxid,
+    1,
+    true,
+  );
+  expect(error).toBe(ErrorCode.Ok);
+}
+
+function putMany(replica: Replica, parent: string, count: number, session = 0n): void {
+  put(replica, parent);
+  for (let i = 0; i < count; i++) put(replica, `${parent}/n${i}`, null, session);
+}
+
+/** A core over this state, with the owner's connection and a bystander's. */
+function serving(fill: (replica: Replica) => void): Stepper {
+  const stepper = new Stepper((replica) => {
+    openSessions(replica);
+    fill(replica);
+  });
+  stepper.attach(big, owner);
+  stepper.attach(other, bystander);
+  stepper.reset();
+  return stepper;
+}
+
+function at(text: string, watch?: boolean): (writer: Writer) => void {
+  return (writer) => {
+    writer.ustring(text);
+    if (watch !== undefined) writer.boolean(watch);
+  };
+}
+
+function create(text: string, flags: number = CreateMode.persistent): (writer: Writer) => void {
+  return (writer) => writeCreateRequest(writer, { path: text, data: null, acl: openAcl, flags });
+}
+
+/** Takes three steps of a job, lets a bystander speak up between them, and finishes. */
+function withBystander(stepper: Stepper): void {
+  expect(stepper.core.busy).toBe(true);
+  stepper.ask(other, 1, OpCode.exists, at('/', false));
+  stepper.step();
+  stepper.ask(other, 2, OpCode.create, create('/between'));
+  stepper.step();
+  stepper.ask(other, 3, OpCode.exists, at('/between', false));
+  expect(stepper.core.busy).toBe(true);
+  expect(repliesTo(stepper, other)).toEqual([]);
+  stepper.finish();
+  expect(repliesTo(stepper, other).map(({ header }) => [header.xid, header.err])).toEqual([
+    [1, ErrorCode.Ok],
+    [2, ErrorCode.Ok],
+    [3, ErrorCode.Ok],
+  ]);
+}
+
+function repliesTo(stepper: Stepper, cnxn: number): Received[] {
+  return stepper.received.filter((one) => one.cnxn === cnxn);
+}
+
+function expectSteps(stepper: Stepper, callsMin: number): void {
+  expect(stepper.calls).toBeGreaterThanOrEqual(callsMin);
+  expect(stepper.medianMs).toBeLessThan(8);
+  expect(stepper.longMs).toBeLessThan(100);
+}
+
+function namesIn(reader: Reader): string[] {
+  return reader.vector(4, (from) => from.text('a name'))!;
+}
+
+function expectLogInOrder(stepper: Stepper): void {
+  const zxids = stepper.logged.map(({ header }) => header.zxid);
+  expect(zxids).toEqual(zxids.toSorted((a, b) => a - b));
+  expect(new Set(zxids).size).toBe(zxids.length);
+}
+
+describe('long reads', () => {
+  const count = 200_000;
+  // Filled once: nothing below changes what is under /many.
+  const stepper = serving((replica) => putMany(replica, '/many', count));
+
+  it('lists very many children in steps, and answers in order what came meanwhile', () => {
+    stepper.reset();
+    stepper.ask(big, 7, OpCode.getChildren2, at('/many', false));
+    withBystander(stepper);
+    // 8192 names are gathered in one step, 256 KiB are sent.
+    expectSteps(stepper, count / 8192 + (count * 11) / (256 * 1024));
+    expect(stepper.longestBytes).toBeLessThan(512 * 1024);
+    const [reply] = repliesTo(stepper, big);
+    expect(reply!.header).toMatchObject({ xid: 7, err: ErrorCode.Ok });
+    const names = namesIn(reply!.body);
+    expect(names).toEqual(Array.from({ length: count }, (_, i) => `n${i}`));
+    expect(readStat(reply!.body).numChildren).toBe(count);
+    expect(reply!.body.remaining).toBe(0);
+    expect(stepper.received[0]).toBe(reply);
+  });
+
+  it('counts very many descendants in steps', () => {
+    stepper.reset();
+    stepper.ask(big, 8, OpCode.getAllChildrenNumber, at('/many'));
+    stepper.finish();
+    expectSteps(stepper, count / 16_384);
+    expect(repliesTo(stepper, big)[0]!.body.int32()).toBe(count);
+  });
+
+  it('answers a multiRead of a large frame in steps', () => {
+    stepper.reset();
+    const ops: MultiOp[] = [];
+    for (let i = 0; i < 30_000; i++) ops.push({ kind: 'getData', path: i % 3 === 0 ? '/none' : `/many/n${i}`, watch: false });
+    ops.push({ kind: 'getChildren', path: '/many', watch: false });
+    stepper.ask(big, 9, OpCode.multiRead, (writer) => writeMultiRequest(writer, { ops }));
+    stepper.finish();
+    expectSteps(stepper, 30_000 / 1024 + count / 8192);
+    const { results } = readMultiReply(repliesTo(stepper, big)[0]!.body);
+    expect(results.length).toBe(ops.length);
+    expect(results.slice(0, 3).map(({ kind }) => kind)).toEqual(['error', 'getData', 'getData']);
+    const last = results.at(-1)!;
+    expect(last.kind === 'getChildren' && last.children.length).toBe(count);
+  });
+
+  it('answers a multiRead that lists many children from a short frame', () => {
+    stepper.reset();
+    const ops: MultiOp[] = [1, 2].map(() => ({ kind: 'getChildren', path: '/many', watch: false }));
+    stepper.ask(big, 10, OpCode.multiRead, (writer) => writeMultiRequest(writer, { ops }));
+    stepper.finish();
+    expectSteps(stepper, (2 * count) / 8192);
+    const { results } = readMultiReply(repliesTo(stepper, big)[0]!.body);
+    expect(results.map((result) => result.kind === 'getChildren' && result.children.length)).toEqual([count, count]);
+  });
+
+  it('refuses a multiRead whose answer would fill the memory', () => {
+    const heavy = serving((replica) => put(replica, '/heavy', Buffer.alloc(500_000)));
+    const ops: MultiOp[] = Array.from({ length: 30_000 }, () => ({ kind: 'getData', path: '/heavy', watch: false }));
+    heavy.ask(big, 1, OpCode.multiRead, (writer) => writeMultiRequest(writer, { ops }));
+    heavy.finish();
+    expect(repliesTo(heavy, big).map(({ header }) => header.err)).toEqual([ErrorCode.MarshallingError]);
+    expect(heavy.core.busy).toBe(false);
+  });
+
+  it('writes nothing more to a connection that goes in the middle, whoever has its number next', () => {
+    stepper.reset();
+    stepper.ask(big, 11, OpCode.getChildren, at('/many', false));
+    stepper.step();
+    stepper.disconnect(big);
+    stepper.attach(big, owner);
+    stepper.finish();
+    expect(repliesTo(stepper, big)).toEqual([]);
+    stepper.ask(big, 1, OpCode.exists, at('/many', false));
+    expect(repliesTo(stepper, big).map(({ header }) => header.xid)).toEqual([1]);
+  });
+
+  it('lists very many ephemerals in steps', () => {
+    const owning = serving((replica) => {
+      putMany(replica, '/mine', 60_000, owner);
+      put(replica, '/mine2', null, owner);
+    });
+    owning.ask(big, 1, OpCode.getEphemerals, at('/mine/'));
+    owning.finish();
+    expectSteps(owning, 60_000 / 1024);
+    const names = namesIn(repliesTo(owning, big)[0]!.body);
+    expect(names.length).toBe(60_000);
+    expect(new Set(names)).toEqual(new Set(Array.from({ length: 60_000 }, (_, i) => `/mine/n${i}`)));
+  });
+
+  it('answers in steps the reads that have waited behind a write', () => {
+    const heavy = serving((replica) => put(replica, '/heavy', Buffer.alloc(500_000)));
+    heavy.ask(big, 1, OpCode.create, create('/first'));
+    for (let xid = 2; xid < 202; xid++) heavy.ask(big, xid, OpCode.getData, at('/heavy', false));
+    heavy.ask(big, 202, OpCode.create, create('/last'));
+    heavy.finish();
+    expect(heavy.longestBytes).toBeLessThan(8 * 1024 * 1024);
+    expect(repliesTo(heavy, big).map(({ header }) => header.xid)).toEqual(Array.from({ length: 202 }, (_, i) => i + 1));
+  });
+});
+
+describe('a connection whose output is full', () => {
+  it('is not held back from reads that a write has come behind: they must not see what it does', () => {
+    const stepper = serving((replica) => put(replica, '/heavy', Buffer.alloc(500_000)));
+    stepper.fullBytes = 1_000_000;
+    stepper.ask(big, 1, OpCode.create, create('/first'));
+    for (let xid = 2; xid < 22; xid++) stepper.ask(big, xid, OpCode.getData, at('/heavy', false));
+    stepper.finish();
+    const held = repliesTo(stepper, big).length;
+    expect(held).toBeLessThan(21);
+    expect(stepper.core.wantsInput(big)).toBe(false);
+    stepper.ask(big, 22, OpCode.create, create('/last'));
+    stepper.finish();
+    const zxids = repliesTo(stepper, big).map(({ header }) => header.zxid);
+    expect(zxids).toHaveLength(22);
+    expect(zxids).toEqual(zxids.toSorted((one, two) => one - two));
+    expect(stepper.core.inspect.outstandingRequests()).toBe(0);
+  });
+});
+
+describe('setWatches', () => {
+  const paths = Array.from({ length: 60_000 }, (_, i) => `/w${i}`);
+
+  function ask(stepper: Stepper, lists: readonly (readonly string[])[], tail: (writer: Writer) => void = () => {}): void {
+    stepper.ask(big, Xid.setWatches, OpCode.setWatches2, (writer) => {
+      writer.int64(5);
+      for (const list of lists) writer.vector(list, (to, name) => to.ustring(name));
+      tail(writer);
+    });
+  }
+
+  it('goes through a large frame in steps', () => {
+    const stepper = serving((replica) => put(replica, '/w1'));
+    ask(stepper, [[], paths, [], paths, []]);
+    withBystander(stepper);
+    expectSteps(stepper, (2 * paths.length) / 16_384 + (2 * paths.length) / 1024);
+    // What has been created meanwhile is told; all else is watched.
+    expect(stepper.core.inspect.watchCount()).toBe(paths.length - 1 + 2 * paths.length - (paths.length - 1));
+    const [event, reply] = repliesTo(stepper, big);
+    expect(readWatcherEvent(event!.body)).toMatchObject({ type: EventType.nodeCreated, path: '/w1' });
+    expect(reply!.header).toMatchObject({ xid: Xid.setWatches, err: ErrorCode.Ok });
+  });
+
+  it('sets nothing of a large frame that cannot be read to its end', () => {
+    const stepper = serving(() => {});
+    ask(stepper, [paths, paths], (writer) => writer.int32(77));
+    stepper.finish();
+    expect(repliesTo(stepper, big).map(({ header }) => header.err)).toEqual([ErrorCode.MarshallingError]);
+    expect(stepper.core.inspect.watchCount()).toBe(0);
+  });
+
+  it('sets no watch for a connection that goes in the middle', () => {
+    const stepper = serving(() => {});
+    ask(stepper, [[], paths, [], [], []]);
+    while (stepper.core.inspect.watchCount() === 0) stepper.step();
+    expect(stepper.core.busy).toBe(true);
+    stepper.disconnect(big);
+    stepper.attach(big, owner);
+    stepper.finish();
+    expect(stepper.core.inspect.watchCount()).toBe(0);
+  });
+});
+
+describe('long writes', () => {
+  function multi(ops: readonly MultiOp[], tail: (writer: Writer) => void = () => {}): (writer: Writer) => void {
+    return (writer) => {
+      writeMultiRequest(writer, { ops });
+      tail(writer);
+    };
+  }
+
+  function creates(count: number): MultiOp[] {
+    return Array.from({ length: count }, (_, i) => ({ kind: 'create', path: `/m/n${i}`, data: null, acl: openAcl, flags: 0 }));
+  }
+
+  it('judges, applies and answers a multi that fills a frame in steps, and no other write in between', () => {
+    const stepper = serving((replica) => put(replica, '/m'));
+    const ops = creates(15_000);
+    stepper.ask(big, 1, OpCode.multi, multi(ops));
+    withBystander(stepper);
+    expectSteps(stepper, 15_000 / 342 + 15_000 / 683);
+    expectLogInOrder(stepper);
+    expect(stepper.logged.map(({ txn }) => txn.kind)).toEqual(['multi', 'create']);
+    expect(readMultiReply(repliesTo(stepper, big)[0]!.body).results.length).toBe(15_000);
+    const { tree } = stepper.replica;
+    expect(tree.childCountOf(tree.find('/m'))).toBe(15_000);
+    // The digests in the log are those of the tree that stands.
+    expect(stepper.logged.at(-1)!.digest).toMatchObject({ high: tree.digestHigh, low: tree.digestLow });
+  });
+
+  it('takes a large multi back in steps when its last part fails', () => {
+    const stepper = serving((replica) => put(replica, '/m'));
+    const before = stepper.replica.tree.digestLow;
+    stepper.ask(big, 1, OpCode.multi, multi([...creates(15_000), { kind: 'delete', path: '/none', version: -1 }]));
+    stepper.ask(big, 2, OpCode.create, create('/m/n0'));
+    stepper.finish();
+    expectSteps(stepper, 15_000 / 342 + 30_000 / 2048);
+    const [first, second] = repliesTo(stepper, big);
+    expect(readMultiReply(first!.body).results.at(-1)).toEqual({ kind: 'error', err: ErrorCode.NoNode });
+    expect(second!.header).toMatchObject({ xid: 2, err: ErrorCode.Ok });
+    expect(stepper.logged[0]!.digest).toMatchObject({ low: before });
+    expectLogInOrder(stepper);
+  });
+
+  it('refuses a large multi that cannot be read to its end as a whole', () => {
+    const stepper = serving((replica) => put(replica, '/m'));
+    const bytes = new Writer();
+    multi(creates(10_000))(bytes);
+    stepper.ask(big, 1, OpCode.multi, (writer) => writer.raw(bytes.bytes, 0, bytes.offset - 20));
+    stepper.ask(big, 2, OpCode.create, create('/m/n0'));
+    stepper.finish();
+    expect(repliesTo(stepper, big).map(({ header }) => header.err)).toEqual([ErrorCode.MarshallingError, ErrorCode.Ok]);
+  });
+
+  it('goes on when the connection goes while its multi is judged', () => {
+    const stepper = serving((replica) => put(replica, '/m'));
+    stepper.ask(big, 1, OpCode.multi, multi(creates(10_000)));
+    stepper.step();
+    stepper.disconnect(big);
+    stepper.finish();
+    expect(stepper.replica.tree.childCountOf(stepper.replica.tree.find('/m'))).toBe(10_000);
+    expect(stepper.core.inspect.outstandingRequests()).toBe(0);
+  });
+
+  it.each([
+    { count: 20_000, listed: true },
+    { count: 100_000, listed: false },
+  ])('closes a session with $count ephemerals in steps, in one txn', ({ count, listed }) => {
+    const stepper = serving((replica) => putMany(replica, '/mine', count, owner));
+    stepper.ask(other, 99, OpCode.getChildren, at('/mine', true));
+    stepper.finish();
+    stepper.reset();
+    // One that the tree does not have yet, and one that it has and will not.
+    stepper.ask(big, 1, OpCode.create, create('/mine/new', CreateMode.ephemeral));
+    stepper.ask(big, 2, OpCode.delete, (writer) => {
+      writer.ustring('/mine/n5');
+      writer.int32(-1);
+    });
+    stepper.ask(big, 3, OpCode.closeSession, () => {});
+    stepper.ask(other, 1, OpCode.create, create('/between'));
+    stepper.finish();
+    expectSteps(stepper, (2 * count) / 683);
+    expectLogInOrder(stepper);
+    const txns = stepper.logged.map(({ txn }) => txn);
+    expect(txns.map(({ kind }) => kind)).toEqual(['create', 'delete', 'closeSession', 'create']);
+    const closing = txns[2]!;
+    if (closing.kind !== 'closeSession') throw new Error(closing.kind);
+    expect(closing.paths2Delete?.length).toBe(listed ? count : undefined);
+    const { tree } = stepper.replica;
+    expect(tree.childCountOf(tree.find('/mine'))).toBe(0);
+    expect(tree.ephemeralCount).toBe(0);
+    expect(stepper.logged.at(-1)!.digest).toMatchObject({ high: tree.digestHigh, low: tree.digestLow });
+    expect(repliesTo(stepper, big).map(({ header }) => [header.xid, header.err])).toEqual([
+      [1, 0],
+      [2, 0],
+      [3, 0],
+    ]);
+    expect(repliesTo(stepper, other).map(({ header }) => header.xid)).toEqual([Xid.notification, 1]);
+  });
+
+  it('counts the usage of a new quota on a large subtree in steps', () => {
+    const stepper = serving((replica) => {
+      putMany(replica, '/many', 100_000);
+      put(replica, '/zookeeper/quota/many');
+      put(replica, '/zookeeper/quota/many/zookeeper_limits', Buffer.from('count=5,bytes=-1'));
+    });
+    stepper.ask(big, 1, OpCode.create, create('/zookeeper/quota/many/zookeeper_stats'));
+    stepper.ask(other, 1, OpCode.create, create('/many/one-more'));
+    stepper.finish();
+    expectSteps(stepper, 100_000 / 16_384);
+    expect(stepper.received.map(({ cnxn, header }) => [cnxn, header.err])).toEqual([
+      [big, 0],
+      [other, 0],
+    ]);
+    const { tree } = stepper.replica;
+    expect(tree.dataOf(tree.find('/zookeeper/quota/many/zookeeper_stats'))!.toString()).toBe('count=100002,bytes=0');
+  });
+});
+
+describe('expiry', () => {
+  const first = 0x0100_0000_0001_0000n;
+
+  function crowd(count: number): Stepper {
+    return serving((replica) => {
+      put(replica, '/crowd');
+      for (let i = 0; i < count; i++) {
+        const session = first + BigInt(i);
+        replica.sessions.open(sessionHigh(session), sessionLow(session), 4000);
+        put(replica, `/crowd/n${i}`, null, session);
+      }
+    });
+  }
+
+  it('of ten thousand sessions at once is done in steps', () => {
+    const stepper = crowd(10_000);
+    stepper.pass(6000);
+    stepper.finish();
+    expectSteps(stepper, 10_000 / 256);
+    expect(stepper.replica.tree.ephemeralCount).toBe(0);
+    expect(stepper.core.inspect.sessionCount()).toBe(2);
+    expectLogInOrder(stepper);
+  });
+
+  it('gives clients that could not be heard during a long job as long again', () => {
+    const stepper = crowd(1);
+    stepper.attach(3, first, 4000);
+    stepper.ask(big, 1, OpCode.multi, (writer) => {
+      const ops: MultiOp[] = Array.from({ length: 10_000 }, () => ({ kind: 'check', path: '/crowd', version: -1 }));
+      writeMultiRequest(writer, { ops });
+    });
+    expect(stepper.core.busy).toBe(true);
+    stepper.pass(8000);
+    stepper.finish();
+    expect(stepper.core.busy).toBe(false);
+    // Its ping has waited in front of the busy server.
+    stepper.pass(100);
+    stepper.step();
+    stepper.ping(3);
+    stepper.pass(3000);
+    stepper.finish();
+    expect(stepper.closed).toEqual([]);
+    stepper.pass(20_000);
+    stepper.finish();
+    expect(stepper.closed).toContain(3);
+  });
+});

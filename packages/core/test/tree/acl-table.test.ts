@@ -1,0 +1,111 @@
+import { type Acl, openAcl, readAclList, Reader, Writer } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { AclTable, openAclId } from '../../src/tree/acl-table.ts';
+
+const anyone = { scheme: 'world', id: 'anyone' };
+const open: readonly Acl[] = [{ perms: 31, id: anyone }];
+const alice: readonly Acl[] = [
+  { perms: 1, id: anyone },
+  { perms: 31, id: { scheme: 'digest', id: 'alice:é中' } },
+];
+
+function wire(table: AclTable, id: number): Acl[] {
+  const writer = new Writer(1);
+  table.write(id, writer);
+  return readAclList(new Reader(writer.written()));
+}
+
+describe('AclTable', () => {
+  it('keeps equal lists once, and lists that differ apart', () => {
+    const table = new AclTable();
+    const id = table.intern(alice);
+    expect(table.intern(alice.map((acl) => ({ ...acl })))).toBe(id);
+    expect(table.intern(alice.toReversed())).not.toBe(id);
+    expect(table.intern([{ perms: 1, id: { scheme: 'world', id: null } }])).not.toBe(
+      table.intern([{ perms: 1, id: { scheme: 'world', id: '' } }]),
+    );
+    expect(table.intern(open)).toBe(table.intern(open));
+    expect(table.size).toBe(5);
+  });
+
+  it('gives the same frozen list each time, and the same in wire form', () => {
+    const table = new AclTable();
+    const given = alice.map((acl) => ({ ...acl }));
+    const id = table.intern(given);
+    given[0]!.perms = 16;
+    expect(table.get(id)).toEqual(alice);
+    expect(table.get(id)).toBe(table.get(id));
+    expect(Object.isFrozen(table.get(id)[1]!.id)).toBe(true);
+    expect(wire(table, id)).toEqual(alice);
+    expect(wire(table, table.intern([]))).toEqual([]);
+  });
+
+  it('forgets a list with its last reference', () => {
+    const table = new AclTable();
+    const id = table.intern(alice);
+    table.retain(id);
+    table.release(id);
+    expect(table.get(id)).toEqual(alice);
+    table.release(id);
+    expect(table.size).toBe(0);
+    expect(() => table.get(id)).toThrow(`there is no ACL ${id}`);
+    const openId = table.intern(open);
+    table.release(openId);
+    expect(table.size).toBe(0);
+    expect(table.get(table.intern(open))).toEqual(open);
+  });
+
+  it('has the list of the first znodes besides its entries, and does not give it out for an equal one (A66)', () => {
+    const table = new AclTable();
+    expect(table.get(openAclId)).toBe(openAcl);
+    expect(wire(table, openAclId)).toEqual(open);
+    table.retain(openAclId);
+    table.release(openAclId);
+    table.release(openAclId);
+    expect(table.size).toBe(0);
+    expect(table.intern(open)).not.toBe(openAclId);
+  });
+
+  it('keeps every entry while frozen, and gives no id to another list (ZOOKEEPER-2141)', () => {
+    const table = new AclTable();
+    const kept = table.intern(open);
+    const gone = table.intern(alice);
+    table.release(gone);
+    const early = table.intern(alice);
+    table.freeze();
+    table.release(early);
+    table.release(kept);
+    expect(table.size).toBe(2);
+    expect(wire(table, early)).toEqual(alice);
+    expect(table.intern([])).not.toBe(early);
+    // Back in use before the thaw.
+    expect(table.intern(open)).toBe(kept);
+    table.thaw();
+    expect([...table.entries()].map(({ acl }) => acl)).toEqual([open, []]);
+    expect(table.size).toBe(2);
+  });
+
+  it('tells a list that is missing from every other, and forgets it with its last reference', () => {
+    const table = new AclTable();
+    const missing = table.addMissing();
+    expect(table.isMissing(missing)).toBe(true);
+    expect(table.isMissing(table.intern(open))).toBe(false);
+    expect(table.isMissing(openAclId)).toBe(false);
+    expect(table.get(missing)).toHaveLength(1);
+    expect(table.get(missing)[0]!.perms).toBe(0);
+    // Someone may well say the same in earnest.
+    expect(table.intern(table.get(missing))).not.toBe(missing);
+    expect([...table.entries()].map(({ id }) => id)).not.toContain(missing);
+    expect([table.size, table.missingCount]).toEqual([2, 1]);
+    table.release(missing);
+    expect(table.missingCount).toBe(0);
+  });
+
+  it('takes one release too many for a broken belief', () => {
+    const table = new AclTable();
+    const id = table.intern(alice);
+    table.freeze();
+    table.release(id);
+    expect(() => table.release(id)).toThrow('more often');
+  });
+});

@@ -1,0 +1,208 @@
+import { type Acl, Perms } from '@tskeeper/protocol';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DataTree } from '../../src/tree/data-tree.ts';
+import { load, snapshotOf } from '../snapshot/snapshots.ts';
+import { digestOf, treeOptions } from './tree-and-model.ts';
+
+const open: readonly Acl[] = [{ perms: Perms.all, id: { scheme: 'world', id: 'anyone' } }];
+
+/** A tree with what an administrator and clients would do to it, each change under the next zxid. */
+class Keeper {
+  readonly tree = new DataTree(treeOptions);
+  zxid = 0;
+
+  create(path: string, text: string | null = ''): this {
+    const data = text === null ? null : Buffer.from(text);
+    this.zxid++;
+    expect(this.tree.create(path, data, this.tree.acls.intern(open), 0, 0, -1, this.zxid, 1, true)).toBe(0);
+    while (!this.tree.recountSome(1));
+    return this;
+  }
+
+  set(path: string, text: string | null): this {
+    this.zxid++;
+    expect(this.tree.setData(path, text === null ? null : Buffer.from(text), 1, this.zxid, 1)).toBe(0);
+    return this;
+  }
+
+  remove(path: string): this {
+    expect(this.tree.remove(path, ++this.zxid)).toBe(0);
+    return this;
+  }
+
+  /** As `setquota` does it. */
+  quota(path: string, limits: string): this {
+    return this.create(`/zookeeper/quota${path}`)
+      .create(`/zookeeper/quota${path}/zookeeper_limits`, limits)
+      .create(`/zookeeper/quota${path}/zookeeper_stats`, 'whatever');
+  }
+
+  usage(path: string): string | undefined {
+    return this.tree.dataOf(this.tree.find(`/zookeeper/quota${path}/zookeeper_stats`))?.toString();
+  }
+}
+
+describe('quotas', () => {
+  it('count what is there when the usage znode is created, the znode itself included', () => {
+    const keeper = new Keeper().create('/a', 'four').create('/a/b', '12').create('/a/b/c', null).create('/ab', 'not counted');
+    expect(keeper.quota('/a', 'count=10,bytes=-1').usage('/a')).toBe('count=3,bytes=6');
+  });
+
+  it('are kept up to date by every change below, with nothing of the usage znode changed but its data', () => {
+    const keeper = new Keeper().create('/a').quota('/a', 'count=10,bytes=-1');
+    const { tree } = keeper;
+    const stats = tree.find('/zookeeper/quota/a/zookeeper_stats');
+    const before = [tree.versionOf(stats), tree.mzxidOf(stats), tree.mtimeOf(stats)];
+    keeper.create('/a/b', 'abc').create('/a/b/c', 'defg').set('/a/b', 'x').set('/a', 'yz').remove('/a/b/c').create('/b', 'outside');
+    expect(keeper.usage('/a')).toBe('count=2,bytes=3');
+    expect([tree.versionOf(stats), tree.mzxidOf(stats), tree.mtimeOf(stats)]).toEqual(before);
+    expect(tree.dataLengthOf(stats)).toBe('count=2,bytes=3'.length);
+  });
+
+  it('do not touch the tree digest', () => {
+    const keeper = new Keeper().create('/a');
+    const plain = new Keeper().create('/a');
+    keeper.quota('/a', 'count=10,bytes=-1');
+    keeper.create('/a/b', 'abc');
+    plain.zxid = 4;
+    plain.create('/a/b', 'abc');
+    expect(digestOf(keeper.tree)).toBe(digestOf(plain.tree));
+  });
+
+  it('keep other keys of the usage text, and write them as ZooKeeper does', () => {
+    const keeper = new Keeper().create('/a').quota('/a', 'count=10,bytes=-1');
+    keeper.set('/zookeeper/quota/a/zookeeper_stats', 'count=5,bytes=6=;zeta=+007;alpha=-3').create('/a/b', '1');
+    expect(keeper.usage('/a')).toBe('count=6,bytes=7=;alpha=-3;zeta=7');
+  });
+
+  it.each(['', 'nonsense', 'count', 'count=,bytes=', 'count=1e9,bytes=x', '=', ',;,', 'count=99999999999999999999'])(
+    'take %j for "nothing known", where ZooKeeper would end (ZOOKEEPER-1448)',
+    (text) => {
+      const keeper = new Keeper().create('/a').quota('/a', text);
+      expect(keeper.tree.quotaVerdict('/a/b', 1_000_000, 1)).toBeUndefined();
+      keeper.set('/zookeeper/quota/a/zookeeper_stats', text).create('/a/b', '12');
+      expect(keeper.usage('/a')).toBe('count=0,bytes=1');
+    },
+  );
+
+  describe('verdicts', () => {
+    const limited = (limits: string): DataTree => new Keeper().create('/a', '1234').create('/a/b').quota('/a', limits).tree;
+
+    it.each([
+      // Two znodes and four bytes are there.
+      ['count=3,bytes=-1', 0, 1, undefined],
+      ['count=2,bytes=-1', 0, 1, { hard: false, soft: true, what: 'count', limit: 2, usage: 3 }],
+      ['count=-1,bytes=5', 1, 1, undefined],
+      ['count=-1,bytes=5', 2, 1, { hard: false, soft: true, what: 'bytes', limit: 5, usage: 6 }],
+      ['count=0,bytes=0=;byteHardLimit=5;countHardLimit=3', 1, 1, undefined],
+      ['count=-1,bytes=-1=;countHardLimit=2', 0, 1, { hard: true, soft: false, what: 'count', limit: 2, usage: 3 }],
+      ['count=-1,bytes=-1=;byteHardLimit=5', 2, 1, { hard: true, soft: false, what: 'bytes', limit: 5, usage: 6 }],
+      ['count=2,bytes=-1=;byteHardLimit=5', 2, 1, { hard: true, soft: true, what: 'bytes', limit: 5, usage: 6 }],
+      ['count=2,bytes=5', 2, 1, { hard: false, soft: true, what: 'count', limit: 2, usage: 3 }],
+      // A change of 0 is not judged, one downwards is.
+      ['count=0,bytes=0=;byteHardLimit=0;countHardLimit=0', 0, 0, undefined],
+      ['count=-1,bytes=-1=;byteHardLimit=0', -1, 0, { hard: true, soft: false, what: 'bytes', limit: 0, usage: 3 }],
+    ])('under %s, of %i bytes and %i znodes more', (limits, bytes, count, verdict) => {
+      const expected = verdict === undefined ? undefined : { ...verdict, path: '/a' };
+      expect(limited(limits).quotaVerdict('/a/x', bytes, count)).toEqual(expected);
+      expect(limited(limits).quotaVerdict('/a', bytes, count)).toEqual(expected);
+      expect(limited(limits).quotaVerdict('/ab', bytes, count)).toBeUndefined();
+    });
+
+    it('come from the nearest quota upwards alone', () => {
+      const keeper = new Keeper()
+        .create('/a')
+        .create('/a/b')
+        .quota('/a', 'count=-1,bytes=-1=;countHardLimit=1')
+        .quota('/a/b', 'count=9,bytes=-1');
+      expect(keeper.tree.quotaVerdict('/a/b/c', 0, 1)).toBeUndefined();
+      expect(keeper.tree.quotaVerdict('/a/c', 0, 1)).toMatchObject({ hard: true, path: '/a' });
+      keeper.create('/a/b/c');
+      expect([keeper.usage('/a'), keeper.usage('/a/b')]).toEqual(['count=2,bytes=0', 'count=2,bytes=0']);
+    });
+
+    it('follow the limits as they are changed and removed', () => {
+      const keeper = new Keeper().create('/a').quota('/a', 'count=-1,bytes=-1=;countHardLimit=1');
+      expect(keeper.tree.quotaVerdict('/a/x', 0, 1)?.hard).toBe(true);
+      keeper.set('/zookeeper/quota/a/zookeeper_limits', 'count=-1,bytes=-1=;countHardLimit=2');
+      expect(keeper.tree.quotaVerdict('/a/x', 0, 1)).toBeUndefined();
+      expect(keeper.tree.hasQuotas).toBe(true);
+      keeper.remove('/zookeeper/quota/a/zookeeper_limits');
+      expect(keeper.tree.hasQuotas).toBe(false);
+      keeper.create('/a/x');
+      expect(keeper.usage('/a')).toBe('count=1,bytes=0');
+    });
+
+    it('are none while there is no usage znode, as in ZooKeeper', () => {
+      const keeper = new Keeper()
+        .create('/a')
+        .quota('/a', 'count=-1,bytes=-1=;countHardLimit=0')
+        .remove('/zookeeper/quota/a/zookeeper_stats');
+      expect(keeper.tree.quotaVerdict('/a/x', 0, 1)).toBeUndefined();
+      keeper.create('/a/x').create('/zookeeper/quota/a/zookeeper_stats');
+      expect(keeper.usage('/a')).toBe('count=2,bytes=0');
+    });
+  });
+
+  it('cannot be set on the root, nor by znodes with such names elsewhere', () => {
+    const keeper = new Keeper()
+      .create('/zookeeper/quota/zookeeper_limits', 'count=0,bytes=0=;countHardLimit=0')
+      .create('/zookeeper/quota/zookeeper_stats')
+      .create('/zookeeper/quotas')
+      .create('/zookeeper/quotas/zookeeper_limits', 'count=0,bytes=0=;countHardLimit=0')
+      .create('/zookeeper_limits', 'count=0,bytes=0=;countHardLimit=0');
+    expect(keeper.tree.hasQuotas).toBe(false);
+    expect(keeper.tree.quotaVerdict('/a', 1, 1)).toBeUndefined();
+  });
+
+  it('hold for a path that does not exist yet', () => {
+    const keeper = new Keeper().quota('/later', 'count=-1,bytes=-1=;countHardLimit=1');
+    expect(keeper.usage('/later')).toBe('count=0,bytes=0');
+    keeper.create('/later', 'x');
+    expect(keeper.usage('/later')).toBe('count=1,bytes=1');
+    expect(keeper.tree.quotaVerdict('/later/a', 0, 1)?.hard).toBe(true);
+  });
+
+  it('are as they were after a snapshot has been loaded, whatever the usage text said', () => {
+    const keeper = new Keeper().create('/a', 'abc').create('/a/b').quota('/a', 'count=-1,bytes=-1=;countHardLimit=2');
+    keeper.set('/zookeeper/quota/a/zookeeper_stats', 'count=77,bytes=1=;old=1');
+    const { tree } = load(snapshotOf(keeper.tree, keeper.zxid));
+    expect(tree.dataOf(tree.find('/zookeeper/quota/a/zookeeper_stats'))!.toString()).toBe('count=2,bytes=3');
+    expect(tree.quotaVerdict('/a/x', 0, 1)).toMatchObject({ hard: true, usage: 3 });
+  });
+
+  it('agree with a count of everything, whatever was done (ZOOKEEPER-1097)', () => {
+    const name = fc.constantFrom('a', 'b', 'c');
+    const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((parts) => `/top/${parts.join('/')}`);
+    const step = fc.record({
+      kind: fc.constantFrom('create', 'create', 'set', 'remove', 'snapshot'),
+      path,
+      text: fc.string({ maxLength: 9 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
+        const keeper = new Keeper().create('/top', 'x').quota('/top', 'count=5,bytes=5');
+        const held = new Map([['/top', 1]]);
+        const { tree } = keeper;
+        for (const { kind, path: at, text } of steps) {
+          const bytes = Buffer.from(text);
+          keeper.zxid++;
+          if (kind === 'create') {
+            const outcome = tree.create(at, bytes, tree.acls.intern(open), 0, 0, -1, keeper.zxid, 1, true);
+            if (outcome === 0) held.set(at, bytes.length);
+          } else if (kind === 'set') {
+            if (tree.setData(at, bytes, 1, keeper.zxid, 1) === 0) held.set(at, bytes.length);
+          } else if (kind === 'remove') {
+            tree.remove(at, keeper.zxid);
+            for (const other of held.keys()) if (other === at || other.startsWith(`${at}/`)) held.delete(other);
+          } else {
+            expect(load(snapshotOf(tree, keeper.zxid)).tree.nodeCount).toBe(tree.nodeCount);
+          }
+        }
+        const total = [...held.values()].reduce((sum, length) => sum + length, 0);
+        expect(keeper.usage('/top')).toBe(`count=${held.size},bytes=${total}`);
+      }),
+    );
+  });
+});

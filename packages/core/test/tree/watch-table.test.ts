@@ -1,0 +1,548 @@
+import { isDeepStrictEqual } from 'node:util';
+import { EventType, WatcherType } from '@tskeeper/protocol';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { WatchMode, WatchTable } from '../../src/tree/watch-table.ts';
+import { NaiveWatchTable } from './naive-watch-table.ts';
+
+const { data, child, persistent, recursive } = WatchMode;
+const { nodeCreated, nodeDeleted, nodeDataChanged, nodeChildrenChanged } = EventType;
+
+const newTable = () => new WatchTable({ hashSeed: 0x5eed });
+
+/** What one change told: `cnxn event` about the znode, `cnxn event of parent` about its parent. */
+function told(table: WatchTable, path: string, eventType: number): string[] {
+  const events: string[] = [];
+  const any = table.begin(path, eventType);
+  expect(table.drain((cnxn, type, onParent) => events.push(`${cnxn} ${nameOf(type)}${onParent ? ' of parent' : ''}`), 1e9)).toBe(true);
+  expect(any || events.length === 0).toBe(true);
+  return events;
+}
+
+function nameOf(type: number): string {
+  return (
+    { [nodeCreated]: 'created', [nodeDeleted]: 'deleted', [nodeDataChanged]: 'changed', [nodeChildrenChanged]: 'children' }[type] ?? '?'
+  );
+}
+
+describe('which event fires', () => {
+  const where = { N: '/p/n', P: '/p', ancestor: '/', child: '/p/n/c', sibling: '/p/m', prefix: '/p/nn' };
+  it.each([
+    // mode, where, on create, on set, on delete
+    ['data', data, 'N', ['1 created'], ['1 changed'], ['1 deleted']],
+    ['child', child, 'N', [], [], ['1 deleted']],
+    ['child', child, 'P', ['1 children of parent'], [], ['1 children of parent']],
+    ['data', data, 'P', [], [], []],
+    ['persistent', persistent, 'N', ['1 created'], ['1 changed'], ['1 deleted']],
+    ['persistent', persistent, 'P', ['1 children of parent'], [], ['1 children of parent']],
+    ['persistent', persistent, 'ancestor', [], [], []],
+    ['recursive', recursive, 'N', ['1 created'], ['1 changed'], ['1 deleted']],
+    ['recursive', recursive, 'P', ['1 created'], ['1 changed'], ['1 deleted']],
+    ['recursive', recursive, 'ancestor', ['1 created'], ['1 changed'], ['1 deleted']],
+    ['recursive', recursive, 'child', [], [], []],
+    ['recursive', recursive, 'sibling', [], [], []],
+    ['recursive', recursive, 'prefix', [], [], []],
+    ['data', data, 'prefix', [], [], []],
+  ] as const)('a %s watch (%i) on %s', (_name, mode, place, onCreate, onSet, onDelete) => {
+    for (const [eventType, expected] of [
+      [nodeCreated, onCreate],
+      [nodeDataChanged, onSet],
+      [nodeDeleted, onDelete],
+    ] as const) {
+      const table = newTable();
+      table.addPath(1, where[place], mode);
+      expect(told(table, '/p/n', eventType)).toEqual(expected);
+      const oneShot = mode === data || mode === child;
+      expect(told(table, '/p/n', eventType)).toEqual(oneShot ? [] : expected);
+      expect(table.count).toBe(oneShot && expected.length > 0 ? 0 : mode === persistent ? 2 : 1);
+    }
+  });
+
+  it('a recursive watch on the root matches everything, the root and /zookeeper included', () => {
+    const table = newTable();
+    table.addPath(1, '/', recursive);
+    expect(told(table, '/', nodeDataChanged)).toEqual(['1 changed']);
+    expect(told(table, '/zookeeper/config', nodeDataChanged)).toEqual(['1 changed']);
+    expect(told(table, '/a/b/c/d', nodeDeleted)).toEqual(['1 deleted']);
+  });
+
+  it('a child of the root changes the children of the root', () => {
+    const table = newTable();
+    table.addPath(1, '/', child);
+    expect(told(table, '/a', nodeCreated)).toEqual(['1 children of parent']);
+  });
+
+  it('tells the data table of N first, then the child table of N, then that of its parent, in the order of registration', () => {
+    const table = newTable();
+    table.addPath(9, '/p', child);
+    table.addPath(8, '/p', persistent);
+    table.addPath(7, '/p/n', child);
+    table.addPath(6, '/', recursive);
+    table.addPath(5, '/p', recursive);
+    table.addPath(4, '/p/n', recursive);
+    table.addPath(3, '/p/n', persistent);
+    table.addPath(2, '/p/n', data);
+    table.addPath(1, '/p/n', data);
+    expect(told(table, '/p/n', nodeDeleted)).toEqual([
+      '2 deleted',
+      '1 deleted',
+      '3 deleted',
+      '4 deleted',
+      '5 deleted',
+      '6 deleted',
+      '7 deleted',
+      '9 children of parent',
+      '8 children of parent',
+    ]);
+  });
+});
+
+describe('nobody is told twice', () => {
+  it('a connection with a data watch on N and a recursive one above hears once, and its data watch is gone', () => {
+    const table = newTable();
+    table.addPath(1, '/a/b', data);
+    table.addPath(1, '/a', recursive);
+    table.addPath(1, '/', recursive);
+    expect(told(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
+    expect(table.has(1, '/a/b', WatcherType.data)).toBe(false);
+    expect(told(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
+  });
+
+  it('a connection with every kind of watch on N hears of its deletion once, and keeps those that stay', () => {
+    const table = newTable();
+    table.addPath(1, '/n', data | child | persistent | recursive);
+    expect(told(table, '/n', nodeDeleted)).toEqual(['1 deleted']);
+    expect([1, 2, 4, 5].map((type) => table.has(1, '/n', type))).toEqual([false, false, true, true]);
+    expect(table.count).toBe(2);
+  });
+
+  it('a connection with a child and a persistent watch on the parent hears once of its children', () => {
+    const table = newTable();
+    table.addPath(1, '/', child | persistent);
+    expect(told(table, '/n', nodeCreated)).toEqual(['1 children of parent']);
+  });
+
+  it('a recursive watcher that also watches the children of the parent hears of the child first, then of the children', () => {
+    const table = newTable();
+    table.addPath(1, '/p', child);
+    table.addPath(1, '/', recursive);
+    table.addPath(2, '/p', persistent | recursive);
+    expect(told(table, '/p/n', nodeCreated)).toEqual(['2 created', '1 created', '1 children of parent', '2 children of parent']);
+    expect(told(table, '/p/n', nodeDeleted)).toEqual(['2 deleted', '1 deleted', '2 children of parent']);
+  });
+
+  it('setting a watch again changes nothing', () => {
+    const table = newTable();
+    for (let i = 0; i < 3; i++) table.addPath(1, '/n', data | persistent);
+    expect(table.count).toBe(2);
+    expect(told(table, '/n', nodeDataChanged)).toEqual(['1 changed']);
+  });
+});
+
+describe('asking and removing by WatcherType', () => {
+  const kinds = [
+    [WatcherType.children, child],
+    [WatcherType.data, data],
+    [WatcherType.persistent, persistent],
+    [WatcherType.persistentRecursive, recursive],
+  ] as const;
+  const everything = data | child | persistent | recursive;
+
+  it.each(kinds)('type %i is mode %i alone', (type, mode) => {
+    const table = newTable();
+    table.addPath(1, '/n', everything & ~mode);
+    expect(table.has(1, '/n', type)).toBe(false);
+    expect(table.remove(1, '/n', type)).toBe(false);
+    table.addPath(1, '/n', mode);
+    table.addPath(2, '/n', mode);
+    expect(table.has(1, '/n', type)).toBe(true);
+    expect(table.remove(1, '/n', type)).toBe(true);
+    expect(table.remove(1, '/n', type)).toBe(false);
+    for (const [other] of kinds) expect(table.has(1, '/n', other)).toBe(other !== type);
+    expect(table.has(2, '/n', type)).toBe(true);
+  });
+
+  it('type 3 is anything at all, and removes everything of that connection on that path', () => {
+    for (const [, mode] of kinds) {
+      const table = newTable();
+      table.addPath(1, '/n', mode);
+      expect(table.has(1, '/n', WatcherType.any)).toBe(true);
+    }
+    const table = newTable();
+    table.addPath(1, '/n', everything);
+    table.addPath(1, '/m', data);
+    table.addPath(2, '/n', data);
+    expect(table.remove(1, '/n', WatcherType.any)).toBe(true);
+    expect(table.remove(1, '/n', WatcherType.any)).toBe(false);
+    expect([table.has(1, '/m', WatcherType.data), table.has(2, '/n', WatcherType.data), table.count]).toEqual([true, true, 2]);
+  });
+
+  it('a type that does not exist, a path nobody watches, a connection without watches: no', () => {
+    const table = newTable();
+    table.addPath(1, '/n', everything);
+    for (const type of [0, 6, -1]) expect([table.has(1, '/n', type), table.remove(1, '/n', type)]).toEqual([false, false]);
+    expect([table.has(1, '/x', 3), table.remove(1, '/x', 3)]).toEqual([false, false]);
+    expect([table.has(2, '/n', 3), table.remove(2, '/n', 3)]).toEqual([false, false]);
+    expect(table.has(70_000, '/n', 3)).toBe(false);
+  });
+});
+
+describe('paths', () => {
+  it.each(['', '/', 'a', '//', '/a/', 'über/żółw', '\u0000', '/😀', `/${'long/'.repeat(400)}`, '/'.repeat(600)])(
+    'any text can be watched: %j',
+    (path) => {
+      const table = newTable();
+      table.addPath(1, path, persistent);
+      expect(table.has(1, path, WatcherType.persistent)).toBe(true);
+      expect([...table.byPath()].map((entry) => entry.path)).toEqual([path]);
+      expect(table.remove(1, path, WatcherType.any)).toBe(true);
+      expect([...table.byPath()]).toEqual([]);
+    },
+  );
+
+  it('a path comes from the middle of a request, and is copied out of it', () => {
+    const table = newTable();
+    const request = Buffer.from('xxx/a/byyy');
+    table.add(1, request, 3, 7, data);
+    request.fill(0);
+    expect(told(table, '/a/b', nodeDataChanged)).toEqual(['1 changed']);
+  });
+
+  it('malformed UTF-8 is watched as it reads, and found by that', () => {
+    const table = newTable();
+    const bytes = Buffer.from([0x2f, 0xff, 0x61, 0xc3]);
+    table.add(1, bytes, 0, 4, data);
+    expect(table.has(1, bytes.toString('utf8'), WatcherType.data)).toBe(true);
+    expect([...table.byPath()].map((entry) => entry.path)).toEqual(['/\ufffda\ufffd']);
+  });
+});
+
+describe('a connection that goes', () => {
+  it('takes all its watches along and no other', () => {
+    const table = newTable();
+    for (const cnxn of [1, 2]) {
+      table.addPath(cnxn, '/a', data | child | persistent | recursive);
+      table.addPath(cnxn, '/b', data);
+    }
+    table.removeAll(1);
+    table.removeAll(1);
+    table.removeAll(77);
+    expect(table.count).toBe(3);
+    expect(table.summary()).toEqual({ cnxns: 1, paths: 2, watches: 2 });
+    expect(told(table, '/a', nodeDeleted)).toEqual(['2 deleted']);
+    table.removeAll(2);
+    expect([table.count, table.summary()]).toEqual([0, { cnxns: 0, paths: 0, watches: 0 }]);
+  });
+
+  it('is forgotten at once even if it had very many, and its number begins anew', () => {
+    const table = newTable();
+    for (let i = 0; i < 20_000; i++) table.addPath(1, `/n${i}`, i % 2 === 0 ? data : persistent);
+    table.addPath(2, '/n1', data);
+    table.removeAll(1);
+    expect(table.count).toBe(1);
+    expect(table.has(1, '/n19999', WatcherType.any)).toBe(false);
+    table.addPath(1, '/n19998', data);
+    expect([...table.byCnxn()].map(({ cnxn, paths }) => [cnxn, [...paths]])).toEqual([
+      [2, ['/n1']],
+      [1, ['/n19998']],
+    ]);
+    expect(told(table, '/n19997', nodeDataChanged)).toEqual([]);
+    expect(told(table, '/n1', nodeDataChanged)).toEqual(['2 changed']);
+    expect(table.reap(100)).toBe(false);
+    expect(table.reap(Number.POSITIVE_INFINITY)).toBe(true);
+    expect(told(table, '/n19998', nodeDataChanged)).toEqual(['1 changed']);
+    expect([table.count, table.summary()]).toEqual([0, { cnxns: 0, paths: 0, watches: 0 }]);
+  });
+
+  it('does not make the table grow when nobody ever calls reap', () => {
+    const table = newTable();
+    const round = () => {
+      for (let i = 0; i < 10_000; i++) table.addPath(1, `/n${i}`, data);
+      table.removeAll(1);
+    };
+    round();
+    round();
+    const { bytes } = table;
+    for (let i = 0; i < 20; i++) round();
+    expect(table.bytes).toBeLessThanOrEqual(bytes * 1.2);
+  });
+});
+
+describe('listings', () => {
+  it('show the data table alone, each pair of connection and path once', () => {
+    const table = newTable();
+    table.addPath(1, '/a', data | persistent | recursive);
+    table.addPath(1, '/b', child);
+    table.addPath(2, '/b', persistent | child);
+    table.addPath(2, '/a', recursive);
+    table.addPath(3, '/c', child);
+    expect(table.summary()).toEqual({ cnxns: 2, paths: 2, watches: 3 });
+    expect(table.count).toBe(3 + 4);
+    expect([...table.byCnxn()].map(({ cnxn, paths }) => [cnxn, [...paths]])).toEqual([
+      [1, ['/a']],
+      [2, ['/b', '/a']],
+    ]);
+    expect([...table.byPath()].map(({ path, cnxns }) => [path, [...cnxns]])).toEqual([
+      ['/a', [1, 2]],
+      ['/b', [2]],
+    ]);
+  });
+
+  it('end early, and safely, when the table changes under them', () => {
+    const change: ((table: WatchTable) => void)[] = [
+      (table) => told(table, '/a', nodeDeleted),
+      (table) => table.begin('/a', nodeDataChanged),
+      (table) => table.removeAll(1),
+      (table) => table.remove(1, '/a', WatcherType.any),
+      (table) => {
+        for (let cnxn = 1; cnxn < 30; cnxn++) table.removeAll(cnxn);
+        for (let cnxn = 1; cnxn < 30; cnxn++) table.addPath(cnxn, '/other', data);
+      },
+    ];
+    for (const apply of change) {
+      const table = newTable();
+      for (let cnxn = 1; cnxn < 30; cnxn++) {
+        table.addPath(cnxn, '/a', data);
+        table.addPath(cnxn, '/a/b', data);
+      }
+      const [byPath] = table.byPath();
+      const [byCnxn] = table.byCnxn();
+      const cnxns = byPath!.cnxns[Symbol.iterator]();
+      const paths = byCnxn!.paths[Symbol.iterator]();
+      expect([cnxns.next().value, paths.next().value]).toEqual([1, '/a']);
+      apply(table);
+      let more = 0;
+      while (cnxns.next().done !== true) more++;
+      while (paths.next().done !== true) more++;
+      expect(more).toBeLessThan(32);
+    }
+  });
+});
+
+describe('telling in slices', () => {
+  const slice = (table: WatchTable, budget: number) => {
+    const cnxns: number[] = [];
+    const done = table.drain((cnxn) => cnxns.push(cnxn), budget);
+    return { cnxns, done };
+  };
+
+  it('goes on exactly where it stopped', () => {
+    const table = newTable();
+    for (let cnxn = 1; cnxn <= 5; cnxn++) table.addPath(cnxn, '/a', cnxn < 4 ? data : persistent);
+    table.begin('/a', nodeDataChanged);
+    expect(slice(table, 2)).toEqual({ cnxns: [1, 2], done: false });
+    expect(slice(table, 2)).toEqual({ cnxns: [3, 4], done: false });
+    expect(slice(table, 2)).toEqual({ cnxns: [5], done: true });
+    expect(slice(table, 2)).toEqual({ cnxns: [], done: true });
+  });
+
+  it('a one-shot watch counts as fired from the beginning, and can be set anew before it was told', () => {
+    const table = newTable();
+    table.addPath(1, '/a', data);
+    table.addPath(2, '/a', data);
+    table.begin('/a', nodeDataChanged);
+    expect(table.has(2, '/a', WatcherType.data)).toBe(false);
+    expect(table.remove(2, '/a', WatcherType.data)).toBe(false);
+    table.addPath(2, '/a', data);
+    expect(table.has(2, '/a', WatcherType.data)).toBe(true);
+    expect(slice(table, 10)).toEqual({ cnxns: [1, 2], done: true });
+    expect(table.has(2, '/a', WatcherType.data)).toBe(true);
+    expect(table.count).toBe(1);
+    expect(told(table, '/a', nodeDataChanged)).toEqual(['2 changed']);
+    expect(table.count).toBe(0);
+  });
+
+  it('does not tell a connection that has gone, nor the one that has its number now', () => {
+    const table = newTable();
+    for (const cnxn of [1, 2, 3]) table.addPath(cnxn, '/a', cnxn === 2 ? persistent : data);
+    table.begin('/a', nodeDataChanged);
+    table.removeAll(3);
+    table.removeAll(2);
+    table.addPath(2, '/a', persistent);
+    table.addPath(3, '/a', data);
+    expect(slice(table, 10)).toEqual({ cnxns: [1], done: true });
+    expect(told(table, '/a', nodeDataChanged)).toEqual(['3 changed', '2 changed']);
+  });
+
+  it('refuses a change while the one before is still being told', () => {
+    const table = newTable();
+    table.addPath(1, '/a', data);
+    table.begin('/a', nodeDataChanged);
+    expect(() => table.begin('/b', nodeDataChanged)).toThrow('still being told');
+  });
+
+  it('lets whoever is told remove connections', () => {
+    const table = newTable();
+    for (const cnxn of [1, 2, 3, 4]) table.addPath(cnxn, '/a', persistent);
+    const cnxns: number[] = [];
+    table.begin('/a', nodeDataChanged);
+    table.drain((cnxn) => {
+      cnxns.push(cnxn);
+      table.removeAll(cnxn);
+      table.removeAll(cnxn + 1);
+    }, 100);
+    expect(cnxns).toEqual([1, 3]);
+    expect(table.count).toBe(0);
+  });
+});
+
+describe('against a plain model', () => {
+  const path = fc.constantFrom('/', '/a', '/b', '/a/a', '/a/b', '/a/b/a', '/ab');
+  const cnxn = fc.integer({ min: 1, max: 5 });
+  const alter = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant('add' as const), cnxn, path, modes: fc.integer({ min: 1, max: 15 }) }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove' as const), cnxn, path, type: fc.integer({ min: 1, max: 5 }) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('removeAll' as const), cnxn }) },
+  );
+  const fire = fc.record({
+    kind: fc.constant('fire' as const),
+    path,
+    eventType: fc.constantFrom(nodeCreated, nodeDeleted, nodeDataChanged),
+    slices: fc.array(fc.record({ budget: fc.integer({ min: 0, max: 4 }), alter }), { maxLength: 6 }),
+  });
+  type Alter = typeof alter extends fc.Arbitrary<infer T> ? T : never;
+  type Fire = typeof fire extends fc.Arbitrary<infer T> ? T : never;
+
+  function change(target: WatchTable | NaiveWatchTable, step: Alter): boolean | undefined {
+    switch (step.kind) {
+      case 'add':
+        target.addPath(step.cnxn, step.path, step.modes);
+        return undefined;
+      case 'remove':
+        return target.remove(step.cnxn, step.path, step.type);
+      case 'removeAll':
+        target.removeAll(step.cnxn);
+        return undefined;
+      default:
+        return step satisfies never;
+    }
+  }
+
+  /** What either of them said at each step, to be compared as a whole. */
+  function histories(model: NaiveWatchTable, steps: readonly (Alter | Fire)[]): { real: unknown[]; expected: unknown[] } {
+    const table = newTable();
+    const real: unknown[] = [];
+    const expected: unknown[] = [];
+    for (const step of steps) {
+      if (step.kind === 'fire') {
+        const events: string[] = [];
+        const visit = (to: number, type: number, onParent: boolean) => {
+          events.push(`${to} ${type} ${onParent}`);
+          model.wasTold(to, onParent);
+        };
+        table.begin(step.path, step.eventType);
+        model.begin(step.path, step.eventType);
+        for (const { budget, alter: between } of step.slices) {
+          table.drain(visit, budget);
+          real.push(change(table, between));
+          expected.push(change(model, between));
+        }
+        let done = false;
+        while (!done) done = table.drain(visit, 3);
+        const order = events.map((event) => event.endsWith('true'));
+        real.push(order, [...events].sort());
+        // First all that concerns the znode, then all that concerns its parent.
+        expected.push(
+          [...order].sort((a, b) => Number(a) - Number(b)),
+          model.end(),
+        );
+      } else {
+        real.push(change(table, step));
+        expected.push(change(model, step));
+      }
+      real.push(table.count, table.summary());
+      expected.push(model.count, model.summary());
+    }
+    real.push([...table.byPath()].map(({ path: of, cnxns }) => `${of}: ${[...cnxns].map(String).sort().join()}`).sort());
+    expected.push(model.byPath());
+    real.push(new Map([...table.byCnxn()].map(({ cnxn: of, paths }) => [of, [...paths].sort()])));
+    expected.push(model.byCnxn());
+    for (let of = 1; of <= 5; of++) {
+      for (const at of ['/', '/a', '/a/b']) {
+        for (let type = 1; type <= 5; type++) {
+          real.push(table.has(of, at, type));
+          expected.push(model.has(of, at, type));
+        }
+      }
+    }
+    return { real, expected };
+  }
+
+  const steps = fc.array(fc.oneof({ weight: 3, arbitrary: alter }, { weight: 2, arbitrary: fire }), { maxLength: 60 });
+
+  it('tells the same, counts the same and lists the same, with changes between slices', () => {
+    fc.assert(
+      fc.property(steps, (chosen) => {
+        const { real, expected } = histories(new NaiveWatchTable(), chosen);
+        expect(real).toEqual(expected);
+      }),
+      { numRuns: 700 },
+    );
+  });
+
+  it.each(['tells twice', 'keeps one-shots', 'counts persistent once'] as const)('would notice a table that differs: %s', (fault) => {
+    const agree = fc.property(steps, (chosen) => {
+      const { real, expected } = histories(new NaiveWatchTable(fault), chosen);
+      return isDeepStrictEqual(real, expected);
+    });
+    expect(fc.check(agree, { numRuns: 500 }).failed).toBe(true);
+  });
+});
+
+/** Enough for a machine that is busy with other things; on a quiet one each takes a second. */
+const patienceMs = 60_000;
+
+describe('a million watches', () => {
+  it(
+    'on as many paths take less than 100 bytes each',
+    () => {
+      const before = process.memoryUsage().arrayBuffers;
+      const table = newTable();
+      const path = Buffer.alloc(64);
+      for (let i = 0; i < 1_000_000; i++) {
+        const end = path.write(`/services/api/member-${i}`, 'latin1');
+        table.add(i % 1000, path, 0, end, data);
+      }
+      const grown = process.memoryUsage().arrayBuffers - before;
+      expect(table.count).toBe(1_000_000);
+      expect(table.bytes / 1_000_000).toBeLessThan(100);
+      expect(grown / 1_000_000).toBeLessThan(100);
+      // A change finds its few among them, and costs nothing for the rest.
+      expect(told(table, '/services/api/member-777777', nodeDeleted)).toEqual(['777 deleted']);
+      const { bytes } = table;
+      for (let cnxn = 0; cnxn < 1000; cnxn++) table.removeAll(cnxn);
+      while (!table.reap(4096));
+      expect([table.count, table.summary().paths]).toEqual([0, 0]);
+      expect(table.bytes).toBeLessThan(bytes);
+    },
+    patienceMs,
+  );
+
+  it(
+    'F33: on one path are told in slices, and no slice takes long',
+    () => {
+      const table = newTable();
+      const path = Buffer.from('/flag');
+      for (let cnxn = 0; cnxn < 1_000_000; cnxn++) table.add(cnxn, path, 0, 5, data);
+      expect(table.bytes / 1_000_000).toBeLessThan(100);
+      table.begin('/flag', nodeDataChanged);
+      expect(table.has(999_999, '/flag', WatcherType.data)).toBe(false);
+      let sum = 0;
+      let slices = 0;
+      const times: number[] = [];
+      for (let done = false; !done; slices++) {
+        const start = performance.now();
+        let inSlice = 0;
+        done = table.drain(() => inSlice++, 4096);
+        times.push(performance.now() - start);
+        expect(inSlice).toBeLessThanOrEqual(4096);
+        sum += inSlice;
+      }
+      expect([sum, slices]).toEqual([1_000_000, 245]);
+      // A slice is well under a millisecond; the middle one of 245 does not care what else the machine is doing.
+      expect(times.sort((a, b) => a - b)[122]).toBeLessThan(5);
+      expect(table.count).toBe(0);
+    },
+    patienceMs,
+  );
+});

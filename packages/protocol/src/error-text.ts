@@ -1,0 +1,46 @@
+/**
+ * Error codes in words. The names are those of `ErrorCode`; the texts are the ones programs and people know from ZooKeeper's
+ * exceptions, logs and shell, where they follow "KeeperErrorCode = ".
+ */
+import { ErrorCode } from './constants.ts';
+
+export type ErrorName = keyof typeof ErrorCode;
+
+/** Where the text is not simply the name. */
+const textOf: { readonly [Name in ErrorName]?: string } = {
+  Ok: 'ok',
+  UnknownSession: 'Unknown error UNKNOWNSESSION',
+  ApiError: 'APIError',
+  NotEmpty: 'Directory not empty',
+  SessionExpired: 'Session expired',
+  InvalidCallback: 'Invalid callback',
+  SessionMoved: 'Session moved',
+  NotReadOnly: 'Not a read-only call',
+  EphemeralOnLocalSession: 'Ephemeral node on local session',
+  NoWatcher: 'No such watcher',
+  RequestTimeout: 'Unknown error REQUESTTIMEOUT',
+  ReconfigDisabled: 'Reconfig is disabled',
+  SessionClosedRequireSaslAuth: 'Session closed because client failed to authenticate',
+  QuotaExceeded: 'Quota has exceeded',
+  ThrottledOp: 'Op throttled due to high load',
+};
+
+const nameOf = new Map<number, ErrorName>();
+for (const [name, code] of Object.entries(ErrorCode)) nameOf.set(code, name as ErrorName);
+
+/** `NoNode` for -101; undefined for a number that is no error code. */
+export function errorName(code: number): ErrorName | undefined {
+  return nameOf.get(code);
+}
+
+/** What follows "KeeperErrorCode = ": `Directory not empty` for -111. */
+export function errorText(code: number): string {
+  const name = nameOf.get(code);
+  return name === undefined ? `Unknown error ${code}` : (textOf[name] ?? name);
+}
+
+/** `KeeperErrorCode = NoNode for /a`, as ZooKeeper's exceptions say it. */
+export function keeperErrorMessage(code: number, path?: string): string {
+  const message = `KeeperErrorCode = ${errorText(code)}`;
+  return path === undefined ? message : `${message} for ${path}`;
+}

@@ -1,0 +1,18 @@
+/** vector<ustring>: lists of paths and of names. A null list reads as an empty one; a null element means nothing and is refused. */
+import type { Reader } from './reader.ts';
+import type { Writer } from './writer.ts';
+
+const textBytesMin = 4;
+
+function readName(reader: Reader): string {
+  return reader.text('a path or a name');
+}
+
+export function readNames(reader: Reader): string[] {
+  return reader.vector(textBytesMin, readName) ?? [];
+}
+
+export function writeNames(writer: Writer, names: readonly string[]): void {
+  writer.int32(names.length);
+  for (const name of names) writer.ustring(name);
+}

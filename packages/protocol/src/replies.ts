@@ -1,0 +1,186 @@
+/**
+ * What servers answer, behind the ReplyHeader. Which opcode is answered by which record is in operations.ts.
+ *
+ * Buffers are views into the frame they were read from. Whoever keeps one copies it.
+ */
+import { type Acl, readAclList, writeAclList } from './acl.ts';
+import { readNames, writeNames } from './names.ts';
+import type { Reader } from './reader.ts';
+import { readStat, type Stat, writeStat } from './stat.ts';
+import type { Writer } from './writer.ts';
+
+/** create; and sync, which echoes the path. */
+export interface CreateReply {
+  /** As created: with the counter, when the znode is sequential. */
+  readonly path: string;
+}
+export type SyncReply = CreateReply;
+
+/** create2, createContainer, createTTL. */
+export interface Create2Reply {
+  readonly path: string;
+  readonly stat: Stat;
+}
+
+/** exists, setData, setACL: one record under three names. */
+export interface StatReply {
+  readonly stat: Stat;
+}
+
+/** getData; and reconfig, which answers with the new configuration. */
+export interface GetDataReply {
+  readonly data: Buffer | null;
+  readonly stat: Stat;
+}
+
+export interface GetACLReply {
+  readonly acl: readonly Acl[];
+  readonly stat: Stat;
+}
+
+export interface GetChildrenReply {
+  /** Names, not paths, in no defined order. */
+  readonly children: readonly string[];
+}
+
+export interface GetChildren2Reply extends GetChildrenReply {
+  readonly stat: Stat;
+}
+
+/** addWatch, with 0; and an operation of a multi that failed. */
+export interface ErrorReply {
+  readonly err: number;
+}
+
+export interface GetEphemeralsReply {
+  readonly ephemerals: readonly string[];
+}
+
+export interface GetAllChildrenNumberReply {
+  readonly totalNumber: number;
+}
+
+export interface ClientInfo {
+  readonly authScheme: string;
+  readonly user: string;
+}
+
+export interface WhoAmIReply {
+  readonly clientInfo: readonly ClientInfo[];
+}
+
+/** The other side's step of SASL: ZooKeeper's SetSASLResponse. Also sent with an error, then with a null token. */
+export interface SaslReply {
+  readonly token: Buffer | null;
+}
+
+const clientInfoBytesMin = 8;
+
+export function readCreateReply(reader: Reader): CreateReply {
+  return { path: reader.text('a path') };
+}
+
+export function writeCreateReply(writer: Writer, reply: CreateReply): void {
+  writer.ustring(reply.path);
+}
+
+export function readCreate2Reply(reader: Reader): Create2Reply {
+  return { path: reader.text('a path'), stat: readStat(reader) };
+}
+
+export function writeCreate2Reply(writer: Writer, reply: Create2Reply): void {
+  writer.ustring(reply.path);
+  writeStat(writer, reply.stat);
+}
+
+export function readStatReply(reader: Reader): StatReply {
+  return { stat: readStat(reader) };
+}
+
+export function writeStatReply(writer: Writer, reply: StatReply): void {
+  writeStat(writer, reply.stat);
+}
+
+export function readGetDataReply(reader: Reader): GetDataReply {
+  return { data: reader.buffer(), stat: readStat(reader) };
+}
+
+export function writeGetDataReply(writer: Writer, reply: GetDataReply): void {
+  writer.buffer(reply.data);
+  writeStat(writer, reply.stat);
+}
+
+export function readGetACLReply(reader: Reader): GetACLReply {
+  return { acl: readAclList(reader), stat: readStat(reader) };
+}
+
+export function writeGetACLReply(writer: Writer, reply: GetACLReply): void {
+  writeAclList(writer, reply.acl);
+  writeStat(writer, reply.stat);
+}
+
+export function readGetChildrenReply(reader: Reader): GetChildrenReply {
+  return { children: readNames(reader) };
+}
+
+export function writeGetChildrenReply(writer: Writer, reply: GetChildrenReply): void {
+  writeNames(writer, reply.children);
+}
+
+export function readGetChildren2Reply(reader: Reader): GetChildren2Reply {
+  return { children: readNames(reader), stat: readStat(reader) };
+}
+
+export function writeGetChildren2Reply(writer: Writer, reply: GetChildren2Reply): void {
+  writeNames(writer, reply.children);
+  writeStat(writer, reply.stat);
+}
+
+export function readErrorReply(reader: Reader): ErrorReply {
+  return { err: reader.int32() };
+}
+
+export function writeErrorReply(writer: Writer, reply: ErrorReply): void {
+  writer.int32(reply.err);
+}
+
+export function readGetEphemeralsReply(reader: Reader): GetEphemeralsReply {
+  return { ephemerals: readNames(reader) };
+}
+
+export function writeGetEphemeralsReply(writer: Writer, reply: GetEphemeralsReply): void {
+  writeNames(writer, reply.ephemerals);
+}
+
+export function readGetAllChildrenNumberReply(reader: Reader): GetAllChildrenNumberReply {
+  return { totalNumber: reader.int32() };
+}
+
+export function writeGetAllChildrenNumberReply(writer: Writer, reply: GetAllChildrenNumberReply): void {
+  writer.int32(reply.totalNumber);
+}
+
+function readClientInfo(reader: Reader): ClientInfo {
+  return { authScheme: reader.text('a scheme'), user: reader.text('a user') };
+}
+
+function writeClientInfo(writer: Writer, info: ClientInfo): void {
+  writer.ustring(info.authScheme);
+  writer.ustring(info.user);
+}
+
+export function readWhoAmIReply(reader: Reader): WhoAmIReply {
+  return { clientInfo: reader.vector(clientInfoBytesMin, readClientInfo) ?? [] };
+}
+
+export function writeWhoAmIReply(writer: Writer, reply: WhoAmIReply): void {
+  writer.vector(reply.clientInfo, writeClientInfo);
+}
+
+export function readSaslReply(reader: Reader): SaslReply {
+  return { token: reader.buffer() };
+}
+
+export function writeSaslReply(writer: Writer, reply: SaslReply): void {
+  writer.buffer(reply.token);
+}

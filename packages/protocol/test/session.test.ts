@@ -1,0 +1,123 @@
+/** Session ids, session passwords, and the ids of the digest scheme. */
+import { describe, expect, test } from 'vitest';
+import {
+  digestId,
+  initialSessionId,
+  isDigestAlgorithm,
+  sessionHigh,
+  sessionLow,
+  sessionPassword,
+  sessionPasswordMatches,
+} from '../src/index.ts';
+import { seeded } from './fixtures.ts';
+
+/** The rule as it is told, in numbers without limits. */
+function passwordByRule(id: bigint): Buffer {
+  const mask = (1n << 48n) - 1n;
+  let state = (id ^ 0xb3415c00n ^ 0x5deece66dn) & mask;
+  const password = Buffer.alloc(16);
+  for (let at = 0; at < 16; at += 4) {
+    state = (state * 0x5deece66dn + 0xbn) & mask;
+    password.writeUInt32LE(Number(state >> 16n), at);
+  }
+  return password;
+}
+
+describe('the password of a session', () => {
+  test('C2-8: is what a real server gave out', () => {
+    // Recorded; captures.test.ts has the others.
+    expect(sessionPassword(0x0100000c, 0xebc40000 | 0).toString('hex')).toBe('fe9a14d0b363c30e0c11c99fb4529f62');
+  });
+
+  test('follows the rule for any id', () => {
+    const below = seeded(7);
+    const edges = [0n, 1n, -1n, 0x7fffffffffffffffn, -0x8000000000000000n, 0xffffffffn, 0x100000000n, 0xff00000000000000n];
+    const ids = [...edges, ...Array.from({ length: 5_000 }, () => (BigInt(below(2 ** 32)) << 32n) | BigInt(below(2 ** 32)))];
+    for (const id of ids) {
+      const signed = BigInt.asIntN(64, id);
+      expect(sessionPassword(sessionHigh(signed), sessionLow(signed))).toEqual(passwordByRule(signed));
+    }
+  });
+
+  test('is accepted, and no other', () => {
+    const password = sessionPassword(1, 2);
+    expect(sessionPasswordMatches(1, 2, Buffer.from(password))).toBe(true);
+    expect(sessionPasswordMatches(1, 3, password)).toBe(false);
+    expect(sessionPasswordMatches(2, 2, password)).toBe(false);
+    for (let at = 0; at < 16; at++) {
+      const wrong = Buffer.from(password);
+      wrong[at]! ^= 1;
+      expect(sessionPasswordMatches(1, 2, wrong)).toBe(false);
+    }
+  });
+
+  test.each([[null], [Buffer.alloc(0)], [Buffer.alloc(15)], [Buffer.alloc(16)], [Buffer.alloc(17)]])('is not %j', (password) => {
+    expect(sessionPasswordMatches(1, 2, password)).toBe(false);
+  });
+
+  test('opens nothing for id 0', () => {
+    expect(sessionPasswordMatches(0, 0, sessionPassword(0, 0))).toBe(false);
+  });
+});
+
+describe('the first session id', () => {
+  test.each([
+    [1, 0, 0x0100000000000000n],
+    [1, 1, 0x0100000000010000n],
+    [1, 0xcebc4, 0x0100000cebc40000n],
+    [2, 0xffffffffff, 0x02ffffffffff0000n],
+    // Bits of the clock beyond the 40th are lost.
+    [1, 0x1_0000000005, 0x0100000000050000n],
+    [0, 5, 0x50000n],
+    [254, 0, -0x0200000000000000n],
+    [255, 1, -0x00ffffffffff0000n],
+    // The one value that marks containers is stepped over.
+    [128, 0, -0x7fffffffffffffffn],
+    [1, 12.75, 0x01000000000c0000n],
+  ])('of server %i at %i ms is %i', (serverId, elapsedMs, id) => {
+    expect(initialSessionId(serverId, elapsedMs)).toBe(id);
+  });
+});
+
+describe('the id of a user', () => {
+  test('is what a real server stored', () => {
+    expect(digestId('alice:secret')).toBe('alice:aYXlLOpEooaV1cRAvUL1fp9Qt7E=');
+  });
+
+  test('ends the user at the first colon, and hashes all', () => {
+    expect(digestId('a:b:c').split(':')[0]).toBe('a');
+    expect(digestId('a:b:c')).not.toBe(digestId('a:b'));
+  });
+
+  test('of a text without a colon is the whole text as the user', () => {
+    expect(digestId('alice')).toMatch(/^alice:.{27}=$/);
+  });
+
+  test('hashes text as UTF-8', () => {
+    // printf é:x | openssl dgst -sha1 -binary | base64
+    expect(digestId('é:x')).toBe('é:vJQ1uRvLi+QDvTkAPJk5WaYa798=');
+  });
+
+  test.each([
+    ['SHA1', 28],
+    ['sha1', 28],
+    ['SHA-256', 44],
+    ['SHA-384', 64],
+    ['SHA-512', 88],
+    ['SHA-512/256', 44],
+    ['SHA3-256', 44],
+  ])('may be made by %s', (algorithm, length) => {
+    expect(isDigestAlgorithm(algorithm)).toBe(true);
+    expect(digestId('a:b', algorithm)).toHaveLength(2 + length);
+  });
+
+  test('by SHA-256 is what other programs make of it', () => {
+    // printf user:password | openssl dgst -sha256 -binary | base64
+    expect(digestId('user:password', 'SHA-256')).toBe('user:yRsdas04PETE7CDJcj51jDEYKh9PAjHWPZElmi6hS50=');
+  });
+
+  test('cannot be made by what is no algorithm', () => {
+    expect(isDigestAlgorithm('ROT13')).toBe(false);
+    expect(() => digestId('a:b', 'ROT13')).toThrow('no digest algorithm "ROT13": use one of SHA1');
+  });
+});

@@ -1,0 +1,32 @@
+export type { Clock, TimerHandle } from './clock.ts';
+export { type Disk, DiskError, type DiskFile, FolderInUse, type FolderLock } from './disk.ts';
+export { type Logger, silentLogger } from './logger.ts';
+export type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from './network.ts';
+export type { Random } from './random.ts';
+export { ManualClock } from './memory/manual-clock.ts';
+export {
+  type CrashChoice,
+  type DiskCall,
+  type DiskFault,
+  type DiskImage,
+  type DiskOperation,
+  keepAll,
+  loseAll,
+  MemoryDisk,
+  sectorBytes,
+  type Unsynced,
+} from './memory/memory-disk.ts';
+export { SeededRandom } from './memory/seeded-random.ts';
+export { type PortOptions, runtimeDefaults, type RuntimeOptions, type StorageOptions } from './options.ts';
+export { startRuntime } from './runtime.ts';
+export type { HostFacts, Runtime, RuntimeHooks, SnappyCodec, World } from './world.ts';
+export { type EpochName, readEpoch, writeEpoch } from './storage/epoch-files.ts';
+export { logName, markName, numberedFiles, type NumberedFile, snapshotName, zxidOfName } from './storage/file-names.ts';
+export { type LogEnd, type LogEndReason, type OnLoggedTxn, readLog } from './storage/log-reader.ts';
+export { purge, type PurgeFolders, type PurgeResult } from './storage/purge.ts';
+export { type Recovered, Recovery, type RecoveryOptions, type RecoveryTarget } from './storage/recovery.ts';
+export { decodeSnapshot, type SnapshotCompression } from './storage/snapshot-codec.ts';
+export { loadSnapshot, type SnapshotSink, type SnapshotSource, verifySnapshot, writeSnapshot } from './storage/snapshot-files.ts';
+export { StorageRefused } from './storage/storage-refused.ts';
+export { Storage, type StorageHooks, type StorageSink, type StorageSizes, type StorageWorld } from './storage/storage.ts';
+export { TxnLog, type TxnLogOptions, type TxnLogSink } from './storage/txn-log.ts';

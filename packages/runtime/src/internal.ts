@@ -1,0 +1,11 @@
+export { MemoryNetwork, type PipeManners, VirtualWire, type VirtualCnxn, type WireScheduler } from './memory/memory-network.ts';
+export { type MetricKind, type MetricRow, metricTable } from './metrics/metric-table.ts';
+export type { Metrics, MetricSources, MetricValue, Traffic } from './metrics/metrics.ts';
+export { type LoadTimes, ServerMetrics } from './metrics/server-metrics.ts';
+export { AdvancedSummary, Summary } from './metrics/summary.ts';
+export type { ClientCore } from './ports/client-core.ts';
+export { ClientPort, clientPortDefaults, type ClientPortOptions, type ClientPortParts } from './ports/client-port.ts';
+export type { CnxnList, CnxnView } from './ports/cnxn-list.ts';
+export { type FourLetterWord, FourLetterWords, fourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
+export type { PortObserver } from './ports/port-observer.ts';
+export type { ServerConf, ServerFacts } from './ports/server-facts.ts';

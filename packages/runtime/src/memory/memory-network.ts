@@ -1,0 +1,555 @@
+/**
+ * A network in memory. Several nodes' stacks hang on one wire; a stack is a `Network` like any other. Nothing happens by itself: every
+ * delivery is an entry in the scheduler that was handed in, so one seed, or one test, decides the order of everything.
+ *
+ * Each connection is two pipes, one per direction. A pipe delivers its bytes in order, and can be made late, narrow, slow or broken:
+ * that is how delays, slow readers, dribbling senders, resets in mid-frame and partitions are played.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import type { Clock } from '../clock.ts';
+import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '../network.ts';
+
+/** What the wire needs of a clock. */
+export type WireScheduler = Pick<Clock, 'now' | 'after'>;
+
+/** How bytes travel in one direction of a connection. Each may be changed at any time. */
+export interface PipeManners {
+  /** From send to arrival. */
+  delayMs: Millis;
+  /** Bytes the receiving side takes in unread; what is beyond waits with the sender. 0: nothing passes. */
+  windowBytes: number;
+  /** Most bytes in one delivery. 1: byte by byte. */
+  pieceBytes: number;
+  /** Between two pieces. */
+  pieceIntervalMs: Millis;
+}
+
+const defaultManners: PipeManners = { delayMs: 0, windowBytes: 1024 * 1024, pieceBytes: Infinity, pieceIntervalMs: 0 };
+/** Ports given to those who dial, as Linux does. */
+const firstEphemeralPort = 32_768;
+
+/** One direction of a connection. */
+export class Pipe {
+  readonly manners: PipeManners;
+  readonly from: Side;
+  readonly to: Side;
+  readonly #scheduler: WireScheduler;
+  /** Handed over by the sender and kept, since the window is full: still the sender's memory, read when there is room. */
+  #pending: { buffer: Buffer; start: number; end: number }[] = [];
+  /** The sender was told that his buffer is kept, and not yet that it is free. */
+  #owesDrained = false;
+  /** Copied out of the sender's memory, under way or waiting to be read. */
+  readonly #travelling: { bytes: Buffer; arrivesMs: Millis }[] = [];
+  #travellingBytes = 0;
+  #lastArrivalMs: Millis = 0;
+  /** Not before this may the next piece be read. */
+  #nextPieceMs: Millis = 0;
+  #endAsked = false;
+  #endArrivesMs: Millis | undefined;
+  /** The receiving side has been told of the end. */
+  #endTold = false;
+  #resetAt = Infinity;
+  #held = false;
+  #dead = false;
+  #armedForMs: Millis | undefined;
+  /** Bytes that have been delivered. */
+  deliveredBytes = 0;
+
+  constructor(from: Side, to: Side, manners: PipeManners, scheduler: WireScheduler) {
+    this.from = from;
+    this.to = to;
+    this.manners = manners;
+    this.#scheduler = scheduler;
+  }
+
+  /** Breaks the connection once `count` bytes have been delivered in this direction, in mid-frame if it so happens. */
+  resetAfter(count: number): void {
+    this.#resetAt = count;
+    if (this.deliveredBytes >= count) this.#break();
+  }
+
+  /** Nothing arrives until `release`, and nobody is told: a cable has been pulled. */
+  hold(): void {
+    this.#held = true;
+  }
+
+  release(): void {
+    this.#held = false;
+    this.#arm();
+  }
+
+  /** Whether sent bytes wait for room. */
+  get isBlocked(): boolean {
+    return this.#pending.length > 0;
+  }
+
+  /** To be called after `manners` were changed. */
+  changed(): void {
+    this.#fill();
+    this.#arm();
+  }
+
+  /** Takes bytes; returns whether the sender's buffer is still needed. */
+  send(buffer: Buffer, start: number, end: number): boolean {
+    if (this.#dead || this.#endAsked || start === end) return false;
+    this.#pending.push({ buffer, start, end });
+    this.#fill();
+    this.#owesDrained = this.#pending.length > 0;
+    return this.#owesDrained;
+  }
+
+  end(): void {
+    if (this.#dead || this.#endAsked) return;
+    this.#endAsked = true;
+    this.#fill();
+  }
+
+  die(): void {
+    this.#dead = true;
+    this.#pending = [];
+    this.#travelling.length = 0;
+    this.#travellingBytes = 0;
+  }
+
+  /** Hands over what has arrived; called by the receiving stack in its turn. */
+  take(add: (bytes: Buffer) => void): { readonly ended: boolean } {
+    const { elapsedMs } = this.#scheduler.now();
+    this.#armedForMs = undefined;
+    let room = elapsedMs < this.#nextPieceMs ? 0 : this.manners.pieceBytes;
+    while (!this.#dead && !this.#held && room > 0) {
+      const head = this.#travelling[0];
+      if (head === undefined || head.arrivesMs > elapsedMs) break;
+      const count = Math.min(head.bytes.length, room, this.#resetAt - this.deliveredBytes);
+      add(head.bytes.subarray(0, count));
+      this.deliveredBytes += count;
+      this.#travellingBytes -= count;
+      room -= count;
+      if (count === head.bytes.length) this.#travelling.shift();
+      else head.bytes = head.bytes.subarray(count);
+      if (room <= 0) this.#nextPieceMs = elapsedMs + this.manners.pieceIntervalMs;
+      if (this.deliveredBytes >= this.#resetAt) {
+        this.#break();
+        break;
+      }
+    }
+    this.#fill();
+    const ended = !this.#dead && !this.#held && this.#travelling.length === 0 && (this.#endArrivesMs ?? Infinity) <= elapsedMs;
+    if (ended) this.#endTold = true;
+    else this.#arm();
+    return { ended };
+  }
+
+  /** Moves bytes from the sender onto the wire, as far as the window allows. */
+  #fill(): void {
+    while (this.#pending.length > 0) {
+      const head = this.#pending[0]!;
+      const count = Math.min(head.end - head.start, this.manners.windowBytes - this.#travellingBytes);
+      if (count <= 0) break;
+      const bytes = Buffer.from(head.buffer.subarray(head.start, head.start + count));
+      this.#travelling.push({ bytes, arrivesMs: this.#arrival() });
+      this.#travellingBytes += count;
+      this.from.stack.sentBytes += count;
+      head.start += count;
+      if (head.start === head.end) this.#pending.shift();
+    }
+    if (this.#owesDrained && this.#pending.length === 0) {
+      this.#owesDrained = false;
+      this.from.stack.noteDrained(this.from);
+    }
+    if (this.#endAsked && this.#pending.length === 0) this.#endArrivesMs ??= this.#arrival();
+    this.#arm();
+  }
+
+  /** Never before what was sent earlier. */
+  #arrival(): Millis {
+    this.#lastArrivalMs = Math.max(this.#lastArrivalMs, this.#scheduler.now().elapsedMs + this.manners.delayMs);
+    return this.#lastArrivalMs;
+  }
+
+  #arm(): void {
+    if (this.#dead || this.#held || this.to.paused || this.to.gone) return;
+    const next = this.#travelling[0]?.arrivesMs ?? (this.#endTold ? undefined : this.#endArrivesMs);
+    if (next === undefined) return;
+    const dueMs = this.#travelling.length > 0 ? Math.max(next, this.#nextPieceMs) : next;
+    if (this.#armedForMs !== undefined && this.#armedForMs <= dueMs) return;
+    this.#armedForMs = dueMs;
+    this.to.stack.expect(this.to, dueMs - this.#scheduler.now().elapsedMs);
+  }
+
+  /** The receiving side goes on reading. */
+  resume(): void {
+    this.#armedForMs = undefined;
+    this.#arm();
+  }
+
+  #break(): void {
+    const { from, to } = this;
+    from.stack.lose(from, 'ECONNRESET');
+    to.stack.lose(to, 'ECONNRESET');
+  }
+}
+
+/** One end of a connection. */
+export class Side {
+  readonly stack: MemoryNetwork;
+  readonly stream: StreamId;
+  readonly endpoint: Endpoint;
+  out!: Pipe;
+  in!: Pipe;
+  /** Until the peer has been reached there is nothing to send through. */
+  open = false;
+  paused = false;
+  /** It has sent its end. */
+  endSent = false;
+  /** It has been told of the peer's end. */
+  endSeen = false;
+  /** `closed` is on its way or has been delivered. */
+  gone = false;
+
+  constructor(stack: MemoryNetwork, stream: StreamId, endpoint: Endpoint) {
+    this.stack = stack;
+    this.stream = stream;
+    this.endpoint = endpoint;
+  }
+}
+
+/** A connection, for whoever wants to harm it. */
+export interface VirtualCnxn {
+  readonly dialer: Endpoint;
+  readonly listener: Endpoint;
+  /** From the dialling side to the listening side. */
+  readonly forward: Pipe;
+  readonly backward: Pipe;
+}
+
+export class VirtualWire {
+  readonly #scheduler: WireScheduler;
+  readonly #stacks = new Map<string, MemoryNetwork>();
+  readonly #names = new Map<string, readonly string[]>();
+  readonly #cnxns = new Set<VirtualCnxn>();
+  readonly #cuts = new Set<string>();
+  /** How new connections behave; asked once per direction. */
+  mannersOf: (from: string, to: string) => Partial<PipeManners> = () => ({});
+
+  constructor(scheduler: WireScheduler) {
+    this.#scheduler = scheduler;
+  }
+
+  /** The stack of the node at this address; made when first asked for. */
+  stack(address: string): MemoryNetwork {
+    let stack = this.#stacks.get(address);
+    if (stack === undefined) this.#stacks.set(address, (stack = new MemoryNetwork(this, address, this.#scheduler)));
+    return stack;
+  }
+
+  /** What a name resolves to; an empty list makes it fail. */
+  name(host: string, addresses: readonly string[]): void {
+    this.#names.set(host, addresses);
+  }
+
+  addressesOf(host: string): readonly string[] {
+    return this.#names.get(host) ?? (this.#stacks.has(host) ? [host] : []);
+  }
+
+  /** Those that are open or half open, oldest first. */
+  get cnxns(): ReadonlySet<VirtualCnxn> {
+    return this.#cnxns;
+  }
+
+  /** Pulls the cable between two nodes: what is under way stays under way, and dialling is not answered. */
+  cut(a: string, b: string): void {
+    this.#cuts.add(cutKey(a, b));
+    this.#forEachPipe(a, b, (pipe) => pipe.hold());
+  }
+
+  heal(a: string, b: string): void {
+    this.#cuts.delete(cutKey(a, b));
+    this.#forEachPipe(a, b, (pipe) => pipe.release());
+  }
+
+  #forEachPipe(a: string, b: string, visit: (pipe: Pipe) => void): void {
+    for (const { dialer, listener, forward, backward } of this.#cnxns) {
+      if (cutKey(dialer.address, listener.address) !== cutKey(a, b)) continue;
+      visit(forward);
+      visit(backward);
+    }
+  }
+
+  /** Joins a dialling side to whoever listens. */
+  dial(side: Side, to: Endpoint): void {
+    const { address } = side.endpoint;
+    const forward: PipeManners = { ...defaultManners, ...this.mannersOf(address, to.address) };
+    const backward: PipeManners = { ...defaultManners, ...this.mannersOf(to.address, address) };
+    this.#scheduler.after(forward.delayMs, () => {
+      if (side.gone || this.#cuts.has(cutKey(address, to.address))) return;
+      const stack = this.#stacks.get(to.address);
+      const peer = stack?.accept(to, side.endpoint);
+      if (peer === undefined) {
+        this.#scheduler.after(backward.delayMs, () => side.stack.lose(side, stack === undefined ? 'EHOSTUNREACH' : 'ECONNREFUSED'));
+        return;
+      }
+      const there = new Pipe(side, peer, forward, this.#scheduler);
+      const back = new Pipe(peer, side, backward, this.#scheduler);
+      side.out = peer.in = there;
+      side.in = peer.out = back;
+      peer.open = true;
+      this.#cnxns.add({ dialer: side.endpoint, listener: peer.endpoint, forward: there, backward: back });
+      peer.stack.announce(peer, side.endpoint);
+      this.#scheduler.after(backward.delayMs, () => side.stack.reached(side));
+    });
+  }
+
+  forget(side: Side): void {
+    for (const cnxn of this.#cnxns) {
+      if (cnxn.forward !== side.out && cnxn.backward !== side.out) continue;
+      if (cnxn.forward.from.gone && cnxn.forward.to.gone) this.#cnxns.delete(cnxn);
+      return;
+    }
+  }
+}
+
+function cutKey(a: string, b: string): string {
+  return a < b ? `${a} ${b}` : `${b} ${a}`;
+}
+
+interface MemoryListener extends Listener {
+  readonly address: string | undefined;
+}
+
+class MemoryBatch implements ReceivedBatch {
+  readonly streams: StreamId[] = [];
+  readonly buffers: Buffer[] = [];
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+
+  get count(): number {
+    return this.streams.length;
+  }
+
+  add(stream: StreamId, bytes: Buffer): void {
+    this.streams.push(stream);
+    this.buffers.push(bytes);
+    this.starts.push(0);
+    this.ends.push(bytes.length);
+  }
+}
+
+/** One node's stack. */
+export class MemoryNetwork implements Network {
+  readonly address: string;
+  readonly #wire: VirtualWire;
+  readonly #scheduler: WireScheduler;
+  #sink: NetworkSink | undefined;
+  readonly #listeners = new Set<MemoryListener>();
+  /** By stream; a closed one's place is used again, the latest first, so that a mix-up of numbers shows. */
+  readonly #sides: (Side | undefined)[] = [];
+  readonly #free: StreamId[] = [];
+  #nextPort = firstEphemeralPort;
+  #ready = new Set<Side>();
+  #deliveryArmed = false;
+  /** For tests. */
+  sentBytes = 0;
+  receivedBytes = 0;
+  sendCalls = 0;
+  acceptedCount = 0;
+
+  constructor(wire: VirtualWire, address: string, scheduler: WireScheduler) {
+    this.#wire = wire;
+    this.address = address;
+    this.#scheduler = scheduler;
+  }
+
+  // --- Network
+
+  start(sink: NetworkSink): void {
+    this.#sink = sink;
+  }
+
+  listen(options: ListenOptions): Promise<Listener> {
+    for (const { endpoint } of this.#listeners) {
+      if (options.port !== 0 && endpoint.port === options.port) {
+        return Promise.reject(new Error(`port ${options.port} is already in use by this process. Choose another port.`));
+      }
+    }
+    const endpoint: Endpoint = { address: this.address, port: options.port === 0 ? this.#nextPort++ : options.port };
+    const listener: MemoryListener = {
+      address: options.address,
+      endpoint,
+      close: () => {
+        this.#listeners.delete(listener);
+        return Promise.resolve();
+      },
+    };
+    this.#listeners.add(listener);
+    return Promise.resolve(listener);
+  }
+
+  connect(endpoint: Endpoint): StreamId {
+    const side = this.#number({ address: this.address, port: this.#nextPort++ });
+    this.#wire.dial(side, endpoint);
+    return side.stream;
+  }
+
+  resolve(host: string): Promise<string[]> {
+    const addresses = this.#wire.addressesOf(host);
+    if (addresses.length > 0) return Promise.resolve([...addresses]);
+    return Promise.reject(new Error(`the name ${host} does not resolve (ENOTFOUND).`));
+  }
+
+  send(batch: SendBatch): void {
+    this.sendCalls++;
+    for (let index = 0; index < batch.count; index++) {
+      const side = this.#sides[batch.streams[index]!];
+      batch.kept[index] =
+        side !== undefined && side.open && !side.gone
+          ? side.out.send(batch.buffers[index]!, batch.starts[index]!, batch.ends[index]!)
+          : false;
+    }
+  }
+
+  end(stream: StreamId): void {
+    const side = this.#sides[stream];
+    if (side === undefined || side.gone || side.endSent) return;
+    if (!side.open) {
+      this.reset(stream);
+      return;
+    }
+    side.endSent = true;
+    side.out.end();
+    this.#closeIfBothEnded(side);
+  }
+
+  reset(stream: StreamId): void {
+    const side = this.#sides[stream];
+    if (side === undefined || side.gone) return;
+    if (side.open) {
+      const peer = side.out.to;
+      this.#scheduler.after(side.out.manners.delayMs, () => peer.stack.lose(peer, 'ECONNRESET'));
+    }
+    this.lose(side, undefined);
+  }
+
+  pause(stream: StreamId): void {
+    const side = this.#sides[stream];
+    if (side !== undefined) side.paused = true;
+  }
+
+  resume(stream: StreamId): void {
+    const side = this.#sides[stream];
+    if (side === undefined || !side.paused) return;
+    side.paused = false;
+    if (side.open && !side.gone) side.in.resume();
+  }
+
+  // --- For the wire
+
+  accept(to: Endpoint, from: Endpoint): Side | undefined {
+    for (const listener of this.#listeners) {
+      if (listener.endpoint.port !== to.port || this.#sink === undefined) continue;
+      const side = this.#number(listener.endpoint);
+      this.#accepting.set(side, { listener, from });
+      return side;
+    }
+    return undefined;
+  }
+
+  readonly #accepting = new Map<Side, { readonly listener: Listener; readonly from: Endpoint }>();
+
+  announce(side: Side, from: Endpoint): void {
+    const { listener } = this.#accepting.get(side)!;
+    this.#accepting.delete(side);
+    this.acceptedCount++;
+    this.#started.accepted(side.stream, listener, from);
+  }
+
+  reached(side: Side): void {
+    if (side.gone) return;
+    side.open = true;
+    this.#started.connected(side.stream);
+    side.in.resume();
+  }
+
+  /** Something will be there to read in this time. */
+  expect(side: Side, delayMs: Millis): void {
+    this.#scheduler.after(Math.max(0, delayMs), () => {
+      this.#ready.add(side);
+      if (this.#deliveryArmed) return;
+      this.#deliveryArmed = true;
+      // Behind everything that becomes ready at the same instant, so that it travels in one batch.
+      this.#scheduler.after(0, () => this.#deliver());
+    });
+  }
+
+  noteDrained(side: Side): void {
+    this.#scheduler.after(0, () => {
+      if (side.gone || side.out.isBlocked) return;
+      this.#started.drained(side.stream);
+      this.#closeIfBothEnded(side);
+    });
+  }
+
+  lose(side: Side, error: string | undefined): void {
+    if (side.gone) return;
+    side.gone = true;
+    if (side.in !== undefined) side.in.die();
+    if (side.out !== undefined) side.out.die();
+    this.#sayClosed(side, error);
+  }
+
+  /** Streams that exist. */
+  get streamCount(): number {
+    return this.#sides.length - this.#free.length;
+  }
+
+  get #started(): NetworkSink {
+    if (this.#sink === undefined) throw new Error('the network was used before it was started');
+    return this.#sink;
+  }
+
+  #number(endpoint: Endpoint): Side {
+    const stream = this.#free.pop() ?? this.#sides.length;
+    const side = new Side(this, stream, endpoint);
+    this.#sides[stream] = side;
+    return side;
+  }
+
+  #deliver(): void {
+    this.#deliveryArmed = false;
+    const ready = this.#ready;
+    this.#ready = new Set();
+    const batch = new MemoryBatch();
+    const ended: Side[] = [];
+    for (const side of ready) {
+      if (side.gone || side.paused || !side.open) continue;
+      const taken = side.in.take((bytes) => {
+        this.receivedBytes += bytes.length;
+        batch.add(side.stream, bytes);
+      });
+      if (taken.ended && !side.endSeen) ended.push(side);
+    }
+    if (batch.count > 0) this.#started.received(batch);
+    for (const side of ended) {
+      if (side.gone || side.endSeen) continue;
+      side.endSeen = true;
+      this.#started.ended(side.stream);
+      this.#closeIfBothEnded(side);
+    }
+  }
+
+  #closeIfBothEnded(side: Side): void {
+    if (!side.endSent || !side.endSeen || side.gone) return;
+    // What this side has sent must still arrive, so its pipe lives on until the peer has read to the end.
+    if (side.out.isBlocked) return;
+    side.gone = true;
+    this.#sayClosed(side, undefined);
+  }
+
+  #sayClosed(side: Side, error: string | undefined): void {
+    this.#scheduler.after(0, () => {
+      this.#started.closed(side.stream, error);
+      this.#sides[side.stream] = undefined;
+      this.#free.push(side.stream);
+      this.#wire.forget(side);
+    });
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * Every metric of ZooKeeper 3.9, and what becomes of it here. docs/reference/metrics.md shows this table, and a test compares the two.
+ *
+ * - measured: counted or read here, with ZooKeeper's meaning.
+ * - zero: printed, and 0 because what it counts cannot happen on this server; `why` says what it would take.
+ * - absent: not printed; `why` says what the number would have been about.
+ */
+export type MetricKind =
+  /** One number, read when asked for. */
+  | 'gauge'
+  /** The same, printed with a point. */
+  | 'double gauge'
+  /** One number that grows. */
+  | 'counter'
+  /** avg_, min_, max_, cnt_ and sum_ of the name. */
+  | 'summary'
+  /** As a summary, and p50_, p95_, p99_ and p999_. */
+  | 'advanced summary'
+  /** One of the kinds above per key; prints nothing while there are no keys. */
+  | 'set';
+
+export type MetricRow = {
+  readonly name: string;
+  readonly kind: MetricKind;
+  readonly meaning: string;
+} & ({ readonly state: 'measured' } | { readonly state: 'zero' | 'absent'; readonly why: string });
+
+function measured(kind: MetricKind, name: string, meaning: string): MetricRow {
+  return { name, kind, meaning, state: 'measured' };
+}
+
+function zero(kind: MetricKind, why: string, name: string, meaning: string): MetricRow {
+  return { name, kind, meaning, state: 'zero', why };
+}
+
+function absent(kind: MetricKind, why: string, name: string, meaning: string): MetricRow {
+  return { name, kind, meaning, state: 'absent', why };
+}
+
+const ensemble = 'needs an ensemble';
+const tls = 'needs TLS';
+const adminPort = 'needs the admin port';
+const localSessions = 'needs local sessions';
+
+const threads = "ZooKeeper's request threads; requests here pass from step to step without queues";
+const commitProcessor = "ZooKeeper's commit processor threads";
+const watchCleaner = "ZooKeeper's optional watch manager, which cleans up behind closed connections on threads";
+const responseCache = "ZooKeeper's cache of encoded replies; znodes are kept ready for the wire here";
+const pathsOfRequests = 'counted per top-level znode, which would need the path of every request as text';
+const throttleDetails = 'what the request throttle did to single requests is not told apart';
+
+export const metricTable: readonly MetricRow[] = [
+  measured('double gauge', 'avg_latency', 'Milliseconds from arrival to reply, since the start or srst'),
+  measured('gauge', 'max_latency', 'The longest of them'),
+  measured('gauge', 'min_latency', 'The shortest of them'),
+  measured('gauge', 'packets_received', 'Frames and four letter words received, since the start or srst'),
+  measured('gauge', 'packets_sent', 'Replies and watch events sent, since the start or srst'),
+  measured('gauge', 'num_alive_connections', 'Client connections'),
+  measured('gauge', 'outstanding_requests', 'Requests taken in and not yet answered'),
+  measured('gauge', 'uptime', 'Milliseconds since the server began to serve'),
+  measured('gauge', 'znode_count', 'Znodes, counted as ZooKeeper does (5 in an empty tree)'),
+  measured('gauge', 'watch_count', 'Watches'),
+  measured('gauge', 'ephemerals_count', 'Ephemeral znodes'),
+  measured('gauge', 'approximate_data_size', 'Bytes of all paths and data'),
+  measured('gauge', 'global_sessions', 'Sessions'),
+  zero('gauge', localSessions, 'local_sessions', 'Local sessions'),
+  measured('gauge', 'open_file_descriptor_count', 'Open files of the process; -1 where the system does not say'),
+  measured('gauge', 'max_file_descriptor_count', 'How many there may be; -1 where the system does not say'),
+  measured('double gauge', 'connection_drop_probability', 'Chance that the connection throttle refuses a new session'),
+  measured('gauge', 'last_client_response_size', 'Bytes of the last reply; -1 before the first'),
+  measured('gauge', 'max_client_response_size', 'Bytes of the largest reply; -1 before the first'),
+  measured('gauge', 'min_client_response_size', 'Bytes of the smallest reply; -1 before the first'),
+  zero('gauge', tls, 'outstanding_tls_handshake', 'TLS handshakes under way'),
+  measured('gauge', 'auth_failed_count', 'Credentials refused'),
+  zero('gauge', tls, 'non_mtls_remote_conn_count', 'Connections from other hosts without a client certificate, on a TLS port'),
+  zero('gauge', tls, 'non_mtls_local_conn_count', 'The same, from this host'),
+
+  absent('gauge', ensemble, 'quorum_size', 'Voting servers'),
+  absent('gauge', ensemble, 'learners', 'Learners of this leader'),
+  absent('gauge', ensemble, 'synced_followers', 'Followers that are in sync'),
+  absent('gauge', ensemble, 'synced_non_voting_followers', 'Followers in sync that may not vote'),
+  absent('gauge', ensemble, 'synced_observers', 'Observers that are in sync'),
+  absent('gauge', ensemble, 'pending_syncs', 'sync requests that wait for a commit'),
+  absent('gauge', ensemble, 'leader_uptime', 'Milliseconds as leader'),
+  absent('gauge', ensemble, 'last_proposal_size', 'Bytes of the last proposal'),
+  absent('gauge', ensemble, 'max_proposal_size', 'Bytes of the largest proposal'),
+  absent('gauge', ensemble, 'min_proposal_size', 'Bytes of the smallest proposal'),
+
+  absent('set', pathsOfRequests, 'quota_count_limit_per_namespace', 'Limit of znodes'),
+  absent('set', pathsOfRequests, 'quota_bytes_limit_per_namespace', 'Limit of bytes'),
+  absent('set', pathsOfRequests, 'quota_count_usage_per_namespace', 'Znodes'),
+  absent('set', pathsOfRequests, 'quota_bytes_usage_per_namespace', 'Bytes'),
+  absent('set', pathsOfRequests, 'quota_exceeded_error_per_namespace', 'Requests refused by a quota'),
+
+  measured('counter', 'snapshot_error_count', 'Snapshots that failed'),
+  zero('counter', adminPort, 'snapshot_rate_limited_count', 'Snapshot commands refused because they came too soon'),
+  zero('counter', adminPort, 'restore_error_count', 'Restore commands that failed'),
+  zero('counter', adminPort, 'restore_rate_limited_count', 'Restore commands refused because they came too soon'),
+  zero('counter', ensemble, 'looking_count', 'Elections entered'),
+  zero('counter', ensemble, 'diff_count', 'Learners brought up to date by a DIFF'),
+  zero('counter', ensemble, 'snap_count', 'Learners brought up to date by a SNAP'),
+  zero('counter', ensemble, 'commit_count', 'Commits of a leader'),
+  measured('counter', 'connection_request_count', 'ConnectRequests received'),
+  measured('counter', 'connection_rejected', 'Connections refused: too many of them, too little memory, or the connection throttle'),
+  measured('counter', 'bytes_received_count', 'Bytes of frames and four letter words received'),
+  measured('counter', 'unrecoverable_error_count', 'Errors that end the process'),
+  absent('counter', watchCleaner, 'add_dead_watcher_stall_time', 'Waiting for the cleaner'),
+  absent('counter', watchCleaner, 'dead_watchers_queued', 'Handed to the cleaner'),
+  absent('counter', watchCleaner, 'dead_watchers_cleared', 'Cleaned up'),
+  absent('counter', responseCache, 'response_packet_cache_hits', 'Hits, getData'),
+  absent('counter', responseCache, 'response_packet_cache_misses', 'Misses, getData'),
+  absent('counter', responseCache, 'response_packet_get_children_cache_hits', 'Hits, getChildren'),
+  absent('counter', responseCache, 'response_packet_get_children_cache_misses', 'Misses, getChildren'),
+  zero('counter', ensemble, 'ensemble_auth_success', 'Handshakes with the right ensemble name'),
+  zero('counter', ensemble, 'ensemble_auth_fail', 'Handshakes with a wrong one'),
+  zero('counter', ensemble, 'ensemble_auth_skip', 'Handshakes with none'),
+  measured('counter', 'prep_processor_request_queued', 'Requests admitted'),
+  absent(
+    'counter',
+    "ZooKeeper's change records, two or more for a write; outstanding_requests tells the load",
+    'outstanding_changes_queued',
+    'Made',
+  ),
+  absent(
+    'counter',
+    "ZooKeeper's change records, two or more for a write; outstanding_requests tells the load",
+    'outstanding_changes_removed',
+    'Dropped',
+  ),
+  zero('counter', ensemble, 'revalidate_count', "Sessions validated for a learner's client"),
+  measured('counter', 'connection_drop_count', 'Connections that ended without their session being closed'),
+  measured('counter', 'connection_revalidate_count', 'Sessions taken up again by a new connection, or refused to it'),
+  measured('counter', 'sessionless_connections_expired', 'Connections closed because nothing came from them, with a session or without'),
+  measured('counter', 'stale_sessions_expired', 'Sessions expired'),
+  absent('counter', commitProcessor, 'request_commit_queued', 'Commits queued'),
+  measured('counter', 'throttled_ops', 'Requests answered ThrottledOp'),
+  zero('counter', ensemble, 'learner_proposal_received_count', 'Proposals received by a learner'),
+  zero('counter', ensemble, 'learner_commit_received_count', 'Commits received by a learner'),
+  measured('counter', 'sync_processor_request_queued', 'Txns handed to the log'),
+  zero('counter', ensemble, 'proposal_count', 'Proposals of a leader'),
+  zero('counter', ensemble, 'quit_leading_due_to_disloyal_voter', 'Leaderships given up for a voter that left'),
+  absent('counter', throttleDetails, 'stale_requests', 'Waiting requests whose connection is gone'),
+  absent('counter', throttleDetails, 'stale_requests_dropped', 'Those that were dropped'),
+  measured('counter', 'stale_replies', 'Replies and events for connections that are gone'),
+  absent('counter', throttleDetails, 'request_throttle_wait_count', 'Times a request had to wait'),
+  measured('counter', 'large_requests_rejected', 'Connections closed because large requests took too much memory'),
+  measured('counter', 'digest_mismatches_count', 'Times the tree disagreed with the digest in the log'),
+  zero('counter', tls, 'unsuccessful_handshake', 'TLS handshakes that failed'),
+  zero('counter', adminPort, 'insecure_admin_count', 'Admin requests without TLS'),
+  zero('counter', tls, 'tls_handshake_exceeded', 'Connections refused because too many TLS handshakes were under way'),
+  measured('counter', 'cnxn_closed_without_zk_server_running', 'Connections closed because nobody is served'),
+  absent('counter', threads, 'skip_learner_request_to_next_processor_count', 'Requests that skipped a queue'),
+  absent('counter', commitProcessor, 'requests_not_forwarded_to_commit_processor', 'Requests that skipped the commit processor'),
+  measured('counter', 'response_bytes', 'Bytes of replies'),
+  absent('counter', 'the number of events is in the node_..._watch_count summaries', 'watch_bytes', 'Bytes of watch events'),
+
+  measured('summary', 'fsynctime', 'Milliseconds of a sync of the log'),
+  measured('summary', 'snapshottime', 'Milliseconds of a snapshot'),
+  zero('summary', adminPort, 'restore_time', 'Milliseconds of a restore'),
+  measured('summary', 'dbinittime', 'Milliseconds of loading the database'),
+  zero('summary', ensemble, 'follower_sync_time', 'Milliseconds of a follower getting in sync'),
+  zero('summary', ensemble, 'observer_sync_time', 'Milliseconds of an observer getting in sync'),
+  zero('summary', ensemble, 'election_time', 'Milliseconds of an election'),
+  measured('summary', 'connection_token_deficit', 'Tokens missing in the connection throttle when a ConnectRequest came'),
+  zero('summary', ensemble, 'inflight_snap_count', 'SNAPs under way'),
+  zero('summary', ensemble, 'inflight_diff_count', 'DIFFs under way'),
+  measured('summary', 'node_created_watch_count', 'Watches fired by a create'),
+  measured('summary', 'node_deleted_watch_count', 'Watches fired by a delete'),
+  measured('summary', 'node_changed_watch_count', 'Watches fired by a change of data'),
+  measured('summary', 'node_children_watch_count', 'Watches fired by a change of children'),
+  absent('summary', threads, 'prep_processor_queue_size', 'Requests queued'),
+  absent('summary', threads, 'prep_process_time', 'Milliseconds in the first thread'),
+  absent('summary', threads, 'proposal_process_time', 'Milliseconds in the proposal thread'),
+  zero('summary', ensemble, 'unavailable_time', 'Milliseconds without a leader'),
+  zero('summary', ensemble, 'leader_unavailable_time', 'The same, on the new leader'),
+  absent('summary', commitProcessor, 'requests_in_session_queue', 'Requests of a session that wait'),
+  absent('summary', commitProcessor, 'pending_session_queue_size', 'Sessions that wait'),
+  absent('summary', commitProcessor, 'reads_after_write_in_session_queue', 'Reads behind a write'),
+  absent('summary', commitProcessor, 'reads_issued_from_session_queue', 'Reads let go'),
+  absent('summary', commitProcessor, 'session_queues_drained', 'Queues emptied'),
+  absent('summary', commitProcessor, 'time_waiting_empty_pool_in_commit_processor_read_ms', 'Waiting for reads'),
+  absent('summary', commitProcessor, 'write_batch_time_in_commit_processor', 'Milliseconds of a batch of writes'),
+  absent('summary', commitProcessor, 'concurrent_request_processing_in_commit_processor', 'Requests at work'),
+  absent('summary', commitProcessor, 'read_commit_proc_req_queued', 'Reads queued'),
+  absent('summary', commitProcessor, 'write_commit_proc_req_queued', 'Writes queued'),
+  absent('summary', commitProcessor, 'commit_commit_proc_req_queued', 'Commits queued'),
+  absent('summary', commitProcessor, 'read_commit_proc_issued', 'Reads let go'),
+  absent('summary', commitProcessor, 'write_commit_proc_issued', 'Writes let go'),
+  absent('summary', commitProcessor, 'commit_process_time', 'Milliseconds of a commit'),
+  measured('summary', 'startup_txns_loaded', 'Txns read from the log at start'),
+  measured('summary', 'startup_txns_load_time', 'Milliseconds of reading them'),
+  measured('summary', 'startup_snap_load_time', 'Milliseconds of reading the snapshot at start'),
+  absent('summary', threads, 'sync_processor_queue_size', 'Txns queued for the log'),
+  absent('summary', threads, 'sync_process_time', 'Milliseconds in the log thread'),
+  measured('summary', 'sync_processor_batch_size', 'Txns made durable by one sync'),
+  absent('summary', "ZooKeeper's Netty port", 'netty_queued_buffer_capacity', 'Bytes queued'),
+  absent('summary', threads, 'learner_request_processor_queue_size', 'Requests queued'),
+  measured('summary', 'socket_closing_time', 'Milliseconds from closing a connection to its end'),
+
+  measured('advanced summary', 'readlatency', 'Milliseconds from arrival to reply, reads'),
+  measured('advanced summary', 'updatelatency', 'Milliseconds from arrival to reply, writes'),
+  absent(
+    'advanced summary',
+    'on a standalone server it is the updatelatency',
+    'propagation_latency',
+    'Milliseconds from proposal to applying',
+  ),
+  absent('advanced summary', watchCleaner, 'dead_watchers_cleaner_latency', 'Milliseconds of cleaning up'),
+  absent('advanced summary', threads, 'prep_processor_queue_time_ms', 'Milliseconds queued'),
+  absent('advanced summary', threads, 'close_session_prep_time', 'Milliseconds of preparing a closeSession'),
+  absent('advanced summary', commitProcessor, 'read_commitproc_time_ms', 'Milliseconds of reads'),
+  absent('advanced summary', commitProcessor, 'write_commitproc_time_ms', 'Milliseconds of writes'),
+  absent('advanced summary', commitProcessor, 'local_write_committed_time_ms', 'Milliseconds of own writes'),
+  absent('advanced summary', commitProcessor, 'server_write_committed_time_ms', 'Milliseconds of all writes'),
+  absent('advanced summary', ensemble, 'om_proposal_process_time_ms', 'Milliseconds of a proposal in an observer master'),
+  absent('advanced summary', ensemble, 'om_commit_process_time_ms', 'Milliseconds of a commit in an observer master'),
+  absent('advanced summary', threads, 'read_final_proc_time_ms', 'Milliseconds in the last thread, reads'),
+  absent('advanced summary', threads, 'write_final_proc_time_ms', 'Milliseconds in the last thread, writes'),
+  zero('advanced summary', ensemble, 'proposal_latency', 'Milliseconds from request to proposal'),
+  zero('advanced summary', ensemble, 'proposal_ack_creation_latency', 'Milliseconds to the own ack'),
+  zero('advanced summary', ensemble, 'commit_propagation_latency', 'Milliseconds to the commit at a learner'),
+  absent(
+    'advanced summary',
+    'the log reports batches: fsynctime and sync_processor_batch_size',
+    'sync_processor_queue_and_flush_time_ms',
+    'Milliseconds from log queue to durable',
+  ),
+  absent('advanced summary', threads, 'sync_processor_queue_time_ms', 'Milliseconds in the log queue'),
+  measured('advanced summary', 'sync_processor_queue_flush_time_ms', 'Milliseconds of making a batch of txns durable'),
+  zero('advanced summary', ensemble, 'quorum_ack_latency', 'Milliseconds to a quorum of acks'),
+  absent('advanced summary', throttleDetails, 'request_throttle_queue_time_ms', 'Milliseconds a request waited'),
+  absent('advanced summary', 'there is no Java virtual machine', 'jvm_pause_time_ms', 'Milliseconds of a pause'),
+
+  absent('set', pathsOfRequests, 'write_per_namespace', 'Bytes of writes'),
+  absent('set', pathsOfRequests, 'read_per_namespace', 'Bytes of reads'),
+  absent('set', ensemble, 'learner_handler_qp_size', 'Packets queued for a learner'),
+  absent('set', ensemble, 'learner_handler_qp_time_ms', 'Milliseconds a packet is queued for a learner'),
+  absent('set', ensemble, 'ack_latency', 'Milliseconds to the ack of a learner'),
+];

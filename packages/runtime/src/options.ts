@@ -1,0 +1,106 @@
+import { connectionThrottleDefaults, type ConnectionThrottleOptions } from '@tskeeper/core/internal';
+import type { Millis } from '@tskeeper/protocol';
+
+/**
+ * Everything an operator can set that changes how the runtime stores, listens and limits; what changes decisions is in the core's
+ * options. Parsed once, before the runtime is built. Defaults are ZooKeeper's where a client could notice, and safer where only an
+ * operator would.
+ */
+export interface RuntimeOptions extends StorageOptions, PortOptions {
+  /**
+   * Settings in force that give up a promise (`forceSync=no`, `skipACL=yes` ...), as the operator wrote them. They are shown by srvr
+   * and the metrics for as long as the server runs.
+   */
+  readonly unsafe: readonly string[];
+}
+
+export interface StorageOptions {
+  /** Snapshots, and the file that tells other processes that the folder is taken. */
+  readonly dataDir: string;
+  /** Transaction logs. */
+  readonly dataLogDir: string;
+  /** zookeeper.datadir.autocreate: make missing folders. */
+  readonly dataDirAutocreate: boolean;
+  /** zookeeper.db.autocreate: an empty folder is a new, empty database. Off: it needs a file `initialize`, which is used up. */
+  readonly dbAutocreate: boolean;
+  /** zookeeper.snapshot.trust.empty: start from logs alone although snapshots are missing. */
+  readonly snapshotTrustEmpty: boolean;
+  /** zookeeper.snapCount: txns in a log before the next snapshot; each log adds a random part, up to the double. At least 2. */
+  readonly snapCount: number;
+  /** zookeeper.snapSizeLimitInKb, in bytes: size of a log before the next snapshot, with the same random part; 0 = no limit. */
+  readonly snapSizeLimitBytes: number;
+  /** zookeeper.txnLogSizeLimitInKb, in bytes: a log that grows beyond is followed by a new one, without a snapshot; 0 = no limit. */
+  readonly txnLogSizeLimitBytes: number;
+  /** zookeeper.preAllocSize, in bytes: logs grow in steps of this; 0 = no preallocation. */
+  readonly preAllocSizeBytes: number;
+  /** zookeeper.forceSync: `false` acknowledges before the disk has the txn. */
+  readonly forceSync: boolean;
+  /** zookeeper.fsync.warningthresholdms: a sync that takes longer is logged. */
+  readonly fsyncWarningThresholdMs: Millis;
+  /** zookeeper.flushDelay: how long a txn may wait for company before the log is synced; 0 = as soon as the disk is free. */
+  readonly flushDelayMs: Millis;
+  /** zookeeper.maxWriteQueuePollTime: with a flush delay, sync earlier when nothing more has come for this long. */
+  readonly maxWriteQueuePollMs: Millis;
+  /** zookeeper.maxBatchSize: txns that may wait for one sync; 0 = no limit. */
+  readonly maxBatchSize: number;
+  /** zookeeper.snapshot.compression.method */
+  readonly snapshotCompression: 'none' | 'gz' | 'snappy';
+  /** zookeeper.serializeLastProcessedZxid.enabled: snapshots end with the last zxid they hold. */
+  readonly serializeLastProcessedZxid: boolean;
+  /** autopurge.snapRetainCount: snapshots kept, with the logs they need. At least 3. */
+  readonly snapRetainCount: number;
+  /** autopurge.purgeInterval, in ms; 0 = never purge. */
+  readonly purgeIntervalMs: Millis;
+}
+
+export interface PortOptions {
+  readonly clientPort: number;
+  /** undefined: every address. */
+  readonly clientPortAddress: string | undefined;
+  /** clientPortListenBacklog; undefined: the system's default. */
+  readonly clientPortListenBacklog: number | undefined;
+  /** Connections of one address; 0 = no limit. */
+  readonly maxClientCnxns: number;
+  /** zookeeper.maxCnxns: connections in all; 0 = no limit. */
+  readonly maxCnxns: number;
+  /** zookeeper.4lw.commands.whitelist: the words that are answered. */
+  readonly fourLetterWords: readonly string[];
+  /** zookeeper.nio.sessionlessCnxnTimeout: a connection without a session is closed after this. */
+  readonly sessionlessTimeoutMs: Millis;
+  /** zookeeper.largeRequestThreshold: a longer request counts as large; -1 = none does. */
+  readonly largeRequestThreshold: number;
+  /** zookeeper.largeRequestMaxBytes: large requests in work may hold this much together. */
+  readonly largeRequestMaxBytes: number;
+  readonly connectionThrottle: ConnectionThrottleOptions;
+}
+
+/** All but the two things that have no default: where the data lives and which port to listen on. */
+export const runtimeDefaults: Omit<RuntimeOptions, 'dataDir' | 'dataLogDir' | 'clientPort'> = {
+  unsafe: [],
+  dataDirAutocreate: true,
+  dbAutocreate: true,
+  snapshotTrustEmpty: false,
+  snapCount: 100_000,
+  snapSizeLimitBytes: 4 * 1024 ** 3,
+  txnLogSizeLimitBytes: 0,
+  preAllocSizeBytes: 64 * 1024 ** 2,
+  forceSync: true,
+  fsyncWarningThresholdMs: 1000,
+  flushDelayMs: 0,
+  maxWriteQueuePollMs: 0,
+  maxBatchSize: 1000,
+  snapshotCompression: 'none',
+  serializeLastProcessedZxid: true,
+  snapRetainCount: 3,
+  // ZooKeeper never purges by itself unless told to, which fills disks. Every hour costs nothing and keeps what a restart needs.
+  purgeIntervalMs: 3_600_000,
+  clientPortAddress: undefined,
+  clientPortListenBacklog: undefined,
+  maxClientCnxns: 60,
+  maxCnxns: 0,
+  fourLetterWords: ['srvr'],
+  sessionlessTimeoutMs: 10_000,
+  largeRequestThreshold: -1,
+  largeRequestMaxBytes: 100 * 1024 ** 2,
+  connectionThrottle: connectionThrottleDefaults,
+};

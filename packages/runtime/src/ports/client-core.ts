@@ -1,0 +1,19 @@
+import type { CnxnContext, CnxnId, Inspect, Now } from '@tskeeper/core';
+import type { Reader } from '@tskeeper/protocol';
+
+/** A server's core, as far as a client port needs it. `Standalone` has this shape. */
+export interface ClientCore {
+  /** A client has begun to speak; its ConnectRequest follows as the first frame. */
+  connect(cnxn: CnxnId, context: CnxnContext, now: Now): void;
+  /** One frame without its length prefix. The reader and its bytes are valid during the call only. */
+  frame(cnxn: CnxnId, reader: Reader, now: Now): void;
+  /** The last that is heard of a connection; its number may come back with a later `connect`. */
+  disconnected(cnxn: CnxnId, now: Now): void;
+  /** There is room again in the output of a connection that was said to be full. */
+  drained(cnxn: CnxnId, now: Now): void;
+  /** A long job is under way: no frames before it has ended. */
+  readonly busy: boolean;
+  /** False while the connection has to wait: for the answer to its handshake, or because too many requests are outstanding. */
+  wantsInput(cnxn: CnxnId): boolean;
+  readonly inspect: Inspect;
+}

@@ -1,0 +1,1033 @@
+/**
+ * The client port: everything between a byte stream and the core. It accepts connections or turns them away, listens for four letter
+ * words, cuts frames, feeds them to the core, gathers what the core answers, and closes whoever is silent, slow or too large.
+ *
+ * The runtime drives it in turns: network events and `wake` as they come, then `endTurn` once. Nothing leaves before `endTurn`, so that
+ * a connection's replies of one turn travel in one write, which is what a small request costs most.
+ *
+ * What is held for clients is counted, and bounded in four ways:
+ * - a connection is not read while more than 1 MiB of output waits for it, or while the core wants no more of its requests;
+ * - it is closed when more than 4 MiB waits behind the reply in progress and nothing has moved for 10 seconds;
+ * - from three quarters of `inFlightBytesMax` on, new connections are refused and nobody for whom output waits is read;
+ * - above `inFlightBytesMax` the connections that hold most are closed, one after the other, until it is enough. A connection that
+ *   holds nothing keeps its service throughout: its pings and small requests pass.
+ */
+import type { CnxnContext, CnxnId, CnxnInfo, Now } from '@tskeeper/core';
+import { ExpiryQueue, type SessionKind } from '@tskeeper/core/internal';
+import { FrameCutter, type Millis, ProtocolError, Reader, type SessionId, Writer } from '@tskeeper/protocol';
+import type { Logger } from '../logger.ts';
+import type { Endpoint, Listener, ListenOptions, Network, ReceivedBatch, SendBatch, StreamId } from '../network.ts';
+import type { ClientCore } from './client-core.ts';
+import { ClientCnxn } from './client-cnxn.ts';
+import type { CnxnList, CnxnView } from './cnxn-list.ts';
+import { LimitedLog } from './limited-log.ts';
+import type { PortObserver } from './port-observer.ts';
+import type { Preamble } from './preamble.ts';
+import { WriterPool } from './writer-pool.ts';
+
+export interface ClientPortOptions {
+  /** jute.maxbuffer: the longest frame accepted. */
+  readonly juteMaxBuffer: number;
+  /** maxClientCnxns: connections per address; 0 = no limit. */
+  readonly maxClientCnxns: number;
+  /** maxCnxns: connections in all; 0 = no limit. */
+  readonly maxCnxns: number;
+  /** zookeeper.nio.sessionlessCnxnTimeout: how long a connection may go without a handshake. */
+  readonly sessionlessTimeoutMs: Millis;
+  /** Connections without a handshake beyond which the oldest are closed early. */
+  readonly halfOpenMax: number;
+  /** But never one that has not had this long. See docs/decisions/half-open-connections.md. */
+  readonly halfOpenGraceMs: Millis;
+  /** zookeeper.largeRequestThreshold: frames longer than this count as large; -1 = none does. */
+  readonly largeRequestThreshold: number;
+  /** zookeeper.largeRequestMaxBytes: large requests in flight, in all. */
+  readonly largeRequestMaxBytes: number;
+  /** Input and output held for clients, in all. */
+  readonly inFlightBytesMax: number;
+}
+
+export const clientPortDefaults: ClientPortOptions = {
+  juteMaxBuffer: 0xfffff,
+  maxClientCnxns: 60,
+  maxCnxns: 0,
+  sessionlessTimeoutMs: 10_000,
+  halfOpenMax: 250,
+  halfOpenGraceMs: 1000,
+  largeRequestThreshold: -1,
+  largeRequestMaxBytes: 100 * 1024 * 1024,
+  inFlightBytesMax: 100 * 1024 * 1024,
+};
+
+/** Decides whether one more session may be opened or taken up now. ConnectionThrottle has this shape. */
+export interface Throttle {
+  readonly deficit: number;
+  admit(kind: SessionKind, elapsedMs: Millis): boolean;
+}
+
+/** Answers four letter words. FourLetterWords has this shape. */
+export interface Words extends Preamble {
+  /**
+   * The answer to the word that these first bytes are: pieces of text, each made in a short time. Only one `long` answer is in the
+   * making at a time.
+   */
+  answer(first: Buffer, count: number, cnxns: CnxnList, now: Now): { readonly long: boolean; readonly pieces: Iterator<string> };
+}
+
+export interface ClientPortParts {
+  readonly network: Network;
+  readonly core: ClientCore;
+  readonly options: ClientPortOptions;
+  readonly words: Words;
+  readonly throttle: Throttle | undefined;
+  readonly observer: PortObserver;
+  readonly logger: Logger;
+}
+
+/** Waiting output above which a connection is not read. */
+const readingStopsBytes = 1024 * 1024;
+/** Output behind the reply in progress above which a client that takes nothing is closed. */
+const behindReplyBytesMax = 4 * 1024 * 1024;
+const drainTimeoutMs = 10_000;
+/** Given to the network in one piece, so that a client who reads slowly is told from one who does not read. */
+const sliceBytes = 1024 * 1024;
+/** A long answer to a four letter word waits until less than this waits for its reader. */
+const wordOutputBytesMax = 256 * 1024;
+/** A long reply to a connection that is gone is no reason to keep its memory. */
+const nowhereBytesMax = 64 * 1024;
+/** Frames of one connection before another gets its turn. */
+const framesPerGo = 256;
+/** Frames of one turn: about two milliseconds of small requests. */
+const framesPerTurn = 2048;
+/** Connections closed for their age in one turn. */
+const closingsPerTurn = 1000;
+/** How long a client may take to notice that we have closed. */
+const lingerMs = 2000;
+/** What it may still send meanwhile. */
+const discardedBytesMax = 1024 * 1024;
+/** A wake-up later than this means that the process stood still, and that input may be waiting unread... */
+const latenessMs = 500;
+/** ...so clients get this long before anyone is called silent. */
+const latenessGraceMs = 200;
+/** Where `sessionId` begins in a ConnectRequest: behind protocolVersion, lastZxidSeen and timeOut. */
+const sessionIdAt = 16;
+
+/** Slices of one call to the network; grows to the largest turn and stays. */
+class OutgoingBatch implements SendBatch {
+  count = 0;
+  readonly cnxns: (ClientCnxn | undefined)[] = [];
+  readonly streams: StreamId[] = [];
+  readonly buffers: Buffer[] = [];
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+  readonly kept: boolean[] = [];
+
+  add(cnxn: ClientCnxn, buffer: Buffer, start: number, end: number): void {
+    const at = this.count++;
+    this.cnxns[at] = cnxn;
+    this.streams[at] = cnxn.stream;
+    this.buffers[at] = buffer;
+    this.starts[at] = start;
+    this.ends[at] = end;
+    this.kept[at] = false;
+  }
+}
+
+export class ClientPort implements CnxnList {
+  readonly #network: Network;
+  readonly #core: ClientCore;
+  readonly #options: ClientPortOptions;
+  readonly #words: Words;
+  readonly #throttle: Throttle | undefined;
+  readonly #observer: PortObserver;
+  readonly #log: LimitedLog;
+
+  readonly #listeners = new Set<Listener>();
+  /** By stream, which is also the CnxnId. Sparse: other ports have streams on the same network. */
+  readonly #cnxns = new Map<StreamId, ClientCnxn>();
+  readonly #countByAddress = new Map<string, number>();
+  /** Oldest first. */
+  readonly #halfOpen = new Set<ClientCnxn>();
+  /** Those the core knows, by when to look whether they are still alive. Looked at late rather than touched often. */
+  readonly #idle: ExpiryQueue;
+  /** Output waits for these. The one looked at longest ago comes first. */
+  readonly #slow = new Set<ClientCnxn>();
+  /** These have been sent everything and an end; the one that has had it longest comes first. */
+  readonly #ended = new Set<ClientCnxn>();
+
+  /** Frames wait in their cutters. */
+  #stalled: ClientCnxn[] = [];
+  /** The core has closed these in this turn and has to hear `disconnected`. */
+  #leaving: ClientCnxn[] = [];
+  #dirty: ClientCnxn[] = [];
+  readonly #withLargeRequests = new Set<ClientCnxn>();
+  #largeRequestBytes = 0;
+  /** Answers to words in the making, the first of them being worked on. */
+  readonly #answers: { readonly cnxn: ClientCnxn; readonly pieces: Iterator<string> }[] = [];
+
+  readonly #reader = new Reader();
+  readonly #pool = new WriterPool();
+  readonly #batch = new OutgoingBatch();
+  /** Takes what is written to connections that are gone. */
+  #nowhere = new Writer();
+
+  /** The connection whose frames are being cut. */
+  #feeding: ClientCnxn | undefined;
+  #allowance = 0;
+  #turnAllowance = framesPerTurn;
+  #now: Now = { elapsedMs: 0, wallMs: 0 };
+  #retainedBytes = 0;
+  #waitingBytes = 0;
+  #graceUntilMs: Millis = 0;
+  #refusing = false;
+  #closingCount = 0;
+  #unfinished = false;
+  #inputWaits = false;
+
+  readonly #onFrame = (reader: Reader): boolean => this.#frame(reader);
+
+  constructor(parts: ClientPortParts) {
+    this.#network = parts.network;
+    this.#core = parts.core;
+    this.#options = parts.options;
+    this.#words = parts.words;
+    this.#throttle = parts.throttle;
+    this.#observer = parts.observer;
+    this.#log = new LimitedLog(parts.logger);
+    this.#idle = new ExpiryQueue(parts.options.sessionlessTimeoutMs);
+  }
+
+  // --- Listening
+
+  async listen(options: ListenOptions): Promise<Listener> {
+    const listener = await this.#network.listen(options);
+    this.#listeners.add(listener);
+    return listener;
+  }
+
+  owns(listener: Listener): boolean {
+    return this.#listeners.has(listener);
+  }
+
+  ownsStream(stream: StreamId): boolean {
+    return this.#cnxns.has(stream);
+  }
+
+  /** Accepts nobody from now on, and closes the connections there are; what was written to them still goes out. */
+  async shutDown(now: Now): Promise<void> {
+    this.#now = now;
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    for (const cnxn of this.#cnxns.values()) this.#close(cnxn);
+    await Promise.all(listeners.map((listener) => listener.close()));
+  }
+
+  // --- What the network reports
+
+  accepted(stream: StreamId, listener: Listener, remote: Endpoint, now: Now): void {
+    this.#now = now;
+    if (!this.#listeners.has(listener) || !this.#mayEnter(remote)) {
+      this.#observer.cnxnRejected();
+      this.#network.reset(stream);
+      return;
+    }
+    const context: CnxnContext = {
+      remoteAddress: remote.address,
+      remotePort: remote.port,
+      localPort: listener.endpoint.port,
+      secure: false,
+      peerCertificate: undefined,
+    };
+    const cnxn = new ClientCnxn(stream, context, new FrameCutter(this.#options.juteMaxBuffer, this.#reader), now.elapsedMs);
+    this.#cnxns.set(stream, cnxn);
+    this.#countByAddress.set(remote.address, (this.#countByAddress.get(remote.address) ?? 0) + 1);
+    this.#halfOpen.add(cnxn);
+  }
+
+  /** Takes the connections of this port out of the batch and leaves the others alone. */
+  received(batch: ReceivedBatch, now: Now): void {
+    this.#now = now;
+    for (let index = 0; index < batch.count; index++) {
+      const cnxn = this.#cnxns.get(batch.streams[index]!);
+      if (cnxn !== undefined) this.#receive(cnxn, batch.buffers[index]!, batch.starts[index]!, batch.ends[index]!);
+    }
+  }
+
+  drained(stream: StreamId, now: Now): void {
+    this.#now = now;
+    const cnxn = this.#cnxns.get(stream);
+    if (cnxn === undefined || !cnxn.sliceHeld) return;
+    cnxn.sliceHeld = false;
+    cnxn.sendAt = cnxn.sliceEnd;
+    cnxn.progressMs = now.elapsedMs;
+    this.#slow.delete(cnxn);
+    this.#slow.add(cnxn);
+    this.#markDirty(cnxn);
+  }
+
+  ended(stream: StreamId, now: Now): void {
+    this.#now = now;
+    const cnxn = this.#cnxns.get(stream);
+    if (cnxn === undefined) return;
+    // `echo ruok | nc` ends its side right behind the word and still waits for the answer.
+    if (cnxn.stage === 'word' || cnxn.stage === 'closing') return;
+    if (cnxn.stage === 'open') this.#observer.cnxnDropped();
+    this.#close(cnxn);
+  }
+
+  closed(stream: StreamId, error: string | undefined, now: Now): void {
+    this.#now = now;
+    const cnxn = this.#cnxns.get(stream);
+    if (cnxn === undefined) return;
+    if (cnxn.stage === 'open') this.#observer.cnxnDropped();
+    if (cnxn.stage === 'closing') this.#observer.socketClosed(now.elapsedMs - cnxn.closingMs);
+    else this.#close(cnxn);
+    // At once and not at the end of the turn: from here on its number may be used again.
+    this.#tellLeaving();
+    this.#closingCount--;
+    this.#cnxns.delete(stream);
+    cnxn.dropped = true;
+    this.#slow.delete(cnxn);
+    this.#ended.delete(cnxn);
+    cnxn.cutter.close();
+    this.#countRetained(cnxn);
+    this.#waitingBytes -= cnxn.waitingCounted;
+    cnxn.waitingCounted = 0;
+    cnxn.writer = cnxn.sending = undefined;
+    const { remoteAddress } = cnxn.context;
+    const left = this.#countByAddress.get(remoteAddress)! - 1;
+    if (left === 0) this.#countByAddress.delete(remoteAddress);
+    else this.#countByAddress.set(remoteAddress, left);
+    if (error !== undefined && error !== 'ECONNRESET' && error !== 'EPIPE') {
+      this.#log.warn('lost', now.elapsedMs, `The connection of ${nameOf(cnxn)} was lost (${error}).`);
+    }
+  }
+
+  // --- What the core asks for
+
+  /** As `Out.reply`. */
+  reply(id: CnxnId): Writer {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn === undefined || cnxn.stage !== 'open') {
+      this.#observer.staleReply();
+      if (this.#nowhere.bytes.length > nowhereBytesMax) this.#nowhere = new Writer();
+      this.#nowhere.clear();
+      return this.#nowhere;
+    }
+    if (!cnxn.dirty) this.#markDirty(cnxn);
+    return (cnxn.writer ??= this.#pool.take());
+  }
+
+  /** As `Out.isFull`. */
+  isFull(id: CnxnId): boolean {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn === undefined || cnxn.waitingBytes <= readingStopsBytes) return false;
+    cnxn.saidFull = true;
+    return true;
+  }
+
+  /** As `Out.close`. The core hears `disconnected` at the end of the turn. */
+  close(id: CnxnId): void {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn !== undefined && cnxn.stage === 'open') this.#close(cnxn);
+  }
+
+  // --- Time
+
+  /** When to call `wake` if nothing else happens. */
+  deadline(): Millis | undefined {
+    const due = this.#due();
+    return due === undefined ? undefined : Math.max(due, this.#graceUntilMs);
+  }
+
+  /** More can be done at once: the runtime should hold another turn soon. */
+  get unfinished(): boolean {
+    return this.#unfinished;
+  }
+
+  /** Input has arrived that the core has not heard yet, since a turn has only so much room. */
+  get inputWaits(): boolean {
+    return this.#inputWaits;
+  }
+
+  /** Closes those whose time is up. */
+  wake(now: Now): void {
+    this.#now = now;
+    const due = this.#due();
+    if (due === undefined || due > now.elapsedMs) return;
+    // Clients are silent only if we listened. Behind a standstill of our own (a stopped process, a long collection) their bytes may be
+    // waiting in the kernel, and the loop calls timers before it reads.
+    if (now.elapsedMs - Math.max(due, this.#graceUntilMs) > latenessMs) this.#graceUntilMs = now.elapsedMs + latenessGraceMs;
+    if (now.elapsedMs < this.#graceUntilMs) return;
+    this.#closeHalfOpen();
+    this.#closeIdle();
+    this.#closeSlow();
+    this.#resetEnded();
+  }
+
+  #due(): Millis | undefined {
+    let due = this.#idle.deadline() ?? Infinity;
+    for (const oldest of this.#halfOpen) {
+      const { halfOpenMax, halfOpenGraceMs, sessionlessTimeoutMs } = this.#options;
+      due = Math.min(due, oldest.acceptedMs + (this.#halfOpen.size > halfOpenMax ? halfOpenGraceMs : sessionlessTimeoutMs));
+      break;
+    }
+    for (const first of this.#slow) {
+      due = Math.min(due, first.progressMs + drainTimeoutMs);
+      break;
+    }
+    for (const first of this.#ended) {
+      due = Math.min(due, first.closingMs + lingerMs);
+      break;
+    }
+    return due === Infinity ? undefined : due;
+  }
+
+  #closeHalfOpen(): void {
+    const { halfOpenMax, halfOpenGraceMs, sessionlessTimeoutMs } = this.#options;
+    let left = closingsPerTurn;
+    for (const cnxn of this.#halfOpen) {
+      const age = this.#now.elapsedMs - cnxn.acceptedMs;
+      const tooOld = age >= sessionlessTimeoutMs || (this.#halfOpen.size > halfOpenMax && age >= halfOpenGraceMs);
+      if (!tooOld || left-- === 0) return;
+      this.#observer.cnxnExpired();
+      this.#log.warn('half-open', this.#now.elapsedMs, `${nameOf(cnxn)} sent no complete handshake in ${age} ms and was closed.`);
+      this.#drop(cnxn);
+    }
+  }
+
+  #closeIdle(): void {
+    const { elapsedMs } = this.#now;
+    this.#idle.takeDue(elapsedMs, closingsPerTurn, (stream) => {
+      const cnxn = this.#cnxns.get(stream);
+      if (cnxn === undefined || cnxn.stage !== 'open') return;
+      const timeoutMs = this.#timeoutOf(this.#core.inspect.cnxn(stream));
+      if (elapsedMs - cnxn.receivedMs < timeoutMs) {
+        this.#idle.touch(stream, cnxn.receivedMs, timeoutMs);
+        return;
+      }
+      this.#observer.cnxnExpired();
+      this.#log.warn('idle', elapsedMs, `Nothing came from ${nameOf(cnxn)} for ${elapsedMs - cnxn.receivedMs} ms; it was closed.`);
+      this.#close(cnxn);
+    });
+  }
+
+  #closeSlow(): void {
+    const { elapsedMs } = this.#now;
+    let left = closingsPerTurn;
+    for (const cnxn of this.#slow) {
+      if (elapsedMs - cnxn.progressMs < drainTimeoutMs || left-- === 0) return;
+      if (cnxn.stage === 'open' && (cnxn.writer?.offset ?? 0) <= behindReplyBytesMax) {
+        // Slow, but within its bounds. Its session decides how long we wait.
+        cnxn.progressMs = elapsedMs;
+        this.#slow.delete(cnxn);
+        this.#slow.add(cnxn);
+        continue;
+      }
+      if (cnxn.stage !== 'closing') {
+        this.#log.warn(
+          'slow',
+          elapsedMs,
+          `${nameOf(cnxn)} has taken none of ${cnxn.waitingBytes} waiting bytes for ${drainTimeoutMs} ms and was closed.`,
+        );
+      }
+      this.#drop(cnxn);
+    }
+  }
+
+  #resetEnded(): void {
+    let left = closingsPerTurn;
+    for (const cnxn of this.#ended) {
+      if (this.#now.elapsedMs - cnxn.closingMs < lingerMs || left-- === 0) return;
+      this.#drop(cnxn);
+    }
+  }
+
+  // --- The end of a turn
+
+  /** Feeds connections that had to wait, answers words, and hands all output to the network at once. */
+  endTurn(now: Now): void {
+    this.#now = now;
+    this.#unfinished = false;
+    this.#feedStalled();
+    this.#answerWords();
+    this.#tellLeaving();
+    this.#flush();
+    this.#forgetLargeRequests();
+    this.#shed();
+    // Whoever was shed has left the core as well.
+    this.#tellLeaving();
+    this.#turnAllowance = framesPerTurn;
+  }
+
+  #feedStalled(): void {
+    this.#inputWaits = false;
+    if (this.#stalled.length === 0) return;
+    const waiting = this.#stalled;
+    this.#stalled = [];
+    for (let index = 0; index < waiting.length; index++) {
+      const cnxn = waiting[index]!;
+      if (!cnxn.stalled || cnxn.stage === 'closing') continue;
+      if (this.#mayFeed(cnxn)) {
+        cnxn.stalled = false;
+        this.#feed(cnxn, undefined, 0, 0);
+        // It had its go and has more: behind the others, in this turn if the turn has room.
+        if (cnxn.stalled && this.#turnAllowance > 0 && this.#mayFeed(cnxn)) waiting.push(this.#stalled.pop()!);
+      } else {
+        this.#stalled.push(cnxn);
+      }
+      this.#updateReading(cnxn);
+    }
+    // Those who wait for the core or for their reader are looked at again when something happens to them; these need a turn of their own.
+    this.#inputWaits = this.#stalled.length > 0 && (this.#turnAllowance <= 0 || this.#core.busy);
+    if (this.#inputWaits) this.#unfinished = true;
+  }
+
+  #tellLeaving(): void {
+    // Their requests no longer count, so others may be wanted again.
+    if (this.#leaving.length > 0 && this.#stalled.length > 0) this.#unfinished = true;
+    for (let index = 0; index < this.#leaving.length; index++) this.#core.disconnected(this.#leaving[index]!.stream, this.#now);
+    this.#leaving.length = 0;
+  }
+
+  #flush(): void {
+    const dirty = this.#dirty;
+    this.#dirty = [];
+    let pending = dirty;
+    // One pass, unless somebody has more to get than one slice.
+    do {
+      for (const cnxn of pending) this.#nextSlice(cnxn);
+      pending = this.#send();
+    } while (pending.length > 0);
+    for (const cnxn of dirty) {
+      cnxn.dirty = false;
+      this.#settleOutput(cnxn);
+    }
+  }
+
+  #nextSlice(cnxn: ClientCnxn): void {
+    if (cnxn.sliceHeld || cnxn.dropped) return;
+    if (cnxn.sending !== undefined && cnxn.sendAt === cnxn.sending.offset) {
+      if (!cnxn.givenUp) this.#pool.giveBack(cnxn.sending);
+      cnxn.sending = undefined;
+    }
+    if (cnxn.sending === undefined) {
+      const { writer } = cnxn;
+      if (writer === undefined || writer.offset === 0) return;
+      cnxn.sending = writer;
+      cnxn.writer = undefined;
+      cnxn.sendAt = 0;
+      cnxn.givenUp = false;
+    }
+    cnxn.sliceEnd = Math.min(cnxn.sending.offset, cnxn.sendAt + sliceBytes);
+    this.#batch.add(cnxn, cnxn.sending.bytes, cnxn.sendAt, cnxn.sliceEnd);
+  }
+
+  /** Returns those who can take another slice at once. */
+  #send(): ClientCnxn[] {
+    const batch = this.#batch;
+    if (batch.count === 0) return noCnxns;
+    this.#network.send(batch);
+    let more = noCnxns;
+    for (let index = 0; index < batch.count; index++) {
+      const cnxn = batch.cnxns[index]!;
+      batch.cnxns[index] = undefined;
+      batch.buffers[index] = nothing;
+      const { sending } = cnxn;
+      if (sending === undefined) continue;
+      if (batch.kept[index]!) {
+        cnxn.sliceHeld = true;
+        cnxn.givenUp = true;
+        continue;
+      }
+      cnxn.sendAt = cnxn.sliceEnd;
+      const isWhole = cnxn.sendAt === sending.offset;
+      if (isWhole) {
+        if (!cnxn.givenUp) this.#pool.giveBack(sending);
+        cnxn.sending = undefined;
+      }
+      if (!isWhole || cnxn.writer !== undefined) {
+        if (more === noCnxns) more = [];
+        more.push(cnxn);
+      }
+    }
+    batch.count = 0;
+    return more;
+  }
+
+  #settleOutput(cnxn: ClientCnxn): void {
+    if (cnxn.dropped) return;
+    if (cnxn.writer?.offset === 0) {
+      this.#pool.giveBack(cnxn.writer);
+      cnxn.writer = undefined;
+    }
+    this.#countWaiting(cnxn);
+    // It may have been its own output that held its requests back; nobody else will call for a turn now that it is gone.
+    if (cnxn.stalled && cnxn.waitingCounted <= readingStopsBytes) this.#unfinished = true;
+    if (cnxn.saidFull && cnxn.waitingCounted <= readingStopsBytes) {
+      cnxn.saidFull = false;
+      this.#core.drained(cnxn.stream, this.#now);
+      // What it has written now leaves with the next turn.
+      this.#unfinished = true;
+    }
+    if (cnxn.waitingCounted === 0) {
+      this.#slow.delete(cnxn);
+      if (cnxn.stage === 'closing') this.#sendEnd(cnxn);
+    } else if (!this.#slow.has(cnxn)) {
+      cnxn.progressMs = this.#now.elapsedMs;
+      this.#slow.add(cnxn);
+    }
+    this.#updateReading(cnxn);
+  }
+
+  #sendEnd(cnxn: ClientCnxn): void {
+    if (cnxn.endSent) return;
+    cnxn.endSent = true;
+    cnxn.closingMs = this.#now.elapsedMs;
+    this.#ended.add(cnxn);
+    this.#network.end(cnxn.stream);
+  }
+
+  // --- Coming in
+
+  #mayEnter(remote: Endpoint): boolean {
+    const { maxClientCnxns, maxCnxns, halfOpenMax } = this.#options;
+    const { elapsedMs } = this.#now;
+    if (maxClientCnxns > 0 && (this.#countByAddress.get(remote.address) ?? 0) >= maxClientCnxns) {
+      this.#log.warn(
+        'perAddress',
+        elapsedMs,
+        `${remote.address} has ${maxClientCnxns} connections already; another one was refused. Raise maxClientCnxns if it should have more.`,
+      );
+      return false;
+    }
+    if (this.#isAbove(0.75)) {
+      this.#log.warn(
+        'memory',
+        elapsedMs,
+        `A connection of ${remote.address} was refused: ${this.inFlightBytes} bytes are held for clients, near the limit of ${this.#options.inFlightBytesMax}.`,
+      );
+      return false;
+    }
+    if (this.#halfOpen.size >= halfOpenMax) this.#closeOldestHalfOpen();
+    if (maxCnxns > 0 && this.#cnxns.size >= maxCnxns && !this.#closeOldestHalfOpen()) {
+      this.#log.warn(
+        'inAll',
+        elapsedMs,
+        `There are ${maxCnxns} connections already; one of ${remote.address} was refused. Raise maxCnxns if there may be more.`,
+      );
+      return false;
+    }
+    return true;
+  }
+
+  /** Makes room for a newcomer, at the cost of one that has had its chance. */
+  #closeOldestHalfOpen(): boolean {
+    for (const oldest of this.#halfOpen) {
+      if (this.#now.elapsedMs - oldest.acceptedMs < this.#options.halfOpenGraceMs) return false;
+      this.#observer.cnxnExpired();
+      this.#drop(oldest);
+      return true;
+    }
+    return false;
+  }
+
+  #receive(cnxn: ClientCnxn, bytes: Buffer, start: number, end: number): void {
+    cnxn.receivedMs = this.#now.elapsedMs;
+    switch (cnxn.stage) {
+      case 'preamble':
+        this.#receiveFirst(cnxn, bytes, start, end);
+        return;
+      case 'handshake':
+      case 'open':
+        if (!cnxn.stalled && !this.#mayFeed(cnxn)) this.#stall(cnxn);
+        this.#feed(cnxn, bytes, start, end);
+        return;
+      case 'word':
+      case 'closing':
+        // We go on reading, since closing a socket with unread input would make the kernel reset it, and the client might lose the
+        // end of our answer. But not without end.
+        cnxn.discardedBytes += end - start;
+        if (cnxn.discardedBytes > discardedBytesMax) this.#drop(cnxn);
+        return;
+      default:
+        cnxn.stage satisfies never;
+    }
+  }
+
+  #receiveFirst(cnxn: ClientCnxn, bytes: Buffer, start: number, end: number): void {
+    const first = (cnxn.first ??= Buffer.alloc(this.#words.bytesMax));
+    const before = cnxn.firstCount;
+    const taken = Math.min(first.length - before, end - start);
+    bytes.copy(first, before, start, start + taken);
+    cnxn.firstCount += taken;
+    const verdict = this.#words.judge(first, cnxn.firstCount);
+    switch (verdict) {
+      case 'more':
+        return;
+      case 'word':
+        this.#startWord(cnxn, first);
+        return;
+      case 'frames':
+        cnxn.first = undefined;
+        cnxn.stage = 'handshake';
+        if (!this.#mayFeed(cnxn)) this.#stall(cnxn);
+        if (before > 0) this.#feed(cnxn, first, 0, before);
+        if (cnxn.takesFrames) this.#feed(cnxn, bytes, start, end);
+        return;
+      default:
+        verdict satisfies never;
+    }
+  }
+
+  #mayFeed(cnxn: ClientCnxn): boolean {
+    return (
+      this.#turnAllowance > 0 &&
+      !this.#core.busy &&
+      cnxn.waitingBytes <= readingStopsBytes &&
+      (cnxn.stage !== 'open' || this.#core.wantsInput(cnxn.stream))
+    );
+  }
+
+  /** Feeds new bytes, or what was kept when there are none. */
+  #feed(cnxn: ClientCnxn, bytes: Buffer | undefined, start: number, end: number): void {
+    this.#feeding = cnxn;
+    this.#allowance = framesPerGo;
+    let wantsMore = true;
+    try {
+      if (bytes === undefined) wantsMore = cnxn.cutter.resume(this.#onFrame);
+      else wantsMore = cnxn.cutter.feed(bytes, start, end, this.#onFrame);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#log.warn('malformed', this.#now.elapsedMs, `${nameOf(cnxn)} was closed: ${error.message}. ${this.#juteHint(cnxn)}`);
+      this.#close(cnxn);
+    } finally {
+      this.#feeding = undefined;
+    }
+    if (cnxn.stage === 'closing') return;
+    if (!wantsMore) this.#stall(cnxn);
+    this.#countRetained(cnxn);
+    this.#checkLargeFrame(cnxn);
+  }
+
+  /** The frame cutter's consumer. Returns whether the connection may hand over another one. */
+  #frame(reader: Reader): boolean {
+    const cnxn = this.#feeding!;
+    const bytes = reader.remaining + 4;
+    this.#observer.packetReceived(bytes);
+    if (cnxn.stage === 'handshake' && !this.#open(cnxn, reader)) return false;
+    cnxn.framesFed++;
+    if (this.#options.largeRequestThreshold >= 0 && reader.remaining > this.#options.largeRequestThreshold) {
+      if (!this.#admitLargeRequest(cnxn, reader.remaining)) return false;
+    }
+    this.#core.frame(cnxn.stream, reader, this.#now);
+    this.#turnAllowance--;
+    return --this.#allowance > 0 && cnxn.stage === 'open' && this.#mayFeed(cnxn);
+  }
+
+  /** The first frame: from here on the core knows the connection. */
+  #open(cnxn: ClientCnxn, reader: Reader): boolean {
+    const { elapsedMs } = this.#now;
+    this.#observer.handshakeReceived(this.#throttle?.deficit ?? 0);
+    if (this.#throttle !== undefined && !this.#throttle.admit(sessionKindOf(reader), elapsedMs)) {
+      this.#observer.cnxnRejected();
+      this.#log.warn('throttle', elapsedMs, `${nameOf(cnxn)} was refused by the connection throttle.`);
+      this.#close(cnxn);
+      return false;
+    }
+    this.#halfOpen.delete(cnxn);
+    cnxn.stage = 'open';
+    this.#idle.touch(cnxn.stream, elapsedMs, this.#options.sessionlessTimeoutMs);
+    this.#core.connect(cnxn.stream, cnxn.context, this.#now);
+    return true;
+  }
+
+  #stall(cnxn: ClientCnxn): void {
+    if (cnxn.stalled) return;
+    cnxn.stalled = true;
+    cnxn.cutter.stop();
+    this.#stalled.push(cnxn);
+  }
+
+  #juteHint(cnxn: ClientCnxn): string {
+    if (cnxn.stage === 'handshake') return 'This does not look like a ZooKeeper client.';
+    return `jute.maxbuffer is ${this.#options.juteMaxBuffer}; it must be raised at clients and servers alike.`;
+  }
+
+  // --- Four letter words
+
+  #startWord(cnxn: ClientCnxn, first: Buffer): void {
+    cnxn.stage = 'word';
+    cnxn.packetsReceived++;
+    this.#observer.packetReceived(4);
+    this.#halfOpen.delete(cnxn);
+    const { long, pieces } = this.#words.answer(first, cnxn.firstCount, this, this.#now);
+    if (long) {
+      this.#answers.push({ cnxn, pieces });
+      return;
+    }
+    for (let piece = pieces.next(); piece.done !== true; piece = pieces.next()) this.#writeText(cnxn, piece.value);
+    this.#close(cnxn);
+  }
+
+  /** One piece of one long answer: a turn has other things to do, and two at a time would only take twice the memory. */
+  #answerWords(): void {
+    const current = this.#answers[0];
+    if (current === undefined) return;
+    const { cnxn, pieces } = current;
+    if (cnxn.stage !== 'word') {
+      this.#answers.shift();
+      pieces.return?.();
+    } else if (cnxn.waitingBytes < wordOutputBytesMax) {
+      const piece = pieces.next();
+      if (piece.done === true) {
+        this.#answers.shift();
+        this.#close(cnxn);
+      } else {
+        this.#writeText(cnxn, piece.value);
+      }
+    } else {
+      return;
+    }
+    if (this.#answers.length > 0) this.#unfinished = true;
+  }
+
+  #writeText(cnxn: ClientCnxn, text: string): void {
+    if (text.length === 0) return;
+    const writer = (cnxn.writer ??= this.#pool.take());
+    writer.reserve(text.length * 3);
+    writer.offset += writer.bytes.write(text, writer.offset, 'utf8');
+    this.#markDirty(cnxn);
+  }
+
+  // --- Going away
+
+  /** No more input; what waits goes out, then the end. */
+  #close(cnxn: ClientCnxn): void {
+    if (cnxn.stage === 'closing') return;
+    this.#leave(cnxn);
+    cnxn.stage = 'closing';
+    this.#closingCount++;
+    cnxn.closingMs = this.#now.elapsedMs;
+    cnxn.first = undefined;
+    cnxn.stalled = false;
+    cnxn.cutter.close();
+    this.#countRetained(cnxn);
+    this.#markDirty(cnxn);
+  }
+
+  /** At once, with what waits. `closed` follows. */
+  #drop(cnxn: ClientCnxn): void {
+    this.#close(cnxn);
+    this.#slow.delete(cnxn);
+    this.#ended.delete(cnxn);
+    this.#waitingBytes -= cnxn.waitingCounted;
+    cnxn.waitingCounted = 0;
+    cnxn.writer = cnxn.sending = undefined;
+    cnxn.sliceHeld = false;
+    cnxn.dropped = true;
+    this.#network.reset(cnxn.stream);
+  }
+
+  /** Out of everything that is about living connections. */
+  #leave(cnxn: ClientCnxn): void {
+    this.#halfOpen.delete(cnxn);
+    this.#idle.remove(cnxn.stream);
+    if (cnxn.stage === 'open') this.#leaving.push(cnxn);
+    if (cnxn.largeRequests !== undefined) {
+      for (const { bytes } of cnxn.largeRequests) this.#largeRequestBytes -= bytes;
+      cnxn.largeRequests = undefined;
+      this.#withLargeRequests.delete(cnxn);
+    }
+  }
+
+  // --- Memory
+
+  /** Input and output held for clients. */
+  get inFlightBytes(): number {
+    return this.#retainedBytes + this.#waitingBytes;
+  }
+
+  get retainedInputBytes(): number {
+    return this.#retainedBytes;
+  }
+
+  get waitingOutputBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  #isAbove(share: number): boolean {
+    return this.inFlightBytes > this.#options.inFlightBytesMax * share;
+  }
+
+  #countRetained(cnxn: ClientCnxn): void {
+    const retained = cnxn.cutter.retainedBytes;
+    this.#retainedBytes += retained - cnxn.retainedCounted;
+    cnxn.retainedCounted = retained;
+  }
+
+  #countWaiting(cnxn: ClientCnxn): void {
+    const waiting = cnxn.waitingBytes;
+    this.#waitingBytes += waiting - cnxn.waitingCounted;
+    cnxn.waitingCounted = waiting;
+  }
+
+  #markDirty(cnxn: ClientCnxn): void {
+    if (cnxn.dirty) return;
+    cnxn.dirty = true;
+    this.#dirty.push(cnxn);
+  }
+
+  #updateReading(cnxn: ClientCnxn): void {
+    const pause =
+      cnxn.stage !== 'closing' &&
+      (cnxn.stalled || cnxn.waitingCounted > readingStopsBytes || (this.#refusing && cnxn.waitingCounted > 0 && cnxn.stage === 'open'));
+    if (pause === cnxn.paused) return;
+    cnxn.paused = pause;
+    if (pause) this.#network.pause(cnxn.stream);
+    else this.#network.resume(cnxn.stream);
+  }
+
+  /** Keeps what is held for clients below its limit. */
+  #shed(): void {
+    const refusing = this.#isAbove(0.75);
+    if (refusing !== this.#refusing) {
+      this.#refusing = refusing;
+      for (const cnxn of this.#slow) this.#updateReading(cnxn);
+    }
+    for (const cnxn of this.#stalled) this.#updateReading(cnxn);
+    if (this.#isAbove(1)) this.#closeLargest();
+  }
+
+  /** Closes those who hold most, in two passes over the connections whatever their number: sizes are compared by their highest bit. */
+  #closeLargest(): void {
+    const heldBySize = new Float64Array(32);
+    for (const cnxn of this.#cnxns.values()) heldBySize[sizeClassOf(cnxn)]! += cnxn.heldBytes;
+    let excess = this.inFlightBytes - this.#options.inFlightBytesMax;
+    let sizeClass = heldBySize.length;
+    while (excess > 0 && sizeClass > 0) excess -= heldBySize[--sizeClass]!;
+    for (const leastClass of [sizeClass + 1, sizeClass]) {
+      for (const cnxn of this.#cnxns.values()) {
+        if (!this.#isAbove(1)) return;
+        if (cnxn.heldBytes === 0 || sizeClassOf(cnxn) < leastClass) continue;
+        this.#log.warn(
+          'shed',
+          this.#now.elapsedMs,
+          `${nameOf(cnxn)} was closed: it held ${cnxn.heldBytes} of ${this.inFlightBytes} bytes held for clients, and the limit is ${this.#options.inFlightBytesMax}.`,
+        );
+        this.#observer.cnxnRejected();
+        this.#drop(cnxn);
+      }
+    }
+  }
+
+  // --- Large requests
+
+  /** A large frame that is still arriving counts as soon as its length is known. */
+  #checkLargeFrame(cnxn: ClientCnxn): void {
+    const { largeRequestThreshold, largeRequestMaxBytes } = this.#options;
+    if (largeRequestThreshold < 0) return;
+    const announced = cnxn.cutter.announcedLength;
+    if (announced > largeRequestThreshold && this.#largeRequestBytes + announced > largeRequestMaxBytes) {
+      this.#rejectLarge(cnxn, announced);
+    }
+  }
+
+  #admitLargeRequest(cnxn: ClientCnxn, bytes: number): boolean {
+    if (this.#largeRequestBytes + bytes > this.#options.largeRequestMaxBytes) {
+      this.#rejectLarge(cnxn, bytes);
+      return false;
+    }
+    this.#largeRequestBytes += bytes;
+    (cnxn.largeRequests ??= []).push({ frame: cnxn.framesFed, bytes });
+    this.#withLargeRequests.add(cnxn);
+    return true;
+  }
+
+  #rejectLarge(cnxn: ClientCnxn, bytes: number): void {
+    this.#observer.largeRequestRejected();
+    this.#log.warn(
+      'large',
+      this.#now.elapsedMs,
+      `${nameOf(cnxn)} was closed: its request of ${bytes} bytes would take large requests in flight above largeRequestMaxBytes (${this.#options.largeRequestMaxBytes}).`,
+    );
+    this.#close(cnxn);
+  }
+
+  /** Replies come in the order of requests, so the number outstanding says which are done. */
+  #forgetLargeRequests(): void {
+    for (const cnxn of this.#withLargeRequests) {
+      const requests = cnxn.largeRequests!;
+      const answered = cnxn.framesFed - (this.#core.inspect.cnxn(cnxn.stream)?.outstandingRequests ?? 0);
+      let done = 0;
+      while (done < requests.length && requests[done]!.frame <= answered) this.#largeRequestBytes -= requests[done++]!.bytes;
+      requests.splice(0, done);
+      if (requests.length === 0) {
+        cnxn.largeRequests = undefined;
+        this.#withLargeRequests.delete(cnxn);
+      }
+    }
+  }
+
+  // --- For operators
+
+  /** Connections that are not on their way out. */
+  get cnxnCount(): number {
+    return this.#cnxns.size - this.#closingCount;
+  }
+
+  get halfOpenCount(): number {
+    return this.#halfOpen.size;
+  }
+
+  *cnxns(): Generator<CnxnView, void, undefined> {
+    for (const cnxn of this.#cnxns.values()) {
+      if (cnxn.stage === 'closing') continue;
+      yield {
+        context: cnxn.context,
+        interest: cnxn.stage === 'word' ? 0 : (cnxn.paused ? 0 : 1) + (cnxn.waitingCounted > 0 ? 4 : 0),
+        packetsReceived: cnxn.packetsReceived,
+        info: cnxn.stage === 'open' ? this.#core.inspect.cnxn(cnxn.stream) : undefined,
+      };
+    }
+  }
+
+  expiry(): { dueMs: Millis; cnxns: { context: CnxnContext; session: SessionId }[] }[] {
+    const tickMs = this.#options.sessionlessTimeoutMs;
+    const buckets = new Map<Millis, { dueMs: Millis; cnxns: { context: CnxnContext; session: SessionId }[] }>();
+    for (const cnxn of this.#cnxns.values()) {
+      if (cnxn.stage === 'closing') continue;
+      const info = cnxn.stage === 'open' ? this.#core.inspect.cnxn(cnxn.stream) : undefined;
+      const from = info === undefined ? cnxn.acceptedMs : cnxn.receivedMs;
+      const dueMs = (Math.floor((from + this.#timeoutOf(info)) / tickMs) + 1) * tickMs;
+      let bucket = buckets.get(dueMs);
+      if (bucket === undefined) buckets.set(dueMs, (bucket = { dueMs, cnxns: [] }));
+      bucket.cnxns.push({ context: cnxn.context, session: info?.session ?? 0n });
+    }
+    return [...buckets.values()].sort((a, b) => a.dueMs - b.dueMs);
+  }
+
+  #timeoutOf(info: CnxnInfo | undefined): Millis {
+    return info === undefined || info.session === 0n ? this.#options.sessionlessTimeoutMs : info.sessionTimeoutMs;
+  }
+}
+
+const noCnxns: ClientCnxn[] = [];
+const nothing = Buffer.alloc(0);
+
+/** The place of the highest bit of what it holds. */
+function sizeClassOf(cnxn: ClientCnxn): number {
+  return 31 - Math.clz32(cnxn.heldBytes | 1);
+}
+
+/** A ConnectRequest too short to hold a session id will be refused by whoever decodes it. */
+function sessionKindOf(reader: Reader): SessionKind {
+  if (reader.remaining < sessionIdAt + 8) return 'global';
+  for (let at = reader.offset + sessionIdAt, end = at + 8; at < end; at++) {
+    if (reader.bytes[at] !== 0) return 'renew';
+  }
+  return 'global';
+}
+
+function nameOf({ context: { remoteAddress, remotePort } }: ClientCnxn): string {
+  return remoteAddress.includes(':') ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
+}

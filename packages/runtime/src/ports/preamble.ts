@@ -1,0 +1,18 @@
+/**
+ * The stage before a connection's first frame. A client port takes a few first bytes itself and asks what they begin: frames, or a
+ * four letter word. TLS on a plain port would be one more answer.
+ */
+export type FirstBytes =
+  /** Too few bytes to tell. */
+  | 'more'
+  /** Frames: these bytes belong to the first. */
+  | 'frames'
+  /** A four letter word, complete with what belongs to it. */
+  | 'word';
+
+export interface Preamble {
+  /** Never asks for more than this. */
+  readonly bytesMax: number;
+  /** What the first `count` bytes of a connection begin. */
+  judge(first: Buffer, count: number): FirstBytes;
+}

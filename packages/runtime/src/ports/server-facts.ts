@@ -1,0 +1,41 @@
+import type { Millis } from '@tskeeper/protocol';
+
+/** What four letter words tell of a server besides what its core and its ports know. Whoever starts the server brings it. */
+export interface ServerFacts {
+  /** The rest of the line `Zookeeper version: `; tools read the release number at its beginning. */
+  readonly version: string;
+  readonly conf: ServerConf;
+  /** Settings in force that give up a promise, such as `forceSync=no`. */
+  readonly unsafe: readonly string[];
+  /** When the server began to serve, on the monotonic clock. */
+  readonly startedMs: Millis;
+  /** Size of the folder of snapshots, as last measured. */
+  dataDirBytes(): number;
+  /** Size of the folder of logs, as last measured. */
+  logDirBytes(): number;
+  /** Open files of this process; undefined where the system does not say. */
+  openFileDescriptors(): number | undefined;
+  maxFileDescriptors(): number | undefined;
+  /** Chance that a new session is refused by the connection throttle, and tokens missing in it. */
+  connectionDropChance(): number;
+  /** envi: names and values in the order they are printed. */
+  environment(): Iterable<readonly [name: string, value: string]>;
+}
+
+/** The lines of conf. Folders are those that hold the files, `version-2` included. */
+export interface ServerConf {
+  /** -1: none. */
+  readonly clientPort: number;
+  /** -1: none. */
+  readonly secureClientPort: number;
+  readonly dataDir: string;
+  readonly dataLogDir: string;
+  readonly tickTimeMs: Millis;
+  readonly maxClientCnxns: number;
+  readonly minSessionTimeoutMs: Millis;
+  readonly maxSessionTimeoutMs: Millis;
+  /** -1: the system's default. */
+  readonly clientPortListenBacklog: number;
+  /** 0 on a standalone server. */
+  readonly serverId: number;
+}

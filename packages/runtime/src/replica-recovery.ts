@@ -1,0 +1,60 @@
+/** Builds the replicated state out of what the storage finds: a snapshot in pieces, then the txns behind it. */
+import type { CoreOptions } from '@tskeeper/core';
+import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
+import type { Txn, TxnDigest, TxnHeader, Zxid } from '@tskeeper/protocol';
+import type { Logger } from './logger.ts';
+import type { Random } from './random.ts';
+import type { RecoveryTarget } from './storage/recovery.ts';
+import type { SnapshotSink } from './storage/snapshot-files.ts';
+
+export class ReplicaRecovery implements RecoveryTarget {
+  readonly #options: ReturnType<typeof replicaOptions>;
+  readonly #logger: Logger;
+  #replica: Replica | undefined;
+
+  constructor(options: CoreOptions, random: Random, logger: Logger) {
+    this.#options = replicaOptions(options, random);
+    this.#logger = logger;
+  }
+
+  beginSnapshot(zxid: Zxid): SnapshotSink {
+    const loader = new SnapshotLoader(this.#options);
+    this.#replica = undefined;
+    return {
+      feed: (piece) => loader.feed(piece),
+      finish: () => {
+        const snapshot = loader.finish();
+        this.#replica = new Replica(this.#options, { snapshot, zxid });
+        if (snapshot.ownersLikeTtl > 0) {
+          this.#logger.warn(
+            `${snapshot.ownersLikeTtl} znodes look like TTL znodes, but extendedTypesEnabled is off: they are taken for ephemerals of sessions nobody knows, and deleted; set it, if they are to stay`,
+          );
+        }
+      },
+    };
+  }
+
+  apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined): void {
+    const job = this.#current().apply(header, txn, digest);
+    // Nobody waits for a turn while a server starts.
+    if (job !== undefined) while (job.next().done !== true);
+  }
+
+  /** The state with everything in it. */
+  finish(): Replica {
+    const replica = this.#current();
+    replica.removeOrphanedEphemerals();
+    const { missingCount } = replica.tree.acls;
+    if (missingCount > 0) {
+      this.#logger.warn(
+        `${missingCount} ACLs that znodes refer to are missing from the snapshot; those znodes can be reached by nobody but the super user until they are given another`,
+      );
+    }
+    return replica;
+  }
+
+  #current(): Replica {
+    this.#replica ??= new Replica(this.#options);
+    return this.#replica;
+  }
+}

@@ -1,0 +1,385 @@
+/**
+ * Puts a core to work in a world: recovers its state, listens for clients, and drives it in turns.
+ *
+ * A turn is one input from the world (a batch from the network, a completed sync, a timer), everything the core does about it, and then one
+ * flush: first the log, so that the disk is at work while we send, then all output. Time is read once per turn.
+ */
+import { type CnxnId, type CoreOptions, type Inspect, type Now, type Out, Standalone } from '@tskeeper/core';
+import { ConnectionThrottle } from '@tskeeper/core/internal';
+import { formatZxid, type Millis, type Writer, type Zxid } from '@tskeeper/protocol';
+import type { TimerHandle } from './clock.ts';
+import { Bookkeeping } from './metrics/bookkeeping.ts';
+import type { Endpoint, Listener, NetworkSink, ReceivedBatch, StreamId } from './network.ts';
+import type { RuntimeOptions } from './options.ts';
+import { ClientPort, clientPortDefaults } from './ports/client-port.ts';
+import { FourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
+import type { ServerConf, ServerFacts } from './ports/server-facts.ts';
+import { ReplicaRecovery } from './replica-recovery.ts';
+import type { Recovered } from './storage/recovery.ts';
+import { Storage, type StorageSink, type StorageSizes } from './storage/storage.ts';
+import type { Runtime, RuntimeHooks, World } from './world.ts';
+
+/**
+ * Starts a standalone server; resolves when clients can connect. Rejects with a sentence for the operator (`FolderInUse`, `StorageRefused`,
+ * `DiskError`, a port in use) when it cannot serve; nothing is left behind then.
+ */
+export async function startRuntime(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks): Promise<Runtime> {
+  const server = new StandaloneRuntime(world, core, options, hooks);
+  try {
+    await server.start();
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+  return server;
+}
+
+/** How often the sizes of the folders are measured anew; nobody needs them to the second, and each time costs a look at every file. */
+const sizesIntervalMs = 10_000;
+
+/** How long a server that ends gives its clients to take what was written to them. */
+const lastAnswersMs = 1000;
+const pollMs = 10;
+
+/** How long sessions that are overdue are spared because input waits. Any that was there at the beginning has been heard by then. */
+const inputWaitsMaxMs = 2000;
+
+class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
+  readonly #world: World;
+  readonly #coreOptions: CoreOptions;
+  readonly #options: RuntimeOptions;
+  readonly #hooks: RuntimeHooks;
+  readonly #storage: Storage;
+  readonly #books: Bookkeeping;
+  #core!: Standalone;
+  #port!: ClientPort;
+  #throttle: ConnectionThrottle | undefined;
+  #listener: Listener | undefined;
+  #startedMs: Millis = 0;
+  #sizes: StorageSizes = { dataDirBytes: 0, logDirBytes: 0 };
+  #sizesTimer: TimerHandle | undefined;
+  #timer: TimerHandle | undefined;
+  /** When the timer goes off; Infinity without one. */
+  #timerDueMs: Millis = Infinity;
+  #wakeIsSoon = false;
+  /** Since when there has been more input than turns had room for; Infinity while there is not. */
+  #inputWaitsSinceMs: Millis = Infinity;
+  #snapshotWanted = false;
+  #snapshotUnderWay: Promise<void> | undefined;
+  /** `closing`: no more input is taken, and what was taken is finished. `ended`: nothing is done any more. */
+  #state: 'starting' | 'serving' | 'closing' | 'ended' = 'starting';
+  #closed: Promise<void> | undefined;
+
+  constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks) {
+    this.#world = world;
+    this.#coreOptions = core;
+    this.#options = options;
+    this.#hooks = hooks;
+    this.#books = new Bookkeeping(hooks.logger, world.clock);
+    this.#storage = new Storage(world, { ...options, txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra }, hooks, this);
+  }
+
+  get inspect(): Inspect {
+    return this.#core.inspect;
+  }
+
+  get clientEndpoint(): Endpoint {
+    return this.#listener!.endpoint;
+  }
+
+  // --- Beginning and end
+
+  async start(): Promise<void> {
+    const { clock, network, random } = this.#world;
+    const { logger } = this.#hooks;
+    const recovery = new ReplicaRecovery(this.#coreOptions, random, logger);
+    const recovered = await this.#storage.open(recovery);
+    if (recovered.lastZxid < 0) {
+      throw new Error(
+        `${this.#options.dataDir} is empty and db.autocreate is false; put the data in place, or make a file named initialize there to begin a new database`,
+      );
+    }
+    this.#books.loaded({
+      totalMs: recovered.loadSnapshotMs + recovered.replayMs,
+      snapshotMs: recovered.loadSnapshotMs,
+      logMs: recovered.replayMs,
+      txns: recovered.txnCount,
+    });
+    const now = clock.now();
+    this.#core = new Standalone(this.#coreOptions, this.#out, random, this.#books, now, recovery.finish());
+    const throttle = this.#options.connectionThrottle;
+    if (throttle.tokens > 0) this.#throttle = new ConnectionThrottle(throttle, random);
+    this.#port = new ClientPort({
+      network,
+      core: this.#core,
+      options: { ...clientPortDefaults, ...this.#options, juteMaxBuffer: this.#coreOptions.juteMaxBuffer },
+      words: new FourLetterWords({
+        whitelist: parseWhitelist(this.#options.fourLetterWords.join(','), false),
+        inspect: this.#core.inspect,
+        metrics: this.#books,
+        facts: this.#facts(),
+      }),
+      throttle: this.#throttle,
+      observer: this.#books,
+      logger,
+    });
+    await this.#firstSnapshot(recovered);
+    network.start(this);
+    this.#listener = await this.#port.listen({
+      address: this.#options.clientPortAddress,
+      port: this.#options.clientPort,
+      backlog: this.#options.clientPortListenBacklog,
+    });
+    this.#startedMs = clock.now().elapsedMs;
+    this.#state = 'serving';
+    this.#turn(nothing);
+    void this.#measureSizes();
+    const { address, port } = this.#listener.endpoint;
+    logger.info(
+      `serving clients on ${address.includes(':') ? `[${address}]` : address}:${port}, from zxid ${formatZxid(this.#core.inspect.lastZxid())} ` +
+        `(${recovered.txnCount} txns replayed, loaded in ${Math.round(recovered.loadSnapshotMs + recovered.replayMs)} ms)`,
+    );
+    const { unsafe } = this.#options;
+    if (unsafe.length > 0)
+      logger.warn(`serving UNSAFELY, with ${unsafe.join(', ')}; srvr and mntr show it for as long as this server runs`);
+  }
+
+  /**
+   * Each start takes a snapshot of what it has loaded. Where there was none it must be there before the log is: a log alone would be
+   * taken for a folder that has lost its snapshots.
+   */
+  async #firstSnapshot(recovered: Recovered): Promise<void> {
+    this.#beginSnapshot();
+    if (recovered.snapshotZxid !== undefined) return;
+    await this.#snapshotUnderWay;
+    if (this.#storage.snapshotErrors > 0)
+      throw new Error(`cannot begin a database in ${this.#options.dataDir}: its first snapshot could not be written`);
+  }
+
+  /** Whoever asks again waits for the same end. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    if (this.#state === 'ended') return;
+    const wasServing = this.#state === 'serving';
+    this.#state = 'closing';
+    this.#cancelTimers();
+    // What has been taken in is made durable and answered; only then do the connections go.
+    await this.#storage.close();
+    await this.#snapshotUnderWay;
+    // The disk may have failed over it. Then nobody gets an answer any more.
+    if (wasServing && !this.#hasEnded()) {
+      const { clock } = this.#world;
+      while (!this.#hasEnded() && (this.#core.deadline() ?? Infinity) <= 0) this.#turn((now) => this.#core.wake(now));
+      await this.#port.shutDown(clock.now());
+      this.#turn(nothing);
+      // Their last answers are on the way; a client that does not take them is not waited for.
+      const goneMs = clock.now().elapsedMs + lastAnswersMs;
+      while (this.#port.cnxnCount > 0 && clock.now().elapsedMs < goneMs) {
+        await new Promise<void>((resolve) => clock.after(pollMs, resolve));
+      }
+    }
+    this.#state = 'ended';
+  }
+
+  #hasEnded(): boolean {
+    return this.#state === 'ended';
+  }
+
+  /** A broken belief, or a disk that has failed: from here on nothing is done, so that nothing is acknowledged. */
+  failed(error: unknown): void {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    this.#books.unrecoverableError();
+    this.#cancelTimers();
+    this.#hooks.failed(error);
+  }
+
+  #cancelTimers(): void {
+    const { clock } = this.#world;
+    if (this.#timer !== undefined) clock.cancel(this.#timer);
+    if (this.#sizesTimer !== undefined) clock.cancel(this.#sizesTimer);
+    this.#timer = this.#sizesTimer = undefined;
+  }
+
+  // --- Turns
+
+  #turn(input: (now: Now) => void): void {
+    if (this.#state === 'starting' || this.#state === 'ended') return;
+    const now = this.#world.clock.now();
+    try {
+      input(now);
+      this.#storage.flush();
+      this.#port.endTurn(now);
+      this.#storage.flush();
+      if (this.#snapshotWanted && !this.#core.busy) this.#beginSnapshot();
+      this.#planWake(now);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  #planWake(now: Now): void {
+    if (this.#wakeIsSoon || this.#state !== 'serving') return;
+    const { clock } = this.#world;
+    const due = this.#port.unfinished ? 0 : Math.min(this.#core.deadline() ?? Infinity, this.#port.deadline() ?? Infinity);
+    if (due <= now.elapsedMs) {
+      this.#wakeIsSoon = true;
+      clock.soon(this.#wake);
+    } else if (due < this.#timerDueMs) {
+      if (this.#timer !== undefined) clock.cancel(this.#timer);
+      this.#timerDueMs = due;
+      this.#timer = clock.after(due - now.elapsedMs, this.#onTimer);
+    }
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    this.#timerDueMs = Infinity;
+    if (this.#wakeIsSoon) return;
+    this.#wakeIsSoon = true;
+    // If the process stood still, clients may have spoken meanwhile without our having read it, and must not be expired for that. Their
+    // bytes come first: one pass of the loop to have them read, one to have them delivered.
+    const { clock } = this.#world;
+    clock.soon(() => clock.soon(this.#wake));
+  };
+
+  readonly #wake = (): void => {
+    this.#wakeIsSoon = false;
+    this.#turn((now) => {
+      this.#core.wake(now, this.#allIsHeard(now));
+      this.#port.wake(now);
+    });
+  };
+
+  /**
+   * Whether sessions may be judged by what the core has heard. Behind a standstill the port may have more input at hand than goes into a
+   * turn. A server that is never done with its input ends sessions all the same.
+   */
+  #allIsHeard(now: Now): boolean {
+    if (!this.#port.inputWaits) this.#inputWaitsSinceMs = Infinity;
+    else this.#inputWaitsSinceMs = Math.min(this.#inputWaitsSinceMs, now.elapsedMs);
+    return now.elapsedMs - this.#inputWaitsSinceMs > inputWaitsMaxMs || this.#inputWaitsSinceMs === Infinity;
+  }
+
+  // --- What the network reports
+
+  accepted(stream: StreamId, listener: Listener, remote: Endpoint): void {
+    this.#turn((now) => this.#port.accepted(stream, listener, remote, now));
+  }
+
+  connected(): void {
+    // A standalone server dials nobody.
+  }
+
+  received(batch: ReceivedBatch): void {
+    if (this.#state === 'closing') return;
+    this.#turn((now) => this.#port.received(batch, now));
+  }
+
+  drained(stream: StreamId): void {
+    this.#turn((now) => this.#port.drained(stream, now));
+  }
+
+  ended(stream: StreamId): void {
+    this.#turn((now) => this.#port.ended(stream, now));
+  }
+
+  closed(stream: StreamId, error: string | undefined): void {
+    this.#turn((now) => this.#port.closed(stream, error, now));
+  }
+
+  // --- What the storage reports
+
+  appended(zxid: Zxid): void {
+    this.#turn((now) => this.#core.appended(zxid, now));
+  }
+
+  snapshotDue(): void {
+    this.#snapshotWanted = true;
+    this.#turn(nothing);
+  }
+
+  synced(durationMs: Millis, txnCount: number): void {
+    this.#books.synced(durationMs, txnCount);
+  }
+
+  // --- What the core asks for
+
+  readonly #out: Out = {
+    reply: (cnxn: CnxnId): Writer => this.#port.reply(cnxn),
+    isFull: (cnxn: CnxnId): boolean => this.#port.isFull(cnxn),
+    close: (cnxn: CnxnId): void => this.#port.close(cnxn),
+    append: (zxid: Zxid, bytes: Buffer, start: number, end: number): void => this.#storage.append(zxid, bytes, start, end),
+  };
+
+  // --- Snapshots
+
+  /** Never in the middle of a long job: the tree would be between two zxids. */
+  #beginSnapshot(): void {
+    this.#snapshotWanted = false;
+    this.#snapshotUnderWay = this.#snapshot().catch((error: unknown) => this.failed(error));
+  }
+
+  async #snapshot(): Promise<void> {
+    const { clock } = this.#world;
+    const startMs = clock.now().elapsedMs;
+    const source = this.#core.snapshot(this.#options.serializeLastProcessedZxid);
+    try {
+      if (await this.#storage.takeSnapshot(this.#core.inspect.lastZxid(), source))
+        this.#books.snapshotTaken(clock.now().elapsedMs - startMs);
+      else if (this.#state === 'serving') this.#books.snapshotFailed();
+    } finally {
+      source.abandon();
+    }
+  }
+
+  // --- Facts for four letter words
+
+  #facts(): ServerFacts {
+    const { host } = this.#hooks;
+    const core = this.#coreOptions;
+    const startedMs = (): Millis => this.#startedMs;
+    const conf = (): ServerConf => ({
+      clientPort: this.#listener?.endpoint.port ?? this.#options.clientPort,
+      secureClientPort: -1,
+      dataDir: this.#storage.snapshotFolder,
+      dataLogDir: this.#storage.logFolder,
+      tickTimeMs: core.tickTimeMs,
+      maxClientCnxns: this.#options.maxClientCnxns,
+      minSessionTimeoutMs: core.minSessionTimeoutMs,
+      maxSessionTimeoutMs: core.maxSessionTimeoutMs,
+      clientPortListenBacklog: this.#options.clientPortListenBacklog ?? -1,
+      serverId: 0,
+    });
+    return {
+      version: host.version,
+      unsafe: this.#options.unsafe,
+      get conf() {
+        return conf();
+      },
+      get startedMs() {
+        return startedMs();
+      },
+      dataDirBytes: () => this.#sizes.dataDirBytes,
+      logDirBytes: () => this.#sizes.logDirBytes,
+      openFileDescriptors: () => host.openFileDescriptors(),
+      maxFileDescriptors: () => host.maxFileDescriptors(),
+      connectionDropChance: () => this.#throttle?.dropChance ?? 0,
+      environment: () => host.environment(),
+    };
+  }
+
+  async #measureSizes(): Promise<void> {
+    try {
+      this.#sizes = await this.#storage.sizes();
+    } catch {
+      // The folder may be in the middle of a purge; the next look will tell.
+    }
+    if (this.#state === 'serving') this.#sizesTimer = this.#world.clock.after(sizesIntervalMs, () => void this.#measureSizes());
+  }
+}
+
+function nothing(): void {}

@@ -1,0 +1,401 @@
+/**
+ * From a data folder to the state it holds: the newest snapshot that can be read, and every txn behind it.
+ *
+ * Three things may be found that are not as they should be, and they are kept apart. What a crash left behind (a torn tail, a file without
+ * a name or without a header) was never acknowledged: it is put away and the server starts. What was acknowledged and is gone or damaged
+ * is never passed over: the server refuses to start, with a sentence that says what, where and what to do. What cannot be told apart is
+ * decided by ZooKeeper's own rules, and never by cutting.
+ *
+ * Everything is looked at before anything is changed, so a refusal leaves the folder as it was.
+ */
+import {
+  counterOf,
+  epochMax,
+  epochOf,
+  formatZxid,
+  type Millis,
+  ProtocolError,
+  Reader,
+  readTxn,
+  type Txn,
+  type TxnDigest,
+  type TxnHeader,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { Clock } from '../clock.ts';
+import { type Disk, DiskError } from '../disk.ts';
+import type { Logger } from '../logger.ts';
+import type { SnappyCodec } from '../world.ts';
+import { copyBytes, syncFile, withFile } from './disk-helpers.ts';
+import { logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
+import { isAllZero, type LogEnd, readLog } from './log-reader.ts';
+import { listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
+import { StorageRefused } from './storage-refused.ts';
+import { moveMark, readMark, type SyncedMark } from './synced-mark.ts';
+
+/** Whoever builds the state. */
+export interface RecoveryTarget {
+  /**
+   * A snapshot is about to be loaded: starts from nothing, whatever was fed before, since an earlier one may have turned out to be damaged
+   * half-way. Not called when there is no snapshot.
+   */
+  beginSnapshot(zxid: Zxid): SnapshotSink;
+  /** A txn of the log, in order. It may repeat what the snapshot holds already. */
+  apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined): void;
+}
+
+export interface RecoveryOptions {
+  readonly snapshotFolder: string;
+  readonly logFolder: string;
+  readonly snapshotTrustEmpty: boolean;
+  readonly dbAutocreate: boolean;
+  /** Whether the marker file `initialize` is there. */
+  readonly initializeMarked: boolean;
+  readonly snappy: SnappyCodec | undefined;
+  /** The longest txn that may have been written; tells a cut entry from a length that has gone bad. */
+  readonly txnBytesMax: number;
+}
+
+export interface Recovered {
+  /** 0 for a new, empty database; -1 for a folder that holds nothing and is not trusted to be new. */
+  readonly lastZxid: Zxid;
+  /** undefined when no snapshot was loaded. */
+  readonly snapshotZxid: Zxid | undefined;
+  /** Txns that were applied. */
+  readonly txnCount: number;
+  readonly logCount: number;
+  readonly loadSnapshotMs: Millis;
+  readonly replayMs: Millis;
+  /** Each has been logged as well. */
+  readonly warnings: readonly string[];
+}
+
+/** How many snapshots are tried before giving up; ZooKeeper's own number. */
+const candidatesMax = 100;
+
+export class Recovery {
+  readonly #disk: Disk;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #options: RecoveryOptions;
+  readonly #warnings: string[] = [];
+  /** What is to be changed in the folder once it is clear that there is nothing to refuse. */
+  readonly #repairs: (() => Promise<void>)[] = [];
+  #lastZxid: Zxid = 0;
+  /** Where the last txn came from, for sentences about holes. */
+  #lastPlace = '';
+  #txnCount = 0;
+
+  constructor(disk: Disk, clock: Clock, logger: Logger, options: RecoveryOptions) {
+    this.#disk = disk;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#options = options;
+  }
+
+  async run(target: RecoveryTarget): Promise<Recovered> {
+    const { logFolder, snapshotFolder } = this.#options;
+    const startMs = this.#clock.now().elapsedMs;
+    const logNames = await this.#disk.list(logFolder);
+    const logs = numberedFiles(logNames, logPrefix);
+    const snapshotZxid = await this.#loadNewestSnapshot(target);
+    const loadedMs = this.#clock.now().elapsedMs;
+    if (snapshotZxid === undefined) this.#lastPlace = 'a start without snapshot';
+    this.#lastZxid = snapshotZxid ?? 0;
+    const first = Math.max(
+      0,
+      logs.findLastIndex(({ zxid }) => zxid <= this.#lastZxid + 1),
+    );
+    const replayed = logs.slice(first);
+    for (const [index, log] of replayed.entries()) {
+      await this.#replay(log, index === replayed.length - 1, new Set(logNames), target);
+    }
+    if (snapshotZxid === undefined && this.#txnCount > 0 && !this.#options.snapshotTrustEmpty) {
+      throw new StorageRefused(
+        `no snapshot found in ${snapshotFolder}, but there are log entries in ${logFolder}; bring the snapshots back, or, if there never were any, start once with snapshot.trust.empty=true`,
+      );
+    }
+    await this.#lookForLostLogs(logNames, logs);
+    for (const repair of this.#repairs) await repair();
+    await this.#clear(logFolder);
+    if (snapshotFolder !== logFolder) await this.#clear(snapshotFolder);
+
+    const empty = snapshotZxid === undefined && this.#txnCount === 0;
+    const trusted = this.#options.dbAutocreate || this.#options.initializeMarked;
+    return {
+      lastZxid: empty && !trusted ? -1 : this.#lastZxid,
+      snapshotZxid,
+      txnCount: this.#txnCount,
+      logCount: replayed.length,
+      loadSnapshotMs: loadedMs - startMs,
+      replayMs: this.#clock.now().elapsedMs - loadedMs,
+      warnings: this.#warnings,
+    };
+  }
+
+  #warn(sentence: string): void {
+    this.#warnings.push(sentence);
+    this.#logger.warn(sentence);
+  }
+
+  async #loadNewestSnapshot(target: RecoveryTarget): Promise<Zxid | undefined> {
+    const folder = this.#options.snapshotFolder;
+    const snapshots = await listSnapshots(this.#disk, folder);
+    let tried = 0;
+    for (const { name, zxid } of snapshots) {
+      if (tried >= candidatesMax) break;
+      const path = `${folder}/${name}`;
+      try {
+        if (!(await looksComplete(this.#disk, path))) {
+          this.#warn(`${path} is not a complete snapshot; trying an older one`);
+          continue;
+        }
+        tried++;
+        await loadSnapshot(this.#disk, path, this.#options.snappy, target.beginSnapshot(zxid));
+        this.#lastPlace = path;
+        return zxid;
+      } catch (error) {
+        if (!isUnreadable(error)) throw error;
+        this.#warn(`${path} cannot be loaded (${error.message}); trying an older snapshot`);
+      }
+    }
+    if (snapshots.length > 0) {
+      throw new StorageRefused(
+        `none of the ${snapshots.length} snapshots in ${folder} can be loaded (${this.#warnings.at(-1) ?? ''}); restore one from a backup, together with the logs that follow it`,
+      );
+    }
+    return undefined;
+  }
+
+  async #replay(log: NumberedFile, isLast: boolean, names: ReadonlySet<string>, target: RecoveryTarget): Promise<void> {
+    const folder = this.#options.logFolder;
+    const path = `${folder}/${log.name}`;
+    let mark = names.has(markName(log.zxid)) ? await readMark(this.#disk, `${folder}/${markName(log.zxid)}`) : undefined;
+    const hadMark = mark !== undefined;
+    /** Whether an entry with the mark's zxid ends where the mark says. */
+    let markMet = false;
+    const reader = new Reader();
+    const { txnBytesMax } = this.#options;
+    const end = await withFile(this.#disk, path, async (file) => {
+      const logEnd = await readLog(file, txnBytesMax, (zxid, bytes, start, stop, offset, entryEnd) => {
+        if (mark !== undefined && entryEnd === mark.offset) markMet = zxid === mark.lastZxid;
+        if (zxid <= this.#lastZxid && this.#txnCount === 0) return;
+        this.#checkOrder(path, offset, zxid);
+        this.#apply(path, offset, reader.place(bytes, start, stop), target);
+        this.#lastZxid = Math.max(this.#lastZxid, zxid);
+        this.#lastPlace = path;
+      });
+      // What was read may be in the page cache only, if the process that wrote it was killed. We build on it, so it has to stay. (Where a
+      // sync has failed before, this one does nothing; see `#makeDurable`.)
+      await syncFile(file);
+      return { ...logEnd, allZero: logEnd.reason === 'zero header' && (await isAllZero(file)) };
+    });
+
+    if (mark !== undefined && !this.#fits(mark, end, markMet, path)) mark = undefined;
+    if (hadMark && mark === undefined) {
+      // It would be wrong again at each start.
+      this.#repairs.push(() => this.#disk.remove(`${folder}/${markName(log.zxid)}`));
+    }
+    if (mark === undefined) this.#judgeByZooKeepersRules(end, end.allZero, isLast, path);
+    else this.#judgeByMark(log, end, mark, path);
+  }
+
+  /**
+   * A mark belongs to its log when the log begins with the entry the mark knows, and either holds the entry the mark ends with or breaks
+   * off before. A log that simply ends before, behind a whole entry, was cut by ZooKeeper (TRUNC): that is no damage.
+   */
+  #fits(mark: SyncedMark, end: LogEnd, markMet: boolean, path: string): boolean {
+    // No entry has a checksum of 0, and no server leaves a log without its first entry: zeros there are damage, not another log.
+    const beginsWithZeros = end.count === 0 && end.reason === 'padding';
+    if (end.firstChecksum !== undefined && end.firstChecksum !== mark.firstChecksum && !beginsWithZeros) {
+      this.#warn(`${path} is not the log that the mark beside it was made for; the mark is ignored`);
+      return false;
+    }
+    if (end.offset >= mark.offset) {
+      if (markMet) return true;
+      this.#warn(`${path} does not hold what the mark beside it says; the mark is ignored`);
+      return false;
+    }
+    if (end.reason === 'end of file' && end.count > 0) {
+      this.#warn(
+        `${path} ends behind ${formatZxid(end.lastZxid ?? 0)}, though it once reached to ${formatZxid(mark.lastZxid)}: it has been truncated by another server; the mark beside it is ignored`,
+      );
+      return false;
+    }
+    return true;
+  }
+
+  #judgeByMark(log: NumberedFile, end: LogEnd, mark: SyncedMark, path: string): void {
+    if (end.offset < mark.offset) {
+      throw new StorageRefused(
+        `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}), though its txns up to ${formatZxid(mark.lastZxid)} at offset ${mark.offset} were safe on the disk and may have been acknowledged; restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs, and cut the file with: truncate -s ${end.offset} ${path}`,
+      );
+    }
+    if (end.reason !== 'end of file' && end.reason !== 'padding') {
+      this.#warn(
+        `${path} has a torn tail at offset ${end.offset}, ${behind(end)} (${explain(end)}); nothing there has been acknowledged, and it is cut off`,
+      );
+      this.#repairs.push(() => withFile(this.#disk, path, (file) => file.truncate(end.offset)));
+    }
+    if (end.offset > mark.offset || mark.sequence === 1) {
+      const moved = { ...mark, sequence: mark.sequence + 1, offset: end.offset, lastZxid: end.lastZxid ?? mark.lastZxid };
+      this.#repairs.push(async () => {
+        await this.#makeDurable(log, mark, end);
+        await moveMark(this.#disk, `${this.#options.logFolder}/${markName(log.zxid)}`, moved);
+      });
+    }
+  }
+
+  /**
+   * Makes durable what no mark vouches for. A sync is not enough: if the last process ended because a sync had failed, the system holds
+   * the pages for clean since, though the disk may not have them, and would lose them with the power after we have built on them. So they
+   * are written anew. A log whose mark has never moved may even owe its name to a sync of the folder that failed: it is copied, and the
+   * copy takes its name.
+   */
+  async #makeDurable(log: NumberedFile, mark: SyncedMark, end: LogEnd): Promise<void> {
+    const { logFolder } = this.#options;
+    const path = `${logFolder}/${log.name}`;
+    await withFile(this.#disk, path, async (file) => {
+      if (mark.sequence > 1) {
+        await copyBytes(file, file, mark.offset, end.offset);
+        return;
+      }
+      const temporary = `${logFolder}/${unfinishedPrefix}${log.name}`;
+      const copy = await this.#disk.open(temporary, 'replace');
+      try {
+        await copyBytes(file, copy, 0, end.offset);
+      } finally {
+        await copy.close();
+      }
+      await this.#disk.rename(temporary, path);
+      await this.#disk.syncFolder(logFolder);
+    });
+  }
+
+  #judgeByZooKeepersRules(end: LogEnd, allZero: boolean, isLast: boolean, path: string): void {
+    switch (end.reason) {
+      case 'end of file':
+      case 'padding':
+        return;
+      case 'cut entry':
+      case 'no end mark':
+        this.#warn(
+          `${path} ends within an entry at offset ${end.offset}, ${behind(end)}; as ZooKeeper does, that entry is taken for unwritten`,
+        );
+        return;
+      case 'empty':
+      case 'cut header':
+      case 'zero header':
+        if (isLast && (end.reason !== 'zero header' || allZero)) {
+          this.#warn(`${path} holds nothing (${explain(end)}); it was being made when its server stopped, and is removed`);
+          this.#repairs.push(() => this.#disk.remove(path));
+          return;
+        }
+        break;
+      case 'checksum':
+      case 'bad length':
+      case 'bad magic':
+        break;
+      default:
+        end.reason satisfies never;
+    }
+    throw new StorageRefused(
+      `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}); restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and ${
+        end.count === 0 ? `the file itself` : `cut it with: truncate -s ${end.offset} ${path}`
+      }`,
+    );
+  }
+
+  /** zxids grow by one, and an epoch begins at 1. */
+  #checkOrder(path: string, offset: number, zxid: Zxid): void {
+    const last = this.#lastZxid;
+    if (epochOf(zxid) > epochMax) {
+      throw new StorageRefused(
+        `${path} holds a txn of epoch ${epochOf(zxid)} at offset ${offset}; the latest epoch this server can work in is ${epochMax}`,
+      );
+    }
+    if (zxid === last + 1 || (epochOf(zxid) > epochOf(last) && counterOf(zxid) === 1)) return;
+    if (zxid <= last) {
+      // An error txn of a request that could not be read repeats the zxid before it, in ZooKeeper.
+      this.#warn(`${path} has ${formatZxid(zxid)} at offset ${offset} behind ${formatZxid(last)}; applied as it stands`);
+      return;
+    }
+    throw new StorageRefused(
+      `txns are missing: ${path} goes on with ${formatZxid(zxid)} at offset ${offset}, where ${formatZxid(last + 1)} was expected behind ${formatZxid(last)} from ${this.#lastPlace}; bring the missing log back into ${this.#options.logFolder}, or start from a backup that has it`,
+    );
+  }
+
+  #apply(path: string, offset: number, reader: Reader, target: RecoveryTarget): void {
+    let logged;
+    try {
+      logged = readTxn(reader);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      throw new StorageRefused(
+        `${path} has a txn at offset ${offset} that this server cannot read (${error.message}), though its checksum is right; it was written by a server of another kind or version, so start that one, or restore the file from a backup`,
+      );
+    }
+    target.apply(logged.header, logged.txn, logged.digest);
+    this.#txnCount++;
+  }
+
+  /** A mark without its log, which goes further than what was found: ZooKeeper may have purged or truncated, so this is no refusal. */
+  async #lookForLostLogs(names: readonly string[], logs: readonly NumberedFile[]): Promise<void> {
+    const folder = this.#options.logFolder;
+    const present = new Set(logs.map(({ zxid }) => zxid));
+    for (const { name, zxid } of numberedFiles(names, markPrefix)) {
+      if (present.has(zxid)) continue;
+      const mark = await readMark(this.#disk, `${folder}/${name}`);
+      // A mark of sequence 1 is made before its log has a name: a crash between the two leaves it behind.
+      if (mark !== undefined && mark.sequence > 1 && mark.lastZxid > this.#lastZxid) {
+        this.#warn(
+          `the log that ${folder}/${name} was made for is gone; it held txns up to ${formatZxid(mark.lastZxid)}, and this server starts at ${formatZxid(this.#lastZxid)}`,
+        );
+      }
+      this.#repairs.push(() => this.#disk.remove(`${folder}/${name}`));
+    }
+  }
+
+  /** Removes what a crash left unfinished, and makes everything found and done durable: a name may be known to the system alone. */
+  async #clear(folder: string): Promise<void> {
+    for (const name of await this.#disk.list(folder)) if (name.startsWith(unfinishedPrefix)) await this.#disk.remove(`${folder}/${name}`);
+    await this.#disk.syncFolder(folder);
+  }
+}
+
+/** What a damaged snapshot, or the disk under it, may throw. Anything else is our own mistake and not to be hidden. */
+function isUnreadable(error: unknown): error is Error {
+  if (error instanceof ProtocolError || error instanceof DiskError) return true;
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_');
+}
+
+function behind(end: LogEnd): string {
+  return end.lastZxid === undefined ? 'before its first txn' : `behind ${formatZxid(end.lastZxid)}`;
+}
+
+function explain(end: LogEnd): string {
+  switch (end.reason) {
+    case 'checksum':
+      return 'a checksum that is not that of its txn';
+    case 'bad length':
+      return 'a length that no txn has';
+    case 'no end mark':
+      return 'an entry that does not end as entries do';
+    case 'cut entry':
+      return 'the file ends within an entry';
+    case 'end of file':
+      return `the file ends, at ${end.size} bytes`;
+    case 'padding':
+      return 'zeros where an entry should begin';
+    case 'empty':
+      return 'no bytes at all';
+    case 'cut header':
+      return 'the file ends within its header';
+    case 'zero header':
+      return 'zeros where the header should be';
+    case 'bad magic':
+      return 'a beginning that is not that of a transaction log';
+    default:
+      return end.reason satisfies never;
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * Snapshots on the disk: writing one without holding anybody up, choosing one, and knowing whether it is whole.
+ *
+ * A snapshot gets its name last. Content, sync, rename, sync of the folder: a crash at any point leaves either a whole snapshot or a file
+ * that no start looks at.
+ */
+import { adler32, adler32Seed, gzipMagic, sealBytes, snappyMagic, snapshotEnding, Writer, type Zxid } from '@tskeeper/protocol';
+import type { Clock } from '../clock.ts';
+import type { Disk, DiskFile } from '../disk.ts';
+import type { SnappyCodec } from '../world.ts';
+import { syncFile, withFile } from './disk-helpers.ts';
+import { numberedFiles, type NumberedFile, snapshotName, snapshotPrefix, unfinishedPrefix } from './file-names.ts';
+import { compressionOfName, compressionSuffix, decodeSnapshot, encoderFor, type SnapshotCompression } from './snapshot-codec.ts';
+
+/** Where the content of a snapshot comes from. */
+export interface SnapshotSource {
+  /** Adds about `bytesTarget` bytes; returns true when that was the last of them. */
+  next(writer: Writer, bytesTarget: number): boolean;
+}
+
+/** Where the content of a snapshot goes when it is loaded. Both throw on content that is not a snapshot. */
+export interface SnapshotSink {
+  feed(piece: Buffer): void;
+  finish(): void;
+}
+
+/** What the tree writes in one go: well below the two milliseconds that others may have to wait. */
+const sliceBytes = 64 * 1024;
+/** What is handed to the disk before we wait for it. Small syncs keep those of the log short. */
+const chunkBytes = 1024 * 1024;
+const sizeMin = 10;
+
+export interface SnapshotJob {
+  readonly folder: string;
+  readonly zxid: Zxid;
+  readonly source: SnapshotSource;
+  readonly compression: SnapshotCompression;
+  readonly snappy: SnappyCodec | undefined;
+  /** Looked at between slices; true gives up. */
+  readonly abandoned: () => boolean;
+}
+
+/** Returns the size of the file, or undefined when the job was abandoned. Rejects when the disk fails; nothing half-written stays. */
+export async function writeSnapshot(disk: Disk, clock: Clock, job: SnapshotJob): Promise<number | undefined> {
+  const name = snapshotName(job.zxid, compressionSuffix[job.compression]);
+  const unfinished = `${job.folder}/${unfinishedPrefix}${name}`;
+  let bytes: number | undefined;
+  try {
+    const file = await disk.open(unfinished, 'replace');
+    try {
+      bytes = await writeContent(file, clock, job);
+    } finally {
+      await file.close();
+    }
+    if (bytes !== undefined) {
+      await disk.rename(unfinished, `${job.folder}/${name}`);
+      await disk.syncFolder(job.folder);
+    }
+  } catch (error) {
+    await removeIfThere(disk, unfinished);
+    throw error;
+  }
+  if (bytes === undefined) await removeIfThere(disk, unfinished);
+  return bytes;
+}
+
+async function writeContent(file: DiskFile, clock: Clock, job: SnapshotJob): Promise<number | undefined> {
+  const encoder = encoderFor(job.compression, job.snappy);
+  const plain = new Writer(sliceBytes * 2);
+  // The disk may hold on to what it was given until the sync is over, and until then nothing is added.
+  const out = encoder === undefined ? plain : new Writer(sliceBytes * 2);
+  let position = 0;
+  encoder?.begin(out);
+  for (let done = false; !done;) {
+    if (job.abandoned()) return undefined;
+    done = job.source.next(plain, sliceBytes);
+    if (encoder !== undefined) {
+      encoder.add(plain.written(), out);
+      plain.clear();
+      if (done) encoder.end(out);
+    }
+    if (done || out.offset >= chunkBytes) {
+      file.write(position, out.written());
+      await syncFile(file);
+      position += out.offset;
+      out.clear();
+    } else {
+      await new Promise<void>((resolve) => {
+        clock.soon(resolve);
+      });
+    }
+  }
+  return position;
+}
+
+async function removeIfThere(disk: Disk, path: string): Promise<void> {
+  try {
+    await disk.remove(path);
+  } catch {
+    // Never made, or the disk fails here too; the next start clears it away.
+  }
+}
+
+/** Newest first. */
+export async function listSnapshots(disk: Disk, folder: string): Promise<NumberedFile[]> {
+  return numberedFiles(await disk.list(folder), snapshotPrefix).toReversed();
+}
+
+/** The check by which ZooKeeper picks candidates: a look at the ends of the file, no more. */
+export async function looksComplete(disk: Disk, path: string): Promise<boolean> {
+  return await withFile(disk, path, async (file) => {
+    const size = await file.size();
+    if (size < sizeMin) return false;
+    const compression = compressionOfName(path);
+    const expected = compression === 'none' ? snapshotEnding : compression === 'gz' ? gzipMagic : snappyMagic;
+    const at = compression === 'none' ? size - expected.length : 0;
+    return (await file.read(at, expected.length)).equals(expected);
+  });
+}
+
+export async function loadSnapshot(disk: Disk, path: string, snappy: SnappyCodec | undefined, sink: SnapshotSink): Promise<void> {
+  await withFile(disk, path, async (file) => {
+    await decodeSnapshot(file, compressionOfName(path), snappy, (piece) => sink.feed(piece));
+    sink.finish();
+    // It may be left from a process that was killed before its sync; from here on we build on it.
+    await syncFile(file);
+  });
+}
+
+/**
+ * Whether every byte of a snapshot is as it was written. The last seal covers all that is before it, so the file need not be understood
+ * for that. Any failure to read counts as no.
+ */
+export async function verifySnapshot(disk: Disk, path: string, snappy: SnappyCodec | undefined): Promise<boolean> {
+  let checksum = adler32Seed;
+  // The end of what has been seen, held back because the last seal does not cover itself.
+  let tail: Buffer = Buffer.alloc(0);
+  let length = 0;
+  try {
+    await withFile(disk, path, (file) =>
+      decodeSnapshot(file, compressionOfName(path), snappy, (piece) => {
+        length += piece.length;
+        const joined = tail.length === 0 ? piece : Buffer.concat([tail, piece]);
+        const covered = Math.max(0, joined.length - sealBytes);
+        checksum = adler32(joined, 0, covered, checksum);
+        tail = Buffer.from(joined.subarray(covered));
+      }),
+    );
+  } catch {
+    return false;
+  }
+  if (length < sizeMin + sealBytes || tail.length < sealBytes) return false;
+  return tail.readInt32BE(0) === 0 && tail.readUInt32BE(4) === checksum && tail.subarray(8).equals(snapshotEnding);
+}

@@ -1,0 +1,186 @@
+/**
+ * The mark beside a log: how far the log is known to be durable.
+ *
+ * The log's own format cannot tell a torn tail (bytes that a power loss took before anyone was told of them) from rot (bytes that were
+ * acknowledged and have gone bad since): both are a checksum that does not fit. A mark can. What is broken behind it was never promised
+ * and may be cut; what is broken before it has been promised, and the server refuses to start without it.
+ *
+ * A mark may lag behind the log and never leads it: it is written some time after the log's sync, off the path of requests. It is a
+ * help and no more. Without one, or with one that does not fit its log because another server has been at work in the folder,
+ * ZooKeeper's own rules hold. Deleting it is always safe.
+ *
+ * The file has two sectors that are written in turn, each followed by a sync, so a torn write leaves the other one whole.
+ */
+import { crc32 } from 'node:zlib';
+import { highHalf, int64, lowHalf, type Millis, type Zxid } from '@tskeeper/protocol';
+import type { Clock, TimerHandle } from '../clock.ts';
+import type { Disk, DiskFile } from '../disk.ts';
+import type { Logger } from '../logger.ts';
+import { syncFile, withFile } from './disk-helpers.ts';
+
+/** "TKSM" */
+const magic = 0x544b534d;
+const version = 1;
+const slotBytes = 512;
+const fieldBytes = 44;
+
+/**
+ * How long a mark may lag while txns keep coming. It bounds the damage that can pass for a torn tail to what was written within this
+ * time before a power loss, for at most five small syncs a second.
+ */
+export const markDelayMs: Millis = 200;
+
+export interface SyncedMark {
+  /** 1 when the log was begun, and one more each time the mark has moved. */
+  readonly sequence: number;
+  /** The zxid in the log's name. */
+  readonly logZxid: Zxid;
+  /** Checksum of the log's first entry: a log of the same name with another beginning is another log. */
+  readonly firstChecksum: number;
+  /** Everything in the log before this offset is durable; an entry ends here. */
+  readonly offset: number;
+  /** The zxid of that entry. */
+  readonly lastZxid: Zxid;
+}
+
+function encodeSlot(mark: SyncedMark): Buffer {
+  const slot = Buffer.alloc(slotBytes);
+  slot.writeInt32BE(magic, 0);
+  slot.writeInt32BE(version, 4);
+  putLong(slot, 8, mark.sequence);
+  putLong(slot, 16, mark.logZxid);
+  slot.writeUInt32BE(mark.firstChecksum, 24);
+  putLong(slot, 28, mark.offset);
+  putLong(slot, 36, mark.lastZxid);
+  slot.writeUInt32BE(crc32(slot.subarray(0, fieldBytes)), fieldBytes);
+  return slot;
+}
+
+function putLong(bytes: Buffer, at: number, value: number): void {
+  bytes.writeInt32BE(highHalf(value), at);
+  bytes.writeInt32BE(lowHalf(value), at + 4);
+}
+
+function getLong(bytes: Buffer, at: number): number {
+  return int64(bytes.readInt32BE(at), bytes.readInt32BE(at + 4));
+}
+
+function decodeSlot(bytes: Buffer, start: number): SyncedMark | undefined {
+  if (bytes.length < start + fieldBytes + 4) return undefined;
+  const slot = bytes.subarray(start, start + fieldBytes + 4);
+  if (slot.readInt32BE(0) !== magic || slot.readInt32BE(4) !== version) return undefined;
+  if (slot.readUInt32BE(fieldBytes) !== crc32(slot.subarray(0, fieldBytes))) return undefined;
+  return {
+    sequence: getLong(slot, 8),
+    logZxid: getLong(slot, 16),
+    firstChecksum: slot.readUInt32BE(24),
+    offset: getLong(slot, 28),
+    lastZxid: getLong(slot, 36),
+  };
+}
+
+/** The later of the two slots that can be read; undefined when neither can, which is the same as no mark. */
+export function decodeMark(bytes: Buffer): SyncedMark | undefined {
+  const first = decodeSlot(bytes, 0);
+  const second = decodeSlot(bytes, slotBytes);
+  if (first === undefined || second === undefined) return first ?? second;
+  return first.sequence > second.sequence ? first : second;
+}
+
+export async function readMark(disk: Disk, path: string): Promise<SyncedMark | undefined> {
+  if (!(await disk.exists(path))) return undefined;
+  return decodeMark(await withFile(disk, path, (file) => file.read(0, 2 * slotBytes)));
+}
+
+function positionOf(mark: SyncedMark): number {
+  return (mark.sequence % 2) * slotBytes;
+}
+
+/** Makes a new mark durable; its name becomes so with the folder. */
+export async function createMark(disk: Disk, path: string, mark: SyncedMark): Promise<DiskFile> {
+  const file = await disk.open(path, 'replace');
+  file.write(0, Buffer.alloc(2 * slotBytes));
+  file.write(positionOf(mark), encodeSlot(mark));
+  await syncFile(file);
+  return file;
+}
+
+/** Moves an existing mark and makes that durable. */
+export async function moveMark(disk: Disk, path: string, mark: SyncedMark): Promise<void> {
+  await withFile(disk, path, async (file) => {
+    file.write(positionOf(mark), encodeSlot(mark));
+    await syncFile(file);
+  });
+}
+
+/** Keeps the mark of the log that is being written. An error costs the mark, never the log: the mark stays where it is and lags. */
+export class MarkWriter {
+  readonly #file: DiskFile;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  /** What is on the disk, or on its way there. */
+  #written: SyncedMark;
+  #offset: number;
+  #lastZxid: Zxid;
+  #timer: TimerHandle | undefined;
+  /** At most one slot is on its way at any time; else a crash could tear both. */
+  #writing: Promise<void> | undefined;
+  #broken = false;
+
+  constructor(file: DiskFile, mark: SyncedMark, clock: Clock, logger: Logger) {
+    this.#file = file;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#written = mark;
+    this.#offset = mark.offset;
+    this.#lastZxid = mark.lastZxid;
+  }
+
+  /** The log is durable up to here. Cheap: the disk hears of it later. */
+  advance(offset: number, lastZxid: Zxid): void {
+    this.#offset = offset;
+    this.#lastZxid = lastZxid;
+    if (this.#timer !== undefined || this.#broken) return;
+    this.#timer = this.#clock.after(markDelayMs, () => {
+      this.#timer = undefined;
+      void this.#write();
+    });
+  }
+
+  /** Writes where the log ended, and lets go of the file. Never rejects. */
+  async finish(): Promise<void> {
+    if (this.#timer !== undefined) this.#clock.cancel(this.#timer);
+    this.#timer = undefined;
+    await this.#write();
+    // A write that was under way when `finish` was called may have taken an older offset.
+    await this.#write();
+    this.#broken = true;
+    try {
+      await this.#file.close();
+    } catch {
+      // Everything that matters was synced before.
+    }
+  }
+
+  #write(): Promise<void> {
+    this.#writing ??= this.#writeSlot().finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
+  }
+
+  async #writeSlot(): Promise<void> {
+    if (this.#broken || this.#offset === this.#written.offset) return;
+    const mark = { ...this.#written, sequence: this.#written.sequence + 1, offset: this.#offset, lastZxid: this.#lastZxid };
+    try {
+      this.#file.write(positionOf(mark), encodeSlot(mark));
+      await syncFile(this.#file);
+      this.#written = mark;
+    } catch (error) {
+      this.#broken = true;
+      this.#logger.warn(
+        `cannot write ${this.#file.path} (${error instanceof Error ? error.message : String(error)}); damage at the end of its log may not be recognised`,
+      );
+    }
+  }
+}

@@ -1,0 +1,378 @@
+/**
+ * The transaction log, being written.
+ *
+ * Txns are gathered into a batch; a flush hands the batch to the disk as one write and one sync, and the next batch gathers while that
+ * sync runs. So the slower the disk, the larger the batches, and one sync serves many. A txn counts as appended once its batch's sync
+ * has succeeded, and batches are never under way two at a time: if anything of a batch is on the disk, all earlier ones are whole.
+ *
+ * A log never appears under its name before its header and first batch are durable, so a power loss leaves no file that is empty or
+ * without a header (ZooKeeper's own does, and then will not start: ZOOKEEPER-2332, ZOOKEEPER-4744).
+ *
+ * Any error of a write or a sync is the end. It is told once, nothing is acknowledged after it, and the sync is never tried again: after
+ * a failed sync the system may hold the pages for clean though the disk does not have them.
+ */
+import {
+  fileHeaderBytes,
+  formatZxid,
+  logFileHeader,
+  type Millis,
+  writeFileHeader,
+  writeLogEntry,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { Clock, TimerHandle } from '../clock.ts';
+import type { Disk, DiskFile } from '../disk.ts';
+import type { Logger } from '../logger.ts';
+import { syncFile } from './disk-helpers.ts';
+import { logName, markName, unfinishedPrefix } from './file-names.ts';
+import { createMark, MarkWriter } from './synced-mark.ts';
+
+/** ZooKeeper grows a log when its end is this near. */
+const paddingMarginBytes = 4096;
+/** A batch that grew beyond this gives its memory back. */
+const batchBytesKept = 4 * 1024 * 1024;
+
+export interface TxnLogOptions {
+  readonly folder: string;
+  readonly preAllocSizeBytes: number;
+  readonly forceSync: boolean;
+  readonly maxBatchSize: number;
+  readonly flushDelayMs: Millis;
+  readonly maxWriteQueuePollMs: Millis;
+  readonly txnLogSizeLimitBytes: number;
+  readonly fsyncWarningThresholdMs: Millis;
+}
+
+/** What the log tells its owner. All calls come from the loop, never from inside a call on the log. */
+export interface TxnLogSink {
+  /** Every txn up to this one is durable. */
+  appended(zxid: Zxid): void;
+  /** The disk has failed. Called once; nothing else is called after it. */
+  failed(error: unknown): void;
+  /** A sync has ended well: how long it took, and how much it covered. */
+  synced(durationMs: Millis, txnCount: number, bytes: number): void;
+}
+
+interface Batch {
+  readonly writer: Writer;
+  first: Zxid;
+  last: Zxid;
+  count: number;
+  /** Where in the batch its last entry begins; decides how far the file must have grown before. */
+  lastEntryAt: number;
+  firstChecksum: number;
+  /** This batch opens a new log. */
+  opensLog: boolean;
+}
+
+/** The size a log is given before an entry is written at `position`; as ZooKeeper's FilePadding. */
+export function paddedSize(position: number, size: number, stepBytes: number): number {
+  if (stepBytes <= 0 || position + paddingMarginBytes < size) return size;
+  if (position <= size) return size + stepBytes;
+  const beyond = position + stepBytes;
+  return beyond - (beyond % stepBytes);
+}
+
+export class TxnLog {
+  readonly #disk: Disk;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #options: TxnLogOptions;
+  readonly #sink: TxnLogSink;
+  #file: DiskFile | undefined;
+  #mark: MarkWriter | undefined;
+  /** Where the next batch goes in the file. */
+  #position = 0;
+  /** Size of the file, padding included. */
+  #size = 0;
+  /** The batch that takes new txns. */
+  #gathering: Batch;
+  /** Batches that were cut off by a roll and wait for the disk, oldest first. */
+  readonly #waiting: Batch[] = [];
+  /** The batch the disk is working on. Invariant: at most one. */
+  #writing: Batch | undefined;
+  #spare: Batch | undefined;
+  /** `flush` was called while the disk was busy, or the batch is full. */
+  #flushWanted = false;
+  #flushTimer: TimerHandle | undefined;
+  #lastFlushMs = 0;
+  /** Highest zxid handed over. Invariant: durable <= handed over. */
+  #last: Zxid;
+  /** Highest zxid that has been told as appended. */
+  #completedZxid: Zxid;
+  #slowSyncs = 0;
+  #state: 'open' | 'closing' | 'closed' | 'failed' = 'open';
+  #whenIdle: (() => void) | undefined;
+
+  /** `lastZxid` is the last txn that recovery found; the first append opens a new log. */
+  constructor(disk: Disk, clock: Clock, logger: Logger, options: TxnLogOptions, lastZxid: Zxid, sink: TxnLogSink) {
+    this.#disk = disk;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#options = options;
+    this.#sink = sink;
+    this.#last = this.#completedZxid = lastZxid;
+    this.#gathering = newBatch();
+    this.#gathering.opensLog = true;
+  }
+
+  get lastZxid(): Zxid {
+    return this.#last;
+  }
+
+  /** Syncs that took longer than the threshold. */
+  get slowSyncs(): number {
+    return this.#slowSyncs;
+  }
+
+  /** Adds a txn to the batch; returns the bytes it takes in the file. The bytes are copied. */
+  append(zxid: Zxid, bytes: Uint8Array, start: number, end: number): number {
+    if (this.#state !== 'open') return 0;
+    if (zxid <= this.#last) throw new Error(`the log is at ${formatZxid(this.#last)} and cannot take ${formatZxid(zxid)}`);
+    const batch = this.#gathering;
+    const { writer } = batch;
+    const entryStart = writer.offset;
+    batch.lastEntryAt = entryStart;
+    writeLogEntry(writer, bytes, start, end);
+    if (batch.count === 0) {
+      batch.first = zxid;
+      // The low half of the checksum, which opens the entry as a long.
+      batch.firstChecksum = writer.bytes.readUInt32BE(entryStart + 4);
+    }
+    batch.last = this.#last = zxid;
+    batch.count++;
+    const { maxBatchSize } = this.#options;
+    if (maxBatchSize > 0 && batch.count >= maxBatchSize) {
+      this.#flushWanted = true;
+      this.#pump();
+    }
+    return writer.offset - entryStart;
+  }
+
+  /** Called at the end of each turn: what has been gathered goes to the disk, now or as soon as the disk is free. */
+  flush(): void {
+    if (this.#state !== 'open' || this.#gathering.count === 0) return;
+    if (this.#options.flushDelayMs > 0 && !this.#flushWanted && this.#mayWait()) return;
+    this.#flushWanted = true;
+    this.#pump();
+  }
+
+  /** The next txn opens a new log. Txns already handed over stay in this one. */
+  roll(): void {
+    if (this.#state !== 'open') return;
+    if (this.#gathering.count > 0) {
+      this.#waiting.push(this.#gathering);
+      this.#gathering = this.#take();
+      this.#pump();
+    }
+    this.#gathering.opensLog = true;
+  }
+
+  /** Makes what was handed over durable, tells of it, and lets go of the file. */
+  async close(): Promise<void> {
+    if (this.#state !== 'open') return;
+    this.#state = 'closing';
+    this.#cancelFlushTimer();
+    if (this.#gathering.count > 0) this.#flushWanted = true;
+    this.#pump();
+    if (this.#writing !== undefined) {
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve;
+      });
+    }
+    if (this.#isFailed()) return;
+    try {
+      await this.#leaveLog();
+      this.#state = 'closed';
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #isFailed(): boolean {
+    return this.#state === 'failed';
+  }
+
+  /** With a flush delay, a batch waits for company until the delay or the pause between two txns is over. */
+  #mayWait(): boolean {
+    const { flushDelayMs, maxWriteQueuePollMs } = this.#options;
+    const sinceFlush = this.#clock.now().elapsedMs - this.#lastFlushMs;
+    if (sinceFlush >= flushDelayMs) return false;
+    // Each turn that brought a txn starts the pause anew.
+    this.#cancelFlushTimer();
+    const pollMs = maxWriteQueuePollMs > 0 ? maxWriteQueuePollMs : flushDelayMs;
+    this.#flushTimer = this.#clock.after(Math.min(pollMs, flushDelayMs - sinceFlush), () => {
+      this.#flushTimer = undefined;
+      this.#flushWanted = true;
+      this.#pump();
+    });
+    return true;
+  }
+
+  #cancelFlushTimer(): void {
+    if (this.#flushTimer !== undefined) this.#clock.cancel(this.#flushTimer);
+    this.#flushTimer = undefined;
+  }
+
+  #take(): Batch {
+    const batch = this.#spare ?? newBatch();
+    this.#spare = undefined;
+    return batch;
+  }
+
+  #give(batch: Batch): void {
+    // Without syncs nobody ever says that the disk has let go of the bytes.
+    if (batch.writer.bytes.length > batchBytesKept || !this.#options.forceSync) return;
+    batch.writer.clear();
+    batch.count = 0;
+    batch.opensLog = false;
+    this.#spare = batch;
+  }
+
+  /** Gives the disk its next batch, if it is free and there is one. */
+  #pump(): void {
+    if (this.#writing !== undefined || this.#state === 'failed' || this.#state === 'closed') return;
+    let batch = this.#waiting.shift();
+    if (batch === undefined) {
+      if (!this.#flushWanted || this.#gathering.count === 0) return;
+      batch = this.#gathering;
+      this.#gathering = this.#take();
+      this.#flushWanted = false;
+      this.#cancelFlushTimer();
+    }
+    this.#writing = batch;
+    this.#lastFlushMs = this.#clock.now().elapsedMs;
+    if (batch.opensLog) {
+      this.#openLog(batch).then(
+        () => this.#completed(batch),
+        (error: unknown) => this.#fail(error),
+      );
+    } else {
+      this.#write(batch);
+    }
+  }
+
+  #write(batch: Batch): void {
+    const file = this.#file!;
+    const startMs = this.#lastFlushMs;
+    try {
+      this.#put(file, batch);
+      if (this.#options.forceSync) {
+        file.sync((error) => {
+          if (error !== undefined) {
+            this.#fail(error);
+            return;
+          }
+          this.#noteSync(startMs, batch);
+          this.#completed(batch);
+        });
+      } else {
+        this.#clock.soon(() => this.#completed(batch));
+      }
+    } catch (error) {
+      // Told from the loop, as everything is: the caller may be in the middle of something.
+      this.#clock.soon(() => this.#fail(error));
+    }
+  }
+
+  /** Hands a batch to the file, which is made larger first, so that the sync that follows has no size to write besides. */
+  #put(file: DiskFile, batch: Batch): void {
+    const step = this.#options.preAllocSizeBytes;
+    const lastEntry = this.#position + batch.lastEntryAt;
+    let size = paddedSize(this.#position, this.#size, step);
+    for (let grown = paddedSize(lastEntry, size, step); grown !== size; grown = paddedSize(lastEntry, size, step)) size = grown;
+    if (size > this.#size) file.extend(size);
+    file.write(this.#position, batch.writer.written());
+    this.#position += batch.writer.offset;
+    this.#size = Math.max(size, this.#position);
+  }
+
+  /**
+   * The order is what matters here. The old log is whole before anything of the new one can be seen. The new one gets header and first
+   * batch under a name that no start looks at, then its mark, and only then its name; the name is durable before anyone is told. So a
+   * crash leaves no new log, or one with its first batch and its mark.
+   */
+  async #openLog(batch: Batch): Promise<void> {
+    await this.#leaveLog();
+    const { folder } = this.#options;
+    const name = logName(batch.first);
+    const temporary = `${folder}/${unfinishedPrefix}${name}`;
+    const unfinished = await this.#disk.open(temporary, 'replace');
+    const header = new Writer(fileHeaderBytes);
+    writeFileHeader(header, logFileHeader);
+    unfinished.write(0, header.written());
+    this.#position = this.#size = fileHeaderBytes;
+    this.#put(unfinished, batch);
+    const startMs = this.#clock.now().elapsedMs;
+    // Also with forceSync=no: a log costs one sync in its life, and a start can rely on each log having a beginning.
+    await syncFile(unfinished);
+    this.#noteSync(startMs, batch);
+    await unfinished.close();
+    const mark = {
+      sequence: 1,
+      logZxid: batch.first,
+      firstChecksum: batch.firstChecksum,
+      offset: this.#position,
+      lastZxid: batch.last,
+    };
+    const markFile = await createMark(this.#disk, `${folder}/${markName(batch.first)}`, mark);
+    await this.#disk.rename(temporary, `${folder}/${name}`);
+    await this.#disk.syncFolder(folder);
+    this.#file = await this.#disk.open(`${folder}/${name}`, 'existing');
+    this.#mark = new MarkWriter(markFile, mark, this.#clock, this.#logger);
+  }
+
+  /** Ends the log that is open, if one is. Nothing is being written to it any more. */
+  async #leaveLog(): Promise<void> {
+    const file = this.#file;
+    if (file === undefined) return;
+    this.#file = undefined;
+    if (!this.#options.forceSync) {
+      await syncFile(file);
+      this.#mark?.advance(this.#position, this.#completedZxid);
+    }
+    await this.#mark?.finish();
+    this.#mark = undefined;
+    await file.close();
+  }
+
+  #completed(batch: Batch): void {
+    if (this.#isFailed()) return;
+    this.#writing = undefined;
+    this.#completedZxid = batch.last;
+    if (this.#options.forceSync) this.#mark?.advance(this.#position, batch.last);
+    const { txnLogSizeLimitBytes } = this.#options;
+    if (txnLogSizeLimitBytes > 0 && this.#position > txnLogSizeLimitBytes) this.roll();
+    const { last } = batch;
+    this.#give(batch);
+    // The disk gets its next batch before this one is acknowledged, so that it works while the replies are written.
+    this.#pump();
+    this.#sink.appended(last);
+    if (this.#writing === undefined) this.#whenIdle?.();
+  }
+
+  #noteSync(startMs: Millis, batch: Batch): void {
+    const durationMs = this.#clock.now().elapsedMs - startMs;
+    const { fsyncWarningThresholdMs, folder } = this.#options;
+    if (durationMs > fsyncWarningThresholdMs) {
+      this.#slowSyncs++;
+      this.#logger.warn(
+        `syncing the transaction log in ${folder} took ${Math.round(durationMs)} ms, and every write waits for that; a disk of its own for dataLogDir helps`,
+      );
+    }
+    this.#sink.synced(durationMs, batch.count, batch.writer.offset);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isFailed()) return;
+    this.#state = 'failed';
+    this.#cancelFlushTimer();
+    this.#sink.failed(error);
+    this.#whenIdle?.();
+  }
+}
+
+function newBatch(capacity = 4096): Batch {
+  return { writer: new Writer(capacity), first: 0, last: 0, count: 0, lastEntryAt: 0, firstChecksum: 0, opensLog: false };
+}

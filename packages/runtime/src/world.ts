@@ -1,0 +1,54 @@
+import type { Inspect } from '@tskeeper/core';
+import type { Clock } from './clock.ts';
+import type { Disk } from './disk.ts';
+import type { Logger } from './logger.ts';
+import type { Endpoint, Network } from './network.ts';
+import type { Random } from './random.ts';
+
+/** The four things a runtime touches, and nothing else. `server` brings the real ones, the simulator virtual ones. */
+export interface World {
+  readonly disk: Disk;
+  readonly network: Network;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Snappy's raw block format; the framing around the blocks is the snapshot's own. */
+export interface SnappyCodec {
+  compress(bytes: Uint8Array): Uint8Array;
+  /** `maxBytes` bounds what an announced length may allocate. Throws on anything that is not a block. */
+  uncompress(bytes: Uint8Array, maxBytes: number): Uint8Array;
+}
+
+/** What a server can say of the program and the machine it runs on, for four letter words. */
+export interface HostFacts {
+  /** Behind `Zookeeper version: `: the release whose behaviour this is, then our own. Tools parse its beginning. */
+  readonly version: string;
+  /** Names and values of envi, in the order they are printed. */
+  environment(): Iterable<readonly [name: string, value: string]>;
+  /** undefined where the system does not say. */
+  openFileDescriptors(): number | undefined;
+  maxFileDescriptors(): number | undefined;
+}
+
+/** What else whoever starts a runtime brings along. */
+export interface RuntimeHooks {
+  readonly logger: Logger;
+  readonly host: HostFacts;
+  /** undefined: snapshots compressed with snappy can neither be written nor read. */
+  readonly snappy: SnappyCodec | undefined;
+  /**
+   * Called once when the runtime cannot go on: a failing disk, a broken belief. Nothing is acknowledged after it. Whoever started the
+   * runtime ends the process.
+   */
+  failed(error: unknown): void;
+}
+
+/** A server at work. */
+export interface Runtime {
+  /** Where clients connect, with the port that was really given when 0 was asked for. */
+  readonly clientEndpoint: Endpoint;
+  readonly inspect: Inspect;
+  /** Stops accepting, makes everything acknowledged durable, and gives the data folder back. */
+  close(): Promise<void>;
+}

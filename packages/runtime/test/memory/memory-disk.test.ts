@@ -1,0 +1,237 @@
+import { crc32 } from 'node:zlib';
+import { type DiskError, type DiskFile, keepAll, loseAll, MemoryDisk, type Unsynced } from '@tskeeper/runtime';
+import { describe, expect, test } from 'vitest';
+
+function sync(file: DiskFile): Promise<DiskError | undefined> {
+  return new Promise((resolve) => {
+    file.sync(resolve);
+  });
+}
+
+async function newFile(disk: MemoryDisk, path = '/d/f'): Promise<DiskFile> {
+  await disk.ensureFolder('/d');
+  const file = await disk.open(path, 'create');
+  await disk.syncFolder('/d');
+  return file;
+}
+
+const text = (disk: MemoryDisk, path = '/d/f') => disk.contents(path).toString('latin1');
+
+describe('what a crash keeps', () => {
+  test('synced bytes stay, unsynced ones go', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk);
+    file.write(0, Buffer.from('kept'));
+    expect(await sync(file)).toBeUndefined();
+    file.write(4, Buffer.from(' lost'));
+    expect(text(disk)).toBe('kept lost');
+    disk.crash(loseAll);
+    expect(text(disk)).toBe('kept');
+  });
+
+  test('a write made after a sync was asked for is not covered by it', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk);
+    file.write(0, Buffer.from('a'));
+    const synced = sync(file);
+    file.write(1, Buffer.from('b'));
+    await synced;
+    disk.crash(loseAll);
+    expect(text(disk)).toBe('a');
+  });
+
+  test('a write is torn at the edges of sectors, or within one', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk);
+    file.write(500, Buffer.alloc(600, 'x'));
+    const image = disk.capture();
+    expect(image.unsynced.map((item: Unsynced) => (item.kind === 'bytes' ? [item.position, item.length] : item.kind))).toEqual([
+      [500, 12],
+      [512, 512],
+      [1024, 76],
+    ]);
+    const torn = new MemoryDisk(image, (_item, index) => [0, 100, 0][index]!);
+    expect(torn.contents('/d/f').length).toBe(612);
+    expect(
+      torn
+        .contents('/d/f')
+        .subarray(0, 512)
+        .every((byte) => byte === 0),
+    ).toBe(true);
+    expect(
+      torn
+        .contents('/d/f')
+        .subarray(512)
+        .every((byte) => byte === 0x78),
+    ).toBe(true);
+  });
+
+  test('a name lasts only when its folder was synced, whatever was done to the file', async () => {
+    const disk = new MemoryDisk();
+    await disk.ensureFolder('/d');
+    const file = await disk.open('/d/f', 'create');
+    file.write(0, Buffer.from('x'));
+    await sync(file);
+    disk.crash(loseAll);
+    expect(disk.files()).toEqual([]);
+  });
+
+  test.each([
+    ['lost', loseAll, ['/d/f']],
+    ['kept', keepAll, ['/d/g']],
+  ] as const)('a renaming before the sync of the folder may be %s', async (_what, choice, files) => {
+    const disk = new MemoryDisk();
+    await newFile(disk);
+    await disk.rename('/d/f', '/d/g');
+    disk.crash(choice);
+    expect(disk.files()).toEqual(files);
+  });
+
+  test('a removed file is back when the folder was not synced', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk);
+    file.write(0, Buffer.from('x'));
+    await sync(file);
+    await disk.remove('/d/f');
+    expect(disk.files()).toEqual([]);
+    disk.crash(loseAll);
+    expect(text(disk)).toBe('x');
+  });
+
+  test('a cut is durable at once', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk);
+    file.write(0, Buffer.from('abcdef'));
+    await file.truncate(2);
+    disk.crash(loseAll);
+    expect(text(disk)).toBe('ab');
+    // And what was cut does not come back as the file grows again.
+    const again = await disk.open('/d/f', 'existing');
+    again.extend(4);
+    expect(text(disk)).toBe('ab\0\0');
+  });
+
+  test('a kill keeps everything, and what was unsynced still is', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk);
+    file.write(0, Buffer.from('x'));
+    disk.kill();
+    expect(text(disk)).toBe('x');
+    file.write(0, Buffer.from('y'));
+    expect(text(disk)).toBe('x');
+    disk.crash(loseAll);
+    expect(text(disk)).toBe('');
+  });
+
+  test('a process that is gone gets no more answers, not even to calls it was about to make', async () => {
+    const disk = new MemoryDisk();
+    await newFile(disk);
+    const process = disk.attach();
+    const before = process.exists('/d/f');
+    disk.kill();
+    const after = process.remove('/d/f');
+    let answers = 0;
+    void before.then(() => answers++);
+    void after.then(() => answers++);
+    expect(await disk.exists('/d/f')).toBe(true);
+    expect(answers).toBe(0);
+  });
+});
+
+describe('faults', () => {
+  test('a failed sync leaves pages that no later sync makes durable', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk);
+    file.write(0, Buffer.from('x'));
+    disk.fault = ({ operation }) => (operation === 'sync' ? { code: 'EIO' } : undefined);
+    expect(await sync(file)).toMatchObject({ code: 'EIO', operation: 'sync', path: '/d/f' });
+    disk.fault = undefined;
+    expect(await sync(file)).toBeUndefined();
+    expect(text(disk)).toBe('x');
+    disk.crash(loseAll);
+    expect(text(disk)).toBe('');
+  });
+
+  test('a full disk takes part of a write', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk);
+    disk.fault = ({ operation }) => (operation === 'write' ? { code: 'ENOSPC', written: 2 } : undefined);
+    expect(() => file.write(0, Buffer.from('abc'))).toThrow('write /d/f: ENOSPC');
+    expect(text(disk)).toBe('ab');
+  });
+
+  test('a late error comes back from the next sync', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk);
+    disk.fault = ({ operation }) => (operation === 'write' ? { code: 'EIO', late: true } : undefined);
+    file.write(0, Buffer.from('abc'));
+    expect(await sync(file)).toMatchObject({ code: 'EIO' });
+  });
+
+  test('calls are counted, so that the n-th can fail', async () => {
+    const disk = new MemoryDisk();
+    disk.fault = ({ index }) => (index === 2 ? { code: 'EIO' } : undefined);
+    await disk.ensureFolder('/d');
+    await disk.list('/d');
+    await expect(disk.list('/d')).rejects.toThrow('list /d: EIO');
+    expect(disk.calls).toBe(3);
+  });
+
+  test('completions come in the order that `deliver` chooses', async () => {
+    const disk = new MemoryDisk();
+    const waiting: (() => void)[] = [];
+    disk.deliver = (_call, complete) => {
+      waiting.push(complete);
+    };
+    const order: string[] = [];
+    const first = disk.list('/a').then(() => order.push('first'));
+    const second = disk.list('/b').then(() => order.push('second'));
+    waiting[1]!();
+    await second;
+    waiting[0]!();
+    await first;
+    expect(order).toEqual(['second', 'first']);
+  });
+});
+
+describe('copies', () => {
+  test('an image is not touched by what happens after it, nor by the disks made from it', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk);
+    file.write(0, Buffer.from('one'));
+    await sync(file);
+    const image = disk.capture();
+    file.write(0, Buffer.from('two'));
+    await sync(file);
+    const first = new MemoryDisk(image);
+    (await first.open('/d/f', 'existing')).write(0, Buffer.from('ONE'));
+    expect([text(disk), text(first), text(new MemoryDisk(image))]).toEqual(['two', 'ONE', 'one']);
+  });
+
+  test('fingerprints differ when a byte, a size or a name does', async () => {
+    const hash = (bytes: Uint8Array) => crc32(bytes);
+    const prints = new Set<string>();
+    for (const [name, content] of [
+      ['/d/f', 'a'],
+      ['/d/f', 'b'],
+      ['/d/g', 'a'],
+      ['/d/f', 'a\0'],
+    ] as const) {
+      const disk = new MemoryDisk();
+      disk.plant(name, Buffer.from(content));
+      prints.add(disk.fingerprint(hash));
+      prints.add(disk.fingerprint(hash));
+    }
+    expect(prints.size).toBe(4);
+  });
+});
+
+test('a folder is locked once, until it is given back or its owner is gone', async () => {
+  const disk = new MemoryDisk();
+  const lock = await disk.lock('/d');
+  await expect(disk.lock('/d')).rejects.toThrow('/d is in use by another process');
+  await lock.release();
+  await disk.lock('/d');
+  disk.kill();
+  await disk.lock('/d');
+});

@@ -1,0 +1,155 @@
+/**
+ * Enumerates what a power loss can leave behind.
+ *
+ * A workload runs once on the disk in memory. Whenever what a crash could leave behind has changed, the disk is captured together with
+ * what had been acknowledged by then. Each capture stands for many states: the unsynced writes and names may have reached the disk or
+ * not, in any combination, and one of them in part. Every state is then started from, checked, written to, and started from once more.
+ */
+import { crc32 } from 'node:zlib';
+import type { Zxid } from '@tskeeper/protocol';
+import { type DiskImage, keepAll, loseAll, MemoryDisk, SeededRandom, type StorageOptions } from '@tskeeper/runtime';
+import { dataOf, Server } from './support.ts';
+
+/** What had been promised when the disk was captured. */
+export interface CrashPoint {
+  readonly image: DiskImage;
+  readonly acked: Zxid;
+  readonly handedOver: Zxid;
+  /** Checksum of the data of each txn; index is the zxid. */
+  readonly expected: readonly number[];
+}
+
+export interface EnumerationResult {
+  readonly points: number;
+  readonly states: number;
+  /** States in which recovery found, and put away, something unfinished or torn. */
+  readonly repaired: number;
+}
+
+/** Up to this many unsynced items, every subset is tried; above, a choice of them. */
+const exhaustiveItems = 8;
+
+/** Different ways to survive; each is a list of how much is kept of each item. */
+export function* choicesOf(image: DiskImage, random: SeededRandom): Generator<readonly number[]> {
+  const { unsynced } = image;
+  const count = unsynced.length;
+  const whole = unsynced.map((item, index) => keepAll(item, index));
+  const none = unsynced.map(() => 0);
+  if (count <= exhaustiveItems) {
+    for (let subset = 0; subset < 1 << count; subset++) yield whole.map((kept, index) => (subset & (1 << index) ? kept : 0));
+  } else {
+    for (let length = 0; length <= count; length++) yield whole.map((kept, index) => (index < length ? kept : 0));
+    for (let length = 1; length < count; length++) yield whole.map((kept, index) => (index < length ? 0 : kept));
+    for (let single = 0; single < count; single++) {
+      yield whole.with(single, 0);
+      yield none.with(single, whole[single]!);
+    }
+    for (let i = 0; i < 24; i++) {
+      const bits = random.uint32();
+      yield whole.map((kept, index) => (bits & (1 << (index % 32)) ? kept : 0));
+    }
+  }
+  // Several torn at once: what one file says of another must hold when both are.
+  for (let i = 0; i < count; i++)
+    yield whole.map((kept) => [0, kept, random.below(kept + 1), Math.min(kept, random.below(50))][random.below(4)]!);
+  for (const [index, item] of unsynced.entries()) {
+    if (item.kind !== 'bytes') continue;
+    const { length } = item;
+    for (const kept of new Set([1, 13, length >> 1, length - 1, 1 + random.below(length)])) {
+      if (kept >= length) continue;
+      yield whole.with(index, kept);
+      yield none.with(index, kept);
+      yield whole.map((all, other) => (other < index ? all : other === index ? kept : 0));
+    }
+  }
+}
+
+const hash = (bytes: Uint8Array) => crc32(bytes);
+
+export async function checkPoints(points: readonly CrashPoint[], options: Partial<StorageOptions>): Promise<EnumerationResult> {
+  const random = new SeededRandom(11);
+  const seen = new Set<string>();
+  let repaired = 0;
+  for (const point of points) {
+    for (const choice of choicesOf(point.image, random)) {
+      const disk = new MemoryDisk(point.image, (_item, index) => choice[index]!);
+      // States that differ neither in content nor in what was promised need no second look.
+      const key = `${point.acked} ${point.handedOver} ${crc32(disk.fingerprint(hash))}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      try {
+        if (await startsFrom(disk, point, options)) repaired++;
+      } catch (error) {
+        const kept = choice.map((bytes, index) => `${bytes} of ${JSON.stringify(point.image.unsynced[index])}`).join('\n  ');
+        throw new Error(`acked ${point.acked}, handed over ${point.handedOver}, files ${disk.files().join(' ')}, kept\n  ${kept}`, {
+          cause: error,
+        });
+      }
+    }
+  }
+  return { points: points.length, states: seen.size, repaired };
+}
+
+const extra = [dataOf(901, 40), dataOf(902, 700)];
+
+/** Starts, checks, writes, loses power at once, starts and checks again. Returns whether something had to be put away. */
+async function startsFrom(disk: MemoryDisk, point: CrashPoint, options: Partial<StorageOptions>): Promise<boolean> {
+  const server = new Server(disk, options);
+  const recovered = await server.open();
+  checkHistory(server, point);
+  await server.write(...extra);
+  if (server.failure !== undefined) throw new Error('cannot write after recovery', { cause: server.failure });
+  disk.crash(loseAll);
+  const again = new Server(disk, options);
+  const last = (await again.open()).lastZxid;
+  if (last !== recovered.lastZxid + extra.length) throw new Error(`restarted at ${last} instead of ${recovered.lastZxid + extra.length}`);
+  checkHistory(
+    again,
+    { ...point, expected: [...point.expected.slice(0, recovered.lastZxid + 1), ...extra.map((data) => crc32(data))] },
+    last,
+  );
+  return recovered.warnings.length > 0;
+}
+
+function checkHistory(server: Server, point: CrashPoint, handedOver = point.handedOver): void {
+  const { history, lastZxid } = server.state;
+  if (lastZxid < point.acked) throw new Error(`acknowledged ${point.acked}, recovered ${lastZxid}`);
+  if (lastZxid > handedOver) throw new Error(`handed over ${handedOver}, recovered ${lastZxid}`);
+  if (history.size !== lastZxid) throw new Error(`${history.size} txns up to ${lastZxid}`);
+  for (let zxid = 1; zxid <= lastZxid; zxid++) {
+    if (history.get(zxid) !== point.expected[zxid]) throw new Error(`txn ${zxid} is not what was written`);
+  }
+}
+
+/** Captures a disk while servers work on it. */
+export class CrashRecorder {
+  readonly points: CrashPoint[] = [];
+  readonly #disk: MemoryDisk;
+  #expected: number[] = [0];
+  #acked: () => Zxid = () => 0;
+
+  constructor(disk: MemoryDisk) {
+    this.#disk = disk;
+    disk.changed = () => this.capture();
+  }
+
+  capture(): void {
+    this.points.push({
+      image: this.#disk.capture(),
+      acked: this.#acked(),
+      handedOver: this.#expected.length - 1,
+      expected: this.#expected,
+    });
+  }
+
+  /** From now on `acked` counts; what was handed over beyond `lastZxid` is forgotten. */
+  follow(lastZxid: Zxid, acked: () => Zxid): void {
+    this.#expected = this.#expected.slice(0, lastZxid + 1);
+    this.#acked = acked;
+  }
+
+  expect(data: Buffer): void {
+    // Earlier points keep the list they were captured with.
+    this.#expected = [...this.#expected, crc32(data)];
+  }
+}

@@ -1,0 +1,103 @@
+/** Damage at rest. Each is noticed, or the state is what it was: nothing that was acknowledged goes missing in silence. */
+import { type DiskImage, keepAll, MemoryDisk, type StorageOptions, StorageRefused } from '@tskeeper/runtime';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { dataOf, ListLogger, Server } from './support.ts';
+
+const options: Partial<StorageOptions> = { preAllocSizeBytes: 64 };
+const folder = '/data/version-2';
+const last = 9;
+let image: DiskImage;
+
+beforeAll(async () => {
+  const disk = new MemoryDisk();
+  for (let life = 0; life < 3; life++) {
+    const server = new Server(disk, options);
+    await server.open();
+    if (life === 1) await server.snapshot();
+    for (let i = 0; i < 3; i++) await server.write(dataOf(life * 3 + i, 20 + 10 * i));
+    await server.storage.close();
+  }
+  image = disk.capture();
+});
+
+/** What a start makes of a damaged folder. */
+async function outcome(disk: MemoryDisk): Promise<'refused' | 'warned' | 'silent'> {
+  const logger = new ListLogger();
+  const server = new Server(disk, options, logger);
+  try {
+    await server.open();
+  } catch (error) {
+    if (error instanceof StorageRefused) return 'refused';
+    throw error;
+  }
+  const { state } = server;
+  const whole = state.lastZxid === last && state.history.size === last;
+  const warned = logger.lines.some((line) => line.startsWith('warn'));
+  if (!whole) throw new Error(`txns are gone: ${state.history.size} up to ${state.lastZxid}, ${logger.lines.join('; ')}`);
+  return warned ? 'warned' : 'silent';
+}
+
+test('the folder is whole to begin with', async () => {
+  const disk = new MemoryDisk(image, keepAll);
+  expect(disk.files().map((path) => path.slice(folder.length + 1))).toEqual([
+    'log.1',
+    'log.4',
+    'log.7',
+    'snapshot.0',
+    'snapshot.3',
+    'synced.1',
+    'synced.4',
+    'synced.7',
+  ]);
+  expect(await outcome(disk)).toBe('silent');
+});
+
+// Every bit of the newest log and snapshot; of the others enough to meet each field many times.
+describe.each([
+  ['log.4', 5],
+  ['log.7', 1],
+  ['snapshot.3', 1],
+  ['synced.7', 3],
+] as const)('%s', (name, step) => {
+  test('with any one bit flipped is refused, or gives the same state', { timeout: 60_000 }, async () => {
+    const path = `${folder}/${name}`;
+    const bits = new MemoryDisk(image).contents(path).length * 8;
+    const counts = { refused: 0, warned: 0, silent: 0 };
+    for (let bit = 0; bit < bits; bit += step) {
+      const disk = new MemoryDisk(image);
+      disk.flipBit(path, bit);
+      counts[await outcome(disk).catch((error: unknown) => Promise.reject(new Error(`bit ${bit} of ${name}`, { cause: error })))]++;
+    }
+    expect(counts.refused + counts.warned + counts.silent).toBe(Math.ceil(bits / step));
+    // Most bits of a log matter, and so do those of a snapshot; a mark matters to nobody while its log is whole.
+    expect(counts.refused + counts.warned > 500 / step).toBe(name !== 'synced.7');
+  });
+
+  test('with zeros in it anywhere is refused, or gives the same state', async () => {
+    const path = `${folder}/${name}`;
+    const { length } = new MemoryDisk(image).contents(path);
+    const found = new Set<string>();
+    for (let start = 0; start < length; start += 7) {
+      for (const count of [1, 12, 64, 512, length]) {
+        const disk = new MemoryDisk(image);
+        disk.zero(path, start, Math.min(length, start + count));
+        found.add(await outcome(disk).catch((error: unknown) => `${String(error)}, zeros at ${start}, ${count}`));
+      }
+    }
+    expect(Array.from(found).filter((what) => what !== 'refused' && what !== 'warned' && what !== 'silent')).toEqual([]);
+    expect(found.size).toBeGreaterThan(name === 'synced.7' ? 0 : 1);
+  });
+});
+
+test('a flipped bit in the newest snapshot is found, and the one before is used', async () => {
+  const disk = new MemoryDisk(image);
+  disk.flipBit(`${folder}/snapshot.3`, 8 * 25);
+  expect(await outcome(disk)).toBe('warned');
+});
+
+test('without its mark a log can lose its end in silence: this is what the mark is for', async () => {
+  const disk = new MemoryDisk(image);
+  disk.lose(`${folder}/synced.7`);
+  disk.zero(`${folder}/log.7`, 16, disk.contents(`${folder}/log.7`).length);
+  await expect(outcome(disk)).rejects.toThrow('txns are gone: 6 up to 6');
+});

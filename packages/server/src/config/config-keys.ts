@@ -1,0 +1,314 @@
+/**
+ * Every key an operator may write, in zoo.cfg or as a -D setting, with its default and what this server does about it. The table is
+ * the source of `docs/reference/config.md`, and a test compares the two.
+ *
+ * A key that protects something and is not built stops the start: a server that silently ignores `secureClientPort` is open where its
+ * operator believes it closed. A key that only observes warns. A key that tunes machinery this server does not have is accepted.
+ */
+export interface ConfigKey {
+  /** A name that ends in `.*` stands for a family. */
+  readonly name: string;
+  /**
+   * Where ZooKeeper reads it. `file`: in zoo.cfg only. `property`: the system property `zookeeper.<name>`, which zoo.cfg sets too when
+   * it names the key without the prefix. `bare`: the system property `<name>`, which zoo.cfg cannot set. `either`: both properties.
+   */
+  readonly place: 'file' | 'property' | 'bare' | 'either';
+  readonly value: ValueKind;
+  /** As it would be written; empty for none. */
+  readonly default: string;
+  readonly status: 'built' | 'no effect' | 'warns' | 'stops';
+  /** For `stops` and `warns`: what it asks for. For `no effect`: why not. */
+  readonly because?: string;
+  /** Values at which a key that stops or warns asks for nothing. */
+  readonly inert?: readonly string[];
+}
+
+type ValueKind = 'boolean' | 'yes or no' | 'text' | { readonly min: number; readonly max: number } | { readonly real: true };
+
+const int32Max = 2 ** 31 - 1;
+const whole = { min: 0, max: int32Max };
+const positive = { min: 1, max: int32Max };
+/** -1 means "as by default" or "off". */
+const orMinusOne = { min: -1, max: int32Max };
+const any = { min: -(2 ** 31), max: int32Max };
+const port = { min: 0, max: 65_535 };
+/** Kilobytes that are turned into bytes must stay exact. */
+const kilobytes = { min: -1, max: 2 ** 42 };
+
+const ensemble = 'it matters in an ensemble only';
+const jvm = 'it tunes machinery of the Java server';
+const client = 'only clients read it';
+const tlsOrSasl = 'it matters with TLS or SASL only';
+const logging = 'it sets up the logging of the Java server';
+
+const off = ['false'];
+
+type Facts = Partial<Omit<ConfigKey, 'name'>>;
+const built = (name: string, place: ConfigKey['place'], value: ValueKind, fallback: string): ConfigKey => {
+  return { name, place, value, default: fallback, status: 'built' };
+};
+const idle = (name: string, because: string, facts: Facts = {}): ConfigKey => {
+  return { name, place: 'property', value: 'text', default: '', status: 'no effect', because, ...facts };
+};
+const stops = (name: string, because: string, facts: Facts = {}): ConfigKey => {
+  return { name, place: 'property', value: 'text', default: '', status: 'stops', because, ...facts };
+};
+const warns = (name: string, because: string, facts: Facts = {}): ConfigKey => {
+  return { name, place: 'property', value: 'text', default: '', status: 'warns', because, ...facts };
+};
+const file = (value: ValueKind, fallback = ''): Facts => ({ place: 'file', value, default: fallback });
+
+export const configKeys: readonly ConfigKey[] = [
+  // Where it lives and listens.
+  built('dataDir', 'file', 'text', ''),
+  built('dataLogDir', 'file', 'text', ''),
+  built('clientPort', 'file', port, ''),
+  built('clientPortAddress', 'file', 'text', ''),
+  built('clientPortListenBacklog', 'file', orMinusOne, '-1'),
+  built('clientTcpKeepAlive', 'property', 'boolean', 'false'),
+  built('datadir.autocreate', 'property', 'boolean', 'true'),
+  built('db.autocreate', 'property', 'boolean', 'true'),
+  stops('secureClientPort', 'a TLS client port', file(port)),
+  stops('secureClientPortAddress', 'a TLS client port', file('text')),
+  stops('client.portUnification', 'TLS on the client port', { value: 'boolean', default: 'false', inert: off }),
+
+  // Sessions and time.
+  built('tickTime', 'file', positive, '3000'),
+  built('minSessionTimeout', 'file', orMinusOne, '-1'),
+  built('maxSessionTimeout', 'file', orMinusOne, '-1'),
+  built('nio.sessionlessCnxnTimeout', 'property', positive, '10000'),
+  idle('localSessionsEnabled', ensemble, file('boolean', 'false')),
+  idle('localSessionsUpgradingEnabled', ensemble, file('boolean', 'false')),
+
+  // Log and snapshots.
+  built('snapCount', 'property', { min: 2, max: int32Max }, '100000'),
+  built('snapSizeLimitInKb', 'property', kilobytes, '4194304'),
+  built('txnLogSizeLimitInKb', 'property', kilobytes, '-1'),
+  built('preAllocSize', 'property', { min: 0, max: 2 ** 21 }, '65536'),
+  built('forceSync', 'property', 'yes or no', 'yes'),
+  built('fsync.warningthresholdms', 'either', whole, '1000'),
+  built('flushDelay', 'property', whole, '0'),
+  built('maxWriteQueuePollTime', 'property', whole, ''),
+  built('maxBatchSize', 'property', whole, '1000'),
+  built('snapshot.compression.method', 'property', 'text', ''),
+  built('snapshot.trust.empty', 'property', 'boolean', 'false'),
+  built('serializeLastProcessedZxid.enabled', 'property', 'boolean', 'true'),
+  built('digest.enabled', 'property', 'boolean', 'true'),
+  built('closeSessionTxn.enabled', 'property', 'boolean', 'true'),
+  built('autopurge.snapRetainCount', 'file', whole, '3'),
+  built('autopurge.purgeInterval', 'file', whole, '1'),
+  idle('commitLogCount', ensemble, { value: whole, default: '500' }),
+
+  // Limits.
+  built('jute.maxbuffer', 'bare', { min: 1024, max: 2 ** 30 }, '1048575'),
+  built('jute.maxbuffer.extrasize', 'property', { min: 0, max: 2 ** 30 }, ''),
+  built('maxClientCnxns', 'file', whole, '60'),
+  built('maxCnxns', 'property', whole, '0'),
+  built('globalOutstandingLimit', 'property', positive, '1000'),
+  built('request_throttle_max_requests', 'property', whole, '0'),
+  built('request_throttle_stall_time', 'property', positive, '100'),
+  built('request_throttle_drop_stale', 'property', 'boolean', 'true'),
+  built('throttled_op_wait_time', 'property', whole, '0'),
+  built('largeRequestThreshold', 'property', orMinusOne, '-1'),
+  built('largeRequestMaxBytes', 'property', positive, '104857600'),
+  built('connection_throttle_tokens', 'property', whole, '0'),
+  built('connection_throttle_fill_time', 'property', positive, '1'),
+  built('connection_throttle_fill_count', 'property', whole, '1'),
+  built('connection_throttle_freeze_time', 'property', orMinusOne, '-1'),
+  built('connection_throttle_drop_increase', 'property', { real: true }, '0.02'),
+  built('connection_throttle_drop_decrease', 'property', { real: true }, '0.002'),
+  built('connection_throttle_decrease_ratio', 'property', { real: true }, '0'),
+  built('connection_throttle_weight_enabled', 'property', 'boolean', 'false'),
+  built('connection_throttle_global_session_weight', 'property', positive, '3'),
+  built('connection_throttle_local_session_weight', 'property', positive, '1'),
+  built('connection_throttle_renew_session_weight', 'property', positive, '2'),
+  warns('request_stale_connection_check', 'a finer rule for dropping requests', { value: 'boolean', default: 'true', inert: ['true'] }),
+  warns('request_stale_latency_check', 'a finer rule for dropping requests', { value: 'boolean', default: 'false', inert: off }),
+
+  // Znodes.
+  built('extendedTypesEnabled', 'property', 'boolean', 'false'),
+  built('emulate353TTLNodes', 'property', 'boolean', 'false'),
+  built('enforceQuota', 'property', 'boolean', 'false'),
+  built('znode.container.checkIntervalMs', 'bare', whole, '60000'),
+  built('znode.container.maxPerMinute', 'bare', positive, '10000'),
+  built('znode.container.maxNeverUsedIntervalMs', 'bare', whole, '0'),
+  built('reconfigEnabled', 'file', 'boolean', 'false'),
+
+  // Who may do what.
+  built('skipACL', 'property', 'yes or no', 'no'),
+  built('DigestAuthenticationProvider.enabled', 'property', 'boolean', 'true'),
+  built('DigestAuthenticationProvider.superDigest', 'property', 'text', ''),
+  built('DigestAuthenticationProvider.digestAlg', 'property', 'text', 'SHA1'),
+  built('enforce.auth.enabled', 'property', 'boolean', 'false'),
+  built('enforce.auth.schemes', 'property', 'text', ''),
+  idle('enableEagerACLCheck', ensemble, { value: 'boolean', default: 'false' }),
+  stops('sessionRequireClientSASLAuth', 'SASL', { value: 'boolean', default: 'false', inert: off }),
+  stops('authProvider.*', 'a further authentication provider'),
+  stops('ssl.*', 'TLS'),
+  stops('sslQuorum', 'TLS between servers', { ...file('boolean', 'false'), inert: off }),
+  stops('portUnification', 'TLS between servers', { ...file('boolean', 'false'), inert: off }),
+  idle('sslQuorumReloadCertFiles', tlsOrSasl, file('boolean', 'false')),
+  stops('quorum.auth.enableSasl', 'SASL between servers', { ...file('boolean', 'false'), inert: off }),
+  stops('quorum.auth.serverRequireSasl', 'SASL between servers', { ...file('boolean', 'false'), inert: off }),
+  stops('quorum.auth.learnerRequireSasl', 'SASL between servers', { ...file('boolean', 'false'), inert: off }),
+  idle('quorum.auth.learner.saslLoginContext', tlsOrSasl, file('text', 'QuorumLearner')),
+  idle('quorum.auth.server.saslLoginContext', tlsOrSasl, file('text', 'QuorumServer')),
+  idle('quorum.auth.kerberos.servicePrincipal', tlsOrSasl, file('text', 'zkquorum/localhost')),
+  stops('audit.enable', 'an audit log', { value: 'boolean', default: 'false', inert: off }),
+  idle('audit.impl.class', 'audit.enable decides'),
+  warns('java.security.auth.login.config', 'SASL, without which such clients are refused', { place: 'bare' }),
+  warns('X509AuthenticationProvider.superUser', 'a super user known by certificate'),
+  warns('superUser', 'a super user known by SASL'),
+  warns('superUser.*', 'a super user known by SASL'),
+  warns('SASLAuthenticationProvider.superPassword', 'a super user known by SASL'),
+  idle('allowSaslFailedClients', tlsOrSasl, { value: 'boolean', default: 'false' }),
+  idle('letAnySaslUserDoX', tlsOrSasl),
+  idle('requireKerberosConfig', tlsOrSasl),
+  idle('kinit', tlsOrSasl),
+  idle('kerberos.*', tlsOrSasl),
+  idle('security.auth_to_local', tlsOrSasl),
+  idle('sasl.serverconfig', tlsOrSasl, { default: 'Server' }),
+  idle('fips-mode', tlsOrSasl, { value: 'boolean', default: 'true' }),
+  idle('IPAuthenticationProvider.usexforwardedfor', 'it matters on the admin port only', { value: 'boolean', default: 'false' }),
+  idle('ensembleAuthName', 'it matters with the ensemble authentication provider only'),
+
+  // What can be seen.
+  built('4lw.commands.whitelist', 'property', 'text', 'srvr'),
+  warns('admin.*', 'the admin port', { inert: off }),
+  warns('metricsProvider.className', 'a metrics provider', {
+    ...file('text', 'org.apache.zookeeper.metrics.impl.DefaultMetricsProvider'),
+    inert: ['org.apache.zookeeper.metrics.impl.DefaultMetricsProvider', 'org.apache.zookeeper.metrics.impl.NullMetricsProvider'],
+  }),
+  warns('metricsProvider.*', 'a metrics provider', file('text')),
+  warns('pathStats.*', 'statistics of paths', { inert: off }),
+  idle('messageTracker.*', ensemble),
+  idle('jvm.pause.monitor', jvm, file('boolean', 'false')),
+  idle('jvm.pause.warn-threshold.ms', jvm, file(whole, '10000')),
+  idle('jvm.pause.info-threshold.ms', jvm, file(whole, '1000')),
+  idle('jvm.pause.sleep.time.ms', jvm, file(whole, '500')),
+
+  // Ensembles.
+  built('server.*', 'file', 'text', ''),
+  built('dynamicConfigFile', 'file', 'text', ''),
+  built('standaloneEnabled', 'file', 'boolean', 'true'),
+  built('peerType', 'file', 'text', 'participant'),
+  built('readonlymode.enabled', 'bare', 'boolean', 'false'),
+  idle('group.*', ensemble, file('text')),
+  idle('weight.*', ensemble, file('text')),
+  idle('initLimit', ensemble, file(whole)),
+  idle('syncLimit', ensemble, file(whole)),
+  idle('connectToLearnerMasterLimit', ensemble, file(whole, '0')),
+  idle('electionAlg', ensemble, file({ min: 3, max: 3 }, '3')),
+  idle('quorumListenOnAllIPs', ensemble, file('boolean', 'false')),
+  idle('syncEnabled', ensemble, file('boolean', 'true')),
+  idle('observerMasterPort', ensemble, file(port, '0')),
+  idle('quorum.cnxn.threads.size', ensemble, file(whole, '20')),
+  idle('oraclePath', ensemble, file('text')),
+  idle('multiAddress.enabled', ensemble, { value: 'boolean', default: 'false' }),
+  idle('multiAddress.reachabilityCheckTimeoutMs', ensemble, { value: whole, default: '1000' }),
+  idle('multiAddress.reachabilityCheckEnabled', ensemble, { value: 'boolean', default: 'true' }),
+  idle('leaderServes', ensemble, { value: 'yes or no', default: 'yes' }),
+  idle('forceSnapshotSync', ensemble, { value: 'boolean', default: 'false' }),
+  idle('snapshotSizeFactor', ensemble, { value: { real: true }, default: '0.33' }),
+  idle('cnxTimeout', ensemble, { value: any, default: '5000' }),
+  idle('quorumCnxnTimeoutMs', ensemble, { value: any, default: '-1' }),
+  idle('electionPortBindRetry', ensemble, { value: any, default: '3' }),
+  idle('fastleader.minNotificationInterval', ensemble, { value: any, default: '200' }),
+  idle('fastleader.maxNotificationInterval', ensemble, { value: any, default: '60000' }),
+  idle('leader.maxConcurrentSnapSyncs', ensemble, { value: any, default: '10' }),
+  idle('leader.maxConcurrentDiffSyncs', ensemble, { value: any, default: '100' }),
+  idle('leader.maxTimeToWaitForEpoch', ensemble, { value: any, default: '-1' }),
+  idle('leader.ackLoggingFrequency', ensemble, { value: any, default: '1000' }),
+  idle('leader.closeSocketAsync', ensemble, { value: 'boolean', default: 'false' }),
+  idle('leader.nodelay', ensemble, { place: 'bare', value: 'boolean', default: 'true' }),
+  idle('follower.nodelay', ensemble, { place: 'bare', value: 'boolean', default: 'true' }),
+  idle('follower.skipLearnerRequestToNextProcessor', ensemble, { value: 'boolean', default: 'false' }),
+  idle('leaderConnectDelayDuringRetryMs', ensemble, { value: any, default: '100' }),
+  idle('learner.asyncSending', ensemble, { value: 'boolean', default: 'false' }),
+  idle('learner.closeSocketAsync', ensemble, { value: 'boolean', default: 'false' }),
+  idle('observer.reconnectDelayMs', ensemble, { value: any, default: '0' }),
+  idle('observer.election.DelayMs', ensemble, { value: any, default: '200' }),
+  idle('observer.syncEnabled', ensemble, { value: 'boolean', default: 'true' }),
+  idle('observerMaster.sizeLimit', ensemble, { value: any, default: '33554432' }),
+  idle('tcpKeepAlive', ensemble, { value: 'boolean', default: 'false' }),
+  idle('forward_learner_requests_to_commit_processor_disabled', ensemble, { value: 'boolean', default: 'false' }),
+
+  // Machinery of the Java server.
+  idle('serverCnxnFactory', jvm, { default: 'org.apache.zookeeper.server.NIOServerCnxnFactory' }),
+  idle('maxResponseCacheSize', jvm, { value: any, default: '400' }),
+  idle('maxGetChildrenResponseCacheSize', jvm, { value: any, default: '400' }),
+  idle('watchManagerName', jvm),
+  idle('watcherCleanThreadsNum', jvm),
+  idle('watcherCleanIntervalInSeconds', jvm),
+  idle('watcherCleanThreshold', jvm),
+  idle('maxInProcessingDeadWatchers', jvm),
+  idle('bitHashCacheSize', jvm),
+  idle('intBufferStartingSizeBytes', jvm),
+  idle('nio.numSelectorThreads', jvm),
+  idle('nio.numWorkerThreads', jvm),
+  idle('nio.directBufferBytes', jvm),
+  idle('nio.shutdownTimeout', jvm),
+  idle('netty.*', jvm),
+  idle('commitProcessor.*', jvm),
+  idle('request_throttler.shutdownTimeout', jvm),
+  idle('jmx.*', jvm),
+  idle('controllerPort', jvm),
+  idle('log.*', logging),
+  idle('auditlog.*', logging),
+  idle('tracelog.*', logging),
+  idle('root.logger', logging),
+  idle('console.threshold', logging),
+  idle('client.secure', client),
+  idle('client.certReload', client),
+  idle('clientCnxnSocket', client),
+  idle('disableAutoWatchReset', client),
+  idle('request.timeout', client),
+  idle('sasl.client', client),
+  idle('sasl.client.*', client),
+  idle('sasl.clientconfig', client),
+  idle('server.principal', client),
+  idle('server.realm', client),
+];
+
+/** Properties of the JVM and of Java libraries, which mean nothing here. */
+export const jvmProperty =
+  /^(java|javax|sun|com|jdk|user|file|os|line|path|log4j2?|logback|logging|slf4j|io|org|net|networkaddress|http|https)\./;
+
+const exact = new Map(configKeys.filter(({ name }) => !name.endsWith('.*')).map((key) => [key.name, key]));
+const families = configKeys.filter(({ name }) => name.endsWith('.*')).sort((a, b) => b.name.length - a.name.length);
+
+/** The key of that name and place, or the family it belongs to. `server.realm` is a property and `server.1` a line of the file. */
+export function findKey(name: string, places: readonly ConfigKey['place'][]): ConfigKey | undefined {
+  const key = exact.get(name);
+  if (key !== undefined && places.includes(key.place)) return key;
+  return families.find((family) => places.includes(family.place) && name.startsWith(family.name.slice(0, -1)));
+}
+
+/** The key an operator probably meant: the same but for case, or few letters away. */
+export function nearestKey(name: string): string | undefined {
+  const bare = name.startsWith('zookeeper.') ? name.slice('zookeeper.'.length) : name;
+  let best: string | undefined;
+  let bestDistance = Math.max(2, Math.floor(bare.length / 4)) + 1;
+  for (const candidate of exact.keys()) {
+    const distance = candidate.toLowerCase() === bare.toLowerCase() ? 0 : editDistance(bare, candidate);
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** Letters to insert, delete or replace. */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(replaced, previous[j]! + 1, row[j - 1]! + 1));
+    }
+    previous = row;
+  }
+  return previous[b.length]!;
+}

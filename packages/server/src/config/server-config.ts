@@ -1,0 +1,572 @@
+import type { CoreOptions } from '@tskeeper/core';
+import { digestAlgorithmDefault, isDigestAlgorithm } from '@tskeeper/protocol';
+import type { RuntimeOptions } from '@tskeeper/runtime';
+import { fourLetterWords } from '@tskeeper/runtime/internal';
+import { ConfigError } from './config-error.ts';
+import { type ConfigKey, findKey, jvmProperty, nearestKey } from './config-keys.ts';
+import { parseDefinition, parseJavaFlags, parseProperties, type Setting } from './settings.ts';
+
+/** What an operator wrote, wherever they wrote it. */
+export interface ConfigSources {
+  /** zoo.cfg: its name for messages and its text. */
+  readonly file?: ConfigFile | undefined;
+  /** `name=value`, from -D on the command line. */
+  readonly definitions?: readonly string[] | undefined;
+  /** JVMFLAGS and SERVER_JVMFLAGS are honoured. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** From the command line or a program; they win over zoo.cfg. */
+  readonly dataDir?: string | undefined;
+  readonly clientPort?: number | undefined;
+  readonly clientAddress?: string | undefined;
+  /** Reads the file that `dynamicConfigFile` names. */
+  readonly readFile?: ((path: string) => string) | undefined;
+}
+
+export interface ConfigFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface ServerConfig {
+  readonly core: CoreOptions;
+  readonly runtime: RuntimeOptions;
+  readonly clientTcpKeepAlive: boolean;
+  /** Sentences for the operator: what is ignored, unknown or unsafe. */
+  readonly warnings: readonly string[];
+  /** Keys accepted without effect. */
+  readonly notices: readonly string[];
+}
+
+/** A command of the Java server that is no four letter word. */
+const foreignWords = ['telnet close'];
+/** Kept by ZooKeeper's purge at least, whatever is configured. */
+const snapshotsKeptMin = 3;
+/** Room beyond a frame that ZooKeeper grants at least. */
+const juteExtraMin = 1024;
+const hourMs = 3_600_000;
+
+/** Turns sources into options. Throws `ConfigError` for whatever must not be guessed. */
+export function resolveConfig(sources: ConfigSources): ServerConfig {
+  return new Resolver(sources).resolve();
+}
+
+class Resolver {
+  readonly #sources: ConfigSources;
+  readonly #settings = new Map<string, Setting>();
+  readonly #serverLines: Setting[] = [];
+  readonly #warnings: string[] = [];
+  readonly #notices: string[] = [];
+
+  constructor(sources: ConfigSources) {
+    this.#sources = sources;
+  }
+
+  resolve(): ServerConfig {
+    // In ZooKeeper the command line sets properties first and reading zoo.cfg sets them again, so the file wins.
+    for (const setting of this.#definitions()) this.#takeProperty(setting);
+    const { file } = this.#sources;
+    if (file !== undefined) this.#takeFile(file);
+    const clientPortLine = this.#standaloneServerLine();
+
+    const tickTimeMs = this.#int('tickTime');
+    const [minSessionTimeoutMs, maxSessionTimeoutMs] = this.#sessionTimeouts(tickTimeMs);
+    const juteMaxBuffer = this.#int('jute.maxbuffer');
+    const core: CoreOptions = {
+      // A standalone server is number 1 in ZooKeeper too, whatever myid says.
+      serverId: 1,
+      tickTimeMs,
+      minSessionTimeoutMs,
+      maxSessionTimeoutMs,
+      juteMaxBuffer,
+      juteMaxBufferExtra: Math.max(juteExtraMin, this.#maybeInt('jute.maxbuffer.extrasize') ?? juteMaxBuffer),
+      extendedTypesEnabled: this.#boolean('extendedTypesEnabled'),
+      emulate353TtlNodes: this.#boolean('emulate353TTLNodes'),
+      enforceQuota: this.#boolean('enforceQuota'),
+      skipAcl: this.#boolean('skipACL'),
+      digestAuthEnabled: this.#boolean('DigestAuthenticationProvider.enabled'),
+      superDigest: this.#superDigest(),
+      digestAlgorithm: this.#digestAlgorithm(),
+      treeDigestEnabled: this.#boolean('digest.enabled'),
+      closeSessionTxnEnabled: this.#boolean('closeSessionTxn.enabled'),
+      reconfigEnabled: this.#boolean('reconfigEnabled'),
+      containerCheckIntervalMs: this.#int('znode.container.checkIntervalMs'),
+      containerMaxPerMinute: this.#int('znode.container.maxPerMinute'),
+      containerMaxNeverUsedIntervalMs: this.#int('znode.container.maxNeverUsedIntervalMs'),
+      globalOutstandingLimit: this.#int('globalOutstandingLimit'),
+      requestThrottleLimit: this.#int('request_throttle_max_requests'),
+      requestThrottleStallMs: this.#int('request_throttle_stall_time'),
+      requestThrottleDropStale: this.#boolean('request_throttle_drop_stale'),
+      throttledOpWaitMs: this.#int('throttled_op_wait_time'),
+      enforcedAuthSchemes: this.#enforcedAuthSchemes(),
+    };
+
+    const dataDir = this.#dataDir();
+    const runtime: RuntimeOptions = {
+      unsafe: this.#unsafe(),
+      dataDir,
+      dataLogDir: this.#sources.dataDir === undefined ? this.#text('dataLogDir') || dataDir : dataDir,
+      dataDirAutocreate: this.#boolean('datadir.autocreate'),
+      dbAutocreate: this.#boolean('db.autocreate'),
+      snapshotTrustEmpty: this.#boolean('snapshot.trust.empty'),
+      snapCount: this.#int('snapCount'),
+      snapSizeLimitBytes: Math.max(0, this.#int('snapSizeLimitInKb')) * 1024,
+      txnLogSizeLimitBytes: Math.max(0, this.#int('txnLogSizeLimitInKb')) * 1024,
+      preAllocSizeBytes: this.#int('preAllocSize') * 1024,
+      forceSync: this.#boolean('forceSync'),
+      fsyncWarningThresholdMs: this.#int('fsync.warningthresholdms'),
+      flushDelayMs: this.#int('flushDelay'),
+      maxWriteQueuePollMs: this.#maybeInt('maxWriteQueuePollTime') ?? Math.floor(this.#int('flushDelay') / 3),
+      maxBatchSize: this.#int('maxBatchSize'),
+      snapshotCompression: this.#snapshotCompression(),
+      serializeLastProcessedZxid: this.#boolean('serializeLastProcessedZxid.enabled'),
+      snapRetainCount: this.#snapRetainCount(),
+      purgeIntervalMs: this.#int('autopurge.purgeInterval') * hourMs,
+      ...this.#clientEndpoint(clientPortLine),
+      clientPortListenBacklog: minusOneIsDefault(this.#int('clientPortListenBacklog')),
+      maxClientCnxns: this.#int('maxClientCnxns'),
+      maxCnxns: this.#int('maxCnxns'),
+      fourLetterWords: this.#fourLetterWords(),
+      sessionlessTimeoutMs: this.#int('nio.sessionlessCnxnTimeout'),
+      largeRequestThreshold: this.#int('largeRequestThreshold'),
+      largeRequestMaxBytes: this.#int('largeRequestMaxBytes'),
+      connectionThrottle: {
+        tokens: this.#int('connection_throttle_tokens'),
+        fillTimeMs: this.#int('connection_throttle_fill_time'),
+        fillCount: this.#int('connection_throttle_fill_count'),
+        freezeTimeMs: this.#int('connection_throttle_freeze_time'),
+        dropIncrease: this.#real('connection_throttle_drop_increase'),
+        dropDecrease: this.#real('connection_throttle_drop_decrease'),
+        decreaseRatio: this.#real('connection_throttle_decrease_ratio'),
+        weightEnabled: this.#boolean('connection_throttle_weight_enabled'),
+        ...this.#sessionWeights(),
+      },
+    };
+    return {
+      core,
+      runtime,
+      clientTcpKeepAlive: this.#boolean('clientTcpKeepAlive'),
+      warnings: this.#warnings,
+      notices: this.#notices,
+    };
+  }
+
+  // Taking settings in.
+
+  #definitions(): Setting[] {
+    const environment = this.#sources.environment ?? {};
+    const settings: Setting[] = [];
+    // zkServer.sh puts SERVER_JVMFLAGS before JVMFLAGS, and of two -D settings of one name Java takes the later.
+    for (const variable of ['SERVER_JVMFLAGS', 'JVMFLAGS']) {
+      const { properties, others } = parseJavaFlags(environment[variable] ?? '', variable);
+      settings.push(...properties);
+      if (others.length > 0)
+        this.#notices.push(`${variable}: ${others.join(' ')} is accepted and has no effect: it is for the Java virtual machine.`);
+    }
+    return [...settings, ...(this.#sources.definitions ?? []).map((definition) => parseDefinition(definition))];
+  }
+
+  #takeProperty(setting: Setting): void {
+    const { name, where } = setting;
+    if (name.startsWith('zookeeper.')) {
+      const short = name.slice('zookeeper.'.length);
+      const key = findKey(short, ['property', 'either']);
+      if (key !== undefined) return this.#take(key, { ...setting, name: short });
+      const elsewhere = findKey(short, ['file', 'bare']);
+      if (elsewhere?.place === 'file') return this.#warn(where, `${short} can be set in zoo.cfg only; this setting has no effect.`);
+      if (elsewhere !== undefined)
+        return this.#warn(where, `${short} is read without the prefix; write -D${short}. This setting has no effect.`);
+      return this.#unknown(setting);
+    }
+    const key = findKey(name, ['bare', 'either']);
+    if (key !== undefined) return this.#take(key, setting);
+    if (jvmProperty.test(name)) return this.#notice(where, name, 'it is for the Java virtual machine');
+    if (findKey(name, ['property']) !== undefined) {
+      return this.#warn(where, `${name} is read with a prefix; write -Dzookeeper.${name}. This setting has no effect.`);
+    }
+    if (findKey(name, ['file']) !== undefined) return this.#warn(where, `${name} can be set in zoo.cfg only; this setting has no effect.`);
+    this.#unknown(setting);
+  }
+
+  #takeFile(file: ConfigFile): void {
+    const settings = parseProperties(file.text, file.name);
+    const last = new Map(settings.map((setting) => [setting.name, setting]));
+    for (const setting of settings) {
+      const { name, where } = setting;
+      const counts = last.get(name)!;
+      if (counts !== setting) {
+        this.#warn(where, `${name} is set again at ${counts.where}; the last one counts.`);
+        continue;
+      }
+      const key = findKey(name, ['file', 'property', 'either']);
+      if (key !== undefined) this.#take(key, setting);
+      else if (findKey(name, ['bare']) !== undefined) {
+        this.#warn(where, `${name} cannot be set in zoo.cfg, as in ZooKeeper; pass -D${name}=${setting.value}. This line has no effect.`);
+      } else this.#unknown(setting);
+    }
+  }
+
+  #take(key: ConfigKey, setting: Setting): void {
+    this.#check(key, setting);
+    const { name, value, where } = setting;
+    const asksForNothing = value === '' || (key.inert?.includes(key.value === 'boolean' ? value.toLowerCase() : value) ?? false);
+    switch (key.status) {
+      case 'stops':
+        if (asksForNothing) return;
+        throw new ConfigError(
+          `${where}: ${name} asks for ${key.because}, which this version does not have yet, and the server does not start less protected than it was told to be. Remove the setting to run without it.`,
+        );
+      case 'warns':
+        if (!asksForNothing) this.#warn(where, `${name} asks for ${key.because}, which is not built yet; it has no effect.`);
+        return;
+      case 'no effect':
+        this.#notice(where, name, key.because!);
+        return;
+      case 'built': {
+        if (key.name === 'server.*') {
+          this.#serverLines.push(setting);
+          return;
+        }
+        const earlier = this.#settings.get(name);
+        if (earlier !== undefined && earlier.value !== value) this.#warn(earlier.where, `overruled by ${where}.`);
+        this.#settings.set(name, setting);
+      }
+    }
+  }
+
+  #unknown({ name, where }: Setting): void {
+    const nearest = nearestKey(name);
+    this.#warn(
+      where,
+      `${name} is not a key this server knows; it has no effect.${nearest === undefined ? '' : ` Did you mean ${nearest}?`}`,
+    );
+  }
+
+  #warn(where: string, sentence: string): void {
+    this.#warnings.push(`${where}: ${sentence}`);
+  }
+
+  #notice(where: string, name: string, because: string): void {
+    this.#notices.push(`${where}: ${name} is accepted and has no effect: ${because}.`);
+  }
+
+  // Reading them.
+
+  #check(key: ConfigKey, setting: Setting): void {
+    if (key.name.endsWith('.*')) return;
+    if (key.value === 'boolean') readBoolean(setting);
+    else if (key.value === 'yes or no') readYesNo(setting);
+    // An empty value of a number means that it is not set.
+    else if (typeof key.value === 'object' && setting.value !== '') {
+      if ('real' in key.value) readReal(setting);
+      else readInteger(setting, key.value, key.place);
+    }
+  }
+
+  /** The setting, or the key's default as if it had been written. */
+  #setting(name: string): { key: ConfigKey; setting: Setting } {
+    const key = findKey(name, ['file', 'property', 'bare', 'either']);
+    if (key === undefined) throw new Error(`${name} is not in the table of keys`);
+    return { key, setting: this.#settings.get(name) ?? { name, value: key.default, where: 'default' } };
+  }
+
+  #text(name: string): string {
+    return this.#setting(name).setting.value;
+  }
+
+  #boolean(name: string): boolean {
+    const { key, setting } = this.#setting(name);
+    return key.value === 'yes or no' ? readYesNo(setting) : readBoolean(setting);
+  }
+
+  #int(name: string): number {
+    const read = this.#maybeInt(name);
+    if (read === undefined) throw new Error(`${name} has neither a value nor a default`);
+    return read;
+  }
+
+  #maybeInt(name: string): number | undefined {
+    const { key, setting } = this.#setting(name);
+    const value = setting.value === '' ? key.default : setting.value;
+    if (value === '') return undefined;
+    return readInteger({ ...setting, value }, key.value as { min: number; max: number }, key.place);
+  }
+
+  #real(name: string): number {
+    const { key, setting } = this.#setting(name);
+    return readReal(setting.value === '' ? { ...setting, value: key.default } : setting);
+  }
+
+  #where(name: string): string {
+    return this.#settings.get(name)?.where ?? this.#sources.file?.name ?? 'configuration';
+  }
+
+  // Keys with rules of their own.
+
+  #sessionTimeouts(tickTimeMs: number): [number, number] {
+    const [least, most] = [this.#int('minSessionTimeout'), this.#int('maxSessionTimeout')];
+    const minMs = least === -1 ? 2 * tickTimeMs : least;
+    const maxMs = most === -1 ? 20 * tickTimeMs : most;
+    if (minMs > maxMs) {
+      const where = this.#where(least === -1 ? 'maxSessionTimeout' : 'minSessionTimeout');
+      throw new ConfigError(
+        `${where}: minSessionTimeout (${minMs} ms) must not be larger than maxSessionTimeout (${maxMs} ms). Change one of them.`,
+      );
+    }
+    return [minMs, maxMs];
+  }
+
+  #superDigest(): string | undefined {
+    const name = 'DigestAuthenticationProvider.superDigest';
+    const value = this.#text(name);
+    if (value === '') return undefined;
+    // The value is a secret's hash, or by mistake the secret itself: it is not repeated.
+    if (!/^[^:]+:[A-Za-z0-9+/]+=*$/.test(value)) {
+      throw new ConfigError(
+        `${this.#where(name)}: ${name} must be super:<base64 of the digest of "super:password">, not a password in the clear.`,
+      );
+    }
+    return value;
+  }
+
+  #digestAlgorithm(): string {
+    const name = 'DigestAuthenticationProvider.digestAlg';
+    const value = this.#text(name) || digestAlgorithmDefault;
+    if (!isDigestAlgorithm(value)) {
+      throw new ConfigError(
+        `${this.#where(name)}: ${name} names no digest known here: "${value}". Choose SHA1, SHA-256 or SHA-512, the same on all servers.`,
+      );
+    }
+    return value.toUpperCase();
+  }
+
+  #enforcedAuthSchemes(): readonly string[] {
+    if (!this.#boolean('enforce.auth.enabled')) return [];
+    const name = 'enforce.auth.schemes';
+    const schemes = commaList(this.#text(name));
+    if (schemes.length === 0) {
+      throw new ConfigError(
+        `${this.#where('enforce.auth.enabled')}: enforce.auth.enabled needs enforce.auth.schemes, such as enforce.auth.schemes=digest.`,
+      );
+    }
+    const available = this.#boolean('DigestAuthenticationProvider.enabled') ? ['digest', 'ip'] : ['ip'];
+    const missing = schemes.find((scheme) => !available.includes(scheme));
+    if (missing !== undefined) {
+      throw new ConfigError(
+        `${this.#where(name)}: enforce.auth.schemes names ${missing}, which this server does not offer. Name some of: ${available.join(', ')}.`,
+      );
+    }
+    return schemes;
+  }
+
+  #snapshotCompression(): 'none' | 'gz' | 'snappy' {
+    const name = 'snapshot.compression.method';
+    const value = this.#text(name).toLowerCase();
+    switch (value) {
+      case '':
+      case 'none':
+        return 'none';
+      case 'gz':
+      case 'snappy':
+        return value;
+      default:
+        throw new ConfigError(`${this.#where(name)}: ${name} must be gz, snappy or empty, not "${value}".`);
+    }
+  }
+
+  #snapRetainCount(): number {
+    const name = 'autopurge.snapRetainCount';
+    const count = this.#int(name);
+    if (count < snapshotsKeptMin) this.#warn(this.#where(name), `${name} is raised to ${snapshotsKeptMin}, the least that is kept.`);
+    return Math.max(snapshotsKeptMin, count);
+  }
+
+  #fourLetterWords(): readonly string[] {
+    const name = '4lw.commands.whitelist';
+    const asked = commaList(this.#text(name));
+    // zkServer.sh asks srvr for the status, and a client in search of a server that is not read-only asks isro.
+    const known: readonly string[] = fourLetterWords;
+    const enabled = new Set(asked.includes('*') ? known : ['srvr', ...asked]);
+    if (this.#boolean('readonlymode.enabled')) enabled.add('isro');
+    for (const word of asked) {
+      if (foreignWords.includes(word)) this.#notice(this.#where(name), word, 'it is for the Java server');
+      else if (word !== '*' && !known.includes(word)) {
+        this.#warn(this.#where(name), `${name} names ${word}, which is not a four letter word; known are ${known.join(', ')}.`);
+      }
+    }
+    return known.filter((word) => enabled.has(word));
+  }
+
+  #sessionWeights(): { globalSessionWeight: number; localSessionWeight: number; renewSessionWeight: number } {
+    const localSessionWeight = this.#int('connection_throttle_local_session_weight');
+    // A session that is written to the log cannot cost less than one that is not.
+    return {
+      globalSessionWeight: Math.max(localSessionWeight, this.#int('connection_throttle_global_session_weight')),
+      localSessionWeight,
+      renewSessionWeight: Math.max(localSessionWeight, this.#int('connection_throttle_renew_session_weight')),
+    };
+  }
+
+  #dataDir(): string {
+    const dataDir = this.#sources.dataDir ?? this.#text('dataDir');
+    if (dataDir === '') {
+      throw new ConfigError(
+        `${this.#sources.file?.name ?? 'configuration'}: dataDir is not set. Add a line such as dataDir=/var/lib/zookeeper, or pass --data-dir.`,
+      );
+    }
+    return dataDir;
+  }
+
+  #clientEndpoint(line: ClientPart | undefined): { clientPort: number; clientPortAddress: string | undefined } {
+    const written = this.#maybeInt('clientPort');
+    if (line !== undefined && written !== undefined && line.port !== written) {
+      throw new ConfigError(
+        `${this.#where('clientPort')}: clientPort is ${written} and ${line.where} says ${line.port}. Keep one of them.`,
+      );
+    }
+    const clientPort = this.#sources.clientPort ?? line?.port ?? written;
+    if (clientPort === undefined) {
+      throw new ConfigError(
+        `${this.#sources.file?.name ?? 'configuration'}: clientPort is not set. Add the line clientPort=2181, or pass --client-port.`,
+      );
+    }
+    const address = this.#sources.clientAddress ?? line?.address ?? this.#text('clientPortAddress');
+    // Java's way of writing "every address" includes IPv6 where the machine has it.
+    return {
+      clientPort,
+      clientPortAddress: ['', '0.0.0.0', '::', '[::]'].includes(address) ? undefined : address.replace(/^\[(.*)\]$/, '$1'),
+    };
+  }
+
+  /** A list of one server is a standalone server; the client port may stand in its line. */
+  #standaloneServerLine(): ClientPart | undefined {
+    const dynamic = this.#text('dynamicConfigFile');
+    if (dynamic !== '') this.#takeDynamicFile(dynamic);
+    const [first] = this.#serverLines;
+    if (this.#text('peerType').toLowerCase() === 'observer' || (first !== undefined && this.#serverLines.every(isObserver))) {
+      throw new ConfigError(
+        `${first?.where ?? this.#where('peerType')}: an observer needs an ensemble to observe, and this version runs standalone only. Remove the line.`,
+      );
+    }
+    if (this.#serverLines.length > 1 || (first !== undefined && !this.#boolean('standaloneEnabled'))) {
+      const what = this.#serverLines.length > 1 ? `${this.#serverLines.length} server lines describe` : 'standaloneEnabled=false asks for';
+      throw new ConfigError(
+        `${first!.where}: ${what} an ensemble, and this version runs standalone only. Keep at most one server line, and standaloneEnabled=true.`,
+      );
+    }
+    return first === undefined ? undefined : clientPart(first);
+  }
+
+  #takeDynamicFile(path: string): void {
+    const where = this.#where('dynamicConfigFile');
+    const [line] = this.#serverLines;
+    if (line !== undefined)
+      throw new ConfigError(`${line.where}: ${line.name} must stand in the dynamic file ${path}. Move the line there.`);
+    let text: string;
+    try {
+      text = (this.#sources.readFile ?? noFiles)(path);
+    } catch (error) {
+      throw new ConfigError(
+        `${where}: the dynamic file ${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)}).`,
+        { cause: error },
+      );
+    }
+    for (const setting of parseProperties(text, path)) {
+      const key = findKey(setting.name, ['file']);
+      if (key === undefined || !['server.*', 'group.*', 'weight.*'].includes(key.name)) {
+        throw new ConfigError(
+          `${setting.where}: a dynamic file holds server, group and weight lines only. Move ${setting.name} to zoo.cfg or remove it.`,
+        );
+      }
+      this.#take(key, setting);
+    }
+  }
+
+  #unsafe(): readonly string[] {
+    const unsafe: [string, string][] = [];
+    if (!this.#boolean('forceSync'))
+      unsafe.push(['forceSync=no', 'writes are acknowledged before the disk has them and are lost with the power']);
+    if (this.#boolean('skipACL')) unsafe.push(['skipACL=yes', 'every client may read and change every znode']);
+    if (this.#boolean('snapshot.trust.empty')) unsafe.push(['snapshot.trust.empty=true', 'missing snapshots go unnoticed']);
+    for (const [setting, consequence] of unsafe) {
+      this.#warn(
+        this.#where(setting.slice(0, setting.indexOf('='))),
+        `UNSAFE: ${setting}: ${consequence}. Do not run it where data matters.`,
+      );
+    }
+    return unsafe.map(([setting]) => setting);
+  }
+}
+
+interface ClientPart {
+  readonly port: number;
+  readonly address: string | undefined;
+  readonly where: string;
+}
+
+/** `host:2888:3888[:role][;[clientHost:]clientPort]`, several addresses separated by `|`. */
+const serverLine = /^[^;]+?:\d+:\d+(?::(participant|observer))?(?:\|[^;]+)?(?:;(?:(.*):)?(\d+))?$/i;
+
+function isObserver({ value }: Setting): boolean {
+  return serverLine.exec(value)?.[1]?.toLowerCase() === 'observer';
+}
+
+function clientPart({ name, value, where }: Setting): ClientPart | undefined {
+  const match = serverLine.exec(value);
+  if (match === null) {
+    throw new ConfigError(
+      `${where}: ${name} must be host:quorumPort:electionPort[:participant|observer][;[clientHost:]clientPort], not "${value}".`,
+    );
+  }
+  const [, , address, port] = match;
+  if (port === undefined) return undefined;
+  return { port: readInteger({ name, value: port, where }, { min: 0, max: 65_535 }, 'file'), address, where };
+}
+
+function noFiles(): string {
+  throw new Error('there is nothing to read files with');
+}
+
+function minusOneIsDefault(value: number): number | undefined {
+  return value < 0 ? undefined : value;
+}
+
+function commaList(text: string): string[] {
+  return text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+}
+
+function readBoolean({ name, value, where }: Setting): boolean {
+  const word = value.toLowerCase();
+  if (word !== 'true' && word !== 'false') throw new ConfigError(`${where}: ${name} must be true or false, not "${value}".`);
+  return word === 'true';
+}
+
+function readYesNo({ name, value, where }: Setting): boolean {
+  if (value !== 'yes' && value !== 'no') throw new ConfigError(`${where}: ${name} must be yes or no, not "${value}".`);
+  return value === 'yes';
+}
+
+/** Keys of the file are decimal; properties may be hexadecimal (0x10, #10) or octal (010) as well, as Java reads them. */
+function readInteger({ name, value, where }: Setting, { min, max }: { min: number; max: number }, place: ConfigKey['place']): number {
+  const match = /^([+-]?)(0x|#|0(?=\d))?([0-9a-f]+)$/i.exec(value);
+  const prefix = match?.[2]?.toLowerCase();
+  const radix = prefix === undefined || place === 'file' ? 10 : prefix === '0' ? 8 : 16;
+  const digits = place === 'file' ? (match?.[2] ?? '') + (match?.[3] ?? '') : (match?.[3] ?? '');
+  const valid = (radix === 16 ? /^[0-9a-f]+$/i : radix === 8 ? /^[0-7]+$/ : /^\d+$/).test(digits);
+  const number = valid ? Number.parseInt(digits, radix) * (match?.[1] === '-' ? -1 : 1) : Number.NaN;
+  if (!(number >= min && number <= max)) {
+    const range = min === max ? `${min}` : `a whole number from ${min} to ${max}`;
+    throw new ConfigError(`${where}: ${name} must be ${range}, not "${value}".`);
+  }
+  return number;
+}
+
+function readReal({ name, value, where }: Setting): number {
+  const number = Number(value);
+  if (value.trim() === '' || !Number.isFinite(number) || number < 0) {
+    throw new ConfigError(`${where}: ${name} must be a number of at least 0, not "${value}".`);
+  }
+  return number;
+}

@@ -1,0 +1,181 @@
+import * as fs from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { type Disk, DiskError, type DiskFile, type FolderLock } from '@tskeeper/runtime';
+import { lockFolder } from './folder-lock.ts';
+
+const openFile = promisify(fs.open);
+const readFile = promisify(fs.read);
+const statFile = promisify(fs.fstat);
+const truncateFile = promisify(fs.ftruncate);
+const syncFile = promisify(fs.fsync);
+const closeFile = promisify(fs.close);
+
+/**
+ * Files over node:fs.
+ *
+ * A log write goes into the page cache with a plain system call, which takes a few microseconds, and only the sync goes through the
+ * thread pool: measured against handing both to the pool this saves a third of the time of a commit, and while one sync runs the next
+ * batch gathers.
+ */
+export class FsDisk implements Disk {
+  /** Windows cannot open a folder for syncing. */
+  readonly syncsFolders = process.platform !== 'win32';
+
+  async list(folder: string): Promise<string[]> {
+    return await attempt('list', folder, async () => {
+      try {
+        return await fs.promises.readdir(folder);
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT') return [];
+        throw error;
+      }
+    });
+  }
+
+  async ensureFolder(folder: string): Promise<boolean> {
+    const first = await attempt('make folder', folder, () => fs.promises.mkdir(folder, { recursive: true }));
+    if (first === undefined) return false;
+    // Each new folder is an entry of its parent, and would be lost with it.
+    const top = dirname(resolve(first));
+    for (let parent = dirname(resolve(folder)); ; parent = dirname(parent)) {
+      await this.syncFolder(parent);
+      if (parent === top || parent === dirname(parent)) return true;
+    }
+  }
+
+  async exists(path: string): Promise<boolean> {
+    return await attempt('stat', path, async () => {
+      try {
+        await fs.promises.stat(path);
+        return true;
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return false;
+        throw error;
+      }
+    });
+  }
+
+  async open(path: string, mode: 'existing' | 'create' | 'replace'): Promise<DiskFile> {
+    const { O_RDWR, O_CREAT, O_TRUNC } = fs.constants;
+    const flags = mode === 'existing' ? O_RDWR : mode === 'create' ? O_RDWR | O_CREAT : O_RDWR | O_CREAT | O_TRUNC;
+    return new FsFile(path, await attempt('open', path, () => openFile(path, flags, 0o666)));
+  }
+
+  async remove(path: string): Promise<void> {
+    await attempt('remove', path, () => fs.promises.unlink(path));
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    await attempt('rename', from, () => fs.promises.rename(from, to));
+  }
+
+  async syncFolder(folder: string): Promise<void> {
+    if (!this.syncsFolders) return;
+    await attempt('sync folder', folder, async () => {
+      const fd = await openFile(folder, 'r');
+      try {
+        await syncFile(fd);
+      } finally {
+        await closeFile(fd);
+      }
+    });
+  }
+
+  async lock(folder: string): Promise<FolderLock> {
+    return await attempt('lock', folder, () => lockFolder(folder));
+  }
+}
+
+const zero = Buffer.alloc(1);
+
+class FsFile implements DiskFile {
+  readonly path: string;
+  readonly #fd: number;
+  /** The first write that failed. What the file holds is unknown from then on, so no sync may succeed any more. */
+  #failed: DiskError | undefined;
+
+  constructor(path: string, fd: number) {
+    this.path = path;
+    this.#fd = fd;
+  }
+
+  async size(): Promise<number> {
+    return (await attempt('stat', this.path, () => statFile(this.#fd))).size;
+  }
+
+  async read(position: number, length: number): Promise<Buffer> {
+    // What is asked for may come from a damaged file; what is allocated is bounded by what is there.
+    const available = Math.max(0, Math.min(length, (await this.size()) - position));
+    const buffer = Buffer.allocUnsafe(available);
+    let filled = 0;
+    while (filled < available) {
+      const { bytesRead } = await attempt('read', this.path, () =>
+        readFile(this.#fd, buffer, filled, available - filled, position + filled),
+      );
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return buffer.subarray(0, filled);
+  }
+
+  write(position: number, bytes: Uint8Array): void {
+    try {
+      let written = 0;
+      // The system may take less than it was given: at the end of a full disk, or when a signal came.
+      while (written < bytes.length) {
+        const count = fs.writeSync(this.#fd, bytes, written, bytes.length - written, position + written);
+        if (count === 0) throw Object.assign(new Error('the system wrote nothing'), { code: 'EIO' });
+        written += count;
+      }
+    } catch (error) {
+      this.#failed ??= diskError('write', this.path, error);
+      throw this.#failed;
+    }
+  }
+
+  extend(size: number): void {
+    try {
+      // A hole and one zero byte, as ZooKeeper pads its logs: the file's length is settled, so that a sync need not settle it each time.
+      if (fs.fstatSync(this.#fd).size < size) fs.writeSync(this.#fd, zero, 0, 1, size - 1);
+    } catch (error) {
+      this.#failed ??= diskError('extend', this.path, error);
+      throw this.#failed;
+    }
+  }
+
+  sync(done: (error: DiskError | undefined) => void): void {
+    fs.fdatasync(this.#fd, (error) => {
+      if (error !== null) this.#failed ??= diskError('sync', this.path, error);
+      done(this.#failed);
+    });
+  }
+
+  async truncate(size: number): Promise<void> {
+    await attempt('truncate', this.path, async () => {
+      await truncateFile(this.#fd, size);
+      await syncFile(this.#fd);
+    });
+  }
+
+  async close(): Promise<void> {
+    await attempt('close', this.path, () => closeFile(this.#fd));
+  }
+}
+
+/** Names the operation and the path of whatever the system refuses. Errors of other kinds pass. */
+async function attempt<T>(operation: string, path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw codeOf(error) === undefined ? error : diskError(operation, path, error);
+  }
+}
+
+function diskError(operation: string, path: string, error: unknown): DiskError {
+  return new DiskError(codeOf(error) ?? 'EUNKNOWN', operation, path, error);
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && !(error instanceof DiskError) ? (error as NodeJS.ErrnoException).code : undefined;
+}

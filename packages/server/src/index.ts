@@ -1,0 +1,6 @@
+export { ConfigError } from './config/config-error.ts';
+export { exitCodes, verdictOf } from './exit.ts';
+export { createLogger, type LogLevel, logLevels, type LogOptions } from './log.ts';
+export { ListenError } from './net-network.ts';
+export type { Server, ServerOptions } from './server.ts';
+export { startServer } from './start-server.ts';

@@ -1,0 +1,41 @@
+import { hostname } from 'node:os';
+import type { Logger } from '@tskeeper/runtime';
+import { destination, pino, type DestinationStream } from 'pino';
+
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  /** `text` for people, `json` for collectors: one line per message either way. */
+  readonly format: 'text' | 'json';
+  /** Takes whole lines; standard output unless given. */
+  readonly write?: ((line: string) => void) | undefined;
+}
+
+/**
+ * The server's log. Lines are written at once rather than gathered: the last ones before an end are the ones that get read, and the
+ * server writes no line per request.
+ */
+export function createLogger(options: LogOptions): Logger {
+  const out: DestinationStream = options.write === undefined ? destination({ fd: 1, sync: true }) : { write: options.write };
+  const stream = options.format === 'json' ? out : { write: (line: string) => out.write(`${readable(line)}\n`) };
+  return pino(
+    {
+      level: options.level,
+      base: { pid: process.pid, host: hostname() },
+      // Collectors sort by words and ISO times; pino's numbers are for its own tools.
+      formatters: { level: (level) => ({ level }) },
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    },
+    stream,
+  );
+}
+
+/** `2026-01-31 12:00:00.000 warn  message`, in local time. */
+function readable(line: string): string {
+  const { time, level, msg } = JSON.parse(line) as { time: string; level: string; msg: string };
+  const at = new Date(time);
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().replace('T', ' ').replace('Z', '');
+  return `${local} ${level.padEnd(5)} ${msg}`;
+}

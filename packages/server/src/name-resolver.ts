@@ -1,0 +1,67 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+
+/**
+ * Names to addresses, asked of the operating system (getaddrinfo), so that /etc/hosts and everything else an operator configured counts.
+ *
+ * getaddrinfo blocks a thread of the small pool that fsync needs as well, and may block it for half a minute when a name server is
+ * down. So one look-up runs at a time, whatever the number of callers. Each dial asks anew, since addresses move; an answer seen
+ * before is used again when the new one does not come in time or is an error.
+ */
+export class NameResolver {
+  readonly #lookup: (host: string) => Promise<string[]>;
+  readonly #patienceMs: number;
+  readonly #known = new Map<string, string[]>();
+  readonly #underway = new Map<string, Promise<string[]>>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** `patienceMs`: how long a caller waits for a new answer when there is an old one. */
+  constructor(lookupAll: (host: string) => Promise<string[]> = systemLookup, patienceMs = 1000) {
+    this.#lookup = lookupAll;
+    this.#patienceMs = patienceMs;
+  }
+
+  async resolve(host: string): Promise<string[]> {
+    if (isIP(host) !== 0) return [host];
+    const fresh = this.#ask(host);
+    const known = this.#known.get(host);
+    if (known === undefined) return await fresh;
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<string[]>((resolve) => {
+      timer = setTimeout(resolve, this.#patienceMs, known);
+    });
+    try {
+      return await Promise.race([fresh.catch(() => known), patience]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #ask(host: string): Promise<string[]> {
+    const underway = this.#underway.get(host);
+    if (underway !== undefined) return underway;
+    const answer = this.#last.then(() => this.#lookUpNow(host));
+    this.#last = answer.catch(() => undefined);
+    this.#underway.set(host, answer);
+    return answer;
+  }
+
+  async #lookUpNow(host: string): Promise<string[]> {
+    try {
+      const addresses = await this.#lookup(host);
+      this.#known.set(host, addresses);
+      return addresses;
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? String(error);
+      throw new Error(`the name ${host} cannot be resolved (${code}). Check its spelling, /etc/hosts and the name servers.`, {
+        cause: error,
+      });
+    } finally {
+      this.#underway.delete(host);
+    }
+  }
+}
+
+async function systemLookup(host: string): Promise<string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}

@@ -1,0 +1,337 @@
+import { connect, createServer, isIPv6, type Server, type Socket } from 'node:net';
+import type {
+  Endpoint,
+  Listener,
+  ListenOptions,
+  Logger,
+  Network,
+  NetworkSink,
+  ReceivedBatch,
+  SendBatch,
+  StreamId,
+} from '@tskeeper/runtime';
+import { NameResolver } from './name-resolver.ts';
+import { type PortOwner, portOwner } from './port-owner.ts';
+
+export interface NetNetworkOptions {
+  readonly logger: Logger;
+  /** zookeeper.clientTcpKeepAlive: the kernel probes accepted connections that are silent. */
+  readonly keepAlive?: boolean;
+}
+
+const streamKey = Symbol('stream');
+type NumberedSocket = Socket & { [streamKey]: Stream };
+
+/** A connection. One object and one function each, since there may be tens of thousands. */
+interface Stream {
+  readonly id: StreamId;
+  readonly socket: NumberedSocket;
+  /** Shared by all writes of the stream; tells the sink when a write that had to wait is through. */
+  readonly written: () => void;
+  /** Output is waiting in the process, because the system would not take it at once. */
+  waiting: boolean;
+  /** We dropped it: nothing that still arrives is of interest. */
+  dropped: boolean;
+  error: string | undefined;
+}
+
+/** Grows to the largest turn seen and stays. */
+class Batch implements ReceivedBatch {
+  count = 0;
+  readonly streams: StreamId[] = [];
+  readonly buffers: Buffer[] = [];
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+
+  add(stream: StreamId, bytes: Buffer): void {
+    const at = this.count++;
+    this.streams[at] = stream;
+    this.buffers[at] = bytes;
+    this.starts[at] = 0;
+    this.ends[at] = bytes.length;
+  }
+
+  /** Lets go of the buffers, which are the receiver's now. */
+  clear(): void {
+    this.buffers.fill(nothing, 0, this.count);
+    this.count = 0;
+  }
+}
+
+const nothing = Buffer.alloc(0);
+/** A process out of file descriptors fails to accept many times a second; one line says it. */
+const acceptWarningEveryMs = 10_000;
+
+/**
+ * TCP over node:net.
+ *
+ * Everything that arrived in a turn of the loop is gathered, and delivered by one call in the turn's check phase; endings are delivered
+ * behind the bytes that came before them. Output is written once per stream and turn: system calls, not bytes, are what a small request
+ * costs.
+ */
+export class NetNetwork implements Network {
+  readonly #logger: Logger;
+  readonly #keepAlive: boolean;
+  readonly #resolver = new NameResolver();
+  #sink: NetworkSink | undefined;
+  /** By number. A free place holds undefined, and its number is in `#free`. */
+  readonly #streams: (Stream | undefined)[] = [];
+  readonly #free: StreamId[] = [];
+  #batch = new Batch();
+  #spare = new Batch();
+  /** Streams that ended or closed in this turn, in order. */
+  #endings: { readonly stream: Stream; readonly closed: boolean }[] = [];
+  #scheduled = false;
+  readonly #deliver = () => this.#deliverTurn();
+  #lastAcceptWarning = -Infinity;
+
+  constructor(options: NetNetworkOptions) {
+    this.#logger = options.logger;
+    this.#keepAlive = options.keepAlive ?? false;
+  }
+
+  start(sink: NetworkSink): void {
+    this.#sink = sink;
+  }
+
+  async listen(options: ListenOptions): Promise<Listener> {
+    const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: this.#keepAlive });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, options)));
+      // Without a host Node listens on ::, IPv4 included, and on 0.0.0.0 where the machine has no IPv6.
+      const host = options.address === undefined ? {} : { host: options.address };
+      const backlog = options.backlog === undefined ? {} : { backlog: options.backlog };
+      server.listen({ port: options.port, ...host, ...backlog }, resolve);
+    });
+    const listener: Listener = { endpoint: endpointOf(server), close: () => closeListener(server) };
+    server.removeAllListeners('error');
+    server.on('error', (error: NodeJS.ErrnoException) => this.#warnOfAccept(error, listener.endpoint));
+    server.on('connection', (socket) => this.#accept(socket, listener));
+    return listener;
+  }
+
+  connect(endpoint: Endpoint): StreamId {
+    // The caller tries addresses one by one with its own time limit; Node's own racing of addresses would cut attempts short.
+    const socket = connect({
+      host: endpoint.address,
+      port: endpoint.port,
+      allowHalfOpen: true,
+      noDelay: true,
+      autoSelectFamily: false,
+    });
+    const stream = this.#number(socket);
+    socket.once('connect', () => {
+      if (!stream.dropped) this.#started.connected(stream.id);
+    });
+    return stream.id;
+  }
+
+  resolve(host: string): Promise<string[]> {
+    return this.#resolver.resolve(host);
+  }
+
+  send(batch: SendBatch): void {
+    for (let index = 0; index < batch.count; index++) {
+      const stream = this.#streams[batch.streams[index]!];
+      batch.kept[index] = false;
+      if (stream === undefined || stream.dropped || !stream.socket.writable) continue;
+      const whole = batch.buffers[index]!;
+      const start = batch.starts[index]!;
+      const end = batch.ends[index]!;
+      if (start === end) continue;
+      stream.socket.write(start === 0 && end === whole.length ? whole : whole.subarray(start, end), stream.written);
+      // Nothing is left in the process when the system took all of it at once, which is the common case.
+      if (stream.socket.writableLength > 0) {
+        stream.waiting = true;
+        batch.kept[index] = true;
+      }
+    }
+  }
+
+  end(stream: StreamId): void {
+    this.#streams[stream]?.socket.end();
+  }
+
+  reset(stream: StreamId): void {
+    const found = this.#streams[stream];
+    if (found === undefined || found.dropped) return;
+    found.dropped = true;
+    // Node would put off the reset of a socket that is still dialling until it is connected.
+    if (found.socket.connecting) found.socket.destroy();
+    else found.socket.resetAndDestroy();
+  }
+
+  pause(stream: StreamId): void {
+    this.#streams[stream]?.socket.pause();
+  }
+
+  resume(stream: StreamId): void {
+    this.#streams[stream]?.socket.resume();
+  }
+
+  get #started(): NetworkSink {
+    if (this.#sink === undefined) throw new Error('the network was used before it was started');
+    return this.#sink;
+  }
+
+  #accept(socket: Socket, listener: Listener): void {
+    const { remoteAddress, remotePort } = socket;
+    // Gone again before we looked at it.
+    if (remoteAddress === undefined || remotePort === undefined) {
+      socket.on('error', () => undefined);
+      socket.destroy();
+      return;
+    }
+    const stream = this.#number(socket);
+    this.#started.accepted(stream.id, listener, { address: plainAddress(remoteAddress), port: remotePort });
+  }
+
+  #number(plain: Socket): Stream {
+    const id = this.#free.pop() ?? this.#streams.length;
+    const socket = plain as NumberedSocket;
+    const stream: Stream = { id, socket, written: () => this.#onWritten(stream), waiting: false, dropped: false, error: undefined };
+    socket[streamKey] = stream;
+    this.#streams[id] = stream;
+    // `this` of a listener is the socket, so the listeners are shared by all of them.
+    socket.on('data', this.#onData);
+    socket.on('end', this.#onEnd);
+    socket.on('error', onError);
+    socket.on('close', this.#onClose);
+    return stream;
+  }
+
+  readonly #onData = ((network: NetNetwork) =>
+    function (this: Socket, bytes: Buffer): void {
+      network.#batch.add((this as NumberedSocket)[streamKey].id, bytes);
+      network.#schedule();
+    })(this);
+
+  readonly #onEnd = ((network: NetNetwork) =>
+    function (this: Socket): void {
+      network.#endings.push({ stream: (this as NumberedSocket)[streamKey], closed: false });
+      network.#schedule();
+    })(this);
+
+  readonly #onClose = ((network: NetNetwork) =>
+    function (this: Socket): void {
+      network.#endings.push({ stream: (this as NumberedSocket)[streamKey], closed: true });
+      network.#schedule();
+    })(this);
+
+  #onWritten(stream: Stream): void {
+    if (!stream.waiting || stream.socket.writableLength > 0) return;
+    stream.waiting = false;
+    if (!stream.dropped && !stream.socket.destroyed) this.#started.drained(stream.id);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(this.#deliver);
+  }
+
+  #deliverTurn(): void {
+    this.#scheduled = false;
+    const sink = this.#started;
+    const batch = this.#batch;
+    this.#batch = this.#spare;
+    this.#spare = batch;
+    const endings = this.#endings;
+    this.#endings = [];
+    this.#leaveOutDropped(batch);
+    try {
+      if (batch.count > 0) sink.received(batch);
+    } finally {
+      batch.clear();
+    }
+    for (const { stream, closed } of endings) {
+      if (closed) {
+        sink.closed(stream.id, stream.dropped ? undefined : stream.error);
+        // Only now may the number be used again.
+        this.#streams[stream.id] = undefined;
+        this.#free.push(stream.id);
+      } else if (!stream.dropped) {
+        sink.ended(stream.id);
+      }
+    }
+  }
+
+  /** A stream may have been dropped after its bytes arrived and before they are delivered. */
+  #leaveOutDropped(batch: Batch): void {
+    let kept = 0;
+    for (let index = 0; index < batch.count; index++) {
+      if (this.#streams[batch.streams[index]!]!.dropped) continue;
+      if (kept !== index) {
+        batch.streams[kept] = batch.streams[index]!;
+        batch.buffers[kept] = batch.buffers[index]!;
+        batch.ends[kept] = batch.ends[index]!;
+      }
+      kept++;
+    }
+    batch.buffers.fill(nothing, kept, batch.count);
+    batch.count = kept;
+  }
+
+  #warnOfAccept(error: NodeJS.ErrnoException, endpoint: Endpoint): void {
+    const now = performance.now();
+    if (now - this.#lastAcceptWarning < acceptWarningEveryMs) return;
+    this.#lastAcceptWarning = now;
+    const remedy = error.code === 'EMFILE' || error.code === 'ENFILE' ? ' Raise the limit of open files (ulimit -n, LimitNOFILE).' : '';
+    this.#logger.warn(`connections to ${formatEndpoint(endpoint)} cannot be accepted (${error.code}).${remedy}`);
+  }
+}
+
+function onError(this: Socket, error: NodeJS.ErrnoException): void {
+  (this as NumberedSocket)[streamKey].error ??= error.code ?? error.message;
+}
+
+function endpointOf(server: Server): Endpoint {
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new Error('a TCP server listens without an address');
+  return { address: plainAddress(bound.address), port: bound.port };
+}
+
+/** Resolves once the port is free again. Node's own callback would also wait for the accepted connections to end. */
+function closeListener(server: Server): Promise<void> {
+  server.close();
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** `::ffff:10.0.0.1`, an IPv4 peer on a socket that takes both families, is written `10.0.0.1`. */
+export function plainAddress(address: string): string {
+  return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice('::ffff:'.length) : address;
+}
+
+/** `10.0.0.1:2181`, `[::1]:2181` */
+export function formatEndpoint({ address, port }: Endpoint): string {
+  return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** A port we could not listen on. The message is a sentence for the operator. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
+}
+
+function listenError(error: NodeJS.ErrnoException, { address, port }: ListenOptions): ListenError {
+  const owner = error.code === 'EADDRINUSE' ? portOwner(port) : undefined;
+  return new ListenError(listenSentence(error.code ?? error.message, address, port, owner), { cause: error });
+}
+
+export function listenSentence(code: string, address: string | undefined, port: number, owner: PortOwner | undefined): string {
+  const where = address === undefined ? `port ${port}` : `port ${port} of ${address}`;
+  switch (code) {
+    case 'EADDRINUSE': {
+      const by = owner === undefined ? 'by another process' : `by process ${owner.pid} (${owner.program})`;
+      return `${where} is already in use ${by}. Stop that process or choose another port.`;
+    }
+    case 'EACCES':
+      return `${where} may not be used by this user. Choose a port above 1023 or grant the right to bind it.`;
+    case 'EADDRNOTAVAIL':
+      return `${where} cannot be used because this machine has no such address. Correct the address to listen on, or leave it out to listen on all.`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `${where} cannot be used because the name does not resolve (${code}). Correct the address to listen on, or leave it out to listen on all.`;
+    default:
+      return `${where} cannot be listened on (${code}).`;
+  }
+}

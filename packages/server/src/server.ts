@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs';
+import { isIPv6 } from 'node:net';
+import { resolve } from 'node:path';
+import type { CoreOptions, Inspect } from '@tskeeper/core';
+import { type Logger, type Runtime, type RuntimeHooks, type RuntimeOptions, silentLogger, type World } from '@tskeeper/runtime';
+import { ConfigError } from './config/config-error.ts';
+import { type ConfigFile, resolveConfig } from './config/server-config.ts';
+import { FsDisk } from './fs-disk.ts';
+import { hostFacts } from './host-facts.ts';
+import { NetNetwork } from './net-network.ts';
+import { snappy } from './snappy.ts';
+import { SystemClock } from './system-clock.ts';
+import { SystemRandom } from './system-random.ts';
+
+export interface ServerOptions {
+  /** Path of a zoo.cfg. Without one: 127.0.0.1, port 2181, data in ./data. */
+  readonly configFile?: string | undefined;
+  /** Wins over zoo.cfg, for transaction logs as well. */
+  readonly dataDir?: string | undefined;
+  /** Wins over zoo.cfg; 0 for any free port. */
+  readonly clientPort?: number | undefined;
+  /** Wins over zoo.cfg. */
+  readonly clientAddress?: string | undefined;
+  /** `name=value` each, as after -D on Java's command line. */
+  readonly definitions?: readonly string[] | undefined;
+  /** Where JVMFLAGS and SERVER_JVMFLAGS are looked up; nowhere unless given. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Nothing is logged unless given. */
+  readonly logger?: Logger | undefined;
+}
+
+export interface Server extends AsyncDisposable {
+  /** What a client on this machine connects to. */
+  readonly connectString: string;
+  readonly dataDir: string;
+  readonly inspect: Inspect;
+  /** Resolves after `close`; rejects when the server has failed and the process should end. */
+  readonly ended: Promise<void>;
+  /** Stops accepting, makes everything acknowledged durable, and gives the data folder back. */
+  close(): Promise<void>;
+}
+
+export type StartRuntime = (world: World, core: CoreOptions, runtime: RuntimeOptions, hooks: RuntimeHooks) => Promise<Runtime>;
+
+/** Builds the real world out of what an operator wrote, and hands it to a runtime. */
+export async function startServerWith(startRuntime: StartRuntime, options: ServerOptions): Promise<Server> {
+  const logger = options.logger ?? silentLogger;
+  const config = resolveConfig(withDefaults(options));
+  for (const warning of config.warnings) logger.warn(warning);
+  for (const notice of config.notices) logger.info(notice);
+
+  const disk = new FsDisk();
+  if (!disk.syncsFolders) {
+    logger.warn('this system cannot sync folders: a file created or renamed shortly before a loss of power may be missing after it.');
+  }
+  const world: World = {
+    disk,
+    network: new NetNetwork({ logger, keepAlive: config.clientTcpKeepAlive }),
+    clock: new SystemClock(),
+    random: new SystemRandom(),
+  };
+  const runtimeOptions: RuntimeOptions = {
+    ...config.runtime,
+    dataDir: resolve(config.runtime.dataDir),
+    dataLogDir: resolve(config.runtime.dataLogDir),
+  };
+  const end = new End();
+  const runtime = await startRuntime(world, config.core, runtimeOptions, {
+    logger,
+    snappy,
+    host: hostFacts,
+    failed: (error) => end.fail(error),
+  });
+  return new RunningServer(runtime, runtimeOptions.dataDir, end);
+}
+
+class RunningServer implements Server {
+  readonly connectString: string;
+  readonly dataDir: string;
+  readonly #runtime: Runtime;
+  readonly #end: End;
+  #closing: Promise<void> | undefined;
+
+  constructor(runtime: Runtime, dataDir: string, end: End) {
+    this.#runtime = runtime;
+    this.#end = end;
+    this.dataDir = dataDir;
+    const { address, port } = runtime.clientEndpoint;
+    const host = address === '::' || address === '0.0.0.0' ? '127.0.0.1' : address;
+    this.connectString = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  }
+
+  get inspect(): Inspect {
+    return this.#runtime.inspect;
+  }
+
+  get ended(): Promise<void> {
+    return this.#end.promise;
+  }
+
+  async close(): Promise<void> {
+    this.#closing ??= this.#runtime.close().then(
+      () => this.#end.succeed(),
+      (error: unknown) => {
+        this.#end.fail(error);
+        throw error;
+      },
+    );
+    await this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** How a server ended, told once. */
+class End {
+  readonly promise: Promise<void>;
+  #resolve!: () => void;
+  #reject!: (error: unknown) => void;
+
+  constructor() {
+    this.promise = new Promise((resolveEnd, rejectEnd) => {
+      this.#resolve = resolveEnd;
+      this.#reject = rejectEnd;
+    });
+    // Nobody has to listen: a caller who only calls `close` hears of a failure there.
+    this.promise.catch(() => undefined);
+  }
+
+  succeed(): void {
+    this.#resolve();
+  }
+
+  fail(error: unknown): void {
+    this.#reject(error);
+  }
+}
+
+function withDefaults(options: ServerOptions): Parameters<typeof resolveConfig>[0] {
+  const { configFile, dataDir, clientPort, clientAddress, definitions, environment } = options;
+  const readText = (path: string): string => readFileSync(path, 'latin1');
+  const shared = { definitions, environment, readFile: readText };
+  if (configFile !== undefined) return { ...shared, file: readConfigFile(configFile, readText), dataDir, clientPort, clientAddress };
+  return { ...shared, dataDir: dataDir ?? 'data', clientPort: clientPort ?? 2181, clientAddress: clientAddress ?? '127.0.0.1' };
+}
+
+/** A Java properties file is Latin-1, whatever the locale: the same bytes must name the same folder as under ZooKeeper. */
+function readConfigFile(path: string, readText: (path: string) => string): ConfigFile {
+  try {
+    return { name: path, text: readText(path) };
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new ConfigError(`${path}: the configuration cannot be read (${code}). Give the path of an existing zoo.cfg.`, { cause: error });
+  }
+}

@@ -1,0 +1,36 @@
+import { DiskError, FolderInUse, StorageRefused } from '@tskeeper/runtime';
+import { expect, it } from 'vitest';
+import { ConfigError } from '../src/config/config-error.ts';
+import { exitCodes, verdictOf } from '../src/exit.ts';
+import { ListenError } from '../src/net-network.ts';
+
+it.each<[Error, number, string]>([
+  [new ConfigError('zoo.cfg:1: no.'), exitCodes.refused, 'zoo.cfg:1: no.'],
+  [new ListenError('port 1 is in use.'), exitCodes.refused, 'port 1 is in use.'],
+  [new StorageRefused('the log /d/log.1 is damaged.'), exitCodes.refused, 'the log /d/log.1 is damaged.'],
+  [new FolderInUse('the folder /d is in use.'), exitCodes.refused, 'the folder /d is in use.'],
+  [
+    new DiskError('ENOSPC', 'write', '/d/log.1'),
+    exitCodes.diskFailure,
+    'the disk failed: write /d/log.1: ENOSPC. Make room on the disk, then start the server again.',
+  ],
+  [
+    new DiskError('EACCES', 'open', '/d/log.1'),
+    exitCodes.diskFailure,
+    'the disk failed: open /d/log.1: EACCES. Give the user of this process the right to write there.',
+  ],
+  [
+    new DiskError('EIO', 'sync', '/d/log.1'),
+    exitCodes.diskFailure,
+    'the disk failed: sync /d/log.1: EIO. Check the disk before starting the server again.',
+  ],
+])('%s ends the process with a code of its own and a sentence', (error, code, message) => {
+  expect(verdictOf(error)).toEqual({ code, message });
+});
+
+it('an error nobody expected is told with its stack', () => {
+  const { code, message } = verdictOf(new TypeError('x is not a function'));
+  expect(code).toBe(exitCodes.internalError);
+  expect(message).toMatch(/^unexpected error, please report it: TypeError: x is not a function\n {4}at /);
+  expect(verdictOf('thrown text').message).toBe('unexpected error, please report it: thrown text');
+});

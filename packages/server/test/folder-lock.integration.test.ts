@@ -1,0 +1,161 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FolderInUse } from '@tskeeper/runtime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { judge, lockFolder, type Owner, self } from '../src/folder-lock.ts';
+
+let folder: string;
+const quick = { beatMs: 20, silenceMs: 100 };
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tskeeper-lock-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function plant(owner: Partial<Owner> | string, name = 'tskeeper.lock.0123456789abcdef'): string {
+  const path = join(folder, name);
+  writeFileSync(path, typeof owner === 'string' ? owner : JSON.stringify({ ...self(), ...owner }));
+  return path;
+}
+
+/** The pid of a process that has been killed and reaped, and what it called itself while it lived. */
+async function killedProcess(): Promise<{ pid: number; started: string }> {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+  await once(child, 'spawn');
+  const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  return { pid: child.pid!, started: stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]! };
+}
+
+describe('a folder', () => {
+  it('is taken once, and can be taken again after it was given back', async () => {
+    const lock = await lockFolder(folder);
+    expect(readdirSync(folder)).toEqual([expect.stringMatching(/^tskeeper\.lock\.[0-9a-f]{16}$/)]);
+    await expect(lockFolder(folder)).rejects.toThrow(FolderInUse);
+    await lock.release();
+    expect(readdirSync(folder)).toEqual([]);
+    await (await lockFolder(folder)).release();
+  });
+
+  it('in use is refused with the process, the folder and what to do', async () => {
+    const lock = await lockFolder(folder);
+    const [name] = readdirSync(folder);
+    await expect(lockFolder(folder)).rejects.toThrow(
+      `the folder ${folder} is in use by process ${process.pid}. Stop that server or choose another folder; if you are sure that none is running, remove ${join(folder, name!)}.`,
+    );
+    expect(readdirSync(folder)).toEqual([name]);
+    await lock.release();
+  });
+
+  it('goes to exactly one of many who want it at the same time', async () => {
+    for (let round = 0; round < 20; round++) {
+      const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(folder)));
+      const winners = results.filter((result) => result.status === 'fulfilled');
+      expect(winners).toHaveLength(1);
+      expect(readdirSync(folder)).toHaveLength(1);
+      await winners[0]!.value.release();
+    }
+  });
+
+  it('left by a killed process is taken over at once by exactly one', async () => {
+    plant(await killedProcess());
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(folder)));
+    const winners = results.filter((result) => result.status === 'fulfilled');
+    expect(winners).toHaveLength(1);
+    expect(readdirSync(folder)).toHaveLength(1);
+    await winners[0]!.value.release();
+  });
+
+  it('of a pid that another process has now is taken over', async () => {
+    plant({ pid: process.ppid, started: '1' });
+    await (await lockFolder(folder)).release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('left before this machine was restarted is taken over at once', async () => {
+    plant({ boot: 'an earlier run' });
+    const lock = await lockFolder(folder, { beatMs: 1000, silenceMs: 600_000 });
+    expect(readdirSync(folder)).toHaveLength(1);
+    await lock.release();
+  });
+
+  it.each([
+    ['another container', { pidNamespace: 'pid:[1]', host: 'other' }],
+    ['another machine', { boot: 'another kernel', host: 'other' }],
+  ])('of a silent owner in %s is taken over after a while', async (_, owner) => {
+    plant(owner);
+    await (await lockFolder(folder, quick)).release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('of an owner elsewhere who touches the file stays theirs', async () => {
+    const path = plant({ pid: 7, pidNamespace: 'pid:[1]', host: 'other' });
+    const beat = setInterval(() => utimesSync(path, new Date(), new Date()), quick.beatMs);
+    try {
+      await expect(lockFolder(folder, quick)).rejects.toThrow('is in use by process 7 on other.');
+    } finally {
+      clearInterval(beat);
+    }
+    expect(readdirSync(folder)).toHaveLength(1);
+  });
+
+  it('is touched by its owner', async () => {
+    const lock = await lockFolder(folder, quick);
+    const path = join(folder, readdirSync(folder)[0]!);
+    const text = readFileSync(path, 'utf8');
+    // Seen from elsewhere, only the beat tells that the owner lives.
+    writeFileSync(path, JSON.stringify({ ...(JSON.parse(text) as Owner), pidNamespace: 'pid:[1]' }));
+    await expect(lockFolder(folder, quick)).rejects.toThrow(FolderInUse);
+    await lock.release();
+  });
+
+  it.each(['', '{', '[]', '{"pid":"x"}'])('with a lock file that says %j, and is silent, is taken over after a while', async (text) => {
+    plant(text);
+    await (await lockFolder(folder, quick)).release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('keeps every other file', async () => {
+    writeFileSync(join(folder, 'log.1'), 'x');
+    await (await lockFolder(folder)).release();
+    expect(readdirSync(folder)).toEqual(['log.1']);
+  });
+
+  it('that does not exist cannot be taken', async () => {
+    await expect(lockFolder(join(folder, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+describe('an owner', () => {
+  const here: Owner = { pid: 1, host: 'h', started: '10', boot: 'b', pidNamespace: 'n' };
+  const running = (pid: number) => (pid === 5 ? '50' : undefined);
+
+  it.each<[string, Partial<Owner>, string]>([
+    ['whose process runs is alive', { pid: 5, started: '50' }, 'alive'],
+    ['whose process is gone is dead', { pid: 6 }, 'dead'],
+    ['whose pid started at another time is dead', { pid: 5, started: '49' }, 'dead'],
+    ['of an earlier run of this host is dead', { pid: 5, started: '50', boot: 'c' }, 'dead'],
+    ['of another host is not for us to judge', { pid: 6, boot: 'c', host: 'i' }, 'unknown'],
+    ['of another container is not for us to judge', { pid: 6, pidNamespace: 'm' }, 'unknown'],
+  ])('%s', (_, owner, verdict) => {
+    expect(judge({ ...here, ...owner }, here, running)).toBe(verdict);
+  });
+
+  it('without /proc is judged by pid on the same host only', () => {
+    const plain: Owner = { pid: 1, host: 'h', started: '', boot: '', pidNamespace: '' };
+    const startOf = (pid: number) => (pid === 5 ? '' : undefined);
+    expect(judge({ ...plain, pid: 5 }, plain, startOf)).toBe('alive');
+    expect(judge({ ...plain, pid: 6 }, plain, startOf)).toBe('dead');
+    expect(judge({ ...plain, pid: 6, host: 'i' }, plain, startOf)).toBe('unknown');
+  });
+
+  it('describes this process', () => {
+    expect(self()).toMatchObject({ pid: process.pid, host: hostname() });
+  });
+});

@@ -1,0 +1,331 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import type { Endpoint, Listener, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '@tskeeper/runtime';
+import { silentLogger } from '@tskeeper/runtime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { formatEndpoint, listenSentence, NetNetwork, plainAddress } from '../src/net-network.ts';
+import { portOwner } from '../src/port-owner.ts';
+
+/** Writes down what it hears, and lets a test wait for it. */
+class Recorder implements NetworkSink {
+  readonly heard: string[] = [];
+  readonly text = new Map<StreamId, string>();
+  readonly remotes: Endpoint[] = [];
+  batches: number[][] = [];
+  onAccepted: (stream: StreamId) => void = () => undefined;
+  #waiting: (() => void)[] = [];
+
+  accepted(stream: StreamId, listener: Listener, remote: Endpoint): void {
+    this.remotes.push(remote);
+    this.#note(`accepted ${stream} ${listener.endpoint.port > 0}`);
+    this.onAccepted(stream);
+  }
+  connected(stream: StreamId): void {
+    this.#note(`connected ${stream}`);
+  }
+  received(batch: ReceivedBatch): void {
+    const streams: number[] = [];
+    for (let index = 0; index < batch.count; index++) {
+      const stream = batch.streams[index]!;
+      streams.push(stream);
+      const bytes = batch.buffers[index]!.toString('latin1', batch.starts[index], batch.ends[index]);
+      this.text.set(stream, (this.text.get(stream) ?? '') + bytes);
+    }
+    this.batches.push(streams);
+    this.#note(`received ${[...new Set(streams)].join(',')}`);
+  }
+  drained(stream: StreamId): void {
+    this.#note(`drained ${stream}`);
+  }
+  ended(stream: StreamId): void {
+    this.#note(`ended ${stream}`);
+  }
+  closed(stream: StreamId, error: string | undefined): void {
+    this.#note(`closed ${stream} ${error}`);
+  }
+
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+  async untilHeard(line: string): Promise<void> {
+    await this.until(() => this.heard.includes(line));
+  }
+  #note(line: string): void {
+    this.heard.push(line);
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}
+
+function batchOf(...parts: [StreamId, string | Buffer][]): SendBatch {
+  const buffers = parts.map(([, bytes]) => Buffer.from(bytes as string));
+  return {
+    count: parts.length,
+    streams: parts.map(([stream]) => stream),
+    buffers,
+    starts: buffers.map(() => 0),
+    ends: buffers.map((buffer) => buffer.length),
+    kept: [],
+  };
+}
+
+const hasIpv6 = Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'));
+
+let network: NetNetwork;
+let sink: Recorder;
+let listener: Listener;
+let clients: Socket[];
+
+beforeEach(async () => {
+  network = new NetNetwork({ logger: silentLogger });
+  sink = new Recorder();
+  network.start(sink);
+  listener = await network.listen({ address: '127.0.0.1', port: 0, backlog: undefined });
+  clients = [];
+});
+afterEach(async () => {
+  for (const socket of clients) socket.destroy();
+  await listener.close();
+});
+
+async function client(): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port: listener.endpoint.port, allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  clients.push(socket);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Unlike `once`, no error of the socket gets in the way. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.on('close', () => resolve()));
+}
+
+async function text(socket: Socket, length: number): Promise<string> {
+  let received = '';
+  while (received.length < length) {
+    const [chunk] = (await once(socket, 'data')) as [Buffer];
+    received += chunk.toString('latin1');
+  }
+  return received;
+}
+
+describe('NetNetwork', () => {
+  it('accepts, receives and sends', async () => {
+    const socket = await client();
+    socket.write('hello');
+    await sink.until(() => sink.text.get(0) === 'hello');
+    expect(sink.heard[0]).toBe('accepted 0 true');
+    expect(sink.remotes[0]).toEqual({ address: '127.0.0.1', port: socket.localPort });
+    const batch = batchOf([0, 'world']);
+    const answer = text(socket, 5);
+    network.send(batch);
+    expect(batch.kept).toEqual([false]);
+    expect(await answer).toBe('world');
+  });
+
+  it('sends the part of a buffer it is told to', async () => {
+    const socket = await client();
+    await sink.untilHeard('accepted 0 true');
+    const answer = text(socket, 3);
+    network.send({ ...batchOf([0, 'xxabcxx']), starts: [2], ends: [5] });
+    expect(await answer).toBe('abc');
+  });
+
+  it('delivers what arrived on many streams in one turn by one call', async () => {
+    const sockets = await Promise.all(Array.from({ length: 20 }, client));
+    await sink.until(() => sink.heard.length === 20);
+    // Nothing is read while this turn lasts, so all of it lies ready for the next one.
+    await Promise.all(sockets.map((socket) => new Promise<void>((resolve) => socket.write('x', () => resolve()))));
+    const until = performance.now() + 20;
+    while (performance.now() < until);
+    await sink.until(() => sink.text.size === 20);
+    expect(sink.batches.length).toBeLessThan(20);
+    expect(Math.max(...sink.batches.map((batch) => batch.length))).toBeGreaterThan(1);
+  });
+
+  it('keeps a buffer the system would not take at once, and tells when it is through', async () => {
+    const socket = await client();
+    socket.pause();
+    await sink.untilHeard('accepted 0 true');
+    const big = Buffer.alloc(32 << 20, 'a');
+    const batch = batchOf([0, big]);
+    network.send(batch);
+    expect(batch.kept).toEqual([true]);
+    expect(sink.heard).not.toContain('drained 0');
+    let length = 0;
+    socket.on('data', (chunk) => (length += chunk.length));
+    socket.resume();
+    await sink.untilHeard('drained 0');
+    await once(socket, 'data');
+    network.end(0);
+    await once(socket, 'end');
+    expect(length).toBe(big.length);
+  });
+
+  it('tells the end of a peer behind its last bytes, and can still answer', async () => {
+    const socket = await client();
+    socket.end('last');
+    await sink.untilHeard('ended 0');
+    expect(sink.heard).toEqual(['accepted 0 true', 'received 0', 'ended 0']);
+    const answer = text(socket, 6);
+    network.send(batchOf([0, 'answer']));
+    expect(await answer).toBe('answer');
+    network.end(0);
+    await sink.untilHeard('closed 0 undefined');
+  });
+
+  it('tells why a stream is gone', async () => {
+    const socket = await client();
+    await sink.untilHeard('accepted 0 true');
+    socket.resetAndDestroy();
+    await sink.until(() => sink.heard.length === 2);
+    expect(sink.heard).toEqual(['accepted 0 true', 'closed 0 ECONNRESET']);
+  });
+
+  it('drops a stream at once, delivers nothing more of it, and uses its number again after that', async () => {
+    const socket = await client();
+    await sink.untilHeard('accepted 0 true');
+    socket.write('never seen');
+    const gone = closed(socket);
+    network.reset(0);
+    network.reset(0);
+    await sink.untilHeard('closed 0 undefined');
+    await gone;
+    expect(sink.text.size).toBe(0);
+    network.send(batchOf([0, 'to nobody']));
+    network.end(0);
+    network.pause(0);
+    network.resume(0);
+    await client();
+    await sink.until(() => sink.heard.filter((line) => line === 'accepted 0 true').length === 2);
+  });
+
+  it('can drop a stream while it is told of it', async () => {
+    sink.onAccepted = (stream) => network.reset(stream);
+    const socket = connect({ host: '127.0.0.1', port: listener.endpoint.port });
+    socket.on('error', () => undefined);
+    await Promise.all([closed(socket), sink.untilHeard('closed 0 undefined')]);
+    expect(sink.heard).toEqual(['accepted 0 true', 'closed 0 undefined']);
+  });
+
+  it('stops reading a paused stream until it is resumed', async () => {
+    sink.onAccepted = (stream) => network.pause(stream);
+    const first = await client();
+    first.write('held back');
+    sink.onAccepted = () => undefined;
+    const second = await client();
+    second.write('passes');
+    await sink.until(() => sink.text.get(1) === 'passes');
+    expect(sink.text.has(0)).toBe(false);
+    network.resume(0);
+    await sink.until(() => sink.text.get(0) === 'held back');
+  });
+
+  it('dials, and tells what became of it', async () => {
+    const server = createServer((socket) => socket.end('hi')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const stream = network.connect({ address: '127.0.0.1', port });
+    await sink.untilHeard(`ended ${stream}`);
+    expect(sink.heard).toEqual([`connected ${stream}`, `received ${stream}`, `ended ${stream}`]);
+    expect(sink.text.get(stream)).toBe('hi');
+    network.end(stream);
+    await sink.untilHeard(`closed ${stream} undefined`);
+    server.close();
+    await once(server, 'close');
+
+    const refused = network.connect({ address: '127.0.0.1', port });
+    await sink.untilHeard(`closed ${refused} ECONNREFUSED`);
+  });
+
+  it('gives up dialling at once when told to', async () => {
+    const stream = network.connect({ address: '127.0.0.1', port: listener.endpoint.port });
+    network.reset(stream);
+    await sink.untilHeard(`closed ${stream} undefined`);
+    expect(sink.heard).not.toContain(`connected ${stream}`);
+  });
+
+  it('resolves names', async () => {
+    expect(await network.resolve('10.0.0.1')).toEqual(['10.0.0.1']);
+    expect((await network.resolve('localhost')).some((address) => ['127.0.0.1', '::1'].includes(address))).toBe(true);
+  });
+});
+
+describe('listening', () => {
+  it('without an address takes IPv4, written plainly, as well as IPv6', async () => {
+    const everywhere = await network.listen({ address: undefined, port: 0, backlog: 10 });
+    const socket = connect({ host: '127.0.0.1', port: everywhere.endpoint.port });
+    clients.push(socket);
+    await sink.untilHeard('accepted 0 true');
+    expect(sink.remotes[0]!.address).toBe('127.0.0.1');
+    await everywhere.close();
+  });
+
+  it.runIf(hasIpv6)('without an address takes IPv6', async () => {
+    const everywhere = await network.listen({ address: undefined, port: 0, backlog: undefined });
+    clients.push(connect({ host: '::1', port: everywhere.endpoint.port }));
+    await sink.untilHeard('accepted 0 true');
+    expect([everywhere.endpoint.address, sink.remotes[0]!.address]).toEqual(['::', '::1']);
+    await everywhere.close();
+  });
+
+  it('ends at once although connections stay', async () => {
+    const socket = await client();
+    await sink.untilHeard('accepted 0 true');
+    await listener.close();
+    const again = await network.listen({ address: '127.0.0.1', port: listener.endpoint.port, backlog: undefined });
+    expect(again.endpoint.port).toBe(listener.endpoint.port);
+    await again.close();
+    const answer = text(socket, 5);
+    network.send(batchOf([0, 'still']));
+    expect(await answer).toBe('still');
+  });
+
+  it.runIf(process.platform === 'linux')('on a port in use says by whom', async () => {
+    const { port } = listener.endpoint;
+    const { program } = portOwner(port)!;
+    await expect(network.listen({ address: '127.0.0.1', port, backlog: undefined })).rejects.toThrow(
+      `port ${port} of 127.0.0.1 is already in use by process ${process.pid} (${program}). Stop that process or choose another port.`,
+    );
+    expect(portOwner(1)).toBeUndefined();
+  });
+
+  it('on an address of another machine says so', async () => {
+    await expect(network.listen({ address: '192.0.2.1', port: 0, backlog: undefined })).rejects.toThrow(
+      'port 0 of 192.0.2.1 cannot be used because this machine has no such address. Correct the address to listen on, or leave it out to listen on all.',
+    );
+  });
+
+  it.each([
+    ['EADDRINUSE', undefined, 'port 1 is already in use by another process. Stop that process or choose another port.'],
+    ['EACCES', undefined, 'port 1 may not be used by this user. Choose a port above 1023 or grant the right to bind it.'],
+    [
+      'ENOTFOUND',
+      'nowhere',
+      'port 1 of nowhere cannot be used because the name does not resolve (ENOTFOUND). Correct the address to listen on, or leave it out to listen on all.',
+    ],
+    ['EOTHER', undefined, 'port 1 cannot be listened on (EOTHER).'],
+  ])('refused with %s is explained', (code, address, sentence) => {
+    expect(listenSentence(code, address, 1, undefined)).toBe(sentence);
+  });
+});
+
+describe('addresses', () => {
+  it.each([
+    ['::ffff:10.0.0.1', '10.0.0.1'],
+    ['::FFFF:10.0.0.1', '10.0.0.1'],
+    ['10.0.0.1', '10.0.0.1'],
+    ['::1', '::1'],
+    ['fe80::1%eth0', 'fe80::1%eth0'],
+  ])('%s is written %s', (address, plain) => {
+    expect(plainAddress(address)).toBe(plain);
+  });
+
+  it('stand in brackets before a port when they are IPv6', () => {
+    expect([formatEndpoint({ address: '::1', port: 2 }), formatEndpoint({ address: '10.0.0.1', port: 2 })]).toEqual([
+      '[::1]:2',
+      '10.0.0.1:2',
+    ]);
+  });
+});

@@ -1,0 +1,133 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Inspect } from '@tskeeper/core';
+import { type Logger, type RuntimeHooks, type RuntimeOptions, silentLogger, type World } from '@tskeeper/runtime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startServerWith } from '../src/server.ts';
+
+/** What a runtime would be handed, kept for the test to look at, over a listener on the real network. */
+class RuntimeProbe {
+  world!: World;
+  options!: RuntimeOptions;
+  hooks!: RuntimeHooks;
+  closed = 0;
+  closeFails: Error | undefined;
+  onAccepted: () => void = () => undefined;
+  readonly start: Parameters<typeof startServerWith>[0] = async (world, _core, options, hooks) => {
+    Object.assign(this, { world, options, hooks });
+    world.network.start({ accepted: () => this.onAccepted(), connected() {}, received() {}, drained() {}, ended() {}, closed() {} });
+    const listener = await world.network.listen({
+      address: options.clientPortAddress,
+      port: options.clientPort,
+      backlog: options.clientPortListenBacklog,
+    });
+    return {
+      clientEndpoint: listener.endpoint,
+      inspect: {} as Inspect,
+      close: async () => {
+        this.closed++;
+        await listener.close();
+        if (this.closeFails !== undefined) throw this.closeFails;
+      },
+    };
+  };
+}
+
+let folder: string;
+let probe: RuntimeProbe;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tskeeper-server-'));
+  probe = new RuntimeProbe();
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('startServer', () => {
+  it('without a zoo.cfg listens on 127.0.0.1 and keeps its data in ./data', async () => {
+    await using server = await startServerWith(probe.start, { clientPort: 0 });
+    expect(server.connectString).toMatch(/^127\.0\.0\.1:\d+$/);
+    expect(server.dataDir).toBe(join(process.cwd(), 'data'));
+    expect(probe.options).toMatchObject({ clientPortAddress: '127.0.0.1', dataDir: server.dataDir, dataLogDir: server.dataDir });
+  });
+
+  it('with a zoo.cfg does as it says, and tells what is odd about it', async () => {
+    const path = join(folder, 'zoo.cfg');
+    writeFileSync(path, `dataDir=${folder}\nclientPort=0\ntickTim=1\ninitLimit=5\n`);
+    const lines: string[] = [];
+    const logger: Logger = { ...silentLogger, warn: (line) => lines.push(`warn ${line}`), info: (line) => lines.push(`info ${line}`) };
+    await using server = await startServerWith(probe.start, { configFile: path, logger });
+    expect(server.connectString).toMatch(/^127\.0\.0\.1:\d+$/);
+    expect(lines).toEqual([
+      `warn ${path}:3: tickTim is not a key this server knows; it has no effect. Did you mean tickTime?`,
+      `info ${path}:4: initLimit is accepted and has no effect: it matters in an ensemble only.`,
+    ]);
+  });
+
+  it.runIf(process.platform === 'linux')('option clientTcpKeepAlive: the kernel probes silent clients, unless it is off', async () => {
+    const path = join(folder, 'zoo.cfg');
+    for (const value of [true, false]) {
+      writeFileSync(path, `dataDir=${folder}\nclientPort=0\nclientPortAddress=127.0.0.1\nclientTcpKeepAlive=${value}\n`);
+      await using server = await startServerWith(probe.start, { configFile: path });
+      const port = Number(server.connectString.split(':')[1]);
+      const accepted = new Promise<void>((resolve) => {
+        probe.onAccepted = resolve;
+      });
+      const client = connect({ host: '127.0.0.1', port });
+      await accepted;
+      // The kernel's list: local address, remote address, state (01: established), queues, timer (02: keep-alive).
+      const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+      const lines = readFileSync('/proc/self/net/tcp', 'utf8')
+        .split('\n')
+        .map((line) => line.trim().split(/\s+/));
+      const timers = lines.filter((fields) => fields[1] === local && fields[3] === '01').map((fields) => fields[5]!.slice(0, 2));
+      client.destroy();
+      expect(timers).toEqual([value ? '02' : '00']);
+    }
+  });
+
+  it('reads zoo.cfg as Latin-1, so that the same bytes name the same folder as under Java', async () => {
+    const path = join(folder, 'zoo.cfg');
+    writeFileSync(path, Buffer.from(`dataDir=${folder}/d\xe4ten\nclientPort=0\n`, 'latin1'));
+    await using server = await startServerWith(probe.start, { configFile: path });
+    expect(server.dataDir).toBe(join(folder, 'däten'));
+  });
+
+  it('is refused without the file it names', async () => {
+    await expect(startServerWith(probe.start, { configFile: join(folder, 'none.cfg') })).rejects.toThrow(
+      `${join(folder, 'none.cfg')}: the configuration cannot be read (ENOENT). Give the path of an existing zoo.cfg.`,
+    );
+  });
+
+  it('writes IPv6 addresses in brackets', async () => {
+    await using server = await startServerWith(probe.start, { clientPort: 0, clientAddress: '::1', dataDir: folder });
+    expect(server.connectString).toMatch(/^\[::1\]:\d+$/);
+  });
+});
+
+describe('a server', () => {
+  it('closes once, however often it is asked to, and has ended then', async () => {
+    const server = await startServerWith(probe.start, { clientPort: 0, dataDir: folder });
+    await Promise.all([server.close(), server.close()]);
+    await server.close();
+    await server.ended;
+    expect(probe.closed).toBe(1);
+  });
+
+  it('ends with what its runtime could not go on after', async () => {
+    const server = await startServerWith(probe.start, { clientPort: 0, dataDir: folder });
+    probe.hooks.failed(new Error('the disk is gone'));
+    await expect(server.ended).rejects.toThrow('the disk is gone');
+    await server.close();
+  });
+
+  it('that cannot close says so to both who ask', async () => {
+    probe.closeFails = new Error('the last sync failed');
+    const server = await startServerWith(probe.start, { clientPort: 0, dataDir: folder });
+    await expect(server.close()).rejects.toThrow('the last sync failed');
+    await expect(server.ended).rejects.toThrow('the last sync failed');
+  });
+});

@@ -1,0 +1,366 @@
+/**
+ * A whole server in one test: zoo.cfg is read as it always is, and what comes of it runs on a disk, a network and a clock in memory. So
+ * a test can say what an operator wrote and look at what a client, the disk or the log of the server shows of it, hours included.
+ */
+import {
+  errorName,
+  FrameCutter,
+  LogEntryCursor,
+  type LoggedTxn,
+  OpCode,
+  openAcl,
+  operationOf,
+  type OperationName,
+  operations,
+  Reader,
+  readConnectResponse,
+  readReplyBody,
+  readReplyHeader,
+  readTxn,
+  readWatcherEvent,
+  type ReplyOf,
+  type RequestOf,
+  type SessionId,
+  type WatcherEvent,
+  Writer,
+  writeConnectRequest,
+  Xid,
+} from '@tskeeper/protocol';
+import {
+  type ListenOptions,
+  type Logger,
+  ManualClock,
+  MemoryDisk,
+  type Runtime,
+  SeededRandom,
+  startRuntime,
+  type StreamId,
+} from '@tskeeper/runtime';
+import { type MemoryNetwork, VirtualWire } from '@tskeeper/runtime/internal';
+import { resolveConfig } from '../../src/config/server-config.ts';
+import { snappy } from '../../src/snappy.ts';
+
+const serverAddress = '10.0.0.1';
+const clientPort = 2181;
+/** Enough passes of the loop for whatever needs no time. */
+const passes = 12;
+
+export interface VirtualServerOptions {
+  /** -D settings. */
+  readonly definitions?: readonly string[];
+  /** What is on the disk already; a new one otherwise. */
+  readonly disk?: MemoryDisk;
+  /** Files besides zoo.cfg. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+export class VirtualServer {
+  readonly clock = new ManualClock(1_000_000);
+  readonly wire = new VirtualWire(this.clock);
+  readonly disk: MemoryDisk;
+  /** What the server has logged, level first. */
+  readonly lines: string[] = [];
+  listened: ListenOptions | undefined;
+  failure: unknown;
+  /** Completed syncs of the log while they are held back. */
+  #heldSyncs: (() => void)[] | undefined;
+  runtime!: Runtime;
+  readonly #stacks = new Map<string, Map<StreamId, VirtualClient>>();
+
+  private constructor(disk: MemoryDisk) {
+    this.disk = disk;
+  }
+
+  /** Starts a server with these lines in its zoo.cfg, besides a data folder and a port. */
+  static async start(lines: string | readonly string[] = [], options: VirtualServerOptions = {}): Promise<VirtualServer> {
+    const server = new VirtualServer(options.disk ?? new MemoryDisk());
+    const text = ['dataDir=/data', `clientPort=${clientPort}`, ...(typeof lines === 'string' ? [lines] : lines), ''].join('\n');
+    const config = resolveConfig({
+      file: { name: 'zoo.cfg', text },
+      definitions: options.definitions,
+      readFile: (path) => options.files![path]!,
+    });
+    const network = server.wire.stack(serverAddress);
+    const listen = network.listen.bind(network);
+    network.listen = (asked) => {
+      server.listened = asked;
+      return listen(asked);
+    };
+    const note = (level: string) => (line: string) => void server.lines.push(`${level} ${line}`);
+    const logger: Logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
+    const starting = startRuntime(
+      { disk: server.disk.attach(), network, clock: server.clock, random: new SeededRandom(1) },
+      config.core,
+      config.runtime,
+      {
+        logger,
+        snappy,
+        host: { version: '3.9.5', environment: () => [], openFileDescriptors: () => 1, maxFileDescriptors: () => 1024 },
+        failed: (error) => void (server.failure = error),
+      },
+    );
+    server.runtime = await server.#while(starting);
+    await server.settle();
+    return server;
+  }
+
+  /** Lets everything go on until it needs time. */
+  async settle(): Promise<void> {
+    for (let pass = 0; pass < passes; pass++) {
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
+      this.clock.advance(0);
+    }
+  }
+
+  /** Time passes, in steps, between which everything happens that is due. */
+  async pass(ms: number, stepMs = 250): Promise<void> {
+    for (let left = ms; left > 0; left -= stepMs) {
+      this.clock.advance(Math.min(left, stepMs));
+      await this.settle();
+    }
+  }
+
+  /** Goes on until the promise is settled. */
+  async #while<T>(promise: Promise<T>): Promise<T> {
+    const over = Promise.allSettled([promise]);
+    for (let round = 0; round < 1000; round++) {
+      await this.settle();
+      if ((await Promise.race([over, Promise.resolve()])) !== undefined) break;
+    }
+    return promise;
+  }
+
+  async close(): Promise<void> {
+    await this.#while(this.runtime.close());
+  }
+
+  /** A connection without a handshake. */
+  async dial(address = '10.0.9.1'): Promise<VirtualClient> {
+    const network = this.wire.stack(address);
+    let clients = this.#stacks.get(address);
+    if (clients === undefined) {
+      const found = (clients = new Map<StreamId, VirtualClient>());
+      this.#stacks.set(address, found);
+      network.start({
+        accepted() {},
+        connected() {},
+        drained() {},
+        received(batch) {
+          for (let at = 0; at < batch.count; at++) {
+            found.get(batch.streams[at]!)?.take(batch.buffers[at]!, batch.starts[at]!, batch.ends[at]!);
+          }
+        },
+        ended(stream) {
+          const client = found.get(stream);
+          if (client !== undefined) client.closed = true;
+          network.end(stream);
+        },
+        closed(stream) {
+          const client = found.get(stream);
+          if (client !== undefined) client.closed = true;
+        },
+      });
+    }
+    const client = new VirtualClient(this, network, network.connect({ address: serverAddress, port: clientPort }));
+    clients.set(client.stream, client);
+    await this.settle();
+    return client;
+  }
+
+  /** A client with a session. */
+  async join(address?: string, timeoutMs = 10_000): Promise<VirtualClient> {
+    const client = await this.dial(address);
+    await client.shakeHands(timeoutMs);
+    return client;
+  }
+
+  /** The answer to a four letter word. */
+  async word(word: string): Promise<string> {
+    const client = await this.dial('10.0.9.99');
+    client.sendRaw(Buffer.from(word, 'latin1'));
+    await this.settle();
+    return client.text;
+  }
+
+  /** From here on the disk is at work on its syncs and does not finish. */
+  holdSyncs(): void {
+    const held: (() => void)[] = (this.#heldSyncs = []);
+    const deliver = this.disk.deliver;
+    this.disk.deliver = (call, complete) => {
+      if (this.#heldSyncs === held && call.operation === 'sync') held.push(complete);
+      else deliver(call, complete);
+    };
+  }
+
+  /** The disk finishes what it was at work on, and everything after. */
+  async releaseSyncs(): Promise<void> {
+    const held = this.#heldSyncs ?? [];
+    this.#heldSyncs = undefined;
+    for (const complete of held) complete();
+    await this.settle();
+  }
+
+  /** Syncs the disk is at work on. */
+  get syncsHeld(): number {
+    return this.#heldSyncs?.length ?? 0;
+  }
+
+  /** Every txn in the logs, oldest first. */
+  txns(folder = '/data/version-2'): LoggedTxn[] {
+    const txns: LoggedTxn[] = [];
+    const cursor = new LogEntryCursor(0x7fffffff);
+    for (const name of this.files(folder).filter((file) => file.startsWith('log.'))) {
+      const bytes = this.disk.contents(`${folder}/${name}`);
+      for (let at = 16; cursor.read(bytes, at, bytes.length) === 'entry'; at = cursor.next) {
+        txns.push(readTxn(new Reader(bytes, cursor.txnStart, cursor.txnEnd)));
+      }
+    }
+    return txns.sort((a, b) => a.header.zxid - b.header.zxid);
+  }
+
+  /** Names in a folder of the data, in order. */
+  files(folder = '/data/version-2'): string[] {
+    return this.disk
+      .files()
+      .filter((path) => path.startsWith(`${folder}/`))
+      .map((path) => path.slice(folder.length + 1))
+      .sort();
+  }
+}
+
+export interface Answer<Name extends OperationName> {
+  /** `Ok`, `NoNode` ...; `closed` when the connection went instead. */
+  readonly err: string;
+  readonly zxid: number;
+  readonly body: ReplyOf<Name>;
+}
+
+export class VirtualClient {
+  readonly stream: StreamId;
+  readonly #server: VirtualServer;
+  readonly #network: MemoryNetwork;
+  readonly #pieces: Buffer[] = [];
+  readonly #cutter = new FrameCutter(0x7fffffff);
+  readonly #asked = new Map<number, number[]>();
+  readonly #answers: { xid: number; err: string; zxid: number; body: unknown }[] = [];
+  readonly events: WatcherEvent[] = [];
+  #nextXid = 1;
+  #shakes = false;
+  /** 0 when the session was refused, undefined before the answer to the handshake. */
+  timeoutMs: number | undefined;
+  session: SessionId = 0n;
+  password: Uint8Array = Buffer.alloc(16);
+  closed = false;
+
+  constructor(server: VirtualServer, network: MemoryNetwork, stream: StreamId) {
+    this.#server = server;
+    this.#network = network;
+    this.stream = stream;
+  }
+
+  /** Everything received, as text. */
+  get text(): string {
+    return Buffer.concat(this.#pieces).toString('latin1');
+  }
+
+  get answered(): number {
+    return this.#answers.length;
+  }
+
+  take(bytes: Buffer, start: number, end: number): void {
+    this.#pieces.push(Buffer.from(bytes.subarray(start, end)));
+    if (!this.#shakes) return;
+    this.#cutter.feed(bytes, start, end, (reader) => {
+      this.#frame(reader);
+      return true;
+    });
+  }
+
+  #frame(reader: Reader): void {
+    if (this.timeoutMs === undefined) {
+      const { timeOut, sessionId, passwd } = readConnectResponse(reader);
+      this.timeoutMs = timeOut;
+      this.session = sessionId;
+      this.password = Buffer.from(passwd!);
+      return;
+    }
+    const { xid, zxid, err } = readReplyHeader(reader);
+    if (xid === Xid.notification) {
+      this.events.push(readWatcherEvent(reader));
+      return;
+    }
+    const operation = operationOf(this.#asked.get(xid)!.shift()!)!;
+    const body = readReplyBody(reader, operation, err);
+    this.#answers.push({ xid, err: errorName(err) ?? String(err), zxid, body });
+  }
+
+  sendRaw(bytes: Buffer): void {
+    this.#network.send({ count: 1, streams: [this.stream], buffers: [bytes], starts: [0], ends: [bytes.length], kept: [] });
+  }
+
+  #sendFrame(write: (writer: Writer) => void): void {
+    const writer = new Writer();
+    writer.int32(0);
+    write(writer);
+    writer.patchInt32(0, writer.offset - 4);
+    this.sendRaw(Buffer.from(writer.written()));
+  }
+
+  async shakeHands(timeoutMs = 10_000, session = 0n, password: Uint8Array = Buffer.alloc(16)): Promise<void> {
+    this.#shakes = true;
+    this.#sendFrame((writer) =>
+      writeConnectRequest(writer, {
+        protocolVersion: 0,
+        lastZxidSeen: 0,
+        timeOut: timeoutMs,
+        sessionId: session,
+        passwd: password,
+        readOnly: false,
+      }),
+    );
+    await this.#server.settle();
+  }
+
+  /** Sends a request; its answer comes when it comes. */
+  send<Name extends OperationName>(name: Name, request: RequestOf<Name>): number {
+    const { opCode } = operations[name];
+    const xid = opCode === OpCode.ping ? Xid.ping : opCode === OpCode.auth ? Xid.auth : this.#nextXid++;
+    const asked = this.#asked.get(xid) ?? [];
+    asked.push(opCode);
+    this.#asked.set(xid, asked);
+    this.#sendFrame((writer) => {
+      writer.int32(xid);
+      writer.int32(opCode);
+      (operations[name].request.write as (writer: Writer, value: unknown) => void)(writer, request);
+    });
+    return xid;
+  }
+
+  /** The answer to a request that was sent; undefined while there is none. */
+  answer<Name extends OperationName>(xid: number): Answer<Name> | undefined {
+    const at = this.#answers.findIndex((answer) => answer.xid === xid);
+    return at === -1 ? undefined : (this.#answers.splice(at, 1)[0] as Answer<Name>);
+  }
+
+  /** Sends a request and waits for what needs no time. */
+  async call<Name extends OperationName>(name: Name, request: RequestOf<Name>): Promise<Answer<Name>> {
+    const xid = this.send(name, request);
+    for (let round = 0; round < 20; round++) {
+      await this.#server.settle();
+      const answer = this.answer<Name>(xid);
+      if (answer !== undefined) return answer;
+      if (this.closed) return { err: 'closed', zxid: -1, body: undefined as ReplyOf<Name> };
+    }
+    throw new Error(`${name} was not answered`);
+  }
+
+  create(path: string, data = '', flags = 0): Promise<Answer<'create'>> {
+    return this.call('create', { path, data: Buffer.from(data), acl: openAcl, flags });
+  }
+
+  hangUp(): void {
+    this.#network.reset(this.stream);
+  }
+}

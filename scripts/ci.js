@@ -1,0 +1,92 @@
+#!/usr/bin/env node
+/**
+ * The parts of `.ci/run` after the installation, in order. A part that fails does not keep the next from running. Each ends by telling how
+ * many of its tests passed, failed and were skipped; the last line adds them up.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const results = join(root, '.cache/ci-tests.json');
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
+
+/** A part runs an npm script, and reads its counts out of the output. */
+const parts = [
+  { name: 'check', args: ['run', 'check'], count: countChecks },
+  { name: 'test', args: ['test', '--', '--reporter=default', '--reporter=json', `--outputFile=${results}`], count: countTests },
+  { name: 'proofs', args: ['run', 'proofs'], count: countLastLine },
+  { name: 'interop', args: ['run', 'interop', '--', '--bounded'], count: countLastLine },
+].filter(({ name }) => scripts[name] !== undefined);
+
+/** @returns {Counts} */
+function countChecks(output) {
+  return { passed: matches(output, /^ok /gm), failed: matches(output, /^FAILED /gm), skipped: 0 };
+}
+
+/** @returns {Counts} */
+function countTests() {
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(readFileSync(results, 'utf8'));
+  return { passed: numPassedTests, failed: numFailedTests, skipped: numPendingTests + numTodoTests };
+}
+
+/** @returns {Counts} */
+export function countLastLine(output) {
+  const lines = [...output.matchAll(/^(\d+) passed, (\d+) failed, (\d+) skipped$/gm)];
+  const [, passed, failed, skipped] = lines.at(-1) ?? [];
+  if (passed === undefined) throw new Error('it did not end with a line of counts');
+  return { passed: Number(passed), failed: Number(failed), skipped: Number(skipped) };
+}
+
+function matches(text, pattern) {
+  return [...text.matchAll(pattern)].length;
+}
+
+function run(args) {
+  return new Promise((resolve) => {
+    const child = spawn('npm', args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], shell: process.platform === 'win32' });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (bytes) => {
+        output += bytes;
+        process.stdout.write(bytes);
+      });
+    }
+    child.on('error', (error) => resolve({ ok: false, output: error.message }));
+    child.on('close', (code) => resolve({ ok: code === 0, output }));
+  });
+}
+
+async function main() {
+  rmSync(results, { force: true });
+  mkdirSync(join(root, '.cache'), { recursive: true });
+  const total = { passed: 0, failed: 0, skipped: 0 };
+  const summary = [];
+  for (const { name, args, count } of parts) {
+    const begun = performance.now();
+    const { ok, output } = await run(args);
+    const counts = { passed: 0, failed: 0, skipped: 0 };
+    try {
+      Object.assign(counts, count(output));
+    } catch (error) {
+      console.log(`${name}: its tests could not be counted: ${error.message}`);
+      counts.failed++;
+    }
+    // A suite that cannot be loaded fails without a failed test.
+    if (!ok && counts.failed === 0) counts.failed = 1;
+    for (const kind of Object.keys(total)) total[kind] += counts[kind];
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1).padStart(7);
+    summary.push(`${ok && counts.failed === 0 ? 'ok    ' : 'FAILED'} ${seconds} s  ${name}: ${describe(counts)}`);
+  }
+  console.log(`\n${summary.join('\n')}\n${describe(total)}`);
+  process.exitCode = total.failed === 0 ? 0 : 1;
+}
+
+function describe({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed, ${skipped} skipped`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

@@ -1,0 +1,186 @@
+/**
+ * Installs the foreign peers: the programs written by others that we must get on with. Apache ZooKeeper itself (with its Java client and
+ * zkCli), kazoo for Python, and the C client.
+ *
+ * Everything lands in `.cache/peers/<name>`, nothing outside the repository is changed, and a peer that is there already costs one look
+ * at the file system. A peer that cannot be installed on this machine is named with the reason, for the caller to report as skipped.
+ * Only Node's own modules are used, since the bench and the tests call this before anything else is known to work.
+ */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export const repositoryFolder = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+export const cacheFolder = path.join(repositoryFolder, '.cache');
+const peersFolder = path.join(cacheFolder, 'peers');
+
+/** A registry may be slow; a peer that takes longer than this is reported as one that could not be installed. */
+const installTimeoutMs = 300_000;
+
+/**
+ * What ZooKeeper needs besides its own jar to run as a server, as a client and as zkCli: its pom marks these as provided, because the
+ * distribution brings them. The versions are those of each distribution.
+ */
+const zookeeperExtras = {
+  '3.9.5': [
+    'ch.qos.logback:logback-classic:1.3.15',
+    'org.xerial.snappy:snappy-java:1.1.10.5',
+    'io.dropwizard.metrics:metrics-core:4.1.12.1',
+    'commons-cli:commons-cli:1.5.0',
+    'jline:jline:2.14.6',
+  ],
+  '3.8.0': [
+    'ch.qos.logback:logback-classic:1.2.10',
+    'org.xerial.snappy:snappy-java:1.1.7.7',
+    'io.dropwizard.metrics:metrics-core:4.1.12.1',
+    'commons-cli:commons-cli:1.2',
+    'jline:jline:2.14.6',
+  ],
+};
+
+/** Warnings at most: at INFO a ZooKeeper server prints a line for every refused request, which would be measured along with it. -Dlog.level overrides. */
+const logback = `<configuration>
+  <appender name="CONSOLE" class="ch.qos.logback.core.ConsoleAppender">
+    <target>System.err</target>
+    <encoder><pattern>%d{HH:mm:ss.SSS} %-5p [%t] %c{1} %m%n</pattern></encoder>
+  </appender>
+  <root level="\${log.level:-WARN}"><appender-ref ref="CONSOLE"/></root>
+</configuration>
+`;
+
+/** @param {keyof typeof zookeeperExtras} version */
+function zookeeperPom(version) {
+  const dependencies = [`org.apache.zookeeper:zookeeper:${version}`, ...zookeeperExtras[version]].map((coordinates) => {
+    const [group, artifact, artifactVersion] = coordinates.split(':');
+    // We speak plain TCP to it, so the native parts of netty, by far the largest downloads, are left out.
+    const exclusions = ['netty-tcnative-boringssl-static', 'netty-transport-native-epoll']
+      .map((name) => `<exclusion><groupId>io.netty</groupId><artifactId>${name}</artifactId></exclusion>`)
+      .join('');
+    return `<dependency><groupId>${group}</groupId><artifactId>${artifact}</artifactId><version>${artifactVersion}</version><exclusions>${exclusions}</exclusions></dependency>`;
+  });
+  return `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>tskeeper.interop</groupId><artifactId>zookeeper-peer</artifactId><version>1</version><packaging>pom</packaging>
+<dependencies>
+${dependencies.join('\n')}
+</dependencies></project>
+`;
+}
+
+/** @param {keyof typeof zookeeperExtras} version */
+function zookeeperRecipe(version) {
+  const pom = zookeeperPom(version);
+  return {
+    text: pom + logback,
+    /** @param {string} folder */
+    async install(folder) {
+      await writeFile(path.join(folder, 'pom.xml'), pom);
+      const lib = path.join(folder, 'lib');
+      const options = { cwd: folder, timeout: installTimeoutMs };
+      await run('mvn', ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${lib}`, '-DincludeScope=runtime'], options);
+      await mkdir(path.join(folder, 'conf'));
+      await writeFile(path.join(folder, 'conf', 'logback.xml'), logback);
+    },
+    /** @param {string} folder */
+    async facts(folder) {
+      const jars = (await readdir(path.join(folder, 'lib'))).filter((name) => name.endsWith('.jar')).toSorted();
+      const classpath = [path.join(folder, 'conf'), ...jars.map((jar) => path.join(folder, 'lib', jar))].join(':');
+      return { classpath };
+    },
+  };
+}
+
+const kazooVersion = '2.11.0';
+
+/** @type {Record<import('./peers.js').PeerName, { text: string, install(folder: string): Promise<void>, facts(folder: string): Promise<Record<string, string>> }>} */
+const recipes = {
+  'zookeeper-3.9.5': zookeeperRecipe('3.9.5'),
+  'zookeeper-3.8.0': zookeeperRecipe('3.8.0'),
+  kazoo: {
+    text: `kazoo ${kazooVersion}`,
+    async install(folder) {
+      const target = path.join(folder, 'site');
+      await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', target, `kazoo==${kazooVersion}`], {
+        timeout: installTimeoutMs,
+      });
+    },
+    async facts(folder) {
+      return { pythonPath: path.join(folder, 'site') };
+    },
+  },
+  'zookeeper-c': {
+    text: 'libzookeeper-mt-dev libzookeeper-mt2',
+    async install(folder) {
+      // Unpacked beside us instead of installed, so that neither root nor a change to the machine is needed.
+      const packages = ['libzookeeper-mt-dev', 'libzookeeper-mt2'];
+      const options = { cwd: folder, timeout: installTimeoutMs };
+      try {
+        await run('apt-get', ['-qq', 'download', ...packages], options);
+      } catch {
+        // A fresh machine, or one whose lists are older than the archive.
+        await run('apt-get', ['-qq', 'update'], options);
+        await run('apt-get', ['-qq', 'download', ...packages], options);
+      }
+      for (const name of await readdir(folder)) {
+        if (name.endsWith('.deb')) await run('dpkg-deb', ['-x', name, 'root'], options);
+      }
+    },
+    async facts(folder) {
+      const root = path.join(folder, 'root', 'usr');
+      const [triplet] = (await readdir(path.join(root, 'lib'))).filter((name) => name.includes('-linux-'));
+      if (triplet === undefined) throw new Error(`no library folder in ${root}`);
+      return { include: path.join(root, 'include', 'zookeeper'), library: path.join(root, 'lib', triplet) };
+    },
+  },
+};
+
+/** The last line that says something: registries and compilers put their reason there. */
+function reasonOf(error) {
+  const text = error instanceof Error ? `${error.stderr ?? ''}\n${error.message}` : String(error);
+  if (error?.code === 'ENOENT' && error.syscall?.startsWith('spawn')) return `the command ${error.path} is not on this machine`;
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  const telling = lines.find((line) => /error|E:|unable|fail/i.test(line)) ?? lines[0] ?? 'no reason given';
+  return telling.slice(0, 300);
+}
+
+async function ensurePeer(name, log) {
+  const recipe = recipes[name];
+  const folder = path.join(peersFolder, `${name}-${createHash('sha256').update(recipe.text).digest('hex').slice(0, 12)}`);
+  if (!existsSync(folder)) {
+    log(`installing ${name} into ${path.relative(repositoryFolder, folder)}`);
+    const unfinished = `${folder}.${process.pid}.tmp`;
+    await mkdir(unfinished, { recursive: true });
+    try {
+      await recipe.install(unfinished);
+      // Whoever else was installing the same may have been first; their folder is as good.
+      if (!existsSync(folder)) await rename(unfinished, folder);
+    } catch (error) {
+      return { name, installed: false, reason: reasonOf(error) };
+    } finally {
+      await rm(unfinished, { recursive: true, force: true });
+    }
+  }
+  return { name, installed: true, folder, ...(await recipe.facts(folder)) };
+}
+
+/**
+ * Makes the named peers available, one after the other, and says for each where it is or why it is not there.
+ *
+ * @template {import('./peers.js').PeerName} Name
+ * @param {readonly Name[]} names
+ * @param {{ log?: (line: string) => void }} [options]
+ */
+export async function ensurePeers(names, { log = () => {} } = {}) {
+  /** @type {Record<string, unknown>} */
+  const peers = {};
+  for (const name of names) peers[name] = await ensurePeer(name, log);
+  return peers;
+}

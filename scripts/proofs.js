@@ -1,0 +1,45 @@
+#!/usr/bin/env node
+/**
+ * npm run proofs: the proofs that take minutes, in the size that every submission goes through. Longer forms by the same variables:
+ *
+ *   TSKEEPER_CONFORMANCE_STREAMS   streams of 2,000 operations that the core and the reference model answer alike (260: 520,000)
+ *   TSKEEPER_HOSTILE_RUNS          runs of 20,000 mutated frames against the core beside an honest client (50: 1,000,000)
+ *   TSKEEPER_KILLS                 SIGKILLs of the real process under load, every acknowledged write read back (50)
+ *   TSKEEPER_ATTACKS               hostile connections to the real process beside an honest client (20,000)
+ *   TSKEEPER_LOCKSTEP_ACTIONS      operations that the real process and the reference model answer alike (15,000)
+ *   TSKEEPER_SEED                  another seed than 1
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const defaults = { TSKEEPER_CONFORMANCE_STREAMS: '260', TSKEEPER_HOSTILE_RUNS: '50' };
+const total = { passed: 0, failed: 0, skipped: 0 };
+
+function prove(name, args) {
+  const results = join(root, '.cache', `proofs-${name}.json`);
+  mkdirSync(join(root, '.cache'), { recursive: true });
+  rmSync(results, { force: true });
+  const reporters = ['--reporter=verbose', '--reporter=json', `--outputFile=${results}`];
+  const { status } = spawnSync('npx', ['vitest', 'run', ...args, ...reporters], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...defaults, ...process.env },
+  });
+  try {
+    const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(readFileSync(results, 'utf8'));
+    total.passed += numPassedTests;
+    total.failed += numFailedTests;
+    total.skipped += numPendingTests + numTodoTests;
+    if (status !== 0 && numFailedTests === 0) total.failed++;
+  } catch {
+    total.failed++;
+  }
+}
+
+prove('model', ['--project', 'unit', 'test/model']);
+prove('process', ['--config', 'test/process/vitest.config.ts']);
+console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+process.exitCode = total.failed === 0 ? 0 : 1;

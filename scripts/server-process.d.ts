@@ -1,0 +1,34 @@
+export type ServerKind = 'ours' | 'java-3.9.5' | 'java-3.8.0';
+
+export interface ServerOptions {
+  readonly kind: ServerKind;
+  /** Takes zoo.cfg, server.log and, unless `dataDir` says otherwise, data/. */
+  readonly folder: string;
+  readonly dataDir?: string;
+  /** Keys of zoo.cfg, over the defaults of `startServer`. */
+  readonly config?: Readonly<Record<string, string | number | boolean>>;
+  /** Java system properties; our server takes them as -D options as well. */
+  readonly properties?: Readonly<Record<string, string | number | boolean>>;
+  /** The JVM's heap, as for -Xmx. */
+  readonly heap?: string;
+  readonly readyTimeoutMs?: number;
+}
+
+export interface ServerProcess {
+  readonly kind: ServerKind;
+  readonly port: number;
+  readonly dataDir: string;
+  readonly connectString: string;
+  readonly pid: number;
+  readonly alive: boolean;
+  readonly exited: Promise<{ code: number | null; signal: string | null }>;
+  log(): Promise<string>;
+  fourLetterWord(word: string): Promise<string>;
+  /** Resolves to whether SIGTERM was heeded. */
+  stop(timeoutMs?: number): Promise<boolean>;
+  kill(): Promise<void>;
+}
+
+export declare function freePort(): Promise<number>;
+export declare function fourLetterWord(port: number, word: string, timeoutMs?: number): Promise<string>;
+export declare function startServer(options: ServerOptions): Promise<ServerProcess>;

@@ -1,0 +1,12 @@
+/** The rule for session passwords, written a second time for the comparison, against a handshake recorded from ZooKeeper. */
+import { expect, test } from 'vitest';
+
+import { sessionPasswd } from '../../interop/src/wire/session-passwd.ts';
+
+test('a session recorded from ZooKeeper 3.9.5 has the password that the rule gives', () => {
+  expect(sessionPasswd(0x100000cebc40000n).toString('hex')).toBe('fe9a14d0b363c30e0c11c99fb4529f62');
+});
+
+test('a refused session has sixteen zeros', () => {
+  expect(sessionPasswd(0n)).toEqual(Buffer.alloc(16));
+});

@@ -1,0 +1,49 @@
+/** The production core must say what the model says, and the comparison must be able to notice when it does not. */
+import { coreDefaults, silentObserver, Standalone } from '@tskeeper/core';
+import { assert, property } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { runStream, type StreamReport } from './core-conformance.ts';
+import type { MakeCore } from './in-process.ts';
+import { Prng, seedStreams } from './operations.ts';
+
+const makeCore: MakeCore = (settings, out, random, now) =>
+  new Standalone({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
+
+function stream(seed: number, length: number): number[] {
+  const random = new Prng(seed);
+  return Array.from({ length }, () => random.uint32());
+}
+
+/** TSKEEPER_CONFORMANCE_STREAMS=250 makes this the long run of half a million operations. */
+const streams = Number(process.env['TSKEEPER_CONFORMANCE_STREAMS'] ?? 12);
+const streamLength = 2000;
+
+describe('the core against the reference model', () => {
+  for (const log of ['serial', 'delayed'] as const) {
+    it(`answers as the model does when the log is ${log}`, { timeout: 600_000 }, () => {
+      for (let seed = 1; seed <= streams / 2; seed++) {
+        const report = runStream({ makeCore, seeds: stream(seed, streamLength), log });
+        expect(report.wrong, `stream ${seed}`).toBeUndefined();
+        expect(report.digests).toBeGreaterThan(10);
+      }
+    });
+  }
+
+  it('answers as the model does on short streams of any kind', () => {
+    const shortStreams = property(seedStreams(60), (seeds) => {
+      expect(runStream({ makeCore, seeds, log: 'delayed' }).wrong).toBeUndefined();
+    });
+    expect(() => assert(shortStreams, { numRuns: 200, seed: 1 })).not.toThrow();
+  });
+
+  it('notices a single wrong zxid in a reply', () => {
+    let at = 0;
+    const report: StreamReport = runStream({
+      makeCore,
+      seeds: stream(1, 300),
+      log: 'serial',
+      spoil: (message) => (message.kind === 'reply' && ++at === 100 ? { ...message, zxid: message.zxid + 1 } : message),
+    });
+    expect(report.wrong).toMatch(/expected/);
+  });
+});

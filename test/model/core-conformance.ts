@@ -1,0 +1,338 @@
+/**
+ * Holds the production core against the reference model: every reply, every event, every close, the digest of every txn looked at, and
+ * the whole tree at the end of each stream.
+ *
+ * In a 'serial' stream the log answers at once. In a 'delayed' one it answers whenever chance says so, several writes are under way and
+ * reads of others see the state before them; the model is then asked when a request's effects are due (see reference-model.ts).
+ */
+import { OpCode, Xid } from '@tskeeper/protocol';
+import { difference, show } from './compare.ts';
+import { type Append, coreSettings, InProcess, type MakeCore } from './in-process.ts';
+import type { ConnectRequest, ConnectResponse, Message, Operation } from './operation-types.ts';
+import { type Action, actionFrom, type Hints, Prng, superDigest, superPassword } from './operations.ts';
+import { type Admitted, type Heard, isWrite, ReferenceModel } from './reference-model.ts';
+import { encodeConnect, encodeRequest } from './wire.ts';
+
+export interface StreamOptions {
+  readonly makeCore: MakeCore;
+  /** One action each; see `actionFrom`. */
+  readonly seeds: readonly number[];
+  readonly log: 'serial' | 'delayed';
+  /** Changes what the core is heard saying, for the canary. */
+  readonly spoil?: (message: Message) => Message;
+}
+
+export interface StreamReport {
+  readonly operations: number;
+  readonly messages: number;
+  readonly digests: number;
+  readonly outcomes: ReadonlyMap<string, number>;
+  /** Where core and model part first. */
+  readonly wrong: string | undefined;
+}
+
+const profile = { sparesJava: false, slots: 5 };
+const sessionTimeoutMs = 20_000;
+const crowdedAt = 100;
+const noPassword = '\0'.repeat(16);
+
+type Waiting =
+  | { readonly kind: 'request'; readonly admitted: Admitted; readonly zxid: number | undefined }
+  | { readonly kind: 'handshake'; readonly request: ConnectRequest; readonly zxid: number };
+
+interface Slot {
+  cnxn: number | undefined;
+  session: ConnectResponse | undefined;
+  lastXid: number;
+  /** Sent and not yet due, oldest first. */
+  waiting: Waiting[];
+}
+
+class Parted extends Error {}
+
+export function runStream(options: StreamOptions): StreamReport {
+  return new Stream(options).run();
+}
+
+class Stream {
+  readonly #options: StreamOptions;
+  readonly #model: ReferenceModel;
+  readonly #inProcess: InProcess;
+  readonly #chance: Prng;
+  readonly #slots: Slot[];
+  readonly #expected = new Map<number, Heard[]>();
+  readonly #hints: Hints = { paths: [], zxid: 0, leaves: [] };
+  readonly #outcomes = new Map<string, number>();
+  readonly #recent: string[] = [];
+  /** Txns that no client asked for, and the wall clock when they were proposed. */
+  readonly #ownAccord = new Map<number, number>();
+  #operations = 0;
+  #messages = 0;
+  #digests = 0;
+
+  constructor(options: StreamOptions) {
+    this.#options = options;
+    // Quotas are judged by what has been applied when a write arrives; the model only knows that moment if nothing is under way.
+    const enforceQuota = options.log === 'serial';
+    const settings = { ...coreSettings, superDigest, enforceQuota };
+    this.#model = new ReferenceModel(settings);
+    this.#chance = new Prng(options.seeds.length + (options.seeds[0] ?? 0));
+    this.#inProcess = new InProcess(options.makeCore, settings, new Prng(1));
+    this.#slots = Array.from({ length: profile.slots + 1 }, () => ({ cnxn: undefined, session: undefined, lastXid: 0, waiting: [] }));
+  }
+
+  run(): StreamReport {
+    let wrong: string | undefined;
+    try {
+      for (const seed of this.#options.seeds) {
+        this.#passTime(this.#chance.below(3));
+        this.#hints.zxid = this.#model.zxid;
+        this.#hints.leaves = this.#model.znodeCount > crowdedAt ? this.#model.leaves() : [];
+        this.#act(actionFrom(seed, profile, this.#hints));
+        this.#operations++;
+      }
+      this.#drain();
+      this.#readEverything();
+    } catch (error) {
+      // Whatever the core throws is a finding, and is reported with the way there.
+      const text = error instanceof Parted ? error.message : String(error instanceof Error ? error.stack : error);
+      wrong = `action ${this.#operations}: ${text}\nbefore it:\n${this.#recent.join('\n')}`;
+    }
+    return { operations: this.#operations, messages: this.#messages, digests: this.#digests, outcomes: this.#outcomes, wrong };
+  }
+
+  // --- actions
+
+  #act(action: Action): void {
+    const slot = this.#slots[action.slot]!;
+    this.#remember(`slot ${action.slot}`, action.kind === 'request' ? action.operation : action.kind);
+    if (slot.cnxn === undefined) {
+      this.#connect(slot);
+      return;
+    }
+    if (action.kind === 'request') this.#request(slot, action.operation);
+    else if (action.kind === 'takeOver') this.#takeOver(slot, action.rightPassword);
+    else this.#disconnect(slot);
+    if (this.#options.log === 'serial' || this.#chance.chance(25)) this.#acknowledgeSome();
+    this.#compare();
+  }
+
+  #remember(where: string, what: unknown): void {
+    this.#recent.push(`  ${where} ${JSON.stringify(what)}`);
+    if (this.#recent.length > 14) this.#recent.shift();
+  }
+
+  #connect(slot: Slot): void {
+    const request = this.#connectRequest(slot, slot.session?.passwd ?? noPassword);
+    const cnxn = this.#inProcess.connect();
+    this.#model.connect(cnxn, '127.0.0.1');
+    slot.cnxn = cnxn;
+    slot.lastXid = 0;
+    const before = this.#inProcess.appends.length;
+    this.#inProcess.send(cnxn, encodeConnect(request));
+    const append = this.#inProcess.appends[before];
+    if (append === undefined) this.#expect(this.#model.handshake(cnxn, request, 0n));
+    else slot.waiting.push({ kind: 'handshake', request, zxid: append.zxid });
+    // Nothing is asked of a session before it is there.
+    this.#drain();
+    this.#compare();
+  }
+
+  #connectRequest(slot: Slot, passwd: string): ConnectRequest {
+    const readOnly = this.#chance.chance(80) ? { readOnly: false } : {};
+    const sessionId = slot.session?.sessionId ?? 0n;
+    return { protocolVersion: 0, lastZxidSeen: 0, timeOut: sessionTimeoutMs, sessionId, passwd, ...readOnly };
+  }
+
+  #request(slot: Slot, operation: Operation): void {
+    // Who is asked at the connection, ahead of the queue, may answer before what was sent earlier.
+    const overtakes = ['auth', 'sasl', 'unknown', 'check', 'deleteContainer'].includes(operation.kind);
+    if (overtakes) this.#drain();
+    const cnxn = slot.cnxn!;
+    const xid = ++slot.lastXid;
+    const admitted = this.#model.admit(cnxn, xid, operation, this.#inProcess.wallMs);
+    const before = this.#inProcess.appends.length;
+    const answerXid = operation.kind === 'ping' ? Xid.ping : xid;
+    this.#inProcess.send(cnxn, encodeRequest(xid, operation), { xid: answerXid, kind: operation.kind });
+    const append = this.#inProcess.appends[before];
+    if ((append !== undefined) !== isWrite(operation)) throw new Parted(`a ${operation.kind} ${append ? 'was' : 'was not'} logged`);
+    slot.waiting.push({ kind: 'request', admitted, zxid: append?.zxid });
+    this.#release(slot);
+    if (operation.kind === 'closeSession') {
+      this.#drain();
+      slot.session = undefined;
+    }
+  }
+
+  #disconnect(slot: Slot): void {
+    this.#drain();
+    this.#compare();
+    this.#inProcess.disconnect(slot.cnxn!);
+    this.#model.disconnected(slot.cnxn!);
+    slot.cnxn = undefined;
+    if (this.#chance.chance(40)) this.#expire(slot);
+  }
+
+  #takeOver(slot: Slot, rightPassword: boolean): void {
+    this.#drain();
+    const request = this.#connectRequest(slot, rightPassword ? slot.session!.passwd! : 'x'.repeat(16));
+    const cnxn = this.#inProcess.connect();
+    this.#model.connect(cnxn, '127.0.0.1');
+    this.#inProcess.send(cnxn, encodeConnect(request));
+    this.#expect(this.#model.handshake(cnxn, request, 0n));
+    this.#compareCnxn(slot.cnxn!);
+    this.#compareCnxn(cnxn);
+    slot.cnxn = rightPassword ? cnxn : undefined;
+    slot.lastXid = 0;
+  }
+
+  /** Lets time pass until the session of a connection that has gone is given up, while everyone else keeps in touch. */
+  #expire(slot: Slot): void {
+    const stepMs = 500;
+    let waitedMs = 0;
+    for (; slot.session !== undefined; waitedMs += stepMs) {
+      if (waitedMs > sessionTimeoutMs + 2 * coreSettings.tickTimeMs) throw new Parted(`a session was not expired after ${waitedMs} ms`);
+      this.#passTime(stepMs);
+      for (const other of this.#slots) if (other.cnxn !== undefined) this.#request(other, { kind: 'ping' });
+      this.#drain();
+      this.#compare();
+    }
+    if (waitedMs < sessionTimeoutMs) throw new Parted(`a session was expired after ${waitedMs} ms already`);
+  }
+
+  /** What the server does of its own accord as time passes goes through the log like everything else. */
+  #passTime(ms: number): void {
+    this.#inProcess.advance(ms);
+    const before = this.#inProcess.appends.length;
+    this.#inProcess.settle();
+    for (const append of this.#inProcess.appends.slice(before)) this.#ownAccord.set(append.zxid, this.#inProcess.wallMs);
+    if (this.#options.log === 'serial') this.#drain();
+  }
+
+  #performOwnAccord(append: Append, wallMs: number): void {
+    if (append.type === OpCode.deleteContainer) {
+      if (!this.#model.sweepCandidates(wallMs).includes(append.path!)) throw new Parted(`${append.path} was reaped too early`);
+      this.#expect(this.#model.reap(append.path!));
+      this.#count('reaped', 0);
+      return;
+    }
+    const slot = this.#slots.find(({ cnxn, session }) => cnxn === undefined && session?.sessionId === append.session);
+    if (append.type !== OpCode.closeSession || slot === undefined) throw new Parted(`a txn of type ${append.type} that nobody asked for`);
+    this.#expect(this.#model.expire(append.session));
+    this.#count('expired', 0);
+    slot.session = undefined;
+  }
+
+  // --- the log, and what is due when it has answered
+
+  #acknowledgeSome(): void {
+    let count = this.#options.log === 'serial' ? Infinity : 1 + this.#chance.below(4);
+    while (count-- > 0 && this.#inProcess.appends.length > 0) this.#acknowledgeOne();
+  }
+
+  #drain(): void {
+    while (this.#inProcess.appends.length > 0) this.#acknowledgeOne();
+  }
+
+  #acknowledgeOne(): void {
+    const append = this.#inProcess.appends[0]!;
+    const ownAccordMs = this.#ownAccord.get(append.zxid);
+    if (ownAccordMs !== undefined) {
+      this.#inProcess.acknowledge(append.zxid);
+      this.#performOwnAccord(append, ownAccordMs);
+      this.#checkDigest(append);
+      return;
+    }
+    const slot = this.#slots.find(({ waiting }) => waiting[0]?.zxid === append.zxid);
+    if (slot === undefined) throw new Parted(`nobody asked for the txn of type ${append.type} at zxid ${append.zxid}`);
+    this.#inProcess.acknowledge(append.zxid);
+    const due = slot.waiting.shift()!;
+    if (due.kind === 'handshake') {
+      const given = this.#inProcess.heard(slot.cnxn!)[0];
+      if (given?.kind !== 'connected') throw new Parted(`a new session was answered by ${show(given)}`);
+      slot.session = given;
+      const [wanted] = this.#model.handshake(slot.cnxn!, due.request, given.sessionId);
+      const wrong = difference([wanted!], [given]);
+      if (wrong !== undefined) throw new Parted(wrong);
+    } else {
+      this.#perform(due.admitted);
+    }
+    this.#checkDigest(append);
+    this.#release(slot);
+  }
+
+  /** Reads are due as soon as no write of their session is ahead of them. */
+  #release(slot: Slot): void {
+    for (let due = slot.waiting[0]; due?.kind === 'request' && due.zxid === undefined; due = slot.waiting[0]) {
+      slot.waiting.shift();
+      this.#perform(due.admitted);
+    }
+  }
+
+  #perform(admitted: Admitted): void {
+    const heard = this.#model.perform(admitted);
+    this.#expect(heard);
+    for (const { message } of heard) {
+      if (message.kind !== 'reply') continue;
+      this.#count(admitted.operation.kind, message.err);
+      const path = message.body?.path;
+      if (admitted.operation.kind.startsWith('create') && typeof path === 'string' && !path.startsWith('/zookeeper')) {
+        this.#hints.paths.push(path);
+        if (this.#hints.paths.length > 20) this.#hints.paths.shift();
+      }
+    }
+  }
+
+  #count(what: string, err: number): void {
+    const outcome = `${what} ${err}`;
+    this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
+  }
+
+  /** A txn carries the digest of the tree as it will be once it has been applied. Counting it from scratch is slow, so not each time. */
+  #checkDigest({ zxid, digest, type }: Append): void {
+    if (digest === undefined) throw new Parted(`the txn at zxid ${zxid} has no tree digest`);
+    if (zxid % 16 !== 0) return;
+    this.#digests++;
+    const wanted = this.#model.digest();
+    if (digest !== wanted) throw new Parted(`tree digest in the txn of type ${type} at zxid ${zxid}: expected ${wanted}, logged ${digest}`);
+  }
+
+  // --- comparing
+
+  #expect(heard: readonly Heard[]): void {
+    for (const one of heard) this.#expected.set(one.cnxn, [...(this.#expected.get(one.cnxn) ?? []), one]);
+  }
+
+  #compare(): void {
+    for (const slot of this.#slots) {
+      if (slot.cnxn === undefined) continue;
+      const closed = this.#compareCnxn(slot.cnxn);
+      if (closed) slot.cnxn = undefined;
+    }
+  }
+
+  /** Returns whether the connection is gone. */
+  #compareCnxn(cnxn: number): boolean {
+    const expected = this.#expected.get(cnxn) ?? [];
+    this.#expected.delete(cnxn);
+    let heard = this.#inProcess.heard(cnxn);
+    const { spoil } = this.#options;
+    if (spoil !== undefined) heard = heard.map(spoil);
+    this.#messages += heard.length;
+    const wrong = difference(expected, heard);
+    if (wrong !== undefined) throw new Parted(`${wrong}\n  all heard: ${heard.map(show).join('\n             ')}`);
+    if (!this.#inProcess.closing.has(cnxn)) return false;
+    this.#inProcess.disconnect(cnxn);
+    return true;
+  }
+
+  #readEverything(): void {
+    const slot = this.#slots.at(-1)!;
+    this.#connect(slot);
+    this.#request(slot, { kind: 'auth', scheme: 'digest', auth: superPassword });
+    for (const path of this.#model.contents().keys()) {
+      for (const kind of ['getData', 'getACL', 'getChildren2'] as const) this.#request(slot, { kind, path, watch: false });
+      this.#compare();
+    }
+  }
+}

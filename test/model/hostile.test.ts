@@ -1,0 +1,40 @@
+/** Nothing that arrives in a frame may hurt the server or anyone else on it. */
+import { coreDefaults, silentObserver, Standalone } from '@tskeeper/core';
+import { describe, expect, it } from 'vitest';
+import { runHostile } from './hostile.ts';
+import type { MakeCore } from './in-process.ts';
+
+const makeCore: MakeCore = (settings, out, random, now) =>
+  new Standalone({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
+
+/** TSKEEPER_HOSTILE_RUNS=50 makes this the long run of a million frames. */
+const runs = Number(process.env['TSKEEPER_HOSTILE_RUNS'] ?? 3);
+const framesPerRun = 20_000;
+/** A run leaves a tree of some hundred znodes and a few thousand sessions behind, and garbage that is not collected yet. */
+const grownBytesMax = 200 * 1024 * 1024;
+
+describe('a core among hostile clients', () => {
+  it('throws nothing, keeps no memory, and serves an honest client as if it were alone', { timeout: 900_000 }, () => {
+    for (let seed = 1; seed <= runs; seed++) {
+      const report = runHostile({ makeCore, seed, frames: framesPerRun });
+      expect(report.wrong).toBeUndefined();
+      expect(report.honestReplies).toBeGreaterThan(500);
+      expect(report.grownBytes).toBeLessThan(grownBytesMax);
+    }
+  });
+
+  it('notices a single wrong version in what the honest client reads', () => {
+    const report = runHostile({
+      makeCore,
+      seed: 1,
+      frames: 2000,
+      spoil: (message) => {
+        const stat = message.kind === 'reply' ? message.body?.stat : undefined;
+        return stat?.version === 3 && message.kind === 'reply'
+          ? { ...message, body: { ...message.body, stat: { ...stat, version: 4 } } }
+          : message;
+      },
+    });
+    expect(report.wrong).toMatch(/expected/);
+  });
+});

@@ -1,0 +1,218 @@
+/**
+ * A server core without a server: frames go in by a call, what it writes is cut into messages again, and the log answers when the test
+ * says so. The core is described by its shape alone, so that these harnesses can be held against any build of it.
+ */
+import { OpCode, Reader, Writer } from '@tskeeper/protocol';
+import type { Message, OperationKind } from './operation-types.ts';
+import { decodeConnectResponse, decodeMessage, FrameCutter } from './wire.ts';
+
+export interface Now {
+  readonly elapsedMs: number;
+  readonly wallMs: number;
+}
+
+export interface CnxnContext {
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  readonly localPort: number;
+  readonly secure: boolean;
+  readonly peerCertificate: Buffer | undefined;
+}
+
+/** The inputs of packages/core's Standalone. */
+export interface CoreUnderTest {
+  connect(cnxn: number, context: CnxnContext, now: Now): void;
+  frame(cnxn: number, reader: Reader, now: Now): void;
+  appended(zxid: number, now: Now): void;
+  disconnected(cnxn: number, now: Now): void;
+  wake(now: Now): void;
+  deadline(): number | undefined;
+}
+
+/** The outputs it is given. */
+export interface CoreOut {
+  reply(cnxn: number): Writer;
+  isFull(cnxn: number): boolean;
+  close(cnxn: number, reason: string): void;
+  append(zxid: number, bytes: Buffer, start: number, end: number): void;
+}
+
+export interface CoreSettings {
+  readonly extendedTypesEnabled: boolean;
+  readonly enforceQuota: boolean;
+  readonly superDigest: string | undefined;
+  readonly tickTimeMs: number;
+  readonly minSessionTimeoutMs: number;
+  readonly maxSessionTimeoutMs: number;
+  readonly containerCheckIntervalMs: number;
+}
+
+export type MakeCore = (settings: CoreSettings, out: CoreOut, random: { uint32(): number }, now: Now) => CoreUnderTest;
+
+export const coreSettings: CoreSettings = {
+  extendedTypesEnabled: true,
+  enforceQuota: false,
+  superDigest: undefined,
+  tickTimeMs: 2000,
+  minSessionTimeoutMs: 4000,
+  maxSessionTimeoutMs: 40_000,
+  containerCheckIntervalMs: 60_000,
+};
+
+/** What went to the log and has not been acknowledged. */
+export interface Append {
+  readonly zxid: number;
+  readonly session: bigint;
+  readonly type: number;
+  /** Of a deleteContainer: whom the reaper took. */
+  readonly path: string | undefined;
+  /** The tree digest behind the record, if there is one of version 2. */
+  readonly digest: bigint | undefined;
+}
+
+interface Line {
+  readonly cutter: FrameCutter;
+  readonly kinds: Map<number, OperationKind>;
+  readonly heard: Message[];
+  writer: Writer;
+  handshakeDone: boolean;
+  /** Who sends garbage gets answers that fit no question, so nobody looks at them. */
+  ignored: boolean;
+}
+
+const digestBytes = 12;
+
+export class InProcess {
+  readonly core: CoreUnderTest;
+  readonly appends: Append[] = [];
+  /** Closed by the core, and not told `disconnected` yet. */
+  readonly closing = new Set<number>();
+  readonly #lines = new Map<number, Line>();
+  /** Written to after the last look. */
+  readonly #dirty = new Set<number>();
+  /** Placed over each frame in turn, as a port does it: the core may not keep what it reads. */
+  readonly #reader = new Reader();
+  #lastZxid = 0;
+  #lastCnxn = 0;
+  elapsedMs = 5_000_000;
+  wallMs = 1_700_000_000_000;
+
+  constructor(makeCore: MakeCore, settings: CoreSettings, random: { uint32(): number }) {
+    const out: CoreOut = {
+      reply: (cnxn) => {
+        this.#dirty.add(cnxn);
+        return this.#lines.get(cnxn)?.writer ?? new Writer();
+      },
+      isFull: () => false,
+      close: (cnxn) => {
+        this.closing.add(cnxn);
+        this.#dirty.add(cnxn);
+      },
+      // Everything is read at once here, so no output is ever full.
+      append: (zxid, bytes, start, end) => this.#append(zxid, bytes.subarray(start, end)),
+    };
+    this.core = makeCore(settings, out, random, this.now());
+  }
+
+  now(): Now {
+    return { elapsedMs: this.elapsedMs, wallMs: this.wallMs };
+  }
+
+  advance(ms: number): void {
+    this.elapsedMs += ms;
+    this.wallMs += ms;
+  }
+
+  connect(): number {
+    const cnxn = ++this.#lastCnxn;
+    const cutter = new FrameCutter();
+    this.#lines.set(cnxn, { cutter, kinds: new Map(), heard: [], writer: new Writer(), handshakeDone: false, ignored: false });
+    const context = { remoteAddress: '127.0.0.1', remotePort: 40_000, localPort: 2181, secure: false, peerCertificate: undefined };
+    this.core.connect(cnxn, context, this.now());
+    return cnxn;
+  }
+
+  /** `frame` comes with its length, as on a wire. */
+  send(cnxn: number, frame: Buffer, answerTo?: { xid: number; kind: OperationKind }): void {
+    if (answerTo !== undefined) this.#lines.get(cnxn)!.kinds.set(answerTo.xid, answerTo.kind);
+    // The bytes are overwritten behind the call, as a receive buffer is: whatever was kept without a copy shows.
+    const bytes = Buffer.from(frame.subarray(4));
+    this.core.frame(cnxn, this.#reader.place(bytes, 0, bytes.length), this.now());
+    bytes.fill(0xee);
+    this.settle();
+  }
+
+  /** Sends what nobody keeps an eye on: the answers are thrown away. */
+  sendRaw(cnxn: number, frame: Buffer): void {
+    this.#lines.get(cnxn)!.ignored = true;
+    this.send(cnxn, frame);
+  }
+
+  /** Tells the core that its log is durable up to and including that zxid. */
+  acknowledge(zxid: number): void {
+    while (this.appends.length > 0 && this.appends[0]!.zxid <= zxid) this.appends.shift();
+    this.core.appended(zxid, this.now());
+    this.settle();
+  }
+
+  disconnect(cnxn: number): void {
+    this.closing.delete(cnxn);
+    this.core.disconnected(cnxn, this.now());
+    this.#lines.delete(cnxn);
+    this.settle();
+  }
+
+  /** Gives the core the turns it asks for until it has nothing left to do at this moment. */
+  settle(): void {
+    for (let turns = 0; (this.core.deadline() ?? Infinity) <= this.elapsedMs; turns++) {
+      if (turns > 100_000) throw new Error('the core asks for one turn after the other and never rests');
+      this.core.wake(this.now());
+    }
+    for (const cnxn of this.#dirty) this.#collect(cnxn);
+    this.#dirty.clear();
+  }
+
+  /** What that connection has heard since the last call. */
+  heard(cnxn: number): Message[] {
+    return this.#lines.get(cnxn)?.heard.splice(0) ?? [];
+  }
+
+  isOpen(cnxn: number): boolean {
+    return this.#lines.has(cnxn) && !this.closing.has(cnxn);
+  }
+
+  #collect(cnxn: number): void {
+    const line = this.#lines.get(cnxn);
+    if (line === undefined) return;
+    if (line.ignored) {
+      line.writer = new Writer();
+      return;
+    }
+    const bytes = Buffer.from(line.writer.written());
+    line.writer.clear();
+    for (const frame of line.cutter.push(bytes)) {
+      if (line.handshakeDone) {
+        line.heard.push(decodeMessage(frame, (xid) => line.kinds.get(xid)!));
+      } else {
+        line.handshakeDone = true;
+        line.heard.push(decodeConnectResponse(frame));
+      }
+    }
+    if (this.closing.has(cnxn)) line.heard.push({ kind: 'closed' });
+  }
+
+  #append(zxid: number, bytes: Buffer): void {
+    if (zxid !== this.#lastZxid + 1) throw new Error(`zxid ${zxid} was appended after ${this.#lastZxid}`);
+    this.#lastZxid = zxid;
+    const r = new Reader(bytes);
+    const session = r.bigint64();
+    r.int32();
+    if (r.int64() !== zxid) throw new Error(`the txn header of zxid ${zxid} names another`);
+    r.int64();
+    const type = r.int32();
+    const path = type === OpCode.deleteContainer ? r.ustring()! : undefined;
+    const digestAt = bytes.length - digestBytes;
+    const digest = bytes.readInt32BE(digestAt) === 2 ? bytes.readBigInt64BE(digestAt + 4) : undefined;
+    this.appends.push({ zxid, session, type, path, digest });
+  }
+}

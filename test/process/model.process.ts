@@ -1,0 +1,62 @@
+/** The model is only worth something if the real server agrees with it, reply by reply: Apache ZooKeeper 3.9.5 above all. */
+import { describe, expect, it } from 'vitest';
+import type { Message } from '../model/operation-types.ts';
+import { superDigest } from '../model/operations.ts';
+import { Lockstep, type LockstepReport } from './lockstep.ts';
+import { endpointOf } from './raw-client.ts';
+import { inFolder, kind, start } from './servers.ts';
+
+/** Per configuration; four of them make up the comparison. */
+const actions = Number(process.env['TSKEEPER_LOCKSTEP_ACTIONS'] ?? 15_000);
+const seed = Number(process.env['TSKEEPER_SEED'] ?? 1);
+const slots = 4;
+
+interface Settings {
+  readonly extendedTypesEnabled: boolean;
+  readonly enforceQuota: boolean;
+}
+
+function compare(settings: Settings, count: number, spoil?: (message: Message, at: number) => Message): Promise<LockstepReport> {
+  const java = kind !== 'ours';
+  return inFolder(async (folder) => {
+    const server = await start(folder, kind, {
+      'zookeeper.extendedTypesEnabled': settings.extendedTypesEnabled,
+      'zookeeper.enforceQuota': settings.enforceQuota,
+    });
+    try {
+      return await new Lockstep({
+        endpoint: endpointOf(server.connectString),
+        model: { ...settings, java, superDigest, minSessionTimeoutMs: 4000, maxSessionTimeoutMs: 40_000 },
+        profile: { sparesJava: java, slots },
+        seed,
+        actions: count,
+        ...(spoil && { spoil }),
+      }).run();
+    } finally {
+      await server.kill();
+    }
+  });
+}
+
+describe(`the model against ${kind}`, () => {
+  for (const extendedTypesEnabled of [false, true]) {
+    for (const enforceQuota of [false, true]) {
+      it(`says what the server says, extended types ${extendedTypesEnabled}, enforced quotas ${enforceQuota}`, async () => {
+        const report = await compare({ extendedTypesEnabled, enforceQuota }, actions);
+        console.log(`${report.actions} actions, ${report.messages} messages compared`);
+        expect(report.wrong).toBeUndefined();
+        expect(report.actions).toBe(actions);
+        for (const outcome of ['create -110', 'delete -111', 'setData -103', 'multi 0', 'getData -102', 'removeWatches 0']) {
+          expect([...report.outcomes.keys()]).toContain(outcome);
+        }
+      });
+    }
+  }
+
+  it('turns red for one wrong zxid among a thousand messages', async () => {
+    const report = await compare({ extendedTypesEnabled: true, enforceQuota: false }, 1500, (message, at) =>
+      at === 1000 && message.kind !== 'connected' && message.kind !== 'closed' ? { ...message, zxid: message.zxid + 1 } : message,
+    );
+    expect(report.wrong).toMatch(/expected/);
+  });
+});

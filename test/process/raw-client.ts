@@ -1,0 +1,147 @@
+/**
+ * A client that speaks frames over a socket and nothing more: no retries, no pings of its own, no opinions. What it is sent is handed
+ * out in order; what it has not been told is never guessed.
+ */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { Xid } from '@tskeeper/protocol';
+import type { ConnectRequest, ConnectResponse, Message, Operation, OperationKind, Reply } from '../model/operation-types.ts';
+import { decodeConnectResponse, decodeMessage, encodeConnect, encodeRequest, FrameCutter } from '../model/wire.ts';
+
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+export function endpointOf(connectString: string): Endpoint {
+  const colon = connectString.lastIndexOf(':');
+  return { host: connectString.slice(0, colon), port: Number(connectString.slice(colon + 1)) };
+}
+
+/** A wait that ends: nothing here may hang because a server does. */
+export async function within<T>(limitMs: number, what: string, wait: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no ${what} within ${limitMs} ms`)), limitMs);
+  });
+  try {
+    return await Promise.race([wait, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Long enough for any server that is alive, on any machine. */
+const answerLimitMs = 30_000;
+
+export class RawClient {
+  readonly socket: Socket;
+  readonly #cutter = new FrameCutter();
+  readonly #kinds = new Map<number, OperationKind>();
+  readonly #inbox: Message[] = [];
+  #wakers: (() => void)[] = [];
+  #handshakeDone = false;
+  /** True once the server, or an error, has ended the connection. */
+  closed = false;
+  lastXid = 0;
+  session: ConnectResponse | undefined;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk) => this.#take(chunk));
+    socket.on('error', () => this.#end());
+    socket.on('close', () => this.#end());
+  }
+
+  static async open({ host, port }: Endpoint): Promise<RawClient> {
+    const socket = connect({ host, port });
+    await once(socket, 'connect');
+    return new RawClient(socket);
+  }
+
+  #take(chunk: Buffer): void {
+    for (const frame of this.#cutter.push(chunk)) {
+      if (this.#handshakeDone) {
+        this.#inbox.push(decodeMessage(frame, (xid) => this.#kinds.get(xid)!));
+      } else {
+        this.#handshakeDone = true;
+        this.session = decodeConnectResponse(frame);
+        this.#inbox.push(this.session);
+      }
+    }
+    this.#wake();
+  }
+
+  #end(): void {
+    this.closed = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    const wakers = this.#wakers;
+    this.#wakers = [];
+    for (const wake of wakers) wake();
+  }
+
+  /** Takes messages out of the inbox, up to and including the first that is wanted; all of them if the connection ends first. */
+  async #until(wanted: (message: Message) => boolean): Promise<Message[]> {
+    for (;;) {
+      const at = this.#inbox.findIndex(wanted);
+      if (at >= 0) return this.#inbox.splice(0, at + 1);
+      if (this.closed) return this.#inbox.splice(0);
+      await new Promise<void>((resolve) => this.#wakers.push(resolve));
+    }
+  }
+
+  async handshake(request: ConnectRequest): Promise<Message[]> {
+    this.socket.write(encodeConnect(request));
+    const connected = this.#until((message) => message.kind === 'connected');
+    return within(answerLimitMs, 'answer to a handshake', connected);
+  }
+
+  /** Opens a session, or takes one up again. Undefined when the server closes the connection instead of answering. */
+  async openSession(timeOut: number, again?: ConnectResponse): Promise<ConnectResponse | undefined> {
+    await this.handshake({
+      protocolVersion: 0,
+      lastZxidSeen: 0,
+      timeOut,
+      sessionId: again?.sessionId ?? 0n,
+      passwd: again?.passwd ?? '\0'.repeat(16),
+      readOnly: false,
+    });
+    return this.session;
+  }
+
+  /** Sends without waiting and returns the xid the reply will bear. */
+  send(operation: Operation, xid = ++this.lastXid): number {
+    this.socket.write(encodeRequest(xid, operation));
+    // A ping is answered under an xid of its own, whatever it was sent with.
+    const answerXid = operation.kind === 'ping' ? Xid.ping : xid;
+    this.#kinds.set(answerXid, operation.kind);
+    return answerXid;
+  }
+
+  /** Everything that arrives up to and including the reply to that xid. */
+  async receive(xid: number): Promise<Message[]> {
+    const reply = this.#until((message) => message.kind === 'reply' && message.xid === xid);
+    const messages = await within(answerLimitMs, `reply to a ${this.#kinds.get(xid)}`, reply);
+    this.#kinds.delete(xid);
+    return messages;
+  }
+
+  async call(operation: Operation): Promise<Reply | undefined> {
+    const messages = await this.receive(this.send(operation));
+    const last = messages.at(-1);
+    return last?.kind === 'reply' ? last : undefined;
+  }
+
+  /** Resolves when the other side has ended the connection; what came before is returned. */
+  async untilClosed(): Promise<Message[]> {
+    return this.#until(() => false);
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+}

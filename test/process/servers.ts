@@ -1,0 +1,45 @@
+/** The servers of these proofs: real processes with folders of their own, started through scripts/server-process.js. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { superDigest } from '../model/operations.ts';
+import type { RunningServer } from './kill.ts';
+import { endpointOf } from './raw-client.ts';
+
+export type Properties = Readonly<Record<string, string | number | boolean>>;
+
+/** Which server is judged: ours unless TSKEEPER_SERVER_KIND says otherwise. */
+export const kind = (process.env['TSKEEPER_SERVER_KIND'] ?? 'ours') as ServerKind;
+
+/** Everything these streams need, the quiet of the reaper and room for many connections included. */
+const config = { tickTime: 2000, maxClientCnxns: 0, '4lw.commands.whitelist': '*', 'admin.enableServer': false, snapCount: 2000 };
+const always: Properties = {
+  'zookeeper.DigestAuthenticationProvider.superDigest': superDigest,
+  'znode.container.checkIntervalMs': 100_000_000,
+};
+
+export async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-'));
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export function start(folder: string, which: ServerKind = kind, properties: Properties = {}): Promise<ServerProcess> {
+  return startServer({ kind: which, folder, config, properties: { ...always, ...properties } });
+}
+
+/** For `runKills`: the same folder every time. */
+export async function startToKill(folder: string): Promise<RunningServer> {
+  const server = await start(folder);
+  return {
+    endpoint: endpointOf(server.connectString),
+    async kill() {
+      if (!server.alive) throw new Error(`the server had ended by itself:\n${(await server.log()).slice(-3000)}`);
+      await server.kill();
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+/**
+ * Proofs against real processes, apart from the default run since they take minutes and a Java server:
+ * `npx vitest run --config test/process/vitest.config.ts`. TSKEEPER_SERVER_KIND names who is judged: `ours` or `java-3.9.5`.
+ */
+export default defineConfig({
+  resolve: { conditions: ['tskeeper-source'] },
+  ssr: { resolve: { conditions: ['tskeeper-source'], externalConditions: ['tskeeper-source'] } },
+  test: {
+    root: path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..'),
+    include: ['test/process/*.process.ts'],
+    pool: 'forks',
+    fileParallelism: false,
+    testTimeout: 1_200_000,
+  },
+});

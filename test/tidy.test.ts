@@ -1,0 +1,252 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { missingOptionals, platformOf } from '../scripts/complete-lockfile.js';
+
+/**
+ * Promises about the shape of the repository that no tool keeps for us. Each rule is a function from files to complaints, and each is
+ * first shown a file that breaks it.
+ */
+const root = fileURLToPath(new URL('..', import.meta.url));
+const skipped = new Set(['node_modules', 'dist', '.git', '.cache', 'data', 'coverage']);
+
+interface TextFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+function* walk(folder: string): Iterable<string> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (skipped.has(entry.name)) continue;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* walk(path);
+    else if (entry.isFile()) yield path;
+  }
+}
+
+const paths = [...walk(root)].map((path) => relative(root, path).replaceAll('\\', '/'));
+const textual = /\.(?:ts|js|mjs|json|md|txt|sh|c|h|py|java|yml|yaml)$|^\.ci\//;
+const files: TextFile[] = paths
+  .filter((path) => textual.test(path) && path !== 'package-lock.json')
+  .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+const packages = readdirSync(join(root, 'packages'));
+const sources = files.filter(({ path }) => /^packages\/[^/]+\/src\/.*\.ts$/.test(path));
+const packageOf = (path: string) => path.split('/')[1]!;
+
+/** Which package may import which. The same table stands in `.dependency-cruiser.mjs`, which judges resolved paths. */
+const imports: Record<string, readonly string[]> = {
+  protocol: [],
+  core: ['protocol'],
+  runtime: ['core', 'protocol'],
+  server: ['runtime', 'core', 'protocol'],
+  cli: ['server', 'runtime'],
+};
+
+function importsOf(text: string): string[] {
+  return [...text.matchAll(/(?:\bfrom|^import|\bimport\()\s*'([^']+)'/gm)].map(([, name]) => name!);
+}
+
+function forbiddenImports({ path, text }: TextFile): string[] {
+  const own = packageOf(path);
+  return importsOf(text)
+    .filter((name) => name.startsWith('@tskeeper/') || name === 'tskeeper')
+    .filter((name) => {
+      const match = /^@tskeeper\/([^/]+)(?:\/internal)?$/.exec(name);
+      return match === null || !(imports[own] ?? []).includes(match[1]!);
+    })
+    .map((name) => `${path} imports ${name}`);
+}
+
+/** Names by which a source would reach the world past what it was handed. */
+const world = [
+  /\bDate\.now\b/,
+  /\bnew Date\(\s*\)/,
+  /\bperformance\b/,
+  /\bMath\.random\b/,
+  /\brandomBytes\b|\brandomUUID\b|\brandomInt\b|\brandomFill(?:Sync)?\b|\bgetRandomValues\b/,
+  /\bprocess\??\.\w/,
+  /\bglobalThis\b/,
+  /\bset(?:Timeout|Interval|Immediate)\b/,
+  /\bfetch\s*\(/,
+  /\bconsole\s*\./,
+  /\bWebSocket\b/,
+  /\brequire\s*\(/,
+];
+const pure = ['protocol', 'core', 'runtime'];
+const pureModules = ['node:crypto', 'node:zlib', 'node:buffer', 'node:assert', 'node:stream', 'node:stream/promises'];
+
+/** Comments and texts may speak of the world. */
+function codeOf(text: string): string {
+  return text
+    .replaceAll(/\/\*[\s\S]*?\*\//g, '')
+    .replaceAll(/(^|[^:])\/\/.*$/gm, '$1')
+    .replaceAll(/'(?:[^'\\\n]|\\.)*'/g, "''");
+}
+
+function impurities({ path, text }: TextFile): string[] {
+  const code = codeOf(text);
+  return [
+    ...world.filter((name) => name.test(code)).map((name) => `${path} uses ${name.source}`),
+    ...importsOf(text)
+      .filter((name) => !name.startsWith('.') && !name.startsWith('@tskeeper/') && !pureModules.includes(name))
+      .map((name) => `${path} imports ${name}`),
+  ];
+}
+
+/** The public surface is a list, not a place for code. */
+function moreThanReExports({ path, text }: TextFile): string[] {
+  const rest = codeOf(text)
+    .replaceAll(/export (?:type )?\{[^}]*\}(?: from '')?;/g, '')
+    .replaceAll(/export \* from '';/g, '')
+    .trim();
+  return rest === '' ? [] : [`${path} does more than re-export: ${rest.slice(0, 60)}`];
+}
+
+/** Places of one machine, which mean nothing on another, and names of registries. Assembled, so that this file does not name them. */
+const machineWords = [
+  new RegExp(`(?<![\\w.])/(?:${['work', 'root', 'home/\\w+'].join('|')})/`),
+  new RegExp(['(?<![\\w.])', 'tmp', ''].join('/')),
+  new RegExp(['registry', 'npmjs', 'org'].join('\\.')),
+  new RegExp(['proxy', 'golang', 'org'].join('\\.')),
+];
+
+function machineSpecifics({ path, text }: TextFile): string[] {
+  return text
+    .split('\n')
+    .flatMap((line, index) => (machineWords.some((word) => word.test(line)) ? [`${path}:${index + 1}: ${line.trim()}`] : []));
+}
+
+/** Titles of a page as links name them. */
+function anchorsOf(text: string): Set<string> {
+  return new Set(
+    [...text.matchAll(/^#+ (.*)$/gm)].map(([, title]) => {
+      const words = title!.toLowerCase().replaceAll(/[^\p{L}\p{N}\s_-]/gu, '');
+      return words.trim().replaceAll(/\s/g, '-');
+    }),
+  );
+}
+
+function brokenLinks({ path, text }: TextFile, exists: (path: string) => boolean): string[] {
+  const prose = text.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/`[^`\n]*`/g, '');
+  return [...prose.matchAll(/\[[^\]]*\]\(([^)\s]+)\)/g)]
+    .map(([, target]) => target!)
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .filter((target) => {
+      const [file, anchor] = target.split('#') as [string, string | undefined];
+      const page = file === '' ? path : join(dirname(path), file);
+      if (!exists(page)) return true;
+      return (
+        anchor !== undefined &&
+        page.endsWith('.md') &&
+        !anchorsOf(page === path ? text : readFileSync(join(root, page), 'utf8')).has(anchor)
+      );
+    })
+    .map((target) => `${path} links to ${target}`);
+}
+
+/** Sources nobody imports, by following imports from the front doors. */
+function orphans(all: readonly TextFile[], doors: readonly string[]): string[] {
+  const byPath = new Map(all.map((file) => [file.path, file]));
+  const seen = new Set<string>();
+  const queue = doors.filter((door) => byPath.has(door));
+  for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
+    if (seen.has(path)) continue;
+    seen.add(path);
+    for (const name of importsOf(byPath.get(path)!.text)) {
+      const target = join(dirname(path), name).replaceAll('\\', '/');
+      if (name.startsWith('.') && byPath.has(target)) queue.push(target);
+    }
+  }
+  return all.map(({ path }) => path).filter((path) => !seen.has(path) && !path.endsWith('.d.ts'));
+}
+
+describe('sources', () => {
+  it('import siblings as the table of layers says, by their front doors', () => {
+    const wrong = {
+      path: 'packages/core/src/x.ts',
+      text: "import type { A } from '@tskeeper/runtime';\nimport { B } from '@tskeeper/protocol/src/b.ts';",
+    };
+    expect(forbiddenImports(wrong)).toHaveLength(2);
+    expect(forbiddenImports({ ...wrong, text: "import { B } from '@tskeeper/protocol/internal';" })).toEqual([]);
+    expect(sources.flatMap(forbiddenImports)).toEqual([]);
+    expect(Object.keys(imports).sort()).toEqual([...packages].sort());
+  });
+
+  it('of protocol, core and runtime touch no clock, randomness, environment, socket, file or timer', () => {
+    const wrong = { path: 'packages/core/src/x.ts', text: '' };
+    for (const code of [
+      'Date.now()',
+      'new Date()',
+      'performance.now()',
+      'Math.random()',
+      'process.env',
+      'setTimeout(f, 1)',
+      'setImmediate(f)',
+      'fetch(x)',
+    ]) {
+      expect(impurities({ ...wrong, text: `const x = ${code};` })).toHaveLength(1);
+    }
+    for (const name of ['node:fs', 'node:net', 'node:dns', 'node:timers', 'node:child_process', 'node:worker_threads', 'pino']) {
+      expect(impurities({ ...wrong, text: `import * as x from '${name}';` })).toHaveLength(1);
+    }
+    expect(impurities({ ...wrong, text: "// setTimeout is Date.now()\nconst x = 'Date.now()'; /* fetch() */" })).toEqual([]);
+    expect(sources.filter(({ path }) => pure.includes(packageOf(path))).flatMap(impurities)).toEqual([]);
+  });
+
+  it('have an index that only re-exports', () => {
+    expect(moreThanReExports({ path: 'index.ts', text: "export { a } from './a.ts';\nexport const b = 1;" })).toHaveLength(1);
+    expect(
+      moreThanReExports({ path: 'index.ts', text: "/** Why. */\nexport { a, type B } from './a.ts';\nexport type { C } from './c.ts';\n" }),
+    ).toEqual([]);
+    expect(sources.filter(({ path }) => /\/src\/(?:index|internal)\.ts$/.test(path)).flatMap(moreThanReExports)).toEqual([]);
+  });
+
+  it('are all reached from an index', () => {
+    const all = [
+      { path: 'packages/a/src/index.ts', text: "export { b } from './b.ts';" },
+      { path: 'packages/a/src/b.ts', text: '' },
+      { path: 'packages/a/src/lost.ts', text: "import './b.ts';" },
+    ];
+    expect(orphans(all, ['packages/a/src/index.ts'])).toEqual(['packages/a/src/lost.ts']);
+    const doors = packages.flatMap((name) => [`packages/${name}/src/index.ts`, `packages/${name}/src/internal.ts`]);
+    expect(orphans(sources, doors)).toEqual([]);
+  });
+});
+
+describe('the repository', () => {
+  it('has a README for every package', () => {
+    expect(packages.filter((name) => !existsSync(join(root, 'packages', name, 'README.md')))).toEqual([]);
+  });
+
+  it('has no link to a page or title that does not exist', () => {
+    const page = {
+      path: 'docs/x.md',
+      text: '# Here\n[a](missing.md) [b](#nowhere) [c](#here) [d](https://example.org) `[e](x)`\n```\n[f](y)\n```\n',
+    };
+    expect(brokenLinks(page, () => false)).toEqual([
+      'docs/x.md links to missing.md',
+      'docs/x.md links to #nowhere',
+      'docs/x.md links to #here',
+    ]);
+    expect(brokenLinks(page, (path) => path === 'docs/x.md')).toEqual(['docs/x.md links to missing.md', 'docs/x.md links to #nowhere']);
+    const exists = (path: string) => existsSync(join(root, path));
+    expect(files.filter(({ path }) => path.endsWith('.md')).flatMap((file) => brokenLinks(file, exists))).toEqual([]);
+  });
+
+  it('names no place of one machine and no registry', () => {
+    const wrong = `cd ${['', 'work', 'x'].join('/')}\nhttps://${['registry', 'npmjs', 'org'].join('.')}/x`;
+    expect(machineSpecifics({ path: 'x', text: wrong })).toHaveLength(2);
+    expect(machineSpecifics({ path: 'x', text: 'dataDir=/var/lib/zookeeper, /framework/, ./work/x' })).toEqual([]);
+    expect(files.flatMap(machineSpecifics)).toEqual([]);
+  });
+
+  it('has a lockfile that npm ci accepts on every platform', () => {
+    const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+    expect([...missingOptionals(lock).keys()]).toEqual([]);
+    const lacking = { packages: { 'node_modules/a': { optionalDependencies: { 'a-linux-x64-musl': '1.0.0' } } } };
+    expect([...missingOptionals(lacking).keys()]).toEqual(['node_modules/a-linux-x64-musl']);
+    expect(platformOf('a-linux-x64-musl')).toEqual({ os: ['linux'], cpu: ['x64'], libc: ['musl'] });
+    expect(platformOf('@a/win32-arm64-msvc')).toEqual({ os: ['win32'], cpu: ['arm64'] });
+  });
+});

@@ -1,0 +1,34 @@
+import { defineConfig } from 'vitest/config';
+
+/** Tests resolve sibling packages to their sources, so that no test can pass on a stale build. */
+const resolve = { conditions: ['tskeeper-source'] };
+const ssr = { resolve: { conditions: ['tskeeper-source'], externalConditions: ['tskeeper-source'] } };
+
+export default defineConfig({
+  test: {
+    reporters: ['default'],
+    projects: [
+      {
+        resolve,
+        ssr,
+        test: {
+          name: 'unit',
+          include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: ['**/*.integration.test.ts'],
+          pool: 'threads',
+          isolate: false,
+        },
+      },
+      {
+        resolve,
+        ssr,
+        test: {
+          name: 'integration',
+          include: ['packages/*/test/**/*.integration.test.ts'],
+          pool: 'forks',
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
