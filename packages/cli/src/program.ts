@@ -1,29 +1,19 @@
 import { readFileSync } from 'node:fs';
-import { exitCodes } from '@tskeeper/server';
-import { Command, CommanderError } from 'commander';
-
-/** What a command may touch of the process it runs in. */
-export interface Terminal {
-  readonly isTty: boolean;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  out(text: string): void;
-  err(text: string): void;
-  /** Calls back for SIGTERM and SIGINT until the returned function is called. */
-  onSignal(callback: (signal: string) => void): () => void;
-  /** Calls back for errors nobody caught. */
-  onUncaught(callback: (error: unknown) => void): void;
-  /** Ends the process at once. */
-  exit(code: number): void;
-}
+import { DiskError } from '@tskeeper/runtime';
+import { Command, CommanderError, Option } from 'commander';
+import { CommandRefused, exitCodes } from './exit-codes.ts';
+import { type OutputFormat, ReaderGone } from './files/output.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Adds itself to the program. Its action resolves with the exit code, handed to `finish`. */
 export type DefineCommand = (program: Command, terminal: Terminal, finish: (code: number) => void) => void;
 
 /** Runs one command line, without the program's name, to the exit code. */
 export async function run(argv: readonly string[], terminal: Terminal, commands: readonly DefineCommand[]): Promise<number> {
-  let code: number = exitCodes.ended;
+  let code: number = exitCodes.done;
   const program = new Command('tskeeper')
-    .description('ZooKeeper without the JVM: run a server.')
+    .description('ZooKeeper without the JVM: run a server, look into its files.')
+    .enablePositionalOptions()
     .version(version(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .showHelpAfterError('(tskeeper --help lists commands and options)')
@@ -38,10 +28,27 @@ export async function run(argv: readonly string[], terminal: Terminal, commands:
     await program.parseAsync(argv, { from: 'user' });
     return code;
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    // Help and version are asked for and end well; anything else is a slip on the command line, already explained.
-    return error.exitCode === 0 ? exitCodes.ended : exitCodes.refused;
+    return codeOf(error, terminal);
   }
+}
+
+/** What a command that could not be carried out tells its user, and its exit code. Throws on what nobody expected. */
+function codeOf(error: unknown, terminal: Terminal): number {
+  // Help and version are asked for and end well; anything else is a slip on the command line, already explained.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.refused;
+  // Who has read enough is content.
+  if (error instanceof ReaderGone) return exitCodes.done;
+  if (error instanceof CommandRefused || error instanceof DiskError) {
+    terminal.err(`tskeeper: ${error.message}\n`);
+    return error instanceof DiskError && error.code === 'EIO' ? exitCodes.diskFailure : exitCodes.refused;
+  }
+  throw error;
+}
+
+/** `-o` on each command that answers. */
+export function outputOption(): Option {
+  const choices: readonly OutputFormat[] = ['text', 'json'];
+  return new Option('-o, --output <format>', 'text for people, json for programs').choices(choices).default('text');
 }
 
 function version(): string {

@@ -1,5 +1,23 @@
 import { writeSync } from 'node:fs';
-import type { Terminal } from './program.ts';
+
+/** What a command may touch of the process it runs in. */
+export interface Terminal {
+  readonly isTty: boolean;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  out(text: string): void;
+  err(text: string): void;
+  /**
+   * Hands a part of an answer to standard output. Resolves when the reader has taken it, so that an answer of any length needs little
+   * memory; with false when there is nobody left who reads.
+   */
+  write(text: string): Promise<boolean>;
+  /** Calls back for SIGTERM and SIGINT until the returned function is called. */
+  onSignal(callback: (signal: string) => void): () => void;
+  /** Calls back for errors nobody caught. */
+  onUncaught(callback: (error: unknown) => void): void;
+  /** Ends the process at once. */
+  exit(code: number): void;
+}
 
 /** The process this command runs in. */
 export function processTerminal(): Terminal {
@@ -8,6 +26,12 @@ export function processTerminal(): Terminal {
     environment: process.env,
     out: (text) => write(1, text),
     err: (text) => write(2, text),
+    write: (text) =>
+      new Promise((resolve) => {
+        // A reader that has gone is told by the callback; without a listener it would end the process besides.
+        if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', () => undefined);
+        process.stdout.write(text, (error) => resolve(error === null || error === undefined));
+      }),
     onSignal(callback) {
       const onTerm = () => callback('SIGTERM');
       const onInt = () => callback('SIGINT');

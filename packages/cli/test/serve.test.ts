@@ -1,37 +1,8 @@
 import { ConfigError, exitCodes, type Server, type ServerOptions } from '@tskeeper/server';
 import { DiskError } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
-import { defineServe, run, type Terminal } from '../src/index.ts';
-
-/** A terminal in memory, and the signals and errors a test sends to it. */
-class FakeTerminal implements Terminal {
-  isTty = true;
-  environment: Record<string, string | undefined> = {};
-  output = '';
-  errors = '';
-  exited: number[] = [];
-  signal: (signal: string) => void = () => undefined;
-  uncaught: (error: unknown) => void = () => undefined;
-  listening = 0;
-
-  out(text: string): void {
-    this.output += text;
-  }
-  err(text: string): void {
-    this.errors += text;
-  }
-  onSignal(callback: (signal: string) => void): () => void {
-    this.signal = callback;
-    this.listening++;
-    return () => this.listening--;
-  }
-  onUncaught(callback: (error: unknown) => void): void {
-    this.uncaught = callback;
-  }
-  exit(code: number): void {
-    this.exited.push(code);
-  }
-}
+import { defineServe, run } from '../src/index.ts';
+import { FakeTerminal } from './support/fake-terminal.ts';
 
 class FakeServer implements Server {
   readonly connectString = '127.0.0.1:2181';

@@ -9,7 +9,8 @@ import {
   verdictOf,
 } from '@tskeeper/server';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { DefineCommand, Terminal } from '../program.ts';
+import type { DefineCommand } from '../program.ts';
+import type { Terminal } from '../terminal.ts';
 
 interface ServeOptions {
   readonly dataDir?: string;

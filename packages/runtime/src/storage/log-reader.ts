@@ -58,12 +58,7 @@ export type OnLoggedTxn = (zxid: Zxid, bytes: Buffer, start: number, end: number
  * With `visitDamaged`, an entry whose checksum does not fit is handed there and passed over, instead of ending the reading: for tools
  * that show what is behind the damage. Nobody may build a state on what is read that way.
  */
-export async function readLog(
-  file: ReadableFile,
-  txnBytesMax: number,
-  visit: OnLoggedTxn,
-  visitDamaged?: OnDamagedTxn,
-): Promise<LogEnd> {
+export async function readLog(file: ReadableFile, txnBytesMax: number, visit: OnLoggedTxn, visitDamaged?: OnDamagedTxn): Promise<LogEnd> {
   const size = await file.size();
   let piece = await file.read(0, pieceBytes);
   /** Where in the file the piece begins. */

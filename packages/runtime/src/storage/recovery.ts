@@ -206,7 +206,13 @@ export class Recovery {
     return misfit === undefined;
   }
 
-  #judge(log: NumberedFile, end: LogEnd & { readonly allZero: boolean }, mark: SyncedMark | undefined, isLast: boolean, path: string): void {
+  #judge(
+    log: NumberedFile,
+    end: LogEnd & { readonly allZero: boolean },
+    mark: SyncedMark | undefined,
+    isLast: boolean,
+    path: string,
+  ): void {
     const verdict = judgeLog(end, mark, isLast, end.allZero);
     switch (verdict) {
       case 'whole':

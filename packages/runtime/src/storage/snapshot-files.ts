@@ -4,7 +4,17 @@
  * A snapshot gets its name last. Content, sync, rename, sync of the folder: a crash at any point leaves either a whole snapshot or a file
  * that no start looks at.
  */
-import { adler32, adler32Seed, gzipMagic, ProtocolError, sealBytes, snappyMagic, snapshotEnding, Writer, type Zxid } from '@tskeeper/protocol';
+import {
+  adler32,
+  adler32Seed,
+  gzipMagic,
+  ProtocolError,
+  sealBytes,
+  snappyMagic,
+  snapshotEnding,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import { type Disk, DiskError, type DiskFile } from '../disk.ts';
 import type { SnappyCodec } from '../world.ts';
