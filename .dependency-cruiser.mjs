@@ -8,7 +8,7 @@ const imports = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
-  cli: ['server', 'runtime', 'core', 'protocol'],
+  cli: ['client', 'server', 'runtime', 'core', 'protocol'],
 };
 
 /** Pure functions of Node: the same input gives the same output, and nothing outside changes. */

@@ -41,7 +41,7 @@ const imports: Record<string, readonly string[]> = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
-  cli: ['server', 'runtime', 'core', 'protocol'],
+  cli: ['client', 'server', 'runtime', 'core', 'protocol'],
 };
 
 function importsOf(text: string): string[] {

@@ -15,6 +15,20 @@ export const exitCodes = {
   diskFailure: serverExitCodes.diskFailure,
   /** `txnlog verify`: nothing is wrong but a torn tail, which was never acknowledged. */
   tornTail: 4,
+  /** No server could be reached, the connection or the session was lost, or an answer did not come in time. */
+  noConnection: 5,
+  noNode: 6,
+  nodeExists: 7,
+  badVersion: 8,
+  notEmpty: 9,
+  /** Not allowed, or not the one it says it is (NoAuth, AuthFailed). */
+  noAuth: 10,
+  /** There is no such command; the number is that of shells, and zkCli's. */
+  noCommand: 127,
+  /** Ended by SIGINT while it waited. */
+  interrupted: 130,
+  /** Ended by SIGTERM while it waited. */
+  terminated: 143,
 } as const;
 
 /** Something the user has to put right before the command can work. The message is one sentence that says what. */

@@ -1,6 +1,7 @@
 export { defineServe, type StartServer } from './commands/serve.ts';
 export { defineSnapshot } from './commands/snapshot.ts';
 export { defineTxnlog } from './commands/txnlog.ts';
+export { defineZk } from './commands/zk.ts';
 export { exitCodes } from './exit-codes.ts';
 export { main } from './main.ts';
 export { type DefineCommand, run } from './program.ts';

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { DiskError } from '@tskeeper/runtime';
 import { Command, CommanderError, Option } from 'commander';
 import { CommandRefused, exitCodes } from './exit-codes.ts';
 import { type OutputFormat, ReaderGone } from './files/output.ts';
+import { ownVersion } from './own-version.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Adds itself to the program. Its action resolves with the exit code, handed to `finish`. */
@@ -12,12 +12,13 @@ export type DefineCommand = (program: Command, terminal: Terminal, finish: (code
 export async function run(argv: readonly string[], terminal: Terminal, commands: readonly DefineCommand[]): Promise<number> {
   let code: number = exitCodes.done;
   const program = new Command('tskeeper')
-    .description('ZooKeeper without the JVM: run a server, look into its files.')
+    .description('ZooKeeper without the JVM: run a server, talk to one, look into its files.')
     .enablePositionalOptions()
-    .version(version(), '-V, --version', 'print the version')
+    .version(ownVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .showHelpAfterError('(tskeeper --help lists commands and options)')
     .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: (text) => terminal.err(text) })
+    .addOption(outputOption())
     .exitOverride();
   for (const define of commands) {
     define(program, terminal, (result) => {
@@ -25,7 +26,7 @@ export async function run(argv: readonly string[], terminal: Terminal, commands:
     });
   }
   try {
-    await program.parseAsync(argv, { from: 'user' });
+    await program.parseAsync(asLongOptions(argv), { from: 'user' });
     return code;
   } catch (error) {
     return codeOf(error, terminal);
@@ -35,6 +36,7 @@ export async function run(argv: readonly string[], terminal: Terminal, commands:
 /** What a command that could not be carried out tells its user, and its exit code. Throws on what nobody expected. */
 function codeOf(error: unknown, terminal: Terminal): number {
   // Help and version are asked for and end well; anything else is a slip on the command line, already explained.
+  if (error instanceof CommanderError && error.code === 'commander.unknownCommand') return exitCodes.noCommand;
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.refused;
   // Who has read enough is content.
   if (error instanceof ReaderGone) return exitCodes.done;
@@ -48,10 +50,29 @@ function codeOf(error: unknown, terminal: Terminal): number {
 /** `-o` on each command that answers. */
 export function outputOption(): Option {
   const choices: readonly OutputFormat[] = ['text', 'json'];
-  return new Option('-o, --output <format>', 'text for people, json for programs').choices(choices).default('text');
+  return new Option('-o, --output <format>', 'text for people, json for programs (default: text)').choices(choices);
 }
 
-function version(): string {
-  const { version: text } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
-  return text;
+/** What a command was asked for itself, or in front of it. */
+export function formatOf(program: Command, { output }: { readonly output?: OutputFormat }): OutputFormat {
+  return output ?? program.opts<{ readonly output?: OutputFormat }>().output ?? 'text';
+}
+
+/** zkCli's own options have one hyphen; so `-server` would be read as `-s` with the value `erver`. */
+const zkCliOptions = ['-server', '-timeout', '-readonly', '-waitforconnection', '-client-configuration'];
+
+/** Only what stands in front of the command is zkCli's, or ours, to read. */
+function asLongOptions(argv: readonly string[]): string[] {
+  const words = [...argv];
+  for (let at = 0; at < words.length && words[at]!.startsWith('-'); at++) {
+    const word = words[at]!;
+    if (zkCliOptions.includes(word)) words[at] = `-${word}`;
+    // Its value may begin with anything.
+    if (takesValue(words[at]!)) at++;
+  }
+  return words;
+}
+
+function takesValue(word: string): boolean {
+  return ['-s', '--server', '--timeout', '-a', '--auth', '-o', '--output', '--client-configuration'].includes(word);
 }

@@ -5,23 +5,23 @@ import { Output, type OutputFormat } from '../files/output.ts';
 import { diffSnapshots } from '../files/snapshot-diff.ts';
 import { dumpSnapshot } from '../files/snapshot-dump.ts';
 import { verifySnapshots } from '../files/snapshot-verify.ts';
-import { type DefineCommand, outputOption } from '../program.ts';
+import { type DefineCommand, formatOf, outputOption } from '../program.ts';
 import { readCount, readPath } from './arguments.ts';
 import { codes } from './txnlog.ts';
 
 interface DumpOptions {
-  readonly output: OutputFormat;
+  readonly output?: OutputFormat;
   readonly path?: string;
   readonly data?: boolean;
 }
 
 interface VerifyOptions {
-  readonly output: OutputFormat;
+  readonly output?: OutputFormat;
   readonly logs?: string;
 }
 
 interface DiffOptions {
-  readonly output: OutputFormat;
+  readonly output?: OutputFormat;
   readonly content?: boolean;
   readonly bytes?: number;
   readonly nodes?: number;
@@ -40,7 +40,7 @@ export const defineSnapshot: DefineCommand = (program, terminal, finish) => {
     .addHelpText('after', codes([exitCodes.done, 'printed']))
     .action(async (named: string, options: DumpOptions) => {
       const wanted = { path: options.path, data: options.data === true };
-      finish(await dumpSnapshot(await newestOf(named), wanted, new Output(terminal, options.output)));
+      finish(await dumpSnapshot(await newestOf(named), wanted, new Output(terminal, formatOf(program, options))));
     });
   snapshot
     .command('verify')
@@ -53,7 +53,7 @@ export const defineSnapshot: DefineCommand = (program, terminal, finish) => {
       const found: FoundFile[] = [];
       for (const operand of named) found.push(...(await findFiles(operand, 'snapshot')));
       const logs = (beside: FoundFile) => (options.logs === undefined ? filesBeside(beside.path, 'log') : filesIn(options.logs, 'log'));
-      finish(await verifySnapshots(found, logs, new Output(terminal, options.output)));
+      finish(await verifySnapshots(found, logs, new Output(terminal, formatOf(program, options))));
     });
   snapshot
     .command('diff')
@@ -71,7 +71,9 @@ export const defineSnapshot: DefineCommand = (program, terminal, finish) => {
         throw new CommandRefused('--content compares znode by znode, --bytes and --nodes compare sizes: leave one of them out');
       }
       const comparison = { contentOnly: options.content === true, bytes, nodes };
-      finish(await diffSnapshots(await newestOf(first), await newestOf(second), comparison, new Output(terminal, options.output)));
+      finish(
+        await diffSnapshots(await newestOf(first), await newestOf(second), comparison, new Output(terminal, formatOf(program, options))),
+      );
     });
 };
 

@@ -7,11 +7,11 @@ import { Output, type OutputFormat } from '../files/output.ts';
 import { txnBytesMaxDefault } from '../files/log-files.ts';
 import { dumpTxnlogs } from '../files/txnlog-dump.ts';
 import { verifyTxnlogs } from '../files/txnlog-verify.ts';
-import { type DefineCommand, outputOption } from '../program.ts';
+import { type DefineCommand, formatOf, outputOption } from '../program.ts';
 import { readCount, readPath, readSession, readZxid } from './arguments.ts';
 
 interface DumpOptions {
-  readonly output: OutputFormat;
+  readonly output?: OutputFormat;
   readonly from?: Zxid;
   readonly to?: Zxid;
   readonly path?: string;
@@ -21,7 +21,7 @@ interface DumpOptions {
 }
 
 interface VerifyOptions {
-  readonly output: OutputFormat;
+  readonly output?: OutputFormat;
   readonly snapshots?: string;
   readonly digests: boolean;
   readonly juteMaxbuffer?: number;
@@ -49,7 +49,7 @@ export const defineTxnlog: DefineCommand = (program, terminal, finish) => {
       codes([exitCodes.done, 'all could be read'], [exitCodes.failed, 'a log is damaged; what can be read was printed']),
     )
     .action(async (named: readonly string[], options: DumpOptions) => {
-      const output = new Output(terminal, options.output);
+      const output = new Output(terminal, formatOf(program, options));
       const { from, to, path, session } = options;
       const limits = { from, to, path, session, data: options.data === true, txnBytesMax: txnBytesMaxOf(options.juteMaxbuffer) };
       finish(await dumpTxnlogs(await findLogs(named), limits, output));
@@ -78,7 +78,7 @@ export const defineTxnlog: DefineCommand = (program, terminal, finish) => {
         lastIsNewest: newest === undefined || newest.zxid <= logs.at(-1)!.zxid,
         txnBytesMax: txnBytesMaxOf(options.juteMaxbuffer),
       };
-      finish(await verifyTxnlogs(logs, verification, new Output(terminal, options.output)));
+      finish(await verifyTxnlogs(logs, verification, new Output(terminal, formatOf(program, options))));
     });
 };
 

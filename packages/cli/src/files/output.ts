@@ -8,12 +8,15 @@ export class ReaderGone extends Error {
   override readonly name = 'ReaderGone';
 }
 
+const lineBreak = Buffer.from('\n');
 const pieceLength = 64 * 1024;
 
 export class Output {
   readonly format: OutputFormat;
   readonly #terminal: Terminal;
   #waiting = '';
+  /** What comes before it. */
+  #pieces: Uint8Array[] = [];
 
   constructor(terminal: Terminal, format: OutputFormat) {
     this.#terminal = terminal;
@@ -23,6 +26,12 @@ export class Output {
   /** A line of the answer. */
   line(text: string): void {
     this.#waiting += `${text}\n`;
+  }
+
+  /** Data as they are, and a line break. */
+  bytes(data: string | Uint8Array): void {
+    if (typeof data === 'string') this.line(data);
+    else this.#pieces.push(this.#takeText(), data, lineBreak);
   }
 
   /** One object, on a line of its own. */
@@ -42,8 +51,14 @@ export class Output {
 
   /** Resolves when the reader has taken everything. */
   async flush(): Promise<void> {
+    const bytes = Buffer.concat([...this.#pieces, this.#takeText()]);
+    this.#pieces = [];
+    if (bytes.length > 0 && !(await this.#terminal.write(bytes))) throw new ReaderGone('the reader of the answer has gone');
+  }
+
+  #takeText(): Uint8Array {
     const text = this.#waiting;
     this.#waiting = '';
-    if (text !== '' && !(await this.#terminal.write(text))) throw new ReaderGone('the reader of the answer has gone');
+    return Buffer.from(text);
   }
 }

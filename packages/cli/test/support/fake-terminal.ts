@@ -1,8 +1,11 @@
+import { PassThrough } from 'node:stream';
 import type { Terminal } from '../../src/index.ts';
 
 /** A terminal in memory, and the signals and errors a test sends to it. */
 export class FakeTerminal implements Terminal {
   isTty = true;
+  readonly input = new PassThrough();
+  prompt: PassThrough | undefined;
   environment: Record<string, string | undefined> = {};
   output = '';
   errors = '';
@@ -17,8 +20,8 @@ export class FakeTerminal implements Terminal {
   /** Whether anybody reads the answers. */
   reads = true;
 
-  write(text: string): Promise<boolean> {
-    if (this.reads) this.output += text;
+  write(bytes: Uint8Array): Promise<boolean> {
+    if (this.reads) this.output += Buffer.from(bytes).toString();
     return Promise.resolve(this.reads);
   }
   err(text: string): void {
