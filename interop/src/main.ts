@@ -13,13 +13,14 @@ import { ensurePeers, type PeerName, repositoryFolder } from '../../scripts/peer
 import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
 import { reference, runCanary, runComparison } from './differential/run.ts';
 import { buildCDriver, buildJavaDriver } from './drivers/build.ts';
+import { compareClis } from './drivers/cli.ts';
 import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts';
 import { runZkCli } from './drivers/zkcli.ts';
 import { runExchange, scenariosFor } from './exchange/exchange.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 
-const partNames = ['kazoo', 'java', 'c', 'exchange', 'differential'] as const;
+const partNames = ['kazoo', 'java', 'cli', 'c', 'exchange', 'differential'] as const;
 type PartName = (typeof partNames)[number];
 const kinds: readonly ServerKind[] = ['ours', 'java-3.9.5', 'java-3.8.0'];
 
@@ -88,6 +89,14 @@ const parts: Record<PartName, Part> = {
         return runDriver('java', 'java', [...options, 'JavaDriver', ...factArguments(factsOf(server))], {}, report);
       });
       await withServer(kind, (server) => withServer(reference, (expected) => runZkCli(java.classpath, server, expected, report)));
+    },
+  },
+  cli: {
+    peers: ['zookeeper-3.9.5'],
+    run: async ({ kind }, report) => {
+      const { 'zookeeper-3.9.5': java } = await ensurePeers(['zookeeper-3.9.5']);
+      if (!java.installed) return;
+      await withServer(kind, (forOurs) => withServer(kind, (forZkCli) => compareClis(java.classpath, forOurs, forZkCli, report)));
     },
   },
   c: {

@@ -36,8 +36,8 @@ export interface Call {
   readonly options: CallOptions;
   /** For watches: prints what happened. */
   readonly watch: WatchListener;
-  /** Data, as text or bytes, and the same for programs. */
-  answer(text: string | Uint8Array, json: unknown): Promise<void>;
+  /** Text or bytes, to which a line break is added; undefined where zkCli says nothing. And the same for programs. */
+  answer(text: string | Uint8Array | undefined, json: unknown): Promise<void>;
   /** Something about the answer that is not part of it. */
   note(sentence: string): void;
 }
@@ -46,11 +46,19 @@ export interface Call {
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed';
   readonly exitCode: number;
+  /** Where the reason is one of ZooKeeper's: its name, and the path. */
+  readonly reason: { readonly code: string; readonly path: string } | undefined;
 
-  constructor(message: string, exitCode: number = exitCodes.failed) {
+  constructor(message: string, exitCode: number = exitCodes.failed, reason?: { readonly code: string; readonly path: string }) {
     super(message);
     this.exitCode = exitCode;
+    this.reason = reason;
   }
+}
+
+/** There is no such znode, though no server has called that an error. */
+export function noNode(path: string, sentence = `Node does not exist: ${path}`): CommandFailed {
+  return new CommandFailed(sentence, exitCodes.noNode, { code: 'NoNode', path });
 }
 
 /** What zkCli prints when a command is not used as it should be. */

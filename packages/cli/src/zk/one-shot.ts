@@ -33,6 +33,8 @@ export async function runOneShot(
     told = resolve;
   });
   const session = new ZkSession(settings, (event) => {
+    // Its own end is no news.
+    if (event.state === 'Closed') return;
     terminal.err(`${eventLines(event)}\n`);
     if (event.state === 'Expired' || event.state === 'AuthFailed') told('lost');
   });

@@ -49,7 +49,7 @@ export async function runCommand(command: ZkCommand, line: ParsedLine, parts: Ru
     },
     answer: async (text, json) => {
       if (format === 'json') output.json(json);
-      else if (text.length > 0) output.bytes(text);
+      else if (text !== undefined) output.bytes(text);
       await output.flush();
     },
     note: (sentence) => terminal.err(`${sentence}\n`),
@@ -81,7 +81,7 @@ const codes: Partial<Record<KeeperErrorCode, number>> = {
 /** Prints why a command failed; returns its exit code. Throws on what nobody expected. */
 export function tellFailure(error: unknown, format: OutputFormat, terminal: Terminal): number {
   if (error instanceof CommandFailed) {
-    if (format === 'json') terminal.err(`${JSON.stringify({ error: { message: error.message } })}\n`);
+    if (format === 'json') terminal.err(`${JSON.stringify({ error: { ...error.reason, message: error.message } })}\n`);
     else terminal.err(`${error.message}\n`);
     return error.exitCode;
   }

@@ -102,7 +102,8 @@ export function eventView(event: WatchedEvent): Record<string, unknown> {
 
 /** What zkCli says when an operation is refused. */
 export function refusalText(error: KeeperError): string {
-  const path = error.path ?? null;
+  // The znode of the configuration is no path anybody gave.
+  const path = error.op === 'reconfig' ? null : (error.path ?? null);
   switch (error.code) {
     case 'NoNode':
       return `Node does not exist: ${path}`;

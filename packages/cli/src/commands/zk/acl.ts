@@ -38,7 +38,7 @@ export const setAcl: ZkCommand = {
     const client = await call.client();
     if (!call.line.has('R')) {
       const stat = await client.setACL(path, acl, { version, ...call.options });
-      await call.answer(call.line.has('s') ? statLines(stat) : '', { path, stat: statView(stat) });
+      await call.answer(call.line.has('s') ? statLines(stat) : undefined, { path, stat: statView(stat) });
       return;
     }
     let changed = 0;
@@ -53,7 +53,7 @@ export const setAcl: ZkCommand = {
         call.note(refusalText(error));
       }
     }
-    await call.answer('', { path, changed, failed });
+    await call.answer(undefined, { path, changed, failed });
     if (failed > 0) throw new CommandFailed(`the ACL of ${failed} of ${changed + failed} znodes could not be set`);
   },
 };

@@ -10,7 +10,7 @@ export const addAuth: ZkCommand = {
     const [scheme = '', auth = ''] = argumentsOf(call, 1);
     const client = await call.client();
     await client.addAuth(scheme, auth);
-    await call.answer('', { scheme });
+    await call.answer(undefined, { scheme });
   },
 };
 

@@ -14,7 +14,7 @@ export const deleteNode: ZkCommand = {
     const wanted = version === undefined ? numberOf(call, 'v', -1) : oldFormVersion(call, version);
     const client = await call.client();
     await client.delete(path, { version: wanted, ...call.options });
-    await call.answer('', { path });
+    await call.answer(undefined, { path });
   },
 };
 
@@ -43,7 +43,7 @@ export const deleteAll: ZkCommand = {
     const paths = (await pathsBelow(client, path, call.options)).toReversed();
     if (batch > 0) await deleteInBatches(client, paths, batch, call);
     else for (const one of paths) await client.delete(one, call.options);
-    await call.answer('', { path, deleted: paths.length });
+    await call.answer(undefined, { path, deleted: paths.length });
   },
 };
 

@@ -1,6 +1,6 @@
 import { type Client, KeeperError } from '@tskeeper/client';
 import { exitCodes } from '../../exit-codes.ts';
-import { argumentsOf, type Call, checkedPath, CommandFailed, misused, numberOf, pathOf, type ZkCommand } from '../../zk/command.ts';
+import { argumentsOf, type Call, checkedPath, CommandFailed, misused, noNode, numberOf, pathOf, type ZkCommand } from '../../zk/command.ts';
 import {
   limitName,
   limitPath,
@@ -48,13 +48,13 @@ export const setQuota: ZkCommand = {
     if ((flag === 'n' || flag === 'N') && value <= 0) throw new CommandFailed('the num quota must be greater than zero', exitCodes.refused);
     if (value < 0) throw new CommandFailed('the bytes quota must be greater than or equal to zero', exitCodes.refused);
     const limits = await limit(await call.client(), path, fieldOf[flag], value, call);
-    await call.answer('', { path, limits: quotaView(limits) });
+    await call.answer(undefined, { path, limits: quotaView(limits) });
   },
 };
 
 async function limit(client: Client, path: string, field: QuotaField, value: number, call: Call): Promise<QuotaValues> {
   const { options } = call;
-  if ((await client.exists(path, options)) === null) throw new CommandFailed(`${path} does not exist.`, exitCodes.noNode);
+  if ((await client.exists(path, options)) === null) throw noNode(path, `${path} does not exist.`);
   checkedPath(quotaPath(path));
   if ((await client.exists(quotaRoot, options)) === null) {
     throw new CommandFailed(`there is no ${quotaRoot} here; connect without a chroot to set quotas`, exitCodes.refused);
@@ -149,7 +149,7 @@ export const listQuota: ZkCommand = {
     } catch (error) {
       if (!KeeperError.is(error, 'NoNode')) throw error;
       call.note(`quota for ${path} does not exist.`);
-      await call.answer('', { path, limits: null, used: null });
+      await call.answer(undefined, { path, limits: null, used: null });
       return;
     }
     await call.answer(`Output quota for ${path} ${quotaText(limits)}\nOutput stat for ${path} ${quotaText(used)}`, {
@@ -178,7 +178,7 @@ export const delQuota: ZkCommand = {
     const client = await call.client();
     if ((await client.exists(limitPath(path), call.options)) === null) {
       call.note(`Quota does not exist for ${path}`);
-      await call.answer('', { path, limits: null });
+      await call.answer(undefined, { path, limits: null });
       return;
     }
     const flag = flags.find((one) => call.line.has(one));
@@ -186,11 +186,11 @@ export const delQuota: ZkCommand = {
       const limits = parseQuota((await client.getData(limitPath(path), call.options)).data);
       limits.set(fieldOf[flag], -1);
       await client.setData(limitPath(path), quotaText(limits), call.options);
-      await call.answer('', { path, limits: quotaView(limits) });
+      await call.answer(undefined, { path, limits: quotaView(limits) });
       return;
     }
     await lift(client, path, call);
-    await call.answer('', { path, limits: null });
+    await call.answer(undefined, { path, limits: null });
   },
 };
 

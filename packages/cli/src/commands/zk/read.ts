@@ -1,6 +1,5 @@
 import { dataView } from '../../files/views.ts';
-import { CommandFailed, misused, optionLines, pathOf, watchesAsAsked, type ZkCommand } from '../../zk/command.ts';
-import { exitCodes } from '../../exit-codes.ts';
+import { misused, noNode, optionLines, pathOf, watchesAsAsked, type ZkCommand } from '../../zk/command.ts';
 import { hexDump, listText, statLines, statView } from '../../zk/texts.ts';
 import { visitBelow } from '../../zk/subtree.ts';
 
@@ -45,7 +44,7 @@ export const stat: ZkCommand = {
     const watch = watchesAsAsked(call, 'stat', '[-w]') ? call.watch : undefined;
     const client = await call.client();
     const found = await client.exists(path, { watch, ...call.options });
-    if (found === null) throw new CommandFailed(`Node does not exist: ${path}`, exitCodes.noNode);
+    if (found === null) throw noNode(path);
     await call.answer(statLines(found), { path, stat: statView(found) });
   },
 };

@@ -20,7 +20,7 @@ export const set: ZkCommand = {
     const bytes = call.line.has('b') ? decoded(data) : Buffer.from(data);
     const client = await call.client();
     const stat = await client.setData(path, bytes, { version, ...call.options });
-    await call.answer(call.line.has('s') ? statLines(stat) : '', { path, stat: statView(stat) });
+    await call.answer(call.line.has('s') ? statLines(stat) : undefined, { path, stat: statView(stat) });
   },
 };
 

@@ -1,5 +1,5 @@
 import { ownVersion } from '../../own-version.ts';
-import type { ZkCommand } from '../../zk/command.ts';
+import { misused, type ZkCommand } from '../../zk/command.ts';
 
 export const version: ZkCommand = {
   name: 'version',
@@ -8,6 +8,7 @@ export const version: ZkCommand = {
   options: [],
   jsonShape: '{"version": "0.1.0"}',
   async run(call) {
+    if (call.line.args.length > 0) throw misused(this);
     await call.answer(`tskeeper CLI version: ${ownVersion()}`, { version: ownVersion() });
   },
 };

@@ -22,7 +22,7 @@ export const addWatch: ZkCommand = {
     checkedPath(path);
     const client = await call.client();
     await client.addWatch(path, { mode: modes[mode], watch: call.watch, ...call.options });
-    await call.answer('', { path, mode });
+    await call.answer(undefined, { path, mode });
   },
 };
 
@@ -46,6 +46,6 @@ export const removeWatches: ZkCommand = {
     const flag = (Object.keys(types) as (keyof typeof types)[]).find((name) => call.line.has(name)) ?? 'a';
     const client = await call.client();
     await client.removeWatches(path, { type: types[flag], local: call.line.has('l'), ...call.options });
-    await call.answer('', { path });
+    await call.answer(undefined, { path });
   },
 };
