@@ -14,6 +14,7 @@ import { type ServerKind, type ServerProcess, startServer } from '../../scripts/
 import { reference, runCanary, runComparison } from './differential/run.ts';
 import { buildCDriver, buildJavaDriver } from './drivers/build.ts';
 import { compareClis } from './drivers/cli.ts';
+import { compareFileTools } from './drivers/file-tools.ts';
 import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts';
 import { runZkCli } from './drivers/zkcli.ts';
 import { runExchange, scenariosFor } from './exchange/exchange.ts';
@@ -96,7 +97,12 @@ const parts: Record<PartName, Part> = {
     run: async ({ kind }, report) => {
       const { 'zookeeper-3.9.5': java } = await ensurePeers(['zookeeper-3.9.5']);
       if (!java.installed) return;
-      await withServer(kind, (forOurs) => withServer(kind, (forZkCli) => compareClis(java.classpath, forOurs, forZkCli, report)));
+      await withServer(kind, (forOurs) =>
+        withServer(kind, async (forZkCli) => {
+          await compareClis(java.classpath, forOurs, forZkCli, report);
+          await compareFileTools(java.classpath, forZkCli, report);
+        }),
+      );
     },
   },
   c: {

@@ -3,13 +3,10 @@
  * the same but for the differences that are meant (cli-differences.ts). Standard output and error are taken together, since which of them a
  * text goes to is one of those.
  */
-import path from 'node:path';
-
-import { repositoryFolder } from '../../../scripts/peers.js';
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { broughtTogether, cliDifferences } from './cli-differences.ts';
-import { cutByMarkers, javaCli, type Output, runProgram, typed, withMarkers } from './zkcli.ts';
+import { bin, cutByMarkers, javaCli, type Output, runProgram, typed, withMarkers } from './zkcli.ts';
 
 /** What is typed besides the list that is typed into zkCli against two servers: how lines and options are read. */
 const alsoTyped = [
@@ -147,8 +144,6 @@ const single = [
   ['getAcl', '/zookeeper'],
   ['config'],
 ];
-
-const bin = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
 
 function ownCli(server: ServerProcess, args: readonly string[], input: readonly string[]): Promise<Output> {
   return runProgram('node', [bin, '-server', server.connectString, ...args], input, server);

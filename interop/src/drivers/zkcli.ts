@@ -4,7 +4,9 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import path from 'node:path';
 
+import { repositoryFolder } from '../../../scripts/peers.js';
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 
@@ -102,6 +104,8 @@ export function withMarkers(lines: readonly string[]): string[] {
 }
 
 export interface Output {
+  /** Standard output as it was. */
+  readonly raw: string;
   readonly out: string;
   readonly err: string;
   readonly code: number | null;
@@ -111,6 +115,9 @@ export function javaCli(classpath: string, server: ServerProcess, args: readonly
   const options = ['-Xmx256m', '-Dlog.level=OFF', '-cp', classpath, 'org.apache.zookeeper.ZooKeeperMain'];
   return runProgram('java', [...options, '-server', server.connectString, ...args], input, server);
 }
+
+/** Our command line. */
+export const bin: string = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
 
 /** Runs a program that talks to `server`, typing lines into it. */
 export async function runProgram(
@@ -126,7 +133,7 @@ export async function runProgram(
   child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
   child.stdin.end(input.map((line) => `${line}\n`).join(''));
   const [code] = (await once(child, 'close')) as [number | null];
-  return { out: normalised(out, server), err: normalised(err, server), code };
+  return { raw: out, out: normalised(out, server), err: normalised(err, server), code };
 }
 
 /** Only what must differ between two servers is taken out, and only what has no order is sorted. */
