@@ -4,5 +4,5 @@ export { defineTxnlog } from './commands/txnlog.ts';
 export { defineZk } from './commands/zk.ts';
 export { exitCodes } from './exit-codes.ts';
 export { main } from './main.ts';
-export { type DefineCommand, run } from './program.ts';
+export { type DefineCommand, programOf, run } from './program.ts';
 export type { Terminal } from './terminal.ts';

@@ -8,9 +8,8 @@ import type { Terminal } from './terminal.ts';
 /** Adds itself to the program. Its action resolves with the exit code, handed to `finish`. */
 export type DefineCommand = (program: Command, terminal: Terminal, finish: (code: number) => void) => void;
 
-/** Runs one command line, without the program's name, to the exit code. */
-export async function run(argv: readonly string[], terminal: Terminal, commands: readonly DefineCommand[]): Promise<number> {
-  let code: number = exitCodes.done;
+/** The program with these commands; each hands its exit code to `finish`. */
+export function programOf(terminal: Terminal, commands: readonly DefineCommand[], finish: (code: number) => void): Command {
   const program = new Command('tskeeper')
     .description('ZooKeeper without the JVM: run a server, talk to one, look into its files.')
     .enablePositionalOptions()
@@ -20,11 +19,16 @@ export async function run(argv: readonly string[], terminal: Terminal, commands:
     .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: (text) => terminal.err(text) })
     .addOption(outputOption())
     .exitOverride();
-  for (const define of commands) {
-    define(program, terminal, (result) => {
-      code = result;
-    });
-  }
+  for (const define of commands) define(program, terminal, finish);
+  return program;
+}
+
+/** Runs one command line, without the program's name, to the exit code. */
+export async function run(argv: readonly string[], terminal: Terminal, commands: readonly DefineCommand[]): Promise<number> {
+  let code: number = exitCodes.done;
+  const program = programOf(terminal, commands, (result) => {
+    code = result;
+  });
   try {
     await program.parseAsync(asLongOptions(argv), { from: 'user' });
     return code;

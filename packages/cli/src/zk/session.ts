@@ -44,7 +44,8 @@ export class ZkSession {
 
   /** The client of this session. Rejects with a sentence when there is none to be had. */
   async client(signal: AbortSignal): Promise<Client> {
-    if (this.#closed || this.#opened?.state === 'closed') throw new CommandFailed('Not connected', exitCodes.noConnection);
+    if (this.#closed || this.#opened?.state === 'closed')
+      throw new CommandFailed('Not connected; "connect" begins a new session', exitCodes.noConnection);
     this.#client ??= this.#open(signal);
     try {
       return await this.#client;

@@ -7,13 +7,14 @@
 import { createInterface, type Interface } from 'node:readline';
 import type { SessionEvent, WatchedEvent } from '@tskeeper/client';
 import { zkCommand, zkCommands } from '../commands/zk/table.ts';
-import { CommandRefused, exitCodes } from '../exit-codes.ts';
-import type { OutputFormat } from '../files/output.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { type OutputFormat, ReaderGone } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { CommandFailed, type ZkCommand } from './command.ts';
 import { complete } from './completion.ts';
 import { HistoryFile } from './history-file.ts';
-import { eventText, readLine, runCommand, tellFailure } from './runner.ts';
+import type { ParsedLine } from './option-parser.ts';
+import { eventText, formatOf, readLine, runCommand, tellFailure } from './runner.ts';
 import { type ConnectionSettings, ZkSession } from './session.ts';
 import { type ShellCommand, shellCommands, type ShellState } from './shell-commands.ts';
 import { wordsOf } from './words.ts';
@@ -118,20 +119,27 @@ export class Shell implements ShellState {
     const running = new AbortController();
     this.#running = running;
     let code: number = exitCodes.done;
+    let format = this.#format;
     try {
       const own = shellCommand(name);
       const command = zkCommand(name);
       if (own !== undefined) await own.run(this, words, this.#callOf(running));
-      else if (command !== undefined) await this.#runCommand(command, words, running);
-      else throw this.#unknown(name);
+      else if (command !== undefined) {
+        const line = readLine(command, words);
+        format = formatOf(line, format);
+        await this.#runCommand(command, line, running);
+      } else throw this.#unknown(name);
       // `quit` ends with the code of the command before it.
       if (name === 'quit' || name === 'redo' || name.startsWith('!')) code = this.#exitCode;
     } catch (error) {
-      if (running.signal.aborted) {
+      if (error instanceof ReaderGone) {
+        // Nobody is left to answer.
+        this.#ended = true;
+      } else if (running.signal.aborted) {
         this.#terminal.err('interrupted\n');
         code = exitCodes.interrupted;
       } else {
-        code = tellFailure(error instanceof CommandRefused ? new CommandFailed(error.message) : error, this.#format, this.#terminal);
+        code = tellFailure(error, format, this.#terminal);
       }
     } finally {
       this.#running = undefined;
@@ -143,8 +151,7 @@ export class Shell implements ShellState {
     return { terminal: this.#terminal, format: this.#format, signal: running.signal };
   }
 
-  async #runCommand(command: ZkCommand, words: readonly string[], running: AbortController): Promise<void> {
-    const line = readLine(command, words);
+  async #runCommand(command: ZkCommand, line: ParsedLine, running: AbortController): Promise<void> {
     await runCommand(command, line, {
       terminal: this.#terminal,
       format: this.#format,

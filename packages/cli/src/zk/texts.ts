@@ -92,8 +92,10 @@ export function listText(list: readonly string[]): string {
   return `[${list.join(', ')}]`;
 }
 
+/** zkCli's, and behind it why the session has come into this state. */
 export function eventLines(event: WatchedEvent): string {
-  return `WATCHER::\n\nWatchedEvent state:${event.state} type:${event.type} path:${event.path} zxid: ${event.zxid ?? -1n}`;
+  const reason = event.type === 'None' && event.reason !== undefined ? `\n${event.reason}` : '';
+  return `WATCHER::\n\nWatchedEvent state:${event.state} type:${event.type} path:${event.path} zxid: ${event.zxid ?? -1n}${reason}`;
 }
 
 export function eventView(event: WatchedEvent): Record<string, unknown> {
