@@ -41,8 +41,8 @@ interface Exchange {
 }
 
 function exchange<Name extends OperationName>(name: Name, answer: ReplyOf<Name>, ask: (zk: Client) => Promise<unknown>): Exchange {
-  const { write } = operations[name].reply as Codec<ReplyOf<Name>>;
-  return { ask, answer: (writer) => write(writer, answer) };
+  const codec = operations[name].reply as Codec<ReplyOf<Name>>;
+  return { ask, answer: (writer) => codec.write(writer, answer) };
 }
 
 const watch = () => {};
@@ -162,7 +162,7 @@ async function story(seed: number): Promise<string> {
   for (let ms = 0; transport.cnxns.length === before && ms < 2000; ms += 10) clock.advance(10);
   expect(transport.cnxns.length).toBeGreaterThan(before);
   transport.latest.sink.connected();
-  const { sessionId } = readConnectRequest(new Reader(transport.latest.sent[0]!, 4));
+  const { sessionId } = readConnectRequest(new Reader(transport.latest.sent[0], 4));
   transport.latest.sink.received(connectResponse({ session: sessionId === 0n ? 0x100n : sessionId }));
   const zk = await connecting;
   expect(zk.state).toBe('connected');

@@ -295,9 +295,16 @@ describe('timeoutMs and signal', () => {
     process.on('warning', note);
     const { signal } = new AbortController();
     let listeners = 0;
-    const { addEventListener: add, removeEventListener: remove } = signal;
-    signal.addEventListener = (...args: Parameters<typeof add>) => (listeners++, add.apply(signal, args));
-    signal.removeEventListener = (...args: Parameters<typeof remove>) => (listeners--, remove.apply(signal, args));
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners++;
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      listeners--;
+      remove(...args);
+    };
     await world.until(Promise.all(Array.from({ length: 1000 }, () => zk.exists('/t', { signal }))));
     await world.settle();
     process.off('warning', note);

@@ -95,7 +95,7 @@ describe('TCP', () => {
     expect(await transport.resolve('::1')).toEqual(['::1']);
     const local = await transport.resolve('localhost');
     expect(local.every((address) => address === '127.0.0.1' || address === '::1')).toBe(true);
-    await expect(transport.resolve('no.such.name.invalid')).rejects.toThrow();
+    await expect(transport.resolve('no.such.name.invalid')).rejects.toMatchObject({ syscall: 'getaddrinfo' });
   });
 });
 
