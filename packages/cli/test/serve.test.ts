@@ -162,12 +162,17 @@ describe('tskeeper serve', () => {
     [['serve', '--log-level', 'loud'], 'Allowed choices are debug, info, warn, error, silent.'],
     [['serve', '--dat-dir', 'x'], "unknown option '--dat-dir'"],
     [['serve', 'a', 'b'], 'too many arguments'],
-    [['sreve'], "unknown command 'sreve'"],
   ])('%j is refused with an explanation', async (argv, explanation) => {
     const { code, started, terminal } = await begin(argv);
     expect(await code).toBe(exitCodes.refused);
     expect(terminal.errors).toContain(explanation);
     expect(started).toEqual([]);
+  });
+
+  it('of a command there is not is answered as shells do', async () => {
+    const { code, terminal } = await begin(['sreve']);
+    expect(await code).toBe(127);
+    expect(terminal.errors).toContain("unknown command 'sreve'\n(Did you mean serve?)");
   });
 });
 

@@ -50,10 +50,9 @@ export class Shell implements ShellState {
       history: file?.load() ?? [],
       historySize: 1000,
       completer: (line: string, done: (error: null, result: [string[], string]) => void) => {
-        complete(line, this.session.opened).then(
-          (result) => done(null, result),
-          () => done(null, [[], line]),
-        );
+        // What cannot be looked up is not offered.
+        const offered = complete(line, this.session.opened).catch((): [string[], string] => [[], line]);
+        void offered.then((result) => done(null, result));
       },
     });
     this.#interface = lines;
