@@ -35,9 +35,7 @@ class Command {
   constructor(args: readonly string[], line?: string) {
     const environment = { ...process.env, TSKEEPER_SERVER: server.connectString, TSKEEPER: `${process.execPath} ${bin}` };
     this.child =
-      line === undefined
-        ? spawn(process.execPath, [bin, ...args], { env: environment })
-        : spawn('sh', ['-c', line], { env: environment });
+      line === undefined ? spawn(process.execPath, [bin, ...args], { env: environment }) : spawn('sh', ['-c', line], { env: environment });
     processes.push(this.child);
     this.child.stdout!.on('data', (bytes: Buffer) => {
       this.out += bytes.toString();

@@ -4,7 +4,7 @@
  * It takes what zkCli takes, history and redo included. With a keyboard there are a prompt, TAB completion of commands, options and paths,
  * and a history that outlives the process; a script gets answers on standard output and nothing else there.
  */
-import { createInterface, type Interface } from 'node:readline';
+import { createInterface, type Interface } from 'node:readline/promises';
 import type { SessionEvent, WatchedEvent } from '@tskeeper/client';
 import { zkCommand, zkCommands } from '../commands/zk/table.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -49,10 +49,13 @@ export class Shell implements ShellState {
       terminal: interactive,
       history: file?.load() ?? [],
       historySize: 1000,
-      completer: (line: string, done: (error: null, result: [string[], string]) => void) => {
-        // What cannot be looked up is not offered.
-        const offered = complete(line, this.session.opened).catch((): [string[], string] => [[], line]);
-        void offered.then((result) => done(null, result));
+      completer: async (line: string): Promise<[string[], string]> => {
+        try {
+          return await complete(line, this.session.opened);
+        } catch {
+          // What cannot be looked up is not offered.
+          return [[], line];
+        }
       },
     });
     this.#interface = lines;
