@@ -14,7 +14,7 @@ interface ConnectionOptions {
   readonly server: string;
   readonly timeout: number;
   readonly readonly?: boolean;
-  readonly auth: readonly string[];
+  readonly auth?: readonly string[];
   readonly output?: OutputFormat;
   readonly clientConfiguration?: string;
 }
@@ -32,9 +32,10 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
         .default(30_000),
     )
     .addOption(
-      new Option('-a, --auth <scheme:auth>', 'prove an identity first, as digest:user:password (repeatable; better in TSKEEPER_AUTH)')
-        .argParser(collect)
-        .default([], ''),
+      new Option(
+        '-a, --auth <scheme:auth>',
+        'prove an identity first, as digest:user:password (repeatable; better in TSKEEPER_AUTH)',
+      ).argParser(collect),
     )
     .addOption(new Option('-r, --readonly', 'a server that has lost its quorum will do'))
     // zkCli waits for the connection only if told to; here every command does.
@@ -82,7 +83,7 @@ function helpOf(command: ZkCommand): string {
 }
 
 function settingsOf(options: ConnectionOptions, terminal: Terminal): ConnectionSettings {
-  const { server, timeout, readonly, auth } = options;
+  const { server, timeout, readonly, auth = [] } = options;
   if (options.clientConfiguration !== undefined) {
     // It asks for protection, TLS or SASL, and must not be passed over.
     throw new CommandRefused(
@@ -104,6 +105,6 @@ function readTimeout(text: string): number {
   return ms;
 }
 
-function collect(text: string, earlier: readonly string[]): readonly string[] {
+function collect(text: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, text];
 }

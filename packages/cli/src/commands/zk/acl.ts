@@ -9,7 +9,7 @@ export const getAcl: ZkCommand = {
   name: 'getAcl',
   usage: '[-s] path',
   summary: 'print who may do what to a znode',
-  options: [{ name: 's', description: 'stats' }],
+  options: [{ name: 's', description: 'print the stat as well' }],
   jsonShape: '{"path": "/a", "acl": [{"scheme": "world", "id": "anyone", "perms": "cdrwa"}], "stat": {...}}',
   async run(call) {
     const path = pathOf(call);
@@ -25,9 +25,9 @@ export const setAcl: ZkCommand = {
   usage: '[-s] [-v version] [-R] path acl',
   summary: 'say who may do what to a znode: scheme:id:perms, separated by commas',
   options: [
-    { name: 's', description: 'stats' },
-    { name: 'v', value: 'version', description: 'version' },
-    { name: 'R', description: 'recursive' },
+    { name: 's', description: 'print the stat as well' },
+    { name: 'v', value: 'version', description: 'only if this is the version of its ACL' },
+    { name: 'R', description: 'for everything below it, too' },
   ],
   jsonShape: '{"path": "/a", "stat": {...}}; with -R {"path": "/a", "changed": 3, "failed": 0}',
   async run(call) {

@@ -8,9 +8,9 @@ export const getConfig: ZkCommand = {
   usage: '[-c] [-w] [-s]',
   summary: 'print the configuration of the ensemble',
   options: [
-    { name: 's', description: 'stats' },
-    { name: 'w', description: 'watch' },
-    { name: 'c', description: 'client connection string' },
+    { name: 's', description: 'print the stat as well' },
+    { name: 'w', description: 'watch for changes of the configuration' },
+    { name: 'c', description: 'print the version and where clients connect to instead' },
   ],
   watches: 'with -w',
   jsonShape: '{"config": "server.1=...", "version": "100000000", "clients": ["10.0.0.1:2181"], "stat": {...}}',
@@ -49,7 +49,7 @@ export const reconfig: ZkCommand = {
     '[-s] [-v version] [[-file path] | [-members serverID=host:port1:port2;port3[,...]*]] | [-add serverId=host:port1:port2;port3[,...]]* [-remove serverId[,...]*]',
   summary: 'change which servers are in the ensemble',
   options: [
-    { name: 's', description: 'stats' },
+    { name: 's', description: 'print the stat as well' },
     { name: 'v', value: 'version', description: 'required current config version' },
     { name: 'file', value: 'path', description: 'path of config file to parse for membership' },
     { name: 'members', value: 'list', description: 'comma-separated list of config strings for non-incremental reconfig' },

@@ -11,10 +11,10 @@ export const create: ZkCommand = {
   usage: '[-s] [-e] [-c] [-t ttl] path [data] [acl]',
   summary: 'make a znode',
   options: [
-    { name: 'e', description: 'ephemeral' },
-    { name: 's', description: 'sequential' },
-    { name: 'c', description: 'container' },
-    { name: 't', value: 'ttl', description: 'ttl' },
+    { name: 'e', description: 'ephemeral: it goes with the session' },
+    { name: 's', description: 'sequential: the server puts a number behind the path' },
+    { name: 'c', description: 'container: it goes when its last child has gone' },
+    { name: 't', value: 'ttl', description: 'it goes after so many milliseconds without changes and children' },
   ],
   jsonShape: '{"path": "/a"}, with its number where it is sequential',
   async run(call) {

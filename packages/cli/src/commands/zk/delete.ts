@@ -6,7 +6,7 @@ export const deleteNode: ZkCommand = {
   name: 'delete',
   usage: '[-v version] path',
   summary: 'delete a znode that has no children',
-  options: [{ name: 'v', value: 'version', description: 'version' }],
+  options: [{ name: 'v', value: 'version', description: 'only if this is the version of its data' }],
   jsonShape: '{"path": "/a"}',
   async run(call) {
     const [path = '', version] = argumentsOf(call, 1);
@@ -33,7 +33,7 @@ export const deleteAll: ZkCommand = {
   name: 'deleteall',
   usage: 'path [-b batch size]',
   summary: 'delete a znode and everything below it',
-  options: [{ name: 'b', value: 'batch size', description: 'batch size' }],
+  options: [{ name: 'b', value: 'batch size', description: 'how many in one transaction, 1000 unless given; 0: each alone' }],
   jsonShape: '{"path": "/a", "deleted": 3}',
   async run(call) {
     const path = pathOf(call);

@@ -36,7 +36,7 @@ export const stat: ZkCommand = {
   name: 'stat',
   usage: '[-w] path',
   summary: "print a znode's stat",
-  options: [{ name: 'w', description: 'watch' }],
+  options: [{ name: 'w', description: 'watch for changes on the znode, also for its coming into being' }],
   watches: 'with -w',
   jsonShape: '{"path": "/a", "stat": {...}}',
   async run(call) {

@@ -10,7 +10,13 @@ export const addWatch: ZkCommand = {
   name: 'addWatch',
   usage: '[-m mode] path # optional mode is one of [PERSISTENT, PERSISTENT_RECURSIVE] - default is PERSISTENT_RECURSIVE',
   summary: 'watch a znode, or a znode and everything below it, until told otherwise',
-  options: [{ name: 'm', value: 'mode', description: '' }],
+  options: [
+    {
+      name: 'm',
+      value: 'mode',
+      description: 'PERSISTENT: the znode and its children coming and going; PERSISTENT_RECURSIVE: everything below it',
+    },
+  ],
   watches: 'always',
   jsonShape:
     '{"path": "/a", "mode": "PERSISTENT"}, then one {"event": "NodeCreated", "state": "SyncConnected", "path": "/a/b", "zxid": "0x5"} for each event',
