@@ -416,6 +416,6 @@ function nothing(): void {}
 
 interface Farewell {
   readonly session: SessionId;
-  resolve(ended: boolean): void;
-  reject(error: Error): void;
+  readonly resolve: (ended: boolean) => void;
+  readonly reject: (error: Error) => void;
 }
