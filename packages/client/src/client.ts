@@ -439,9 +439,11 @@ export class Client implements AsyncDisposable {
       if (watcher !== undefined && !kinds.some((kind) => watches.has(kind, outer, watcher))) {
         throw new Refusal(ErrorCode.NoWatcher, 'notSent', 'this client has set no such watch');
       }
+      // Without a connection there is no watch on any server, and one that is gone from here is not set anew.
+      const asks = options.local !== true || this.#session.isConnected;
       try {
         // One by one in the order of the tables, but all under way at once.
-        await Promise.all(this.#serverTypes(outer, type, watcher).map((each) => this.#removeOnServer(outer, each, options)));
+        if (asks) await Promise.all(this.#serverTypes(outer, type, watcher).map((each) => this.#removeOnServer(outer, each, options)));
       } catch (error) {
         if (options.local !== true || !(error instanceof Refusal) || error.errno === ErrorCode.NoWatcher) throw error;
       }

@@ -15,6 +15,9 @@ export interface Clock {
   cancel(timer: TimerHandle): void;
 }
 
+/** Longer than any timer of Node can wait, 24 days: as good as for ever. */
+export const timerMsMax = 0x7fffffff;
+
 export interface Random {
   /** Uniform over 0 .. 2^32 - 1. */
   uint32(): number;

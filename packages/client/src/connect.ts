@@ -1,7 +1,7 @@
 /** The way in: a connect string becomes a client with a session. */
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
 import { Client, copyOfAuth } from './client.ts';
-import type { Clock, Random } from './clock.ts';
+import { type Clock, type Random, timerMsMax } from './clock.ts';
 import { parseConnectString } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { NodeTransport } from './node/node-transport.ts';
@@ -56,6 +56,8 @@ export async function connect(connectString: string, options: ConnectOptions = {
   const { servers, chroot } = parseConnectString(connectString);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? sessionTimeoutMsDefault;
   const { signal, clock = systemClock } = options;
+  check('sessionTimeoutMs', sessionTimeoutMs);
+  check('maxPacketBytes', options.maxPacketBytes);
   signal?.throwIfAborted();
   const session = new Session(
     servers,
@@ -78,11 +80,17 @@ export async function connect(connectString: string, options: ConnectOptions = {
   return new Client(session, chroot, options.requestTimeoutMs);
 }
 
+/** What travels as an int. */
+function check(name: string, value: number | undefined): void {
+  if (value === undefined || (Number.isInteger(value) && value > 0 && value <= 0x7fffffff)) return;
+  throw new RangeError(`${name} is a whole number from 1 to 2147483647, not ${value}`);
+}
+
 /** Settles with the session, with the time that is allowed, or with the signal, whichever comes first. */
 function firstOf(session: Session, clock: Clock, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer =
-      timeoutMs === Infinity
+      timeoutMs > timerMsMax
         ? undefined
         : clock.after(timeoutMs, () => {
             const trouble = session.lastTrouble === undefined ? '' : `; the last attempt: ${session.lastTrouble}`;
@@ -94,6 +102,6 @@ function firstOf(session: Session, clock: Clock, timeoutMs: Millis, signal: Abor
       if (timer !== undefined) clock.cancel(timer);
       signal?.removeEventListener('abort', onAbort);
     };
-    session.established.then(resolve, reject).finally(over);
+    void session.established.then(resolve, reject).finally(over);
   });
 }

@@ -74,6 +74,8 @@ export interface SessionOptions {
 /** Where the machine says what is to be done, in order. Nothing here may call the machine back. */
 export interface SessionOut<R extends Request> {
   dial(server: ServerAddress): void;
+  /** Ask this server, apart from the connection, whether it is part of a quorum; `probed` is told. */
+  probe(server: ServerAddress): void;
   /** Takes bytes for the connection; they are the receiver's. */
   send(bytes: Buffer): void;
   /** The connection is over. `gently`: what was sent shall still leave. */
@@ -103,6 +105,9 @@ const outputBytesKept = 64 * 1024;
 const lateMs = 250;
 /** How long input that waits then has to be seen. */
 const graceMs = 500;
+/** Pauses between looks for a server with a quorum, doubling, as in ZooKeeper's client. */
+const probePauseMsMin = 100;
+const probePauseMsMax = 60_000;
 const noPassword = Buffer.alloc(sessionPasswordBytes);
 
 export class SessionMachine<R extends Request> {
@@ -153,6 +158,13 @@ export class SessionMachine<R extends Request> {
   #heardMs: Millis;
   #sentMs: Millis = 0;
   #failures = 0;
+
+  /** When to look for a server with a quorum next, for as long as we are with one that has none. */
+  #probeAtMs: Millis = 0;
+  #probePauseMs: Millis = 0;
+  #probing: ServerAddress | undefined;
+  /** To be dialled next, out of turn. */
+  #found: ServerAddress | undefined;
 
   constructor(options: SessionOptions, hosts: HostList, random: Random, out: SessionOut<R>, nowMs: Millis) {
     this.#options = options;
@@ -229,11 +241,17 @@ export class SessionMachine<R extends Request> {
       case 'handshaking':
         return this.#attemptMs + connectTimeoutMs(this.#timeoutMs, this.#hosts.size);
       case 'connected':
-      case 'closing':
-        return Math.min(this.#heardMs + readTimeoutMs(this.#timeoutMs), this.#sentMs + pingAfterMs(this.#timeoutMs));
+      case 'closing': {
+        const alive = Math.min(this.#heardMs + readTimeoutMs(this.#timeoutMs), this.#sentMs + pingAfterMs(this.#timeoutMs));
+        return this.#seeksQuorum ? Math.min(alive, this.#probeAtMs) : alive;
+      }
       case 'closed':
         return undefined;
     }
+  }
+
+  get #seeksQuorum(): boolean {
+    return this.#phase === 'connected' && this.#readOnlyServer && this.#probing === undefined;
   }
 
   #silenceDeadline(): Millis | undefined {
@@ -356,11 +374,32 @@ export class SessionMachine<R extends Request> {
       }
       case 'connected':
       case 'closing':
+        if (this.#seeksQuorum && nowMs >= this.#probeAtMs) this.#probe(nowMs);
         this.#keepAlive(nowMs);
         break;
       case 'closed':
         break;
     }
+  }
+
+  #probe(nowMs: Millis): void {
+    this.#probing = this.#hosts.next();
+    // No attempt to connect: it must not count as one.
+    this.#hosts.connected();
+    this.#probeAtMs = nowMs + this.#probePauseMs;
+    this.#probePauseMs = Math.min(this.#probePauseMs * 2, probePauseMsMax);
+    this.#out.probe(this.#probing);
+  }
+
+  /** A server that was probed has answered, or has not. */
+  probed(hasQuorum: boolean, nowMs: Millis): void {
+    const server = this.#probing;
+    this.#probing = undefined;
+    if (server === undefined || !hasQuorum || this.#phase !== 'connected') return;
+    this.#found = server;
+    this.#cut(`leaving this read-only server for ${formatServer(server)}, which has a quorum`, nowMs);
+    // Found by looking, not by losing one: there is no herd to spread.
+    this.#dialAtMs = nowMs;
   }
 
   #keepAlive(nowMs: Millis): void {
@@ -389,7 +428,8 @@ export class SessionMachine<R extends Request> {
   #dial(nowMs: Millis): void {
     this.#phase = 'dialling';
     this.#attemptMs = nowMs;
-    this.#server = this.#hosts.next();
+    this.#server = this.#found ?? this.#hosts.next();
+    this.#found = undefined;
     this.#cutter = new FrameCutter(this.#options.packetBytesMax);
     this.#hasCnxn = true;
     this.#out.dial(this.#server);
@@ -434,6 +474,7 @@ export class SessionMachine<R extends Request> {
     this.#output.clear();
     this.#pingsUnanswered = 0;
     this.#setWatchesUnanswered = 0;
+    this.#probing = undefined;
     // Those who wait for a verdict get it from the next server.
     this.#authUnanswered.clear();
   }
@@ -491,6 +532,8 @@ export class SessionMachine<R extends Request> {
     this.#readOnlyServer = readOnly ?? false;
     if (!this.#readOnlyServer) this.#knownToQuorum = true;
     this.#connectedMs = nowMs;
+    this.#probePauseMs = probePauseMsMin;
+    this.#probeAtMs = nowMs + probePauseMsMin;
     this.#hosts.connected();
     // Who we are decides what watches may tell us, and both come before anything the program asks.
     for (const call of this.#credentials) this.#writeAuth(call);
@@ -526,12 +569,11 @@ export class SessionMachine<R extends Request> {
         this.#authReply(err, nowMs);
         return;
       default:
-        if (zxid > this.#lastZxid) this.#lastZxid = zxid;
-        this.#requestReply(xid, err, reader, nowMs);
+        this.#requestReply(xid, zxid, err, reader, nowMs);
     }
   }
 
-  #requestReply(xid: number, err: number, reader: Reader, nowMs: Millis): void {
+  #requestReply(xid: number, zxid: Zxid, err: number, reader: Reader, nowMs: Millis): void {
     const request = this.#pending.peek();
     if (request === undefined) {
       if (this.#phase === 'closing' && xid === this.#closeXid) {
@@ -548,6 +590,8 @@ export class SessionMachine<R extends Request> {
     // Read before it leaves the line: if it cannot be read, it fails with the others.
     if (!request.withdrawn) this.#out.answered(request, err, reader);
     this.#pending.shift();
+    // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.
+    if (zxid > this.#lastZxid) this.#lastZxid = zxid;
   }
 
   #authReply(err: number, nowMs: Millis): void {
@@ -646,7 +690,8 @@ export class SessionMachine<R extends Request> {
   }
 
   #end(endReason: EndReason, reason: string | undefined): void {
-    this.#hangUp(true);
+    // A call that is still being made is not worth completing; an answer that was read asks for nothing more.
+    this.#hangUp(this.isConnected || this.#phase === 'handshaking');
     this.#forgetCnxn();
     this.#phase = 'closed';
     this.#endReason = endReason;

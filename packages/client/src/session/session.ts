@@ -15,7 +15,7 @@ import {
   type Writer,
   type Zxid,
 } from '@tskeeper/protocol';
-import { type Clock, type Random, type TimerHandle, uniform } from '../clock.ts';
+import { type Clock, type Random, type TimerHandle, timerMsMax, uniform } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { Refusal } from '../keeper-error.ts';
 import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
@@ -53,7 +53,6 @@ class Call extends Request {
   readonly reject: (reason: unknown) => void;
   timer: TimerHandle | undefined;
   signal: AbortSignal | undefined;
-  onAbort: (() => void) | undefined;
 
   constructor(operation: Operation<unknown>, resolve: (result: unknown) => void, reject: (reason: unknown) => void) {
     super();
@@ -97,6 +96,11 @@ class Link implements TransportSink {
   }
 }
 
+/** As in ZooKeeper's client. */
+const probeTimeoutMs = 1000;
+/** `rw` or `ro`, and a newline. */
+const probeAnswerBytes = 3;
+
 interface LinkSink {
   opened(): void;
   received(bytes: Buffer): void;
@@ -115,6 +119,7 @@ export class Session {
   readonly #world: SessionWorld;
   readonly #machine: SessionMachine<Call>;
   readonly #observers = new Set<SessionObserver>();
+  readonly #signals = new Map<AbortSignal, { readonly calls: Set<Call>; readonly onAbort: () => void }>();
   #link: Link | undefined;
   #timer: TimerHandle | undefined;
   #timerAtMs: Millis = 0;
@@ -202,7 +207,7 @@ export class Session {
       const call = new Call(operation, resolve as (result: unknown) => void, reject);
       this.#machine.submit(call);
       if (signal !== undefined) this.#heed(call, signal);
-      if (timeoutMs !== undefined) this.#limit(call, timeoutMs);
+      if (timeoutMs !== undefined && timeoutMs <= timerMsMax) this.#limit(call, timeoutMs);
       this.#touched();
     });
   }
@@ -235,14 +240,34 @@ export class Session {
 
   // --- Calls
 
+  /** However many calls share a signal, it is listened to once: Node warns of a leak when one has many listeners. */
   #heed(call: Call, signal: AbortSignal): void {
     call.signal = signal;
-    call.onAbort = () => {
-      this.#machine.withdraw(call);
-      this.#settled(call);
-      call.reject(signal.reason);
+    const known = this.#signals.get(signal);
+    if (known !== undefined) {
+      known.calls.add(call);
+      return;
+    }
+    const calls = new Set([call]);
+    const onAbort = () => {
+      this.#signals.delete(signal);
+      for (const each of calls) {
+        this.#machine.withdraw(each);
+        each.signal = undefined;
+        this.#settled(each);
+        each.reject(signal.reason);
+      }
     };
-    signal.addEventListener('abort', call.onAbort, { once: true });
+    this.#signals.set(signal, { calls, onAbort });
+    signal.addEventListener('abort', onAbort, { once: true });
+  }
+
+  #unheed(call: Call, signal: AbortSignal): void {
+    call.signal = undefined;
+    const known = this.#signals.get(signal);
+    if (known === undefined || !known.calls.delete(call) || known.calls.size > 0) return;
+    this.#signals.delete(signal);
+    signal.removeEventListener('abort', known.onAbort);
   }
 
   #limit(call: Call, timeoutMs: Millis): void {
@@ -256,9 +281,8 @@ export class Session {
 
   #settled(call: Call): void {
     if (call.timer !== undefined) this.#world.clock.cancel(call.timer);
-    if (call.onAbort !== undefined) call.signal?.removeEventListener('abort', call.onAbort);
     call.timer = undefined;
-    call.onAbort = undefined;
+    if (call.signal !== undefined) this.#unheed(call, call.signal);
   }
 
   // --- The world
@@ -316,8 +340,11 @@ export class Session {
   };
 
   #dial(server: ServerAddress): void {
-    const link = new Link(this.#linkSink);
-    this.#link = link;
+    this.#link = new Link(this.#linkSink);
+    this.#reach(this.#link, server);
+  }
+
+  #reach(link: Link, server: ServerAddress): void {
     const { transport } = this.#world;
     if (transport.resolve === undefined) {
       this.#connect(link, server);
@@ -349,6 +376,29 @@ export class Session {
     }
   }
 
+  /** Asks by a four letter word, on a connection of its own. */
+  #probe(server: ServerAddress): void {
+    const { clock } = this.#world;
+    let text = '';
+    const over = (hasQuorum: boolean) => {
+      clock.cancel(timer);
+      probe.dropped = true;
+      probe.cnxn?.destroy();
+      this.#machine.probed(hasQuorum, this.#nowMs);
+      this.#arm();
+    };
+    const probe: Link = new Link({
+      opened: () => probe.cnxn?.send(Buffer.from('isro')),
+      received: (bytes) => {
+        text += bytes.toString('latin1', 0, Math.min(bytes.length, probeAnswerBytes));
+        if (text.length >= probeAnswerBytes) over(text.startsWith('rw'));
+      },
+      disconnected: () => over(text.startsWith('rw')),
+    });
+    const timer = clock.after(probeTimeoutMs, () => over(false));
+    this.#reach(probe, server);
+  }
+
   /** Runs behind whatever was answered before; see the head of this file. */
   #tell(listener: () => void): void {
     void Promise.resolve().then(nothing).then(listener);
@@ -372,6 +422,7 @@ export class Session {
 
   readonly #out: SessionOut<Call> = {
     dial: (server) => this.#dial(server),
+    probe: (server) => this.#probe(server),
     send: (bytes) => this.#link?.cnxn?.send(bytes),
     hangUp: (gently) => {
       const link = this.#link;
