@@ -148,7 +148,7 @@ describe.each(kinds)('the examples against %s', (kind) => {
   it('C1-4: a name is given to one, found by all, and free when it is unbound', async () => {
     const names = (...args: string[]) => new Program('name-service', [server.connectString, ...args]).output();
     const wanted = await Promise.all(['one', 'two'].map((address) => names('bind', 'printer', address)));
-    expect(wanted.map(({ code }) => code).toSorted()).toEqual([0, 1]);
+    expect(new Set(wanted.map(({ code }) => code))).toEqual(new Set([0, 1]));
     const winner = wanted[0]!.code === 0 ? 'one' : 'two';
     expect((await names('lookup', 'printer')).out).toBe(winner);
     expect((await names('list')).out).toBe('printer');
