@@ -1,12 +1,14 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { CommandRefused, exitCodes } from '../exit-codes.ts';
-import type { OutputFormat } from '../files/output.ts';
-import type { DefineCommand } from '../program.ts';
+import { Output, type OutputFormat } from '../files/output.ts';
+import { type DefineCommand, formatOf, outputOption } from '../program.ts';
 import type { Terminal } from '../terminal.ts';
 import { optionLines, usageText, type ZkCommand } from '../zk/command.ts';
+import { HistoryFile } from '../zk/history-file.ts';
 import { runOneShot } from '../zk/one-shot.ts';
 import type { ConnectionSettings } from '../zk/session.ts';
 import { Shell } from '../zk/shell.ts';
+import { shellCommands } from '../zk/shell-commands.ts';
 import { zkCommands } from './zk/table.ts';
 
 /** Options in front of a command that asks a server. */
@@ -49,6 +51,28 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
       const options = program.opts<ConnectionOptions>();
       finish(await new Shell(settingsOf(options, terminal), options.output ?? 'text', terminal).run());
     });
+  program
+    .command('history')
+    .description('print the lines typed into earlier shells')
+    .addOption(outputOption())
+    .action(async (own: { readonly output?: OutputFormat }) => {
+      const output = new Output(terminal, formatOf(program, own));
+      const lines = new HistoryFile(terminal.environment).load().toReversed();
+      if (output.format === 'json') output.json({ history: lines.map((line, number) => ({ number, line })) });
+      else for (const [number, line] of lines.entries()) output.line(`${number} - ${line}`);
+      await output.flush();
+      finish(exitCodes.done);
+    });
+  for (const { name } of shellCommands) {
+    // commander has a help of its own.
+    if (name === 'help' || name === 'history') continue;
+    program
+      .command(name, { hidden: true })
+      .argument('[words...]')
+      .action(() => {
+        throw new CommandRefused(`${name} is about a session that goes on, and works in: tskeeper shell`);
+      });
+  }
 };
 
 /**

@@ -19,7 +19,7 @@ function byPath<T extends { readonly path: string }>(list: readonly T[]): T[] {
 }
 
 describe('snapshot dump', () => {
-  it.each(['3.9.5', '3.8.0'])('shows every znode of a ZooKeeper %s as the listing has it', async (version) => {
+  it.each(['3.9.5', '3.8.0'])('A72: shows every znode of a ZooKeeper %s as the listing has it', async (version) => {
     const listing = JSON.parse(readFileSync(join(fixtures, `disk-${version}/listing.json`), 'utf8')) as {
       files: Record<string, ListedSnapshot>;
     };
@@ -140,7 +140,7 @@ describe('snapshot verify', () => {
     expect(out.match(/the tree has the digest of/g)).toHaveLength(4);
   });
 
-  it('finds any flipped bit', async () => {
+  it('A72: finds any flipped bit', async () => {
     for (let at = 0; at < snapshot.length; at += 53) {
       // Of the header nobody reads the version and the id, but the seal covers them.
       const bytes = Buffer.from(snapshot);
@@ -184,7 +184,7 @@ describe('snapshot diff', () => {
     expect(await tool('snapshot', 'diff', second, folder.path)).toMatchObject({ code: exitCodes.done, out: '' });
   });
 
-  it('names what is new, gone and changed', async () => {
+  it('A72: names what is new, gone and changed', async () => {
     const there = await tool('snapshot', 'diff', first, second);
     expect(there.code).toBe(exitCodes.failed);
     expect(there.out.split('\n').slice(0, 2)).toEqual([

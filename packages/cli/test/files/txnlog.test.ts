@@ -27,7 +27,7 @@ describe.each(['3.9.5', '3.8.0'])('the log of a ZooKeeper %s', (version) => {
   const folder = join(fixtures, `disk-${version}`);
   const listing = JSON.parse(readFileSync(join(folder, 'listing.json'), 'utf8')) as Listing;
 
-  it('is dumped txn by txn, with every field of the header', async () => {
+  it('A72: is dumped txn by txn, with every field of the header', async () => {
     const { code, out } = await tool('txnlog', 'dump', '-o', 'json', folder);
     expect(code).toBe(exitCodes.done);
     const expected = listing.files['log.1'].entries.map(({ offset, TxnHeader, TxnDigest }) => ({
@@ -247,7 +247,7 @@ describe('txnlog verify', () => {
     expect((await verified({ 'log.1': log }, '--no-digests')).digests).toBe(null);
   });
 
-  it('comes to the verdict of a server that starts from the same folder, whichever bit is flipped', async () => {
+  it('A72: comes to the verdict of a server that starts from the same folder, whichever bit is flipped', async () => {
     const log = readFileSync(join(fixtures, 'disk-3.9.5/log.1')).subarray(0, 3800);
     const snapshot = readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0'));
     const seen = new Set<string>();

@@ -33,7 +33,7 @@ const someStat = expect.objectContaining({
 }) as unknown;
 
 describe('commands with -o json', () => {
-  it('answer one object in the shape that is promised', async () => {
+  it('A87: answer one object in the shape that is promised', async () => {
     expect(await json('create', '/j', 'one')).toEqual({ path: '/j' });
     expect(await json('create', '-s', '/j/s-', 'x')).toEqual({ path: '/j/s-0000000000' });
     expect(await json('create', '-t', '100000', '/j/ttl')).toEqual({ path: '/j/ttl' });
@@ -108,7 +108,7 @@ describe('commands with -o json', () => {
     expect(await failure('get')).toMatchObject([exitCodes.refused, { error: { message: expect.stringMatching(/^get \[-s\]/) as string } }]);
   });
 
-  it('are all covered here, but for addWatch, which goes on', () => {
+  it('A87: are all covered here, but for addWatch, which goes on', () => {
     const names = zkCommands.map(({ name }) => name);
     expect([...covered, 'addWatch'].toSorted()).toEqual(names.toSorted());
   });
@@ -148,7 +148,7 @@ describe('how a command ends', () => {
 });
 
 describe('options in front of a command', () => {
-  it('are those of zkCli as well', async () => {
+  it('A88: are those of zkCli as well', async () => {
     const terminal = new FakeTerminal();
     const result = await zkAt(
       'ignored',
@@ -221,6 +221,10 @@ describe('single commands', () => {
     const { out } = await server.zk('-o', 'json', 'deleteall', '/tree', '-b', '4');
     expect(jsonLines(out)).toEqual([{ path: '/tree', deleted: 15 }]);
     expect((await server.zk('stat', '/tree')).code).toBe(exitCodes.noNode);
+    // Long paths make smaller batches: together these would not fit into a request.
+    const name = 'n'.repeat(250_000);
+    for (let i = 0; i < 6; i++) await server.zk('create', i === 0 ? '/long' : `/long/${name}${i}`);
+    expect((await server.zk('-o', 'json', 'deleteall', '/long')).out).toBe('{"path":"/long","deleted":6}\n');
     const refused = await server.zk('deleteall', '/zookeeper');
     expect([refused.code, refused.err]).toEqual([
       exitCodes.failed,

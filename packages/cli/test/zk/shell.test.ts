@@ -26,7 +26,7 @@ async function shell(lines: readonly string[], ...options: readonly string[]): P
 }
 
 describe('a script typed into the shell', () => {
-  it('gets answers on standard output and nothing else there', async () => {
+  it('A87: gets answers on standard output and nothing else there', async () => {
     const { code, out, err } = await shell(['create /s "two words"', 'get /s', 'get /missing', '', 'getAllChildrenNumber /s']);
     expect(code).toBe(exitCodes.done);
     expect(out).toBe('Created /s\ntwo words\n0\n');
@@ -64,7 +64,7 @@ describe('a script typed into the shell', () => {
     expect(JSON.parse(mixed.err)).toMatchObject({ error: { code: 'NoNode' } });
   });
 
-  it('repeats lines by their number', async () => {
+  it('A87: repeats lines by their number', async () => {
     const { out, err } = await shell(['getAllChildrenNumber /zookeeper', 'redo 0', '!0', 'redo 3', 'redo 99', 'redo', 'redo 6', 'history']);
     expect(out).toBe(
       '2\n2\n2\n' +
@@ -115,6 +115,13 @@ describe('a script typed into the shell', () => {
     terminal.signal('SIGTERM');
     expect((await ended).code).toBe(exitCodes.terminated);
     expect((await server.zk('stat', '/terminated')).code).toBe(exitCodes.noNode);
+  });
+
+  it('has commands that make no sense outside of it, and that say so', async () => {
+    for (const name of ['close', 'connect', 'printwatches', 'quit', 'redo']) {
+      const { code, err } = await server.zk(name, 'on');
+      expect([code, err]).toEqual([exitCodes.refused, `tskeeper: ${name} is about a session that goes on, and works in: tskeeper shell\n`]);
+    }
   });
 
   it('lists its commands', async () => {
@@ -187,6 +194,9 @@ describe('a shell with a keyboard', () => {
     // What was typed is there the next time, passwords are not.
     const history = readFileSync(join(home, '.local/state/tskeeper/history'), 'utf8');
     expect(history).toBe('getAllChildrenNumber /completed\n');
+    const listing = new FakeTerminal();
+    listing.environment = { HOME: home };
+    expect((await zkAt(server.connectString, listing, 'history')).out).toBe('0 - getAllChildrenNumber /completed\n');
     const again = new Keyboard(home);
     const endedAgain = zkAt(server.connectString, again, 'shell');
     await again.shows('(CONNECTED) 0] ');

@@ -1,4 +1,5 @@
 import { type Client, op } from '@tskeeper/client';
+import { juteMaxBufferDefault } from '@tskeeper/protocol';
 import { argumentsOf, type Call, checkedPath, CommandFailed, numberOf, pathOf, type ZkCommand } from '../../zk/command.ts';
 import { pathsBelow } from '../../zk/subtree.ts';
 
@@ -47,9 +48,25 @@ export const deleteAll: ZkCommand = {
   },
 };
 
-async function deleteInBatches(client: Client, paths: readonly string[], size: number, call: Call): Promise<void> {
+/** A batch of long paths has to fit into a request as well; half of jute.maxbuffer leaves room for what is around them. */
+const batchBytesMax = Math.floor(juteMaxBufferDefault / 2);
+
+function batchesOf(paths: readonly string[], size: number): string[][] {
   const batches: string[][] = [];
-  for (let at = 0; at < paths.length; at += size) batches.push(paths.slice(at, at + size));
+  let bytes = Infinity;
+  for (const path of paths) {
+    bytes += Buffer.byteLength(path);
+    if (bytes > batchBytesMax || batches.at(-1)!.length === size) {
+      batches.push([]);
+      bytes = Buffer.byteLength(path);
+    }
+    batches.at(-1)!.push(path);
+  }
+  return batches;
+}
+
+async function deleteInBatches(client: Client, paths: readonly string[], size: number, call: Call): Promise<void> {
+  const batches = batchesOf(paths, size);
   let failed: unknown;
   let next = 0;
   // Batches of one session are carried out in order, so leaves still go before their parents.
