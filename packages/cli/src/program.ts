@@ -78,5 +78,5 @@ function asLongOptions(argv: readonly string[]): string[] {
 }
 
 function takesValue(word: string): boolean {
-  return ['-s', '--server', '--timeout', '-a', '--auth', '-o', '--output', '--client-configuration'].includes(word);
+  return ['-s', '--server', '--timeout', '-a', '--auth', '-o', '--output', '--jute-maxbuffer', '--client-configuration'].includes(word);
 }

@@ -9,6 +9,7 @@ import { runOneShot } from '../zk/one-shot.ts';
 import type { ConnectionSettings } from '../zk/session.ts';
 import { Shell } from '../zk/shell.ts';
 import { shellCommands } from '../zk/shell-commands.ts';
+import { readCount } from './arguments.ts';
 import { zkCommands } from './zk/table.ts';
 
 /** Options in front of a command that asks a server. */
@@ -16,6 +17,7 @@ interface ConnectionOptions {
   readonly server: string;
   readonly timeout: number;
   readonly readonly?: boolean;
+  readonly juteMaxbuffer?: number;
   readonly auth?: readonly string[];
   readonly output?: OutputFormat;
   readonly clientConfiguration?: string;
@@ -38,6 +40,11 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
         '-a, --auth <scheme:auth>',
         'prove an identity first, as digest:user:password (repeatable; better in TSKEEPER_AUTH)',
       ).argParser(collect),
+    )
+    .addOption(
+      new Option('--jute-maxbuffer <bytes>', 'longest answer to take, as the jute.maxbuffer of the servers')
+        .env('TSKEEPER_JUTE_MAXBUFFER')
+        .argParser(readCount),
     )
     .addOption(new Option('-r, --readonly', 'a server that has lost its quorum will do'))
     // zkCli waits for the connection only if told to; here every command does.
@@ -120,7 +127,7 @@ function settingsOf(options: ConnectionOptions, terminal: Terminal): ConnectionS
     const colon = text.indexOf(':');
     return { scheme: colon === -1 ? text : text.slice(0, colon), auth: colon === -1 ? '' : text.slice(colon + 1) };
   });
-  return { server, timeoutMs: timeout, readOnly: readonly === true, auth: identities };
+  return { server, timeoutMs: timeout, readOnly: readonly === true, maxPacketBytes: options.juteMaxbuffer, auth: identities };
 }
 
 function readTimeout(text: string): number {

@@ -11,7 +11,6 @@ import type { Terminal } from '../terminal.ts';
 import { CommandFailed, type ZkCommand } from './command.ts';
 import { eventText, formatOf, readLine, runCommand, tellFailure } from './runner.ts';
 import { type ConnectionSettings, ZkSession } from './session.ts';
-import { eventLines } from './texts.ts';
 
 export async function runOneShot(
   command: ZkCommand,
@@ -32,18 +31,18 @@ export async function runOneShot(
   const fired = new Promise<'event' | 'lost'>((resolve) => {
     told = resolve;
   });
+  let waits = false;
   const session = new ZkSession(settings, (event) => {
-    // Its own end is no news.
-    if (event.state === 'Closed') return;
-    terminal.err(`${eventLines(event)}\n`);
     if (event.state === 'Expired' || event.state === 'AuthFailed') told('lost');
+    // Its own end is no news; and what it means to a command that is at work, the command will say.
+    if (event.state !== 'Closed' && waits) terminal.err(eventText(event, format));
   });
   let written: Promise<unknown> = Promise.resolve();
   try {
     const line = readLine(command, words);
     format = formatOf(line, wantedFormat);
     const eventsAreTheAnswer = command.watches === 'always';
-    const watches = await runCommand(command, line, {
+    waits = await runCommand(command, line, {
       terminal,
       format,
       client: (signal) => session.client(signal),
@@ -63,7 +62,7 @@ export async function runOneShot(
     if (command.name === 'create' && line.has('e')) {
       terminal.err('the znode goes with the session of this command, that is now; make ephemerals in the shell\n');
     }
-    if (watches && (await Promise.race([fired, aborted(interruption.signal)])) === 'lost') {
+    if (waits && (await Promise.race([fired, aborted(interruption.signal)])) === 'lost') {
       throw new CommandFailed('the session is over, and the watch with it', exitCodes.noConnection);
     }
     await written;

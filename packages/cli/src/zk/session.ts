@@ -10,6 +10,8 @@ export interface ConnectionSettings {
   /** Session time-out asked for, and how long a connection may take. */
   readonly timeoutMs: number;
   readonly readOnly: boolean;
+  /** Longest request and answer; undefined: ZooKeeper's default. */
+  readonly maxPacketBytes: number | undefined;
   readonly auth: readonly { readonly scheme: string; readonly auth: string }[];
 }
 
@@ -73,9 +75,10 @@ export class ZkSession {
   }
 
   async #open(signal: AbortSignal): Promise<Client> {
-    const { server, timeoutMs, readOnly, auth } = this.#settings;
+    const { server, timeoutMs, readOnly, maxPacketBytes, auth } = this.#settings;
     try {
-      const client = await connect(server, { sessionTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs, readOnly, auth, signal });
+      const times = { sessionTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs };
+      const client = await connect(server, { ...times, readOnly, maxPacketBytes, auth, signal });
       client.on('state', this.#onState);
       this.#opened = client;
       return client;

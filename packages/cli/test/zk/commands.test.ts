@@ -176,6 +176,18 @@ describe('options in front of a command', () => {
     expect((await zkAt(server.connectString, terminal, 'get', '/anns')).out).toBe('mine\n');
   });
 
+  it('let answers be longer than ZooKeeper allows unless told otherwise', async () => {
+    await server.zk('create', '/children');
+    for (let i = 0; i < 5; i++) await server.zk('create', `/children/${i}${'n'.repeat(250_000)}`);
+    const short = await server.zk('ls', '/children');
+    expect([short.code, short.out]).toEqual([exitCodes.noConnection, '']);
+    expect(short.err).toMatch(
+      /^KeeperErrorCode = ConnectionLoss for \/children \(.*expected a frame of 0 to 1048575 bytes, not 1250113.*\)\n$/,
+    );
+    const long = await server.zk('--jute-maxbuffer', '4194304', 'ls', '/children');
+    expect([long.code, long.out.length]).toEqual([exitCodes.done, 5 * 250_003 + 1]);
+  });
+
   it('put a chroot around all paths', async () => {
     await server.zk('create', '/inner');
     const inside = (...argv: readonly string[]) => zkAt(`${server.connectString}/inner`, new FakeTerminal(), ...argv);
@@ -222,9 +234,12 @@ describe('single commands', () => {
     expect(jsonLines(out)).toEqual([{ path: '/tree', deleted: 15 }]);
     expect((await server.zk('stat', '/tree')).code).toBe(exitCodes.noNode);
     // Long paths make smaller batches: together these would not fit into a request.
-    const name = 'n'.repeat(250_000);
-    for (let i = 0; i < 6; i++) await server.zk('create', i === 0 ? '/long' : `/long/${name}${i}`);
-    expect((await server.zk('-o', 'json', 'deleteall', '/long')).out).toBe('{"path":"/long","deleted":6}\n');
+    for (const parent of ['/long', '/long/a', '/long/b']) {
+      await server.zk('create', parent);
+      if (parent === '/long') continue;
+      for (let i = 0; i < 3; i++) await server.zk('create', `${parent}/${i}${'n'.repeat(250_000)}`);
+    }
+    expect((await server.zk('-o', 'json', 'deleteall', '/long')).out).toBe('{"path":"/long","deleted":9}\n');
     const refused = await server.zk('deleteall', '/zookeeper');
     expect([refused.code, refused.err]).toEqual([
       exitCodes.failed,
