@@ -187,6 +187,11 @@ describe('connect', () => {
     expect((await world.connect({ sessionTimeoutMs: 3_600_000 })).sessionTimeoutMs).toBe(60_000);
   });
 
+  it('takes its own time to find a server, however short the session shall be', async () => {
+    world.wire.mannersOf = () => ({ delayMs: 40 });
+    expect((await world.connect({ sessionTimeoutMs: 1 })).sessionTimeoutMs).toBe(2000);
+  });
+
   it('rejects when no server is reached in time, and says what was tried last', async () => {
     world.kill();
     const error = await failureOf(connect('server:2181', world.options({ connectTimeoutMs: 5000 })));
