@@ -76,7 +76,8 @@ export async function connect(connectString: string, options: ConnectOptions = {
   try {
     await firstOf(session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
   } catch (error) {
-    await session.close();
+    // Whoever waits is told at once; what there is of a session ends by itself.
+    void session.close();
     throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
   }
   return new Client(session, chroot, options.requestTimeoutMs);
