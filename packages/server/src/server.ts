@@ -7,6 +7,7 @@ import { ConfigError } from './config/config-error.ts';
 import { type ConfigFile, resolveConfig } from './config/server-config.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts } from './host-facts.ts';
+import { memoryProbe } from './memory-use.ts';
 import { NetNetwork } from './net-network.ts';
 import { snappy } from './snappy.ts';
 import { SystemClock } from './system-clock.ts';
@@ -69,6 +70,7 @@ export async function startServerWith(startRuntime: StartRuntime, options: Serve
     logger,
     snappy,
     host: hostFacts,
+    memory: memoryProbe({ processBytes: config.memoryLimitBytes }),
     failed: (error) => end.fail(error),
   });
   return new RunningServer(runtime, runtimeOptions.dataDir, end);

@@ -27,7 +27,7 @@ export interface Proposal {
   readonly header: TxnHeader;
   readonly txn: Txn;
   readonly digest: TxnDigest | undefined;
-  /** Size of the log entry, which is about what the proposal holds in memory. */
+  /** Size of the log entry. */
   readonly bytes: number;
 }
 

@@ -65,6 +65,12 @@ export class ByteArena {
   readonly #long: Buffer[] = [];
   readonly #unusedLong: number[] = [];
   #memoryBytes = 0;
+  #idleBytes = 0;
+
+  /** What of that holds nothing, in bytes. */
+  get idleBytes(): number {
+    return this.#idleBytes;
+  }
 
   /** What all this takes, in bytes. */
   get memoryBytes(): number {
@@ -85,6 +91,7 @@ export class ByteArena {
       page.free = int32At(page.bytes, unit * unitBytes);
     }
     page.used++;
+    this.#idleBytes -= classBytes[slotClass]!;
     if (page.free === noUnit && page.fresh + classBytes[slotClass]! > pageBytes) this.#unlink(page);
     return (number << unitBits) | unit;
   }
@@ -101,6 +108,7 @@ export class ByteArena {
     putInt32(page.bytes, unit * unitBytes, page.free);
     page.free = unit;
     page.used--;
+    this.#idleBytes += classBytes[page.slotClass]!;
     if (wasFull) this.#link(number, page);
     if (page.used === 0) this.#empty(number, page);
   }
@@ -126,7 +134,10 @@ export class ByteArena {
     if (number >= pagesMax) throw new Error(`the tree holds more than ${pagesMax} pages of ${pageBytes} bytes`);
     // Whoever allocates writes all of a slot before it is read, so the memory needs no clearing.
     const bytes = kept === undefined ? Buffer.allocUnsafeSlow(pageBytes) : this.#buffers[kept]!;
-    if (kept === undefined) this.#memoryBytes += pageBytes;
+    if (kept === undefined) {
+      this.#memoryBytes += pageBytes;
+      this.#idleBytes += pageBytes;
+    }
     const page: Page = { bytes, slotClass, used: 0, free: noUnit, fresh: 0, next: noPage, previous: noPage };
     this.#pages[number] = page;
     this.#buffers[number] = bytes;
@@ -158,6 +169,7 @@ export class ByteArena {
     this.#buffers[number] = none;
     this.#unusedPageNumbers.push(number);
     this.#memoryBytes -= pageBytes;
+    this.#idleBytes -= pageBytes;
   }
 
   #allocLong(bytes: number): Location {

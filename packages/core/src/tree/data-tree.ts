@@ -988,6 +988,11 @@ export class DataTree {
     return this.#dataBytes;
   }
 
+  /** Memory that is free in the pages znodes lie in, in bytes. */
+  get idleBytes(): number {
+    return this.#arena.idleBytes + this.#rows.idleBytes;
+  }
+
   /** What rows, records and indexes take, in bytes. */
   memoryBytes(): number {
     return (

@@ -8,7 +8,7 @@
  */
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
-import type { Disk, FolderLock } from '../disk.ts';
+import { type Disk, DiskError, type FolderLock } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import type { StorageOptions } from '../options.ts';
 import type { Random } from '../random.ts';
@@ -83,6 +83,9 @@ export class Storage {
   #purgeTimer: TimerHandle | undefined;
   #purgeUnderWay: Promise<unknown> | undefined;
   #closing = false;
+  /** For how long the disk has been at the same batch of the log, in time in which we were awake. */
+  #batchMs: Millis = 0;
+  #batch: number | undefined;
 
   constructor(world: StorageWorld, options: StorageOptions & StorageLimits, hooks: StorageHooks, sink: StorageSink) {
     this.#disk = world.disk;
@@ -179,6 +182,17 @@ export class Storage {
     } finally {
       this.#snapshotUnderWay = undefined;
     }
+  }
+
+  /**
+   * Gives up a disk that does not come back. Called again and again, `passedMs` after the call before: what a process that stood still has
+   * slept through does not count, since the answer may be waiting.
+   */
+  giveUpAfter(limitMs: Millis, passedMs: Millis): void {
+    const batch = this.#log?.batchUnderWay;
+    this.#batchMs = batch !== undefined && batch === this.#batch ? this.#batchMs + passedMs : 0;
+    this.#batch = batch;
+    if (this.#batchMs >= limitMs) this.#log!.giveUp(new DiskError('ETIMEDOUT', 'append to the log in', this.logFolder));
   }
 
   /** Deletes what no start will need; also done by itself every autopurge.purgeInterval. */

@@ -1,0 +1,99 @@
+/**
+ * Tells how near a server is to the end of its memory, and tells its operator.
+ *
+ * New work is refused before memory runs out, in two stages (see `MemoryState` of the core). Between entering a stage and leaving it lies
+ * a twentieth of the memory, so that a server at the edge does not flutter.
+ */
+import type { MemoryState } from '@tskeeper/core';
+import type { Logger } from './logger.ts';
+import type { MemoryProbe, MemoryUse } from './memory-use.ts';
+
+const tightShare = 0.85;
+const fullShare = 0.9;
+const hysteresis = 0.05;
+/** Of the memory that the tree lies in, watches may take so much. */
+const watchShare = 0.25;
+
+/** What the server itself knows of its memory. */
+export interface OwnMemory {
+  readonly idleTreeBytes: number;
+  readonly watchBytes: number;
+}
+
+export class MemoryGuard {
+  readonly #probe: MemoryProbe;
+  readonly #own: OwnMemory;
+  readonly #logger: Logger;
+  state: MemoryState = 'ample';
+  /** Whether watches may become more; they have a share of their own. */
+  watchesMayGrow = true;
+
+  constructor(probe: MemoryProbe, own: OwnMemory, logger: Logger) {
+    this.#probe = probe;
+    this.#own = own;
+    this.#logger = logger;
+  }
+
+  /** Looks at memory; returns whether anything has changed that matters. */
+  look(): boolean {
+    const uses = this.#probe().map((use) => (use.holdsTree ? { ...use, usedBytes: use.usedBytes - this.#own.idleTreeBytes } : use));
+    let worst = uses[0];
+    for (const use of uses) if (worst === undefined || shareOf(use) > shareOf(worst)) worst = use;
+    const state = worst === undefined ? 'ample' : nextState(this.state, shareOf(worst));
+    const watchesMayGrow = this.#watchesMayGrow(uses);
+    if (state === this.state && watchesMayGrow === this.watchesMayGrow) return false;
+    if (state !== this.state) this.#tell(state, worst!);
+    this.state = state;
+    this.watchesMayGrow = watchesMayGrow;
+    return true;
+  }
+
+  #watchesMayGrow(uses: readonly MemoryUse[]): boolean {
+    const { watchBytes } = this.#own;
+    let may = true;
+    for (const { holdsTree, limitBytes, what, remedy } of uses) {
+      if (!holdsTree || watchBytes <= limitBytes * (this.watchesMayGrow ? watchShare : watchShare - hysteresis)) continue;
+      may = false;
+      if (this.watchesMayGrow) {
+        this.#logger.warn(
+          `watches take ${mib(watchBytes)}, a quarter of what ${what} may take (${mib(limitBytes)}): no more are set, and such requests are answered ThrottledOp. ${remedy}`,
+        );
+      }
+    }
+    if (may && !this.watchesMayGrow) this.#logger.info(`watches take ${mib(watchBytes)}: more may be set again`);
+    return may;
+  }
+
+  #tell(state: MemoryState, { what, usedBytes, limitBytes, remedy }: MemoryUse): void {
+    const figures = `${what} holds ${mib(usedBytes)} of the ${mib(limitBytes)} it may hold`;
+    switch (state) {
+      case 'ample':
+        this.#logger.info(`there is memory again: ${figures}. Nothing is refused any more`);
+        return;
+      case 'tight':
+        this.#logger.warn(`memory is getting tight: ${figures}. New sessions and long multis are refused. ${remedy}`);
+        return;
+      case 'full':
+        this.#logger.warn(
+          `memory is full: ${figures}. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions go on. ${remedy}`,
+        );
+        return;
+      default:
+        state satisfies never;
+    }
+  }
+}
+
+function shareOf({ usedBytes, limitBytes }: MemoryUse): number {
+  return usedBytes / limitBytes;
+}
+
+function nextState(state: MemoryState, share: number): MemoryState {
+  const isFull = share >= (state === 'full' ? fullShare - hysteresis : fullShare);
+  if (isFull) return 'full';
+  return share >= (state === 'ample' ? tightShare : tightShare - hysteresis) ? 'tight' : 'ample';
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}

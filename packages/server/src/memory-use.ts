@@ -1,0 +1,138 @@
+/**
+ * How much memory this process has and uses. Two kinds can run out, and the process dies of either.
+ *
+ * **The JavaScript heap** holds connections, requests under way, ACLs and quotas. What counts is what lives in its old part: V8 lets garbage
+ * pile up there until it gets near the limit, so a figure that looks like too much is checked by a collection. Long before the limit
+ * V8 gives up ("Ineffective mark-compacts near heap limit", from four fifths on), and one long request needs room for a moment; both are
+ * taken off the limit.
+ *
+ * **The process as a whole** holds znodes, watches and buffers besides, outside of the JavaScript heap and of its limit. Where its end is,
+ * the machine says, or the container, or the operator.
+ */
+import { totalmem } from 'node:os';
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { MemoryProbe, MemoryUse } from '@tskeeper/runtime';
+
+const mebibyte = 1024 * 1024;
+
+/** Where V8 begins to count collections that gain little, as a share of the old part; after four of them it ends the process. */
+const v8GivesUpShare = 0.8;
+/** What a multi of a megabyte takes while it is judged. */
+const momentaryBytes = 32 * mebibyte;
+/** The young part is as large as three semispaces, and each of these this large unless told otherwise. */
+const semiSpaceMiB = 16;
+/** Below this share of the limit nobody cares how much of it is garbage. */
+const checkedFromShare = 0.8;
+/** Collections to check the figure may take a fifth of the time while it grows, and little when it does not. */
+const restPerCollection = 4;
+const idleRestPerCollection = 20;
+const idleRestMsMin = 5000;
+/** A figure that has grown by less than this share of the limit has not grown. */
+const growthShare = 0.02;
+
+export interface MemoryLimits {
+  /** tskeeper.memoryLimitInMb, in bytes; undefined: what the container or the machine has. */
+  readonly processBytes: number | undefined;
+}
+
+export function memoryProbe({ processBytes }: MemoryLimits): MemoryProbe {
+  const heap = new OldSpace();
+  const limitBytes = processBytes ?? machineBytes();
+  return () => [heap.look(), processUse(limitBytes)];
+}
+
+function processUse(limitBytes: number): MemoryUse {
+  return {
+    what: 'this process',
+    usedBytes: process.memoryUsage.rss(),
+    limitBytes,
+    remedy: 'Delete znodes, or give the machine or container more memory (and tskeeper.memoryLimitInMb, if that is set).',
+    holdsTree: true,
+  };
+}
+
+/** Of the container if it has a limit, and of the machine. */
+function machineBytes(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+}
+
+class OldSpace {
+  readonly #limitBytes = usableBytes(oldSpaceBytes());
+  /** As of the last collection made to check the figure. */
+  #liveBytes = 0;
+  #seenBytes = Infinity;
+  #restUntilMs = 0;
+  #idleUntilMs = 0;
+  #collect: (() => void) | undefined;
+
+  look(): MemoryUse {
+    return {
+      what: 'the JavaScript heap',
+      usedBytes: this.#usedBytes(),
+      limitBytes: this.#limitBytes,
+      remedy: 'Close sessions, remove ACLs that are used once, or start the server with NODE_OPTIONS=--max-old-space-size=<more MB>.',
+      holdsTree: false,
+    };
+  }
+
+  /** At most so much lives: what lived when it was last known exactly, and all that has come since. */
+  #usedBytes(): number {
+    const seenBytes = usedOldBytes();
+    if (seenBytes < this.#limitBytes * checkedFromShare) {
+      this.#seenBytes = Infinity;
+      return seenBytes;
+    }
+    const now = performance.now();
+    const grown = this.#seenBytes === Infinity || seenBytes > this.#seenBytes + this.#limitBytes * growthShare;
+    if (now >= (grown ? this.#restUntilMs : this.#idleUntilMs)) {
+      this.#collectAll();
+      this.#liveBytes = this.#seenBytes = usedOldBytes();
+      const end = performance.now();
+      this.#restUntilMs = end + (end - now) * restPerCollection;
+      this.#idleUntilMs = end + Math.max(idleRestMsMin, (end - now) * idleRestPerCollection);
+      return this.#liveBytes;
+    }
+    return Math.min(seenBytes, this.#liveBytes + Math.max(0, seenBytes - this.#seenBytes));
+  }
+
+  /** V8 has no other way to be asked for a collection. It is looked for when it is first needed, which on most servers is never. */
+  #collectAll(): void {
+    if (this.#collect === undefined) {
+      setFlagsFromString('--expose-gc');
+      this.#collect = runInNewContext('gc') as () => void;
+    }
+    this.#collect();
+  }
+}
+
+function usableBytes(oldBytes: number): number {
+  return oldBytes * v8GivesUpShare - Math.min(momentaryBytes, oldBytes / 4);
+}
+
+/** The limit of the old part, from flags where they say it: V8 itself tells only the sum of old and young. */
+function oldSpaceBytes(): number {
+  const told = flagMiB('max-old-space-size');
+  if (told !== undefined) return told * mebibyte;
+  return getHeapStatistics().heap_size_limit - 3 * (flagMiB('max-semi-space-size') ?? semiSpaceMiB) * mebibyte;
+}
+
+function flagMiB(name: string): number | undefined {
+  const flags = [...(process.env['NODE_OPTIONS'] ?? '').split(/\s+/), ...process.execArgv];
+  const pattern = new RegExp(`^--${name.replaceAll('-', '[-_]')}=(\\d+)$`);
+  // Of two, the later counts; those of the command line come last.
+  for (const flag of flags.reverse()) {
+    const value = pattern.exec(flag)?.[1];
+    if (value !== undefined) return Number(value);
+  }
+  return undefined;
+}
+
+function usedOldBytes(): number {
+  let bytes = 0;
+  for (const { space_name: name, space_used_size: used } of getHeapSpaceStatistics()) {
+    if (!name.startsWith('new_') && !name.startsWith('read_only')) bytes += used;
+  }
+  return bytes;
+}
