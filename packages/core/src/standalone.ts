@@ -481,10 +481,10 @@ export class Standalone {
   }
 
   #apply(proposal: Proposal, now: Now): void {
-    const { header, txn, digest } = proposal;
+    const { header, txn, node, digest } = proposal;
     this.#multiResults.clear();
     this.#units += unitsPerTxn + changesOf(txn) * unitsPerChange;
-    const job = this.#replica.apply(header, txn, digest, this.#multiResults);
+    const job = this.#replica.apply(header, txn, digest, this.#multiResults, node);
     if (job === undefined) {
       this.#prepare.outstanding.forget(header.zxid);
       this.#applied(proposal, now);
