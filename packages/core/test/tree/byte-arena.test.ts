@@ -28,7 +28,11 @@ describe('ByteArena', () => {
           }
         }
         for (const each of stored) check(each);
+        const inUse = stored.reduce((sum, { bytes }) => sum + bytes, 0);
+        expect(arena.memoryBytes - arena.idleBytes).toBeGreaterThanOrEqual(inUse);
+        expect(arena.memoryBytes - arena.idleBytes).toBeLessThanOrEqual(inUse * 1.125 + stored.length * 16);
         for (const { at } of stored) arena.free(at);
+        expect(arena.idleBytes).toBe(arena.memoryBytes);
         expect(arena.memoryBytes).toBeLessThanOrEqual(16 * 256 * 1024);
       }),
       { numRuns: 40 },
