@@ -132,7 +132,8 @@ describe('F34: a heap of 64 MB', () => {
       try {
         const endpoint = endpointOf(server.connectString);
         const honest = await HonestClient.start(endpoint);
-        for (const one of ['/flood', '/many', '/gone']) await honest.ask({ kind: 'create', path: one, data: '12345', acl: openToAll, flags: 0 });
+        for (const one of ['/flood', '/many', '/gone'])
+          await honest.ask({ kind: 'create', path: one, data: '12345', acl: openToAll, flags: 0 });
         const witness = await joined(endpoint);
         const flood = new Flood(endpoint);
         const flooding = flood.run();
@@ -155,7 +156,12 @@ describe('F34: a heap of 64 MB', () => {
         await flooding;
         await honest.stop();
         console.log(
-          JSON.stringify({ acknowledged: flood.acknowledged.size, errors: [...flood.errors], answers: honest.answers, slowestMs: Math.round(honest.slowestMs) }),
+          JSON.stringify({
+            acknowledged: flood.acknowledged.size,
+            errors: [...flood.errors],
+            answers: honest.answers,
+            slowestMs: Math.round(honest.slowestMs),
+          }),
         );
         expect(honest.wrong).toEqual([]);
         expect(honest.answers).toBeGreaterThan(50);
@@ -172,7 +178,8 @@ describe('F34: a heap of 64 MB', () => {
         const children = new Set((await reader.call({ kind: 'getChildren', path: '/flood', watch: false }))!.body!.children);
         expect([...flood.acknowledged.keys()].filter((name) => !children.has(name))).toEqual([]);
         for (const [name, bytes] of flood.acknowledged) {
-          if (bytes > 0) expect((await reader.call({ kind: 'exists', path: `/flood/${name}`, watch: false }))!.body!.stat!.dataLength).toBe(bytes);
+          if (bytes > 0)
+            expect((await reader.call({ kind: 'exists', path: `/flood/${name}`, watch: false }))!.body!.stat!.dataLength).toBe(bytes);
         }
 
         await untilLogged(server, /memory is full/, 5000);
@@ -238,14 +245,14 @@ describe.concurrent('F34: every thread of the pool taken', () => {
     readonly honest: HonestClient;
     readonly writer: RawClient;
     readonly folder: string;
-    release(): Promise<void>;
+    readonly release: () => Promise<void>;
   }
 
   /** A server whose threads all wait, and a write that waits for one of them. */
   async function blocked(work: (blocked: Blocked) => Promise<void>): Promise<void> {
     await inFolder(async (folder) => {
       const pipe = path.join(folder, 'pipe');
-      execFileSync('mkfifo', [pipe]);
+      execFileSync('sh', ['-c', 'mkfifo "$0"', pipe]);
       const server = await startServer({
         kind: 'ours',
         folder,
@@ -291,7 +298,9 @@ describe.concurrent('F34: every thread of the pool taken', () => {
       writer.send({ kind: 'setData', path: '/kept', data: 'lost?', version: -1 });
       const { code, signal } = await within(25_000, 'end', server.exited);
       await honest.stop();
-      console.log(JSON.stringify({ code, signal, afterMs: Math.round(performance.now() - begunMs), slowestMs: Math.round(honest.slowestMs) }));
+      console.log(
+        JSON.stringify({ code, signal, afterMs: Math.round(performance.now() - begunMs), slowestMs: Math.round(honest.slowestMs) }),
+      );
       expect(code === 3 || signal === 'SIGKILL').toBe(true);
       expect(await server.log()).toMatch(/the disk failed: append to the log in .*ETIMEDOUT/);
       const next = await startServer({ kind: 'ours', folder });

@@ -399,7 +399,9 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
     if (!byDescriptors) return { maxCnxns };
     const maxCnxnsRemedy = 'the limit of open files (ulimit -n, LimitNOFILE) if there may be more';
     if (maxCnxns > 0) {
-      this.#hooks.logger.warn(`maxCnxns is ${maxCnxns}, but open files are limited so that there may be ${cnxns}. Raise ${maxCnxnsRemedy}.`);
+      this.#hooks.logger.warn(
+        `maxCnxns is ${maxCnxns}, but open files are limited so that there may be ${cnxns}. Raise ${maxCnxnsRemedy}.`,
+      );
     }
     return { maxCnxns: cnxns, maxCnxnsRemedy };
   }

@@ -37,9 +37,20 @@ export interface MemoryLimits {
 }
 
 export function memoryProbe({ processBytes }: MemoryLimits): MemoryProbe {
-  const heap = new OldSpace();
+  const heapBytes = usableBytes(oldSpaceBytes());
+  const heap = new LiveHeap({ limitBytes: heapBytes, usedBytes: usedOldBytes, collect, nowMs: () => performance.now() });
   const limitBytes = processBytes ?? machineBytes();
-  return () => [heap.look(), processUse(limitBytes)];
+  return () => [heapUse(heap.usedBytes(), heapBytes), processUse(limitBytes)];
+}
+
+function heapUse(usedBytes: number, limitBytes: number): MemoryUse {
+  return {
+    what: 'the JavaScript heap',
+    usedBytes,
+    limitBytes,
+    remedy: 'Close sessions, remove ACLs that are used once, or start the server with NODE_OPTIONS=--max-old-space-size=<more MB>.',
+    holdsTree: false,
+  };
 }
 
 function processUse(limitBytes: number): MemoryUse {
@@ -58,53 +69,60 @@ function machineBytes(): number {
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
 
-class OldSpace {
-  readonly #limitBytes = usableBytes(oldSpaceBytes());
+/** What a heap is asked, so that its rules can be tried without filling one. */
+export interface HeapReader {
+  readonly limitBytes: number;
+  /** Garbage that has not been collected included. */
+  usedBytes(): number;
+  collect(): void;
+  nowMs(): number;
+}
+
+/** How much of a heap lives, looked at closely only when it matters. */
+export class LiveHeap {
+  readonly #heap: HeapReader;
   /** As of the last collection made to check the figure. */
   #liveBytes = 0;
+  /** What is used is judged against this; Infinity as long as the figure was too small to be checked. */
   #seenBytes = Infinity;
   #restUntilMs = 0;
   #idleUntilMs = 0;
-  #collect: (() => void) | undefined;
 
-  look(): MemoryUse {
-    return {
-      what: 'the JavaScript heap',
-      usedBytes: this.#usedBytes(),
-      limitBytes: this.#limitBytes,
-      remedy: 'Close sessions, remove ACLs that are used once, or start the server with NODE_OPTIONS=--max-old-space-size=<more MB>.',
-      holdsTree: false,
-    };
+  constructor(heap: HeapReader) {
+    this.#heap = heap;
   }
 
   /** At most so much lives: what lived when it was last known exactly, and all that has come since. */
-  #usedBytes(): number {
-    const seenBytes = usedOldBytes();
-    if (seenBytes < this.#limitBytes * checkedFromShare) {
+  usedBytes(): number {
+    const { limitBytes } = this.#heap;
+    const seenBytes = this.#heap.usedBytes();
+    if (seenBytes < limitBytes * checkedFromShare) {
       this.#seenBytes = Infinity;
       return seenBytes;
     }
-    const now = performance.now();
-    const grown = this.#seenBytes === Infinity || seenBytes > this.#seenBytes + this.#limitBytes * growthShare;
-    if (now >= (grown ? this.#restUntilMs : this.#idleUntilMs)) {
-      this.#collectAll();
-      this.#liveBytes = this.#seenBytes = usedOldBytes();
-      const end = performance.now();
-      this.#restUntilMs = end + (end - now) * restPerCollection;
-      this.#idleUntilMs = end + Math.max(idleRestMsMin, (end - now) * idleRestPerCollection);
-      return this.#liveBytes;
+    const nowMs = this.#heap.nowMs();
+    const grown = this.#seenBytes === Infinity || seenBytes > this.#seenBytes + limitBytes * growthShare;
+    if (nowMs < (grown ? this.#restUntilMs : this.#idleUntilMs)) {
+      return Math.min(seenBytes, this.#liveBytes + Math.max(0, seenBytes - this.#seenBytes));
     }
-    return Math.min(seenBytes, this.#liveBytes + Math.max(0, seenBytes - this.#seenBytes));
+    this.#heap.collect();
+    this.#liveBytes = this.#seenBytes = this.#heap.usedBytes();
+    const endMs = this.#heap.nowMs();
+    this.#restUntilMs = endMs + (endMs - nowMs) * restPerCollection;
+    this.#idleUntilMs = endMs + Math.max(idleRestMsMin, (endMs - nowMs) * idleRestPerCollection);
+    return this.#liveBytes;
   }
+}
 
-  /** V8 has no other way to be asked for a collection. It is looked for when it is first needed, which on most servers is never. */
-  #collectAll(): void {
-    if (this.#collect === undefined) {
-      setFlagsFromString('--expose-gc');
-      this.#collect = runInNewContext('gc') as () => void;
-    }
-    this.#collect();
+let collectAll: (() => void) | undefined;
+
+/** V8 has no other way to be asked for a collection. It is looked for when it is first needed, which on most servers is never. */
+function collect(): void {
+  if (collectAll === undefined) {
+    setFlagsFromString('--expose-gc');
+    collectAll = runInNewContext('gc') as () => void;
   }
+  collectAll();
 }
 
 function usableBytes(oldBytes: number): number {
@@ -122,7 +140,7 @@ function flagMiB(name: string): number | undefined {
   const flags = [...(process.env['NODE_OPTIONS'] ?? '').split(/\s+/), ...process.execArgv];
   const pattern = new RegExp(`^--${name.replaceAll('-', '[-_]')}=(\\d+)$`);
   // Of two, the later counts; those of the command line come last.
-  for (const flag of flags.reverse()) {
+  for (const flag of flags.toReversed()) {
     const value = pattern.exec(flag)?.[1];
     if (value !== undefined) return Number(value);
   }

@@ -129,7 +129,8 @@ describe('F34: watches', () => {
 describe('F34: while the disk stands still', () => {
   it('writes that are under way hold a bounded amount of memory: further ones are refused, deletes and reads are not', () => {
     const script = new Script({ inFlightBytesMax: 1000 });
-    for (const line of ['a connects', 'appended', 'b connects', 'appended', 'c connects', 'appended', 'd connects', 'appended']) script.run(line);
+    for (const line of ['a connects', 'appended', 'b connects', 'appended', 'c connects', 'appended', 'd connects', 'appended'])
+      script.run(line);
     expect(script.run(`a create /a "${'x'.repeat(6000)}"`)).not.toContainEqual(throttled);
     expect(script.run(`b create /b "${'x'.repeat(6000)}"`)).not.toContainEqual(throttled);
     expect(script.run('c create /c "x"')).toEqual([throttled]);

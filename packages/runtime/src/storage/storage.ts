@@ -82,6 +82,7 @@ export class Storage {
   #snapshotErrors = 0;
   #purgeTimer: TimerHandle | undefined;
   #purgeUnderWay: Promise<unknown> | undefined;
+  #lastAside: Promise<unknown> = Promise.resolve();
   #closing = false;
   /** For how long the disk has been at the same batch of the log, in time in which we were awake. */
   #batchMs: Millis = 0;
@@ -197,14 +198,30 @@ export class Storage {
 
   /** Deletes what no start will need; also done by itself every autopurge.purgeInterval. */
   purge(): Promise<PurgeResult> {
-    return purge(this.#disk, { snapshots: this.snapshotFolder, logs: this.logFolder }, this.#options.snapRetainCount, this.#hooks.snappy);
+    const folders = { snapshots: this.snapshotFolder, logs: this.logFolder };
+    return this.#aside(() => purge(this.#disk, folders, this.#options.snapRetainCount, this.#hooks.snappy));
   }
 
   /** What `dirs` shows. */
-  async sizes(): Promise<StorageSizes> {
+  sizes(): Promise<StorageSizes> {
+    return this.#aside(() => this.#sizes());
+  }
+
+  async #sizes(): Promise<StorageSizes> {
     const dataDirBytes = await folderBytes(this.#disk, this.snapshotFolder);
     const logDirBytes = this.logFolder === this.snapshotFolder ? dataDirBytes : await folderBytes(this.#disk, this.logFolder);
     return { dataDirBytes, logDirBytes };
+  }
+
+  /**
+   * One thing after the other, of those that nobody waits for. A disk works with few threads (four, as node has them). Should the one of the
+   * snapshots hang, it gets one for a snapshot and one for all of this; a name server that hangs gets another (see NameResolver of the
+   * server); and the log has always one left.
+   */
+  #aside<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#lastAside.then(work);
+    this.#lastAside = done.catch(() => undefined);
+    return done;
   }
 
   /** Ends what is under way, makes everything handed over durable, and gives the folders back. */
