@@ -2,15 +2,19 @@
  * Tells how near a server is to the end of its memory, and tells its operator.
  *
  * New work is refused before memory runs out, in two stages (see `MemoryState` of the core). Between entering a stage and leaving it lies
- * a twentieth of the memory, so that a server at the edge does not flutter.
+ * a twentieth of the memory and a second at least, so that a server at the edge does not flutter.
  */
 import type { MemoryState } from '@tskeeper/core';
+import type { Millis } from '@tskeeper/protocol';
 import type { Logger } from './logger.ts';
 import type { MemoryProbe, MemoryUse } from './memory-use.ts';
+import { LimitedLog } from './ports/limited-log.ts';
 
 const tightShare = 0.85;
 const fullShare = 0.9;
 const hysteresis = 0.05;
+/** A stage lasts this long at least. */
+const stageMsMin = 1000;
 /** Of the memory that the tree lies in, watches may take so much. */
 const watchShare = 0.25;
 
@@ -24,6 +28,8 @@ export class MemoryGuard {
   readonly #probe: MemoryProbe;
   readonly #own: OwnMemory;
   readonly #logger: Logger;
+  readonly #limited: LimitedLog;
+  #enteredMs: Millis = -Infinity;
   state: MemoryState = 'ample';
   /** Whether watches may become more; they have a share of their own. */
   watchesMayGrow = true;
@@ -32,30 +38,37 @@ export class MemoryGuard {
     this.#probe = probe;
     this.#own = own;
     this.#logger = logger;
+    this.#limited = new LimitedLog(logger);
   }
 
   /** Looks at memory; returns whether anything has changed that matters. */
-  look(): boolean {
+  look(nowMs: Millis): boolean {
     const uses = this.#probe().map((use) => (use.holdsTree ? { ...use, usedBytes: use.usedBytes - this.#own.idleTreeBytes } : use));
     let worst = uses[0];
     for (const use of uses) if (worst === undefined || shareOf(use) > shareOf(worst)) worst = use;
-    const state = worst === undefined ? 'ample' : nextState(this.state, shareOf(worst));
-    const watchesMayGrow = this.#watchesMayGrow(uses);
+    let state = worst === undefined ? 'ample' : nextState(this.state, shareOf(worst));
+    if (rank[state] < rank[this.state] && nowMs - this.#enteredMs < stageMsMin) state = this.state;
+    const watchesMayGrow = this.#watchesMayGrow(uses, nowMs);
     if (state === this.state && watchesMayGrow === this.watchesMayGrow) return false;
-    if (state !== this.state) this.#tell(state, worst!);
+    if (state !== this.state) {
+      this.#enteredMs = nowMs;
+      this.#tell(state, worst!, nowMs);
+    }
     this.state = state;
     this.watchesMayGrow = watchesMayGrow;
     return true;
   }
 
-  #watchesMayGrow(uses: readonly MemoryUse[]): boolean {
+  #watchesMayGrow(uses: readonly MemoryUse[], nowMs: Millis): boolean {
     const { watchBytes } = this.#own;
     let may = true;
     for (const { holdsTree, limitBytes, what, remedy } of uses) {
       if (!holdsTree || watchBytes <= limitBytes * (this.watchesMayGrow ? watchShare : watchShare - hysteresis)) continue;
       may = false;
       if (this.watchesMayGrow) {
-        this.#logger.warn(
+        this.#limited.warn(
+          'watches',
+          nowMs,
           `watches take ${mib(watchBytes)}, a quarter of what ${what} may take (${mib(limitBytes)}): no more are set, and such requests are answered ThrottledOp. ${remedy}`,
         );
       }
@@ -64,17 +77,19 @@ export class MemoryGuard {
     return may;
   }
 
-  #tell(state: MemoryState, { what, usedBytes, limitBytes, remedy }: MemoryUse): void {
+  #tell(state: MemoryState, { what, usedBytes, limitBytes, remedy }: MemoryUse, nowMs: Millis): void {
     const figures = `${what} holds ${mib(usedBytes)} of the ${mib(limitBytes)} it may hold`;
     switch (state) {
       case 'ample':
         this.#logger.info(`there is memory again: ${figures}. Nothing is refused any more`);
         return;
       case 'tight':
-        this.#logger.warn(`memory is getting tight: ${figures}. New sessions and long multis are refused. ${remedy}`);
+        this.#limited.warn(state, nowMs, `memory is getting tight: ${figures}. New sessions and long multis are refused. ${remedy}`);
         return;
       case 'full':
-        this.#logger.warn(
+        this.#limited.warn(
+          state,
+          nowMs,
           `memory is full: ${figures}. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions go on. ${remedy}`,
         );
         return;
@@ -83,6 +98,8 @@ export class MemoryGuard {
     }
   }
 }
+
+const rank: Readonly<Record<MemoryState, number>> = { ample: 0, tight: 1, full: 2 };
 
 function shareOf({ usedBytes, limitBytes }: MemoryUse): number {
   return usedBytes / limitBytes;

@@ -49,7 +49,7 @@ const pollMs = 10;
 const inputWaitsMaxMs = 2000;
 
 /** How often a server looks at its memory and at its disk. */
-const vigilMs = 250;
+const vigilMs = 100;
 /** The least time that a disk gets for one batch of the log, or for the end of everything. */
 const patienceMsMin = 10_000;
 
@@ -380,7 +380,7 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
 
   #lookAtMemory(): void {
     const guard = this.#guard;
-    if (guard === undefined || !guard.look()) return;
+    if (guard === undefined || !guard.look(this.#world.clock.now().elapsedMs)) return;
     this.#turn(() => {
       this.#core.memory(guard.state, guard.watchesMayGrow);
       this.#port.memory = guard.state;

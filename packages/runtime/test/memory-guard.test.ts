@@ -35,10 +35,13 @@ class Rig {
     );
   }
 
-  /** The state after a look. */
-  look(changed: Partial<Pick<Rig, 'heap' | 'process' | 'idleTree' | 'watches'>>): string {
+  #nowMs = 0;
+
+  /** The state after a look, a second after the one before. */
+  look(changed: Partial<Pick<Rig, 'heap' | 'process' | 'idleTree' | 'watches'>>, afterMs = 1000): string {
     Object.assign(this, changed);
-    this.guard.look();
+    this.#nowMs += afterMs;
+    this.guard.look(this.#nowMs);
     return this.guard.state;
   }
 }
@@ -54,6 +57,13 @@ it('F34: a stage is left only well below where it begins', () => {
   expect([90, 86, 85, 84, 81, 80, 79].map((heap) => rig.look({ heap }))).toEqual([
     'full', 'full', 'full', 'tight', 'tight', 'tight', 'ample',
   ]); // prettier-ignore
+});
+
+it('F34: a stage is entered at once and lasts a second', () => {
+  const rig = new Rig();
+  const states = [rig.look({ heap: 95 }, 10), rig.look({ heap: 10 }, 999), rig.look({ heap: 10 }, 1), rig.look({ heap: 86 }, 1)];
+  expect(states).toEqual(['full', 'full', 'ample', 'tight']);
+  expect([rig.look({ heap: 95 }, 1), rig.look({ heap: 10 }, 999)]).toEqual(['full', 'full']);
 });
 
 it('F34: each change of stage is told once, with figures and the remedy', () => {

@@ -18,7 +18,10 @@ const mebibyte = 1024 * 1024;
 
 /** Where V8 begins to count collections that gain little, as a share of the old part; after four of them it ends the process. */
 const v8GivesUpShare = 0.8;
-/** What a multi of a megabyte takes while it is judged. */
+/**
+ * What a multi of a megabyte takes while it is judged, and about what V8 wants to have left: with less than two new spaces below the limit it
+ * collects without end.
+ */
 const momentaryBytes = 32 * mebibyte;
 /** The young part is as large as three semispaces, and each of these this large unless told otherwise. */
 const semiSpaceMiB = 16;
@@ -126,7 +129,7 @@ function collect(): void {
 }
 
 function usableBytes(oldBytes: number): number {
-  return oldBytes * v8GivesUpShare - Math.min(momentaryBytes, oldBytes / 4);
+  return oldBytes * v8GivesUpShare - Math.min(momentaryBytes, oldBytes / 3);
 }
 
 /** The limit of the old part, from flags where they say it: V8 itself tells only the sum of old and young. */

@@ -49,7 +49,7 @@ test('F34: a server in a world of little memory stays within it, serves what doe
   await world.run(300);
   expect((await ask(world, honest, 'create', { path: '/h', data: null, acl: openAcl, flags: 0 })).err).toBe(ErrorCode.ThrottledOp);
   for (const path of acknowledged.slice(0, 10)) expect((await ask(world, honest, 'delete', { path, version: -1 })).err).toBe(0);
-  await world.run(300);
+  await world.run(1500);
   expect((await ask(world, honest, 'create', { path: '/h', data: null, acl: openAcl, flags: 0 })).err).toBe(0);
 });
 
@@ -73,10 +73,12 @@ test('F34: what a process has slept through does not count against its disk', as
   const server = await world.start();
   const client = await join(world);
   await ask(world, client, 'create', { path: '/a', data: null, acl: openAcl, flags: 0 });
-  world.diskDelayMs = ({ operation }) => (operation === 'sync' ? 5 : 0);
+  // The disk answers a second after the process goes on.
+  world.diskDelayMs = ({ operation }) => (operation === 'sync' ? 61_000 : 0);
   client.send('setData', { path: '/a', data: Buffer.from('x'), version: -1 });
-  await world.run(1);
+  await world.run(500);
   server.pause(60_000);
+  world.diskDelayMs = () => 0;
   await world.run(70_000);
   expect(server.record.failedMs).toBeUndefined();
   const { body } = await ask(world, await join(world), 'getData', { path: '/a', watch: false });
