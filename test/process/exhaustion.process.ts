@@ -1,7 +1,7 @@
 /** F34: what the server has runs out: the heap, descriptors, threads. New work is refused first, and nothing acknowledged is lost. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { open, readdir } from 'node:fs/promises';
+import { open, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -193,6 +193,58 @@ describe('F34: a heap of 64 MB', () => {
         await untilLogged(server, /there is memory again/, 20_000);
         expect(await errOf(reader, { kind: 'create', path: '/more', data: '', acl: openToAll, flags: 0 })).toBe(0);
         reader.destroy();
+      } finally {
+        await server.kill();
+      }
+    });
+  });
+});
+
+describe('F34: 224 MB for the process', () => {
+  const limitMb = 224;
+
+  async function residentMb(pid: number): Promise<number> {
+    return Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+  }
+
+  it('are not used up by znodes, which lie outside of the heap, and what is deleted makes room for others', async () => {
+    await inFolder(async (folder) => {
+      const config = { tickTime: 2000, preAllocSize: 1024, 'tskeeper.memoryLimitInMb': limitMb };
+      const server = await startServer({ kind: 'ours', folder, config });
+      try {
+        const honest = await HonestClient.start(endpointOf(server.connectString));
+        const writer = await joined(endpointOf(server.connectString));
+        const filled: number[] = [];
+        let mostMb = 0;
+        // Twice, since the memory that deletes free stays with the process, and is what the second round has to live from.
+        for (const round of ['a', 'b']) {
+          const names: string[] = [];
+          for (let refused = 0; refused === 0;) {
+            const paths = Array.from({ length: 200 }, (_, index) => `/${round}${names.length + index}`);
+            const replies = await Promise.all(
+              paths.map((one) => writer.call({ kind: 'create', path: one, data: 'x'.repeat(8000), acl: openToAll, flags: 0 })),
+            );
+            names.push(...paths.filter((_, index) => replies[index]?.err === 0));
+            refused = replies.filter((reply) => reply?.err === ErrorCode.ThrottledOp).length;
+            mostMb = Math.max(mostMb, await residentMb(server.pid));
+            await delay(5);
+          }
+          filled.push(names.length);
+          for (let at = 0; at < names.length; at += 500) {
+            const gone = names.slice(at, at + 500).map((one) => writer.call({ kind: 'delete', path: one, version: -1 }));
+            expect(new Set((await Promise.all(gone)).map((reply) => reply?.err))).toEqual(new Set([0]));
+          }
+          const again = async (): Promise<boolean> =>
+            (await server.log()).split('there is memory again: this process').length > filled.length;
+          await until(again, 10_000, 'memory behind the deletes');
+        }
+        await honest.stop();
+        console.log(JSON.stringify({ filled, mostMb: Math.round(mostMb), slowestMs: Math.round(honest.slowestMs) }));
+        expect(honest.wrong).toEqual([]);
+        expect(mostMb).toBeLessThan(limitMb);
+        expect(filled[0]).toBeGreaterThan(5000);
+        expect(filled[1]).toBeGreaterThan(filled[0]! / 2);
+        writer.destroy();
       } finally {
         await server.kill();
       }

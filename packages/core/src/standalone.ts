@@ -256,6 +256,11 @@ export class Standalone {
     return this.#replica.tree.idleBytes;
   }
 
+  /** Memory that the tree has given back since it was at its largest, in bytes. */
+  get returnedTreeBytes(): number {
+    return this.#replica.tree.returnedBytes;
+  }
+
   /** What the watches take, in bytes. */
   get watchBytes(): number {
     return this.#watches.bytes;

@@ -20,7 +20,10 @@ const watchShare = 0.25;
 
 /** What the server itself knows of its memory. */
 export interface OwnMemory {
+  /** Free within the pages of the tree. */
   readonly idleTreeBytes: number;
+  /** Given back by the tree since it was at its largest. */
+  readonly returnedTreeBytes: number;
   readonly watchBytes: number;
 }
 
@@ -43,7 +46,7 @@ export class MemoryGuard {
 
   /** Looks at memory; returns whether anything has changed that matters. */
   look(nowMs: Millis): boolean {
-    const uses = this.#probe().map((use) => (use.holdsTree ? { ...use, usedBytes: use.usedBytes - this.#own.idleTreeBytes } : use));
+    const uses = this.#probe().map((use) => (use.holdsTree ? { ...use, usedBytes: this.#needed(use) } : use));
     let worst = uses[0];
     for (const use of uses) if (worst === undefined || shareOf(use) > shareOf(worst)) worst = use;
     let state = worst === undefined ? 'ample' : nextState(this.state, shareOf(worst));
@@ -57,6 +60,14 @@ export class MemoryGuard {
     this.state = state;
     this.watchesMayGrow = watchesMayGrow;
     return true;
+  }
+
+  /** What is used, less what the tree can use again without taking more. */
+  #needed({ usedBytes, limitBytes, slackBytes }: MemoryUse): number {
+    const { idleTreeBytes, returnedTreeBytes } = this.#own;
+    // Past the limit hope is no help.
+    const again = usedBytes >= limitBytes ? 0 : Math.max(0, Math.min(returnedTreeBytes, slackBytes));
+    return usedBytes - idleTreeBytes - again;
   }
 
   #watchesMayGrow(uses: readonly MemoryUse[], nowMs: Millis): boolean {

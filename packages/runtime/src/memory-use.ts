@@ -11,6 +11,11 @@ export interface MemoryUse {
   readonly remedy: string;
   /** The znodes' pages are among it, so that what is free in those is as good as not used. */
   readonly holdsTree: boolean;
+  /**
+   * What of it may be held by the allocator without being in use, at most. Where it has come from is not known; what the tree has given back is
+   * likely to be among it, and is there for the tree to take again.
+   */
+  readonly slackBytes: number;
 }
 
 /** Looks at all kinds of memory there are. Called several times a second, so it takes some microseconds. */

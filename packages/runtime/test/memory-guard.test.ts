@@ -9,23 +9,36 @@ class Rig {
   heap = 10;
   process = 100;
   idleTree = 0;
+  returnedTree = 0;
+  slack = 0;
   watches = 0;
   readonly lines: string[] = [];
   readonly guard: MemoryGuard;
 
   constructor() {
     const use = (what: string, used: number, limit: number, holdsTree: boolean): MemoryUse => {
-      return { what, usedBytes: used * mebibyte, limitBytes: limit * mebibyte, remedy: `Get ${what} more.`, holdsTree };
+      return {
+        what,
+        usedBytes: used * mebibyte,
+        limitBytes: limit * mebibyte,
+        remedy: `Get ${what} more.`,
+        holdsTree,
+        slackBytes: holdsTree ? this.slack * mebibyte : 0,
+      };
     };
     const note = (level: string) => (line: string) => void this.lines.push(`${level} ${line}`);
     const logger: Logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
     const own = (): number => this.idleTree * mebibyte;
+    const returned = (): number => this.returnedTree * mebibyte;
     const watches = (): number => this.watches * mebibyte;
     this.guard = new MemoryGuard(
       () => [use('the JavaScript heap', this.heap, 100, false), use('this process', this.process, 1000, true)],
       {
         get idleTreeBytes() {
           return own();
+        },
+        get returnedTreeBytes() {
+          return returned();
         },
         get watchBytes() {
           return watches();
@@ -38,7 +51,7 @@ class Rig {
   #nowMs = 0;
 
   /** The state after a look, a second after the one before. */
-  look(changed: Partial<Pick<Rig, 'heap' | 'process' | 'idleTree' | 'watches'>>, afterMs = 1000): string {
+  look(changed: Partial<Pick<Rig, 'heap' | 'process' | 'idleTree' | 'returnedTree' | 'slack' | 'watches'>>, afterMs = 1000): string {
     Object.assign(this, changed);
     this.#nowMs += afterMs;
     this.guard.look(this.#nowMs);
@@ -83,6 +96,14 @@ it('F34: what deletes have made free within the pages of the tree counts as free
   expect(rig.look({ idleTree: 300 })).toBe('ample');
   // The heap holds no znodes.
   expect(rig.look({ heap: 95 })).toBe('full');
+});
+
+it('F34: what the tree has given back counts as free as far as the process may still hold it, unless it is over its limit', () => {
+  expect(new Rig().look({ process: 950, returnedTree: 300, slack: 0 })).toBe('full');
+  expect(new Rig().look({ process: 950, returnedTree: 300, slack: 30 })).toBe('full');
+  expect(new Rig().look({ process: 950, returnedTree: 30, slack: 300 })).toBe('full');
+  expect(new Rig().look({ process: 950, returnedTree: 300, slack: 300 })).toBe('ample');
+  expect(new Rig().look({ process: 1000, returnedTree: 300, slack: 300 })).toBe('full');
 });
 
 it('F34: watches may take a quarter of the memory of the process', () => {

@@ -40,10 +40,14 @@ export interface MemoryLimits {
 }
 
 export function memoryProbe({ processBytes }: MemoryLimits): MemoryProbe {
+  const nowMs = (): number => performance.now();
   const heapBytes = usableBytes(oldSpaceBytes());
-  const heap = new LiveHeap({ limitBytes: heapBytes, usedBytes: usedOldBytes, collect, nowMs: () => performance.now() });
-  const limitBytes = processBytes ?? machineBytes();
-  return () => [heapUse(heap.usedBytes(), heapBytes), processUse(limitBytes)];
+  const heap = new LiveMemory({ limitBytes: heapBytes, usedBytes: usedOldBytes, collect, nowMs });
+  const wholeBytes = processBytes ?? machineBytes();
+  const ownBytes = slackOf(process.memoryUsage());
+  // Pages that the tree has given back are garbage as well, and a server that only refuses makes no other that would have it collected.
+  const whole = new LiveMemory({ limitBytes: wholeBytes, usedBytes: () => process.memoryUsage.rss(), collect, nowMs });
+  return () => [heapUse(heap.usedBytes(), heapBytes), processUse(whole.usedBytes(), wholeBytes, slackOf(process.memoryUsage()) - ownBytes)];
 }
 
 function heapUse(usedBytes: number, limitBytes: number): MemoryUse {
@@ -53,16 +57,23 @@ function heapUse(usedBytes: number, limitBytes: number): MemoryUse {
     limitBytes,
     remedy: 'Close sessions, remove ACLs that are used once, or start the server with NODE_OPTIONS=--max-old-space-size=<more MB>.',
     holdsTree: false,
+    slackBytes: 0,
   };
 }
 
-function processUse(limitBytes: number): MemoryUse {
+/** What of a process is neither heap nor buffers: the program itself, and what the allocator keeps of what was freed. */
+function slackOf({ rss, heapTotal, external }: NodeJS.MemoryUsage): number {
+  return rss - heapTotal - external;
+}
+
+function processUse(usedBytes: number, limitBytes: number, slackBytes: number): MemoryUse {
   return {
     what: 'this process',
-    usedBytes: process.memoryUsage.rss(),
+    usedBytes,
     limitBytes,
     remedy: 'Delete znodes, or give the machine or container more memory (and tskeeper.memoryLimitInMb, if that is set).',
     holdsTree: true,
+    slackBytes,
   };
 }
 
@@ -72,8 +83,8 @@ function machineBytes(): number {
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
 
-/** What a heap is asked, so that its rules can be tried without filling one. */
-export interface HeapReader {
+/** What memory is asked, so that the rules can be tried without filling it. */
+export interface MemoryReader {
   readonly limitBytes: number;
   /** Garbage that has not been collected included. */
   usedBytes(): number;
@@ -81,9 +92,9 @@ export interface HeapReader {
   nowMs(): number;
 }
 
-/** How much of a heap lives, looked at closely only when it matters. */
-export class LiveHeap {
-  readonly #heap: HeapReader;
+/** How much of what is used is no garbage, looked at closely only when it matters. */
+export class LiveMemory {
+  readonly #memory: MemoryReader;
   /** As of the last collection made to check the figure. */
   #liveBytes = 0;
   /** What is used is judged against this; Infinity as long as the figure was too small to be checked. */
@@ -91,26 +102,26 @@ export class LiveHeap {
   #restUntilMs = 0;
   #idleUntilMs = 0;
 
-  constructor(heap: HeapReader) {
-    this.#heap = heap;
+  constructor(memory: MemoryReader) {
+    this.#memory = memory;
   }
 
   /** At most so much lives: what lived when it was last known exactly, and all that has come since. */
   usedBytes(): number {
-    const { limitBytes } = this.#heap;
-    const seenBytes = this.#heap.usedBytes();
+    const { limitBytes } = this.#memory;
+    const seenBytes = this.#memory.usedBytes();
     if (seenBytes < limitBytes * checkedFromShare) {
       this.#seenBytes = Infinity;
       return seenBytes;
     }
-    const nowMs = this.#heap.nowMs();
+    const nowMs = this.#memory.nowMs();
     const grown = this.#seenBytes === Infinity || seenBytes > this.#seenBytes + limitBytes * growthShare;
     if (nowMs < (grown ? this.#restUntilMs : this.#idleUntilMs)) {
       return Math.min(seenBytes, this.#liveBytes + Math.max(0, seenBytes - this.#seenBytes));
     }
-    this.#heap.collect();
-    this.#liveBytes = this.#seenBytes = this.#heap.usedBytes();
-    const endMs = this.#heap.nowMs();
+    this.#memory.collect();
+    this.#liveBytes = this.#seenBytes = this.#memory.usedBytes();
+    const endMs = this.#memory.nowMs();
     this.#restUntilMs = endMs + (endMs - nowMs) * restPerCollection;
     this.#idleUntilMs = endMs + Math.max(idleRestMsMin, (endMs - nowMs) * idleRestPerCollection);
     return this.#liveBytes;

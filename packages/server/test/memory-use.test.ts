@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { LiveHeap, memoryProbe } from '../src/memory-use.ts';
+import { LiveMemory, memoryProbe } from '../src/memory-use.ts';
 
 const mebibyte = 1024 ** 2;
 
@@ -27,7 +27,7 @@ class TestHeap {
   garbage = 0;
   now = 0;
   collections = 0;
-  readonly heap = new LiveHeap({
+  readonly heap = new LiveMemory({
     limitBytes: 100,
     usedBytes: () => this.live + this.garbage,
     collect: () => {

@@ -66,10 +66,17 @@ export class ByteArena {
   readonly #unusedLong: number[] = [];
   #memoryBytes = 0;
   #idleBytes = 0;
+  /** The most that `#memoryBytes` has been. */
+  #mostBytes = 0;
 
   /** What of that holds nothing, in bytes. */
   get idleBytes(): number {
     return this.#idleBytes;
+  }
+
+  /** How much more it has taken at its fullest, in bytes. */
+  get returnedBytes(): number {
+    return this.#mostBytes - this.#memoryBytes;
   }
 
   /** What all this takes, in bytes. */
@@ -135,7 +142,7 @@ export class ByteArena {
     // Whoever allocates writes all of a slot before it is read, so the memory needs no clearing.
     const bytes = kept === undefined ? Buffer.allocUnsafeSlow(pageBytes) : this.#buffers[kept]!;
     if (kept === undefined) {
-      this.#memoryBytes += pageBytes;
+      this.#take(pageBytes);
       this.#idleBytes += pageBytes;
     }
     const page: Page = { bytes, slotClass, used: 0, free: noUnit, fresh: 0, next: noPage, previous: noPage };
@@ -172,10 +179,15 @@ export class ByteArena {
     this.#idleBytes -= pageBytes;
   }
 
+  #take(bytes: number): void {
+    this.#memoryBytes += bytes;
+    if (this.#memoryBytes > this.#mostBytes) this.#mostBytes = this.#memoryBytes;
+  }
+
   #allocLong(bytes: number): Location {
     const index = this.#unusedLong.pop() ?? this.#long.length;
     this.#long[index] = Buffer.allocUnsafeSlow(bytes);
-    this.#memoryBytes += bytes;
+    this.#take(bytes);
     return ~index;
   }
 

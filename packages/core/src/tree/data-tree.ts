@@ -1006,6 +1006,11 @@ export class DataTree {
     return this.#arena.idleBytes + this.#rows.idleBytes;
   }
 
+  /** Memory that znodes have taken once and that has been given back, in bytes. */
+  get returnedBytes(): number {
+    return this.#arena.returnedBytes;
+  }
+
   /** What rows, records and indexes take, in bytes. */
   memoryBytes(): number {
     return (

@@ -1,6 +1,7 @@
 /** F34 in the virtual world: an allocation budget, and a disk that does not come back. */
 import { ErrorCode, openAcl } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
+import type { MemoryUse } from '@tskeeper/runtime';
 import { ask, join } from './ask.ts';
 import { VirtualWorld } from './virtual-world.ts';
 
@@ -8,8 +9,8 @@ const limitBytes = 200_000;
 
 /** A world in which the tree's data and each session take memory, of which there is so much. */
 function smallWorld(): VirtualWorld {
-  const memory = (): { what: string; usedBytes: number; limitBytes: number; remedy: string; holdsTree: boolean }[] => {
-    return [{ what: 'the world', usedBytes: usedIn(world), limitBytes, remedy: 'Delete something.', holdsTree: false }];
+  const memory = (): MemoryUse[] => {
+    return [{ what: 'the world', usedBytes: usedIn(world), limitBytes, remedy: 'Delete something.', holdsTree: false, slackBytes: 0 }];
   };
   const world: VirtualWorld = new VirtualWorld(1, { memory });
   return world;
