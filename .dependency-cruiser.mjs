@@ -8,6 +8,7 @@ const imports = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
+  testing: ['server', 'runtime', 'core', 'protocol'],
   cli: ['server', 'runtime'],
 };
 

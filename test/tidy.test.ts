@@ -41,6 +41,7 @@ const imports: Record<string, readonly string[]> = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
+  testing: ['server', 'runtime', 'core', 'protocol'],
   cli: ['server', 'runtime'],
 };
 
