@@ -24,9 +24,9 @@ export interface Ground {
   readonly root: string;
   readonly proxy: Proxy;
   /** A session on the server. Ended by whoever runs the check. */
-  open(options?: ConnectOptions, chroot?: string): Promise<Client>;
+  readonly open: (options?: ConnectOptions, chroot?: string) => Promise<Client>;
   /** The same through the proxy. */
-  openThroughProxy(options?: ConnectOptions): Promise<Client>;
+  readonly openThroughProxy: (options?: ConnectOptions) => Promise<Client>;
 }
 
 export interface Check {
@@ -56,7 +56,7 @@ async function refused(code: string, promise: Promise<unknown>): Promise<KeeperE
 /** Events as they come, and a way to wait for so many. */
 function listener(): {
   readonly watch: (event: WatchedEvent) => void;
-  nodes(count: number): Promise<NodeEvent[]>;
+  readonly nodes: (count: number) => Promise<NodeEvent[]>;
   readonly states: string[];
 } {
   const nodes: NodeEvent[] = [];
