@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { endProcess } from './end-process.ts';
 
 /** What a command may touch of the process it runs in. */
 export interface Terminal {
@@ -57,7 +58,7 @@ export function processTerminal(): Terminal {
       process.on('uncaughtException', callback);
       process.on('unhandledRejection', callback);
     },
-    exit: (code) => process.exit(code),
+    exit: endProcess,
   };
 }
 

@@ -16,7 +16,7 @@ export interface ConnectOptions {
    * allow (2 to 20 ticks by default); `client.sessionTimeoutMs` says what was granted. Default: 30 000.
    */
   readonly sessionTimeoutMs?: Millis | undefined;
-  /** How long to look for a server that opens the session before `connect` rejects. Default: `sessionTimeoutMs`. `Infinity`: for ever. */
+  /** How long to look for a server that opens the session before `connect` rejects. Default: 30 000. `Infinity`: for ever. */
   readonly connectTimeoutMs?: Millis | undefined;
   /** Time-out of every call that has none of its own. Default: none; a call ends with its connection at the latest. */
   readonly requestTimeoutMs?: Millis | undefined;
@@ -44,6 +44,8 @@ export interface ConnectOptions {
 }
 
 const sessionTimeoutMsDefault = 30_000;
+/** Not that of the session: who asks for a session of a millisecond gets one of two ticks, and it takes as long to open as any other. */
+const connectTimeoutMsDefault = 30_000;
 
 /**
  * Opens a session with the ensemble that `connectString` names: `host:port,host:port/chroot`. Resolves when a server has opened it.
@@ -72,9 +74,10 @@ export async function connect(connectString: string, options: ConnectOptions = {
     { clock, transport: options.transport ?? new NodeTransport(), random: options.random ?? systemRandom },
   );
   try {
-    await firstOf(session, clock, options.connectTimeoutMs ?? sessionTimeoutMs, signal);
+    await firstOf(session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
   } catch (error) {
-    await session.close();
+    // Whoever waits is told at once; what there is of a session ends by itself.
+    void session.close();
     throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
   }
   return new Client(session, chroot, options.requestTimeoutMs);

@@ -109,7 +109,7 @@ describe('operations', () => {
         { code: 'RuntimeInconsistency', errno: -2 },
       ],
     });
-    expect((error as Error).message).toBe('KeeperErrorCode = NoNode (operation 1 of 3, delete /missing; nothing was changed)');
+    expect((error as Error).message).toBe('KeeperErrorCode = NoNode (ops[1], delete /missing; nothing was changed)');
     expect(await world.until(zk.exists('/n'))).toBe(null);
     expect(await world.until(zk.multi([]))).toEqual([]);
     const modes = await world.until(
@@ -146,7 +146,7 @@ describe('operations', () => {
     [
       'a multi with an impossible path',
       (zk: Zk) => zk.multi([op.delete('/a'), op.delete('b')]),
-      'operation 1 of 2, delete b: a path must start with "/"',
+      'ops[1], delete b: a path must start with "/"',
     ],
     ['a prefix that is none', (zk: Zk) => zk.getEphemerals('a'), 'a prefix of paths begins with "/"'],
   ])('%s is refused before it is sent', async (_what, ask, words) => {
@@ -185,6 +185,11 @@ describe('connect', () => {
     expect((await world.connect({ sessionTimeoutMs: 1 })).sessionTimeoutMs).toBe(2000);
     expect((await world.connect({ sessionTimeoutMs: 7777 })).sessionTimeoutMs).toBe(7777);
     expect((await world.connect({ sessionTimeoutMs: 3_600_000 })).sessionTimeoutMs).toBe(60_000);
+  });
+
+  it('takes its own time to find a server, however short the session shall be', async () => {
+    world.wire.mannersOf = () => ({ delayMs: 40 });
+    expect((await world.connect({ sessionTimeoutMs: 1 })).sessionTimeoutMs).toBe(2000);
   });
 
   it('rejects when no server is reached in time, and says what was tried last', async () => {
