@@ -8,9 +8,9 @@ import { exitCodes } from '../src/index.ts';
 import { bin, build } from './support/built.ts';
 import { logOf } from './support/log-bytes.ts';
 import { fixtures, jsonLines, temporaryFolder } from './support/tool.ts';
-import { type TestServer, testServer } from './support/zk.ts';
+import { testServer, type ZkServer } from './support/zk.ts';
 
-let server: TestServer;
+let server: ZkServer;
 let processes: ChildProcess[] = [];
 
 beforeAll(async () => {

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { zkCommands } from '../../src/commands/zk/table.ts';
 import { exitCodes } from '../../src/index.ts';
 import { FakeTerminal } from '../support/fake-terminal.ts';
-import { jsonLines } from '../support/tool.ts';
-import { type TestServer, testServer, zkAt } from '../support/zk.ts';
+import { jsonLines, temporaryFolder } from '../support/tool.ts';
+import { testServer, zkAt, type ZkServer } from '../support/zk.ts';
 
-let server: TestServer;
+let server: ZkServer;
 beforeAll(async () => {
   server = await testServer();
 });
@@ -272,7 +272,8 @@ describe('single commands', () => {
   });
 
   it('reconfig reads the members out of a file', async () => {
-    const path = join(server.folder, 'members.cfg');
+    using folder = temporaryFolder();
+    const path = join(folder.path, 'members.cfg');
     writeFileSync(path, 'tickTime=2000\n');
     expect((await server.zk('reconfig', '-file', path)).err).toBe(`Error processing ${path}: it names no server.<id>=...\n`);
     writeFileSync(path, 'tickTime=2000\nserver.1=a:1:2;3\n');

@@ -8,9 +8,9 @@ import { exitCodes } from '../../src/index.ts';
 import { complete } from '../../src/zk/completion.ts';
 import { FakeTerminal } from '../support/fake-terminal.ts';
 import { jsonLines, type ToolResult } from '../support/tool.ts';
-import { type TestServer, testServer, zkAt } from '../support/zk.ts';
+import { testServer, type ZkServer, zkAt } from '../support/zk.ts';
 
-let server: TestServer;
+let server: ZkServer;
 beforeAll(async () => {
   server = await testServer();
 });

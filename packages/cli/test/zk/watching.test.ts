@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../../src/index.ts';
 import { FakeTerminal } from '../support/fake-terminal.ts';
-import { type TestServer, testServer, zkAt } from '../support/zk.ts';
+import { testServer, type ZkServer, zkAt } from '../support/zk.ts';
 
-let server: TestServer;
+let server: ZkServer;
 beforeAll(async () => {
   server = await testServer();
   await server.zk('create', '/a', 'one');
@@ -84,7 +84,7 @@ describe('a one-shot command that watches', () => {
     await first.close();
     await terminal.shows('WatchedEvent state:Disconnected type:None path:null zxid: -1\n');
     // Another database, that has seen more txns than the client knows of and nothing of its session.
-    await using second = await testServer({ clientPort: port });
+    await using second = await testServer(port);
     await second.zk('create', '/more');
     const { code, err } = await ended;
     expect(code).toBe(exitCodes.noConnection);
