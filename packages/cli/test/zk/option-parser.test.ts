@@ -1,5 +1,7 @@
+import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { OptionError, type OptionRules, parseLine } from '../../src/zk/option-parser.ts';
+import { wordsOf } from '../../src/zk/words.ts';
 
 const rules: OptionRules = {
   options: [
@@ -46,6 +48,23 @@ describe('options of zkCli', () => {
     ['-v -s /a', 'Missing argument for option: v'],
   ])('"%s"', (line, expected) => {
     expect(read(line)).toEqual(expected);
+  });
+
+  it('of any line are read, or refused by a sentence', () => {
+    const random = new SeededRandom(1);
+    const characters = `-=svfile" '/a1\t\u0000é`;
+    let refused = 0;
+    for (let n = 0; n < 5000; n++) {
+      const line = Array.from({ length: random.uint32() % 40 }, () => characters[random.uint32() % characters.length]).join('');
+      try {
+        parseLine(wordsOf(line), rules);
+      } catch (error) {
+        expect([line, error instanceof OptionError]).toEqual([line, true]);
+        refused++;
+      }
+    }
+    expect(refused).toBeGreaterThan(100);
+    expect(refused).toBeLessThan(5000);
   });
 
   it('may exclude each other, or be needed', () => {
