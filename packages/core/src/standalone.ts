@@ -120,7 +120,7 @@ export class Standalone {
     this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
     this.#handshakes = new Handshakes(options, replica, this.#tracker, this.#cnxns, this.#answers, observer, now);
     this.#prepare = new Prepare(options, out, replica, this.#tracker, registry, observer);
-    this.#reads = new Reads(replica, this.#watches, this.#answers, registry, options.skipAcl);
+    this.#reads = new Reads(replica, this.#watches, this.#answers, registry, options.skipAcl, observer);
     this.#expiry = new Expiry(this.#tracker, options.maxSessionTimeoutMs);
     this.#sweeper = new Sweeper(replica.tree, options, now);
     this.#held = new HeldFrames(options);
@@ -137,6 +137,7 @@ export class Standalone {
         return answers.work;
       },
       changed: (path, eventType, zxid, acl, parentAcl) => notifier.changed(path, eventType, zxid, acl, parentAcl),
+      written: (path, bytes) => observer.znodeWritten(path, bytes),
       sessionOpened: (high, low, timeoutMs) => observer.sessionOpened(sessionIdOf(high, low), timeoutMs),
       sessionClosed: (high, low) => this.#sessionClosed(high, low),
     };
@@ -272,9 +273,14 @@ export class Standalone {
 
   #hold(cnxn: Cnxn, reader: Reader, now: Now): void {
     const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, now.elapsedMs);
-    this.#held.push(cnxn, frame, now.elapsedMs);
+    this.#holdFrame(cnxn, frame, now);
     // Its session has been heard of, whenever the request's turn comes.
     if (cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
+  }
+
+  #holdFrame(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+    if (this.#held.isEmpty && !this.busy) this.#observer.heldBack();
+    this.#held.push(cnxn, frame, now.elapsedMs);
   }
 
   #releaseHeld(now: Now): void {
@@ -287,9 +293,16 @@ export class Standalone {
       this.#units += unitsPerRequest;
       const { cnxn, frame } = this.#held.take(now.elapsedMs);
       if (!cnxn.isClosed) this.#admitParked(cnxn, frame, now);
-      else if (!frame.throttled && !this.#options.requestThrottleDropStale) this.#writeStale(cnxn, frame, now);
+      else this.#stale(cnxn, frame, now);
     }
+    if (!this.#held.isEmpty && !this.busy) this.#observer.heldBack();
     this.#held.lookAgainLater(now.elapsedMs);
+  }
+
+  #stale(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+    const dropped = this.#options.requestThrottleDropStale;
+    this.#observer.stale(dropped);
+    if (!dropped && !frame.throttled) this.#writeStale(cnxn, frame, now);
   }
 
   /** A write that waited while its client hung up is still the client's wish, as long as the session lives. Nobody is answered. */
@@ -336,7 +349,7 @@ export class Standalone {
     const opCode = reader.int32();
     // A session that is closing takes nothing more. The connection hears of it when its closeSession is applied.
     if (cnxn.slot === -1 || !this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs)) return;
-    this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4);
+    this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4, now.elapsedMs - arrivedMs);
 
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
       this.#authentication.request(cnxn, opCode, xid, reader, now);
@@ -380,7 +393,7 @@ export class Standalone {
     const opCode = reader.int32();
     if (throttled && opCode !== OpCode.ping) {
       this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
-      this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, isWrite(opCode));
+      this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, false);
       return;
     }
     const request = this.#readRequest;
@@ -487,7 +500,7 @@ export class Standalone {
   #applied(proposal: Proposal, now: Now): void {
     const { zxid, header, txn, origin } = proposal;
     const error = txn.kind === 'error' ? txn.err : ErrorCode.Ok;
-    this.#observer.applied(zxid, header.type, error);
+    this.#observer.applied(zxid, header.type, error, now.wallMs - header.time);
     const cnxn = this.#cnxns.get(origin.cnxn);
     // The connection may have gone meanwhile, and its number may even have been given to another.
     if (cnxn === undefined || cnxn.waiting.peek() !== proposal) return;
@@ -546,7 +559,7 @@ export class Standalone {
     this.#load.forget(frames);
     for (const frame of frames) {
       if (frame.kind === 'proposal') throw new Error('a write was proposed for a connection that was not ready');
-      if (this.#mustHold()) this.#held.push(cnxn, frame, now.elapsedMs);
+      if (this.#mustHold()) this.#holdFrame(cnxn, frame, now);
       else this.#admitParked(cnxn, frame, now);
     }
   }

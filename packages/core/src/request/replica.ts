@@ -46,6 +46,8 @@ export interface ChangeListener {
    * the parent's children changed. Returns a job when there are too many watchers to tell at once.
    */
   changed(path: string, eventType: number, zxid: Zxid, acl: readonly Acl[], parentAcl: readonly Acl[] | undefined): Job | undefined;
+  /** A znode has been created, deleted, or given data, these of so many bytes. */
+  written(path: string, bytes: number): void;
   sessionOpened(high: number, low: number, timeoutMs: number): void;
   sessionClosed(high: number, low: number): void;
 }
@@ -71,7 +73,14 @@ export function replicaOptions(options: CoreOptions, random: Random): ReplicaOpt
 const digestIntervalTxns = 128;
 const digestsRemembered = 1024;
 
-const nobody: ChangeListener = { listens: false, work: 0, changed: () => undefined, sessionOpened() {}, sessionClosed() {} };
+const nobody: ChangeListener = {
+  listens: false,
+  work: 0,
+  changed: () => undefined,
+  written() {},
+  sessionOpened() {},
+  sessionClosed() {},
+};
 
 export class Replica {
   readonly tree: DataTree;
@@ -177,7 +186,9 @@ export class Replica {
         return this.#delete(header.zxid, txn.path);
       case 'setData': {
         const error = this.tree.setData(txn.path, txn.data, txn.version, header.zxid, header.time);
-        return error === ErrorCode.Ok ? this.#tell(txn.path, EventType.nodeDataChanged, header.zxid) : undefined;
+        if (error !== ErrorCode.Ok) return undefined;
+        this.listener.written(txn.path, txn.data?.length ?? 0);
+        return this.#tell(txn.path, EventType.nodeDataChanged, header.zxid);
       }
       case 'setACL':
         this.tree.setAcl(txn.path, this.tree.acls.intern(txn.acl), txn.version);
@@ -200,6 +211,7 @@ export class Replica {
     const { zxid, time } = header;
     const error = tree.create(txn.path, txn.data, acl, ownerHigh, ownerLow, txn.parentCVersion, zxid, time, raiseParentOnExists);
     if (error !== ErrorCode.Ok) return undefined;
+    this.listener.written(txn.path, txn.data?.length ?? 0);
     if (tree.recounting && !tree.recountSome(visitsPerStep)) return this.#recount(txn.path, zxid);
     return this.#tell(txn.path, EventType.nodeCreated, zxid);
   }
@@ -218,13 +230,14 @@ export class Replica {
     const { tree, listener } = this;
     const node = listener.listens ? tree.find(path) : 0;
     if (node === 0) {
-      tree.remove(path, zxid);
+      if (tree.remove(path, zxid) === ErrorCode.Ok) listener.written(path, 0);
       return undefined;
     }
     // Whoever could not read it while it was there shall not learn of its end either.
     const acl = tree.acls.get(tree.aclOf(node));
     const parentAcl = tree.acls.get(tree.aclOf(tree.parentOf(node)));
     tree.remove(path, zxid);
+    listener.written(path, 0);
     return listener.changed(path, EventType.nodeDeleted, zxid, acl, parentAcl);
   }
 

@@ -37,13 +37,13 @@ import {
 } from './node-store.ts';
 import { PathHash } from './path-hash.ts';
 import { PathIndex } from './path-index.ts';
-import { type Quota, quotaRoot, QuotaTable, type QuotaVerdict } from './quota-table.ts';
+import { type Quota, quotaRoot, QuotaTable, type QuotaTotals, type QuotaVerdict } from './quota-table.ts';
 import { SweepList } from './sweep-list.ts';
 import { crc32, digestedStatBytes, type DigestedStat, putDigestedStat, uncountedPrefix } from './tree-digest.ts';
 
 export type { AclId } from './acl-table.ts';
 export type { NodeId } from './node-store.ts';
-export type { QuotaVerdict } from './quota-table.ts';
+export type { QuotaTotals, QuotaVerdict } from './quota-table.ts';
 export { type DigestedStat, nodeDigest } from './tree-digest.ts';
 
 export interface DataTreeOptions {
@@ -877,6 +877,11 @@ export class DataTree {
     return this.#quotas.hasQuotas ? this.#quotas.verdict(path, bytesDelta, countDelta) : undefined;
   }
 
+  /** What all quotas of a namespace add up to. The tree must not change meanwhile. */
+  quotaTotals(): Iterable<QuotaTotals> {
+    return this.#quotas.totals();
+  }
+
   #isBelowQuotaRoot(node: NodeId, path: string): boolean {
     return (this.#rows.get(node, flagsField) & uncountedFlag) !== 0 && path.startsWith(quotaRoot);
   }
@@ -913,8 +918,7 @@ export class DataTree {
   #use(path: string, bytes: number, count: number): void {
     const quota = this.#quotas.nearest(path);
     if (quota === undefined || quota.statsNode === 0) return;
-    quota.usedCount += count;
-    quota.usedBytes += bytes;
+    this.#quotas.use(quota, count, bytes);
     this.#writeUsage(quota);
   }
 
