@@ -6,7 +6,7 @@
  * txn to the log -> `appended` -> replica.ts changes the tree -> notify.ts tells watchers -> answer.ts replies -> what waited behind it.
  */
 import { ErrorCode, type Millis, OpCode, Reader, sessionIdOf, Writer, type Zxid } from '@tskeeper/protocol';
-import { type AuthOutcome, AuthRegistry } from './auth/auth-provider.ts';
+import { AuthRegistry, type AuthTicket, type AuthVerdict } from './auth/auth-provider.ts';
 import { Authentication } from './auth/authentication.ts';
 import { digestProvider } from './auth/digest-provider.ts';
 import type { Identity } from './auth/identity.ts';
@@ -116,6 +116,7 @@ export class Standalone {
     const registry = new AuthRegistry([
       ipProvider,
       ...(options.digestAuthEnabled ? [digestProvider(options.digestAlgorithm, options.superDigest)] : []),
+      ...options.authProviders,
     ]);
     this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
     this.#handshakes = new Handshakes(options, replica, this.#tracker, this.#cnxns, this.#answers, observer, now);
@@ -225,11 +226,9 @@ export class Standalone {
   }
 
   /** An authentication that was decided elsewhere has come to its end (see `AuthOutcome`, kind `later`). */
-  authenticated(id: CnxnId, scheme: string, outcome: Exclude<AuthOutcome, { kind: 'later' }>, now: Now): void {
-    const cnxn = this.#cnxns.get(id);
-    if (cnxn === undefined || cnxn.state !== 'parked') return;
-    this.#authentication.unpark(cnxn, scheme, outcome, now);
-    this.#readmit(cnxn, now);
+  authenticated(ticket: AuthTicket, verdict: AuthVerdict, now: Now): void {
+    const cnxn = this.#authentication.decided(ticket, verdict, now);
+    if (cnxn !== undefined) this.#readmit(cnxn, now);
   }
 
   // ---- what the runtime may ask ------------------------------------------------------------------------------------------------------
@@ -272,7 +271,7 @@ export class Standalone {
   }
 
   #hold(cnxn: Cnxn, reader: Reader, now: Now): void {
-    const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, now.elapsedMs);
+    const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, now.elapsedMs, false);
     this.#holdFrame(cnxn, frame, now);
     // Its session has been heard of, whenever the request's turn comes.
     if (cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
@@ -332,7 +331,7 @@ export class Standalone {
         return;
       case 'opening':
       case 'parked':
-        this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
+        cnxn.early.push(this.#parked(reader, start, identities, arrivedMs, throttled));
         return;
       case 'closed':
         return;
@@ -377,14 +376,14 @@ export class Standalone {
     throttled: boolean,
     now: Now,
   ): void {
-    if (cnxn.waiting.length > 0) this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
+    if (cnxn.waiting.length > 0) cnxn.waiting.push(this.#parked(reader, start, identities, arrivedMs, throttled));
     else this.#read(cnxn, reader, start, identities, arrivedMs, throttled, now);
   }
 
-  #park(cnxn: Cnxn, reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean): void {
-    const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs);
-    cnxn.waiting.push(throttled ? { ...frame, throttled } : frame);
+  #parked(reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean): ParkedFrame {
+    const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled);
     this.#load.parked(frame);
+    return frame;
   }
 
   #read(cnxn: Cnxn, reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean, now: Now): void {
@@ -532,7 +531,7 @@ export class Standalone {
 
   /** Answers the reads that waited behind the request just answered, up to the next write. */
   #drain(cnxn: Cnxn, now: Now): void {
-    while (!this.busy && cnxn.state === 'open') {
+    while (!this.busy && !cnxn.isClosed) {
       const next = cnxn.waiting.peek();
       if (next === undefined || next.kind === 'proposal') return;
       if (this.#hasEnough()) {
@@ -553,12 +552,12 @@ export class Standalone {
     }
   }
 
-  /** Takes in the frames that came before the connection was ready for them. */
+  /** Takes in the frames that came before the connection was ready for them, as requests of whoever it has become. */
   #readmit(cnxn: Cnxn, now: Now): void {
-    const frames = cnxn.waiting.takeAll();
-    this.#load.forget(frames);
-    for (const frame of frames) {
-      if (frame.kind === 'proposal') throw new Error('a write was proposed for a connection that was not ready');
+    const { identities } = cnxn;
+    for (const early of cnxn.early.takeAll()) {
+      this.#load.unparked(early);
+      const frame = { ...early, identities };
       if (this.#mustHold()) this.#holdFrame(cnxn, frame, now);
       else this.#admitParked(cnxn, frame, now);
     }

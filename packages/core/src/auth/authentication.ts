@@ -8,8 +8,17 @@ import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { Answers } from '../request/answer.ts';
-import type { AuthOutcome, AuthRegistry } from './auth-provider.ts';
+import type { AuthRegistry, AuthTicket, AuthVerdict } from './auth-provider.ts';
 import type { Identity } from './identity.ts';
+
+/** An authentication that waits for its verdict. */
+interface Pending {
+  readonly cnxn: Cnxn;
+  readonly opCode: number;
+  readonly xid: number;
+  readonly scheme: string;
+  readonly arrivedMs: Millis;
+}
 
 export class Authentication {
   readonly #registry: AuthRegistry;
@@ -17,6 +26,8 @@ export class Authentication {
   readonly #cnxns: CnxnTable;
   readonly #answers: Answers;
   readonly #observer: Observer;
+  readonly #pending = new Map<AuthTicket, Pending>();
+  #nextTicket: AuthTicket = 1;
 
   /** @param enforcedSchemes see `CoreOptions.enforcedAuthSchemes`. */
   constructor(registry: AuthRegistry, enforcedSchemes: readonly string[], cnxns: CnxnTable, answers: Answers, observer: Observer) {
@@ -29,32 +40,51 @@ export class Authentication {
 
   /** Takes an auth or sasl request. The connection may be parked or closed when this returns. */
   request(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, now: Now): void {
+    let scheme: string;
+    let credentials: Buffer | null;
     try {
       if (opCode === OpCode.sasl) {
-        readSaslRequest(reader);
-        // No mechanism is set up: an empty token, which a client takes as the end of the exchange.
-        this.#answerSasl(cnxn, xid, null, now);
-        return;
+        scheme = 'sasl';
+        credentials = copied(readSaslRequest(reader).token);
+      } else {
+        const request = readAuthRequest(reader);
+        scheme = request.scheme ?? '';
+        credentials = copied(request.auth);
       }
-      const { scheme, auth } = readAuthRequest(reader);
-      const provider = scheme === null ? undefined : this.#registry.get(scheme);
-      const outcome = provider?.authenticate(auth === null ? null : Buffer.from(auth), cnxn.context) ?? { kind: 'refused' };
-      if (outcome.kind === 'later') {
-        cnxn.state = 'parked';
-        cnxn.parkedXid = xid;
-        return;
-      }
-      this.#decided(cnxn, scheme ?? '', xid, outcome, now.elapsedMs, now);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#cnxns.close(cnxn, 'malformed request');
+      return;
+    }
+    const pending = { cnxn, opCode, xid, scheme, arrivedMs: now.elapsedMs };
+    // The tokens of an exchange come in requests of their own kind only.
+    const provider = opCode === OpCode.auth && scheme === 'sasl' ? undefined : this.#registry.get(scheme);
+    if (provider === undefined) {
+      // Without a mechanism for sasl an empty token says that the exchange is over; the client goes on as nobody in particular.
+      if (opCode === OpCode.sasl) this.#answerSasl(pending, ErrorCode.Ok, null, now);
+      else this.#decide(pending, { kind: 'refused' }, now);
+      return;
+    }
+    const ticket = this.#nextTicket++;
+    const outcome = provider.authenticate(credentials, cnxn.context, ticket);
+    if (outcome.kind === 'later') {
+      cnxn.state = 'parked';
+      this.#pending.set(ticket, pending);
+    } else {
+      this.#decide(pending, outcome, now);
     }
   }
 
-  /** The outcome of a parked connection's authentication has come: it is open again, or closed. */
-  unpark(cnxn: Cnxn, scheme: string, outcome: Exclude<AuthOutcome, { kind: 'later' }>, now: Now): void {
+  /** What was decided elsewhere. Returns the connection that is served again; undefined when it has gone, or has been closed by this. */
+  decided(ticket: AuthTicket, verdict: AuthVerdict, now: Now): Cnxn | undefined {
+    const pending = this.#pending.get(ticket);
+    if (pending === undefined) throw new Error(`no authentication waits under ticket ${ticket}: it was answered before`);
+    this.#pending.delete(ticket);
+    const { cnxn } = pending;
+    if (cnxn.isClosed) return undefined;
     cnxn.state = 'open';
-    this.#decided(cnxn, scheme, cnxn.parkedXid, outcome, now.elapsedMs, now);
+    this.#decide(pending, verdict, now);
+    return verdict.kind === 'refused' ? undefined : cnxn;
   }
 
   /** Whether clients with these identities are served at all. */
@@ -71,31 +101,43 @@ export class Authentication {
     this.#cnxns.close(cnxn, 'authentication failed');
   }
 
-  #decided(cnxn: Cnxn, scheme: string, xid: number, outcome: Exclude<AuthOutcome, { kind: 'later' }>, arrivedMs: Millis, now: Now): void {
-    switch (outcome.kind) {
+  #decide(pending: Pending, verdict: AuthVerdict, now: Now): void {
+    const { cnxn, scheme } = pending;
+    switch (verdict.kind) {
       case 'done': {
-        const added = outcome.identities.filter((one) => !cnxn.identities.some((had) => had.scheme === one.scheme && had.id === one.id));
+        const added = verdict.identities.filter((one) => !cnxn.identities.some((had) => had.scheme === one.scheme && had.id === one.id));
         if (added.length > 0) cnxn.identities = [...cnxn.identities, ...added];
-        for (const { id } of outcome.identities) this.#observer.authenticated(cnxn.id, scheme, id, true);
-        this.#answers.header(cnxn, OpCode.auth, xid, 0, ErrorCode.Ok, arrivedMs, now.elapsedMs, false);
+        for (const { id } of verdict.identities) this.#observer.authenticated(cnxn.id, scheme, id, true);
+        this.#answer(pending, ErrorCode.Ok, verdict.reply ?? null, now);
         return;
       }
       case 'continue':
-        this.#answerSasl(cnxn, xid, outcome.reply, now);
+        this.#answer(pending, ErrorCode.Ok, verdict.reply, now);
         return;
       case 'refused':
         this.#observer.authenticated(cnxn.id, scheme, '', false);
-        this.#answers.header(cnxn, OpCode.auth, xid, 0, ErrorCode.AuthFailed, arrivedMs, now.elapsedMs, false);
+        this.#answer(pending, ErrorCode.AuthFailed, null, now);
         this.#cnxns.close(cnxn, 'authentication failed');
         return;
       default:
-        outcome satisfies never;
+        verdict satisfies never;
     }
   }
 
-  #answerSasl(cnxn: Cnxn, xid: number, token: Buffer | null, now: Now): void {
-    const writer = this.#answers.begin(cnxn, xid, 0, ErrorCode.Ok);
-    writer.buffer(token);
-    this.#answers.end(cnxn, writer, OpCode.sasl, xid, 0, ErrorCode.Ok, now.elapsedMs, now.elapsedMs, false);
+  #answer(pending: Pending, error: number, token: Buffer | null, now: Now): void {
+    const { cnxn, opCode, xid, arrivedMs } = pending;
+    if (opCode === OpCode.sasl) this.#answerSasl(pending, error, token, now);
+    else this.#answers.header(cnxn, opCode, xid, 0, error, arrivedMs, now.elapsedMs, false);
   }
+
+  #answerSasl({ cnxn, opCode, xid, arrivedMs }: Pending, error: number, token: Buffer | null, now: Now): void {
+    const writer = this.#answers.begin(cnxn, xid, 0, error);
+    writer.buffer(token);
+    this.#answers.end(cnxn, writer, opCode, xid, 0, error, arrivedMs, now.elapsedMs, false);
+  }
+}
+
+/** Credentials outlive the frame they came in while someone else decides on them. */
+function copied(bytes: Uint8Array | null): Buffer | null {
+  return bytes === null ? null : Buffer.from(bytes);
 }

@@ -56,6 +56,7 @@ export class CnxnTable {
     if (cnxn.isClosed) return;
     cnxn.state = 'closed';
     this.#load.forget(cnxn.waiting.takeAll());
+    this.#load.forget(cnxn.early.takeAll());
     cnxn.writesWaiting = 0;
     this.#watches.removeAll(cnxn.id);
     if (cnxn.slot !== -1 && this.#tracker.cnxnOf(cnxn.slot) === cnxn.id) this.#tracker.setCnxn(cnxn.slot, -1);
