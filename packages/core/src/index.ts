@@ -8,3 +8,4 @@ export { coreDefaults, type CoreOptions } from './options.ts';
 export type { CloseReason, CnxnId, Out } from './out.ts';
 export type { Random } from './random.ts';
 export { Standalone } from './standalone.ts';
+export type { QuotaTotals } from './tree/data-tree.ts';

@@ -2,15 +2,19 @@
  * The numbers a server keeps about itself, under ZooKeeper's names. It listens to the core, to the ports and to the storage; what is
  * counted on the way of a request is a field or a typed array, and everything else is done when somebody asks.
  */
-import type { CloseReason, CnxnId, Notice, Observer } from '@tskeeper/core';
-import { ErrorCode, EventType, type Millis, OpCode } from '@tskeeper/protocol';
+import type { CloseReason, CnxnId, Inspect, Notice, Observer, QuotaTotals } from '@tskeeper/core';
+import { ErrorCode, EventType, type Millis, OpCode, type Zxid } from '@tskeeper/protocol';
 import type { PortObserver } from '../ports/port-observer.ts';
+import type { FlushedBatch } from '../storage/txn-log.ts';
 import { metricTable } from './metric-table.ts';
 import type { Metrics, MetricSources, MetricValue, Traffic } from './metrics.ts';
+import { type NamespaceId, Namespaces, namespacesMax, noNamespace } from './namespaces.ts';
 import { AdvancedSummary, Summary } from './summary.ts';
 
 /** Sizes of replies are told with it and shown without, as ZooKeeper does. */
 const lengthPrefixBytes = 4;
+/** Every read counts as one of the Stat too. */
+const statBytes = 68;
 
 /** How long it took to load the database. */
 export interface LoadTimes {
@@ -31,18 +35,30 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   #responseBytes = 0;
   #admitted = 0;
   #proposed = 0;
+  #changesRecorded = 0;
+  #changesForgotten = 0;
+  #watchBytes = 0;
   readonly #latency = new Summary();
   readonly #readLatency = this.#advanced('readlatency');
   readonly #updateLatency = this.#advanced('updatelatency');
   readonly #responseSize = new Summary();
+  readonly #throttleQueueTime = this.#advanced('request_throttle_queue_time_ms');
+  readonly #prepTime = this.#plain('prep_process_time');
+  readonly #propagationLatency = this.#advanced('propagation_latency');
   #lastResponseSize = -1;
   #authFailed = 0;
+
+  // By namespace. One that was never read has no summary of reads, and nothing is printed for it.
+  readonly #namespaces = new Namespaces();
+  readonly #reads: (Summary | undefined)[] = [];
+  readonly #writes: (Summary | undefined)[] = [];
+  readonly #quotasExceeded: (number | undefined)[] = [];
 
   constructor() {
     for (const row of metricTable) {
       if (row.state === 'absent' || this.#summaries.has(row.name)) continue;
       if (row.kind === 'counter') this.#counters[row.name] = 0;
-      else if (row.kind === 'summary') this.#summaries.set(row.name, new Summary());
+      else if (row.kind === 'summary') this.#plain(row.name);
       else if (row.kind === 'advanced summary') this.#advanced(row.name);
     }
   }
@@ -59,28 +75,70 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (!accepted) this.#authFailed++;
   }
 
-  admitted(): void {
+  admitted(_cnxn: CnxnId, opCode: number, _frameBytes: number, waitedMs: Millis): void {
+    if (concernsCnxn(opCode)) return;
     this.#admitted++;
+    this.#throttleQueueTime.add(waitedMs);
+  }
+
+  heldBack(): void {
+    this.#count('request_throttle_wait_count');
+  }
+
+  stale(dropped: boolean): void {
+    this.#count(dropped ? 'stale_requests_dropped' : 'stale_requests');
   }
 
   refused(_cnxn: CnxnId, _opCode: number, errorCode: number): void {
     if (errorCode === ErrorCode.ThrottledOp) this.#count('throttled_ops');
   }
 
-  proposed(): void {
-    this.#proposed++;
+  changeRecorded(): void {
+    this.#changesRecorded++;
   }
 
-  applied(): void {}
+  changesForgotten(count: number): void {
+    this.#changesForgotten += count;
+  }
 
-  /** The handshake's answer comes here too, as that of createSession. Its size is not counted among the replies', as in ZooKeeper. */
+  quotaExceeded(path: string): void {
+    const id = this.#namespaces.findText(path);
+    if (id !== noNamespace) this.#quotasExceeded[id] = (this.#quotasExceeded[id] ?? 0) + 1;
+  }
+
+  proposed(_zxid: Zxid, txnType: number, _bytes: number, judgedMs: Millis): void {
+    this.#proposed++;
+    this.#prepTime.add(judgedMs);
+    if (txnType === OpCode.closeSession) this.#sum('close_session_prep_time', judgedMs);
+    // A request like any other in ZooKeeper. Here it is the handshake that asks for it, which nobody tells as admitted.
+    if (txnType === OpCode.createSession) {
+      this.#admitted++;
+      this.#throttleQueueTime.add(0);
+    }
+  }
+
+  applied(_zxid: Zxid, _txnType: number, _errorCode: number, ageMs: Millis): void {
+    if (ageMs >= 0) this.#propagationLatency.add(ageMs);
+  }
+
+  znodeRead(path: Uint8Array, start: number, end: number, bytes: number): void {
+    const id = this.#namespaces.find(path, start, end);
+    if (id !== noNamespace) addTo(this.#reads, id, end - start + bytes + statBytes);
+  }
+
+  znodeWritten(path: string, bytes: number): void {
+    const id = this.#namespaces.findText(path);
+    if (id !== noNamespace) addTo(this.#writes, id, path.length + bytes);
+  }
+
+  /** The answer to the handshake of a new session comes here too, as that of createSession. Its size counts nowhere, as in ZooKeeper. */
   replied(_cnxn: CnxnId, opCode: number, _errorCode: number, latencyMs: Millis, bytes: number, write: boolean): void {
     this.#packetsSent++;
     if (opCode !== OpCode.createSession) {
       const size = bytes - lengthPrefixBytes;
-      this.#responseBytes += size;
-      this.#lastResponseSize = size;
-      this.#responseSize.add(size);
+      this.#sent(size);
+      if (concernsCnxn(opCode)) return;
+      if (opCode !== OpCode.ping) this.#responseBytes += size;
     }
     this.#latency.add(latencyMs);
     if (write) this.#updateLatency.add(latencyMs);
@@ -88,9 +146,20 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   }
 
   watchesFired(eventType: number, count: number): void {
-    this.#packetsSent += count;
     const name = watchSummaries[eventType];
     if (name !== undefined) this.#sum(name, count);
+  }
+
+  eventSent(_cnxn: CnxnId, bytes: number): void {
+    const size = bytes - lengthPrefixBytes;
+    this.#packetsSent++;
+    this.#watchBytes += size;
+    this.#sent(size);
+  }
+
+  #sent(size: number): void {
+    this.#lastResponseSize = size;
+    this.#responseSize.add(size);
   }
 
   sessionOpened(): void {}
@@ -99,7 +168,9 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (expired) this.#count('stale_sessions_expired');
   }
 
+  /** The client's answer is a packet. It has no latency in ZooKeeper, which takes that of requests. */
   sessionRevalidated(): void {
+    this.#packetsSent++;
     this.#count('connection_revalidate_count');
   }
 
@@ -147,11 +218,21 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   // --- Storage
 
-  /** A sync of the log has ended well. TxnLogSink has this call. */
-  synced(durationMs: Millis, txnCount: number): void {
+  /** A sync of the log has ended well. TxnLogSink has this call and the next. */
+  synced(durationMs: Millis): void {
     this.#sum('fsynctime', Math.round(durationMs));
-    this.#sum('sync_processor_queue_flush_time_ms', Math.round(durationMs));
-    this.#sum('sync_processor_batch_size', txnCount);
+  }
+
+  flushed({ txns, queued, flushMs, arrivals }: FlushedBatch): void {
+    this.#sum('sync_processor_batch_size', txns);
+    this.#sum('sync_processor_queue_size', queued);
+    this.#sum('sync_processor_queue_flush_time_ms', Math.round(flushMs));
+    const queueTime = this.#summaries.get('sync_processor_queue_time_ms')!;
+    const wholeTime = this.#summaries.get('sync_processor_queue_and_flush_time_ms')!;
+    for (const arrival of arrivals) {
+      queueTime.addAll(Math.round(arrival.waitedMs), arrival.txns);
+      wholeTime.addAll(Math.round(arrival.waitedMs + flushMs), arrival.txns);
+    }
   }
 
   snapshotTaken(durationMs: Millis): void {
@@ -189,6 +270,9 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       response_bytes: this.#responseBytes,
       prep_processor_request_queued: this.#admitted,
       sync_processor_request_queued: this.#proposed,
+      outstanding_changes_queued: this.#changesRecorded,
+      outstanding_changes_removed: this.#changesForgotten,
+      watch_bytes: this.#watchBytes,
     };
     for (const { name, kind, state } of metricTable) {
       if (state === 'absent') continue;
@@ -204,7 +288,11 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
         case 'advanced summary':
           yield* summaryEntries(name, this.#summaries.get(name)!);
           break;
-        case 'set':
+        case 'gauge set':
+        case 'counter set':
+        case 'summary set':
+        case 'advanced summary set':
+          yield* this.#set(name, sources);
           break;
         default:
           kind satisfies never;
@@ -217,9 +305,51 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     for (const summary of this.#summaries.values()) summary.reset();
     this.#packetsReceived = this.#bytesReceived = this.#packetsSent = this.#responseBytes = 0;
     this.#admitted = this.#proposed = this.#authFailed = 0;
+    this.#changesRecorded = this.#changesForgotten = this.#watchBytes = 0;
     this.#latency.reset();
     this.#responseSize.reset();
     this.#lastResponseSize = -1;
+    this.#resetNamespaces();
+  }
+
+  /** Namespaces go on being printed, with 0, as in ZooKeeper; but when there were too many, others get their chance. */
+  #resetNamespaces(): void {
+    if (this.#namespaces.overflowed) {
+      this.#namespaces.clear();
+      this.#reads.length = this.#writes.length = this.#quotasExceeded.length = 0;
+      return;
+    }
+    for (const summary of this.#reads) summary?.reset();
+    for (const summary of this.#writes) summary?.reset();
+    for (const id of this.#quotasExceeded.keys()) if (this.#quotasExceeded[id] !== undefined) this.#quotasExceeded[id] = 0;
+  }
+
+  *#set(name: string, { inspect }: MetricSources): Generator<readonly [string, MetricValue], void, undefined> {
+    switch (name) {
+      case 'read_per_namespace':
+        return yield* this.#summarySet(name, this.#reads);
+      case 'write_per_namespace':
+        return yield* this.#summarySet(name, this.#writes);
+      case 'quota_exceeded_error_per_namespace':
+        for (const [id, count] of this.#quotasExceeded.entries())
+          if (count !== undefined) yield [`${this.#namespaces.nameOf(id)}_${name}`, whole(count)];
+        return;
+      case 'quota_count_limit_per_namespace':
+        return yield* quotaSet(name, inspect, 'countLimit');
+      case 'quota_bytes_limit_per_namespace':
+        return yield* quotaSet(name, inspect, 'bytesLimit');
+      case 'quota_count_usage_per_namespace':
+        return yield* quotaSet(name, inspect, 'usedCount');
+      case 'quota_bytes_usage_per_namespace':
+        return yield* quotaSet(name, inspect, 'usedBytes');
+      default:
+        throw new Error(`nobody keeps the set ${name}`);
+    }
+  }
+
+  *#summarySet(name: string, summaries: readonly (Summary | undefined)[]): Generator<readonly [string, MetricValue], void, undefined> {
+    for (const [id, summary] of summaries.entries())
+      if (summary !== undefined) yield* summaryEntries(`${this.#namespaces.nameOf(id)}_${name}`, summary);
   }
 
   #gauges({ inspect, facts, cnxnCount, now }: MetricSources): Record<string, number> {
@@ -250,6 +380,12 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       non_mtls_remote_conn_count: 0,
       non_mtls_local_conn_count: 0,
     };
+  }
+
+  #plain(name: string): Summary {
+    const summary = new Summary();
+    this.#summaries.set(name, summary);
+    return summary;
   }
 
   #advanced(name: string): AdvancedSummary {
@@ -285,6 +421,30 @@ function* summaryEntries(name: string, summary: Summary): Generator<readonly [st
   yield [`p95_${name}`, whole(summary.percentile(0.95))];
   yield [`p99_${name}`, whole(summary.percentile(0.99))];
   yield [`p999_${name}`, whole(summary.percentile(0.999))];
+}
+
+/** What is about the connection and not about znodes: ZooKeeper answers it apart from all other requests, and counts it apart. */
+function concernsCnxn(opCode: number): boolean {
+  return opCode === OpCode.auth || opCode === OpCode.sasl;
+}
+
+function addTo(summaries: (Summary | undefined)[], id: NamespaceId, value: number): void {
+  const summary = (summaries[id] ??= new Summary());
+  summary.add(value);
+}
+
+/** Of no more namespaces than reads and writes are kept of. */
+function* quotaSet(
+  name: string,
+  inspect: Inspect,
+  number: Exclude<keyof QuotaTotals, 'namespace'>,
+): Generator<readonly [string, MetricValue], void, undefined> {
+  let left = namespacesMax;
+  for (const totals of inspect.quotaTotals()) {
+    if (left-- === 0) return;
+    const value = totals[number];
+    if (value !== undefined) yield [`${totals.namespace}_${name}`, whole(value)];
+  }
 }
 
 function whole(value: number): MetricValue {

@@ -18,6 +18,14 @@ export class Summary {
     if (value > this.#max) this.#max = value;
   }
 
+  /** Adds a value that has come up so many times. */
+  addAll(value: number, count: number): void {
+    this.count += count;
+    this.sum += value * count;
+    if (value < this.#min) this.#min = value;
+    if (value > this.#max) this.#max = value;
+  }
+
   /** 0 while there is nothing to average, as min and max. */
   get avg(): number {
     return average(this.sum, this.count);
@@ -52,6 +60,11 @@ export class AdvancedSummary extends Summary {
   override add(value: number): void {
     super.add(value);
     this.#counts[classOf(value)]!++;
+  }
+
+  override addAll(value: number, count: number): void {
+    super.addAll(value, count);
+    this.#counts[classOf(value)]! += count;
   }
 
   /** The value below which this share lies, interpolated and rounded as ZooKeeper does. */
