@@ -7,6 +7,9 @@
  * ZooKeeper keeps every namespace it has met until it ends, so a client that creates sequential znodes below the root fills its memory.
  * Here the first 256 are kept, and names of up to 256 bytes. The others are counted together under `/`, which no znode can be named.
  */
+import { average } from '../ports/java-text.ts';
+import type { SummaryValues } from './summary.ts';
+
 export type NamespaceId = number;
 
 export const namespacesMax = 256;
@@ -77,7 +80,8 @@ export class Namespaces {
   #isAt(path: Uint8Array, from: number, id: NamespaceId, length: number): boolean {
     const bytes = this.#bytes;
     const row = id * nameBytesMax;
-    for (let at = 0; at < length; at++) if (path[from + at] !== bytes[row + at]) return false;
+    // Backwards: names that resemble each other do so at the beginning.
+    for (let at = length - 1; at >= 0; at--) if (path[from + at] !== bytes[row + at]) return false;
     return true;
   }
 
@@ -116,5 +120,45 @@ export class Namespaces {
   #other(): NamespaceId {
     this.#overflowed = true;
     return others;
+  }
+}
+
+/** Count, sum, least and greatest for each namespace. Rows of numbers rather than objects, since one is brought up to date by each read. */
+export class NamespaceSummaries {
+  readonly #counts = new Float64Array(namespacesMax + 1);
+  readonly #sums = new Float64Array(namespacesMax + 1);
+  readonly #mins = new Float64Array(namespacesMax + 1);
+  readonly #maxs = new Float64Array(namespacesMax + 1);
+  /** 1 for a namespace that has had a value, before the last reset or since. */
+  readonly #known = new Uint8Array(namespacesMax + 1);
+
+  add(id: NamespaceId, value: number): void {
+    this.#sums[id]! += value;
+    // The first value is the least and the greatest, whatever was there before.
+    if (this.#counts[id]!++ === 0) {
+      this.#mins[id] = this.#maxs[id] = value;
+      this.#known[id] = 1;
+    } else if (value < this.#mins[id]!) this.#mins[id] = value;
+    else if (value > this.#maxs[id]!) this.#maxs[id] = value;
+  }
+
+  /** Every namespace that has had a value, in the order in which they were met. */
+  *entries(): Generator<readonly [NamespaceId, SummaryValues], void, undefined> {
+    for (const [id, isKnown] of this.#known.entries()) {
+      if (isKnown === 0) continue;
+      const count = this.#counts[id]!;
+      const sum = this.#sums[id]!;
+      yield [id, { avg: average(sum, count), min: this.#mins[id]!, max: this.#maxs[id]!, count, sum }];
+    }
+  }
+
+  /** They are all known still, and have no value. */
+  reset(): void {
+    for (const numbers of [this.#counts, this.#sums, this.#mins, this.#maxs]) numbers.fill(0);
+  }
+
+  clear(): void {
+    this.reset();
+    this.#known.fill(0);
   }
 }

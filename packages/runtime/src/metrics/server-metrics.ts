@@ -8,8 +8,8 @@ import type { PortObserver } from '../ports/port-observer.ts';
 import type { FlushedBatch } from '../storage/txn-log.ts';
 import { metricTable } from './metric-table.ts';
 import type { Metrics, MetricSources, MetricValue, Traffic } from './metrics.ts';
-import { type NamespaceId, Namespaces, namespacesMax, noNamespace } from './namespaces.ts';
-import { AdvancedSummary, Summary } from './summary.ts';
+import { Namespaces, namespacesMax, NamespaceSummaries, noNamespace } from './namespaces.ts';
+import { AdvancedSummary, Summary, type SummaryValues } from './summary.ts';
 
 /** Sizes of replies are told with it and shown without, as ZooKeeper does. */
 const lengthPrefixBytes = 4;
@@ -48,11 +48,11 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   #lastResponseSize = -1;
   #authFailed = 0;
 
-  // By namespace. One that was never read has no summary of reads, and nothing is printed for it.
+  // By namespace. For one that was never read, nothing is printed of reads.
   readonly #namespaces = new Namespaces();
-  readonly #reads: (Summary | undefined)[] = [];
-  readonly #writes: (Summary | undefined)[] = [];
-  readonly #quotasExceeded: (number | undefined)[] = [];
+  readonly #reads = new NamespaceSummaries();
+  readonly #writes = new NamespaceSummaries();
+  readonly #quotasExceeded = new NamespaceSummaries();
 
   constructor() {
     for (const row of metricTable) {
@@ -103,7 +103,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   quotaExceeded(path: string): void {
     const id = this.#namespaces.findText(path);
-    if (id !== noNamespace) this.#quotasExceeded[id] = (this.#quotasExceeded[id] ?? 0) + 1;
+    if (id !== noNamespace) this.#quotasExceeded.add(id, 1);
   }
 
   proposed(_zxid: Zxid, txnType: number, _bytes: number, judgedMs: Millis): void {
@@ -123,12 +123,12 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   znodeRead(path: Uint8Array, start: number, end: number, bytes: number): void {
     const id = this.#namespaces.find(path, start, end);
-    if (id !== noNamespace) addTo(this.#reads, id, end - start + bytes + statBytes);
+    if (id !== noNamespace) this.#reads.add(id, end - start + bytes + statBytes);
   }
 
   znodeWritten(path: string, bytes: number): void {
     const id = this.#namespaces.findText(path);
-    if (id !== noNamespace) addTo(this.#writes, id, path.length + bytes);
+    if (id !== noNamespace) this.#writes.add(id, path.length + bytes);
   }
 
   /** The answer to the handshake of a new session comes here too, as that of createSession. Its size counts nowhere, as in ZooKeeper. */
@@ -314,14 +314,12 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   /** Namespaces go on being printed, with 0, as in ZooKeeper; but when there were too many, others get their chance. */
   #resetNamespaces(): void {
-    if (this.#namespaces.overflowed) {
-      this.#namespaces.clear();
-      this.#reads.length = this.#writes.length = this.#quotasExceeded.length = 0;
-      return;
+    const { overflowed } = this.#namespaces;
+    if (overflowed) this.#namespaces.clear();
+    for (const summaries of [this.#reads, this.#writes, this.#quotasExceeded]) {
+      if (overflowed) summaries.clear();
+      else summaries.reset();
     }
-    for (const summary of this.#reads) summary?.reset();
-    for (const summary of this.#writes) summary?.reset();
-    for (const id of this.#quotasExceeded.keys()) if (this.#quotasExceeded[id] !== undefined) this.#quotasExceeded[id] = 0;
   }
 
   *#set(name: string, { inspect }: MetricSources): Generator<readonly [string, MetricValue], void, undefined> {
@@ -331,8 +329,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       case 'write_per_namespace':
         return yield* this.#summarySet(name, this.#writes);
       case 'quota_exceeded_error_per_namespace':
-        for (const [id, count] of this.#quotasExceeded.entries())
-          if (count !== undefined) yield [`${this.#namespaces.nameOf(id)}_${name}`, whole(count)];
+        for (const [id, { count }] of this.#quotasExceeded.entries()) yield [`${this.#namespaces.nameOf(id)}_${name}`, whole(count)];
         return;
       case 'quota_count_limit_per_namespace':
         return yield* quotaSet(name, inspect, 'countLimit');
@@ -347,9 +344,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     }
   }
 
-  *#summarySet(name: string, summaries: readonly (Summary | undefined)[]): Generator<readonly [string, MetricValue], void, undefined> {
-    for (const [id, summary] of summaries.entries())
-      if (summary !== undefined) yield* summaryEntries(`${this.#namespaces.nameOf(id)}_${name}`, summary);
+  *#summarySet(name: string, summaries: NamespaceSummaries): Generator<readonly [string, MetricValue], void, undefined> {
+    for (const [id, values] of summaries.entries()) yield* summaryEntries(`${this.#namespaces.nameOf(id)}_${name}`, values);
   }
 
   #gauges({ inspect, facts, cnxnCount, now }: MetricSources): Record<string, number> {
@@ -410,7 +406,7 @@ const watchSummaries: Readonly<Record<number, string>> = {
   [EventType.nodeChildrenChanged]: 'node_children_watch_count',
 };
 
-function* summaryEntries(name: string, summary: Summary): Generator<readonly [string, MetricValue], void, undefined> {
+function* summaryEntries(name: string, summary: SummaryValues): Generator<readonly [string, MetricValue], void, undefined> {
   yield [`avg_${name}`, { value: summary.avg, isDouble: true }];
   yield [`min_${name}`, whole(summary.min)];
   yield [`max_${name}`, whole(summary.max)];
@@ -426,11 +422,6 @@ function* summaryEntries(name: string, summary: Summary): Generator<readonly [st
 /** What is about the connection and not about znodes: ZooKeeper answers it apart from all other requests, and counts it apart. */
 function concernsCnxn(opCode: number): boolean {
   return opCode === OpCode.auth || opCode === OpCode.sasl;
-}
-
-function addTo(summaries: (Summary | undefined)[], id: NamespaceId, value: number): void {
-  const summary = (summaries[id] ??= new Summary());
-  summary.add(value);
 }
 
 /** Of no more namespaces than reads and writes are kept of. */

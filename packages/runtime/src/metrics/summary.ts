@@ -4,8 +4,18 @@
  */
 import { average } from '../ports/java-text.ts';
 
+/** What a summary shows. All are 0 while there is nothing to show. */
+export interface SummaryValues {
+  /** Up to four decimals. */
+  readonly avg: number;
+  readonly min: number;
+  readonly max: number;
+  readonly count: number;
+  readonly sum: number;
+}
+
 /** Least, greatest, count and sum. */
-export class Summary {
+export class Summary implements SummaryValues {
   count = 0;
   sum = 0;
   #min = Infinity;
@@ -26,7 +36,6 @@ export class Summary {
     if (value > this.#max) this.#max = value;
   }
 
-  /** 0 while there is nothing to average, as min and max. */
   get avg(): number {
     return average(this.sum, this.count);
   }
