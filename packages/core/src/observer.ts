@@ -1,6 +1,7 @@
 import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import type { CloseReason, CnxnId } from './out.ts';
+import type { NamespaceId } from './tree/namespace-table.ts';
 
 /** What an operator should hear of, once, in words. The runtime logs it. */
 export type Notice =
@@ -36,8 +37,8 @@ export interface Observer {
   changeRecorded(): void;
   /** So many recorded changes have been applied. */
   changesForgotten(count: number): void;
-  /** A hard limit of a quota has made the server refuse a write of this path. */
-  quotaExceeded(path: string): void;
+  /** A hard limit of a quota has made the server refuse a write. */
+  quotaExceeded(namespace: NamespaceId): void;
   /** A write has its zxid and goes to the log. `bytes` is the size of the log entry's txn bytes, `judgedMs` how long judging it took. */
   proposed(zxid: Zxid, txnType: number, bytes: number, judgedMs: Millis): void;
   /**
@@ -45,13 +46,12 @@ export interface Observer {
    * wall clock, and is negative when that has been set back.
    */
   applied(zxid: Zxid, txnType: number, errorCode: number, ageMs: Millis): void;
-  /**
-   * Data, Stat or children of a znode have been read. The path's UTF-8 is bytes [start, end), and may not be kept. `bytes` is the size of
-   * the data or of the children's names, the Stat not counted.
-   */
-  znodeRead(path: Uint8Array, start: number, end: number, bytes: number): void;
-  /** A znode has been created, deleted or given data, these of so many bytes. */
-  znodeWritten(path: string, bytes: number): void;
+  /** From now on this number stands for this namespace, and no longer for the one it may have stood for before. */
+  namespaceNamed(namespace: NamespaceId, name: string): void;
+  /** Data, Stat or children of a znode have been read: so many bytes of its path, its data or its children's names, and its Stat. */
+  znodeRead(namespace: NamespaceId, bytes: number): void;
+  /** A znode has been created, deleted or given data: so many bytes of path and data. */
+  znodeWritten(namespace: NamespaceId, bytes: number): void;
   /** A reply has been written. `latencyMs` runs from the request's arrival. `write` tells what took a zxid from what did not. */
   replied(cnxn: CnxnId, opCode: number, errorCode: number, latencyMs: Millis, bytes: number, write: boolean): void;
   /** One change has fired `count` watches. */
@@ -80,6 +80,7 @@ export const silentObserver: Observer = {
   quotaExceeded() {},
   proposed() {},
   applied() {},
+  namespaceNamed() {},
   znodeRead() {},
   znodeWritten() {},
   replied() {},

@@ -128,6 +128,9 @@ export class Standalone {
     this.inspect = new Inspection('standalone', replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
     const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, registry, options.skipAcl, observer);
     replica.notice = (notice) => observer.notice(notice);
+    const { namespaces } = replica.tree;
+    for (const [id, name] of namespaces.entries()) observer.namespaceNamed(id, name);
+    namespaces.named = (id, name) => observer.namespaceNamed(id, name);
     const watches = this.#watches;
     const answers = this.#answers;
     replica.listener = {
@@ -138,7 +141,7 @@ export class Standalone {
         return answers.work;
       },
       changed: (path, eventType, zxid, acl, parentAcl) => notifier.changed(path, eventType, zxid, acl, parentAcl),
-      written: (path, bytes) => observer.znodeWritten(path, bytes),
+      written: (namespace, bytes) => observer.znodeWritten(namespace, bytes),
       sessionOpened: (high, low, timeoutMs) => observer.sessionOpened(sessionIdOf(high, low), timeoutMs),
       sessionClosed: (high, low) => this.#sessionClosed(high, low),
     };
@@ -479,10 +482,10 @@ export class Standalone {
   }
 
   #apply(proposal: Proposal, now: Now): void {
-    const { header, txn, digest } = proposal;
+    const { header, txn, node, digest } = proposal;
     this.#multiResults.clear();
     this.#units += unitsPerTxn + changesOf(txn) * unitsPerChange;
-    const job = this.#replica.apply(header, txn, digest, this.#multiResults);
+    const job = this.#replica.apply(header, txn, digest, this.#multiResults, node);
     if (job === undefined) {
       this.#prepare.outstanding.forget(header.zxid);
       this.#applied(proposal, now);

@@ -67,7 +67,12 @@ import { containerOwner, isSessionOwner, ttlMax, ttlOwner } from './special-owne
 
 /** A txn with its type, or the error code that stands in its place. */
 type Verdict = TypedTxn | number;
-type TypedTxn = { readonly type: number; readonly txn: Txn };
+interface TypedTxn {
+  readonly type: number;
+  readonly txn: Txn;
+  /** The znode it changes, where that is known to be the same when the txn is applied. */
+  readonly node?: NodeId;
+}
 
 /** Judging that goes on over several steps, and its outcome. */
 export type PrepareJob = Generator<void, Proposal, Now>;
@@ -192,7 +197,7 @@ export class Prepare {
     later = yield;
     const digest = this.#digest();
     if (digest !== undefined) writeTxnDigest(entry, digest);
-    const proposal: Proposal = { kind: 'proposal', zxid, origin, header, txn, digest, bytes: entry.offset };
+    const proposal: Proposal = { kind: 'proposal', zxid, origin, header, txn, node: 0, digest, bytes: entry.offset };
     return this.#send(origin, proposal, now, later.elapsedMs - now.elapsedMs);
   }
 
@@ -269,7 +274,7 @@ export class Prepare {
     if (parent === undefined) {
       const before = this.outstanding.find(parentPath);
       if (before === undefined) throw new Error(`the ephemeral ${path} has no parent`);
-      parent = { after: before.copy(), digestBefore: before.digest };
+      parent = { after: before.toChange(), digestBefore: before.digest };
       closing.parents.set(parentPath, parent);
     }
     parent.after.childCount--;
@@ -306,12 +311,12 @@ export class Prepare {
     return proposal;
   }
 
-  #encode(origin: WriteOrigin, zxid: Zxid, now: Now, { type, txn }: TypedTxn): Proposal {
+  #encode(origin: WriteOrigin, zxid: Zxid, now: Now, { type, txn, node = 0 }: TypedTxn): Proposal {
     const header = headerOf(origin, zxid, type, now);
     const digest = this.#digest();
     this.#entry.clear();
     writeTxn(this.#entry, { header, txn, digest });
-    return { kind: 'proposal', zxid, origin, header, txn, digest, bytes: this.#entry.offset };
+    return { kind: 'proposal', zxid, origin, header, txn, node, digest, bytes: this.#entry.offset };
   }
 
   /** That of the tree as it will be after everything proposed. */
@@ -397,7 +402,7 @@ export class Prepare {
     const ephemeral = mode === CreateMode.ephemeral || mode === CreateMode.ephemeralSequential;
     const txn = createTxn(opCode, path, data, acl, ephemeral, parentCVersion, ttlMs);
     const owner = ownerOf(opCode, ephemeral, ttlMs, origin);
-    const parentAfter = parent.copy();
+    const parentAfter = parent.toChange();
     parentAfter.childCount++;
     parentAfter.cversion = parentCVersion;
     parentAfter.pzxid = zxid;
@@ -438,12 +443,12 @@ export class Prepare {
     const parentPath = parentOf(path);
     const parent = this.outstanding.find(parentPath);
     if (parent !== undefined) {
-      const parentAfter = parent.copy();
+      const parentAfter = parent.toChange();
       parentAfter.childCount--;
       parentAfter.pzxid = zxid;
       this.outstanding.record(parentPath, zxid, parentAfter, parent.digest);
     }
-    const after = znode.copy();
+    const after = znode.toChange();
     after.exists = false;
     this.outstanding.record(path, zxid, after, znode.digest);
   }
@@ -460,13 +465,13 @@ export class Prepare {
     if (this.#exceedsQuota(path, (data?.length ?? 0) - this.outstanding.dataLength(znode), 0)) return ErrorCode.QuotaExceeded;
     if (request.version !== -1 && request.version !== znode.version) return ErrorCode.BadVersion;
     const version = (znode.version + 1) | 0;
-    const after = znode.copy();
+    const after = znode.toChange();
     after.data = data;
     after.version = version;
     after.mzxid = zxid;
     after.mtime = now.wallMs;
     this.outstanding.record(path, zxid, after, znode.digest);
-    return { type: OpCode.setData, txn: { kind: 'setData', path, data, version } };
+    return { type: OpCode.setData, txn: { kind: 'setData', path, data, version }, node: after.node };
   }
 
   #setAcl(origin: WriteOrigin, request: SetACLRequest, zxid: Zxid): Verdict {
@@ -481,7 +486,7 @@ export class Prepare {
     if (this.#mayNot(Perms.admin, znode, origin)) return ErrorCode.NoAuth;
     if (request.version !== -1 && request.version !== znode.aversion) return ErrorCode.BadVersion;
     const version = (znode.aversion + 1) | 0;
-    const after = znode.copy();
+    const after = znode.toChange();
     after.acl = acl;
     after.aversion = version;
     this.outstanding.record(path, zxid, after, znode.digest);
@@ -558,7 +563,7 @@ export class Prepare {
     const verdict = tree.quotaVerdict(path, bytesDelta, countDelta);
     if (verdict === undefined) return false;
     if (verdict.hard && this.#options.enforceQuota) {
-      this.#observer.quotaExceeded(path);
+      this.#observer.quotaExceeded(tree.namespaceOfPath(path));
       return true;
     }
     this.#observer.notice({ kind: 'quotaSoftLimit', path: verdict.path, what: verdict.what, usage: verdict.usage, limit: verdict.limit });

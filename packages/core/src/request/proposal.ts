@@ -2,6 +2,7 @@ import { type Millis, OpCode, type Txn, type TxnDigest, type TxnHeader, type Zxi
 import type { Identity } from '../auth/identity.ts';
 import type { Now } from '../now.ts';
 import type { CnxnId } from '../out.ts';
+import type { NodeId } from '../tree/data-tree.ts';
 
 /** The number no connection has. */
 export const noCnxn: CnxnId = -1;
@@ -26,6 +27,8 @@ export interface Proposal {
   readonly origin: WriteOrigin;
   readonly header: TxnHeader;
   readonly txn: Txn;
+  /** The znode that a setData changes: it was in the tree when it was judged, and nothing proposed before removes it. 0 for unknown. */
+  readonly node: NodeId;
   readonly digest: TxnDigest | undefined;
   /** Size of the log entry, which is about what the proposal holds in memory. */
   readonly bytes: number;

@@ -182,7 +182,7 @@ export class Reads {
     const { tree } = this.#replica;
     const writer = this.#begin(request);
     tree.writeDataAndStat(node, writer);
-    this.#observer.znodeRead(reader.bytes, reader.rangeStart, reader.rangeEnd, Math.max(0, tree.dataLengthOf(node)));
+    this.#countRead(node, reader, Math.max(0, tree.dataLengthOf(node)));
     return this.#end(request, writer);
   }
 
@@ -199,7 +199,7 @@ export class Reads {
     if (watch) this.#watches.add(request.cnxn.id, reader.bytes, reader.rangeStart, reader.rangeEnd, WatchMode.data);
     const writer = this.#begin(request);
     this.#replica.tree.writeStat(node, writer);
-    this.#observer.znodeRead(reader.bytes, reader.rangeStart, reader.rangeEnd, 0);
+    this.#countRead(node, reader, 0);
     return this.#end(request, writer);
   }
 
@@ -218,7 +218,7 @@ export class Reads {
       this.#answers.takeBack(writer);
       return start(this.#getChildrenSlowly({ ...request }, node));
     }
-    this.#observer.znodeRead(reader.bytes, reader.rangeStart, reader.rangeEnd, this.#namesBytes(node, writer.offset - from));
+    this.#countRead(node, reader, this.#namesBytes(node, writer.offset - from));
     if (request.opCode === OpCode.getChildren2) tree.writeStat(node, writer);
     return this.#end(request, writer);
   }
@@ -226,7 +226,7 @@ export class Reads {
   *#getChildrenSlowly(request: ReadRequest, node: NodeId): Job {
     const reply = new LongReply();
     yield* this.#gatherChildren(request, node, reply);
-    this.#countRead(this.#replica.tree.pathOf(node), this.#namesBytes(node, reply.bytes));
+    this.#countReadOf(node, this.#replica.tree.pathOf(node), this.#namesBytes(node, reply.bytes));
     if (request.opCode === OpCode.getChildren2) this.#replica.tree.writeStat(node, reply.writer);
     yield* this.#send(request, reply);
   }
@@ -252,10 +252,14 @@ export class Reads {
     return bytes - (1 + this.#replica.tree.childCountOf(node)) * lengthBytes;
   }
 
-  /** Tells of a read whose path is not at hand as bytes. */
-  #countRead(path: string, bytes: number): void {
-    const utf8 = Buffer.from(path);
-    this.#observer.znodeRead(utf8, 0, utf8.length, bytes);
+  /** Tells of a read of so many bytes, whose path is the reader's range. */
+  #countRead(node: NodeId, reader: Reader, bytes: number): void {
+    this.#observer.znodeRead(this.#replica.tree.namespaceOf(node), reader.rangeEnd - reader.rangeStart + bytes);
+  }
+
+  /** The same where the path is at hand as text. */
+  #countReadOf(node: NodeId, path: string, bytes: number): void {
+    this.#observer.znodeRead(this.#replica.tree.namespaceOf(node), Buffer.byteLength(path) + bytes);
   }
 
   /** Sends a reply that has been gathered. */
@@ -560,7 +564,7 @@ export class Reads {
   }
 
   #countPart(op: MultiOp, bytes: number): void {
-    if (bytes !== nothingRead) this.#countRead(op.path!, bytes);
+    if (bytes !== nothingRead) this.#countReadOf(this.#replica.tree.find(op.path!), op.path!, bytes);
   }
 }
 

@@ -31,7 +31,8 @@ import type { Random } from '../random.ts';
 import { SessionTable } from '../session/session-table.ts';
 import type { LoadedSnapshot } from '../snapshot/snapshot-loader.ts';
 import { SnapshotSource } from '../snapshot/snapshot-source.ts';
-import { DataTree } from '../tree/data-tree.ts';
+import { DataTree, type NodeId } from '../tree/data-tree.ts';
+import type { NamespaceId } from '../tree/namespace-table.ts';
 import { bytesPerUnit, type Job, start, stepBudget, unitsPerChange, visitsPerStep } from './budget.ts';
 import { containerOwner, ttlOwner } from './special-owner.ts';
 
@@ -46,8 +47,8 @@ export interface ChangeListener {
    * the parent's children changed. Returns a job when there are too many watchers to tell at once.
    */
   changed(path: string, eventType: number, zxid: Zxid, acl: readonly Acl[], parentAcl: readonly Acl[] | undefined): Job | undefined;
-  /** A znode has been created, deleted, or given data, these of so many bytes. */
-  written(path: string, bytes: number): void;
+  /** A znode has been created, deleted or given data: so many bytes of path and data. */
+  written(namespace: NamespaceId, bytes: number): void;
   sessionOpened(high: number, low: number, timeoutMs: number): void;
   sessionClosed(high: number, low: number): void;
 }
@@ -125,9 +126,10 @@ export class Replica {
   /**
    * Applies one txn. With `results`, the sub-results of a multi are written there as they come about, since a later part may change
    * what an earlier part would show. Returns a job when it could not be finished in one step; the txn counts as applied when that ends.
+   * `node` is `Proposal.node`, 0 for whoever did not judge the txn himself.
    */
-  apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined, results?: Writer): Job | undefined {
-    const job = this.#change(header, txn, results);
+  apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined, results?: Writer, node: NodeId = 0): Job | undefined {
+    const job = this.#change(header, txn, results, node);
     if (job === undefined) {
       this.#finish(header.zxid, digest);
       return undefined;
@@ -155,7 +157,7 @@ export class Replica {
   }
 
   /** The txn without its bookkeeping. */
-  #change(header: TxnHeader, txn: Txn, results: Writer | undefined): Job | undefined {
+  #change(header: TxnHeader, txn: Txn, results: Writer | undefined, node: NodeId): Job | undefined {
     switch (txn.kind) {
       case 'multi':
         return start(this.#multi(header, txn.txns, results));
@@ -165,12 +167,12 @@ export class Replica {
         this.#createSession(header, txn.timeOut);
         return undefined;
       default:
-        return this.#changeOne(header, header.type, txn);
+        return this.#changeOne(header, header.type, txn, node);
     }
   }
 
   /** A txn that changes at most one znode. */
-  #changeOne(header: TxnHeader, type: number, txn: Txn): Job | undefined {
+  #changeOne(header: TxnHeader, type: number, txn: Txn, node: NodeId = 0): Job | undefined {
     switch (txn.kind) {
       case 'create':
         return txn.ephemeral
@@ -185,9 +187,9 @@ export class Replica {
       case 'delete':
         return this.#delete(header.zxid, txn.path);
       case 'setData': {
-        const error = this.tree.setData(txn.path, txn.data, txn.version, header.zxid, header.time);
+        const error = this.tree.setData(txn.path, txn.data, txn.version, header.zxid, header.time, node);
         if (error !== ErrorCode.Ok) return undefined;
-        this.listener.written(txn.path, txn.data?.length ?? 0);
+        this.#countWritten(txn.path, txn.data);
         return this.#tell(txn.path, EventType.nodeDataChanged, header.zxid);
       }
       case 'setACL':
@@ -211,7 +213,7 @@ export class Replica {
     const { zxid, time } = header;
     const error = tree.create(txn.path, txn.data, acl, ownerHigh, ownerLow, txn.parentCVersion, zxid, time, raiseParentOnExists);
     if (error !== ErrorCode.Ok) return undefined;
-    this.listener.written(txn.path, txn.data?.length ?? 0);
+    this.#countWritten(txn.path, txn.data);
     if (tree.recounting && !tree.recountSome(visitsPerStep)) return this.#recount(txn.path, zxid);
     return this.#tell(txn.path, EventType.nodeCreated, zxid);
   }
@@ -230,15 +232,19 @@ export class Replica {
     const { tree, listener } = this;
     const node = listener.listens ? tree.find(path) : 0;
     if (node === 0) {
-      if (tree.remove(path, zxid) === ErrorCode.Ok) listener.written(path, 0);
+      if (tree.remove(path, zxid) === ErrorCode.Ok) this.#countWritten(path, null);
       return undefined;
     }
     // Whoever could not read it while it was there shall not learn of its end either.
     const acl = tree.acls.get(tree.aclOf(node));
     const parentAcl = tree.acls.get(tree.aclOf(tree.parentOf(node)));
     tree.remove(path, zxid);
-    listener.written(path, 0);
+    this.#countWritten(path, null);
     return listener.changed(path, EventType.nodeDeleted, zxid, acl, parentAcl);
+  }
+
+  #countWritten(path: string, data: Uint8Array | null): void {
+    this.listener.written(this.tree.changedNamespace, path.length + (data === null ? 0 : data.length));
   }
 
   /** Tells the watchers of a znode that is there. */

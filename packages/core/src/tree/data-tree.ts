@@ -35,6 +35,7 @@ import {
   previousSiblingField,
   recordField,
 } from './node-store.ts';
+import { type NamespaceId, namespaceIdEnd, NamespaceTable, noNamespace } from './namespace-table.ts';
 import { PathHash } from './path-hash.ts';
 import { PathIndex } from './path-index.ts';
 import { type Quota, quotaRoot, QuotaTable, type QuotaTotals, type QuotaVerdict } from './quota-table.ts';
@@ -66,9 +67,12 @@ const ttl = 3;
 const kinds: readonly NodeKind[] = ['persistent', 'ephemeral', 'container', 'ttl'];
 const kindMask = 3;
 const uncountedFlag = 4;
+/** The number of its namespace, 8 bits. */
+const namespaceShift = 4;
+const namespaceMask = namespaceIdEnd - 1;
 /** The snapshot that has a znode is numbered by the bits from here on. */
-const snapshotShift = 4;
-const snapshotNumberMax = 0xfffffff;
+const snapshotShift = 12;
+const snapshotNumberMax = 0xfffff;
 
 const containerOwnerHigh = 0x80000000 | 0;
 
@@ -116,6 +120,9 @@ export class DataTree {
   readonly #hash: PathHash;
   readonly #ephemerals: EphemeralTable;
   readonly #quotas = new QuotaTable();
+  readonly namespaces = new NamespaceTable();
+  /** That of the znode created, deleted or given data last. */
+  changedNamespace: NamespaceId = noNamespace;
   readonly #sweepable = new SweepList(this.#rows);
   /** The quota whose usage is being counted. */
   #recount: Recount | undefined;
@@ -124,6 +131,9 @@ export class DataTree {
   #dataBytes = 0;
   /** The path at hand in UTF-8, from byte 0 on. */
   #path = Buffer.allocUnsafeSlow(1024);
+  /** The znode named last, by the very string it was named with: a txn is applied, told and answered under one path. 0 for none. */
+  #named: NodeId = 0;
+  #namedPath = '';
   readonly #stat = Buffer.alloc(statBytes);
 
   /** The snapshot being written; 0 while none is. */
@@ -152,6 +162,7 @@ export class DataTree {
   }
 
   find(path: string): NodeId {
+    if (this.#named !== 0 && path === this.#namedPath) return this.#named;
     return this.lookup(this.#path, 0, this.#encode(path));
   }
 
@@ -161,6 +172,16 @@ export class DataTree {
     this.#reservePath(length);
     this.#putPath(node, this.#path, length);
     return this.#path.toString('utf8', 0, length);
+  }
+
+  namespaceOf(node: NodeId): NamespaceId {
+    return (this.#rows.get(node, flagsField) >>> namespaceShift) & namespaceMask;
+  }
+
+  /** The namespace of a path, whether there is a znode or not. */
+  namespaceOfPath(path: string): NamespaceId {
+    const end = path.indexOf('/', 1);
+    return this.namespaces.find(path.slice(1, end === -1 ? undefined : end));
   }
 
   /** 0 for the root. */
@@ -477,6 +498,7 @@ export class DataTree {
     }
     this.#beforeChange(parent);
     const node = this.#add(parent, parentEnd + 1, end, hash, data, 0, data === null ? -1 : data.length, acl, ownerHigh, ownerLow);
+    this.changedNamespace = this.namespaceOf(node);
     const record = this.#recordOf(node);
     const stat = this.#statAt(node);
     putInt64(record, stat + czxidAt, zxid);
@@ -488,6 +510,7 @@ export class DataTree {
     this.#dataBytes += path.length;
     if (!this.#raise(parent, parentEnd, parentCVersion, zxid)) this.#showChildren(parent);
     if (this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path)) this.#quotaCreated(path, node, data);
+    this.#name(node, path);
     return ErrorCode.Ok;
   }
 
@@ -509,6 +532,7 @@ export class DataTree {
       this.#encode(path);
     }
     this.#beforeChange(node);
+    this.changedNamespace = this.namespaceOf(node);
     const dataLength = Math.max(0, this.dataLengthOf(node));
     const kept = this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path);
     this.#dataBytes -= path.length;
@@ -518,10 +542,12 @@ export class DataTree {
     return ErrorCode.Ok;
   }
 
-  setData(path: string, data: Uint8Array | null, version: number, zxid: Zxid, time: Millis): ErrorCode {
+  /** @param known the znode of that path, if the caller has found it already and nothing has removed it since; 0 otherwise. */
+  setData(path: string, data: Uint8Array | null, version: number, zxid: Zxid, time: Millis, known: NodeId = 0): ErrorCode {
     const end = this.#encode(path);
-    const node = this.lookup(this.#path, 0, end);
+    const node = known === 0 ? this.lookup(this.#path, 0, end) : known;
     if (node === 0) return ErrorCode.NoNode;
+    this.changedNamespace = this.namespaceOf(node);
     const before = Math.max(0, this.dataLengthOf(node));
     this.#beforeChange(node);
     this.#replaceData(node, data);
@@ -532,7 +558,13 @@ export class DataTree {
     putInt32(bytes, stat + versionAt, version);
     this.#countDigest(node, node === this.#root ? 0 : end);
     if (this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path)) this.#quotaDataSet(path, data, before);
+    this.#name(node, path);
     return ErrorCode.Ok;
+  }
+
+  #name(node: NodeId, path: string): void {
+    this.#named = node;
+    this.#namedPath = path;
   }
 
   /** Takes over the caller's reference to the ACL, whatever the outcome. */
@@ -623,7 +655,8 @@ export class DataTree {
     const kind = this.#kindOfOwner(ownerHigh, ownerLow);
     const uncounted = isUncounted(path, pathEnd) ? uncountedFlag : 0;
     // Whatever comes into being during a snapshot is not in it, and so has nothing left to write.
-    rows.set(node, flagsField, kind | uncounted | (this.#snapshot << snapshotShift));
+    const namespace = this.#namespaceBelow(parent, nameStart, pathEnd);
+    rows.set(node, flagsField, kind | uncounted | (namespace << namespaceShift) | (this.#snapshot << snapshotShift));
     switch (kind) {
       case ephemeral:
         putInt32(record, at + visibleOwnerAt, ownerHigh);
@@ -649,10 +682,17 @@ export class DataTree {
     return node;
   }
 
+  /** The namespace of a new znode, whose name is in `#path`. */
+  #namespaceBelow(parent: NodeId, nameStart: number, pathEnd: number): NamespaceId {
+    if (parent === 0) return noNamespace;
+    return parent === this.#root ? this.namespaces.enter(this.#path.toString('utf8', nameStart, pathEnd)) : this.namespaceOf(parent);
+  }
+
   /** Takes away a znode without children, of which `#beforeChange` has been told. The caller sees to its parent's pzxid. */
   #drop(node: NodeId): void {
     const rows = this.#rows;
     const parent = rows.get(node, parentField);
+    if (node === this.#named) this.#named = 0;
     this.#uncountDigest(node);
     if (this.#snapshotNext === node) this.#snapshotNext = this.#afterSubtree(node, this.#root);
     switch (this.#kindOf(node)) {
@@ -665,6 +705,7 @@ export class DataTree {
         break;
     }
     this.#index.remove(rows.get(node, hashField), node);
+    if (parent === this.#root) this.namespaces.leave(this.namespaceOf(node));
     this.#unlinkChild(parent, node);
     this.#showChildren(parent);
     this.acls.release(rows.get(node, aclField));
@@ -1012,7 +1053,7 @@ export class DataTree {
    */
   beginSnapshot(): void {
     if (this.#snapshot !== 0) throw new Error('a snapshot of the tree is being taken already');
-    // A znode marked with a number that comes up again was last written 268 million snapshots ago.
+    // A znode marked with a number that comes up again was last written a million snapshots ago.
     this.#snapshots = this.#snapshots === snapshotNumberMax ? 1 : this.#snapshots + 1;
     this.#snapshot = this.#snapshots;
     this.#snapshotNext = this.#root;

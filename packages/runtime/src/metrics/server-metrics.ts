@@ -2,13 +2,23 @@
  * The numbers a server keeps about itself, under ZooKeeper's names. It listens to the core, to the ports and to the storage; what is
  * counted on the way of a request is a field or a typed array, and everything else is done when somebody asks.
  */
-import type { CloseReason, CnxnId, Inspect, Notice, Observer, QuotaTotals } from '@tskeeper/core';
+import {
+  type CloseReason,
+  type CnxnId,
+  type Inspect,
+  namespaceIdEnd,
+  type NamespaceId,
+  noNamespace,
+  type Notice,
+  type Observer,
+  type QuotaTotals,
+} from '@tskeeper/core';
 import { ErrorCode, EventType, type Millis, OpCode, type Zxid } from '@tskeeper/protocol';
 import type { PortObserver } from '../ports/port-observer.ts';
 import type { FlushedBatch } from '../storage/txn-log.ts';
 import { metricTable } from './metric-table.ts';
 import type { Metrics, MetricSources, MetricValue, Traffic } from './metrics.ts';
-import { Namespaces, namespacesMax, NamespaceSummaries, noNamespace } from './namespaces.ts';
+import { NamespaceSummaries } from './namespace-summaries.ts';
 import { AdvancedSummary, Summary, type SummaryValues } from './summary.ts';
 
 /** Sizes of replies are told with it and shown without, as ZooKeeper does. */
@@ -49,10 +59,11 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   #authFailed = 0;
 
   // By namespace. For one that was never read, nothing is printed of reads.
-  readonly #namespaces = new Namespaces();
+  readonly #namespaces: string[] = [];
   readonly #reads = new NamespaceSummaries();
   readonly #writes = new NamespaceSummaries();
   readonly #quotasExceeded = new NamespaceSummaries();
+  readonly #perNamespace = [this.#reads, this.#writes, this.#quotasExceeded];
 
   constructor() {
     for (const row of metricTable) {
@@ -101,9 +112,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     this.#changesForgotten += count;
   }
 
-  quotaExceeded(path: string): void {
-    const id = this.#namespaces.findText(path);
-    if (id !== noNamespace) this.#quotasExceeded.add(id, 1);
+  quotaExceeded(namespace: NamespaceId): void {
+    this.#quotasExceeded.add(namespace, 1);
   }
 
   proposed(_zxid: Zxid, txnType: number, _bytes: number, judgedMs: Millis): void {
@@ -121,14 +131,17 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (ageMs >= 0) this.#propagationLatency.add(ageMs);
   }
 
-  znodeRead(path: Uint8Array, start: number, end: number, bytes: number): void {
-    const id = this.#namespaces.find(path, start, end);
-    if (id !== noNamespace) this.#reads.add(id, end - start + bytes + statBytes);
+  namespaceNamed(namespace: NamespaceId, name: string): void {
+    this.#namespaces[namespace] = name;
+    for (const summaries of this.#perNamespace) summaries.forget(namespace);
   }
 
-  znodeWritten(path: string, bytes: number): void {
-    const id = this.#namespaces.findText(path);
-    if (id !== noNamespace) this.#writes.add(id, path.length + bytes);
+  znodeRead(namespace: NamespaceId, bytes: number): void {
+    if (namespace !== noNamespace) this.#reads.add(namespace, bytes + statBytes);
+  }
+
+  znodeWritten(namespace: NamespaceId, bytes: number): void {
+    if (namespace !== noNamespace) this.#writes.add(namespace, bytes);
   }
 
   /** The answer to the handshake of a new session comes here too, as that of createSession. Its size counts nowhere, as in ZooKeeper. */
@@ -309,17 +322,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     this.#latency.reset();
     this.#responseSize.reset();
     this.#lastResponseSize = -1;
-    this.#resetNamespaces();
-  }
-
-  /** Namespaces go on being printed, with 0, as in ZooKeeper; but when there were too many, others get their chance. */
-  #resetNamespaces(): void {
-    const { overflowed } = this.#namespaces;
-    if (overflowed) this.#namespaces.clear();
-    for (const summaries of [this.#reads, this.#writes, this.#quotasExceeded]) {
-      if (overflowed) summaries.clear();
-      else summaries.reset();
-    }
+    // Namespaces go on being printed, with 0, as in ZooKeeper.
+    for (const summaries of this.#perNamespace) summaries.reset();
   }
 
   *#set(name: string, { inspect }: MetricSources): Generator<readonly [string, MetricValue], void, undefined> {
@@ -329,7 +333,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       case 'write_per_namespace':
         return yield* this.#summarySet(name, this.#writes);
       case 'quota_exceeded_error_per_namespace':
-        for (const [id, { count }] of this.#quotasExceeded.entries()) yield [`${this.#namespaces.nameOf(id)}_${name}`, whole(count)];
+        for (const [id, { count }] of this.#quotasExceeded.entries()) yield [`${this.#namespaces[id]!}_${name}`, whole(count)];
         return;
       case 'quota_count_limit_per_namespace':
         return yield* quotaSet(name, inspect, 'countLimit');
@@ -345,7 +349,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   }
 
   *#summarySet(name: string, summaries: NamespaceSummaries): Generator<readonly [string, MetricValue], void, undefined> {
-    for (const [id, values] of summaries.entries()) yield* summaryEntries(`${this.#namespaces.nameOf(id)}_${name}`, values);
+    for (const [id, values] of summaries.entries()) yield* summaryEntries(`${this.#namespaces[id]!}_${name}`, values);
   }
 
   #gauges({ inspect, facts, cnxnCount, now }: MetricSources): Record<string, number> {
@@ -424,13 +428,13 @@ function concernsCnxn(opCode: number): boolean {
   return opCode === OpCode.auth || opCode === OpCode.sasl;
 }
 
-/** Of no more namespaces than reads and writes are kept of. */
+/** For no more namespaces than others are printed for, so that clients cannot make the answer any longer. */
 function* quotaSet(
   name: string,
   inspect: Inspect,
   number: Exclude<keyof QuotaTotals, 'namespace'>,
 ): Generator<readonly [string, MetricValue], void, undefined> {
-  let left = namespacesMax;
+  let left = namespaceIdEnd;
   for (const totals of inspect.quotaTotals()) {
     if (left-- === 0) return;
     const value = totals[number];
