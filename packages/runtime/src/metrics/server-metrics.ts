@@ -52,6 +52,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   readonly #readLatency = this.#advanced('readlatency');
   readonly #updateLatency = this.#advanced('updatelatency');
   readonly #responseSize = new Summary();
+  /** Requests that belong into the next with 0, and are added when somebody asks. */
+  #letInAtOnce = 0;
   readonly #throttleQueueTime = this.#advanced('request_throttle_queue_time_ms');
   readonly #prepTime = this.#plain('prep_process_time');
   readonly #propagationLatency = this.#advanced('propagation_latency');
@@ -89,7 +91,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   admitted(_cnxn: CnxnId, opCode: number, _frameBytes: number, waitedMs: Millis): void {
     if (concernsCnxn(opCode)) return;
     this.#admitted++;
-    this.#throttleQueueTime.add(waitedMs);
+    if (waitedMs > 0) this.#throttleQueueTime.add(waitedMs);
+    else this.#letInAtOnce++;
   }
 
   heldBack(): void {
@@ -123,7 +126,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     // A request like any other in ZooKeeper. Here it is the handshake that asks for it, which nobody tells as admitted.
     if (txnType === OpCode.createSession) {
       this.#admitted++;
-      this.#throttleQueueTime.add(0);
+      this.#letInAtOnce++;
     }
   }
 
@@ -277,6 +280,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   *entries(sources: MetricSources): Generator<readonly [string, MetricValue], void, undefined> {
     const gauges = this.#gauges(sources);
+    if (this.#letInAtOnce > 0) this.#throttleQueueTime.addAll(0, this.#letInAtOnce);
+    this.#letInAtOnce = 0;
     const counters: Record<string, number> = {
       ...this.#counters,
       bytes_received_count: this.#bytesReceived,
@@ -317,7 +322,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     for (const name of Object.keys(this.#counters)) this.#counters[name] = 0;
     for (const summary of this.#summaries.values()) summary.reset();
     this.#packetsReceived = this.#bytesReceived = this.#packetsSent = this.#responseBytes = 0;
-    this.#admitted = this.#proposed = this.#authFailed = 0;
+    this.#admitted = this.#letInAtOnce = this.#proposed = this.#authFailed = 0;
     this.#changesRecorded = this.#changesForgotten = this.#watchBytes = 0;
     this.#latency.reset();
     this.#responseSize.reset();
