@@ -83,13 +83,18 @@ describe('reads', () => {
     expect(notes.take()).toEqual(expected.map((text) => `znodeRead ${text}`));
   });
 
-  it.each(['getData /missing', 'exists /missing', 'getData /shut', 'getChildren /shut', 'getACL /app', 'getAllChildrenNumber /app', 'sync /app'])(
-    '%s is not told, as in ZooKeeper',
-    (line) => {
-      script.run(`a ${line}`);
-      expect(notes.take()).toEqual([]);
-    },
-  );
+  it.each([
+    'getData /missing',
+    'exists /missing',
+    'getData /shut',
+    'getChildren /shut',
+    'getACL /app',
+    'getAllChildrenNumber /app',
+    'sync /app',
+  ])('%s is not told, as in ZooKeeper', (line) => {
+    script.run(`a ${line}`);
+    expect(notes.take()).toEqual([]);
+  });
 
   it('paths and names count in UTF-8', () => {
     script.run('a create /ä');
@@ -134,10 +139,10 @@ describe('reads that take more than one step', () => {
     stepper.ask(1, 1, OpCode.multiRead, (writer) =>
       operations.multiRead.request.write(writer, {
         ops: [
-          { kind: 'getData', path: '/app/00001' },
-          { kind: 'getChildren', path: '/app' },
-          { kind: 'getData', path: '/missing' },
-          { kind: 'getChildren', path: '/app/00001' },
+          { kind: 'getData', path: '/app/00001', watch: false },
+          { kind: 'getChildren', path: '/app', watch: false },
+          { kind: 'getData', path: '/missing', watch: false },
+          { kind: 'getChildren', path: '/app/00001', watch: false },
         ],
       }),
     );
