@@ -18,8 +18,7 @@ export type CloseReason =
   | 'request before the handshake was answered'
   | 'too many connections'
   | 'read-only clients only'
-  | 'not serving'
-  | 'reset by an operator';
+  | 'not serving';
 
 /**
  * Where the core says what must be done, in order. The runtime, the simulator and the golden tests each bring one. It never calls

@@ -5,7 +5,18 @@
  * The way of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at once; or prepare.ts, which sends a
  * txn to the log -> `appended` -> replica.ts changes the tree -> notify.ts tells watchers -> answer.ts replies -> what waited behind it.
  */
-import { ErrorCode, type Millis, OpCode, Reader, sessionIdOf, Writer, type Zxid } from '@tskeeper/protocol';
+import {
+  ErrorCode,
+  type Millis,
+  OpCode,
+  Reader,
+  type SessionId,
+  sessionHigh,
+  sessionIdOf,
+  sessionLow,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
 import { AuthRegistry, type AuthTicket, type AuthVerdict } from './auth/auth-provider.ts';
 import { Authentication } from './auth/authentication.ts';
 import { digestProvider } from './auth/digest-provider.ts';
@@ -255,10 +266,13 @@ export class Standalone {
     return this.#replica.snapshot(writeLastZxid);
   }
 
-  /** Closes a connection at an operator's word. */
-  closeCnxn(id: CnxnId): void {
-    const cnxn = this.#cnxns.get(id);
-    if (cnxn !== undefined) this.#cnxns.close(cnxn, 'reset by an operator');
+  /** Ends a session at an operator's word, as if nothing had been heard of it for too long. Returns false when there is none to end. */
+  expireSession(session: SessionId, now: Now): boolean {
+    const slot = this.#tracker.findLive(sessionHigh(session), sessionLow(session));
+    if (slot === -1) return false;
+    this.#expiry.condemn(slot);
+    this.#expire(now);
+    return true;
   }
 
   // ---- admit -------------------------------------------------------------------------------------------------------------------------

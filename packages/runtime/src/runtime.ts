@@ -6,7 +6,7 @@
  */
 import { type CnxnId, type CoreOptions, type Inspect, type Now, type Out, Standalone } from '@tskeeper/core';
 import { ConnectionThrottle } from '@tskeeper/core/internal';
-import { formatZxid, type Millis, type Writer, type Zxid } from '@tskeeper/protocol';
+import { formatZxid, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
 import { Bookkeeping } from './metrics/bookkeeping.ts';
 import type { Endpoint, Listener, NetworkSink, ReceivedBatch, StreamId } from './network.ts';
@@ -70,6 +70,8 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
   /** `closing`: no more input is taken, and what was taken is finished. `ended`: nothing is done any more. */
   #state: 'starting' | 'serving' | 'closing' | 'ended' = 'starting';
   #closed: Promise<void> | undefined;
+  /** Who waits for a session to be gone. */
+  #farewells: Farewell[] = [];
 
   constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks) {
     this.#world = world;
@@ -183,6 +185,7 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
       }
     }
     this.#state = 'ended';
+    this.#breakFarewells();
   }
 
   #hasEnded(): boolean {
@@ -195,6 +198,7 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
     this.#state = 'ended';
     this.#books.unrecoverableError();
     this.#cancelTimers();
+    this.#breakFarewells();
     this.#hooks.failed(error);
   }
 
@@ -203,6 +207,31 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
     if (this.#timer !== undefined) clock.cancel(this.#timer);
     if (this.#sizesTimer !== undefined) clock.cancel(this.#sizesTimer);
     this.#timer = this.#sizesTimer = undefined;
+  }
+
+  // --- At an operator's word
+
+  expireSession(session: SessionId): Promise<boolean> {
+    if (this.#state !== 'serving') return Promise.reject(new Error('the server is not serving any more, and ends no session'));
+    return new Promise((resolve, reject) => {
+      this.#turn((now) => {
+        if (this.#core.expireSession(session, now)) this.#farewells.push({ session, resolve, reject });
+        else resolve(false);
+      });
+    });
+  }
+
+  #sayFarewells(): void {
+    this.#farewells = this.#farewells.filter(({ session, resolve }) => {
+      if (this.#core.inspect.hasSession(session)) return true;
+      resolve(true);
+      return false;
+    });
+  }
+
+  #breakFarewells(): void {
+    for (const { reject } of this.#farewells) reject(new Error('the server ended before the session did'));
+    this.#farewells = [];
   }
 
   // --- Turns
@@ -216,6 +245,7 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
       this.#port.endTurn(now);
       this.#storage.flush();
       if (this.#snapshotWanted && !this.#core.busy) this.#beginSnapshot();
+      if (this.#farewells.length > 0) this.#sayFarewells();
       this.#planWake(now);
     } catch (error) {
       this.failed(error);
@@ -388,3 +418,9 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
 }
 
 function nothing(): void {}
+
+interface Farewell {
+  readonly session: SessionId;
+  readonly resolve: (ended: boolean) => void;
+  readonly reject: (error: Error) => void;
+}

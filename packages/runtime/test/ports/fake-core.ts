@@ -18,6 +18,7 @@ export const emptyInspect: Inspect = {
   quotaTotals: () => [],
   outstandingRequests: () => 0,
   sessionCount: () => 0,
+  hasSession: () => false,
   cnxnCount: () => 0,
   cnxns: () => [],
   cnxn: () => undefined,
