@@ -17,6 +17,7 @@ export type CloseReason =
   | 'malformed request'
   | 'request before the handshake was answered'
   | 'too many connections'
+  | 'too many watches'
   | 'read-only clients only'
   | 'not serving';
 

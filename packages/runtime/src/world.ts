@@ -3,6 +3,7 @@ import type { SessionId } from '@tskeeper/protocol';
 import type { Clock } from './clock.ts';
 import type { Disk } from './disk.ts';
 import type { Logger } from './logger.ts';
+import type { MemoryProbe } from './memory-use.ts';
 import type { Endpoint, Network } from './network.ts';
 import type { Random } from './random.ts';
 
@@ -36,6 +37,8 @@ export interface HostFacts {
 export interface RuntimeHooks {
   readonly logger: Logger;
   readonly host: HostFacts;
+  /** Without one the server does not know how much memory there is, and bounds only what it holds for clients. */
+  readonly memory?: MemoryProbe | undefined;
   /** undefined: snapshots compressed with snappy can neither be written nor read. */
   readonly snappy: SnappyCodec | undefined;
   /**

@@ -17,6 +17,7 @@ import { ConfigError } from './config/config-error.ts';
 import { type ConfigFile, resolveConfig } from './config/server-config.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts } from './host-facts.ts';
+import { memoryProbe } from './memory-use.ts';
 import { NetNetwork } from './net-network.ts';
 import { snappy } from './snappy.ts';
 import { SystemClock } from './system-clock.ts';
@@ -98,6 +99,7 @@ export async function startServerWith(
     logger,
     snappy,
     host: hostFacts,
+    memory: memoryProbe({ processBytes: config.memoryLimitBytes }),
     failed: (error) => end.fail(error),
   });
   return new RunningServer(runtime, runtimeOptions.dataDir, end);

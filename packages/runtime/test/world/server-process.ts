@@ -9,6 +9,7 @@ import {
   type Endpoint,
   type Listener,
   type Logger,
+  type MemoryProbe,
   type Network,
   type NetworkSink,
   type ReceivedBatch,
@@ -34,6 +35,7 @@ export interface ProcessParts {
   readonly options: RuntimeOptions;
   readonly logger: Logger;
   readonly snappy: SnappyCodec | undefined;
+  readonly memory: MemoryProbe | undefined;
   readonly record: ProcessRecord;
   arrived(cnxn: string, atMs: Millis): void;
   /** Whether bytes sent on a stream wait for room. */
@@ -73,13 +75,14 @@ export class ServerProcess implements Owner {
   }
 
   async #start(): Promise<Error | undefined> {
-    const { clock, disk, random, core, options, logger, snappy, record } = this.#parts;
+    const { clock, disk, random, core, options, logger, snappy, memory, record } = this.#parts;
     // The world knows of it before it does anything.
     await Promise.resolve();
     try {
       this.runtime = await startRuntime({ disk, network: this.#network(), clock: clock.of(this), random }, core, options, {
         logger,
         snappy,
+        memory,
         host: {
           version: 'virtual',
           environment: () => [],

@@ -9,6 +9,7 @@ import {
   type CrashChoice,
   type DiskCall,
   type Logger,
+  type MemoryProbe,
   MemoryDisk,
   numberedFiles,
   readLog,
@@ -31,6 +32,8 @@ export interface WorldOptions {
   readonly core?: Partial<CoreOptions>;
   readonly options?: Partial<RuntimeOptions>;
   readonly snappy?: SnappyCodec;
+  /** What there is of memory. */
+  readonly memory?: MemoryProbe;
 }
 
 export class VirtualWorld {
@@ -52,10 +55,11 @@ export class VirtualWorld {
   trace = 0;
   eventCount = 0;
   readonly #snappy: SnappyCodec | undefined;
+  readonly #memory: MemoryProbe | undefined;
   readonly #numbers = Buffer.alloc(12);
   #lives = 0;
 
-  constructor(seed: number, { core, options, snappy }: WorldOptions = {}) {
+  constructor(seed: number, { core, options, snappy, memory }: WorldOptions = {}) {
     this.random = new SeededRandom(seed);
     this.clock = new VirtualClock(new SeededRandom(this.random.uint32()));
     this.wire = new VirtualWire(this.clock);
@@ -75,6 +79,7 @@ export class VirtualWorld {
       this.core.globalOutstandingLimit < coreDefaults.globalOutstandingLimit,
     );
     this.#snappy = snappy;
+    this.#memory = memory;
     this.clock.onRun = (what, elapsedMs) => {
       this.eventCount++;
       // A world that does so much has stopped getting anywhere.
@@ -120,6 +125,7 @@ export class VirtualWorld {
       options: this.options,
       logger,
       snappy: this.#snappy,
+      memory: this.#memory,
       record,
       arrived: (cnxn, atMs) => {
         const known = this.recording.arrivals.get(cnxn);
