@@ -132,13 +132,16 @@ export class Standalone {
     this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
     this.#handshakes = new Handshakes(options, replica, this.#tracker, this.#cnxns, this.#answers, observer, now);
     this.#prepare = new Prepare(options, out, replica, this.#tracker, registry, observer);
-    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, options.skipAcl);
+    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, options.skipAcl, observer);
     this.#expiry = new Expiry(this.#tracker, options.maxSessionTimeoutMs);
     this.#sweeper = new Sweeper(replica.tree, options, now);
     this.#held = new HeldFrames(options);
     this.inspect = new Inspection('standalone', replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
     const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, registry, options.skipAcl, observer);
     replica.notice = (notice) => observer.notice(notice);
+    const { namespaces } = replica.tree;
+    for (const [id, name] of namespaces.entries()) observer.namespaceNamed(id, name);
+    namespaces.named = (id, name) => observer.namespaceNamed(id, name);
     const watches = this.#watches;
     const answers = this.#answers;
     replica.listener = {
@@ -149,6 +152,7 @@ export class Standalone {
         return answers.work;
       },
       changed: (path, eventType, zxid, acl, parentAcl) => notifier.changed(path, eventType, zxid, acl, parentAcl),
+      written: (namespace, bytes) => observer.znodeWritten(namespace, bytes),
       sessionOpened: (high, low, timeoutMs) => observer.sessionOpened(sessionIdOf(high, low), timeoutMs),
       sessionClosed: (high, low) => this.#sessionClosed(high, low),
     };
@@ -305,9 +309,14 @@ export class Standalone {
 
   #hold(cnxn: Cnxn, reader: Reader, now: Now): void {
     const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, now.elapsedMs, false);
-    this.#held.push(cnxn, frame, now.elapsedMs);
+    this.#holdFrame(cnxn, frame, now);
     // Its session has been heard of, whenever the request's turn comes.
     if (cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
+  }
+
+  #holdFrame(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+    if (this.#held.isEmpty && !this.busy) this.#observer.heldBack();
+    this.#held.push(cnxn, frame, now.elapsedMs);
   }
 
   #releaseHeld(now: Now): void {
@@ -320,9 +329,16 @@ export class Standalone {
       this.#units += unitsPerRequest;
       const { cnxn, frame } = this.#held.take(now.elapsedMs);
       if (!cnxn.isClosed) this.#admitParked(cnxn, frame, now);
-      else if (!frame.throttled && !this.#options.requestThrottleDropStale) this.#writeStale(cnxn, frame, now);
+      else this.#stale(cnxn, frame, now);
     }
+    if (!this.#held.isEmpty && !this.busy) this.#observer.heldBack();
     this.#held.lookAgainLater(now.elapsedMs);
+  }
+
+  #stale(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+    const dropped = this.#options.requestThrottleDropStale;
+    this.#observer.stale(dropped);
+    if (!dropped && !frame.throttled) this.#writeStale(cnxn, frame, now);
   }
 
   /** A write that waited while its client hung up is still the client's wish, as long as the session lives. Nobody is answered. */
@@ -369,7 +385,7 @@ export class Standalone {
     const opCode = reader.int32();
     // A session that is closing takes nothing more. The connection hears of it when its closeSession is applied.
     if (cnxn.slot === -1 || !this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs)) return;
-    this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4);
+    this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4, now.elapsedMs - arrivedMs);
 
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
       this.#authentication.request(cnxn, opCode, xid, reader, now);
@@ -413,7 +429,7 @@ export class Standalone {
     const opCode = reader.int32();
     if (throttled && opCode !== OpCode.ping) {
       this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
-      this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, isWrite(opCode));
+      this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, false);
       return;
     }
     const request = this.#readRequest;
@@ -520,7 +536,7 @@ export class Standalone {
   #applied(proposal: Proposal, now: Now): void {
     const { zxid, header, txn, origin } = proposal;
     const error = txn.kind === 'error' ? txn.err : ErrorCode.Ok;
-    this.#observer.applied(zxid, header.type, error);
+    this.#observer.applied(zxid, header.type, error, now.wallMs - header.time);
     const cnxn = this.#cnxns.get(origin.cnxn);
     // The connection may have gone meanwhile, and its number may even have been given to another.
     if (cnxn === undefined || cnxn.waiting.peek() !== proposal) return;
@@ -579,7 +595,7 @@ export class Standalone {
     for (const early of cnxn.early.takeAll()) {
       this.#load.unparked(early);
       const frame = { ...early, identities };
-      if (this.#mustHold()) this.#held.push(cnxn, frame, now.elapsedMs);
+      if (this.#mustHold()) this.#holdFrame(cnxn, frame, now);
       else this.#admitParked(cnxn, frame, now);
     }
   }
