@@ -58,6 +58,7 @@ export async function writeMarkedLog(dataDir: string, zxids: readonly Zxid[]): P
       },
       snapshotDue: () => undefined,
       synced: () => undefined,
+      flushed: () => undefined,
     },
   );
   await storage.open({ beginSnapshot: () => ({ feed: () => undefined, finish: () => undefined }), apply: () => undefined });
