@@ -28,7 +28,10 @@ export interface ConnectOptions {
   readonly session?: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
   /** Gives `connect` up, with the signal's reason. Has no effect on the client that it has returned. */
   readonly signal?: AbortSignal | undefined;
-  /** Longest request sent and longest answer taken, in bytes; the servers' jute.maxbuffer. Default: 1 MiB less one, as theirs. */
+  /**
+   * Longest request sent, and longest answer taken, in bytes: the servers' jute.maxbuffer. Default: 1 MiB less one, as theirs. A longer
+   * request fails with BadArguments. A longer answer, which only a very long list of children or a multiRead can have, loses the connection.
+   */
   readonly maxPacketBytes?: number | undefined;
   /**
    * Whether to give the session up after 4/3 of its time-out without a server, as ZooKeeper's client does since 3.9. Default: false; only

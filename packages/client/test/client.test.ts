@@ -59,6 +59,17 @@ describe('operations', () => {
     expect(data!.buffer.byteLength).toBe(2);
   });
 
+  it('the largest znode there can be is read back, though the answer is longer than the request was', async () => {
+    const zk = await world.connect();
+    await world.until(zk.create('/a'));
+    // Header, path and its length, length of the data, version.
+    const data = new Uint8Array(1_048_575 - 8 - 6 - 4 - 4).fill(7);
+    await world.until(zk.setData('/a', data));
+    // Compared as a whole, since a test runner takes seconds for a million elements.
+    expect(Buffer.compare((await world.until(zk.getData('/a'))).data!, data)).toBe(0);
+    expect(await failureOf(zk.setData('/a', new Uint8Array(data.length + 1)))).toMatchObject({ code: 'BadArguments' });
+  });
+
   it('versions are compared', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/a', '0'));

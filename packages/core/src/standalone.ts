@@ -154,7 +154,7 @@ export class Standalone {
       changed: (path, eventType, zxid, acl, parentAcl) => notifier.changed(path, eventType, zxid, acl, parentAcl),
       written: (namespace, bytes) => observer.znodeWritten(namespace, bytes),
       sessionOpened: (high, low, timeoutMs) => observer.sessionOpened(sessionIdOf(high, low), timeoutMs),
-      sessionClosed: (high, low) => this.#sessionClosed(high, low),
+      sessionClosed: (high, low, cxid) => this.#sessionClosed(high, low, cxid),
     };
     const nobody = new Cnxn(
       noCnxn,
@@ -336,9 +336,10 @@ export class Standalone {
   }
 
   #stale(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
-    const dropped = this.#options.requestThrottleDropStale;
-    this.#observer.stale(dropped);
-    if (!dropped && !frame.throttled) this.#writeStale(cnxn, frame, now);
+    const dropped = this.#options.requestThrottleDropStale && (cnxn.hasDropped || !asksToClose(frame));
+    if (dropped || !asksToClose(frame)) this.#observer.stale(dropped);
+    if (dropped) cnxn.hasDropped = true;
+    else if (!frame.throttled) this.#writeStale(cnxn, frame, now);
   }
 
   /** A write that waited while its client hung up is still the client's wish, as long as the session lives. Nobody is answered. */
@@ -639,21 +640,27 @@ export class Standalone {
   }
 
   /** A closeSession has been applied, whoever asked for it. */
-  #sessionClosed(high: number, low: number): void {
+  #sessionClosed(high: number, low: number, cxid: number): void {
     const slot = this.#tracker.find(high, low);
     if (slot === -1) return;
     const cnxn = this.#cnxns.get(this.#tracker.cnxnOf(slot));
     this.#tracker.remove(slot);
-    const byClient = cnxn?.waiting.some((one) => one.kind === 'proposal' && closesSession(one)) === true;
-    this.#observer.sessionClosed(sessionIdOf(high, low), !byClient);
+    // A client that asked for it need not be there any more.
+    this.#observer.sessionClosed(sessionIdOf(high, low), cxid === 0);
     if (cnxn === undefined) return;
     cnxn.slot = -1;
-    // A client that asked for it still gets its reply.
-    if (!byClient) this.#cnxns.close(cnxn, 'session expired');
+    // Who asked for it, and is there, still gets its reply.
+    const waitsForReply = cnxn.waiting.some((one) => one.kind === 'proposal' && closesSession(one));
+    if (!waitsForReply) this.#cnxns.close(cnxn, 'session expired');
   }
 }
 
 function nothing(): void {}
+
+/** Whoever says good-bye hangs up at once, and means it all the same. */
+function asksToClose({ bytes }: ParkedFrame): boolean {
+  return bytes.length >= headerBytes && bytes.readInt32BE(4) === OpCode.closeSession;
+}
 
 function earliest(a: Millis | undefined, b: Millis | undefined): Millis | undefined {
   if (a === undefined) return b;

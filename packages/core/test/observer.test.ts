@@ -36,6 +36,7 @@ class Notes {
       proposed: (_zxid, type, _bytes, judgedMs) => note('proposed', type, judgedMs),
       applied: (_zxid, type, _error, ageMs) => note('applied', type, ageMs),
       replied: (_cnxn, opCode, error, latencyMs, _bytes, write) => note('replied', opCode, error, latencyMs, write),
+      sessionClosed: (_session, expired) => note('sessionClosed', expired),
       sessionRevalidated: (_session, accepted) => note('sessionRevalidated', accepted),
     };
   }
@@ -306,6 +307,22 @@ describe('handshakes', () => {
   });
 });
 
+describe('the end of a session', () => {
+  it('is told from expiry, even when the client hung up behind its closeSession', () => {
+    const notes = new Notes('sessionClosed');
+    const script = scriptWith(notes);
+    script.run('b connects');
+    script.run('log when told');
+    script.run('a closeSession');
+    script.run('a goes away');
+    script.run('appended');
+    expect(notes.take()).toEqual(['sessionClosed false']);
+    script.run('log at once');
+    script.run('after 60000');
+    expect(notes.take()).toEqual(['sessionClosed true']);
+  });
+});
+
 describe('the request throttle', () => {
   const throttled = { requestThrottleLimit: 1, requestThrottleStallMs: 100 };
 
@@ -339,6 +356,22 @@ describe('the request throttle', () => {
       expect(notes.take()).toEqual([]);
       script.run('appended');
       expect(notes.take()).toEqual([`stale ${dropped}`]);
+    }
+  });
+
+  it('a closeSession outlives its connection, unless a request ahead of it was dropped', () => {
+    for (const [ahead, ended] of [
+      ['', true],
+      ['b create /late', false],
+    ] as const) {
+      const notes = new Notes('stale', 'sessionClosed');
+      const script = withOneUnderWay(notes, { requestThrottleDropStale: true });
+      if (ahead !== '') script.run(ahead);
+      script.run('b closeSession');
+      script.run('b goes away');
+      script.run('log at once');
+      script.run('appended');
+      expect(notes.take()).toEqual(ended ? ['sessionClosed false'] : ['stale true', 'stale true']);
     }
   });
 

@@ -50,7 +50,8 @@ export interface ChangeListener {
   /** A znode has been created, deleted or given data: so many bytes of path and data. */
   written(namespace: NamespaceId, bytes: number): void;
   sessionOpened(high: number, low: number, timeoutMs: number): void;
-  sessionClosed(high: number, low: number): void;
+  /** `cxid` is 0 when it was no client that closed it. */
+  sessionClosed(high: number, low: number, cxid: number): void;
 }
 
 export interface ReplicaOptions {
@@ -341,7 +342,7 @@ export class Replica {
     yield* this.#deleteAll(nextOwned, zxid);
     const slot = this.sessions.find(clientHigh, clientLow);
     if (slot !== -1) this.sessions.remove(slot);
-    this.listener.sessionClosed(clientHigh, clientLow);
+    this.listener.sessionClosed(clientHigh, clientLow, header.cxid);
   }
 
   *#deleteAll(next: () => string | undefined, zxid: Zxid): Job {

@@ -91,6 +91,7 @@ export class Handshakes {
   /** The txn of a new session has been applied: requests are served from here on. */
   open(cnxn: Cnxn, arrivedMs: Millis, now: Now): void {
     const bytes = this.#welcome(cnxn);
+    cnxn.answered(OpCode.createSession, 0, this.#replica.lastZxid, arrivedMs, now.elapsedMs);
     this.#observer.replied(cnxn.id, OpCode.createSession, ErrorCode.Ok, now.elapsedMs - arrivedMs, bytes, true);
   }
 
