@@ -181,9 +181,7 @@ describe('options in front of a command', () => {
     for (let i = 0; i < 5; i++) await server.zk('create', `/children/${i}${'n'.repeat(250_000)}`);
     const short = await server.zk('ls', '/children');
     expect([short.code, short.out]).toEqual([exitCodes.noConnection, '']);
-    expect(short.err).toMatch(
-      /^KeeperErrorCode = ConnectionLoss for \/children \(.*expected a frame of 0 to 1048575 bytes, not 1250113.*\)\n$/,
-    );
+    expect(short.err).toMatch(/^KeeperErrorCode = ConnectionLoss for \/children \(.*expected a frame of .* bytes, not 1250113.*\)\n$/);
     const long = await server.zk('--jute-maxbuffer', '4194304', 'ls', '/children');
     expect([long.code, long.out.length]).toEqual([exitCodes.done, 5 * 250_003 + 1]);
   });
