@@ -156,9 +156,11 @@ export class NetNetwork implements Network {
     const found = this.#streams[stream];
     if (found === undefined || found.dropped) return;
     found.dropped = true;
-    // Node would put off the reset of a socket that is still dialling until it is connected.
-    if (found.socket.connecting) found.socket.destroy();
-    else found.socket.resetAndDestroy();
+    const { socket } = found;
+    // Node would put off the reset of a socket that is still dialling until it is connected. While the system is asked to send the end of
+    // a stream it refuses a reset, and Node would then neither close the socket nor say so: the descriptor would be lost.
+    if (socket.connecting || (socket.writableEnded && socket.writableLength === 0)) socket.destroy();
+    else socket.resetAndDestroy();
   }
 
   pause(stream: StreamId): void {
