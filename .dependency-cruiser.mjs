@@ -7,6 +7,7 @@ const imports = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
+  simulator: ['runtime', 'core', 'protocol'],
   cli: ['server', 'runtime'],
 };
 

@@ -40,6 +40,7 @@ const imports: Record<string, readonly string[]> = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
+  simulator: ['runtime', 'core', 'protocol'],
   cli: ['server', 'runtime'],
 };
 
