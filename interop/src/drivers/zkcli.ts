@@ -116,13 +116,19 @@ async function runCli(classpath: string, server: ServerProcess, args: readonly s
   child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
   child.stdin.end(input.map((line) => `${line}\n`).join(''));
   const [code] = (await once(child, 'close')) as [number | null];
-  return { out: normalised(out, server), err: normalised(err, server), code };
+  return { out: normalised(out, server.connectString), err: normalised(err, server.connectString), code };
 }
 
-/** Only what must differ between two servers is taken out, and only what has no order is sorted. */
-function normalised(text: string, server: ServerProcess): string {
+/**
+ * Only what must differ between two servers is taken out, and only what has no order is sorted. That the connection stands is told by a
+ * thread of its own, in two lines that land wherever the command's text has got to, or nowhere if the process ends before.
+ */
+export function normalised(text: string, connectString: string): string {
   return text
-    .replaceAll(server.connectString, 'SERVER')
+    .replaceAll(/^\nWATCHER::\n/gm, '')
+    .replaceAll(/^\nWatchedEvent state:SyncConnected type:None path:null zxid: -1\n/gm, '')
+    .replaceAll('(CONNECTING)', '(CONNECTED)')
+    .replaceAll(connectString, 'SERVER')
     .replaceAll(/^([cm]time = ).*$/gm, '$1TIME')
     .replaceAll(/0x100[0-9a-f]{12,13}/g, 'SESSION')
     .replaceAll(/(?<=^Auth scheme: User\n)((?:[a-z0-9]+: .*\n)+)/gm, (lines) => lines.split('\n').toSorted().join('\n'));

@@ -1,4 +1,4 @@
-export { type AuthOutcome, type AuthProvider } from './auth/auth-provider.ts';
+export type { AuthOutcome, AuthProvider, AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 export type { Identity } from './auth/identity.ts';
 export type { CnxnContext } from './cnxn/cnxn-context.ts';
 export type { CnxnInfo, Inspect } from './inspect.ts';

@@ -1,4 +1,5 @@
 import { digestAlgorithmDefault, type Millis } from '@tskeeper/protocol';
+import type { AuthProvider } from './auth/auth-provider.ts';
 
 /** Everything an operator can set that changes what the core decides. Parsed once, before the core is built. Defaults are ZooKeeper's. */
 export interface CoreOptions {
@@ -51,6 +52,8 @@ export interface CoreOptions {
   readonly throttledOpWaitMs: Millis;
   /** zookeeper.enforce.auth.schemes while zookeeper.enforce.auth.enabled; empty = anyone may work. */
   readonly enforcedAuthSchemes: readonly string[];
+  /** Schemes beside `ip` and `digest`, or in their place; for a program that builds a server itself. */
+  readonly authProviders: readonly AuthProvider[];
 }
 
 export const coreDefaults: CoreOptions = {
@@ -79,4 +82,5 @@ export const coreDefaults: CoreOptions = {
   requestThrottleDropStale: true,
   throttledOpWaitMs: 0,
   enforcedAuthSchemes: [],
+  authProviders: [],
 };

@@ -5,50 +5,37 @@
  * The way of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at once; or prepare.ts, which sends a
  * txn to the log -> `appended` -> replica.ts changes the tree -> notify.ts tells watchers -> answer.ts replies -> what waited behind it.
  */
-import {
-  ErrorCode,
-  initialSessionId,
-  type Millis,
-  OpCode,
-  ProtocolError,
-  Reader,
-  readAuthRequest,
-  readConnectRequest,
-  readSaslRequest,
-  type SessionId,
-  sessionHigh,
-  sessionIdOf,
-  sessionLow,
-  sessionPassword,
-  sessionPasswordBytes,
-  sessionPasswordMatches,
-  type Txn,
-  Writer,
-  writeMultiEnd,
-  type Zxid,
-} from '@tskeeper/protocol';
-import { type AuthOutcome, AuthRegistry } from './auth/auth-provider.ts';
+import { ErrorCode, type Millis, OpCode, Reader, sessionIdOf, Writer, type Zxid } from '@tskeeper/protocol';
+import { AuthRegistry, type AuthTicket, type AuthVerdict } from './auth/auth-provider.ts';
+import { Authentication } from './auth/authentication.ts';
 import { digestProvider } from './auth/digest-provider.ts';
 import type { Identity } from './auth/identity.ts';
 import { ipProvider } from './auth/ip-provider.ts';
 import { Cnxn } from './cnxn/cnxn.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
+import { CnxnTable } from './cnxn/cnxn-table.ts';
 import { Fifo } from './fifo.ts';
-import type { CnxnInfo, Inspect } from './inspect.ts';
+import type { Inspect } from './inspect.ts';
+import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
 import type { CoreOptions } from './options.ts';
-import type { CloseReason, CnxnId, Out } from './out.ts';
+import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
 import { type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
+import { HeldFrames } from './request/held-frames.ts';
+import { Load } from './request/load.ts';
 import { Notifier } from './request/notify.ts';
 import { Prepare, type PrepareJob, recordsPerStep } from './request/prepare.ts';
-import type { Proposal, WriteOrigin } from './request/proposal.ts';
+import { changesOf, closesSession, isWrite, noCnxn, type Proposal, serverOrigin, type WriteOrigin } from './request/proposal.ts';
 import { type ReadRequest, Reads } from './request/read.ts';
 import { Replica, replicaOptions } from './request/replica.ts';
-import { parkFrame, type ParkedFrame, type Waiting } from './request/session-order.ts';
+import { parkFrame, type ParkedFrame } from './request/session-order.ts';
 import { Sweeper } from './request/sweep.ts';
+import { writeResult } from './request/write-result.ts';
+import { Expiry } from './session/expiry.ts';
+import { asksForItsSession, Handshakes } from './session/handshake.ts';
 import { SessionTracker } from './session/session-tracker.ts';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import { WatchTable } from './tree/watch-table.ts';
@@ -58,10 +45,7 @@ const rowsReapedPerStep = 4096;
 /** With more than this held for requests under way, connections that have one of their own are not read from. */
 const inFlightBytesMax = 64 * 1024 * 1024;
 
-const noPassword = Buffer.alloc(sessionPasswordBytes);
 const headerBytes = 8;
-/** The number no connection has. */
-const noCnxn: CnxnId = -1;
 
 export class Standalone {
   readonly #options: CoreOptions;
@@ -69,13 +53,17 @@ export class Standalone {
   readonly #observer: Observer;
   readonly #replica: Replica;
   readonly #tracker: SessionTracker;
-  readonly #registry: AuthRegistry;
   readonly #watches: WatchTable;
-  readonly #prepare: Prepare;
+  readonly #load = new Load();
+  readonly #cnxns: CnxnTable;
   readonly #answers: Answers;
+  readonly #authentication: Authentication;
+  readonly #handshakes: Handshakes;
+  readonly #prepare: Prepare;
   readonly #reads: Reads;
+  readonly #expiry: Expiry;
   readonly #sweeper: Sweeper;
-  readonly #cnxns = new Map<CnxnId, Cnxn>();
+  readonly inspect: Inspect;
 
   /** Proposed and not yet applied, in zxid order. */
   readonly #proposals = new Fifo<Proposal>();
@@ -90,22 +78,9 @@ export class Standalone {
   /** Units of work done so far, those that replica and answers count left out; and where this step has had enough. */
   #units = 0;
   #enough = 0;
-  /** No session expires before: nobody was listened to during a long job, and clients get as long to be heard. */
-  #expireFromMs: Millis = 0;
-  /** Since when that has been so, Infinity while it is not. */
-  #expiryPutOffMs: Millis = Infinity;
-  /** Frames that came while a job was under way, or while too many requests were. */
-  readonly #held = new Fifo<{ readonly cnxn: Cnxn; readonly frame: ParkedFrame }>();
-  #heldUntilMs: Millis = 0;
+  readonly #held: HeldFrames;
   /** There is room for held frames, and only the step's budget is spent. */
   #releasing = false;
-  /** Watches of connections that are gone have been left behind, to be cleared away bit by bit. */
-  #reaping = false;
-  /** Requests taken in and not yet answered. */
-  #inFlight = 0;
-  /** What requests under way hold in memory: proposals that are not applied yet, and frames that wait. */
-  #inFlightBytes = 0;
-  #nextSessionId: SessionId;
   /** Over frames that had to wait. */
   readonly #parkedReader = new Reader();
   /** The read being answered: one at a time, so one object serves all. */
@@ -135,17 +110,23 @@ export class Standalone {
       const { sessions } = replica;
       this.#tracker.open(sessions.high(slot), sessions.low(slot), sessions.timeoutMs(slot), now.elapsedMs);
     });
-    this.#nextSessionId = firstSessionId(options.serverId, now, replica);
-    this.#registry = new AuthRegistry([
+    this.#watches = new WatchTable({ hashSeed: random.uint32() });
+    this.#cnxns = new CnxnTable(out, this.#tracker, this.#watches, this.#load);
+    this.#answers = new Answers(out, observer);
+    const registry = new AuthRegistry([
       ipProvider,
       ...(options.digestAuthEnabled ? [digestProvider(options.digestAlgorithm, options.superDigest)] : []),
+      ...options.authProviders,
     ]);
-    this.#watches = new WatchTable({ hashSeed: random.uint32() });
-    this.#answers = new Answers(out, observer);
-    this.#prepare = new Prepare(options, out, replica, this.#tracker, this.#registry, observer);
-    this.#reads = new Reads(replica, this.#watches, this.#answers, this.#registry, options.skipAcl);
+    this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
+    this.#handshakes = new Handshakes(options, replica, this.#tracker, this.#cnxns, this.#answers, observer, now);
+    this.#prepare = new Prepare(options, out, replica, this.#tracker, registry, observer);
+    this.#reads = new Reads(replica, this.#watches, this.#answers, registry, options.skipAcl);
+    this.#expiry = new Expiry(this.#tracker, options.maxSessionTimeoutMs);
     this.#sweeper = new Sweeper(replica.tree, options, now);
-    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, this.#registry, options.skipAcl, observer);
+    this.#held = new HeldFrames(options);
+    this.inspect = new Inspection('standalone', replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
+    const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, registry, options.skipAcl, observer);
     replica.notice = (notice) => observer.notice(notice);
     const watches = this.#watches;
     const answers = this.#answers;
@@ -173,7 +154,7 @@ export class Standalone {
 
   /** A client has connected. Nothing is known of it but where it comes from. */
   connect(id: CnxnId, context: CnxnContext, now: Now): void {
-    this.#cnxns.set(id, new Cnxn(id, context, now.wallMs));
+    this.#cnxns.open(id, context, now.wallMs);
     this.#observer.cnxnOpened(id, context);
   }
 
@@ -184,7 +165,7 @@ export class Standalone {
   frame(id: CnxnId, reader: Reader, now: Now): void {
     const cnxn = this.#cnxns.get(id);
     // What still comes from a connection that has been given up must not have any effect.
-    if (cnxn === undefined || cnxn.state === 'closed') return;
+    if (cnxn === undefined || cnxn.isClosed) return;
     cnxn.packetsReceived++;
     // Taking up a session brings no work, and its time runs out while it waits; so it waits for a long job only.
     const takesUpSession = cnxn.state === 'new' && !this.busy && asksForItsSession(reader);
@@ -200,8 +181,7 @@ export class Standalone {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined) return;
     const reason = cnxn.closeReason;
-    this.#detach(cnxn);
-    this.#cnxns.delete(id);
+    this.#cnxns.remove(cnxn);
     this.#observer.cnxnClosed(id, reason);
     // What it had under way no longer counts: others may get their turn.
     this.#advance(now);
@@ -228,7 +208,7 @@ export class Standalone {
   wake(now: Now, allHeard = true): void {
     this.#advance(now);
     if (this.busy) return;
-    if (this.#reaping) this.#reaping = !this.#watches.reap(rowsReapedPerStep);
+    this.#watches.reap(rowsReapedPerStep);
     if (allHeard) this.#expire(now);
     this.#sweeper.wake(now, (path, isDue) => {
       const proposal = this.#prepare.sweep(serverOrigin(OpCode.deleteContainer, 0, 0, now), path, now, isDue);
@@ -240,19 +220,14 @@ export class Standalone {
 
   /** When `wake` must be called if no other input comes first, on the monotonic clock; in the past means at once. */
   deadline(): Millis | undefined {
-    if (this.busy || this.#reaping || this.#releasing || this.#draining.length > 0 || this.#hasDurable()) return 0;
-    const due = this.#tracker.deadline();
-    const expiry = due === undefined ? undefined : Math.max(due, this.#expireFromMs);
-    return earliest(earliest(expiry, this.#sweeper.deadline()), this.#held.length > 0 ? this.#heldUntilMs : undefined);
+    if (this.busy || this.#watches.hasDead || this.#releasing || this.#draining.length > 0 || this.#hasDurable()) return 0;
+    return earliest(earliest(this.#expiry.deadline(), this.#sweeper.deadline()), this.#held.deadline);
   }
 
   /** An authentication that was decided elsewhere has come to its end (see `AuthOutcome`, kind `later`). */
-  authenticated(id: CnxnId, scheme: string, outcome: Exclude<AuthOutcome, { kind: 'later' }>, now: Now): void {
-    const cnxn = this.#cnxns.get(id);
-    if (cnxn === undefined || cnxn.state !== 'parked') return;
-    cnxn.state = 'open';
-    this.#authOutcome(cnxn, scheme, cnxn.parkedXid, outcome, now.elapsedMs, now);
-    this.#readmit(cnxn, now);
+  authenticated(ticket: AuthTicket, verdict: AuthVerdict, now: Now): void {
+    const cnxn = this.#authentication.decided(ticket, verdict, now);
+    if (cnxn !== undefined) this.#readmit(cnxn, now);
   }
 
   // ---- what the runtime may ask ------------------------------------------------------------------------------------------------------
@@ -268,7 +243,7 @@ export class Standalone {
     if (cnxn === undefined) return false;
     if (cnxn.isFull || cnxn.state === 'opening' || cnxn.state === 'parked' || cnxn.state === 'closed') return false;
     if (cnxn.waiting.length === 0) return true;
-    return this.#inFlight <= this.#options.globalOutstandingLimit && this.#inFlightBytes <= inFlightBytesMax;
+    return this.#load.requests <= this.#options.globalOutstandingLimit && this.#load.bytes <= inFlightBytesMax;
   }
 
   /** A snapshot of this moment, to be written in slices while requests go on. One at a time. See `SnapshotSource` for `writeLastZxid`. */
@@ -279,53 +254,47 @@ export class Standalone {
   /** Closes a connection at an operator's word. */
   closeCnxn(id: CnxnId): void {
     const cnxn = this.#cnxns.get(id);
-    if (cnxn !== undefined) this.#close(cnxn, 'reset by an operator');
+    if (cnxn !== undefined) this.#cnxns.close(cnxn, 'reset by an operator');
   }
 
   // ---- admit -------------------------------------------------------------------------------------------------------------------------
 
   #mustHold(): boolean {
-    return this.#held.length > 0 || !this.#hasRoom();
+    return !this.#held.isEmpty || !this.#hasRoom();
   }
 
   /** Whether a request may be taken in now: nothing long is under way, and not too many are. */
   #hasRoom(): boolean {
     const limit = this.#options.requestThrottleLimit;
-    return !this.busy && (limit === 0 || this.#inFlight < limit);
+    return !this.busy && (limit === 0 || this.#load.requests < limit);
   }
 
   #hold(cnxn: Cnxn, reader: Reader, now: Now): void {
-    const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, now.elapsedMs);
-    if (this.#held.length === 0) this.#heldUntilMs = now.elapsedMs + this.#options.requestThrottleStallMs;
-    this.#held.push({ cnxn, frame });
+    const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, now.elapsedMs, false);
+    this.#held.push(cnxn, frame, now.elapsedMs);
     // Its session has been heard of, whenever the request's turn comes.
     if (cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
   }
 
   #releaseHeld(now: Now): void {
     this.#releasing = false;
-    while (this.#held.length > 0 && this.#hasRoom()) {
+    while (!this.#held.isEmpty && this.#hasRoom()) {
       if (this.#hasEnough()) {
         this.#releasing = true;
         return;
       }
       this.#units += unitsPerRequest;
-      const { cnxn, frame } = this.#held.shift()!;
-      const waitedMs = now.elapsedMs - frame.arrivedMs;
-      const throttled = this.#options.throttledOpWaitMs > 0 && waitedMs > this.#options.throttledOpWaitMs;
-      if (cnxn.state === 'closed') {
-        if (!throttled && !this.#options.requestThrottleDropStale) this.#writeStale(cnxn, frame, now);
-        continue;
-      }
-      this.#admitParked(cnxn, throttled ? { ...frame, throttled } : frame, now);
+      const { cnxn, frame } = this.#held.take(now.elapsedMs);
+      if (!cnxn.isClosed) this.#admitParked(cnxn, frame, now);
+      else if (!frame.throttled && !this.#options.requestThrottleDropStale) this.#writeStale(cnxn, frame, now);
     }
-    this.#heldUntilMs = now.elapsedMs + this.#options.requestThrottleStallMs;
+    this.#held.lookAgainLater(now.elapsedMs);
   }
 
   /** A write that waited while its client hung up is still the client's wish, as long as the session lives. Nobody is answered. */
   #writeStale(cnxn: Cnxn, { bytes, identities, arrivedMs }: ParkedFrame, now: Now): void {
     // What came from a connection that we have given up must not have any effect.
-    if (cnxn.closeReason !== undefined || bytes.length < headerBytes || !this.#mayWork(identities)) return;
+    if (cnxn.closeReason !== undefined || bytes.length < headerBytes || !this.#authentication.mayWork(identities)) return;
     const { sessionHigh: high, sessionLow: low } = cnxn;
     if (this.#tracker.findLive(high, low) === -1) return;
     const reader = this.#parkedReader.place(bytes, 0, bytes.length);
@@ -349,7 +318,7 @@ export class Standalone {
         return;
       case 'opening':
       case 'parked':
-        this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
+        cnxn.early.push(this.#parked(reader, start, identities, arrivedMs, throttled));
         return;
       case 'closed':
         return;
@@ -359,7 +328,7 @@ export class Standalone {
         cnxn.state satisfies never;
     }
     if (reader.remaining < headerBytes) {
-      this.#close(cnxn, 'malformed request');
+      this.#cnxns.close(cnxn, 'malformed request');
       return;
     }
     const xid = reader.int32();
@@ -369,11 +338,11 @@ export class Standalone {
     this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4);
 
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
-      this.#authenticate(cnxn, opCode, xid, reader, now);
+      this.#authentication.request(cnxn, opCode, xid, reader, now);
       return;
     }
-    if (!this.#mayWork(identities)) {
-      this.#refuseUnauthenticated(cnxn, opCode, xid, now);
+    if (!this.#authentication.mayWork(identities)) {
+      this.#authentication.refuse(cnxn, opCode, xid, now);
       return;
     }
     if (isWrite(opCode)) {
@@ -394,15 +363,14 @@ export class Standalone {
     throttled: boolean,
     now: Now,
   ): void {
-    if (cnxn.waiting.length > 0) this.#park(cnxn, reader, start, identities, arrivedMs, throttled);
+    if (cnxn.waiting.length > 0) cnxn.waiting.push(this.#parked(reader, start, identities, arrivedMs, throttled));
     else this.#read(cnxn, reader, start, identities, arrivedMs, throttled, now);
   }
 
-  #park(cnxn: Cnxn, reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean): void {
-    const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs);
-    cnxn.waiting.push(throttled ? { ...frame, throttled } : frame);
-    this.#inFlight++;
-    this.#inFlightBytes += frame.bytes.length;
+  #parked(reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean): ParkedFrame {
+    const frame = parkFrame(reader.bytes, start, reader.limit, identities, arrivedMs, throttled);
+    this.#load.parked(frame);
+    return frame;
   }
 
   #read(cnxn: Cnxn, reader: Reader, start: number, identities: readonly Identity[], arrivedMs: Millis, throttled: boolean, now: Now): void {
@@ -449,7 +417,7 @@ export class Standalone {
 
   #enqueue(proposal: Proposal): void {
     this.#proposals.push(proposal);
-    this.#inFlightBytes += proposal.bytes;
+    this.#load.proposed(proposal);
   }
 
   #proposed(cnxn: Cnxn | undefined, proposal: Proposal): void {
@@ -458,7 +426,7 @@ export class Standalone {
     if (cnxn === undefined || cnxn.isClosed) return;
     cnxn.waiting.push(proposal);
     cnxn.writesWaiting++;
-    this.#inFlight++;
+    this.#load.requests++;
     if (!cnxn.isFull) return;
     cnxn.isFull = false;
     this.#draining.push(cnxn);
@@ -481,7 +449,7 @@ export class Standalone {
     while (this.#hasDurable()) {
       if (this.#hasEnough()) return;
       const proposal = this.#proposals.shift()!;
-      this.#inFlightBytes -= proposal.bytes;
+      this.#load.applied(proposal);
       this.#apply(proposal, now);
       // Behind an unanswered read of its connection no later write may be answered.
       if (this.busy || this.#draining.length > 0) return;
@@ -498,10 +466,10 @@ export class Standalone {
   }
 
   #apply(proposal: Proposal, now: Now): void {
-    const { header, txn, digest } = proposal;
+    const { header, txn, node, digest } = proposal;
     this.#multiResults.clear();
     this.#units += unitsPerTxn + changesOf(txn) * unitsPerChange;
-    const job = this.#replica.apply(header, txn, digest, this.#multiResults);
+    const job = this.#replica.apply(header, txn, digest, this.#multiResults, node);
     if (job === undefined) {
       this.#prepare.outstanding.forget(header.zxid);
       this.#applied(proposal, now);
@@ -524,56 +492,33 @@ export class Standalone {
     if (cnxn === undefined || cnxn.waiting.peek() !== proposal) return;
     cnxn.waiting.shift();
     cnxn.writesWaiting--;
-    this.#inFlight--;
+    this.#load.requests--;
     this.#reply(cnxn, proposal, error, now);
     this.#closeIfAsked(cnxn, proposal);
     this.#drain(cnxn, now);
   }
 
   #closeIfAsked(cnxn: Cnxn, proposal: Proposal): void {
-    if (closesSession(proposal)) this.#close(cnxn, 'closed by the client');
+    if (closesSession(proposal)) this.#cnxns.close(cnxn, 'closed by the client');
   }
 
   #reply(cnxn: Cnxn, proposal: Proposal, error: number, now: Now): void {
-    const { zxid, origin, txn } = proposal;
+    const { zxid, origin } = proposal;
     const { opCode, cxid, arrivedMs } = origin;
     if (opCode === OpCode.createSession) {
-      this.#opened(cnxn, arrivedMs, now);
+      this.#handshakes.open(cnxn, arrivedMs, now);
+      this.#readmit(cnxn, now);
       return;
     }
     const answers = this.#answers;
     const writer = answers.begin(cnxn, cxid, zxid, error);
-    const { tree } = this.#replica;
-    switch (txn.kind) {
-      case 'create':
-      case 'createContainer':
-      case 'createTTL':
-        if (opCode === OpCode.create) writer.ustring(txn.path);
-        else this.#replica.writeCreated(writer, txn);
-        break;
-      case 'setData':
-      case 'setACL':
-        tree.writeStat(tree.find(txn.path), writer);
-        break;
-      case 'multi':
-        writer.raw(this.#multiResults.bytes, 0, this.#multiResults.offset);
-        writeMultiEnd(writer);
-        break;
-      case 'delete':
-      case 'check':
-      case 'error':
-      case 'createSession':
-      case 'closeSession':
-        break;
-      default:
-        txn satisfies never;
-    }
+    writeResult(writer, proposal, this.#replica, this.#multiResults);
     answers.end(cnxn, writer, opCode, cxid, zxid, error, arrivedMs, now.elapsedMs, true);
   }
 
   /** Answers the reads that waited behind the request just answered, up to the next write. */
   #drain(cnxn: Cnxn, now: Now): void {
-    while (!this.busy && cnxn.state === 'open') {
+    while (!this.busy && !cnxn.isClosed) {
       const next = cnxn.waiting.peek();
       if (next === undefined || next.kind === 'proposal') return;
       if (this.#hasEnough()) {
@@ -588,20 +533,19 @@ export class Standalone {
       }
       this.#units += unitsPerRequest;
       cnxn.waiting.shift();
-      this.#inFlight--;
-      this.#inFlightBytes -= next.bytes.length;
+      this.#load.unparked(next);
       const reader = this.#parkedReader.place(next.bytes, 0, next.bytes.length);
       this.#read(cnxn, reader, 0, next.identities, next.arrivedMs, next.throttled, now);
     }
   }
 
-  /** Takes in the frames that came before the connection was ready for them. */
+  /** Takes in the frames that came before the connection was ready for them, as requests of whoever it has become. */
   #readmit(cnxn: Cnxn, now: Now): void {
-    const frames = cnxn.waiting.takeAll();
-    this.#forget(frames);
-    for (const frame of frames) {
-      if (frame.kind === 'proposal') throw new Error('a write was proposed for a connection that was not ready');
-      if (this.#mustHold()) this.#held.push({ cnxn, frame });
+    const { identities } = cnxn;
+    for (const early of cnxn.early.takeAll()) {
+      this.#load.unparked(early);
+      const frame = { ...early, identities };
+      if (this.#mustHold()) this.#held.push(cnxn, frame, now.elapsedMs);
       else this.#admitParked(cnxn, frame, now);
     }
   }
@@ -616,7 +560,7 @@ export class Standalone {
   #runJob(now: Now): boolean {
     if (this.#job === undefined) return true;
     if (this.#job.next(now).done !== true) return false;
-    this.#expireFromMs = Math.max(this.#expireFromMs, now.elapsedMs + (now.elapsedMs - this.#jobBeganMs));
+    this.#expiry.wasDeaf(this.#jobBeganMs, now.elapsedMs);
     const then = this.#afterJob!;
     this.#job = undefined;
     this.#afterJob = undefined;
@@ -627,101 +571,22 @@ export class Standalone {
   // ---- sessions ----------------------------------------------------------------------------------------------------------------------
 
   #handshake(cnxn: Cnxn, reader: Reader, now: Now): void {
-    let request;
-    try {
-      request = readConnectRequest(reader);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.#close(cnxn, 'malformed request');
-      return;
-    }
-    cnxn.speaksReadOnly = request.readOnly !== undefined;
-    // It has seen a state that we do not have: it must find a server that does.
-    if (request.lastZxidSeen > this.#replica.lastZxid) {
-      this.#close(cnxn, 'client has seen a later zxid than this server');
-      return;
-    }
-    const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#options;
-    cnxn.timeoutMs = Math.max(minSessionTimeoutMs, Math.min(maxSessionTimeoutMs, request.timeOut));
-    if (request.sessionId === 0n) this.#openSession(cnxn, now);
-    else this.#takeUpSession(cnxn, request.sessionId, request.passwd, now);
-  }
-
-  #openSession(cnxn: Cnxn, now: Now): void {
-    const id = this.#nextSessionId++;
-    cnxn.sessionHigh = sessionHigh(id);
-    cnxn.sessionLow = sessionLow(id);
-    cnxn.slot = this.#tracker.open(cnxn.sessionHigh, cnxn.sessionLow, cnxn.timeoutMs, now.elapsedMs);
-    this.#tracker.setCnxn(cnxn.slot, cnxn.id);
-    cnxn.state = 'opening';
-    const origin: WriteOrigin = {
-      cnxn: cnxn.id,
-      sessionHigh: cnxn.sessionHigh,
-      sessionLow: cnxn.sessionLow,
-      cxid: 0,
-      opCode: OpCode.createSession,
-      identities: cnxn.identities,
-      arrivedMs: now.elapsedMs,
-    };
-    this.#proposed(cnxn, this.#prepare.createSession(origin, cnxn.timeoutMs, now));
-  }
-
-  #takeUpSession(cnxn: Cnxn, id: SessionId, password: Uint8Array | null, now: Now): void {
-    const high = sessionHigh(id);
-    const low = sessionLow(id);
-    const slot = this.#tracker.findLive(high, low);
-    // One connection per session. ZooKeeper cuts the older one before it looks at the password, and so do we: it may be a leftover that
-    // the client has given up long ago.
-    if (slot !== -1) {
-      const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
-      if (older !== undefined) this.#close(older, 'taken over by another connection of the session');
-    }
-    const accepted = slot !== -1 && sessionPasswordMatches(high, low, password);
-    this.#observer.sessionRevalidated(id, accepted);
-    if (!accepted) {
-      this.#answers.handshake(cnxn, 0, 0, 0, noPassword, now.elapsedMs, now.elapsedMs);
-      this.#close(cnxn, 'session refused');
-      return;
-    }
-    cnxn.sessionHigh = high;
-    cnxn.sessionLow = low;
-    cnxn.slot = slot;
-    this.#tracker.setCnxn(slot, cnxn.id);
-    this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);
-    this.#opened(cnxn, now.elapsedMs, now);
-  }
-
-  #opened(cnxn: Cnxn, arrivedMs: Millis, now: Now): void {
-    cnxn.state = 'open';
-    const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
-    this.#answers.handshake(cnxn, timeoutMs, high, low, sessionPassword(high, low), arrivedMs, now.elapsedMs);
-    this.#readmit(cnxn, now);
+    const outcome = this.#handshakes.request(cnxn, reader, now);
+    if (outcome.kind === 'create') this.#proposed(cnxn, this.#prepare.createSession(outcome.origin, cnxn.timeoutMs, now));
+    else if (outcome.kind === 'taken up') this.#readmit(cnxn, now);
   }
 
   #expire(now: Now): void {
-    const { elapsedMs } = now;
-    // Not for ever: one long job behind the other must not keep the dead alive.
-    if (elapsedMs < this.#expireFromMs && elapsedMs - this.#expiryPutOffMs < this.#options.maxSessionTimeoutMs) {
-      this.#expiryPutOffMs = Math.min(this.#expiryPutOffMs, elapsedMs);
-      return;
-    }
-    this.#expiryPutOffMs = Infinity;
     const { outstanding } = this.#prepare;
     while (!this.busy && !this.#hasEnough()) {
-      this.#due = -1;
-      this.#tracker.takeDue(elapsedMs, 1, this.#noteDue);
-      if (this.#due === -1) return;
-      const origin = serverOrigin(OpCode.closeSession, this.#tracker.high(this.#due), this.#tracker.low(this.#due), now);
+      const due = this.#expiry.next(now.elapsedMs);
+      if (due === -1) return;
+      const origin = serverOrigin(OpCode.closeSession, this.#tracker.high(due), this.#tracker.low(due), now);
       const changesBefore = outstanding.size;
       this.#judged(undefined, this.#prepare.closeSession(origin, now), now);
       this.#units += unitsPerRequest + (outstanding.size - changesBefore) * unitsPerChange;
     }
   }
-
-  #due = -1;
-  readonly #noteDue = (slot: number): void => {
-    this.#due = slot;
-  };
 
   /** A closeSession has been applied, whoever asked for it. */
   #sessionClosed(high: number, low: number): void {
@@ -734,230 +599,13 @@ export class Standalone {
     if (cnxn === undefined) return;
     cnxn.slot = -1;
     // A client that asked for it still gets its reply.
-    if (!byClient) this.#close(cnxn, 'session expired');
-  }
-
-  #close(cnxn: Cnxn, reason: CloseReason): void {
-    if (cnxn.state === 'closed') return;
-    this.#detach(cnxn);
-    cnxn.closeReason = reason;
-    this.#out.close(cnxn.id, reason);
-  }
-
-  /** Takes what waited off the count of what is under way. */
-  #forget(waiting: readonly Waiting[]): void {
-    this.#inFlight -= waiting.length;
-    // A proposal is applied all the same, and counts until then.
-    for (const one of waiting) if (one.kind === 'frame') this.#inFlightBytes -= one.bytes.length;
-  }
-
-  /** From here on the connection gets nothing: no events, no replies. */
-  #detach(cnxn: Cnxn): void {
-    if (cnxn.state === 'closed') return;
-    cnxn.state = 'closed';
-    this.#forget(cnxn.waiting.takeAll());
-    cnxn.writesWaiting = 0;
-    this.#watches.removeAll(cnxn.id);
-    this.#reaping = true;
-    if (cnxn.slot !== -1 && this.#tracker.cnxnOf(cnxn.slot) === cnxn.id) this.#tracker.setCnxn(cnxn.slot, -1);
-    cnxn.slot = -1;
-  }
-
-  // ---- authentication ----------------------------------------------------------------------------------------------------------------
-
-  /** Judged at once and answered ahead of what waits: it concerns the connection, not the tree. */
-  #authenticate(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, now: Now): void {
-    try {
-      if (opCode === OpCode.sasl) {
-        readSaslRequest(reader);
-        // No mechanism is set up: an empty token, which a client takes as the end of the exchange.
-        this.#answerSasl(cnxn, xid, null, now);
-        return;
-      }
-      const { scheme, auth } = readAuthRequest(reader);
-      const provider = scheme === null ? undefined : this.#registry.get(scheme);
-      const outcome = provider?.authenticate(auth === null ? null : Buffer.from(auth), cnxn.context) ?? { kind: 'refused' };
-      if (outcome.kind === 'later') {
-        cnxn.state = 'parked';
-        cnxn.parkedXid = xid;
-        return;
-      }
-      this.#authOutcome(cnxn, scheme ?? '', xid, outcome, now.elapsedMs, now);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.#close(cnxn, 'malformed request');
-    }
-  }
-
-  #authOutcome(
-    cnxn: Cnxn,
-    scheme: string,
-    xid: number,
-    outcome: Exclude<AuthOutcome, { kind: 'later' }>,
-    arrivedMs: Millis,
-    now: Now,
-  ): void {
-    switch (outcome.kind) {
-      case 'done': {
-        const added = outcome.identities.filter((one) => !cnxn.identities.some((had) => had.scheme === one.scheme && had.id === one.id));
-        if (added.length > 0) cnxn.identities = [...cnxn.identities, ...added];
-        for (const { id } of outcome.identities) this.#observer.authenticated(cnxn.id, scheme, id, true);
-        this.#answers.header(cnxn, OpCode.auth, xid, 0, ErrorCode.Ok, arrivedMs, now.elapsedMs, false);
-        return;
-      }
-      case 'continue':
-        this.#answerSasl(cnxn, xid, outcome.reply, now);
-        return;
-      case 'refused':
-        this.#observer.authenticated(cnxn.id, scheme, '', false);
-        this.#answers.header(cnxn, OpCode.auth, xid, 0, ErrorCode.AuthFailed, arrivedMs, now.elapsedMs, false);
-        this.#close(cnxn, 'authentication failed');
-        return;
-      default:
-        outcome satisfies never;
-    }
-  }
-
-  #answerSasl(cnxn: Cnxn, xid: number, token: Buffer | null, now: Now): void {
-    const writer = this.#answers.begin(cnxn, xid, 0, ErrorCode.Ok);
-    writer.buffer(token);
-    this.#answers.end(cnxn, writer, OpCode.sasl, xid, 0, ErrorCode.Ok, now.elapsedMs, now.elapsedMs, false);
-  }
-
-  #mayWork(identities: readonly Identity[]): boolean {
-    const schemes = this.#options.enforcedAuthSchemes;
-    return schemes.length === 0 || identities.some(({ scheme }) => schemes.includes(scheme));
-  }
-
-  #refuseUnauthenticated(cnxn: Cnxn, opCode: number, xid: number, now: Now): void {
-    const error = ErrorCode.SessionClosedRequireSaslAuth;
-    this.#observer.refused(cnxn.id, opCode, error);
-    this.#answers.header(cnxn, opCode, xid, 0, error, now.elapsedMs, now.elapsedMs, false);
-    this.#close(cnxn, 'authentication failed');
-  }
-
-  // ---- inspection --------------------------------------------------------------------------------------------------------------------
-
-  readonly inspect: Inspect = {
-    role: () => 'standalone',
-    lastZxid: () => this.#replica.lastZxid,
-    nodeCount: () => this.#replica.tree.nodeCount,
-    approximateDataBytes: () => this.#replica.tree.approximateDataBytes,
-    ephemeralCount: () => this.#replica.tree.ephemeralCount,
-    watchCount: () => this.#watches.count,
-    outstandingRequests: () => this.#inFlight,
-    sessionCount: () => this.#replica.sessions.count,
-    cnxnCount: () => this.#cnxns.size,
-    cnxns: () => this.#cnxnInfos(),
-    cnxn: (id) => this.#cnxns.get(id)?.info(),
-    sessionExpiry: () => this.#sessionExpiry(),
-    ephemerals: () => this.#ephemerals(),
-    watchSummary: () => this.#watches.summary(),
-    watchesByCnxn: () => this.#watchesByCnxn(),
-    watchesByPath: () => this.#watchesByPath(),
-    digests: () => this.#digests(),
-    resetCnxnStats: () => {
-      for (const cnxn of this.#cnxns.values()) cnxn.resetStats();
-    },
-  };
-
-  *#cnxnInfos(): Iterable<CnxnInfo> {
-    for (const cnxn of this.#cnxns.values()) yield cnxn.info();
-  }
-
-  *#sessionExpiry(): ReturnType<Inspect['sessionExpiry']> & Generator {
-    for (const { dueMs, slots } of this.#tracker.buckets()) {
-      yield { dueMs, sessions: slots.map((slot) => sessionIdOf(this.#tracker.high(slot), this.#tracker.low(slot))) };
-    }
-  }
-
-  *#ephemerals(): ReturnType<Inspect['ephemerals']> & Generator {
-    for (const [high, low] of this.#replica.tree.owners()) {
-      yield { session: sessionIdOf(high, low), paths: this.#replica.eachEphemeralPath(high, low) };
-    }
-  }
-
-  *#watchesByCnxn(): ReturnType<Inspect['watchesByCnxn']> & Generator {
-    for (const { cnxn, paths } of this.#watches.byCnxn()) {
-      yield { cnxn, session: this.#cnxns.get(cnxn)?.session ?? 0n, paths };
-    }
-  }
-
-  *#watchesByPath(): ReturnType<Inspect['watchesByPath']> & Generator {
-    for (const { path, cnxns } of this.#watches.byPath()) {
-      yield { path, sessions: [...cnxns].map((cnxn) => this.#cnxns.get(cnxn)?.session ?? 0n) };
-    }
-  }
-
-  *#digests(): ReturnType<Inspect['digests']> & Generator {
-    for (const { zxid, high, low } of this.#replica.digests) {
-      yield { zxid, digestVersion: 2, digest: BigInt.asUintN(64, sessionIdOf(high, low)) };
-    }
-  }
-}
-
-/** Everything that takes a zxid. deleteContainer is the server's own; a client that sends it is told that there is no such operation. */
-function isWrite(opCode: number): boolean {
-  switch (opCode) {
-    case OpCode.create:
-    case OpCode.create2:
-    case OpCode.createContainer:
-    case OpCode.createTTL:
-    case OpCode.delete:
-    case OpCode.setData:
-    case OpCode.setACL:
-    case OpCode.multi:
-    case OpCode.reconfig:
-    case OpCode.closeSession:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/** Znodes a txn changes beyond one. */
-function changesOf(txn: Txn): number {
-  switch (txn.kind) {
-    case 'multi':
-      return txn.txns.length;
-    case 'closeSession':
-      return txn.paths2Delete?.length ?? 0;
-    default:
-      return 0;
+    if (!byClient) this.#cnxns.close(cnxn, 'session expired');
   }
 }
 
 function nothing(): void {}
 
-/** Where the session id begins in a ConnectRequest: behind protocolVersion, lastZxidSeen and timeOut. */
-const sessionIdAt = 16;
-
-/** Whether a handshake is that of a session that is there already; a new one has id 0. */
-function asksForItsSession({ bytes, offset, remaining }: Reader): boolean {
-  if (remaining < sessionIdAt + 8) return false;
-  return bytes.readInt32BE(offset + sessionIdAt) !== 0 || bytes.readInt32BE(offset + sessionIdAt + 4) !== 0;
-}
-
-function closesSession(proposal: Proposal): boolean {
-  return proposal.origin.opCode === OpCode.closeSession;
-}
-
-/** A request of the server itself. */
-function serverOrigin(opCode: number, high: number, low: number, now: Now): WriteOrigin {
-  return { cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid: 0, opCode, identities: [], arrivedMs: now.elapsedMs };
-}
-
 function earliest(a: Millis | undefined, b: Millis | undefined): Millis | undefined {
   if (a === undefined) return b;
   return b === undefined ? a : Math.min(a, b);
-}
-
-/**
- * Above every id that log and snapshot know of, and, because they forget sessions that ended long ago, taken from the wall clock, which
- * unlike the monotonic one does not begin anew when the machine does.
- */
-function firstSessionId(serverId: number, now: Now, replica: Replica): SessionId {
-  const fromClock = initialSessionId(serverId, now.wallMs);
-  const seen = replica.highestSessionId(serverId);
-  return seen !== undefined && seen >= fromClock ? seen + 1n : fromClock;
 }

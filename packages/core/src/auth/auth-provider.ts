@@ -5,16 +5,27 @@
 import type { CnxnContext } from '../cnxn/cnxn-context.ts';
 import type { Identity } from './identity.ts';
 
-/** What came of a client's credentials. */
-export type AuthOutcome =
-  | { readonly kind: 'done'; readonly identities: readonly Identity[] }
+/** Names one authentication that is being decided elsewhere. Never used twice, so an answer that comes late cannot meet another client. */
+export type AuthTicket = number;
+
+/** What came of a client's credentials, or of one token of an exchange. */
+export type AuthVerdict =
+  /** `reply` is the last token of an exchange (opcode sasl); a plain auth request is answered without one. */
+  | { readonly kind: 'done'; readonly identities: readonly Identity[]; readonly reply?: Buffer }
   | { readonly kind: 'refused' }
   /** The exchange goes on: `reply` is the next token for the client. */
-  | { readonly kind: 'continue'; readonly reply: Buffer }
-  /** Someone outside the core must be asked. The connection takes no further requests until `Standalone.authenticated` is called. */
+  | { readonly kind: 'continue'; readonly reply: Buffer };
+
+export type AuthOutcome =
+  | AuthVerdict
+  /**
+   * Someone outside the core must be asked. The connection takes no further requests until `Standalone.authenticated` is called with the
+   * ticket, which must happen once, whatever comes of it.
+   */
   | { readonly kind: 'later' };
 
 export interface AuthProvider {
+  /** What an auth request names; `sasl` hears the tokens of sasl requests instead. */
   readonly scheme: string;
   /**
    * Whether an identity of this scheme proves who the client is. Only such identities stand in for the scheme `auth` of a requested
@@ -22,7 +33,7 @@ export interface AuthProvider {
    */
   readonly provesIdentity: boolean;
   /** `credentials` are null when the client sent none. */
-  authenticate(credentials: Buffer | null, context: CnxnContext): AuthOutcome;
+  authenticate(credentials: Buffer | null, context: CnxnContext, ticket: AuthTicket): AuthOutcome;
   /** Whether `id` may stand in an ACL. */
   isValidId(id: string): boolean;
   /** Whether a connection's identity satisfies an ACL entry, both of this scheme. */

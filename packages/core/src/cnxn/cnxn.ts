@@ -8,7 +8,7 @@ import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
 import type { CnxnInfo } from '../inspect.ts';
 import type { CloseReason, CnxnId } from '../out.ts';
-import type { Waiting } from '../request/session-order.ts';
+import type { ParkedFrame, Waiting } from '../request/session-order.ts';
 import type { CnxnContext } from './cnxn-context.ts';
 
 /**
@@ -38,6 +38,8 @@ export class Cnxn {
 
   /** Requests that cannot be answered yet, in the order they came. Only the head may be answered. */
   readonly waiting = new Fifo<Waiting>();
+  /** Frames that came while the connection was `opening` or `parked`, behind all that waits. They are admitted when it is open. */
+  readonly early = new Fifo<ParkedFrame>();
 
   /** Why we gave it up; undefined while we have not. */
   closeReason: CloseReason | undefined;
@@ -45,8 +47,6 @@ export class Cnxn {
   writesWaiting = 0;
   /** Reads are held back until its output has drained. Invariant: never with a write waiting behind them. */
   isFull = false;
-  /** The xid of the authentication that is being decided elsewhere. */
-  parkedXid = 0;
 
   packetsReceived = 0;
   packetsSent = 0;
@@ -111,7 +111,7 @@ export class Cnxn {
       session: this.session,
       sessionTimeoutMs: this.timeoutMs,
       establishedWallMs: this.establishedWallMs,
-      outstandingRequests: this.waiting.length,
+      outstandingRequests: this.waiting.length + this.early.length,
       packetsReceived: this.packetsReceived,
       packetsSent: this.packetsSent,
       lastOpCode: this.lastOpCode,

@@ -8,7 +8,7 @@
 import { type Acl, EventType, Perms, type Zxid } from '@tskeeper/protocol';
 import type { AuthRegistry } from '../auth/auth-provider.ts';
 import { isPermitted } from '../auth/permission.ts';
-import type { Cnxn } from '../cnxn/cnxn.ts';
+import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Observer } from '../observer.ts';
 import type { CnxnId } from '../out.ts';
 import type { WatchTable } from '../tree/watch-table.ts';
@@ -17,7 +17,7 @@ import { type Job, stepBudget } from './budget.ts';
 
 export class Notifier {
   readonly #watches: WatchTable;
-  readonly #cnxns: ReadonlyMap<CnxnId, Cnxn>;
+  readonly #cnxns: CnxnTable;
   readonly #answers: Answers;
   readonly #registry: AuthRegistry;
   readonly #skipAcl: boolean;
@@ -33,14 +33,7 @@ export class Notifier {
   /** Which event is encoded: that of the znode, that of its parent, or neither yet. */
   #prepared: 'none' | 'znode' | 'parent' = 'none';
 
-  constructor(
-    watches: WatchTable,
-    cnxns: ReadonlyMap<CnxnId, Cnxn>,
-    answers: Answers,
-    registry: AuthRegistry,
-    skipAcl: boolean,
-    observer: Observer,
-  ) {
+  constructor(watches: WatchTable, cnxns: CnxnTable, answers: Answers, registry: AuthRegistry, skipAcl: boolean, observer: Observer) {
     this.#watches = watches;
     this.#cnxns = cnxns;
     this.#answers = answers;
@@ -78,7 +71,7 @@ export class Notifier {
   /** One function for all, so that firing a watch allocates nothing. */
   readonly #tell = (id: CnxnId, eventType: number, onParent: boolean): void => {
     const cnxn = this.#cnxns.get(id);
-    if (cnxn === undefined || cnxn.state === 'closed') return;
+    if (cnxn === undefined || cnxn.isClosed) return;
     const acl = onParent ? this.#parentAcl : this.#acl;
     if (!this.#skipAcl && !isPermitted(acl, Perms.read, cnxn.identities, this.#registry)) return;
     const wanted = onParent ? 'parent' : 'znode';

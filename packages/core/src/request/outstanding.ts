@@ -8,7 +8,7 @@
 import type { Acl, Millis, Zxid } from '@tskeeper/protocol';
 import { type DataTree, type NodeId, nodeDigest } from '../tree/data-tree.ts';
 
-/** A znode as it will be. Never changed once recorded: the next proposal that touches it makes a copy. */
+/** A znode as it will be. Never changed once recorded: the next proposal that touches it makes a copy, by `toChange`. */
 export class FutureZnode {
   /** False: it will be gone. */
   exists = true;
@@ -31,9 +31,12 @@ export class FutureZnode {
   data: Uint8Array | null | undefined;
   /** What the znode adds to the tree digest. */
   digest = 0;
+  /** Others may hold it. */
+  isRecorded = false;
 
-  /** To be changed, and then recorded. */
-  copy(): FutureZnode {
+  /** The same znode, to be changed and then recorded. What this one says may be gone then. */
+  toChange(): FutureZnode {
+    if (!this.isRecorded) return this;
     const copy = new FutureZnode();
     copy.node = this.node;
     copy.acl = this.acl;
@@ -143,6 +146,7 @@ export class Outstanding {
 
   /** Records what the txn `zxid` will make of a znode. `digestBefore` is what it added to the tree digest so far, 0 for a new one. */
   record(path: string, zxid: Zxid, future: FutureZnode, digestBefore: number): void {
+    future.isRecorded = true;
     if (this.#digestEnabled) future.digest = future.exists ? this.#digestOf(path, future) : 0;
     const digestDelta = future.digest - digestBefore;
     const recorded: Recorded = { zxid, path, future, before: this.#byPath.get(path), digestDelta };

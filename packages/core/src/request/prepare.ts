@@ -66,7 +66,12 @@ import { containerOwner, isSessionOwner, ttlMax, ttlOwner } from './special-owne
 
 /** A txn with its type, or the error code that stands in its place. */
 type Verdict = TypedTxn | number;
-type TypedTxn = { readonly type: number; readonly txn: Txn };
+interface TypedTxn {
+  readonly type: number;
+  readonly txn: Txn;
+  /** The znode it changes, where that is known to be the same when the txn is applied. */
+  readonly node?: NodeId;
+}
 
 /** Judging that goes on over several steps, and its outcome. */
 export type PrepareJob = Generator<void, Proposal, Now>;
@@ -190,7 +195,7 @@ export class Prepare {
     yield;
     const digest = this.#digest();
     if (digest !== undefined) writeTxnDigest(entry, digest);
-    return this.#send(origin, { kind: 'proposal', zxid, origin, header, txn, digest, bytes: entry.offset }, now);
+    return this.#send(origin, { kind: 'proposal', zxid, origin, header, txn, node: 0, digest, bytes: entry.offset }, now);
   }
 
   createSession(origin: WriteOrigin, timeoutMs: number, now: Now): Proposal {
@@ -265,7 +270,7 @@ export class Prepare {
     if (parent === undefined) {
       const before = this.outstanding.find(parentPath);
       if (before === undefined) throw new Error(`the ephemeral ${path} has no parent`);
-      parent = { after: before.copy(), digestBefore: before.digest };
+      parent = { after: before.toChange(), digestBefore: before.digest };
       closing.parents.set(parentPath, parent);
     }
     parent.after.childCount--;
@@ -302,12 +307,12 @@ export class Prepare {
     return proposal;
   }
 
-  #encode(origin: WriteOrigin, zxid: Zxid, now: Now, { type, txn }: TypedTxn): Proposal {
+  #encode(origin: WriteOrigin, zxid: Zxid, now: Now, { type, txn, node = 0 }: TypedTxn): Proposal {
     const header = headerOf(origin, zxid, type, now);
     const digest = this.#digest();
     this.#entry.clear();
     writeTxn(this.#entry, { header, txn, digest });
-    return { kind: 'proposal', zxid, origin, header, txn, digest, bytes: this.#entry.offset };
+    return { kind: 'proposal', zxid, origin, header, txn, node, digest, bytes: this.#entry.offset };
   }
 
   /** That of the tree as it will be after everything proposed. */
@@ -393,7 +398,7 @@ export class Prepare {
     const ephemeral = mode === CreateMode.ephemeral || mode === CreateMode.ephemeralSequential;
     const txn = createTxn(opCode, path, data, acl, ephemeral, parentCVersion, ttlMs);
     const owner = ownerOf(opCode, ephemeral, ttlMs, origin);
-    const parentAfter = parent.copy();
+    const parentAfter = parent.toChange();
     parentAfter.childCount++;
     parentAfter.cversion = parentCVersion;
     parentAfter.pzxid = zxid;
@@ -434,12 +439,12 @@ export class Prepare {
     const parentPath = parentOf(path);
     const parent = this.outstanding.find(parentPath);
     if (parent !== undefined) {
-      const parentAfter = parent.copy();
+      const parentAfter = parent.toChange();
       parentAfter.childCount--;
       parentAfter.pzxid = zxid;
       this.outstanding.record(parentPath, zxid, parentAfter, parent.digest);
     }
-    const after = znode.copy();
+    const after = znode.toChange();
     after.exists = false;
     this.outstanding.record(path, zxid, after, znode.digest);
   }
@@ -456,13 +461,13 @@ export class Prepare {
     if (this.#exceedsQuota(path, (data?.length ?? 0) - this.outstanding.dataLength(znode), 0)) return ErrorCode.QuotaExceeded;
     if (request.version !== -1 && request.version !== znode.version) return ErrorCode.BadVersion;
     const version = (znode.version + 1) | 0;
-    const after = znode.copy();
+    const after = znode.toChange();
     after.data = data;
     after.version = version;
     after.mzxid = zxid;
     after.mtime = now.wallMs;
     this.outstanding.record(path, zxid, after, znode.digest);
-    return { type: OpCode.setData, txn: { kind: 'setData', path, data, version } };
+    return { type: OpCode.setData, txn: { kind: 'setData', path, data, version }, node: after.node };
   }
 
   #setAcl(origin: WriteOrigin, request: SetACLRequest, zxid: Zxid): Verdict {
@@ -477,7 +482,7 @@ export class Prepare {
     if (this.#mayNot(Perms.admin, znode, origin)) return ErrorCode.NoAuth;
     if (request.version !== -1 && request.version !== znode.aversion) return ErrorCode.BadVersion;
     const version = (znode.aversion + 1) | 0;
-    const after = znode.copy();
+    const after = znode.toChange();
     after.acl = acl;
     after.aversion = version;
     this.outstanding.record(path, zxid, after, znode.digest);

@@ -1,10 +1,15 @@
-import type { Millis, Txn, TxnDigest, TxnHeader, Zxid } from '@tskeeper/protocol';
+import { type Millis, OpCode, type Txn, type TxnDigest, type TxnHeader, type Zxid } from '@tskeeper/protocol';
 import type { Identity } from '../auth/identity.ts';
+import type { Now } from '../now.ts';
 import type { CnxnId } from '../out.ts';
+import type { NodeId } from '../tree/data-tree.ts';
+
+/** The number no connection has. */
+export const noCnxn: CnxnId = -1;
 
 /** Who asked for a write. The server itself asks for expiry and sweeps: then there is no connection. */
 export interface WriteOrigin {
-  /** -1 when no connection waits for a reply. */
+  /** `noCnxn` when no connection waits for a reply. */
   readonly cnxn: CnxnId;
   readonly sessionHigh: number;
   readonly sessionLow: number;
@@ -22,7 +27,49 @@ export interface Proposal {
   readonly origin: WriteOrigin;
   readonly header: TxnHeader;
   readonly txn: Txn;
+  /** The znode that a setData changes: it was in the tree when it was judged, and nothing proposed before removes it. 0 for unknown. */
+  readonly node: NodeId;
   readonly digest: TxnDigest | undefined;
   /** Size of the log entry, which is about what the proposal holds in memory. */
   readonly bytes: number;
+}
+
+/** A request of the server itself, on behalf of a session or of none (0, 0). */
+export function serverOrigin(opCode: number, high: number, low: number, now: Now): WriteOrigin {
+  return { cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid: 0, opCode, identities: [], arrivedMs: now.elapsedMs };
+}
+
+/** Everything that takes a zxid. deleteContainer is the server's own; a client that sends it is told that there is no such operation. */
+export function isWrite(opCode: number): boolean {
+  switch (opCode) {
+    case OpCode.create:
+    case OpCode.create2:
+    case OpCode.createContainer:
+    case OpCode.createTTL:
+    case OpCode.delete:
+    case OpCode.setData:
+    case OpCode.setACL:
+    case OpCode.multi:
+    case OpCode.reconfig:
+    case OpCode.closeSession:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Znodes a txn changes beyond one. */
+export function changesOf(txn: Txn): number {
+  switch (txn.kind) {
+    case 'multi':
+      return txn.txns.length;
+    case 'closeSession':
+      return txn.paths2Delete?.length ?? 0;
+    default:
+      return 0;
+  }
+}
+
+export function closesSession({ origin }: Proposal): boolean {
+  return origin.opCode === OpCode.closeSession;
 }

@@ -31,7 +31,7 @@ import type { Random } from '../random.ts';
 import { SessionTable } from '../session/session-table.ts';
 import type { LoadedSnapshot } from '../snapshot/snapshot-loader.ts';
 import { SnapshotSource } from '../snapshot/snapshot-source.ts';
-import { DataTree } from '../tree/data-tree.ts';
+import { DataTree, type NodeId } from '../tree/data-tree.ts';
 import { bytesPerUnit, type Job, start, stepBudget, unitsPerChange, visitsPerStep } from './budget.ts';
 import { containerOwner, ttlOwner } from './special-owner.ts';
 
@@ -116,9 +116,10 @@ export class Replica {
   /**
    * Applies one txn. With `results`, the sub-results of a multi are written there as they come about, since a later part may change
    * what an earlier part would show. Returns a job when it could not be finished in one step; the txn counts as applied when that ends.
+   * `node` is `Proposal.node`, 0 for whoever did not judge the txn himself.
    */
-  apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined, results?: Writer): Job | undefined {
-    const job = this.#change(header, txn, results);
+  apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined, results?: Writer, node: NodeId = 0): Job | undefined {
+    const job = this.#change(header, txn, results, node);
     if (job === undefined) {
       this.#finish(header.zxid, digest);
       return undefined;
@@ -146,7 +147,7 @@ export class Replica {
   }
 
   /** The txn without its bookkeeping. */
-  #change(header: TxnHeader, txn: Txn, results: Writer | undefined): Job | undefined {
+  #change(header: TxnHeader, txn: Txn, results: Writer | undefined, node: NodeId): Job | undefined {
     switch (txn.kind) {
       case 'multi':
         return start(this.#multi(header, txn.txns, results));
@@ -156,12 +157,12 @@ export class Replica {
         this.#createSession(header, txn.timeOut);
         return undefined;
       default:
-        return this.#changeOne(header, header.type, txn);
+        return this.#changeOne(header, header.type, txn, node);
     }
   }
 
   /** A txn that changes at most one znode. */
-  #changeOne(header: TxnHeader, type: number, txn: Txn): Job | undefined {
+  #changeOne(header: TxnHeader, type: number, txn: Txn, node: NodeId = 0): Job | undefined {
     switch (txn.kind) {
       case 'create':
         return txn.ephemeral
@@ -176,7 +177,7 @@ export class Replica {
       case 'delete':
         return this.#delete(header.zxid, txn.path);
       case 'setData': {
-        const error = this.tree.setData(txn.path, txn.data, txn.version, header.zxid, header.time);
+        const error = this.tree.setData(txn.path, txn.data, txn.version, header.zxid, header.time, node);
         return error === ErrorCode.Ok ? this.#tell(txn.path, EventType.nodeDataChanged, header.zxid) : undefined;
       }
       case 'setACL':

@@ -24,9 +24,16 @@ export interface ParkedFrame {
 export type Waiting = Proposal | ParkedFrame;
 
 /** Copies a frame so that it can wait. `start` is where its header begins. */
-export function parkFrame(bytes: Buffer, start: number, end: number, identities: readonly Identity[], arrivedMs: Millis): ParkedFrame {
+export function parkFrame(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  identities: readonly Identity[],
+  arrivedMs: Millis,
+  throttled: boolean,
+): ParkedFrame {
   // A view would pin the whole chunk that came from the network.
   const copy = Buffer.allocUnsafeSlow(end - start);
   bytes.copy(copy, 0, start, end);
-  return { kind: 'frame', bytes: copy, identities, arrivedMs, throttled: false };
+  return { kind: 'frame', bytes: copy, identities, arrivedMs, throttled };
 }

@@ -3,6 +3,8 @@
  *
  * A table with a million rows must never copy itself in one step: that is a stall every connection feels. So a table grows by one page at
  * a time and no number ever moves. Pages are not given back; a table keeps the size of its fullest hour.
+ *
+ * Two classes, alike but for their arrays: code that sees one kind of array only is compiled to a plain load or store.
  */
 
 const pageBits = 12;

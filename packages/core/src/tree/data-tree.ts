@@ -124,6 +124,9 @@ export class DataTree {
   #dataBytes = 0;
   /** The path at hand in UTF-8, from byte 0 on. */
   #path = Buffer.allocUnsafeSlow(1024);
+  /** The znode named last, by the very string it was named with: a txn is applied, told and answered under one path. 0 for none. */
+  #named: NodeId = 0;
+  #namedPath = '';
   readonly #stat = Buffer.alloc(statBytes);
 
   /** The snapshot being written; 0 while none is. */
@@ -152,6 +155,7 @@ export class DataTree {
   }
 
   find(path: string): NodeId {
+    if (this.#named !== 0 && path === this.#namedPath) return this.#named;
     return this.lookup(this.#path, 0, this.#encode(path));
   }
 
@@ -488,6 +492,7 @@ export class DataTree {
     this.#dataBytes += path.length;
     if (!this.#raise(parent, parentEnd, parentCVersion, zxid)) this.#showChildren(parent);
     if (this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path)) this.#quotaCreated(path, node, data);
+    this.#name(node, path);
     return ErrorCode.Ok;
   }
 
@@ -518,9 +523,10 @@ export class DataTree {
     return ErrorCode.Ok;
   }
 
-  setData(path: string, data: Uint8Array | null, version: number, zxid: Zxid, time: Millis): ErrorCode {
+  /** @param known the znode of that path, if the caller has found it already and nothing has removed it since; 0 otherwise. */
+  setData(path: string, data: Uint8Array | null, version: number, zxid: Zxid, time: Millis, known: NodeId = 0): ErrorCode {
     const end = this.#encode(path);
-    const node = this.lookup(this.#path, 0, end);
+    const node = known === 0 ? this.lookup(this.#path, 0, end) : known;
     if (node === 0) return ErrorCode.NoNode;
     const before = Math.max(0, this.dataLengthOf(node));
     this.#beforeChange(node);
@@ -532,7 +538,13 @@ export class DataTree {
     putInt32(bytes, stat + versionAt, version);
     this.#countDigest(node, node === this.#root ? 0 : end);
     if (this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path)) this.#quotaDataSet(path, data, before);
+    this.#name(node, path);
     return ErrorCode.Ok;
+  }
+
+  #name(node: NodeId, path: string): void {
+    this.#named = node;
+    this.#namedPath = path;
   }
 
   /** Takes over the caller's reference to the ACL, whatever the outcome. */
@@ -653,6 +665,7 @@ export class DataTree {
   #drop(node: NodeId): void {
     const rows = this.#rows;
     const parent = rows.get(node, parentField);
+    if (node === this.#named) this.#named = 0;
     this.#uncountDigest(node);
     if (this.#snapshotNext === node) this.#snapshotNext = this.#afterSubtree(node, this.#root);
     switch (this.#kindOf(node)) {

@@ -219,6 +219,11 @@ export class WatchTable {
     this.reap(reapedAtOnce);
   }
 
+  /** Rows of connections that are gone have been left behind: `reap` should be called. */
+  get hasDead(): boolean {
+    return this.#deadWatchers.length > 0;
+  }
+
   /** Clears up to `budget` rows of connections that are gone; returns whether none is left. */
   reap(budget: number): boolean {
     let left = budget;

@@ -98,6 +98,7 @@ class Resolver {
       requestThrottleDropStale: this.#boolean('request_throttle_drop_stale'),
       throttledOpWaitMs: this.#int('throttled_op_wait_time'),
       enforcedAuthSchemes: this.#enforcedAuthSchemes(),
+      authProviders: [],
     };
 
     const dataDir = this.#dataDir();

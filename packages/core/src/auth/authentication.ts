@@ -1,0 +1,143 @@
+/**
+ * Who a client says it is. Credentials are judged at once and answered ahead of whatever waits: they concern the connection, not the tree.
+ * What came before them keeps the identities it came with.
+ */
+import { ErrorCode, type Millis, OpCode, ProtocolError, type Reader, readAuthRequest, readSaslRequest } from '@tskeeper/protocol';
+import type { Cnxn } from '../cnxn/cnxn.ts';
+import type { CnxnTable } from '../cnxn/cnxn-table.ts';
+import type { Now } from '../now.ts';
+import type { Observer } from '../observer.ts';
+import type { Answers } from '../request/answer.ts';
+import type { AuthRegistry, AuthTicket, AuthVerdict } from './auth-provider.ts';
+import type { Identity } from './identity.ts';
+
+/** An authentication that waits for its verdict. */
+interface Pending {
+  readonly cnxn: Cnxn;
+  readonly opCode: number;
+  readonly xid: number;
+  readonly scheme: string;
+  readonly arrivedMs: Millis;
+}
+
+export class Authentication {
+  readonly #registry: AuthRegistry;
+  readonly #enforcedSchemes: readonly string[];
+  readonly #cnxns: CnxnTable;
+  readonly #answers: Answers;
+  readonly #observer: Observer;
+  readonly #pending = new Map<AuthTicket, Pending>();
+  #nextTicket: AuthTicket = 1;
+
+  /** @param enforcedSchemes see `CoreOptions.enforcedAuthSchemes`. */
+  constructor(registry: AuthRegistry, enforcedSchemes: readonly string[], cnxns: CnxnTable, answers: Answers, observer: Observer) {
+    this.#registry = registry;
+    this.#enforcedSchemes = enforcedSchemes;
+    this.#cnxns = cnxns;
+    this.#answers = answers;
+    this.#observer = observer;
+  }
+
+  /** Takes an auth or sasl request. The connection may be parked or closed when this returns. */
+  request(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, now: Now): void {
+    let scheme: string;
+    let credentials: Buffer | null;
+    try {
+      if (opCode === OpCode.sasl) {
+        scheme = 'sasl';
+        credentials = copied(readSaslRequest(reader).token);
+      } else {
+        const request = readAuthRequest(reader);
+        scheme = request.scheme ?? '';
+        credentials = copied(request.auth);
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#cnxns.close(cnxn, 'malformed request');
+      return;
+    }
+    const pending = { cnxn, opCode, xid, scheme, arrivedMs: now.elapsedMs };
+    // The tokens of an exchange come in requests of their own kind only.
+    const provider = opCode === OpCode.auth && scheme === 'sasl' ? undefined : this.#registry.get(scheme);
+    if (provider === undefined) {
+      // Without a mechanism for sasl an empty token says that the exchange is over; the client goes on as nobody in particular.
+      if (opCode === OpCode.sasl) this.#answerSasl(pending, ErrorCode.Ok, null, now);
+      else this.#decide(pending, { kind: 'refused' }, now);
+      return;
+    }
+    const ticket = this.#nextTicket++;
+    const outcome = provider.authenticate(credentials, cnxn.context, ticket);
+    if (outcome.kind === 'later') {
+      cnxn.state = 'parked';
+      this.#pending.set(ticket, pending);
+    } else {
+      this.#decide(pending, outcome, now);
+    }
+  }
+
+  /** What was decided elsewhere. Returns the connection that is served again; undefined when it has gone, or has been closed by this. */
+  decided(ticket: AuthTicket, verdict: AuthVerdict, now: Now): Cnxn | undefined {
+    const pending = this.#pending.get(ticket);
+    if (pending === undefined) throw new Error(`no authentication waits under ticket ${ticket}: it was answered before`);
+    this.#pending.delete(ticket);
+    const { cnxn } = pending;
+    if (cnxn.isClosed) return undefined;
+    cnxn.state = 'open';
+    this.#decide(pending, verdict, now);
+    return verdict.kind === 'refused' ? undefined : cnxn;
+  }
+
+  /** Whether clients with these identities are served at all. */
+  mayWork(identities: readonly Identity[]): boolean {
+    const schemes = this.#enforcedSchemes;
+    return schemes.length === 0 || identities.some(({ scheme }) => schemes.includes(scheme));
+  }
+
+  /** Turns away a request of a client that has not said who it is. */
+  refuse(cnxn: Cnxn, opCode: number, xid: number, now: Now): void {
+    const error = ErrorCode.SessionClosedRequireSaslAuth;
+    this.#observer.refused(cnxn.id, opCode, error);
+    this.#answers.header(cnxn, opCode, xid, 0, error, now.elapsedMs, now.elapsedMs, false);
+    this.#cnxns.close(cnxn, 'authentication failed');
+  }
+
+  #decide(pending: Pending, verdict: AuthVerdict, now: Now): void {
+    const { cnxn, scheme } = pending;
+    switch (verdict.kind) {
+      case 'done': {
+        const added = verdict.identities.filter((one) => !cnxn.identities.some((had) => had.scheme === one.scheme && had.id === one.id));
+        if (added.length > 0) cnxn.identities = [...cnxn.identities, ...added];
+        for (const { id } of verdict.identities) this.#observer.authenticated(cnxn.id, scheme, id, true);
+        this.#answer(pending, ErrorCode.Ok, verdict.reply ?? null, now);
+        return;
+      }
+      case 'continue':
+        this.#answer(pending, ErrorCode.Ok, verdict.reply, now);
+        return;
+      case 'refused':
+        this.#observer.authenticated(cnxn.id, scheme, '', false);
+        this.#answer(pending, ErrorCode.AuthFailed, null, now);
+        this.#cnxns.close(cnxn, 'authentication failed');
+        return;
+      default:
+        verdict satisfies never;
+    }
+  }
+
+  #answer(pending: Pending, error: number, token: Buffer | null, now: Now): void {
+    const { cnxn, opCode, xid, arrivedMs } = pending;
+    if (opCode === OpCode.sasl) this.#answerSasl(pending, error, token, now);
+    else this.#answers.header(cnxn, opCode, xid, 0, error, arrivedMs, now.elapsedMs, false);
+  }
+
+  #answerSasl({ cnxn, opCode, xid, arrivedMs }: Pending, error: number, token: Buffer | null, now: Now): void {
+    const writer = this.#answers.begin(cnxn, xid, 0, error);
+    writer.buffer(token);
+    this.#answers.end(cnxn, writer, opCode, xid, 0, error, arrivedMs, now.elapsedMs, false);
+  }
+}
+
+/** Credentials outlive the frame they came in while someone else decides on them. */
+function copied(bytes: Uint8Array | null): Buffer | null {
+  return bytes === null ? null : Buffer.from(bytes);
+}

@@ -1,0 +1,65 @@
+/** The connections of a server, and how one ends: whoever gives a connection up does it here. */
+import type { Millis } from '@tskeeper/protocol';
+import type { CloseReason, CnxnId, Out } from '../out.ts';
+import type { Load } from '../request/load.ts';
+import type { SessionTracker } from '../session/session-tracker.ts';
+import type { WatchTable } from '../tree/watch-table.ts';
+import { Cnxn } from './cnxn.ts';
+import type { CnxnContext } from './cnxn-context.ts';
+
+export class CnxnTable {
+  readonly #cnxns = new Map<CnxnId, Cnxn>();
+  readonly #out: Out;
+  readonly #tracker: SessionTracker;
+  readonly #watches: WatchTable;
+  readonly #load: Load;
+
+  constructor(out: Out, tracker: SessionTracker, watches: WatchTable, load: Load) {
+    this.#out = out;
+    this.#tracker = tracker;
+    this.#watches = watches;
+    this.#load = load;
+  }
+
+  get size(): number {
+    return this.#cnxns.size;
+  }
+
+  get(id: CnxnId): Cnxn | undefined {
+    return this.#cnxns.get(id);
+  }
+
+  all(): Iterable<Cnxn> {
+    return this.#cnxns.values();
+  }
+
+  open(id: CnxnId, context: CnxnContext, wallMs: Millis): void {
+    this.#cnxns.set(id, new Cnxn(id, context, wallMs));
+  }
+
+  /** Asks for a connection to be closed, once what was written to it has been sent. */
+  close(cnxn: Cnxn, reason: CloseReason): void {
+    if (cnxn.isClosed) return;
+    this.#detach(cnxn);
+    cnxn.closeReason = reason;
+    this.#out.close(cnxn.id, reason);
+  }
+
+  /** It is gone, and its number may be given to another. */
+  remove(cnxn: Cnxn): void {
+    this.#detach(cnxn);
+    this.#cnxns.delete(cnxn.id);
+  }
+
+  /** From here on the connection gets nothing: no events, no replies. Its session lives on. */
+  #detach(cnxn: Cnxn): void {
+    if (cnxn.isClosed) return;
+    cnxn.state = 'closed';
+    this.#load.forget(cnxn.waiting.takeAll());
+    this.#load.forget(cnxn.early.takeAll());
+    cnxn.writesWaiting = 0;
+    this.#watches.removeAll(cnxn.id);
+    if (cnxn.slot !== -1 && this.#tracker.cnxnOf(cnxn.slot) === cnxn.id) this.#tracker.setCnxn(cnxn.slot, -1);
+    cnxn.slot = -1;
+  }
+}

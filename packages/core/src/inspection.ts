@@ -1,0 +1,116 @@
+/** Answers an operator's questions from the parts of a server, as plain values: see `Inspect`. */
+import { sessionIdOf } from '@tskeeper/protocol';
+import type { CnxnTable } from './cnxn/cnxn-table.ts';
+import type { CnxnInfo, Inspect } from './inspect.ts';
+import type { CnxnId } from './out.ts';
+import type { Load } from './request/load.ts';
+import type { Replica } from './request/replica.ts';
+import type { SessionTracker } from './session/session-tracker.ts';
+import type { WatchTable } from './tree/watch-table.ts';
+
+export class Inspection implements Inspect {
+  readonly #role: ReturnType<Inspect['role']>;
+  readonly #replica: Replica;
+  readonly #tracker: SessionTracker;
+  readonly #watches: WatchTable;
+  readonly #cnxns: CnxnTable;
+  readonly #load: Load;
+
+  constructor(
+    role: ReturnType<Inspect['role']>,
+    replica: Replica,
+    tracker: SessionTracker,
+    watches: WatchTable,
+    cnxns: CnxnTable,
+    load: Load,
+  ) {
+    this.#role = role;
+    this.#replica = replica;
+    this.#tracker = tracker;
+    this.#watches = watches;
+    this.#cnxns = cnxns;
+    this.#load = load;
+  }
+
+  role(): ReturnType<Inspect['role']> {
+    return this.#role;
+  }
+
+  lastZxid(): number {
+    return this.#replica.lastZxid;
+  }
+
+  nodeCount(): number {
+    return this.#replica.tree.nodeCount;
+  }
+
+  approximateDataBytes(): number {
+    return this.#replica.tree.approximateDataBytes;
+  }
+
+  ephemeralCount(): number {
+    return this.#replica.tree.ephemeralCount;
+  }
+
+  watchCount(): number {
+    return this.#watches.count;
+  }
+
+  outstandingRequests(): number {
+    return this.#load.requests;
+  }
+
+  sessionCount(): number {
+    return this.#replica.sessions.count;
+  }
+
+  cnxnCount(): number {
+    return this.#cnxns.size;
+  }
+
+  *cnxns(): Generator<CnxnInfo> {
+    for (const cnxn of this.#cnxns.all()) yield cnxn.info();
+  }
+
+  cnxn(id: CnxnId): CnxnInfo | undefined {
+    return this.#cnxns.get(id)?.info();
+  }
+
+  *sessionExpiry(): ReturnType<Inspect['sessionExpiry']> & Generator {
+    for (const { dueMs, slots } of this.#tracker.buckets()) {
+      yield { dueMs, sessions: slots.map((slot) => sessionIdOf(this.#tracker.high(slot), this.#tracker.low(slot))) };
+    }
+  }
+
+  *ephemerals(): ReturnType<Inspect['ephemerals']> & Generator {
+    for (const [high, low] of this.#replica.tree.owners()) {
+      yield { session: sessionIdOf(high, low), paths: this.#replica.eachEphemeralPath(high, low) };
+    }
+  }
+
+  watchSummary(): ReturnType<Inspect['watchSummary']> {
+    return this.#watches.summary();
+  }
+
+  *watchesByCnxn(): ReturnType<Inspect['watchesByCnxn']> & Generator {
+    for (const { cnxn, paths } of this.#watches.byCnxn()) {
+      yield { cnxn, session: this.#cnxns.get(cnxn)?.session ?? 0n, paths };
+    }
+  }
+
+  *watchesByPath(): ReturnType<Inspect['watchesByPath']> & Generator {
+    for (const { path, cnxns } of this.#watches.byPath()) {
+      yield { path, sessions: [...cnxns].map((cnxn) => this.#cnxns.get(cnxn)?.session ?? 0n) };
+    }
+  }
+
+  *digests(): ReturnType<Inspect['digests']> & Generator {
+    for (const { zxid, high, low } of this.#replica.digests) {
+      yield { zxid, digestVersion: 2, digest: BigInt.asUintN(64, sessionIdOf(high, low)) };
+    }
+  }
+
+  resetCnxnStats(): void {
+    for (const cnxn of this.#cnxns.all()) cnxn.resetStats();
+  }
+}

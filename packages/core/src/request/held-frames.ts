@@ -1,0 +1,52 @@
+/**
+ * Frames that came while a long job was under way, or while too many requests were (zookeeper.request_throttle_max_requests). They wait
+ * in the order they came, over all connections.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import type { Cnxn } from '../cnxn/cnxn.ts';
+import { Fifo } from '../fifo.ts';
+import type { CoreOptions } from '../options.ts';
+import type { ParkedFrame } from './session-order.ts';
+
+export interface HeldFrame {
+  readonly cnxn: Cnxn;
+  readonly frame: ParkedFrame;
+}
+
+export class HeldFrames {
+  readonly #frames = new Fifo<HeldFrame>();
+  readonly #stallMs: Millis;
+  readonly #throttledAfterMs: Millis;
+  #lookAgainMs: Millis = 0;
+
+  constructor(options: CoreOptions) {
+    this.#stallMs = options.requestThrottleStallMs;
+    this.#throttledAfterMs = options.throttledOpWaitMs;
+  }
+
+  get isEmpty(): boolean {
+    return this.#frames.length === 0;
+  }
+
+  /** When to see whether there is room for them; undefined when none waits. */
+  get deadline(): Millis | undefined {
+    return this.isEmpty ? undefined : this.#lookAgainMs;
+  }
+
+  push(cnxn: Cnxn, frame: ParkedFrame, nowMs: Millis): void {
+    if (this.isEmpty) this.lookAgainLater(nowMs);
+    this.#frames.push({ cnxn, frame });
+  }
+
+  /** The one that came first. One that has waited too long is marked as throttled. */
+  take(nowMs: Millis): HeldFrame {
+    const held = this.#frames.shift();
+    if (held === undefined) throw new Error('no frame is held');
+    const isLate = this.#throttledAfterMs > 0 && nowMs - held.frame.arrivedMs > this.#throttledAfterMs;
+    return isLate ? { cnxn: held.cnxn, frame: { ...held.frame, throttled: true } } : held;
+  }
+
+  lookAgainLater(nowMs: Millis): void {
+    this.#lookAgainMs = nowMs + this.#stallMs;
+  }
+}

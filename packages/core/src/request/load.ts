@@ -1,0 +1,34 @@
+/** What is under way, in requests and in the memory they hold: the measure by which new requests are kept waiting. */
+import type { Proposal } from './proposal.ts';
+import type { ParkedFrame, Waiting } from './session-order.ts';
+
+export class Load {
+  /** Requests taken in and not yet answered. */
+  requests = 0;
+  /** What requests under way hold in memory: proposals that are not applied yet, and frames that wait. */
+  bytes = 0;
+
+  parked(frame: ParkedFrame): void {
+    this.requests++;
+    this.bytes += frame.bytes.length;
+  }
+
+  unparked(frame: ParkedFrame): void {
+    this.requests--;
+    this.bytes -= frame.bytes.length;
+  }
+
+  /** What stood in the line of a connection no longer does. A proposal is applied all the same, and holds its memory until then. */
+  forget(waiting: readonly Waiting[]): void {
+    this.requests -= waiting.length;
+    for (const one of waiting) if (one.kind === 'frame') this.bytes -= one.bytes.length;
+  }
+
+  proposed(proposal: Proposal): void {
+    this.bytes += proposal.bytes;
+  }
+
+  applied(proposal: Proposal): void {
+    this.bytes -= proposal.bytes;
+  }
+}

@@ -1,0 +1,32 @@
+/** What a write is answered with behind the reply's header, once its txn has been applied. */
+import { OpCode, type Writer, writeMultiEnd } from '@tskeeper/protocol';
+import type { Proposal } from './proposal.ts';
+import type { Replica } from './replica.ts';
+
+/** @param multiResults what the parts of a multi came to, in wire form; for any other txn nothing is read from it. */
+export function writeResult(writer: Writer, { txn, origin }: Proposal, replica: Replica, multiResults: Writer): void {
+  switch (txn.kind) {
+    case 'create':
+    case 'createContainer':
+    case 'createTTL':
+      if (origin.opCode === OpCode.create) writer.ustring(txn.path);
+      else replica.writeCreated(writer, txn);
+      return;
+    case 'setData':
+    case 'setACL':
+      replica.tree.writeStat(replica.tree.find(txn.path), writer);
+      return;
+    case 'multi':
+      writer.raw(multiResults.bytes, 0, multiResults.offset);
+      writeMultiEnd(writer);
+      return;
+    case 'delete':
+    case 'check':
+    case 'error':
+    case 'createSession':
+    case 'closeSession':
+      return;
+    default:
+      txn satisfies never;
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * Which session's time is up. A session is never ended for silence that was ours: while the server did something long nobody was listened
+ * to, and everybody gets as long again to be heard.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import type { SessionSlot } from './session-table.ts';
+import type { SessionTracker } from './session-tracker.ts';
+
+export class Expiry {
+  readonly #tracker: SessionTracker;
+  readonly #putOffMaxMs: Millis;
+  /** No session expires before. */
+  #fromMs: Millis = 0;
+  /** Since when a session that is due has been kept, Infinity while none is. */
+  #putOffMs: Millis = Infinity;
+  #due: SessionSlot = -1;
+  readonly #noteDue = (slot: SessionSlot): void => {
+    this.#due = slot;
+  };
+
+  /** @param putOffMaxMs the dead are not kept for longer, however many long jobs follow each other. */
+  constructor(tracker: SessionTracker, putOffMaxMs: Millis) {
+    this.#tracker = tracker;
+    this.#putOffMaxMs = putOffMaxMs;
+  }
+
+  /** Nobody was listened to from `beganMs` until now. */
+  wasDeaf(beganMs: Millis, nowMs: Millis): void {
+    this.#fromMs = Math.max(this.#fromMs, nowMs + (nowMs - beganMs));
+  }
+
+  /** When the next session may be due; undefined when there is none. */
+  deadline(): Millis | undefined {
+    const due = this.#tracker.deadline();
+    return due === undefined ? undefined : Math.max(due, this.#fromMs);
+  }
+
+  /** The next session whose time is up, which no longer waits for its time; -1 when there is none. */
+  next(nowMs: Millis): SessionSlot {
+    if (nowMs < this.#fromMs && nowMs - this.#putOffMs < this.#putOffMaxMs) {
+      this.#putOffMs = Math.min(this.#putOffMs, nowMs);
+      return -1;
+    }
+    this.#putOffMs = Infinity;
+    this.#due = -1;
+    this.#tracker.takeDue(nowMs, 1, this.#noteDue);
+    return this.#due;
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * The first frame of a connection: a new session, or one that is taken up again by its id and password. A new session's handshake is
+ * answered when its txn has been applied; one that lives already, at once.
+ */
+import {
+  initialSessionId,
+  type Millis,
+  OpCode,
+  ProtocolError,
+  type Reader,
+  readConnectRequest,
+  type SessionId,
+  sessionHigh,
+  sessionLow,
+  sessionPassword,
+  sessionPasswordBytes,
+  sessionPasswordMatches,
+} from '@tskeeper/protocol';
+import type { Cnxn } from '../cnxn/cnxn.ts';
+import type { CnxnTable } from '../cnxn/cnxn-table.ts';
+import type { Now } from '../now.ts';
+import type { Observer } from '../observer.ts';
+import type { CoreOptions } from '../options.ts';
+import type { Answers } from '../request/answer.ts';
+import type { WriteOrigin } from '../request/proposal.ts';
+import type { Replica } from '../request/replica.ts';
+import type { SessionTracker } from './session-tracker.ts';
+
+const noPassword = Buffer.alloc(sessionPasswordBytes);
+/** Where the session id begins in a ConnectRequest: behind protocolVersion, lastZxidSeen and timeOut. */
+const sessionIdAt = 16;
+
+/** What a handshake leads to; with `create`, the session that is to be proposed. */
+export type HandshakeOutcome =
+  | { readonly kind: 'create'; readonly origin: WriteOrigin }
+  | { readonly kind: 'taken up' }
+  | { readonly kind: 'closed' };
+
+const takenUp: HandshakeOutcome = { kind: 'taken up' };
+const closed: HandshakeOutcome = { kind: 'closed' };
+
+export class Handshakes {
+  readonly #options: CoreOptions;
+  readonly #replica: Replica;
+  readonly #tracker: SessionTracker;
+  readonly #cnxns: CnxnTable;
+  readonly #answers: Answers;
+  readonly #observer: Observer;
+  #nextSessionId: SessionId;
+
+  constructor(
+    options: CoreOptions,
+    replica: Replica,
+    tracker: SessionTracker,
+    cnxns: CnxnTable,
+    answers: Answers,
+    observer: Observer,
+    now: Now,
+  ) {
+    this.#options = options;
+    this.#replica = replica;
+    this.#tracker = tracker;
+    this.#cnxns = cnxns;
+    this.#answers = answers;
+    this.#observer = observer;
+    this.#nextSessionId = firstSessionId(options.serverId, now, replica);
+  }
+
+  request(cnxn: Cnxn, reader: Reader, now: Now): HandshakeOutcome {
+    let request;
+    try {
+      request = readConnectRequest(reader);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#cnxns.close(cnxn, 'malformed request');
+      return closed;
+    }
+    cnxn.speaksReadOnly = request.readOnly !== undefined;
+    // It has seen a state that we do not have: it must find a server that does.
+    if (request.lastZxidSeen > this.#replica.lastZxid) {
+      this.#cnxns.close(cnxn, 'client has seen a later zxid than this server');
+      return closed;
+    }
+    const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#options;
+    cnxn.timeoutMs = Math.max(minSessionTimeoutMs, Math.min(maxSessionTimeoutMs, request.timeOut));
+    if (request.sessionId === 0n) return { kind: 'create', origin: this.#create(cnxn, now) };
+    return this.#takeUp(cnxn, request.sessionId, request.passwd, now) ? takenUp : closed;
+  }
+
+  /** The session lives and is the connection's: requests are served from here on. */
+  open(cnxn: Cnxn, arrivedMs: Millis, now: Now): void {
+    cnxn.state = 'open';
+    const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
+    this.#answers.handshake(cnxn, timeoutMs, high, low, sessionPassword(high, low), arrivedMs, now.elapsedMs);
+  }
+
+  #create(cnxn: Cnxn, now: Now): WriteOrigin {
+    const id = this.#nextSessionId++;
+    const high = sessionHigh(id);
+    const low = sessionLow(id);
+    this.#attach(cnxn, high, low, this.#tracker.open(high, low, cnxn.timeoutMs, now.elapsedMs));
+    cnxn.state = 'opening';
+    return {
+      cnxn: cnxn.id,
+      sessionHigh: high,
+      sessionLow: low,
+      cxid: 0,
+      opCode: OpCode.createSession,
+      identities: cnxn.identities,
+      arrivedMs: now.elapsedMs,
+    };
+  }
+
+  /** Returns whether the session is now this connection's; if not, the client has been told. */
+  #takeUp(cnxn: Cnxn, id: SessionId, password: Uint8Array | null, now: Now): boolean {
+    const high = sessionHigh(id);
+    const low = sessionLow(id);
+    const slot = this.#tracker.findLive(high, low);
+    // One connection per session. ZooKeeper cuts the older one before it looks at the password, and so do we: it may be a leftover that
+    // the client has given up long ago.
+    if (slot !== -1) {
+      const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
+      if (older !== undefined) this.#cnxns.close(older, 'taken over by another connection of the session');
+    }
+    const accepted = slot !== -1 && sessionPasswordMatches(high, low, password);
+    this.#observer.sessionRevalidated(id, accepted);
+    if (!accepted) {
+      this.#answers.handshake(cnxn, 0, 0, 0, noPassword, now.elapsedMs, now.elapsedMs);
+      this.#cnxns.close(cnxn, 'session refused');
+      return false;
+    }
+    this.#attach(cnxn, high, low, slot);
+    this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);
+    this.open(cnxn, now.elapsedMs, now);
+    return true;
+  }
+
+  #attach(cnxn: Cnxn, high: number, low: number, slot: number): void {
+    cnxn.sessionHigh = high;
+    cnxn.sessionLow = low;
+    cnxn.slot = slot;
+    this.#tracker.setCnxn(slot, cnxn.id);
+  }
+}
+
+/** Whether a handshake is that of a session that is there already; a new one has id 0. */
+export function asksForItsSession({ bytes, offset, remaining }: Reader): boolean {
+  if (remaining < sessionIdAt + 8) return false;
+  return bytes.readInt32BE(offset + sessionIdAt) !== 0 || bytes.readInt32BE(offset + sessionIdAt + 4) !== 0;
+}
+
+/**
+ * Above every id that log and snapshot know of, and, because they forget sessions that ended long ago, taken from the wall clock, which
+ * unlike the monotonic one does not begin anew when the machine does.
+ */
+function firstSessionId(serverId: number, now: Now, replica: Replica): SessionId {
+  const fromClock = initialSessionId(serverId, now.wallMs);
+  const seen = replica.highestSessionId(serverId);
+  return seen !== undefined && seen >= fromClock ? seen + 1n : fromClock;
+}

@@ -1,0 +1,250 @@
+/** Authentication through a provider that asks elsewhere, or in several steps: what waits, what is answered, and as whom. */
+import { ErrorCode, OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { type AuthOutcome, type AuthProvider, coreDefaults, type Out, silentObserver, Standalone } from '../../src/index.ts';
+
+const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
+const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
+
+/** Does what it is told to, and keeps the tickets of those who wait. */
+class ToldProvider implements AuthProvider {
+  readonly scheme: string;
+  readonly provesIdentity = true;
+  readonly asked: { credentials: string | undefined; ticket: number }[] = [];
+  outcome: AuthOutcome = { kind: 'later' };
+  constructor(scheme: string) {
+    this.scheme = scheme;
+  }
+  authenticate(credentials: Buffer | null, _context: unknown, ticket: number): AuthOutcome {
+    this.asked.push({ credentials: credentials?.toString(), ticket });
+    return this.outcome;
+  }
+  isValidId(): boolean {
+    return true;
+  }
+  matches(identity: string, aclId: string): boolean {
+    return identity === aclId;
+  }
+  userName(identity: string): string {
+    return identity;
+  }
+}
+
+class Server implements Out {
+  readonly provider: ToldProvider;
+  readonly core: Standalone;
+  closed: string[] = [];
+  #lastAppended = 0;
+  readonly #outputs = new Map<number, Writer>();
+
+  constructor(scheme = 'told') {
+    this.provider = new ToldProvider(scheme);
+    this.core = new Standalone({ ...coreDefaults, authProviders: [this.provider] }, this, { uint32: () => 7 }, silentObserver, now);
+  }
+  reply(cnxn: number): Writer {
+    return this.#outputs.get(cnxn)!;
+  }
+  isFull(): boolean {
+    return false;
+  }
+  close(cnxn: number, reason: string): void {
+    this.closed.push(`${cnxn}: ${reason}`);
+  }
+  append(zxid: number): void {
+    this.#lastAppended = zxid;
+  }
+
+  connect(cnxn: number): void {
+    this.#outputs.set(cnxn, new Writer());
+    this.core.connect(cnxn, context, now);
+    const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };
+    this.#frame(cnxn, (writer) => writeConnectRequest(writer, hello));
+    this.core.appended(this.#lastAppended, now);
+    this.#outputs.get(cnxn)!.clear();
+  }
+  auth(cnxn: number, credentials: string, scheme = 'told'): void {
+    const request = { type: 0, scheme, auth: Buffer.from(credentials) };
+    this.#request(cnxn, -4, OpCode.auth, (writer) => operations.auth.request.write(writer, request));
+  }
+  sasl(cnxn: number, xid: number, token: string): void {
+    this.#request(cnxn, xid, OpCode.sasl, (writer) => operations.sasl.request.write(writer, { token: Buffer.from(token) }));
+  }
+  whoAmI(cnxn: number, xid: number): void {
+    this.#request(cnxn, xid, OpCode.whoAmI, () => {});
+  }
+  setRoot(cnxn: number, xid: number): void {
+    const request = { path: '/', data: Buffer.alloc(1), version: -1 };
+    this.#request(cnxn, xid, OpCode.setData, (writer) => operations.setData.request.write(writer, request));
+  }
+  applied(): void {
+    this.core.appended(this.#lastAppended, now);
+  }
+
+  /** What has been answered since the last call, as `xid error` and what whoAmI or a token says. */
+  heard(cnxn: number): string[] {
+    const output = this.#outputs.get(cnxn)!;
+    const reader = new Reader(Buffer.from(output.written()));
+    output.clear();
+    const heard: string[] = [];
+    while (reader.remaining > 0) {
+      const end = reader.int32() + reader.offset;
+      const xid = reader.int32();
+      reader.int64();
+      const error = reader.int32();
+      const body = new Reader(reader.bytes.subarray(reader.offset, end));
+      reader.offset = end;
+      heard.push([xid, error, ...described(xid, body)].join(' '));
+    }
+    return heard;
+  }
+
+  #request(cnxn: number, xid: number, opCode: number, body: (writer: Writer) => void): void {
+    this.#frame(cnxn, (writer) => {
+      writer.int32(xid);
+      writer.int32(opCode);
+      body(writer);
+    });
+  }
+  #frame(cnxn: number, write: (writer: Writer) => void): void {
+    const writer = new Writer();
+    write(writer);
+    this.core.frame(cnxn, new Reader(Buffer.from(writer.written())), now);
+  }
+}
+
+/** xids from 100 on are those of whoAmI, from 200 on those of sasl. */
+function described(xid: number, body: Reader): string[] {
+  if (xid >= 200) return [body.buffer()?.toString() ?? 'null'];
+  if (xid < 100) return [];
+  const { clientInfo } = operations.whoAmI.reply.read(body);
+  return (clientInfo ?? []).map(({ authScheme, user }) => `${authScheme}:${user}`);
+}
+
+const anna: AuthOutcome = { kind: 'done', identities: [{ scheme: 'told', id: 'anna' }] };
+const bert = { kind: 'done', identities: [{ scheme: 'told', id: 'bert' }] } as const;
+
+describe('an authentication that is decided elsewhere', () => {
+  it('keeps what comes behind it waiting, and lets it go on as who it turned out to be', () => {
+    const server = new Server();
+    server.connect(1);
+    server.auth(1, 'secret');
+    server.whoAmI(1, 100);
+    expect(server.heard(1)).toEqual([]);
+    expect(server.core.wantsInput(1)).toBe(false);
+    expect(server.provider.asked).toEqual([{ credentials: 'secret', ticket: 1 }]);
+    server.core.authenticated(1, bert, now);
+    expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1 told:bert']);
+    expect(server.core.wantsInput(1)).toBe(true);
+  });
+
+  it('keeps writes waiting too, and the reads behind them in order', () => {
+    const server = new Server();
+    server.connect(1);
+    server.auth(1, 'secret');
+    server.setRoot(1, 5);
+    server.whoAmI(1, 100);
+    server.core.authenticated(1, bert, now);
+    expect(server.heard(1)).toEqual(['-4 0']);
+    server.applied();
+    expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1 told:bert']);
+  });
+
+  it('does not reach back to a request that came before it', () => {
+    const server = new Server();
+    server.connect(1);
+    server.setRoot(1, 5);
+    server.whoAmI(1, 100);
+    server.provider.outcome = anna;
+    server.auth(1, 'secret');
+    server.applied();
+    expect(server.heard(1)).toEqual(['-4 0', '5 0', '100 0 ip:127.0.0.1']);
+  });
+
+  it('does not hold up what came before it', () => {
+    const server = new Server();
+    server.connect(1);
+    server.setRoot(1, 5);
+    server.whoAmI(1, 100);
+    server.auth(1, 'secret');
+    server.whoAmI(1, 101);
+    server.applied();
+    expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1']);
+    server.core.authenticated(1, bert, now);
+    expect(server.heard(1)).toEqual(['-4 0', '101 0 ip:127.0.0.1 told:bert']);
+  });
+
+  it('lets requests behind it wait for a write ahead of it, when it comes first', () => {
+    const server = new Server();
+    server.connect(1);
+    server.setRoot(1, 5);
+    server.auth(1, 'secret');
+    server.whoAmI(1, 100);
+    server.core.authenticated(1, bert, now);
+    expect(server.heard(1)).toEqual(['-4 0']);
+    server.applied();
+    expect(server.heard(1)).toEqual(['5 0', '100 0 ip:127.0.0.1 told:bert']);
+    expect(server.core.inspect.outstandingRequests()).toBe(0);
+  });
+
+  it('closes the connection when it is refused, and nothing that waited has any effect', () => {
+    const server = new Server();
+    server.connect(1);
+    server.auth(1, 'wrong');
+    server.whoAmI(1, 100);
+    server.core.authenticated(1, { kind: 'refused' }, now);
+    expect(server.heard(1)).toEqual([`-4 ${ErrorCode.AuthFailed}`]);
+    expect(server.closed).toEqual(['1: authentication failed']);
+    expect(server.core.inspect.outstandingRequests()).toBe(0);
+  });
+
+  it('does no harm when it comes after the connection has gone and its number has another', () => {
+    const server = new Server();
+    server.connect(1);
+    server.auth(1, 'secret');
+    server.core.disconnected(1, now);
+    server.connect(1);
+    server.auth(1, 'other');
+    server.core.authenticated(1, bert, now);
+    expect(server.heard(1)).toEqual([]);
+    server.whoAmI(1, 100);
+    server.core.authenticated(2, { kind: 'done', identities: [] }, now);
+    expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1']);
+  });
+
+  it('can be decided once only', () => {
+    const server = new Server();
+    server.connect(1);
+    server.auth(1, 'secret');
+    server.core.authenticated(1, bert, now);
+    expect(() => server.core.authenticated(1, bert, now)).toThrow('ticket 1');
+  });
+});
+
+describe('an exchange of tokens', () => {
+  it('goes from token to token and ends with an identity', () => {
+    const server = new Server('sasl');
+    server.connect(1);
+    server.provider.outcome = { kind: 'continue', reply: Buffer.from('challenge') };
+    server.sasl(1, 200, '');
+    server.provider.outcome = { kind: 'done', identities: [{ scheme: 'sasl', id: 'anna' }], reply: Buffer.from('welcome') };
+    server.sasl(1, 201, 'response');
+    server.whoAmI(1, 100);
+    expect(server.heard(1)).toEqual(['200 0 challenge', '201 0 welcome', '100 0 ip:127.0.0.1 sasl:anna']);
+    expect(server.provider.asked.map(({ credentials }) => credentials)).toEqual(['', 'response']);
+  });
+
+  it('is over at once, with nobody known, where no mechanism is set up', () => {
+    const server = new Server();
+    server.connect(1);
+    server.sasl(1, 200, 'token');
+    expect(server.heard(1)).toEqual(['200 0 null']);
+  });
+
+  it('is not reached by an auth request that names it', () => {
+    const server = new Server('sasl');
+    server.connect(1);
+    server.auth(1, 'token', 'sasl');
+    expect(server.provider.asked).toEqual([]);
+    expect(server.closed).toEqual(['1: authentication failed']);
+  });
+});

@@ -1,0 +1,22 @@
+/** What zkCli.sh prints is compared as text; only what a thread of its own prints in between is left out of it. */
+import { expect, test } from 'vitest';
+
+import { normalised } from '../../interop/src/drivers/zkcli.ts';
+
+const server = '127.0.0.1:2181';
+const notice = ['\nWATCHER::\n', '\nWatchedEvent state:SyncConnected type:None path:null zxid: -1\n'] as const;
+
+test('when the notice of the connection comes makes no difference', () => {
+  const texts = [
+    `Connecting to ${server}\n${notice[0]}${notice[1]}[a, zookeeper]\n`,
+    `Connecting to ${server}\n[a, zookeeper]\n${notice[0]}${notice[1]}`,
+    `Connecting to ${server}\n${notice[0]}[a, zookeeper]\n${notice[1]}`,
+    `Connecting to ${server}\n[a, zookeeper]\n`,
+  ];
+  expect(new Set(texts.map((text) => normalised(text, server)))).toEqual(new Set(['Connecting to SERVER\n[a, zookeeper]\n']));
+});
+
+test('another event makes a difference', () => {
+  const event = '\nWatchedEvent state:SyncConnected type:NodeCreated path:/a zxid: 7\n';
+  expect(normalised(event, server)).toBe(event);
+});
