@@ -33,11 +33,14 @@ export function lastHeard(
       heardMs = Math.max(heardMs, bound === 'at least' ? startedMs : servingMs);
     }
   }
-  // One that came with a wrong password has not spoken for the session.
-  const frames = cnxns.filter(({ session }) => session !== 0n).map(({ key }) => arrivals.get(key) ?? []).filter(({ length }) => length > 0);
-  frames.sort((a, b) => a[0]! - b[0]!);
-  for (const [index, times] of frames.entries()) {
-    const overMs = bound === 'at least' ? (frames[index + 1]?.[0] ?? Infinity) : Infinity;
+  // One that came with a wrong password has not spoken for the session; one that was never answered may have.
+  const lines = cnxns
+    .filter(({ session }) => (session === undefined ? bound === 'at most' : session !== 0n))
+    .map(({ key, garbledMs }) => ({ times: arrivals.get(key) ?? [], garbledMs }))
+    .filter(({ times }) => times.length > 0);
+  lines.sort((a, b) => a.times[0]! - b.times[0]!);
+  for (const [index, { times, garbledMs }] of lines.entries()) {
+    const overMs = bound === 'at least' ? Math.min(lines[index + 1]?.times[0] ?? Infinity, garbledMs ?? Infinity) : Infinity;
     for (const atMs of times) if (atMs <= untilMs && atMs < overMs && atMs > heardMs) heardMs = atMs;
   }
   return heardMs;

@@ -85,7 +85,7 @@ export class ClientNetwork implements Network {
       requests: [],
       items: [],
       closedMs: undefined,
-      garbled: false,
+      garbledMs: undefined,
     };
     this.#taps.set(stream, new CnxnTap(record, (fault) => this.#world.recording.faults.push(fault)));
     return stream;

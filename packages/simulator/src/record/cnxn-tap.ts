@@ -37,7 +37,7 @@ export class CnxnTap {
 
   sent(bytes: Uint8Array, atMs: Millis): void {
     const { record } = this;
-    if (record.garbled) return;
+    if (record.garbledMs !== undefined) return;
     try {
       const copy = Buffer.from(bytes);
       this.#outgoing.feed(copy, 0, copy.length, (frame) => {
@@ -46,7 +46,7 @@ export class CnxnTap {
       });
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      record.garbled = true;
+      record.garbledMs = atMs;
     }
   }
 
@@ -100,7 +100,7 @@ export class CnxnTap {
     const [request] = place === -1 ? [] : this.#outstanding.splice(place, 1);
     if (request === undefined) {
       // Who sends garbage may get an answer that fits no question.
-      if (!record.garbled) this.#complain(`${record.client} got a reply to nothing, with xid ${xid}`);
+      if (record.garbledMs === undefined) this.#complain(`${record.client} got a reply to nothing, with xid ${xid}`);
       return;
     }
     const operation = operationOf(request.opCode);

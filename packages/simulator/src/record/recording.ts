@@ -47,8 +47,8 @@ export interface CnxnRecord {
   /** In the order they arrived. */
   readonly items: Item[];
   closedMs: Millis | undefined;
-  /** The client has sent what is no frame: what it sent from there on is nobody's request. */
-  garbled: boolean;
+  /** When the client sent what is no request: from there on nothing it sends is anybody's. */
+  garbledMs: Millis | undefined;
 }
 
 export interface ProcessRecord {
