@@ -48,7 +48,7 @@ export function counterOf(zxid: Zxid): number {
 }
 
 /** As ZooKeeper prints it: `0x10000002a`. -1 prints as `0xffffffffffffffff`. */
-export function formatZxid(zxid: Zxid): string {
+export function formatZxid(zxid: Zxid | bigint): string {
   return zxid < 0 ? `0x${BigInt.asUintN(64, BigInt(zxid)).toString(16)}` : `0x${zxid.toString(16)}`;
 }
 

@@ -1,0 +1,570 @@
+/**
+ * The client: ZooKeeper's operations as methods that return promises.
+ *
+ * Every method bears ZooKeeper's name. A call that fails rejects with a `KeeperError` (its signal apart, which rejects with its own
+ * reason), and nothing is ever thrown from an event. Paths are checked here and lengthened by the chroot; whatever comes back, errors and
+ * events included, carries paths as the program knows them.
+ */
+import {
+  type Acl,
+  AddWatchMode,
+  type ClientInfo,
+  ErrorCode,
+  type Millis,
+  OpCode,
+  operations,
+  readCreate2Reply,
+  readErrorReply,
+  type SessionId,
+  systemPath,
+  WatcherType,
+} from '@tskeeper/protocol';
+import { Chroot } from './chroot.ts';
+import { KeeperError, Refusal } from './keeper-error.ts';
+import { checkCreatePath, checkPath, type CreateSettings, createForm, type Data, toBytes } from './operations/create.ts';
+import {
+  copyOf,
+  multiOperation,
+  multiReadOperation,
+  type ReadOp,
+  type ReadResults,
+  type WriteOp,
+  type WriteResults,
+} from './operations/multi.ts';
+import type { CallOptions, Operation } from './session/operation.ts';
+import type { Session } from './session/session.ts';
+import type { EndReason } from './session/session-machine.ts';
+import { type Stat, toStat } from './stat.ts';
+import type { NodeEvent, NodeEventType, SessionEvent, WatchListener } from './watched-event.ts';
+import type { WatchKind, Watcher } from './watches/watch-table.ts';
+
+/**
+ * ZooKeeper's words for the life of a client.
+ * - `connecting`: looking for a server. The session may be alive; calls wait.
+ * - `connected`, `connectedReadOnly`: at work.
+ * - `closed`: over, see `closedBecause`. The client cannot be used again.
+ */
+export type ClientState = 'connecting' | 'connected' | 'connectedReadOnly' | 'closed';
+
+export interface WatchOption {
+  /**
+   * Told once of the next change, and of each change of the session's state until then. `true` sets the watch on the server all the same;
+   * its event is heard by `client.on('event', ...)`.
+   */
+  readonly watch?: WatchListener | true | undefined;
+}
+
+export interface VersionOption {
+  /** The version the znode must have; -1, the default, for any. */
+  readonly version?: number | undefined;
+}
+
+export interface CreateOptions extends CreateSettings, CallOptions {}
+export interface VersionOptions extends VersionOption, CallOptions {}
+export interface ReadOptions extends WatchOption, CallOptions {}
+
+export interface CreateResult {
+  /** As created: with its number, when the znode is sequential. */
+  readonly path: string;
+  readonly stat: Stat;
+}
+export interface GetDataResult {
+  readonly data: Uint8Array | null;
+  readonly stat: Stat;
+}
+export interface GetChildrenResult {
+  /** Names, not paths, in no defined order. */
+  readonly children: readonly string[];
+  readonly stat: Stat;
+}
+export interface GetAclResult {
+  readonly acl: readonly Acl[];
+  readonly stat: Stat;
+}
+
+export interface AddWatchOptions extends CallOptions {
+  /**
+   * `persistent` hears of the znode and of its children coming and going; `persistentRecursive` of the znode and of everything below it,
+   * and never of NodeChildrenChanged. Default: `persistent`.
+   */
+  readonly mode?: keyof typeof AddWatchMode | undefined;
+  /** As in `ReadOptions`, but told until the watch is removed. */
+  readonly watch: WatchListener | true;
+}
+
+export interface RemoveWatchesOptions extends CallOptions {
+  /** Which of the path's watches. Default: `any`. Servers before ZooKeeper 3.9 know `children`, `data` and `any` only. */
+  readonly type?: keyof typeof WatcherType | undefined;
+  /** The one to remove; default: all of them. */
+  readonly watch?: WatchListener | true | undefined;
+  /** Remove it here even when no server can be reached: it is then not set anew after the reconnect. */
+  readonly local?: boolean | undefined;
+}
+
+export interface ReconfigOptions extends CallOptions {
+  /** `server.5=host:2888:3888;2181`, as in a dynamic configuration. */
+  readonly joiningServers?: string | readonly string[] | undefined;
+  /** Numbers of servers. */
+  readonly leavingServers?: string | readonly (string | number)[] | undefined;
+  /** Instead of joining and leaving: the whole new membership. */
+  readonly newMembers?: string | readonly string[] | undefined;
+  /** The version of the configuration this one follows; -1n, the default, for any. */
+  readonly fromConfig?: bigint | undefined;
+}
+
+/** What `on` can listen to. */
+export interface ClientEvents {
+  /** The state has changed: ZooKeeper's default watcher. */
+  readonly state: SessionEvent;
+  /** A server has told of a change, whichever watch asked for it. */
+  readonly event: NodeEvent;
+}
+
+/** Listens to nothing: what `watch: true` stands for. */
+const unheard: WatchListener = () => {};
+
+const watcherKinds: Readonly<Record<keyof typeof WatcherType, readonly WatchKind[]>> = {
+  children: ['child'],
+  data: ['data', 'exist'],
+  persistent: ['persistent'],
+  persistentRecursive: ['persistentRecursive'],
+  any: ['data', 'exist', 'child', 'persistent', 'persistentRecursive'],
+};
+
+const removedEvent: Readonly<Record<WatchKind, NodeEventType>> = {
+  data: 'DataWatchRemoved',
+  exist: 'DataWatchRemoved',
+  child: 'ChildWatchRemoved',
+  persistent: 'PersistentWatchRemoved',
+  persistentRecursive: 'PersistentWatchRemoved',
+};
+
+export class Client implements AsyncDisposable {
+  readonly #session: Session;
+  readonly #chroot: Chroot;
+  readonly #requestTimeoutMs: Millis | undefined;
+  readonly #watchers = new WeakMap<WatchListener, Watcher>();
+  readonly #stateListeners = new Set<(event: SessionEvent) => void>();
+  readonly #eventListeners = new Set<(event: NodeEvent) => void>();
+
+  /** Made by `connect`. */
+  constructor(session: Session, chroot: string, requestTimeoutMs: Millis | undefined) {
+    this.#session = session;
+    this.#chroot = new Chroot(chroot);
+    this.#requestTimeoutMs = requestTimeoutMs;
+    session.observe({
+      state: (event) => {
+        for (const listener of this.#stateListeners) session.tell(() => listener(event));
+      },
+      event: (type, path, zxid) => {
+        if (this.#eventListeners.size === 0) return;
+        const event: NodeEvent = { type, state: 'SyncConnected', path: this.#chroot.inner(path), zxid };
+        for (const listener of this.#eventListeners) session.tell(() => listener(event));
+      },
+    });
+  }
+
+  // --- The session
+
+  get state(): ClientState {
+    const session = this.#session;
+    if (session.endReason !== undefined) return 'closed';
+    return session.isConnected ? (session.isReadOnly ? 'connectedReadOnly' : 'connected') : 'connecting';
+  }
+
+  /** Why the state is `closed`: `close` was called, the ensemble has expired the session, or it has refused the credentials. */
+  get closedBecause(): EndReason | undefined {
+    return this.#session.endReason;
+  }
+
+  get sessionId(): SessionId {
+    return this.#session.id;
+  }
+
+  /** With `sessionId` what `ConnectOptions.session` needs to take the session up again. 16 bytes, to be kept secret. */
+  get sessionPassword(): Uint8Array {
+    return new Uint8Array(this.#session.password);
+  }
+
+  /** As the server has granted it. */
+  get sessionTimeoutMs(): Millis {
+    return this.#session.timeoutMs;
+  }
+
+  /** `10.0.0.1:2181`, as the connect string names it; undefined while there is no connection. */
+  get connectedTo(): string | undefined {
+    return this.#session.connectedTo;
+  }
+
+  /** The last txn this client has seen. No server that is behind it will be used. */
+  get lastZxid(): bigint {
+    return BigInt(this.#session.lastZxid);
+  }
+
+  /**
+   * Listens from now on; returns a function that ends it. What a listener throws is the program's own error and becomes an unhandled
+   * rejection; it never reaches the client.
+   */
+  on<Name extends keyof ClientEvents>(name: Name, listener: (event: ClientEvents[Name]) => void): () => void {
+    const listeners = (name === 'state' ? this.#stateListeners : this.#eventListeners) as Set<typeof listener>;
+    // A function of its own for each call, so that one listener given twice is told twice and taken back once.
+    const own = (event: ClientEvents[Name]) => listener(event);
+    listeners.add(own);
+    return () => {
+      listeners.delete(own);
+    };
+  }
+
+  /**
+   * Ends the session: its ephemerals go at once. Calls made before are answered first; later ones fail with SessionExpired. Without a
+   * connection the ensemble is not told, and ends the session when its time-out has passed. Never rejects; a second call waits for the first.
+   */
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /**
+   * Proves an identity, on this connection and on each one that follows: `addAuth('digest', 'user:password')`. Resolves when a server has
+   * accepted it. A refusal (AuthFailed) ends the client, as in ZooKeeper.
+   */
+  addAuth(scheme: string, auth: Uint8Array | string): Promise<void> {
+    return this.#guard('addAuth', undefined, () => this.#session.authenticate({ scheme, auth: copyOfAuth(auth) }));
+  }
+
+  /** Who this client is to the servers: the identities of its connection. From ZooKeeper 3.7 on. */
+  whoAmI(options: CallOptions = {}): Promise<readonly ClientInfo[]> {
+    const { opCode, request, reply } = operations.whoAmI;
+    return this.#call('whoAmI', undefined, options, () => ({
+      opCode,
+      write: (writer) => request.write(writer, undefined),
+      read: (reader) => reply.read(reader).clientInfo,
+    }));
+  }
+
+  // --- Znodes
+
+  /**
+   * Makes a znode. Fails with NodeExists, NoNode (no parent), NoChildrenForEphemerals, InvalidACL, NoAuth, QuotaExceeded, and with
+   * Unimplemented for a TTL where the servers have no extended types.
+   */
+  create(path: string, data?: Data, options: CreateOptions = {}): Promise<CreateResult> {
+    return this.#call('create', path, options, () => {
+      checkCreatePath(path, options.mode ?? 'persistent');
+      const form = createForm(this.#chroot.outer(path), data, options);
+      return {
+        opCode: form.opCode,
+        write: (writer) => form.write(writer),
+        read: (reader) => {
+          const reply = readCreate2Reply(reader);
+          return { path: this.#chroot.inner(reply.path), stat: toStat(reply.stat) };
+        },
+      };
+    });
+  }
+
+  /** Fails with NoNode, BadVersion, NotEmpty, NoAuth (on the parent), and with BadArguments for a znode that ZooKeeper itself needs. */
+  delete(path: string, options: VersionOptions = {}): Promise<void> {
+    return this.#callOn('delete', path, options, (outer) => ({
+      opCode: OpCode.delete,
+      write: (writer) => operations.delete.request.write(writer, { path: outer, version: options.version ?? -1 }),
+      read: () => undefined,
+    }));
+  }
+
+  /** The znode's Stat, or null when there is none; absence is an answer, not an error. A watch is set in both cases. */
+  exists(path: string, options: ReadOptions = {}): Promise<Stat | null> {
+    const { watch } = options;
+    return this.#callOn('exists', path, options, (outer) => ({
+      opCode: OpCode.exists,
+      write: (writer) => operations.exists.request.write(writer, { path: outer, watch: watch !== undefined }),
+      read: (reader) => {
+        const stat = toStat(operations.exists.reply.read(reader).stat);
+        this.#watch('data', outer, watch);
+        return stat;
+      },
+      readError: (err) => {
+        if (err !== ErrorCode.NoNode) return undefined;
+        this.#watch('exist', outer, watch);
+        return { result: null };
+      },
+    }));
+  }
+
+  /** Fails with NoNode and NoAuth; then no watch is set. */
+  getData(path: string, options: ReadOptions = {}): Promise<GetDataResult> {
+    return this.#callOn('getData', path, options, (outer) => this.#getData(outer, options.watch));
+  }
+
+  #getData(outer: string, watch: WatchListener | true | undefined): Operation<GetDataResult> {
+    return {
+      opCode: OpCode.getData,
+      write: (writer) => operations.getData.request.write(writer, { path: outer, watch: watch !== undefined }),
+      read: (reader) => {
+        const { data, stat } = operations.getData.reply.read(reader);
+        this.#watch('data', outer, watch);
+        return { data: copyOf(data), stat: toStat(stat) };
+      },
+    };
+  }
+
+  /** Fails with NoNode, BadVersion, NoAuth, QuotaExceeded. */
+  setData(path: string, data: Data, options: VersionOptions = {}): Promise<Stat> {
+    return this.#callOn('setData', path, options, (outer) => {
+      const bytes = toBytes(data);
+      return {
+        opCode: OpCode.setData,
+        write: (writer) => operations.setData.request.write(writer, { path: outer, data: bytes, version: options.version ?? -1 }),
+        read: (reader) => toStat(operations.setData.reply.read(reader).stat),
+      };
+    });
+  }
+
+  /** Fails with NoNode and NoAuth; then no watch is set. */
+  getChildren(path: string, options: ReadOptions = {}): Promise<GetChildrenResult> {
+    const { watch } = options;
+    return this.#callOn('getChildren', path, options, (outer) => ({
+      opCode: OpCode.getChildren2,
+      write: (writer) => operations.getChildren2.request.write(writer, { path: outer, watch: watch !== undefined }),
+      read: (reader) => {
+        const { children, stat } = operations.getChildren2.reply.read(reader);
+        this.#watch('child', outer, watch);
+        return { children, stat: toStat(stat) };
+      },
+    }));
+  }
+
+  /** How many znodes there are below, at any depth. Fails with NoNode and NoAuth. */
+  getAllChildrenNumber(path: string, options: CallOptions = {}): Promise<number> {
+    return this.#callOn('getAllChildrenNumber', path, options, (outer) => ({
+      opCode: OpCode.getAllChildrenNumber,
+      write: (writer) => operations.getAllChildrenNumber.request.write(writer, { path: outer }),
+      read: (reader) => operations.getAllChildrenNumber.reply.read(reader).totalNumber,
+    }));
+  }
+
+  /** Paths of this session's ephemerals that begin with a text; all of those below the chroot by default. */
+  getEphemerals(prefix = '/', options: CallOptions = {}): Promise<readonly string[]> {
+    return this.#call('getEphemerals', prefix, options, () => {
+      if (prefix !== '' && !prefix.startsWith('/')) throw badArguments('a prefix of paths begins with "/"');
+      // To a server `/` stands for all. Below a chroot it must not: `/app` is no prefix to match `/apple` by.
+      const outer = this.#chroot.outerPrefix(prefix === '/' ? '' : prefix);
+      return {
+        opCode: OpCode.getEphemerals,
+        write: (writer) => operations.getEphemerals.request.write(writer, { prefixPath: outer }),
+        read: (reader) => operations.getEphemerals.reply.read(reader).ephemerals.map((path) => this.#chroot.inner(path)),
+      };
+    });
+  }
+
+  /** Fails with NoNode, and with NoAuth unless READ or ADMIN is granted. */
+  getACL(path: string, options: CallOptions = {}): Promise<GetAclResult> {
+    return this.#callOn('getACL', path, options, (outer) => ({
+      opCode: OpCode.getACL,
+      write: (writer) => operations.getACL.request.write(writer, { path: outer }),
+      read: (reader) => {
+        const { acl, stat } = operations.getACL.reply.read(reader);
+        return { acl, stat: toStat(stat) };
+      },
+    }));
+  }
+
+  /** `version` is compared with `aversion`. Fails with NoNode, BadVersion, InvalidACL, NoAuth. */
+  setACL(path: string, acl: readonly Acl[], options: VersionOptions = {}): Promise<Stat> {
+    return this.#callOn('setACL', path, options, (outer) => ({
+      opCode: OpCode.setACL,
+      write: (writer) => operations.setACL.request.write(writer, { path: outer, acl, version: options.version ?? -1 }),
+      read: (reader) => toStat(operations.setACL.reply.read(reader).stat),
+    }));
+  }
+
+  /** Resolves when the server has caught up with what the leader had committed, so that a read made next (also without waiting) sees it. */
+  sync(path = '/', options: CallOptions = {}): Promise<void> {
+    return this.#callOn('sync', path, options, (outer) => ({
+      opCode: OpCode.sync,
+      write: (writer) => operations.sync.request.write(writer, { path: outer }),
+      read: (reader) => {
+        operations.sync.reply.read(reader);
+      },
+    }));
+  }
+
+  // --- Many at once
+
+  /**
+   * Carries out all operations or none, in order, under one zxid. When one fails, rejects with its error; `failedIndex` says which it was
+   * and `results` what became of each.
+   */
+  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    if (ops.length === 0) return Promise.resolve([] as unknown as WriteResults<Ops>);
+    return this.#call('multi', undefined, options, () => multiOperation(ops, this.#chroot));
+  }
+
+  /** Reads many znodes in one request, each for itself: what cannot be read is an error in its place, and the others are there. */
+  multiRead<const Ops extends readonly ReadOp[]>(ops: Ops, options: CallOptions = {}): Promise<ReadResults<Ops>> {
+    if (ops.length === 0) return Promise.resolve([] as unknown as ReadResults<Ops>);
+    return this.#call('multiRead', undefined, options, () => multiReadOperation(ops, this.#chroot));
+  }
+
+  // --- Watches
+
+  /** Sets a watch that stays. A znode need not exist. Fails with nothing but a lost connection, and on servers before 3.6 with Unimplemented. */
+  addWatch(path: string, options: AddWatchOptions): Promise<void> {
+    const mode = options.mode ?? 'persistent';
+    return this.#callOn('addWatch', path, options, (outer) => ({
+      opCode: OpCode.addWatch,
+      write: (writer) => operations.addWatch.request.write(writer, { path: outer, mode: AddWatchMode[mode] }),
+      read: (reader) => {
+        const { err } = readErrorReply(reader);
+        if (err !== ErrorCode.Ok) throw new Refusal(err, 'refused');
+        this.#watch(mode, outer, options.watch);
+      },
+    }));
+  }
+
+  /** Takes watches away again; each is told so (`DataWatchRemoved` ...). Fails with NoWatcher when there is none. */
+  removeWatches(path: string, options: RemoveWatchesOptions = {}): Promise<void> {
+    return this.#guard('removeWatches', path, async () => {
+      checkPath(path);
+      const outer = this.#chroot.outer(path);
+      const type = options.type ?? 'any';
+      if (!Object.hasOwn(watcherKinds, type))
+        throw new TypeError(`there is no type of watch "${type}"; types are ${Object.keys(WatcherType).join(', ')}`);
+      const kinds = watcherKinds[type];
+      const watcher = options.watch === undefined ? undefined : this.#watcherOf(options.watch);
+      const { watches } = this.#session;
+      if (watcher !== undefined && !kinds.some((kind) => watches.has(kind, outer, watcher))) {
+        throw new Refusal(ErrorCode.NoWatcher, 'notSent', 'this client has set no such watch');
+      }
+      // Without a connection there is no watch on any server, and one that is gone from here is not set anew.
+      const asks = options.local !== true || this.#session.isConnected;
+      try {
+        // One by one in the order of the tables, but all under way at once.
+        if (asks) await Promise.all(this.#serverTypes(outer, type, watcher).map((each) => this.#removeOnServer(outer, each, options)));
+      } catch (error) {
+        if (options.local !== true || !(error instanceof Refusal) || error.errno === ErrorCode.NoWatcher) throw error;
+      }
+      for (const kind of kinds) {
+        for (const gone of watches.remove(kind, outer, watcher)) this.#session.tellWatcher(gone, removedEvent[kind], outer, undefined);
+      }
+    });
+  }
+
+  /**
+   * What the server has to be asked. It keeps one watch for all listeners of a path, so that watch goes only with the last of them.
+   */
+  #serverTypes(outer: string, type: keyof typeof WatcherType, watcher: Watcher | undefined): (keyof typeof WatcherType)[] {
+    if (watcher === undefined) return [type];
+    const { watches } = this.#session;
+    const left = (kind: WatchKind) => (watches.watchers(kind, outer)?.size ?? 0) - (watches.has(kind, outer, watcher) ? 1 : 0);
+    const had = (kind: WatchKind) => (watches.watchers(kind, outer)?.size ?? 0) > 0;
+    const kinds = watcherKinds[type];
+    if (kinds.every((kind) => left(kind) === 0)) return [type];
+    if (type !== 'any') return [];
+    const types = ['children', 'data', 'persistent', 'persistentRecursive'] as const;
+    return types.filter((each) => watcherKinds[each].some(had) && watcherKinds[each].every((kind) => left(kind) === 0));
+  }
+
+  #removeOnServer(outer: string, type: keyof typeof WatcherType, options: CallOptions): Promise<void> {
+    return this.#session.perform(
+      {
+        opCode: OpCode.removeWatches,
+        write: (writer) => operations.removeWatches.request.write(writer, { path: outer, type: WatcherType[type] }),
+        read: () => undefined,
+      },
+      this.#withDefaults(options),
+    );
+  }
+
+  // --- The ensemble
+
+  /** The configuration of the ensemble, whatever the chroot. Empty on a standalone server. */
+  getConfig(options: ReadOptions = {}): Promise<GetDataResult> {
+    return this.#call('getConfig', systemPath.config, options, () => this.#getData(systemPath.config, options.watch));
+  }
+
+  /**
+   * Changes the membership of the ensemble, and returns the new configuration. Fails with ReconfigDisabled, NewConfigNoQuorum,
+   * ReconfigInProgress, BadVersion, BadArguments, NoAuth.
+   */
+  reconfig(options: ReconfigOptions): Promise<GetDataResult> {
+    return this.#call('reconfig', systemPath.config, options, () => {
+      const { joiningServers, leavingServers, newMembers, fromConfig = -1n } = options;
+      const curConfigId = Number(fromConfig);
+      if (!Number.isSafeInteger(curConfigId)) throw badArguments(`fromConfig ${fromConfig} is no version of a configuration`);
+      const request = {
+        joiningServers: listOf(joiningServers),
+        leavingServers: listOf(leavingServers),
+        newMembers: listOf(newMembers),
+        curConfigId,
+      };
+      return {
+        opCode: OpCode.reconfig,
+        write: (writer) => operations.reconfig.request.write(writer, request),
+        read: (reader) => {
+          const { data, stat } = operations.reconfig.reply.read(reader);
+          return { data: copyOf(data), stat: toStat(stat) };
+        },
+      };
+    });
+  }
+
+  // --- How calls are made
+
+  #watcherOf(watch: WatchListener | true): Watcher {
+    const listener = watch === true ? unheard : watch;
+    const known = this.#watchers.get(listener);
+    if (known !== undefined) return known;
+    const watcher: Watcher = { listener, chroot: this.#chroot };
+    this.#watchers.set(listener, watcher);
+    return watcher;
+  }
+
+  #watch(kind: WatchKind, outer: string, watch: WatchListener | true | undefined): void {
+    if (watch !== undefined) this.#session.watches.add(kind, outer, this.#watcherOf(watch));
+  }
+
+  #withDefaults(options: CallOptions): CallOptions {
+    const timeoutMs = options.timeoutMs ?? this.#requestTimeoutMs;
+    return { signal: options.signal, timeoutMs };
+  }
+
+  #callOn<Result>(method: string, path: string, options: CallOptions, make: (outer: string) => Operation<Result>): Promise<Result> {
+    return this.#call(method, path, options, () => {
+      checkPath(path);
+      return make(this.#chroot.outer(path));
+    });
+  }
+
+  #call<Result>(method: string, path: string | undefined, options: CallOptions, make: () => Operation<Result>): Promise<Result> {
+    return this.#guard(method, path, () => this.#session.perform(make(), this.#withDefaults(options)));
+  }
+
+  /**
+   * Puts a refusal into words. The error is made here, behind the await, because there its stack shows who called and waits; to note down
+   * the stack of each call in case it fails would take longer than the call.
+   */
+  async #guard<Result>(method: string, path: string | undefined, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw error instanceof Refusal ? new KeeperError(method, path, error) : error;
+    }
+  }
+}
+
+function badArguments(reason: string): Refusal {
+  return new Refusal(ErrorCode.BadArguments, 'notSent', reason);
+}
+
+export function copyOfAuth(auth: Uint8Array | string): Uint8Array {
+  return typeof auth === 'string' ? Buffer.from(auth, 'utf8') : new Uint8Array(auth);
+}
+
+function listOf(list: string | readonly (string | number)[] | undefined): string | null {
+  if (list === undefined) return null;
+  return typeof list === 'string' ? list : list.join(',');
+}

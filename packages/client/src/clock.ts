@@ -1,0 +1,29 @@
+/**
+ * Time and chance, as a client sees them. Node's own are the default (src/node); a simulator brings virtual ones, and then everything a
+ * client does, time-outs and random pauses included, follows from one seed. What `@tskeeper/runtime` calls Clock and Random fits here.
+ */
+import type { Millis } from '@tskeeper/protocol';
+
+/** A timer that has been set. */
+export type TimerHandle = object;
+
+export interface Clock {
+  /** Read anew after each wait. Only the monotonic clock is used: what an operator does to the wall clock is not noticed. */
+  now(): { readonly elapsedMs: Millis };
+  /** Calls back once, not before `delayMs` have passed on the monotonic clock. */
+  after(delayMs: Millis, callback: () => void): TimerHandle;
+  cancel(timer: TimerHandle): void;
+}
+
+/** Longer than any timer of Node can wait, 24 days: as good as for ever. */
+export const timerMsMax = 0x7fffffff;
+
+export interface Random {
+  /** Uniform over 0 .. 2^32 - 1. */
+  uint32(): number;
+}
+
+/** A number in [0, below), not rounded. */
+export function uniform(random: Random, below: number): number {
+  return (random.uint32() / 4294967296) * below;
+}

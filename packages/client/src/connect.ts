@@ -1,0 +1,107 @@
+/** The way in: a connect string becomes a client with a session. */
+import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
+import { Client, copyOfAuth } from './client.ts';
+import { type Clock, type Random, timerMsMax } from './clock.ts';
+import { parseConnectString } from './connect-string.ts';
+import { KeeperError, Refusal } from './keeper-error.ts';
+import { NodeTransport } from './node/node-transport.ts';
+import { systemClock } from './node/system-clock.ts';
+import { systemRandom } from './node/system-random.ts';
+import { Session } from './session/session.ts';
+import type { Transport } from './transport.ts';
+
+export interface ConnectOptions {
+  /**
+   * How long the ensemble keeps the session, and its ephemerals, without hearing from the client. Servers grant it or the nearest they
+   * allow (2 to 20 ticks by default); `client.sessionTimeoutMs` says what was granted. Default: 30 000.
+   */
+  readonly sessionTimeoutMs?: Millis | undefined;
+  /** How long to look for a server that opens the session before `connect` rejects. Default: `sessionTimeoutMs`. `Infinity`: for ever. */
+  readonly connectTimeoutMs?: Millis | undefined;
+  /** Time-out of every call that has none of its own. Default: none; a call ends with its connection at the latest. */
+  readonly requestTimeoutMs?: Millis | undefined;
+  /** Whether a server that has lost its quorum will do: it answers reads, perhaps old ones, and refuses writes with NotReadOnly. Default: false. */
+  readonly readOnly?: boolean | undefined;
+  /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. */
+  readonly auth?: readonly { readonly scheme: string; readonly auth: string | Uint8Array }[] | undefined;
+  /** A session to take up, as `sessionId` and `sessionPassword` of a client gave it. When it is gone, `connect` rejects with SessionExpired. */
+  readonly session?: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
+  /** Gives `connect` up, with the signal's reason. Has no effect on the client that it has returned. */
+  readonly signal?: AbortSignal | undefined;
+  /** Longest request sent and longest answer taken, in bytes; the servers' jute.maxbuffer. Default: 1 MiB less one, as theirs. */
+  readonly maxPacketBytes?: number | undefined;
+  /**
+   * Whether to give the session up after 4/3 of its time-out without a server, as ZooKeeper's client does since 3.9. Default: false; only
+   * the ensemble decides, and after its own long outage it may still know the session.
+   */
+  readonly expireLocally?: boolean | undefined;
+  /** Default: TCP. */
+  readonly transport?: Transport | undefined;
+  /** Default: the machine's. */
+  readonly clock?: Clock | undefined;
+  /** Default: the machine's. */
+  readonly random?: Random | undefined;
+}
+
+const sessionTimeoutMsDefault = 30_000;
+
+/**
+ * Opens a session with the ensemble that `connectString` names: `host:port,host:port/chroot`. Resolves when a server has opened it.
+ * Rejects with a ConnectStringError; with ConnectionLoss when no server was reached in time; with SessionExpired when the session to take
+ * up is gone; with AuthFailed; or with the reason of the signal.
+ *
+ * From then on the client keeps the session by itself: it pings, and goes on to another server when it loses one.
+ */
+export async function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
+  const { servers, chroot } = parseConnectString(connectString);
+  const sessionTimeoutMs = options.sessionTimeoutMs ?? sessionTimeoutMsDefault;
+  const { signal, clock = systemClock } = options;
+  check('sessionTimeoutMs', sessionTimeoutMs);
+  check('maxPacketBytes', options.maxPacketBytes);
+  signal?.throwIfAborted();
+  const session = new Session(
+    servers,
+    {
+      sessionTimeoutMs,
+      readOnly: options.readOnly ?? false,
+      packetBytesMax: options.maxPacketBytes ?? juteMaxBufferDefault,
+      session: options.session === undefined ? undefined : { id: options.session.id, password: new Uint8Array(options.session.password) },
+      expireLocally: options.expireLocally ?? false,
+    },
+    (options.auth ?? []).map(({ scheme, auth }) => ({ scheme, auth: copyOfAuth(auth) })),
+    { clock, transport: options.transport ?? new NodeTransport(), random: options.random ?? systemRandom },
+  );
+  try {
+    await firstOf(session, clock, options.connectTimeoutMs ?? sessionTimeoutMs, signal);
+  } catch (error) {
+    await session.close();
+    throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
+  }
+  return new Client(session, chroot, options.requestTimeoutMs);
+}
+
+/** What travels as an int. */
+function check(name: string, value: number | undefined): void {
+  if (value === undefined || (Number.isInteger(value) && value > 0 && value <= 0x7fffffff)) return;
+  throw new RangeError(`${name} is a whole number from 1 to 2147483647, not ${value}`);
+}
+
+/** Settles with the session, with the time that is allowed, or with the signal, whichever comes first. */
+function firstOf(session: Session, clock: Clock, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer =
+      timeoutMs > timerMsMax
+        ? undefined
+        : clock.after(timeoutMs, () => {
+            const trouble = session.lastTrouble === undefined ? '' : `; the last attempt: ${session.lastTrouble}`;
+            reject(new Refusal(ErrorCode.ConnectionLoss, 'notSent', `no session within ${timeoutMs} ms${trouble}`));
+          });
+    const onAbort = () => reject(signal!.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const over = () => {
+      if (timer !== undefined) clock.cancel(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    void session.established.then(resolve, reject).finally(over);
+  });
+}

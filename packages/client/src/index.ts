@@ -1,0 +1,57 @@
+export {
+  type Acl,
+  anyone,
+  authenticated,
+  type ClientInfo,
+  creatorAcl,
+  digestId,
+  formatSessionId,
+  formatZxid,
+  type Id,
+  openAcl,
+  Perms,
+  readOnlyAcl,
+} from '@tskeeper/protocol';
+export {
+  type AddWatchOptions,
+  Client,
+  type ClientEvents,
+  type ClientState,
+  type CreateOptions,
+  type CreateResult,
+  type GetAclResult,
+  type GetChildrenResult,
+  type GetDataResult,
+  type ReadOptions,
+  type ReconfigOptions,
+  type RemoveWatchesOptions,
+  type VersionOption,
+  type VersionOptions,
+  type WatchOption,
+} from './client.ts';
+export type { Clock, Random, TimerHandle } from './clock.ts';
+export { type ConnectString, ConnectStringError, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
+export { connect, type ConnectOptions } from './connect.ts';
+export { KeeperError, type KeeperErrorCode, type OperationOutcome, type Outcome } from './keeper-error.ts';
+export { NodeTransport } from './node/node-transport.ts';
+export type { CreateMode, CreateSettings, Data } from './operations/create.ts';
+export {
+  type CheckOp,
+  type CreateOp,
+  type DeleteOp,
+  type GetChildrenOp,
+  type GetDataOp,
+  op,
+  type ReadOp,
+  type ReadResult,
+  type ReadResults,
+  type SetDataOp,
+  type WriteOp,
+  type WriteResult,
+  type WriteResults,
+} from './operations/multi.ts';
+export type { CallOptions } from './session/operation.ts';
+export type { EndReason } from './session/session-machine.ts';
+export type { Stat } from './stat.ts';
+export type { ServerAddress, Transport, TransportCnxn, TransportSink } from './transport.ts';
+export type { KeeperState, NodeEvent, NodeEventType, SessionEvent, WatchedEvent, WatchListener } from './watched-event.ts';

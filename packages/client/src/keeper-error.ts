@@ -1,0 +1,112 @@
+/**
+ * Why a call failed, in ZooKeeper's words.
+ *
+ * The class is branded, so that `KeeperError.is` also knows the errors of a second copy of this package in the same program.
+ */
+import { ErrorCode, type ErrorName, errorName, keeperErrorMessage } from '@tskeeper/protocol';
+
+/** `NoNode`, `BadVersion`, `ConnectionLoss` ...; `Unknown` for a number that no release of ZooKeeper has given a meaning. */
+export type KeeperErrorCode = Exclude<ErrorName, 'Ok'> | 'Unknown';
+
+/**
+ * What became of the request.
+ * - `refused`: a server has judged it, and nothing was changed.
+ * - `notSent`: it never left this process, so it was certainly not carried out.
+ * - `unknown`: it was sent and not answered; it may or may not have been carried out, or may still be.
+ */
+export type Outcome = 'refused' | 'notSent' | 'unknown';
+
+/** What became of one operation of a multi that failed. */
+export interface OperationOutcome {
+  /** `Ok` before the operation that failed, `RuntimeInconsistency` behind it; nothing was carried out in either case. */
+  readonly code: KeeperErrorCode | 'Ok';
+  readonly errno: number;
+}
+
+/** Why a request failed, before anyone has put it into words for the caller. Thrown by decoders and kept off the stack machinery, which is dear. */
+export class Refusal {
+  readonly errno: number;
+  readonly outcome: Outcome;
+  /** One clause that says more than the code; undefined when the code says all. */
+  readonly reason: string | undefined;
+  readonly cause: unknown;
+  readonly failedIndex: number | undefined;
+  readonly results: readonly OperationOutcome[] | undefined;
+
+  constructor(
+    errno: number,
+    outcome: Outcome,
+    reason?: string,
+    more: { readonly cause?: unknown; readonly failedIndex?: number; readonly results?: readonly OperationOutcome[] } = {},
+  ) {
+    this.errno = errno;
+    this.outcome = outcome;
+    this.reason = reason;
+    this.cause = more.cause;
+    this.failedIndex = more.failedIndex;
+    this.results = more.results;
+  }
+}
+
+const brand: unique symbol = Symbol.for('tskeeper.KeeperError') as never;
+
+/** Errors whose cause may pass, so that the same call on the same client may succeed later. */
+const passing: ReadonlySet<number> = new Set<number>([
+  ErrorCode.ConnectionLoss,
+  ErrorCode.OperationTimeout,
+  ErrorCode.RequestTimeout,
+  ErrorCode.NewConfigNoQuorum,
+  ErrorCode.ReconfigInProgress,
+  ErrorCode.SessionMoved,
+  ErrorCode.ThrottledOp,
+]);
+
+export function codeOf(errno: number): KeeperErrorCode {
+  const name = errorName(errno);
+  return name === undefined || name === 'Ok' ? 'Unknown' : name;
+}
+
+export class KeeperError extends Error {
+  override readonly name = 'KeeperError';
+  /** Match on this. */
+  readonly code: KeeperErrorCode;
+  /** ZooKeeper's number for it: -101 for NoNode. */
+  readonly errno: number;
+  /** The method that was called: `create`. */
+  readonly op: string;
+  /** As the caller gave it, that is without the chroot; undefined for a call without a path, and for a multi that failed as a whole. */
+  readonly path: string | undefined;
+  /**
+   * Whether the cause may pass, so that the same call may succeed when it is made again on this client. Whether repeating is *safe* is
+   * another question: with `outcome` `unknown` the first call may have been carried out.
+   */
+  readonly retryable: boolean;
+  readonly outcome: Outcome;
+  /** Of a multi: which operation failed, counted from 0. */
+  readonly failedIndex: number | undefined;
+  /** Of a multi: what became of each operation. */
+  readonly results: readonly OperationOutcome[] | undefined;
+
+  constructor(op: string, path: string | undefined, refusal: Refusal) {
+    const { errno, outcome, reason, cause, failedIndex, results } = refusal;
+    super(keeperErrorMessage(errno, path) + (reason === undefined ? '' : ` (${reason})`), cause === undefined ? undefined : { cause });
+    this.code = codeOf(errno);
+    this.errno = errno;
+    this.op = op;
+    this.path = path;
+    this.retryable = passing.has(errno);
+    this.outcome = outcome;
+    this.failedIndex = failedIndex;
+    this.results = results;
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  /** Whether something thrown is a KeeperError, with one of these codes if any are given. */
+  static is<Code extends KeeperErrorCode = KeeperErrorCode>(
+    error: unknown,
+    ...codes: readonly Code[]
+  ): error is KeeperError & { readonly code: Code } {
+    if (typeof error !== 'object' || error === null || !(brand in error)) return false;
+    return codes.length === 0 || codes.includes((error as unknown as KeeperError).code as Code);
+  }
+}

@@ -1,0 +1,62 @@
+/** TCP over node:net, names by the system's resolver. */
+import { lookup } from 'node:dns';
+import { connect, type Socket } from 'node:net';
+import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
+
+export class NodeTransport implements Transport {
+  resolve(host: string): Promise<readonly string[]> {
+    return new Promise((resolve, reject) => {
+      lookup(host, { all: true, verbatim: true }, (error, addresses) => {
+        if (error === null) resolve(addresses.map(({ address }) => address));
+        else reject(error);
+      });
+    });
+  }
+
+  connect({ host, port }: ServerAddress, sink: TransportSink): TransportCnxn {
+    // The session tries addresses one by one with its own time limit; Node's racing of addresses would cut attempts short.
+    const socket = connect({ host, port, noDelay: true, autoSelectFamily: false });
+    return new NodeCnxn(socket, sink);
+  }
+}
+
+class NodeCnxn implements TransportCnxn {
+  readonly #socket: Socket;
+  #over = false;
+
+  constructor(socket: Socket, sink: TransportSink) {
+    this.#socket = socket;
+    let error: string | undefined;
+    socket.on('connect', () => {
+      if (!this.#over) sink.connected();
+    });
+    socket.on('data', (bytes) => {
+      if (!this.#over) sink.received(bytes);
+    });
+    // Stays for good: a socket may fail long after anyone is interested.
+    socket.on('error', (cause: NodeJS.ErrnoException) => {
+      error = cause.code ?? cause.message;
+    });
+    socket.on('close', () => {
+      if (this.#over) return;
+      this.#over = true;
+      sink.closed(error);
+    });
+  }
+
+  send(bytes: Uint8Array): void {
+    this.#socket.write(bytes);
+  }
+
+  end(): void {
+    this.#over = true;
+    // What is still received is thrown away, so that the peer's end can be seen.
+    this.#socket.resume();
+    this.#socket.end();
+  }
+
+  destroy(): void {
+    this.#over = true;
+    this.#socket.destroy();
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * Many operations in one request: `multi` writes, all or nothing; `multiRead` reads, each for itself.
+ *
+ * Operations are plain values, made by the functions of `op`, so that a list of them has a type of its own and its results have the types
+ * that belong to them, place by place.
+ */
+import {
+  ErrorCode,
+  errorName,
+  type MultiResult as WireResult,
+  OpCode,
+  ProtocolError,
+  type Reader,
+  readMultiReply,
+  writeDeleteRequest,
+  writeGetDataRequest,
+  writeMultiEnd,
+  writeMultiHeader,
+  type Writer,
+  writeSetDataRequest,
+} from '@tskeeper/protocol';
+import type { Chroot } from '../chroot.ts';
+import { KeeperError, type OperationOutcome, Refusal } from '../keeper-error.ts';
+import type { Operation } from '../session/operation.ts';
+import { type Stat, toStat } from '../stat.ts';
+import { checkCreatePath, checkPath, type CreateSettings, createForm, type Data, toBytes } from './create.ts';
+
+export interface CreateOp extends CreateSettings {
+  readonly op: 'create';
+  readonly path: string;
+  readonly data?: Data | undefined;
+}
+export interface DeleteOp {
+  readonly op: 'delete';
+  readonly path: string;
+  readonly version?: number | undefined;
+}
+export interface SetDataOp {
+  readonly op: 'setData';
+  readonly path: string;
+  readonly data: Data;
+  readonly version?: number | undefined;
+}
+export interface CheckOp {
+  readonly op: 'check';
+  readonly path: string;
+  readonly version?: number | undefined;
+}
+export interface GetDataOp {
+  readonly op: 'getData';
+  readonly path: string;
+}
+export interface GetChildrenOp {
+  readonly op: 'getChildren';
+  readonly path: string;
+}
+
+/** What a `multi` may hold. */
+export type WriteOp = CreateOp | DeleteOp | SetDataOp | CheckOp;
+/** What a `multiRead` may hold. */
+export type ReadOp = GetDataOp | GetChildrenOp;
+
+/** The result of one operation of a `multi` that was carried out. */
+export type WriteResult<Op extends WriteOp> = Op extends CreateOp
+  ? {
+      readonly op: 'create';
+      /** As created: with its number, when the znode is sequential. */
+      readonly path: string;
+      /** undefined from servers before ZooKeeper 3.8.2, which leave it out. */
+      readonly stat: Stat | undefined;
+    }
+  : Op extends SetDataOp
+    ? { readonly op: 'setData'; readonly stat: Stat }
+    : Op extends DeleteOp
+      ? { readonly op: 'delete' }
+      : { readonly op: 'check' };
+
+/** The result of one operation of a `multiRead`: what was read, or why it was not. */
+export type ReadResult<Op extends ReadOp> =
+  | (Op extends GetDataOp
+      ? { readonly op: 'getData'; readonly data: Uint8Array | null; readonly stat: Stat; readonly error?: undefined }
+      : { readonly op: 'getChildren'; readonly children: readonly string[]; readonly error?: undefined })
+  | { readonly op: 'error'; readonly error: KeeperError };
+
+export type WriteResults<Ops extends readonly WriteOp[]> = { readonly [At in keyof Ops]: WriteResult<Ops[At]> };
+export type ReadResults<Ops extends readonly ReadOp[]> = { readonly [At in keyof Ops]: ReadResult<Ops[At]> };
+
+/** Makes the operations of a `multi` or a `multiRead`. `version` -1, the default, stands for any. */
+export const op = {
+  create: (path: string, data?: Data, settings: CreateSettings = {}): CreateOp => ({ ...settings, op: 'create', path, data }),
+  delete: (path: string, { version }: { readonly version?: number } = {}): DeleteOp => ({ op: 'delete', path, version }),
+  setData: (path: string, data: Data, { version }: { readonly version?: number } = {}): SetDataOp => ({
+    op: 'setData',
+    path,
+    data,
+    version,
+  }),
+  /** Fails the multi unless the znode exists, with this version if one is given. */
+  check: (path: string, { version }: { readonly version?: number } = {}): CheckOp => ({ op: 'check', path, version }),
+  getData: (path: string): GetDataOp => ({ op: 'getData', path }),
+  getChildren: (path: string): GetChildrenOp => ({ op: 'getChildren', path }),
+} as const;
+
+interface Part {
+  readonly type: number;
+  write(writer: Writer): void;
+}
+
+/** ZooKeeper's clients put -1 where a request has no use for an error. */
+const noErr = -1;
+
+function writeParts(writer: Writer, parts: readonly Part[]): void {
+  for (const part of parts) {
+    writeMultiHeader(writer, { type: part.type, done: false, err: noErr });
+    part.write(writer);
+  }
+  writeMultiEnd(writer);
+}
+
+/** Says which of the operations cannot be asked. */
+function partOf<Op extends WriteOp | ReadOp>(each: Op, index: number, count: number, make: (each: Op) => Part): Part {
+  try {
+    return make(each);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new Refusal(error.errno, error.outcome, `operation ${index} of ${count}, ${each.op} ${each.path}: ${error.reason}`, {
+      failedIndex: index,
+    });
+  }
+}
+
+function writePart(each: WriteOp, chroot: Chroot): Part {
+  const path = chroot.outer(each.path);
+  switch (each.op) {
+    case 'create': {
+      checkCreatePath(each.path, each.mode ?? 'persistent');
+      const form = createForm(path, each.data, each);
+      return { type: form.opCode, write: (writer) => form.write(writer) };
+    }
+    case 'delete':
+      checkPath(each.path);
+      return { type: OpCode.delete, write: (writer) => writeDeleteRequest(writer, { path, version: each.version ?? -1 }) };
+    case 'setData': {
+      checkPath(each.path);
+      const data = toBytes(each.data);
+      return { type: OpCode.setData, write: (writer) => writeSetDataRequest(writer, { path, data, version: each.version ?? -1 }) };
+    }
+    case 'check':
+      checkPath(each.path);
+      return { type: OpCode.check, write: (writer) => writeDeleteRequest(writer, { path, version: each.version ?? -1 }) };
+    default:
+      throw new TypeError(`a multi holds create, delete, setData and check, not "${(each as WriteOp).op}"`);
+  }
+}
+
+function readPart(each: ReadOp, chroot: Chroot): Part {
+  const path = chroot.outer(each.path);
+  const type = each.op === 'getData' ? OpCode.getData : each.op === 'getChildren' ? OpCode.getChildren : undefined;
+  if (type === undefined) throw new TypeError(`a multiRead holds getData and getChildren, not "${each.op}"`);
+  checkPath(each.path);
+  // Servers ignore the watch of a multiRead, so none is asked for.
+  return { type, write: (writer) => writeGetDataRequest(writer, { path, watch: false }) };
+}
+
+/** Which result a server may give for an operation; beside an error, which is always possible. */
+const resultKinds: Readonly<Record<WriteOp['op'] | ReadOp['op'], readonly WireResult['kind'][]>> = {
+  create: ['create2', 'create'],
+  delete: ['delete'],
+  setData: ['setData'],
+  check: ['check'],
+  getData: ['getData'],
+  getChildren: ['getChildren'],
+};
+
+/** The results, one for each operation and each of a kind that fits. */
+function readResults(reader: Reader, ops: readonly (WriteOp | ReadOp)[]): readonly WireResult[] {
+  const { results } = readMultiReply(reader);
+  const fit = results.length === ops.length && results.every(({ kind }, at) => kind === 'error' || resultKinds[ops[at]!.op].includes(kind));
+  if (!fit)
+    throw unexpected(`results for ${ops.map((each) => each.op).join(', ')}, not ${results.map(({ kind }) => kind).join(', ')}`, reader);
+  return results;
+}
+
+export function multiOperation<const Ops extends readonly WriteOp[]>(ops: Ops, chroot: Chroot): Operation<WriteResults<Ops>> {
+  const parts = ops.map((each, index) => partOf<WriteOp>(each, index, ops.length, (one) => writePart(one, chroot)));
+  return {
+    opCode: OpCode.multi,
+    write: (writer) => writeParts(writer, parts),
+    read: (reader) => {
+      const results = readResults(reader, ops);
+      const failedIndex = results.findIndex((result) => result.kind === 'error' && result.err !== ErrorCode.Ok);
+      if (failedIndex !== -1) throw multiRefusal(results, ops, failedIndex);
+      return results.map((result) => writeResult(result, chroot, reader)) as unknown as WriteResults<Ops>;
+    },
+  };
+}
+
+function multiRefusal(results: readonly WireResult[], ops: readonly WriteOp[], failedIndex: number): Refusal {
+  const errs = results.map((result) => (result.kind === 'error' ? result.err : ErrorCode.Ok));
+  const outcomes: OperationOutcome[] = errs.map((errno) => ({ errno, code: errorName(errno) ?? 'Unknown' }));
+  const failed = ops[failedIndex]!;
+  const reason = `operation ${failedIndex} of ${ops.length}, ${failed.op} ${failed.path}; nothing was changed`;
+  return new Refusal(errs[failedIndex]!, 'refused', reason, { failedIndex, results: outcomes });
+}
+
+function writeResult(result: WireResult, chroot: Chroot, reader: Reader): unknown {
+  switch (result.kind) {
+    case 'create':
+      return { op: 'create', path: chroot.inner(result.path), stat: undefined };
+    case 'create2':
+      return { op: 'create', path: chroot.inner(result.path), stat: toStat(result.stat) };
+    case 'setData':
+      return { op: 'setData', stat: toStat(result.stat) };
+    case 'delete':
+    case 'check':
+      return { op: result.kind };
+    default:
+      // An error of 0 in a multi that went well.
+      throw unexpected('the result of an operation that was carried out', reader);
+  }
+}
+
+export function multiReadOperation<const Ops extends readonly ReadOp[]>(ops: Ops, chroot: Chroot): Operation<ReadResults<Ops>> {
+  const parts = ops.map((each, index) => partOf<ReadOp>(each, index, ops.length, (one) => readPart(one, chroot)));
+  return {
+    opCode: OpCode.multiRead,
+    write: (writer) => writeParts(writer, parts),
+    read: (reader) => readResults(reader, ops).map((result, at) => readResult(result, ops[at]!, reader)) as unknown as ReadResults<Ops>,
+  };
+}
+
+function readResult(result: WireResult, asked: ReadOp, reader: Reader): unknown {
+  switch (result.kind) {
+    case 'getData':
+      return { op: 'getData', data: copyOf(result.data), stat: toStat(result.stat) };
+    case 'getChildren':
+      return { op: 'getChildren', children: result.children };
+    case 'error':
+      return { op: 'error', error: new KeeperError(asked.op, asked.path, new Refusal(result.err, 'refused')) };
+    default:
+      throw unexpected('the result of a read', reader);
+  }
+}
+
+/** What was read is a view into bytes that are used again. */
+export function copyOf(bytes: Buffer | null): Uint8Array | null {
+  return bytes === null ? null : new Uint8Array(bytes);
+}
+
+function unexpected(expected: string, reader: Reader): ProtocolError {
+  return new ProtocolError(expected, reader.offset);
+}

@@ -1,0 +1,717 @@
+/**
+ * A session's life: which server to try, when to ping, when to give a connection up, what an answer belongs to.
+ *
+ * The machine touches nothing. What happens comes in as method calls with the time; what is to be done goes out, in order, to a
+ * `SessionOut`, which never calls back. `deadline()` says when to call `wake` if nothing else comes first. So a test can play any story,
+ * and a simulator can run real clients.
+ *
+ *     waiting ──wake──> dialling ──opened──> handshaking ──answer──> connected ──close()──> closing ──> closed
+ *        ^                 │                     │                       │
+ *        └─────────────────┴───── cut off ───────┴───────────────────────┘        refused, credentials refused ──> closed
+ *
+ * A session outlives its connections. Requests do not: when a connection is cut, everything submitted before fails, since nobody can say
+ * what became of it and since nothing may be carried out behind a request that was not. What is submitted afterwards waits for the next
+ * connection, until every server of the list has been tried in vain.
+ */
+import {
+  ErrorCode,
+  FrameCutter,
+  formatSessionId,
+  type Millis,
+  OpCode,
+  ProtocolError,
+  type Reader,
+  readConnectResponse,
+  readReplyHeader,
+  readWatcherEvent,
+  replyHeaderBytes,
+  type SessionId,
+  sessionPasswordBytes,
+  type WatcherEvent,
+  writeAuthRequest,
+  writeConnectRequest,
+  Writer,
+  writeRequestHeader,
+  Xid,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { Random } from '../clock.ts';
+import { formatServer } from '../connect-string.ts';
+import { Refusal } from '../keeper-error.ts';
+import type { ServerAddress } from '../transport.ts';
+import type { KeeperState } from '../watched-event.ts';
+import { Fifo } from './fifo.ts';
+import type { HostList } from './host-list.ts';
+import type { Request } from './request.ts';
+import { backoffMs, connectTimeoutMs, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
+
+/** What an identity is proved with, under a scheme: `digest` and `user:password`. */
+export interface Credentials {
+  readonly scheme: string;
+  readonly auth: Uint8Array;
+}
+
+/** Credentials whose giver waits for the first verdict. One object per call, so that it stands for the call. */
+export interface AuthCall {
+  readonly credentials: Credentials;
+}
+
+export interface SessionOptions {
+  /** As asked for; a server grants it or the nearest it allows. */
+  readonly sessionTimeoutMs: Millis;
+  /** Whether a server without a quorum will do. */
+  readonly readOnly: boolean;
+  /** Longest frame taken from a server, and sent to one: jute.maxbuffer. */
+  readonly packetBytesMax: number;
+  /** A session to take up; undefined for a new one. */
+  readonly session: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
+  /** Shown to every server, in this order. */
+  readonly auth: readonly AuthCall[];
+  /** Give the session up after 4/3 of its time-out without a server, as ZooKeeper's client does since 3.9, rather than wait for the verdict. */
+  readonly expireLocally: boolean;
+}
+
+/** Where the machine says what is to be done, in order. Nothing here may call the machine back. */
+export interface SessionOut<R extends Request> {
+  dial(server: ServerAddress): void;
+  /** Ask this server, apart from the connection, whether it is part of a quorum; `probed` is told. */
+  probe(server: ServerAddress): void;
+  /** Takes bytes for the connection; they are the receiver's. */
+  send(bytes: Buffer): void;
+  /** The connection is over. `gently`: what was sent shall still leave. */
+  hangUp(gently: boolean): void;
+  /** The answer to a request. Throws a ProtocolError when it cannot be read. */
+  answered(request: R, err: number, reader: Reader): void;
+  failed(request: R, refusal: Refusal): void;
+  authenticated(call: AuthCall): void;
+  authFailed(call: AuthCall, refusal: Refusal): void;
+  event(event: WatcherEvent, zxid: Zxid): void;
+  /** A connection was lost, or could not be made. */
+  troubled(reason: string): void;
+  state(state: KeeperState, reason: string | undefined): void;
+  /** Pieces of the watches to set anew, for a server that has to compare with this zxid. */
+  restoreWatches(lastZxid: Zxid): Iterable<{ readonly opCode: OpCode; write(writer: Writer): void }>;
+}
+
+type Phase = 'waiting' | 'dialling' | 'handshaking' | 'connected' | 'closing' | 'closed';
+
+/** Why a session is over. */
+export type EndReason = 'closed' | 'expired' | 'authFailed';
+
+const xidMax = 0x7fffffff;
+/** More capacity than this is given back once it has been sent. */
+const outputBytesKept = 64 * 1024;
+/** A wake that comes so much too late says that the process stood still, not that the server was silent. */
+const lateMs = 250;
+/** How long input that waits then has to be seen. */
+const graceMs = 500;
+/** Pauses between looks for a server with a quorum, doubling, as in ZooKeeper's client. */
+const probePauseMsMin = 100;
+const probePauseMsMax = 60_000;
+const noPassword = Buffer.alloc(sessionPasswordBytes);
+
+export class SessionMachine<R extends Request> {
+  readonly #options: SessionOptions;
+  readonly #hosts: HostList;
+  readonly #random: Random;
+  readonly #out: SessionOut<R>;
+
+  #phase: Phase = 'waiting';
+  #endReason: EndReason | undefined;
+  #server: ServerAddress | undefined;
+  /** A connection, or an attempt at one, that has neither ended by itself nor been hung up. */
+  #hasCnxn = false;
+  #readOnlyServer = false;
+
+  #sessionId: SessionId;
+  #password: Uint8Array;
+  /** As granted; before that, as asked for. */
+  #timeoutMs: Millis;
+  /** An id that a read-only server has given out is unknown to the others, so it is shown to them only after one of them has seen it. */
+  #knownToQuorum: boolean;
+  /** Highest zxid of an answer. A server that is behind it must not serve us. Events do not count: others of the same txn may follow. */
+  #lastZxid: Zxid = 0;
+
+  #cutter: FrameCutter;
+  #output = new Writer(1024);
+  /** `order` of the last request whose bytes have been handed over. What lies behind has certainly not left. */
+  #orderFlushed = 0;
+  #order = 0;
+  #xid = 0;
+  /** Sent, or about to be, on this connection: in the order of their answers. */
+  readonly #pending = new Fifo<R>();
+  /** For the next connection. */
+  readonly #waiting = new Fifo<R>();
+  #pingsUnanswered = 0;
+  #setWatchesUnanswered = 0;
+  #closeXid = 0;
+
+  readonly #credentials: AuthCall[];
+  /** Never judged yet: their givers wait. */
+  readonly #authAwaiting: Set<AuthCall>;
+  /** Sent on this connection and not answered. */
+  readonly #authUnanswered = new Fifo<AuthCall>();
+
+  #dialAtMs: Millis;
+  #attemptMs: Millis = 0;
+  #connectedMs: Millis = 0;
+  #heardMs: Millis;
+  #sentMs: Millis = 0;
+  #failures = 0;
+
+  /** When to look for a server with a quorum next, for as long as we are with one that has none. */
+  #probeAtMs: Millis = 0;
+  #probePauseMs: Millis = 0;
+  #probing: ServerAddress | undefined;
+  /** To be dialled next, out of turn. */
+  #found: ServerAddress | undefined;
+
+  constructor(options: SessionOptions, hosts: HostList, random: Random, out: SessionOut<R>, nowMs: Millis) {
+    this.#options = options;
+    this.#hosts = hosts;
+    this.#random = random;
+    this.#out = out;
+    this.#sessionId = options.session?.id ?? 0n;
+    this.#password = options.session?.password ?? noPassword;
+    this.#timeoutMs = options.sessionTimeoutMs;
+    this.#knownToQuorum = this.#sessionId !== 0n;
+    this.#credentials = [...options.auth];
+    this.#authAwaiting = new Set(options.auth);
+    this.#cutter = new FrameCutter(options.packetBytesMax);
+    this.#dialAtMs = nowMs;
+    this.#heardMs = nowMs;
+  }
+
+  // --- What others may know
+
+  get sessionId(): SessionId {
+    return this.#sessionId;
+  }
+
+  get password(): Uint8Array {
+    return this.#password;
+  }
+
+  get timeoutMs(): Millis {
+    return this.#timeoutMs;
+  }
+
+  get lastZxid(): Zxid {
+    return this.#lastZxid;
+  }
+
+  get isConnected(): boolean {
+    return this.#phase === 'connected' || this.#phase === 'closing';
+  }
+
+  get isReadOnly(): boolean {
+    return this.isConnected && this.#readOnlyServer;
+  }
+
+  get endReason(): EndReason | undefined {
+    return this.#endReason;
+  }
+
+  /** The server that is being talked to, or tried. */
+  get server(): ServerAddress | undefined {
+    return this.#server;
+  }
+
+  /** Requests whose answers are still to come, those that nobody waits for included. */
+  get pendingCount(): number {
+    return this.#pending.length;
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.length;
+  }
+
+  /** When to call `wake` if no other input comes first; undefined: never. */
+  deadline(): Millis | undefined {
+    const next = this.#phaseDeadline();
+    const silence = this.#silenceDeadline();
+    return next === undefined || silence === undefined ? next : Math.min(next, silence);
+  }
+
+  #phaseDeadline(): Millis | undefined {
+    switch (this.#phase) {
+      case 'waiting':
+        return this.#dialAtMs;
+      case 'dialling':
+      case 'handshaking':
+        return this.#attemptMs + connectTimeoutMs(this.#timeoutMs, this.#hosts.size);
+      case 'connected':
+      case 'closing': {
+        const alive = Math.min(this.#heardMs + readTimeoutMs(this.#timeoutMs), this.#sentMs + pingAfterMs(this.#timeoutMs));
+        return this.#seeksQuorum ? Math.min(alive, this.#probeAtMs) : alive;
+      }
+      case 'closed':
+        return undefined;
+    }
+  }
+
+  get #seeksQuorum(): boolean {
+    return this.#phase === 'connected' && this.#readOnlyServer && this.#probing === undefined;
+  }
+
+  #silenceDeadline(): Millis | undefined {
+    if (!this.#options.expireLocally || this.#sessionId === 0n || this.isConnected || this.#phase === 'closed') return undefined;
+    return this.#heardMs + silenceMsMax(this.#timeoutMs);
+  }
+
+  // --- Inputs: what the program wants
+
+  /** Takes a request. Throws a Refusal when it cannot be taken; then it is as if it had never been made. */
+  submit(request: R): void {
+    if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#ended('notSent');
+    if (this.#phase === 'connected') {
+      const start = this.#writeRequest(this.#output, request);
+      this.#enlist(request, this.#output, start);
+      return;
+    }
+    const writer = new Writer();
+    this.#writeRequest(writer, request);
+    request.frame = writer.written();
+    this.#waiting.push(request);
+  }
+
+  /** Nobody waits for this request any more. Returns whether it has certainly not left, and will not. */
+  withdraw(request: R): boolean {
+    request.withdrawn = true;
+    return request.xid === 0;
+  }
+
+  /** Adds credentials, on this connection and on all that follow. */
+  authenticate(call: AuthCall): void {
+    if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#ended('notSent');
+    this.#credentials.push(call);
+    this.#authAwaiting.add(call);
+    if (this.#phase === 'connected') this.#writeAuth(call);
+  }
+
+  /** Ends the session. Requests made before are answered first. */
+  close(): void {
+    if (this.#phase === 'closed' || this.#phase === 'closing') return;
+    if (this.#phase !== 'connected') {
+      // Nobody to tell: the ensemble ends the session when its time-out has passed.
+      this.#end('closed', undefined);
+      return;
+    }
+    this.#phase = 'closing';
+    this.#closeXid = this.#nextXid();
+    const start = this.#output.beginFrame();
+    writeRequestHeader(this.#output, { xid: this.#closeXid, type: OpCode.closeSession });
+    this.#output.endFrame(start);
+  }
+
+  /** Hands over what the inputs of this turn have written. To be called behind each turn of inputs. */
+  flush(nowMs: Millis): void {
+    const { offset } = this.#output;
+    if (offset === 0 || !this.#canSend) return;
+    const bytes = Buffer.from(this.#output.written());
+    if (this.#output.bytes.length > outputBytesKept) this.#output = new Writer(1024);
+    else this.#output.clear();
+    this.#orderFlushed = this.#order;
+    this.#sentMs = nowMs;
+    this.#out.send(bytes);
+  }
+
+  // --- Inputs: what the world does
+
+  /** The server that was dialled has answered the call. */
+  opened(nowMs: Millis): void {
+    if (this.#phase !== 'dialling') return;
+    this.#phase = 'handshaking';
+    const start = this.#output.beginFrame();
+    writeConnectRequest(this.#output, {
+      protocolVersion: 0,
+      lastZxidSeen: this.#lastZxid,
+      timeOut: this.#options.sessionTimeoutMs,
+      sessionId: this.#knownToQuorum ? this.#sessionId : 0n,
+      passwd: this.#knownToQuorum ? this.#password : noPassword,
+      readOnly: this.#options.readOnly,
+    });
+    this.#output.endFrame(start);
+    this.flush(nowMs);
+  }
+
+  received(bytes: Buffer, nowMs: Millis): void {
+    if (!this.#canSend) return;
+    this.#heardMs = nowMs;
+    try {
+      this.#cutter.feed(bytes, 0, bytes.length, this.#onFrame);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#cut(`the server sent what cannot be read: ${error.message}`, nowMs, error);
+    }
+  }
+
+  /** The connection is gone, or could not be made. */
+  disconnected(error: string | undefined, nowMs: Millis): void {
+    if (this.#phase === 'waiting' || this.#phase === 'closed') return;
+    this.#hasCnxn = false;
+    const dialling = this.#phase === 'dialling';
+    const what = dialling ? 'it could not be connected to' : 'the connection was closed by the server';
+    this.#lose(error === undefined ? what : dialling ? `it could not be connected to: ${error}` : `the connection broke: ${error}`, nowMs);
+  }
+
+  /** Time has passed. */
+  wake(nowMs: Millis): void {
+    const silence = this.#silenceDeadline();
+    if (silence !== undefined && nowMs >= silence) {
+      this.#expire(`no server was reached for ${silenceMsMax(this.#timeoutMs)} ms`);
+      return;
+    }
+    switch (this.#phase) {
+      case 'waiting':
+        if (nowMs >= this.#dialAtMs) this.#dial(nowMs);
+        break;
+      case 'dialling':
+      case 'handshaking': {
+        const limit = connectTimeoutMs(this.#timeoutMs, this.#hosts.size);
+        if (nowMs >= this.#attemptMs + limit) this.#cut(`no session was agreed upon within ${limit} ms`, nowMs);
+        break;
+      }
+      case 'connected':
+      case 'closing':
+        if (this.#seeksQuorum && nowMs >= this.#probeAtMs) this.#probe(nowMs);
+        this.#keepAlive(nowMs);
+        break;
+      case 'closed':
+        break;
+    }
+  }
+
+  #probe(nowMs: Millis): void {
+    this.#probing = this.#hosts.next();
+    // No attempt to connect: it must not count as one.
+    this.#hosts.connected();
+    this.#probeAtMs = nowMs + this.#probePauseMs;
+    this.#probePauseMs = Math.min(this.#probePauseMs * 2, probePauseMsMax);
+    this.#out.probe(this.#probing);
+  }
+
+  /** A server that was probed has answered, or has not. */
+  probed(hasQuorum: boolean, nowMs: Millis): void {
+    const server = this.#probing;
+    this.#probing = undefined;
+    if (server === undefined || !hasQuorum || this.#phase !== 'connected') return;
+    this.#found = server;
+    this.#cut(`leaving this read-only server for ${formatServer(server)}, which has a quorum`, nowMs);
+    // Found by looking, not by losing one: there is no herd to spread.
+    this.#dialAtMs = nowMs;
+  }
+
+  #keepAlive(nowMs: Millis): void {
+    const readTimeout = readTimeoutMs(this.#timeoutMs);
+    const pingAfter = pingAfterMs(this.#timeoutMs);
+    const due = Math.min(this.#heardMs + readTimeout, this.#sentMs + pingAfter);
+    if (nowMs - due > lateMs) {
+      // Timers run ahead of input: what the server has sent while the process stood still has not been looked at yet.
+      this.#heardMs = Math.max(this.#heardMs, nowMs - readTimeout + Math.min(graceMs, readTimeout / 2));
+    }
+    if (nowMs >= this.#heardMs + readTimeout) {
+      this.#cut(`nothing was heard for ${readTimeout} ms`, nowMs);
+    } else if (nowMs >= this.#sentMs + pingAfter) {
+      this.#writeHeaderOnly(Xid.ping, OpCode.ping);
+      this.#pingsUnanswered++;
+      this.flush(nowMs);
+    }
+  }
+
+  // --- Connections
+
+  get #canSend(): boolean {
+    return this.#phase === 'handshaking' || this.#phase === 'connected' || this.#phase === 'closing';
+  }
+
+  #dial(nowMs: Millis): void {
+    this.#phase = 'dialling';
+    this.#attemptMs = nowMs;
+    this.#server = this.#found ?? this.#hosts.next();
+    this.#found = undefined;
+    this.#cutter = new FrameCutter(this.#options.packetBytesMax);
+    this.#hasCnxn = true;
+    this.#out.dial(this.#server);
+  }
+
+  /** Gives the connection up. */
+  #cut(reason: string, nowMs: Millis, cause?: unknown): void {
+    this.#hangUp(false);
+    this.#lose(reason, nowMs, cause);
+  }
+
+  #hangUp(gently: boolean): void {
+    if (!this.#hasCnxn) return;
+    this.#hasCnxn = false;
+    this.#cutter.close();
+    this.#out.hangUp(gently);
+  }
+
+  /** The connection is no more. */
+  #lose(what: string, nowMs: Millis, cause?: unknown): void {
+    const reason = `${formatServer(this.#server!)}: ${what}`;
+    const phase = this.#phase;
+    this.#forgetCnxn();
+    if (phase === 'closing') {
+      this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
+      this.#end('closed', undefined);
+      return;
+    }
+    const wasConnected = phase === 'connected';
+    if (wasConnected && nowMs - this.#connectedMs >= steadyMs) this.#failures = 0;
+    this.#phase = 'waiting';
+    this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#timeoutMs);
+    this.#failures++;
+    this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
+    this.#out.troubled(reason);
+    if (wasConnected) this.#out.state('Disconnected', reason);
+    else if (this.#hosts.roundOver) this.#failWaiting(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
+  }
+
+  #forgetCnxn(): void {
+    this.#cutter.close();
+    this.#output.clear();
+    this.#pingsUnanswered = 0;
+    this.#setWatchesUnanswered = 0;
+    this.#probing = undefined;
+    // Those who wait for a verdict get it from the next server.
+    this.#authUnanswered.clear();
+  }
+
+  #failPending(errno: number, reason: string, cause?: unknown): void {
+    for (let request = this.#pending.shift(); request !== undefined; request = this.#pending.shift()) {
+      const outcome = request.order <= this.#orderFlushed ? 'unknown' : 'notSent';
+      this.#out.failed(request, new Refusal(errno, outcome, reason, { cause }));
+    }
+  }
+
+  #failWaiting(refusal: Refusal): void {
+    for (let request = this.#waiting.shift(); request !== undefined; request = this.#waiting.shift()) {
+      this.#out.failed(request, refusal);
+    }
+  }
+
+  // --- What servers say
+
+  /** Takes one frame, which has arrived at `#heardMs`. Returns whether another may follow. */
+  readonly #onFrame = (reader: Reader): boolean => {
+    if (this.#phase === 'handshaking') this.#handshake(reader, this.#heardMs);
+    else if (this.isConnected) this.#reply(reader, this.#heardMs);
+    return this.isConnected;
+  };
+
+  #handshake(reader: Reader, nowMs: Millis): void {
+    if (reader.remaining === replyHeaderBytes) {
+      // Not an answer to a handshake, but how a server without a quorum says that it cannot open sessions.
+      const { err } = readReplyHeader(reader);
+      this.#cut(`the server opens no session (error ${err})`, nowMs);
+      return;
+    }
+    const { timeOut, sessionId, passwd, readOnly } = readConnectResponse(reader);
+    const asked = this.#knownToQuorum ? this.#sessionId : 0n;
+    if (timeOut <= 0) {
+      // An answer about a session we never named makes no sense, and says nothing of a session we have.
+      if (asked === 0n) this.#cut('the server refused to open a session', nowMs);
+      else this.#expire(`${formatServer(this.#server!)} does not know session ${formatSessionId(asked)} any more`);
+      return;
+    }
+    if (sessionId === 0n) {
+      this.#cut('the server opened a session without an id', nowMs);
+      return;
+    }
+    if (asked !== 0n && sessionId !== asked) {
+      // Servers that are not ZooKeeper do so: the old session's ephemerals are not ours any more, and only this tells the program.
+      this.#expire(`${formatServer(this.#server!)} opened session ${formatSessionId(sessionId)} in place of ${formatSessionId(asked)}`);
+      return;
+    }
+    this.#phase = 'connected';
+    this.#sessionId = sessionId;
+    this.#password = Buffer.from(passwd ?? noPassword);
+    this.#timeoutMs = timeOut;
+    this.#readOnlyServer = readOnly ?? false;
+    if (!this.#readOnlyServer) this.#knownToQuorum = true;
+    this.#connectedMs = nowMs;
+    this.#probePauseMs = probePauseMsMin;
+    this.#probeAtMs = nowMs + probePauseMsMin;
+    this.#hosts.connected();
+    // Who we are decides what watches may tell us, and both come before anything the program asks.
+    for (const call of this.#credentials) this.#writeAuth(call);
+    this.#restoreWatches();
+    this.#writeWaiting();
+    this.#out.state(this.#readOnlyServer ? 'ConnectedReadOnly' : 'SyncConnected', undefined);
+    this.flush(nowMs);
+  }
+
+  #reply(reader: Reader, nowMs: Millis): void {
+    const { xid, zxid, err } = readReplyHeader(reader);
+    if (zxid > Number.MAX_SAFE_INTEGER) {
+      this.#cut(
+        `the server speaks of a zxid beyond 0x${Number.MAX_SAFE_INTEGER.toString(16)}, more than this client can tell apart`,
+        nowMs,
+      );
+      return;
+    }
+    switch (xid) {
+      case Xid.notification:
+        this.#out.event(readWatcherEvent(reader), zxid);
+        return;
+      case Xid.ping:
+        if (this.#pingsUnanswered === 0) this.#cut('the server answered a ping that was not sent', nowMs);
+        else this.#pingsUnanswered--;
+        return;
+      case Xid.setWatches:
+        if (this.#setWatchesUnanswered === 0) this.#cut('the server answered a setWatches that was not sent', nowMs);
+        else if (err !== ErrorCode.Ok) this.#cut(`the server did not restore watches (error ${err})`, nowMs);
+        else this.#setWatchesUnanswered--;
+        return;
+      case Xid.auth:
+        this.#authReply(err, nowMs);
+        return;
+      default:
+        this.#requestReply(xid, zxid, err, reader, nowMs);
+    }
+  }
+
+  #requestReply(xid: number, zxid: Zxid, err: number, reader: Reader, nowMs: Millis): void {
+    const request = this.#pending.peek();
+    if (request === undefined) {
+      if (this.#phase === 'closing' && xid === this.#closeXid) {
+        this.#end('closed', undefined);
+      } else {
+        this.#cut(`the server answered request ${xid}, which was not sent`, nowMs);
+      }
+      return;
+    }
+    if (request.xid !== xid) {
+      this.#cut(`the server answered request ${xid} where the answer to ${request.xid} was due`, nowMs);
+      return;
+    }
+    // Read before it leaves the line: if it cannot be read, it fails with the others.
+    if (!request.withdrawn) this.#out.answered(request, err, reader);
+    this.#pending.shift();
+    // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.
+    if (zxid > this.#lastZxid) this.#lastZxid = zxid;
+  }
+
+  #authReply(err: number, nowMs: Millis): void {
+    const call = this.#authUnanswered.shift();
+    if (call === undefined) {
+      this.#cut('the server answered credentials that were not sent', nowMs);
+      return;
+    }
+    if (err === ErrorCode.Ok) {
+      if (this.#authAwaiting.delete(call)) this.#out.authenticated(call);
+      return;
+    }
+    // ZooKeeper's rule: a session whose credentials are refused is of no use, whatever else they would have allowed.
+    const reason = `${formatServer(this.#server!)} refused the credentials for scheme ${call.credentials.scheme}`;
+    this.#hangUp(false);
+    this.#authAwaiting.delete(call);
+    this.#out.authFailed(call, new Refusal(ErrorCode.AuthFailed, 'refused', reason));
+    this.#failPending(ErrorCode.AuthFailed, reason);
+    this.#end('authFailed', reason);
+  }
+
+  // --- Writing
+
+  #nextXid(): number {
+    this.#xid = this.#xid === xidMax ? 1 : this.#xid + 1;
+    return this.#xid;
+  }
+
+  /** Appends the frame of a request, with an xid still to be filled in; returns where it begins. Leaves nothing behind when it fails. */
+  #writeRequest(writer: Writer, request: R): number {
+    const start = writer.offset;
+    try {
+      writer.beginFrame();
+      writeRequestHeader(writer, { xid: 0, type: request.opCode });
+      request.write(writer);
+      writer.endFrame(start);
+    } catch (error) {
+      writer.offset = start;
+      throw error;
+    }
+    const length = writer.offset - start - frameLengthBytes;
+    if (length <= this.#options.packetBytesMax) return start;
+    writer.offset = start;
+    const { packetBytesMax } = this.#options;
+    const reason = `the request takes ${length} bytes, above maxPacketBytes ${packetBytesMax}; servers close the connection of whoever sends more than their jute.maxbuffer`;
+    throw new Refusal(ErrorCode.BadArguments, 'notSent', reason);
+  }
+
+  /** Gives the request whose frame begins at `start` its number and its place in line. */
+  #enlist(request: R, writer: Writer, start: number): void {
+    request.xid = this.#nextXid();
+    request.order = ++this.#order;
+    writer.patchInt32(start + frameLengthBytes, request.xid);
+    this.#pending.push(request);
+  }
+
+  #writeWaiting(): void {
+    for (let request = this.#waiting.shift(); request !== undefined; request = this.#waiting.shift()) {
+      if (request.withdrawn) continue;
+      const start = this.#output.offset;
+      this.#output.raw(request.frame!);
+      request.frame = undefined;
+      this.#enlist(request, this.#output, start);
+    }
+  }
+
+  #writeHeaderOnly(xid: number, type: OpCode): void {
+    const start = this.#output.beginFrame();
+    writeRequestHeader(this.#output, { xid, type });
+    this.#output.endFrame(start);
+  }
+
+  #writeAuth(call: AuthCall): void {
+    const start = this.#output.beginFrame();
+    writeRequestHeader(this.#output, { xid: Xid.auth, type: OpCode.auth });
+    writeAuthRequest(this.#output, { type: 0, ...call.credentials });
+    this.#output.endFrame(start);
+    this.#authUnanswered.push(call);
+  }
+
+  #restoreWatches(): void {
+    for (const piece of this.#out.restoreWatches(this.#lastZxid)) {
+      const start = this.#output.beginFrame();
+      writeRequestHeader(this.#output, { xid: Xid.setWatches, type: piece.opCode });
+      piece.write(this.#output);
+      this.#output.endFrame(start);
+      this.#setWatchesUnanswered++;
+    }
+  }
+
+  // --- The end
+
+  #expire(reason: string): void {
+    this.#failPending(ErrorCode.SessionExpired, reason);
+    this.#end('expired', reason);
+  }
+
+  #end(endReason: EndReason, reason: string | undefined): void {
+    // A call that is still being made is not worth completing; an answer that was read asks for nothing more.
+    this.#hangUp(this.isConnected || this.#phase === 'handshaking');
+    this.#forgetCnxn();
+    this.#phase = 'closed';
+    this.#endReason = endReason;
+    const refusal = this.#ended('notSent', reason);
+    this.#failWaiting(refusal);
+    for (const call of this.#authAwaiting) this.#out.authFailed(call, refusal);
+    this.#authAwaiting.clear();
+    this.#out.state(endReason === 'closed' ? 'Closed' : endReason === 'expired' ? 'Expired' : 'AuthFailed', reason);
+  }
+
+  #ended(outcome: 'notSent', reason?: string): Refusal {
+    switch (this.#endReason) {
+      case 'authFailed':
+        return new Refusal(ErrorCode.AuthFailed, outcome, reason ?? 'the credentials of this client were refused; connect anew');
+      case 'expired':
+        return new Refusal(ErrorCode.SessionExpired, outcome, reason ?? 'the session of this client has expired; connect anew');
+      default:
+        return new Refusal(ErrorCode.SessionExpired, outcome, reason ?? 'this client was closed');
+    }
+  }
+}
+
+const frameLengthBytes = 4;

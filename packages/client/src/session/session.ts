@@ -1,0 +1,505 @@
+/**
+ * A session machine and the world it lives in: a transport that carries its bytes, a clock that wakes it, promises and listeners that wait
+ * for what it says. Nothing is decided here.
+ *
+ * Order. Answers settle promises, events call listeners, and both are told in the order in which the server sent them: an answer reaches
+ * the code behind `await` two microtasks after it was read (one for the client's own method, one for the caller's), so events wait as long.
+ */
+import {
+  ErrorCode,
+  EventType,
+  type Millis,
+  type Reader,
+  type SessionId,
+  type WatcherEvent,
+  type Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
+import { type Clock, type Random, type TimerHandle, timerMsMax, uniform } from '../clock.ts';
+import { formatServer } from '../connect-string.ts';
+import { Refusal } from '../keeper-error.ts';
+import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
+import type { KeeperState, NodeEventType, SessionEvent } from '../watched-event.ts';
+import { setWatchesPieces } from '../watches/set-watches.ts';
+import { type Watcher, WatchTable } from '../watches/watch-table.ts';
+import { HostList } from './host-list.ts';
+import type { CallOptions, Operation } from './operation.ts';
+import { Request } from './request.ts';
+import {
+  type AuthCall,
+  type Credentials,
+  type EndReason,
+  SessionMachine,
+  type SessionOptions,
+  type SessionOut,
+} from './session-machine.ts';
+
+export interface SessionWorld {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Hears everything, with the paths the server knows. */
+export interface SessionObserver {
+  state(event: SessionEvent): void;
+  event(type: NodeEventType, path: string, zxid: bigint | undefined): void;
+}
+
+/** A request whose answer a promise waits for. */
+class Call extends Request {
+  readonly operation: Operation<unknown>;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+  timer: TimerHandle | undefined;
+  signal: AbortSignal | undefined;
+
+  constructor(operation: Operation<unknown>, resolve: (result: unknown) => void, reject: (reason: unknown) => void) {
+    super();
+    this.operation = operation;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  get opCode(): Operation<unknown>['opCode'] {
+    return this.operation.opCode;
+  }
+
+  write(writer: Writer): void {
+    this.operation.write(writer);
+  }
+}
+
+/** One attempt at a connection, from the look-up of its name on. */
+class Link implements TransportSink {
+  readonly #session: LinkSink;
+  cnxn: TransportCnxn | undefined;
+  /** Nothing it says counts any more. */
+  dropped = false;
+
+  constructor(session: LinkSink) {
+    this.#session = session;
+  }
+
+  connected(): void {
+    if (!this.dropped) this.#session.opened();
+  }
+
+  received(bytes: Buffer): void {
+    if (!this.dropped) this.#session.received(bytes);
+  }
+
+  closed(error: string | undefined): void {
+    if (this.dropped) return;
+    this.dropped = true;
+    this.#session.disconnected(error);
+  }
+}
+
+/** As in ZooKeeper's client. */
+const probeTimeoutMs = 1000;
+/** `rw` or `ro`, and a newline. */
+const probeAnswerBytes = 3;
+
+interface LinkSink {
+  opened(): void;
+  received(bytes: Buffer): void;
+  disconnected(error: string | undefined): void;
+}
+
+const nodeEventTypes: ReadonlyMap<number, NodeEventType> = new Map<number, NodeEventType>([
+  [EventType.nodeCreated, 'NodeCreated'],
+  [EventType.nodeDeleted, 'NodeDeleted'],
+  [EventType.nodeDataChanged, 'NodeDataChanged'],
+  [EventType.nodeChildrenChanged, 'NodeChildrenChanged'],
+]);
+
+export class Session {
+  readonly watches = new WatchTable();
+  readonly #world: SessionWorld;
+  readonly #machine: SessionMachine<Call>;
+  readonly #observers = new Set<SessionObserver>();
+  readonly #signals = new Map<AbortSignal, { readonly calls: Set<Call>; readonly onAbort: () => void }>();
+  #link: Link | undefined;
+  #timer: TimerHandle | undefined;
+  #timerAtMs: Millis = 0;
+  #flushPlanned = false;
+  #lastTrouble: string | undefined;
+  readonly #authWaiters = new Map<AuthCall, { resolve(): void; reject(reason: unknown): void }>();
+  #begun: { resolve(): void; reject(reason: unknown): void } | undefined;
+  #whenClosed: (() => void)[] = [];
+
+  /** Resolves when a server has opened the session and taken the credentials. */
+  readonly established: Promise<void>;
+
+  constructor(servers: readonly ServerAddress[], options: Omit<SessionOptions, 'auth'>, auth: readonly Credentials[], world: SessionWorld) {
+    this.#world = world;
+    const first = new Promise<void>((resolve, reject) => {
+      this.#begun = { resolve, reject };
+    });
+    const calls: AuthCall[] = auth.map((credentials) => ({ credentials }));
+    this.established = Promise.all([first, ...calls.map((call) => this.#verdict(call))]).then(() => undefined);
+    // Whoever made the session waits for it, or has stopped waiting; in the latter case there is nobody to tell.
+    this.established.catch(() => undefined);
+    this.#machine = new SessionMachine(
+      { ...options, auth: calls },
+      new HostList(servers, world.random),
+      world.random,
+      this.#out,
+      this.#nowMs,
+    );
+    this.#arm();
+  }
+
+  get id(): SessionId {
+    return this.#machine.sessionId;
+  }
+
+  get password(): Uint8Array {
+    return this.#machine.password;
+  }
+
+  get timeoutMs(): Millis {
+    return this.#machine.timeoutMs;
+  }
+
+  get lastZxid(): Zxid {
+    return this.#machine.lastZxid;
+  }
+
+  get isConnected(): boolean {
+    return this.#machine.isConnected;
+  }
+
+  get isReadOnly(): boolean {
+    return this.#machine.isReadOnly;
+  }
+
+  get endReason(): EndReason | undefined {
+    return this.#machine.endReason;
+  }
+
+  /** The server it is connected to. */
+  get connectedTo(): string | undefined {
+    return this.#machine.isConnected ? formatServer(this.#machine.server!) : undefined;
+  }
+
+  /** Why a connection was lost, or could not be made, for the last time. */
+  get lastTrouble(): string | undefined {
+    return this.#lastTrouble;
+  }
+
+  observe(observer: SessionObserver): () => void {
+    this.#observers.add(observer);
+    return () => {
+      this.#observers.delete(observer);
+    };
+  }
+
+  /** Makes a request. Rejects with a Refusal, with the reason of the signal, or with what the operation throws while it writes. */
+  perform<Result>(operation: Operation<Result>, options: CallOptions): Promise<Result> {
+    return new Promise<Result>((resolve, reject) => {
+      const { signal, timeoutMs } = options;
+      if (signal?.aborted === true) {
+        reject(signal.reason);
+        return;
+      }
+      const call = new Call(operation, resolve as (result: unknown) => void, reject);
+      this.#machine.submit(call);
+      if (signal !== undefined) this.#heed(call, signal);
+      if (timeoutMs !== undefined && timeoutMs <= timerMsMax) this.#limit(call, timeoutMs);
+      this.#touched();
+    });
+  }
+
+  authenticate(credentials: Credentials): Promise<void> {
+    const call: AuthCall = { credentials };
+    return new Promise((resolve, reject) => {
+      this.#machine.authenticate(call);
+      this.#authWaiters.set(call, { resolve, reject });
+      this.#touched();
+    });
+  }
+
+  /** Resolves when the session is over, for whatever reason. */
+  close(): Promise<void> {
+    if (this.#machine.endReason !== undefined) return Promise.resolve();
+    const closed = new Promise<void>((resolve) => {
+      this.#whenClosed.push(resolve);
+    });
+    this.#machine.close();
+    this.#touched();
+    return closed;
+  }
+
+  #verdict(call: AuthCall): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#authWaiters.set(call, { resolve, reject });
+    });
+  }
+
+  // --- Calls
+
+  /** However many calls share a signal, it is listened to once: Node warns of a leak when one has many listeners. */
+  #heed(call: Call, signal: AbortSignal): void {
+    call.signal = signal;
+    const known = this.#signals.get(signal);
+    if (known !== undefined) {
+      known.calls.add(call);
+      return;
+    }
+    const calls = new Set([call]);
+    const onAbort = () => {
+      this.#signals.delete(signal);
+      for (const each of calls) {
+        this.#machine.withdraw(each);
+        each.signal = undefined;
+        this.#settled(each);
+        each.reject(signal.reason);
+      }
+    };
+    this.#signals.set(signal, { calls, onAbort });
+    signal.addEventListener('abort', onAbort, { once: true });
+  }
+
+  #unheed(call: Call, signal: AbortSignal): void {
+    call.signal = undefined;
+    const known = this.#signals.get(signal);
+    if (known === undefined || !known.calls.delete(call) || known.calls.size > 0) return;
+    this.#signals.delete(signal);
+    signal.removeEventListener('abort', known.onAbort);
+  }
+
+  #limit(call: Call, timeoutMs: Millis): void {
+    call.timer = this.#world.clock.after(timeoutMs, () => {
+      call.timer = undefined;
+      const outcome = this.#machine.withdraw(call) ? 'notSent' : 'unknown';
+      this.#settled(call);
+      call.reject(new Refusal(ErrorCode.RequestTimeout, outcome, `no answer within ${timeoutMs} ms`));
+    });
+  }
+
+  #settled(call: Call): void {
+    if (call.timer !== undefined) this.#world.clock.cancel(call.timer);
+    call.timer = undefined;
+    if (call.signal !== undefined) this.#unheed(call, call.signal);
+  }
+
+  // --- The world
+
+  get #nowMs(): Millis {
+    return this.#world.clock.now().elapsedMs;
+  }
+
+  /** Something was written, or a deadline has moved. What one turn of the program writes leaves together. */
+  #touched(): void {
+    if (this.#flushPlanned) return;
+    this.#flushPlanned = true;
+    void Promise.resolve().then(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#flushPlanned = false;
+    this.#machine.flush(this.#nowMs);
+    this.#arm();
+  };
+
+  /** A timer that is early costs one wake in vain; setting it anew for each request would cost more. */
+  #arm(): void {
+    const deadline = this.#machine.deadline();
+    if (this.#timer !== undefined) {
+      if (deadline !== undefined && this.#timerAtMs <= deadline) return;
+      this.#world.clock.cancel(this.#timer);
+      this.#timer = undefined;
+    }
+    if (deadline === undefined) return;
+    this.#timerAtMs = deadline;
+    this.#timer = this.#world.clock.after(Math.max(0, deadline - this.#nowMs), this.#wake);
+  }
+
+  readonly #wake = (): void => {
+    this.#timer = undefined;
+    this.#machine.wake(this.#nowMs);
+    this.#arm();
+  };
+
+  readonly #linkSink: LinkSink = {
+    opened: () => {
+      this.#machine.opened(this.#nowMs);
+      this.#arm();
+    },
+    received: (bytes) => {
+      this.#machine.received(bytes, this.#nowMs);
+      this.#arm();
+    },
+    disconnected: (error) => {
+      this.#link = undefined;
+      this.#machine.disconnected(error, this.#nowMs);
+      this.#arm();
+    },
+  };
+
+  #dial(server: ServerAddress): void {
+    this.#link = new Link(this.#linkSink);
+    this.#reach(this.#link, server);
+  }
+
+  #reach(link: Link, server: ServerAddress): void {
+    const { transport } = this.#world;
+    if (transport.resolve === undefined) {
+      this.#connect(link, server);
+      return;
+    }
+    void this.#connectByName(link, server, transport.resolve(server.host));
+  }
+
+  async #connectByName(link: Link, server: ServerAddress, lookup: Promise<readonly string[]>): Promise<void> {
+    let addresses: readonly string[];
+    try {
+      addresses = await lookup;
+    } catch (error) {
+      link.closed(wordsOf(error));
+      return;
+    }
+    if (link.dropped) return;
+    const host = addresses[Math.floor(uniform(this.#world.random, addresses.length))];
+    if (host === undefined) link.closed(`the name ${server.host} has no address`);
+    else this.#connect(link, { host, port: server.port });
+  }
+
+  #connect(link: Link, address: ServerAddress): void {
+    try {
+      link.cnxn = this.#world.transport.connect(address, link);
+    } catch (error) {
+      // The machine is not called back from inside one of its own calls.
+      void Promise.resolve().then(() => link.closed(wordsOf(error)));
+    }
+  }
+
+  /** Asks by a four letter word, on a connection of its own. */
+  #probe(server: ServerAddress): void {
+    const { clock } = this.#world;
+    let text = '';
+    const over = (hasQuorum: boolean) => {
+      clock.cancel(timer);
+      probe.dropped = true;
+      probe.cnxn?.destroy();
+      this.#machine.probed(hasQuorum, this.#nowMs);
+      this.#arm();
+    };
+    const probe: Link = new Link({
+      opened: () => probe.cnxn?.send(Buffer.from('isro')),
+      received: (bytes) => {
+        text += bytes.toString('latin1', 0, Math.min(bytes.length, probeAnswerBytes));
+        if (text.length >= probeAnswerBytes) over(text.startsWith('rw'));
+      },
+      disconnected: () => over(text.startsWith('rw')),
+    });
+    const timer = clock.after(probeTimeoutMs, () => over(false));
+    this.#reach(probe, server);
+  }
+
+  /** Runs behind whatever was answered before; see the head of this file. */
+  #tell(listener: () => void): void {
+    void Promise.resolve().then(nothing).then(listener);
+  }
+
+  #tellOfState(state: KeeperState, reason: string | undefined): void {
+    const event: SessionEvent = { type: 'None', state, path: null, zxid: undefined, reason };
+    for (const observer of this.#observers) observer.state(event);
+    for (const { listener } of this.watches.all()) this.#tell(() => listener(event));
+  }
+
+  tellWatcher(watcher: Watcher, type: NodeEventType, path: string, zxid: bigint | undefined): void {
+    const { listener, chroot } = watcher;
+    this.#tell(() => listener({ type, state: 'SyncConnected', path: chroot.inner(path), zxid }));
+  }
+
+  /** For observers, so that they keep the same order. */
+  tell(listener: () => void): void {
+    this.#tell(listener);
+  }
+
+  readonly #out: SessionOut<Call> = {
+    dial: (server) => this.#dial(server),
+    probe: (server) => this.#probe(server),
+    send: (bytes) => this.#link?.cnxn?.send(bytes),
+    hangUp: (gently) => {
+      const link = this.#link;
+      if (link === undefined) return;
+      this.#link = undefined;
+      link.dropped = true;
+      if (gently) link.cnxn?.end();
+      else link.cnxn?.destroy();
+    },
+    answered: (call, err, reader) => this.#answered(call, err, reader),
+    failed: (call, refusal) => {
+      if (call.withdrawn) return;
+      this.#settled(call);
+      call.reject(refusal);
+    },
+    authenticated: (call) => {
+      this.#authWaiters.get(call)?.resolve();
+      this.#authWaiters.delete(call);
+    },
+    authFailed: (call, refusal) => {
+      this.#authWaiters.get(call)?.reject(refusal);
+      this.#authWaiters.delete(call);
+    },
+    event: (event, zxid) => this.#event(event, zxid),
+    troubled: (reason) => {
+      this.#lastTrouble = reason;
+    },
+    state: (state, reason) => {
+      this.#tellOfState(state, reason);
+      if (state === 'SyncConnected' || state === 'ConnectedReadOnly') this.#begun?.resolve();
+      else if (state !== 'Disconnected') this.#ended(state, reason);
+    },
+    restoreWatches: (lastZxid) => setWatchesPieces(this.watches, lastZxid),
+  };
+
+  #answered(call: Call, err: number, reader: Reader): void {
+    let result: unknown;
+    try {
+      if (err === ErrorCode.Ok) {
+        result = call.operation.read(reader);
+      } else {
+        const answer = call.operation.readError?.(err);
+        if (answer === undefined) throw new Refusal(err, 'refused');
+        ({ result } = answer);
+      }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#settled(call);
+      call.reject(error);
+      return;
+    }
+    this.#settled(call);
+    call.resolve(result);
+  }
+
+  #event({ type, path }: WatcherEvent, zxid: Zxid): void {
+    const name = nodeEventTypes.get(type);
+    // A later release may have events we know nothing of; what they are about, we do not watch.
+    if (name === undefined) return;
+    const when = zxid > 0 ? BigInt(zxid) : undefined;
+    for (const observer of this.#observers) observer.event(name, path, when);
+    for (const watcher of this.watches.take(type, path)) this.tellWatcher(watcher, name, path, when);
+  }
+
+  #ended(state: KeeperState, reason: string | undefined): void {
+    const code = state === 'AuthFailed' ? ErrorCode.AuthFailed : ErrorCode.SessionExpired;
+    this.#begun?.reject(new Refusal(code, 'notSent', reason));
+    this.watches.clear();
+    for (const resolve of this.#whenClosed) resolve();
+    this.#whenClosed = [];
+  }
+}
+
+function nothing(): void {}
+
+/** The system's word for what went wrong, where there is one. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return (error as NodeJS.ErrnoException).code ?? error.message;
+}

@@ -1,0 +1,47 @@
+/**
+ * The times of a session, all of which follow from its time-out T as negotiated, by the rules of ZooKeeper's own client: servers and
+ * operators count on them.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import { type Random, uniform } from '../clock.ts';
+
+/** Nothing heard for so long: the server is given up, and a third of T is left to find another. */
+export function readTimeoutMs(sessionTimeoutMs: Millis): Millis {
+  return Math.floor((sessionTimeoutMs * 2) / 3);
+}
+
+/** A ping is never further away than this, so that a dead connection shows early even in long sessions. */
+const pingIntervalMsMax = 10_000;
+/** Taken off a long interval, so that the ping's answer still arrives before the read time-out. */
+const pingMarginMs = 1000;
+
+/** Nothing sent for so long: time for a ping. About a third of T. */
+export function pingAfterMs(sessionTimeoutMs: Millis): Millis {
+  const half = Math.floor(readTimeoutMs(sessionTimeoutMs) / 2);
+  return half <= pingMarginMs ? half : Math.min(Math.max(half - pingMarginMs, pingMarginMs), pingIntervalMsMax);
+}
+
+/** For one attempt, from dialling to the end of the handshake: after T every server has had its chance. */
+export function connectTimeoutMs(sessionTimeoutMs: Millis, serverCount: number): Millis {
+  return Math.max(1, Math.floor(sessionTimeoutMs / serverCount));
+}
+
+/** Without a word from any server for so long, no ensemble can still know the session (ZOOKEEPER-4508). */
+export function silenceMsMax(sessionTimeoutMs: Millis): Millis {
+  return Math.floor((sessionTimeoutMs * 4) / 3);
+}
+
+const backoffMsFirst = 250;
+const backoffMsMax = 1000;
+
+/**
+ * The pause before the next attempt, random, so that the clients of a server that has died do not all knock at the next one in the same
+ * instant. It doubles with each failure up to a second, and never takes more than a quarter of T.
+ */
+export function backoffMs(random: Random, failures: number, sessionTimeoutMs: Millis): Millis {
+  const most = Math.min(backoffMsMax, backoffMsFirst * 2 ** Math.min(failures, 10), sessionTimeoutMs / 4);
+  return uniform(random, most);
+}
+
+/** A connection that held for so long was a good one; what ended it counts as a first failure again. */
+export const steadyMs = 1000;

@@ -1,0 +1,41 @@
+/**
+ * What carries a client's bytes. The default is TCP over node:net (src/node); TLS, a tunnel or a simulated wire are other transports.
+ *
+ * A transport knows nothing of ZooKeeper. It neither times out nor tries again: the session does both.
+ */
+
+/** A server as the connect string or a look-up names it. */
+export interface ServerAddress {
+  /** A name, or a numeric address; IPv6 without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Who listens to a connection. Each call comes from the loop, never from inside a call on the transport. */
+export interface TransportSink {
+  /** The connection is open. */
+  connected(): void;
+  /** Bytes have arrived. They are the transport's again when the call returns. */
+  received(bytes: Buffer): void;
+  /** The peer has ended or broken the connection, or it could not be made; `error` is the system's word for it (`ECONNREFUSED` ...). The last call. */
+  closed(error: string | undefined): void;
+}
+
+export interface TransportCnxn {
+  /** Takes bytes, which belong to the transport from here on. Only after `connected`. */
+  send(bytes: Uint8Array): void;
+  /** Lets what was sent leave, and ends the connection. The sink is not called any more. */
+  end(): void;
+  /** Drops the connection at once. The sink is not called any more. */
+  destroy(): void;
+}
+
+export interface Transport {
+  /**
+   * Numeric addresses of a name, looked up anew at each attempt to connect; one of them is dialled, at random. A transport without it is
+   * given names as they are.
+   */
+  resolve?(host: string): Promise<readonly string[]>;
+  /** Begins to connect; `connected` or `closed` follows. */
+  connect(address: ServerAddress, sink: TransportSink): TransportCnxn;
+}

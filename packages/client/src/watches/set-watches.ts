@@ -1,0 +1,76 @@
+/**
+ * Tells a server, behind the handshake of a new connection, what the session watches. The server compares each znode with the last txn
+ * the client has seen, and sends at once what it has missed.
+ *
+ * There may be more paths than a packet may hold, so they go in pieces, each far below any server's limit (ZOOKEEPER-706).
+ */
+import {
+  OpCode,
+  type SetWatches2Request,
+  writeSetWatches2Request,
+  writeSetWatchesRequest,
+  type Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
+import { type WatchKind, watchKinds, type WatchTable } from './watch-table.ts';
+
+/** As ZooKeeper's own client: 128 KiB of paths. */
+export const setWatchesBytesMax = 128 * 1024;
+
+export interface SetWatchesPiece {
+  readonly opCode: OpCode;
+  write(writer: Writer): void;
+}
+
+export function* setWatchesPieces(table: WatchTable, relativeZxid: Zxid, bytesMax: number = setWatchesBytesMax): Iterable<SetWatchesPiece> {
+  let piece = new Piece(relativeZxid);
+  for (const kind of watchKinds) {
+    for (const path of table.paths(kind)) {
+      const bytes = Buffer.byteLength(path) + lengthBytes;
+      if (piece.bytes > 0 && piece.bytes + bytes > bytesMax) {
+        yield piece;
+        piece = new Piece(relativeZxid);
+      }
+      piece.add(kind, path, bytes);
+    }
+  }
+  if (piece.bytes > 0) yield piece;
+}
+
+/** In front of each path. */
+const lengthBytes = 4;
+
+class Piece implements SetWatchesPiece {
+  readonly #zxid: Zxid;
+  readonly #paths: Readonly<Record<WatchKind, string[]>> = { data: [], exist: [], child: [], persistent: [], persistentRecursive: [] };
+  bytes = 0;
+
+  constructor(relativeZxid: Zxid) {
+    this.#zxid = relativeZxid;
+  }
+
+  add(kind: WatchKind, path: string, bytes: number): void {
+    this.#paths[kind].push(path);
+    this.bytes += bytes;
+  }
+
+  /** Servers before 3.6 know the older request only, which has no room for persistent watches. */
+  get opCode(): OpCode {
+    const { persistent, persistentRecursive } = this.#paths;
+    return persistent.length + persistentRecursive.length === 0 ? OpCode.setWatches : OpCode.setWatches2;
+  }
+
+  write(writer: Writer): void {
+    const { data, exist, child, persistent, persistentRecursive } = this.#paths;
+    const request: SetWatches2Request = {
+      relativeZxid: this.#zxid,
+      dataWatches: data,
+      existWatches: exist,
+      childWatches: child,
+      persistentWatches: persistent,
+      persistentRecursiveWatches: persistentRecursive,
+    };
+    if (this.opCode === OpCode.setWatches) writeSetWatchesRequest(writer, request);
+    else writeSetWatches2Request(writer, request);
+  }
+}

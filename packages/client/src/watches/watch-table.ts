@@ -1,0 +1,128 @@
+/**
+ * Who waits for what: the watches of a session, by the paths the server knows.
+ *
+ * The server keeps watches per connection and forgets them with it; this table outlives connections and is what is restored after one.
+ * A one-shot watch leaves the table when its event arrives, so nothing is told twice. Modelled on ZooKeeper's ZKWatchManager: `exists`
+ * on a znode that is there waits in `data`, on one that is not in `exist`, since they are restored differently.
+ */
+import { EventType } from '@tskeeper/protocol';
+import type { Chroot } from '../chroot.ts';
+import type { WatchListener } from '../watched-event.ts';
+
+export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'persistentRecursive';
+
+export const watchKinds: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent', 'persistentRecursive'];
+
+/** A listener and the view of the tree in which it was given. One object per pair, so that it stands for the pair. */
+export interface Watcher {
+  readonly listener: WatchListener;
+  readonly chroot: Chroot;
+}
+
+type Paths = Map<string, Set<Watcher>>;
+
+export class WatchTable {
+  readonly #tables: Readonly<Record<WatchKind, Paths>> = {
+    data: new Map(),
+    exist: new Map(),
+    child: new Map(),
+    persistent: new Map(),
+    persistentRecursive: new Map(),
+  };
+
+  add(kind: WatchKind, path: string, watcher: Watcher): void {
+    const table = this.#tables[kind];
+    const known = table.get(path);
+    if (known === undefined) table.set(path, new Set([watcher]));
+    else known.add(watcher);
+  }
+
+  has(kind: WatchKind, path: string, watcher: Watcher): boolean {
+    return this.#tables[kind].get(path)?.has(watcher) ?? false;
+  }
+
+  watchers(kind: WatchKind, path: string): ReadonlySet<Watcher> | undefined {
+    return this.#tables[kind].get(path);
+  }
+
+  /** Takes one watcher away, or all; returns who is gone. */
+  remove(kind: WatchKind, path: string, watcher: Watcher | undefined): readonly Watcher[] {
+    const table = this.#tables[kind];
+    const known = table.get(path);
+    if (known === undefined) return [];
+    if (watcher === undefined) {
+      table.delete(path);
+      return [...known];
+    }
+    if (!known.delete(watcher)) return [];
+    if (known.size === 0) table.delete(path);
+    return [watcher];
+  }
+
+  /** Who is to be told of an event from the server. Those with a one-shot watch are told for the last time. */
+  take(type: number, path: string): ReadonlySet<Watcher> {
+    const told = new Set<Watcher>();
+    switch (type) {
+      case EventType.nodeCreated:
+      case EventType.nodeDataChanged:
+        this.#takeOnce('data', path, told);
+        this.#takeOnce('exist', path, told);
+        this.#addPersistent(path, told, true);
+        break;
+      case EventType.nodeDeleted:
+        this.#takeOnce('data', path, told);
+        this.#takeOnce('exist', path, told);
+        this.#takeOnce('child', path, told);
+        this.#addPersistent(path, told, true);
+        break;
+      case EventType.nodeChildrenChanged:
+        this.#takeOnce('child', path, told);
+        // Recursive watches hear of the children themselves instead.
+        this.#addPersistent(path, told, false);
+        break;
+      default:
+        break;
+    }
+    return told;
+  }
+
+  #takeOnce(kind: WatchKind, path: string, told: Set<Watcher>): void {
+    const table = this.#tables[kind];
+    const known = table.get(path);
+    if (known === undefined) return;
+    table.delete(path);
+    for (const watcher of known) told.add(watcher);
+  }
+
+  #addPersistent(path: string, told: Set<Watcher>, recursive: boolean): void {
+    for (const watcher of this.#tables.persistent.get(path) ?? []) told.add(watcher);
+    const table = this.#tables.persistentRecursive;
+    if (!recursive || table.size === 0) return;
+    for (let at = path; ; at = at.slice(0, Math.max(1, at.lastIndexOf('/')))) {
+      for (const watcher of table.get(at) ?? []) told.add(watcher);
+      if (at === '/' || at === '') break;
+    }
+  }
+
+  /** Everyone with a watch of any kind, once. */
+  all(): ReadonlySet<Watcher> {
+    const everyone = new Set<Watcher>();
+    for (const kind of watchKinds) {
+      for (const watchers of this.#tables[kind].values()) for (const watcher of watchers) everyone.add(watcher);
+    }
+    return everyone;
+  }
+
+  paths(kind: WatchKind): Iterable<string> {
+    return this.#tables[kind].keys();
+  }
+
+  /** How many paths are watched in each way. */
+  count(kind: WatchKind): number {
+    return this.#tables[kind].size;
+  }
+
+  clear(): void {
+    for (const kind of watchKinds) this.#tables[kind].clear();
+  }
+}

@@ -1,0 +1,115 @@
+/** Under a chroot nothing that goes in or comes out shows a path from outside. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Chroot } from '../src/chroot.ts';
+import { type Client, op, type WatchedEvent } from '../src/index.ts';
+import { ClientWorld } from './support/client-world.ts';
+
+describe('a chroot', () => {
+  it.each([
+    ['', '/a', '/a', '/a'],
+    ['', '/', '/', '/'],
+    ['/app', '/', '/app', '/'],
+    ['/app', '/a/b', '/app/a/b', '/a/b'],
+    ['/app/a', '/foo/bar', '/app/a/foo/bar', '/foo/bar'],
+  ])('%s: %s is %s to the server, and comes back', (prefix, path, outer, inner) => {
+    const chroot = new Chroot(prefix);
+    expect(chroot.outer(path)).toBe(outer);
+    expect(chroot.inner(outer)).toBe(inner);
+  });
+
+  it('leaves alone what only looks as if it were inside', () => {
+    const chroot = new Chroot('/app');
+    expect(chroot.inner('/apple')).toBe('/apple');
+    expect(chroot.inner('/zookeeper/config')).toBe('/zookeeper/config');
+    expect(chroot.outerPrefix('')).toBe('/app/');
+    expect(chroot.outerPrefix('/a')).toBe('/app/a');
+    expect(new Chroot('').outerPrefix('')).toBe('');
+  });
+});
+
+describe('C2-4: a client under /app/a', () => {
+  let world: ClientWorld;
+  let outside: Client;
+  let zk: Client;
+
+  const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
+
+  beforeEach(async () => {
+    world = await ClientWorld.start();
+    outside = await world.connect();
+    await go(outside.create('/app'));
+    await go(outside.create('/app/a'));
+    await go(outside.create('/apple'));
+    zk = await world.connect({}, '/app/a');
+  });
+
+  afterEach(async () => {
+    await world.close();
+  });
+
+  it('acts below it, in every operation, and sees its own paths only', async () => {
+    expect((await go(zk.create('/x', '1'))).path).toBe('/x');
+    expect((await go(zk.create('/x/s-', null, { mode: 'ephemeralSequential' }))).path).toBe('/x/s-0000000000');
+    expect(await go(outside.getEphemerals())).toEqual([]);
+    expect((await go(outside.getData('/app/a/x'))).data).toEqual(new Uint8Array([0x31]));
+    expect((await go(zk.setData('/x', '2'))).version).toBe(1);
+    expect((await go(zk.exists('/x')))!.version).toBe(1);
+    expect((await go(zk.getChildren('/'))).children).toEqual(['x']);
+    expect(await go(zk.getAllChildrenNumber('/'))).toBe(2);
+    expect(await go(zk.getEphemerals())).toEqual(['/x/s-0000000000']);
+    expect(await go(zk.getEphemerals('/x/s'))).toEqual(['/x/s-0000000000']);
+    expect((await go(zk.getACL('/x'))).acl).toHaveLength(1);
+    expect((await go(zk.setACL('/x', [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }]))).aversion).toBe(1);
+    await go(zk.sync('/x'));
+    const [created] = await go(zk.multi([op.create('/m'), op.setData('/m', 'x'), op.check('/m', { version: 1 }), op.delete('/m')]));
+    expect(created.path).toBe('/m');
+    const [read, missing] = await go(zk.multiRead([op.getData('/x'), op.getChildren('/missing')]));
+    expect(read.op).toBe('getData');
+    expect(missing.op === 'error' && missing.error.path).toBe('/missing');
+    await go(zk.delete('/x/s-0000000000'));
+    await go(zk.delete('/x'));
+    expect((await go(outside.getChildren('/app/a'))).children).toEqual([]);
+  });
+
+  it('reads the configuration of the ensemble where it is', async () => {
+    expect((await go(zk.getConfig())).stat.aversion).toBe(-1);
+    const [result] = await world.until(Promise.allSettled([zk.getData('/zookeeper/config')]));
+    expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoNode', path: '/zookeeper/config' });
+  });
+
+  it('hears of its own paths, also after a lost connection', async () => {
+    const lines: string[] = [];
+    const watch = ({ type, path }: WatchedEvent) => {
+      if (path !== null) lines.push(`${type} ${path}`);
+    };
+    zk.on('event', ({ type, path }) => void lines.push(`heard ${type} ${path}`));
+    await go(zk.exists('/x', { watch }));
+    await go(zk.getChildren('/', { watch }));
+    await go(zk.addWatch('/', { mode: 'persistentRecursive', watch }));
+    world.break();
+    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'connected');
+    await go(outside.create('/app/a/x'));
+    await world.settle();
+    expect(lines).toEqual(['heard NodeCreated /x', 'NodeCreated /x', 'heard NodeChildrenChanged /', 'NodeChildrenChanged /']);
+    await go(zk.removeWatches('/'));
+    await world.settle();
+    expect(lines.at(-1)).toBe('PersistentWatchRemoved /');
+  });
+
+  it('is told of errors with its own paths, and of a root that is not there', async () => {
+    const failures = await world.until(
+      Promise.allSettled([zk.getData('/missing'), zk.create('/a/b'), zk.delete('/missing'), zk.multi([op.delete('/missing')])]),
+    );
+    expect(failures.map((result) => (result as PromiseRejectedResult).reason.message)).toEqual([
+      'KeeperErrorCode = NoNode for /missing',
+      'KeeperErrorCode = NoNode for /a/b',
+      'KeeperErrorCode = NoNode for /missing',
+      'KeeperErrorCode = NoNode (operation 0 of 1, delete /missing; nothing was changed)',
+    ]);
+    const nowhere = await world.connect({}, '/nowhere');
+    expect(await go(nowhere.exists('/'))).toBe(null);
+    const [result] = await world.until(Promise.allSettled([nowhere.create('/a')]));
+    expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoNode', path: '/a' });
+  });
+});

@@ -1,0 +1,518 @@
+import { EventType, OpCode, writeSetWatchesRequest, Xid } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { Refusal } from '../../src/keeper-error.ts';
+import { credentials, failure, MachineRig, NamedRequest } from '../support/machine-rig.ts';
+import { connectResponse, frame, notification, pong, refusal, reply } from '../support/server-frames.ts';
+
+function connected(options: ConstructorParameters<typeof MachineRig>[0] = {}, hosts?: string[]): MachineRig {
+  const rig = new MachineRig(options, hosts);
+  rig.connect();
+  return rig;
+}
+
+describe('the handshake', () => {
+  it('C2-1: starts by dialling, asks for a new session, and is connected when a server grants one', () => {
+    const rig = new MachineRig();
+    expect(rig.pass(0)).toEqual(['dial a']);
+    rig.machine.opened(rig.nowMs);
+    expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x0 password=zeros']);
+    expect(rig.machine.isConnected).toBe(false);
+    expect(rig.receive(connectResponse({ session: 0x123n, timeoutMs: 6000 }))).toEqual(['SyncConnected']);
+    expect(rig.machine.sessionId).toBe(0x123n);
+    expect(rig.machine.timeoutMs).toBe(6000);
+  });
+
+  it('C2-8: shows id, password and the last zxid to the next server after a lost connection', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.take();
+    rig.receive(reply(1, 42));
+    expect(rig.drop('ECONNRESET')).toEqual(['Disconnected: a:2181: the connection broke: ECONNRESET']);
+    expect(rig.pass(1000)).toEqual(['dial b']);
+    rig.machine.opened(rig.nowMs);
+    expect(rig.take()).toEqual(['send connect zxid=42 timeout=9000 session=0x100 password=0707']);
+    expect(rig.receive(connectResponse())).toEqual(['SyncConnected']);
+  });
+
+  it('takes up a session it was given', () => {
+    const rig = new MachineRig({ session: { id: 0x777n, password: Buffer.alloc(16, 1) } });
+    rig.pass(0);
+    rig.machine.opened(rig.nowMs);
+    expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x777 password=0101']);
+    expect(rig.receive(connectResponse({ session: 0x777n }))).toEqual(['SyncConnected']);
+  });
+
+  it('ends with the session expired when a server refuses it', () => {
+    const rig = connected();
+    rig.drop();
+    rig.pass(1000);
+    rig.machine.opened(rig.nowMs);
+    rig.submit('x');
+    rig.take();
+    expect(rig.receive(refusal)).toEqual([
+      'hang up gently',
+      'x: SessionExpired, notSent (b:2181 does not know session 0x100 any more)',
+      'Expired: b:2181 does not know session 0x100 any more',
+    ]);
+    expect(rig.machine.endReason).toBe('expired');
+    expect(rig.machine.deadline()).toBe(undefined);
+  });
+
+  it('takes a session with another id for the end of its own', () => {
+    const rig = connected();
+    rig.drop();
+    rig.pass(1000);
+    rig.machine.opened(rig.nowMs);
+    rig.take();
+    expect(rig.receive(connectResponse({ session: 0x200n })).at(-1)).toBe('Expired: b:2181 opened session 0x200 in place of 0x100');
+  });
+
+  it.each([
+    ['a refusal of what was not shown', refusal, 'the server refused to open a session'],
+    ['a session without an id', connectResponse({ session: 0n, timeoutMs: 100 }), 'the server opened a session without an id'],
+    ['a bare error', reply(0, 5, -119), 'the server opens no session (error -119)'],
+    ['nothing at all', frame(() => {}), 'the server sent what cannot be read: expected an int at byte 4'],
+    [
+      'a frame that is too long',
+      Buffer.from([0x7f, 0, 0, 0]),
+      'the server sent what cannot be read: expected a frame of 0 to 1000 bytes, not 2130706432 at byte 0',
+    ],
+  ])('goes on to the next server on %s', (_what, bytes, reason) => {
+    const rig = new MachineRig({}, ['a']);
+    rig.pass(0);
+    rig.machine.opened(rig.nowMs);
+    rig.submit('x');
+    rig.take();
+    expect(rig.receive(bytes)).toEqual(['hang up', `x: ConnectionLoss, notSent (a:2181: ${reason})`]);
+    expect(rig.pass(1000)).toEqual(['dial a']);
+  });
+
+  it('gives a server its share of the session time-out, from the first packet to the answer', () => {
+    const rig = new MachineRig();
+    rig.pass(0);
+    rig.pass(2000);
+    rig.machine.opened(rig.nowMs);
+    rig.take();
+    expect(rig.pass(999)).toEqual([]);
+    expect(rig.pass(1)).toEqual(['hang up']);
+    expect(rig.pass(1000)).toEqual(['dial b']);
+  });
+
+  it('shows a session of a read-only server to no other, which would not know it', () => {
+    const rig = new MachineRig({ readOnly: true });
+    rig.pass(0);
+    rig.machine.opened(rig.nowMs);
+    expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x0 password=zeros readOnly']);
+    expect(rig.receive(connectResponse({ readOnly: true }))).toEqual(['ConnectedReadOnly']);
+    rig.drop();
+    rig.pass(1000);
+    rig.machine.opened(rig.nowMs);
+    expect(rig.take().at(-1)).toBe('send connect zxid=0 timeout=9000 session=0x0 password=zeros readOnly');
+  });
+});
+
+describe('pings and silence', () => {
+  it('C2-19: pings when nothing was sent for a third of the time-out, less a second, and never later than 10 s', () => {
+    const cases: [timeoutMs: number, pingMs: number][] = [
+      [400, 133],
+      [3000, 1000],
+      [4500, 1000],
+      [9000, 2000],
+      [30_000, 9000],
+      [90_000, 10_000],
+    ];
+    for (const [timeoutMs, pingMs] of cases) {
+      const rig = new MachineRig();
+      rig.connect({ timeoutMs });
+      expect(rig.pass(pingMs - 1)).toEqual([]);
+      expect(rig.pass(1)).toEqual(['send ping xid=-2']);
+    }
+  });
+
+  it('sends no ping while it sends something else', () => {
+    const rig = connected();
+    for (let round = 1; round <= 20; round++) {
+      rig.pass(1500);
+      rig.submit('x');
+      expect(rig.take()).toEqual([`send exists xid=${round} {"path":"x","watch":false}`]);
+      rig.receive(reply(round, round));
+    }
+  });
+
+  it('gives a server up that is silent for two thirds of the time-out', () => {
+    const rig = connected();
+    rig.pass(1000);
+    expect(rig.receive(notification(EventType.nodeCreated, '/a'))).toHaveLength(1);
+    const pings = rig.pass(5999);
+    expect(new Set(pings)).toEqual(new Set(['send ping xid=-2']));
+    expect(rig.pass(1)).toEqual(['hang up', 'Disconnected: a:2181: nothing was heard for 6000 ms']);
+  });
+
+  it('keeps a connection for as long as pings are answered', () => {
+    const rig = connected();
+    for (let round = 0; round < 100; round++) {
+      expect(rig.pass(2000)).toEqual(['send ping xid=-2']);
+      rig.receive(pong);
+    }
+    expect(rig.machine.isConnected).toBe(true);
+  });
+
+  it('looks at what waits before it takes a standstill of its own for silence of the server', () => {
+    const rig = connected();
+    // The process is stopped for eight seconds; timers run first when it goes on.
+    rig.nowMs += 8000;
+    rig.machine.wake(rig.nowMs);
+    expect(rig.take()).toEqual(['send ping xid=-2']);
+    rig.receive(pong);
+    expect(rig.pass(1900)).toEqual([]);
+    const other = connected();
+    other.nowMs += 8000;
+    other.machine.wake(other.nowMs);
+    other.take();
+    expect(other.pass(500)).toEqual(['hang up', 'Disconnected: a:2181: nothing was heard for 6000 ms']);
+  });
+});
+
+describe('requests', () => {
+  it('are answered in order, and an event between them stays between them', () => {
+    const rig = connected();
+    rig.submit('x', 'y');
+    expect(rig.take()).toEqual(['send exists xid=1 {"path":"x","watch":false}', 'send exists xid=2 {"path":"y","watch":false}']);
+    expect(rig.receive(reply(1, 5), notification(EventType.nodeDataChanged, '/a', 6), reply(2, 6, -101))).toEqual([
+      'x: ok',
+      'event 3 /a zxid=6',
+      'y: NoNode',
+    ]);
+    expect(rig.machine.lastZxid).toBe(6);
+  });
+
+  it('leave together when they were made together', () => {
+    const rig = connected();
+    rig.machine.submit(new NamedRequest('x'));
+    rig.machine.submit(new NamedRequest('y'));
+    expect(rig.take()).toEqual([]);
+    rig.machine.flush(rig.nowMs);
+    expect(rig.take()).toHaveLength(2);
+  });
+
+  it('wait for a connection, and leave behind the handshake in the order they were made', () => {
+    const rig = new MachineRig();
+    rig.submit('x', 'y');
+    rig.pass(0);
+    rig.machine.opened(rig.nowMs);
+    rig.take();
+    expect(rig.receive(connectResponse())).toEqual([
+      'SyncConnected',
+      'send exists xid=1 {"path":"x","watch":false}',
+      'send exists xid=2 {"path":"y","watch":false}',
+    ]);
+    expect(rig.receive(reply(1, 1), reply(2, 1))).toEqual(['x: ok', 'y: ok']);
+  });
+
+  it('C2-20: fail with the connection: what was sent has an unknown outcome, what was not was certainly not carried out', () => {
+    const rig = connected();
+    rig.submit('sent');
+    rig.machine.submit(new NamedRequest('written'));
+    rig.take();
+    expect(rig.drop()).toEqual([
+      'sent: ConnectionLoss, unknown (a:2181: the connection was closed by the server)',
+      'written: ConnectionLoss, notSent (a:2181: the connection was closed by the server)',
+      'Disconnected: a:2181: the connection was closed by the server',
+    ]);
+    // And nothing of it comes back to life.
+    expect(rig.connect()).toEqual(['SyncConnected']);
+  });
+
+  it('that wait fail when every server was tried in vain, and not before', () => {
+    const rig = connected();
+    rig.drop();
+    rig.submit('x');
+    expect(rig.pass(1000)).toEqual(['dial b']);
+    expect(rig.drop('ECONNREFUSED')).toEqual([]);
+    expect(rig.pass(1000)).toEqual(['dial c']);
+    expect(rig.drop('ECONNREFUSED')).toEqual([]);
+    expect(rig.pass(1000)).toEqual(['dial a']);
+    expect(rig.drop('ECONNREFUSED')).toEqual(['x: ConnectionLoss, notSent (a:2181: it could not be connected to: ECONNREFUSED)']);
+  });
+
+  it('that nobody waits for keep their place in line once they are sent, and are not sent if they were not', () => {
+    const rig = connected();
+    const [x] = rig.submit('x', 'y');
+    expect(rig.machine.withdraw(x!)).toBe(false);
+    rig.take();
+    expect(rig.receive(reply(1, 1), reply(2, 2))).toEqual(['y: ok']);
+    rig.drop();
+    const [z] = rig.submit('z', 'w');
+    expect(rig.machine.withdraw(z!)).toBe(true);
+    expect(rig.connect()).toEqual(['SyncConnected', 'send exists xid=3 {"path":"w","watch":false}']);
+  });
+
+  it('that are too large are refused here, and leave no trace', () => {
+    const rig = connected();
+    const start = () => rig.machine.submit(new NamedRequest('x'.repeat(2000)));
+    expect(start).toThrow(Refusal);
+    rig.submit('y');
+    expect(rig.take()).toEqual(['send exists xid=1 {"path":"y","watch":false}']);
+  });
+});
+
+describe('a server that answers wrongly loses the client, and nothing else happens', () => {
+  it.each([
+    ['an answer out of order', reply(2, 1), 'the server answered request 2 where the answer to 1 was due'],
+    ['a pong nobody asked for', pong, 'the server answered a ping that was not sent'],
+    ['restored watches nobody asked for', reply(Xid.setWatches, 0), 'the server answered a setWatches that was not sent'],
+    ['a verdict on credentials nobody gave', reply(Xid.auth, 0), 'the server answered credentials that were not sent'],
+    ['half a header', frame((writer) => writer.int32(1)), 'the server sent what cannot be read: expected a long at byte 8'],
+    ['a notification of nothing', reply(Xid.notification, 1), 'the server sent what cannot be read: expected an int at byte 20'],
+    [
+      'a length below zero',
+      Buffer.from([0xff, 0xff, 0xff, 0xff]),
+      'the server sent what cannot be read: expected a frame of 0 to 1000 bytes, not -1 at byte 0',
+    ],
+    [
+      'a zxid beyond all zxids',
+      reply(1, 2 ** 60),
+      'the server speaks of a zxid beyond 0x1fffffffffffff, more than this client can tell apart',
+    ],
+  ])('%s', (_what, bytes, reason) => {
+    const rig = connected();
+    rig.submit('x', 'y');
+    rig.take();
+    expect(rig.receive(bytes)).toEqual([
+      'hang up',
+      `x: ConnectionLoss, unknown (a:2181: ${reason})`,
+      `y: ConnectionLoss, unknown (a:2181: ${reason})`,
+      `Disconnected: a:2181: ${reason}`,
+    ]);
+    expect(rig.pass(1000)).toEqual(['dial b']);
+    expect(rig.machine.lastZxid).toBe(0);
+  });
+
+  it('an answer to nothing', () => {
+    const rig = connected();
+    expect(rig.receive(reply(9, 1)).at(-1)).toBe('Disconnected: a:2181: the server answered request 9, which was not sent');
+  });
+
+  it('and what it sent behind that is not looked at', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.take();
+    expect(rig.receive(pong, reply(1, 1))).not.toContain('x: ok');
+  });
+
+  it('a connection cut in the middle of a frame fails what was asked, and the rest of the frame is not waited for', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.take();
+    expect(rig.receive(reply(1, 1).subarray(0, 11))).toEqual([]);
+    expect(rig.drop().slice(0, 1)).toEqual(['x: ConnectionLoss, unknown (a:2181: the connection was closed by the server)']);
+    rig.connect();
+    rig.submit('y');
+    rig.take();
+    expect(rig.receive(reply(2, 1))).toEqual(['y: ok']);
+  });
+});
+
+describe('lost connections', () => {
+  it('C2-6: goes round the list until a server answers', () => {
+    const rig = connected();
+    rig.drop();
+    const dialled: string[] = [];
+    for (let round = 0; round < 7; round++) {
+      dialled.push(...rig.pass(1000));
+      rig.drop('ECONNREFUSED');
+    }
+    expect(dialled).toEqual(['dial b', 'dial c', 'dial a', 'dial b', 'dial c', 'dial a', 'dial b']);
+  });
+
+  it('C2-13: pauses longer with each failure, up to a second, and starts anew after a connection that held', () => {
+    const rig = connected();
+    rig.pass(1000);
+    const pauses: number[] = [];
+    rig.drop();
+    for (let round = 0; round < 5; round++) {
+      pauses.push(rig.machine.deadline()! - rig.nowMs);
+      rig.pass(1000);
+      rig.drop('ECONNREFUSED');
+    }
+    expect(pauses).toEqual([125, 250, 500, 500, 500]);
+    rig.connect();
+    rig.pass(1000);
+    rig.drop();
+    expect(rig.machine.deadline()! - rig.nowMs).toBe(125);
+  });
+
+  it('C2-23: two that hold one session take it from each other more and more slowly', () => {
+    const rig = connected();
+    const pauses: number[] = [];
+    for (let round = 0; round < 5; round++) {
+      // The other one came back to the server, which closed this connection.
+      rig.pass(20);
+      rig.drop();
+      pauses.push(rig.machine.deadline()! - rig.nowMs);
+      rig.connect();
+    }
+    expect(pauses).toEqual([125, 250, 500, 500, 500]);
+    expect(rig.machine.isConnected).toBe(true);
+  });
+
+  it('in a short session the pauses are short', () => {
+    const rig = connected({ sessionTimeoutMs: 400 });
+    rig.machine.received(Buffer.alloc(0), rig.nowMs);
+    rig.drop();
+    expect(rig.machine.deadline()! - rig.nowMs).toBe(125);
+    const short = new MachineRig({ sessionTimeoutMs: 400 });
+    short.connect({ timeoutMs: 400 });
+    short.drop();
+    expect(short.machine.deadline()! - short.nowMs).toBe(50);
+  });
+
+  it('C2-17: without a server a session does not end by itself; it ends when a server says so', () => {
+    const rig = connected();
+    rig.drop();
+    for (let round = 0; round < 100; round++) {
+      rig.pass(1000);
+      rig.drop('EHOSTUNREACH');
+    }
+    expect(rig.machine.endReason).toBe(undefined);
+    rig.pass(1000);
+    rig.machine.opened(rig.nowMs);
+    rig.take();
+    expect(rig.receive(refusal).at(-1)).toMatch(/^Expired/);
+  });
+
+  it('expires by itself after 4/3 of the time-out when told to', () => {
+    const rig = connected({ expireLocally: true });
+    rig.drop();
+    rig.submit('x');
+    const said: string[] = [];
+    for (let round = 0; round < 13; round++) {
+      said.push(...rig.pass(999));
+      said.push(...rig.drop('EHOSTUNREACH'));
+    }
+    expect(said.at(-1)).toBe('Expired: no server was reached for 12000 ms');
+  });
+});
+
+describe('credentials', () => {
+  it('go to every server ahead of watches and requests', () => {
+    const rig = new MachineRig({ auth: [credentials('digest')] });
+    rig.restore = [
+      {
+        opCode: OpCode.setWatches,
+        write: (writer) => writeSetWatchesRequest(writer, { relativeZxid: 3, dataWatches: ['/a'], existWatches: [], childWatches: [] }),
+      },
+    ];
+    rig.submit('x');
+    const sent = [
+      'SyncConnected',
+      'send auth xid=-4 {"type":0,"scheme":"digest","auth":"user:password"}',
+      'send setWatches xid=-8 {"relativeZxid":3,"dataWatches":["/a"],"existWatches":[],"childWatches":[]}',
+    ];
+    expect(rig.connect()).toEqual([...sent, 'send exists xid=1 {"path":"x","watch":false}']);
+    expect(rig.receive(reply(Xid.auth, 0), reply(Xid.setWatches, 4), reply(1, 4))).toEqual(['authenticated digest', 'x: ok']);
+    rig.drop();
+    expect(rig.connect()).toEqual(sent);
+    expect(rig.receive(reply(Xid.auth, 0), reply(Xid.setWatches, 4))).toEqual([]);
+  });
+
+  it('C2-2: that are refused end the session', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.authenticate('nonsense');
+    rig.take();
+    expect(rig.receive(reply(Xid.auth, 0, -115))).toEqual([
+      'hang up',
+      'not authenticated nonsense: AuthFailed, refused (a:2181 refused the credentials for scheme nonsense)',
+      'x: AuthFailed, unknown (a:2181 refused the credentials for scheme nonsense)',
+      'AuthFailed: a:2181 refused the credentials for scheme nonsense',
+    ]);
+    expect(() => rig.submit('y')).toThrow(Refusal);
+    expect(rig.machine.deadline()).toBe(undefined);
+  });
+
+  it('that were under way when the connection broke are judged by the next server', () => {
+    const rig = connected();
+    rig.authenticate('digest');
+    rig.take();
+    expect(rig.drop()).toHaveLength(1);
+    expect(rig.connect().slice(1)).toEqual(['send auth xid=-4 {"type":0,"scheme":"digest","auth":"user:password"}']);
+    expect(rig.receive(reply(Xid.auth, 0))).toEqual(['authenticated digest']);
+  });
+});
+
+describe('the end', () => {
+  it('answers what was asked before, then closes the session, then hangs up', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.take();
+    expect(rig.close()).toEqual(['send closeSession xid=2']);
+    expect(() => rig.submit('y')).toThrow(Refusal);
+    expect(rig.receive(reply(1, 7), reply(2, 8))).toEqual(['x: ok', 'hang up gently', 'Closed']);
+    expect(rig.machine.deadline()).toBe(undefined);
+    expect(rig.close()).toEqual([]);
+  });
+
+  it('does not wait for a server that goes silent', () => {
+    const rig = connected();
+    rig.close();
+    expect(rig.pass(6000)).toEqual([...Array<string>(2).fill('send ping xid=-2'), 'hang up', 'Closed']);
+  });
+
+  it('needs no server', () => {
+    const rig = connected();
+    rig.drop();
+    rig.submit('x');
+    expect(rig.close()).toEqual(['x: SessionExpired, notSent (this client was closed)', 'Closed']);
+    const dialling = new MachineRig();
+    dialling.pass(0);
+    expect(dialling.close()).toEqual(['hang up', 'Closed']);
+  });
+
+  it.each([
+    ['closed', 'SessionExpired, notSent (this client was closed)'],
+    ['expired', 'SessionExpired, notSent (the session of this client has expired; connect anew)'],
+    ['authFailed', 'AuthFailed, notSent (the credentials of this client were refused; connect anew)'],
+  ])('C2-2: once %s, whatever is asked is refused', (end, words) => {
+    const rig = connected();
+    if (end === 'closed') {
+      rig.close();
+      rig.receive(reply(1, 1));
+    } else if (end === 'expired') {
+      rig.drop();
+      rig.pass(1000);
+      rig.machine.opened(rig.nowMs);
+      rig.receive(refusal);
+    } else {
+      rig.authenticate('nonsense');
+      rig.receive(reply(Xid.auth, 0, -115));
+    }
+    expect(rig.machine.endReason).toBe(end);
+    let thrown: unknown;
+    try {
+      rig.submit('x');
+    } catch (error) {
+      thrown = error;
+    }
+    expect(failure(thrown as Refusal)).toBe(words);
+  });
+});
+
+describe('a read-only server', () => {
+  it('is left for one with a quorum, looked for after 0.1 s and then ever less often', () => {
+    const rig = new MachineRig({ readOnly: true });
+    rig.connect({ readOnly: true });
+    const at: number[] = [];
+    for (let round = 0; round < 4; round++) {
+      while (!rig.pass(10).some((line) => line.startsWith('probe'))) expect(rig.nowMs).toBeLessThan(2000);
+      at.push(rig.nowMs);
+      rig.machine.probed(false, rig.nowMs);
+      rig.take();
+    }
+    expect(at).toEqual([100, 200, 400, 800]);
+    rig.pass(800);
+    rig.machine.probed(true, rig.nowMs);
+    expect(rig.take()).toEqual(['hang up', 'Disconnected: a:2181: leaving this read-only server for c:2181, which has a quorum']);
+    expect(rig.pass(0)).toEqual(['dial c']);
+  });
+});

@@ -1,0 +1,144 @@
+/**
+ * A session machine on its own: inputs by hand, time by hand, and everything it says written down in order.
+ *
+ * Chance is replaced by the middle: every random pause is half of the longest it could be.
+ */
+import { ErrorCode, errorName, OpCode, type Reader, Writer } from '@tskeeper/protocol';
+import type { Refusal } from '../../src/keeper-error.ts';
+import { HostList } from '../../src/session/host-list.ts';
+import { Request } from '../../src/session/request.ts';
+import { type AuthCall, SessionMachine, type SessionOptions, type SessionOut } from '../../src/session/session-machine.ts';
+import { connectResponse, describeFrames, type Grant } from './server-frames.ts';
+
+export class NamedRequest extends Request {
+  readonly opCode = OpCode.exists;
+  readonly name: string;
+
+  constructor(name: string) {
+    super();
+    this.name = name;
+  }
+
+  write(writer: Writer): void {
+    writer.ustring(this.name);
+    writer.boolean(false);
+  }
+}
+
+export class MachineRig {
+  nowMs = 0;
+  /** What the machine has said since `take` was called last. */
+  #said: string[] = [];
+  #fresh = true;
+  #dialling = false;
+  restore: { readonly opCode: OpCode; write(writer: Writer): void }[] = [];
+  readonly machine: SessionMachine<NamedRequest>;
+
+  constructor(options: Partial<SessionOptions> = {}, hosts = ['a', 'b', 'c']) {
+    const out: SessionOut<NamedRequest> = {
+      dial: (server) => {
+        this.#fresh = true;
+        this.#dialling = true;
+        this.#said.push(`dial ${server.host}`);
+      },
+      probe: (server) => void this.#said.push(`probe ${server.host}`),
+      send: (bytes) => {
+        for (const line of describeFrames(bytes, this.#fresh)) this.#said.push(`send ${line}`);
+        this.#fresh = false;
+      },
+      hangUp: (gently) => {
+        this.#dialling = false;
+        this.#said.push(gently ? 'hang up gently' : 'hang up');
+      },
+      answered: (request, err, reader) => void this.#said.push(`${request.name}: ${this.#answer(err, reader)}`),
+      failed: (request, refusal) => void this.#said.push(`${request.name}: ${failure(refusal)}`),
+      authenticated: (call) => void this.#said.push(`authenticated ${call.credentials.scheme}`),
+      authFailed: (call, refusal) => void this.#said.push(`not authenticated ${call.credentials.scheme}: ${failure(refusal)}`),
+      event: (event, zxid) => void this.#said.push(`event ${event.type} ${event.path} zxid=${zxid}`),
+      troubled: () => undefined,
+      state: (state, reason) => void this.#said.push(reason === undefined ? state : `${state}: ${reason}`),
+      restoreWatches: () => this.restore,
+    };
+    const servers = hosts.map((host) => ({ host, port: 2181 }));
+    const middle = { uint32: () => 0x80000000 };
+    this.machine = new SessionMachine(
+      { sessionTimeoutMs: 9000, readOnly: false, packetBytesMax: 1000, session: undefined, auth: [], expireLocally: false, ...options },
+      new HostList(servers, { uint32: () => 0xffffffff }),
+      middle,
+      out,
+      0,
+    );
+  }
+
+  #answer(err: number, reader: Reader): string {
+    if (err !== ErrorCode.Ok) return errorName(err) ?? String(err);
+    return reader.remaining === 0 ? 'ok' : String(reader.ustring());
+  }
+
+  /** What was said since the last time, and clears it. */
+  take(): string[] {
+    const said = this.#said;
+    this.#said = [];
+    return said;
+  }
+
+  /** Lets time pass, waking the machine whenever it asked for it. */
+  pass(ms: number): string[] {
+    const end = this.nowMs + ms;
+    for (;;) {
+      const deadline = this.machine.deadline();
+      if (deadline === undefined || deadline > end) break;
+      this.nowMs = Math.max(this.nowMs, deadline);
+      this.machine.wake(this.nowMs);
+    }
+    this.nowMs = end;
+    return this.take();
+  }
+
+  receive(...frames: Buffer[]): string[] {
+    this.machine.received(Buffer.concat(frames), this.nowMs);
+    return this.take();
+  }
+
+  /** Lets the next server be dialled, and grants a session. */
+  connect(grant: Grant = {}): string[] {
+    while (!this.#dialling) this.pass(Math.max(0, this.machine.deadline()! - this.nowMs));
+    this.machine.opened(this.nowMs);
+    this.take();
+    return this.receive(connectResponse(grant));
+  }
+
+  submit(...names: string[]): NamedRequest[] {
+    const requests = names.map((name) => new NamedRequest(name));
+    for (const request of requests) this.machine.submit(request);
+    this.machine.flush(this.nowMs);
+    return requests;
+  }
+
+  authenticate(scheme: string, auth = 'user:password'): AuthCall {
+    const call = credentials(scheme, auth);
+    this.machine.authenticate(call);
+    this.machine.flush(this.nowMs);
+    return call;
+  }
+
+  drop(error?: string): string[] {
+    this.#dialling = false;
+    this.machine.disconnected(error, this.nowMs);
+    return this.take();
+  }
+
+  close(): string[] {
+    this.machine.close();
+    this.machine.flush(this.nowMs);
+    return this.take();
+  }
+}
+
+export function credentials(scheme: string, auth = 'user:password'): AuthCall {
+  return { credentials: { scheme, auth: Buffer.from(auth) } };
+}
+
+export function failure({ errno, outcome, reason }: Refusal): string {
+  return `${errorName(errno) ?? errno}, ${outcome} (${reason ?? ''})`;
+}

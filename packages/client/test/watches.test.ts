@@ -1,0 +1,287 @@
+/** Watches, end to end in virtual time: against our server, through lost connections. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Client, WatchedEvent, WatchListener } from '../src/index.ts';
+import { ClientWorld } from './support/client-world.ts';
+
+let world: ClientWorld;
+let zk: Client;
+let other: Client;
+
+beforeEach(async () => {
+  world = await ClientWorld.start();
+  zk = await world.connect();
+  other = await world.connect();
+});
+
+afterEach(async () => {
+  await world.close();
+});
+
+interface Heard {
+  readonly lines: string[];
+  readonly events: WatchedEvent[];
+  readonly watch: WatchListener;
+}
+
+/** What a watch was told, as `NodeCreated /a`; states as `None SyncConnected`. */
+function heard(): Heard {
+  const lines: string[] = [];
+  const events: WatchedEvent[] = [];
+  const watch: WatchListener = (event) => {
+    events.push(event);
+    lines.push(`${event.type} ${event.path ?? event.state}`);
+  };
+  return { lines, events, watch };
+}
+
+const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
+
+/** The first client loses its connection and finds the server again; meanwhile something happens. */
+async function whileGone(happens: () => Promise<void>): Promise<void> {
+  const { dialer, listener } = [...world.wire.cnxns].find(({ dialer: from }) => from.address === '10.1.0.1')!;
+  world.wire.cut(dialer.address, listener.address);
+  await world.untilSo(() => zk.state === 'connecting');
+  await happens();
+  world.wire.heal(dialer.address, listener.address);
+  await world.untilSo(() => zk.state === 'connected');
+  await world.settle();
+}
+
+describe('a watch', () => {
+  it('tells one change of a znode, with its zxid, and no second one', async () => {
+    await go(zk.create('/a', '1'));
+    const { lines, events, watch } = heard();
+    await go(zk.getData('/a', { watch }));
+    const { mzxid } = await go(other.setData('/a', '2'));
+    await go(other.setData('/a', '3'));
+    await world.settle();
+    expect(lines).toEqual(['NodeDataChanged /a']);
+    expect(events[0]!.zxid).toBe(mzxid);
+  });
+
+  it('tells of children coming and going, of creation and of deletion', async () => {
+    await go(zk.create('/a'));
+    const { lines, watch } = heard();
+    await go(zk.getChildren('/a', { watch }));
+    await go(zk.exists('/a/b', { watch }));
+    await go(other.create('/a/b'));
+    await world.settle();
+    expect(lines).toEqual(['NodeCreated /a/b', 'NodeChildrenChanged /a']);
+    await go(zk.getData('/a/b', { watch }));
+    await go(zk.getChildren('/a/b', { watch }));
+    await go(other.delete('/a/b'));
+    await world.settle();
+    expect(lines.slice(2)).toEqual(['NodeDeleted /a/b']);
+  });
+
+  it('given twice for one znode is told once; two are told each', async () => {
+    await go(zk.create('/a', '1'));
+    const first = heard();
+    const second = heard();
+    await go(Promise.all([zk.getData('/a', first), zk.exists('/a', first), zk.getData('/a', second)]));
+    await go(other.setData('/a', '2'));
+    await world.settle();
+    expect(first.lines).toEqual(['NodeDataChanged /a']);
+    expect(second.lines).toEqual(['NodeDataChanged /a']);
+  });
+
+  it('is not set by a read that fails', async () => {
+    const { lines, watch } = heard();
+    await world.until(Promise.allSettled([zk.getData('/a', { watch }), zk.getChildren('/a', { watch })]));
+    await go(other.create('/a'));
+    await world.settle();
+    expect(lines).toEqual([]);
+  });
+
+  it('set with true is heard by listeners of events only, and those hear every event', async () => {
+    const lines: string[] = [];
+    const off = zk.on('event', ({ type, path }) => void lines.push(`${type} ${path}`));
+    await go(zk.exists('/a', { watch: true }));
+    await go(other.create('/a'));
+    await world.settle();
+    off();
+    await go(zk.exists('/a', { watch: true }));
+    await go(other.delete('/a'));
+    await world.settle();
+    expect(lines).toEqual(['NodeCreated /a']);
+  });
+
+  it('is told ahead of an answer that shows the change, and behind one that was given before', async () => {
+    await go(zk.create('/a', '1'));
+    const order: string[] = [];
+    await go(zk.getData('/a', { watch: ({ type }) => void order.push(type) }));
+    const before = zk.exists('/').then(() => void order.push('before'));
+    const write = zk.setData('/a', '2').then(() => void order.push('answer'));
+    await go(Promise.all([before, write]));
+    expect(order).toEqual(['before', 'NodeDataChanged', 'answer']);
+  });
+
+  it('that stays tells every change, a recursive one also what happens below', async () => {
+    await go(zk.create('/a'));
+    const persistent = heard();
+    const recursive = heard();
+    await go(zk.addWatch('/a', { watch: persistent.watch }));
+    await go(zk.addWatch('/', { mode: 'persistentRecursive', watch: recursive.watch }));
+    await go(other.create('/a/b'));
+    await go(other.create('/a/b/c'));
+    await go(other.setData('/a', 'x'));
+    await go(other.setData('/a', 'y'));
+    await world.settle();
+    expect(persistent.lines).toEqual(['NodeChildrenChanged /a', 'NodeDataChanged /a', 'NodeDataChanged /a']);
+    expect(recursive.lines).toEqual(['NodeCreated /a/b', 'NodeCreated /a/b/c', 'NodeDataChanged /a', 'NodeDataChanged /a']);
+  });
+
+  it('whose listener throws does not harm its neighbours', async () => {
+    const thrown: unknown[] = [];
+    const note = (error: unknown) => void thrown.push(error);
+    process.on('unhandledRejection', note);
+    const { lines, watch } = heard();
+    await go(
+      zk.exists('/a', {
+        watch: () => {
+          throw new Error('the listener is broken');
+        },
+      }),
+    );
+    await go(zk.exists('/a', { watch }));
+    await go(other.create('/a'));
+    await world.settle();
+    process.off('unhandledRejection', note);
+    expect(lines).toEqual(['NodeCreated /a']);
+    expect(thrown).toMatchObject([{ message: 'the listener is broken' }]);
+    expect(zk.state).toBe('connected');
+  });
+});
+
+describe('after a lost connection', () => {
+  it('watches tell what was missed, once', async () => {
+    await go(zk.create('/data', '1'));
+    await go(zk.create('/gone'));
+    await go(zk.create('/parent'));
+    await go(zk.create('/same', '1'));
+    const watches = { data: heard(), gone: heard(), parent: heard(), born: heard(), same: heard(), unborn: heard() };
+    await go(zk.getData('/data', watches.data));
+    await go(zk.exists('/gone', watches.gone));
+    await go(zk.getChildren('/parent', watches.parent));
+    await go(zk.exists('/born', watches.born));
+    await go(zk.getData('/same', watches.same));
+    await go(zk.exists('/unborn', watches.unborn));
+    await whileGone(async () => {
+      await go(other.setData('/data', '2'));
+      await go(other.delete('/gone'));
+      await go(other.create('/parent/child'));
+      await go(other.create('/born'));
+    });
+    const moved = ['None Disconnected', 'None SyncConnected'];
+    expect(watches.data.lines).toEqual([...moved, 'NodeDataChanged /data']);
+    expect(watches.gone.lines).toEqual([...moved, 'NodeDeleted /gone']);
+    expect(watches.parent.lines).toEqual([...moved, 'NodeChildrenChanged /parent']);
+    expect(watches.born.lines).toEqual([...moved, 'NodeCreated /born']);
+    expect(watches.data.events[2]!.zxid).toBe(undefined);
+    await go(other.setData('/data', '3'));
+    await go(other.setData('/same', '2'));
+    await go(other.create('/unborn'));
+    await world.settle();
+    expect(watches.data.lines).toHaveLength(3);
+    expect(watches.same.lines).toEqual([...moved, 'NodeDataChanged /same']);
+    expect(watches.unborn.lines).toEqual([...moved, 'NodeCreated /unborn']);
+  });
+
+  it('watches that stay are set again', async () => {
+    const persistent = heard();
+    const recursive = heard();
+    await go(zk.addWatch('/a', { watch: persistent.watch }));
+    await go(zk.addWatch('/a', { mode: 'persistentRecursive', watch: recursive.watch }));
+    await whileGone(async () => {});
+    await go(other.create('/a'));
+    await go(other.create('/a/b'));
+    await world.settle();
+    expect(persistent.lines.slice(2)).toEqual(['NodeCreated /a', 'NodeChildrenChanged /a']);
+    expect(recursive.lines.slice(2)).toEqual(['NodeCreated /a', 'NodeCreated /a/b']);
+  });
+
+  it('C2-11: ten thousand watches come back, in pieces no packet limit refuses', async () => {
+    const paths = Array.from({ length: 10_000 }, (_, index) => `/${'x'.repeat(100)}-${index}`);
+    let told = 0;
+    const watch: WatchListener = ({ type }) => {
+      if (type === 'NodeCreated') told++;
+    };
+    await go(Promise.all(paths.map((path) => zk.exists(path, { watch }))));
+    await whileGone(async () => {});
+    await go(other.multi(paths.slice(0, 1000).map((path) => ({ op: 'create' as const, path }))));
+    await world.settle();
+    expect(told).toBe(1000);
+  });
+});
+
+describe('removeWatches', () => {
+  it('takes away all watches of a path, and tells each so', async () => {
+    const first = heard();
+    const second = heard();
+    await go(zk.create('/a'));
+    await go(zk.getData('/a', first));
+    await go(zk.getChildren('/a', first));
+    await go(zk.addWatch('/a', { watch: second.watch }));
+    await go(zk.removeWatches('/a'));
+    await world.settle();
+    expect(first.lines).toEqual(['DataWatchRemoved /a', 'ChildWatchRemoved /a']);
+    expect(second.lines).toEqual(['PersistentWatchRemoved /a']);
+    await go(other.setData('/a', 'x'));
+    await world.settle();
+    expect(second.lines).toHaveLength(1);
+  });
+
+  it('takes one listener away and leaves the others their watch', async () => {
+    const first = heard();
+    const second = heard();
+    await go(zk.addWatch('/a', { watch: first.watch }));
+    await go(zk.addWatch('/a', { watch: second.watch }));
+    await go(zk.removeWatches('/a', { type: 'persistent', watch: first.watch }));
+    await go(other.create('/a'));
+    await world.settle();
+    expect(first.lines).toEqual(['PersistentWatchRemoved /a']);
+    expect(second.lines).toEqual(['NodeCreated /a']);
+    await go(zk.removeWatches('/a', { watch: second.watch }));
+    // Now the server has no watch left either.
+    const [result] = await world.until(Promise.allSettled([zk.removeWatches('/a')]));
+    expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoWatcher', errno: -121, outcome: 'refused' });
+  });
+
+  it('of one listener with several kinds asks the server for those that nobody else needs', async () => {
+    const first = heard();
+    const second = heard();
+    await go(zk.create('/a'));
+    await go(zk.getData('/a', first));
+    await go(zk.getChildren('/a', first));
+    await go(zk.getChildren('/a', second));
+    await go(zk.removeWatches('/a', { watch: first.watch }));
+    await go(other.create('/a/b'));
+    await world.settle();
+    expect(first.lines).toEqual(['DataWatchRemoved /a', 'ChildWatchRemoved /a']);
+    expect(second.lines).toEqual(['NodeChildrenChanged /a']);
+    const [result] = await world.until(Promise.allSettled([zk.removeWatches('/a', { type: 'data' })]));
+    expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoWatcher' });
+  });
+
+  it('fails for a listener that was never given', async () => {
+    const [result] = await world.until(Promise.allSettled([zk.removeWatches('/a', { watch: () => {} })]));
+    expect((result as PromiseRejectedResult).reason).toMatchObject({
+      code: 'NoWatcher',
+      outcome: 'notSent',
+      path: '/a',
+      op: 'removeWatches',
+    });
+  });
+
+  it('with local goes on without a server, and the watch does not come back', async () => {
+    const { lines, watch } = heard();
+    await go(zk.addWatch('/a', { watch }));
+    await whileGone(async () => {
+      const removal = zk.removeWatches('/a', { local: true });
+      await go(removal);
+    });
+    await go(other.create('/a'));
+    await world.settle();
+    expect(lines).toEqual(['None Disconnected', 'PersistentWatchRemoved /a']);
+  });
+});
