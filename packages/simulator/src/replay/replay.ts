@@ -7,6 +7,7 @@
  * merged with the log into one order that each of them could have seen. A connection may break at any moment, so what a client saw must be
  * a beginning of what the model says, and nothing is asked behind its end.
  */
+import { isDeepStrictEqual } from 'node:util';
 import {
   type AddWatchRequest,
 
@@ -513,8 +514,17 @@ function sessionIsOver({ name, record }: Request): Answer {
   return { err: ErrorCode.Ok, body: { results } };
 }
 
+/** Whether a request was answered as it should have been. */
+export function isAnswered({ reply }: Request, answer: Answer): boolean {
+  return (
+    reply !== undefined &&
+    reply.err === answer.err &&
+    (isDeepStrictEqual(sortedBody(bodyFrom(reply.body)), sortedBody(answer.body)) || replyText({ reply }) === answerText(answer))
+  );
+}
+
 /** A reply and an expectation as text, equal when they say the same. */
-export function replyText({ reply }: Request): string {
+export function replyText({ reply }: Pick<Request, 'reply'>): string {
   return reply === undefined ? 'nothing' : textOf({ err: reply.err, body: sortedBody(bodyFrom(reply.body)) });
 }
 
