@@ -8,7 +8,7 @@ const imports = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
-  simulator: ['runtime', 'core', 'protocol'],
+  simulator: ['runtime', 'core', 'client', 'protocol'],
   cli: ['server', 'runtime'],
 };
 

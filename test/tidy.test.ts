@@ -41,7 +41,7 @@ const imports: Record<string, readonly string[]> = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
-  simulator: ['runtime', 'core', 'protocol'],
+  simulator: ['runtime', 'core', 'client', 'protocol'],
   cli: ['server', 'runtime'],
 };
 

@@ -4,6 +4,7 @@ import { replay } from '../replay/replay.ts';
 import { access } from './access.ts';
 import { afterFailure } from './after-failure.ts';
 import type { Checker } from './checker.ts';
+import { clientTold } from './client-told.ts';
 import { compareAndSet } from './compare-and-set.ts';
 import { digests } from './digests.ts';
 import { durability } from './durability.ts';
@@ -63,6 +64,7 @@ export const checkers = {
   access,
   sweeps,
   noLeak,
+  clientTold,
   afterFailure,
 } as const satisfies Record<string, Checker>;
 

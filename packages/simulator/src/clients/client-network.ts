@@ -10,12 +10,26 @@ export class ClientNetwork implements Network {
   readonly #world: VirtualWorld;
   readonly #client: string;
   readonly #stack: MemoryNetwork;
+  #unplugged = false;
   readonly #taps = new Map<StreamId, CnxnTap>();
 
   constructor(world: VirtualWorld, client: string, address: string) {
     this.#world = world;
     this.#client = client;
     this.#stack = world.wire.stack(address);
+  }
+
+  /** The machine is off the net for good: its connections lie where they are, and nothing leaves any more. */
+  unplug(): void {
+    this.#unplugged = true;
+    this.#stack.start({
+      accepted() {},
+      connected() {},
+      received() {},
+      drained() {},
+      ended() {},
+      closed() {},
+    });
   }
 
   get #nowMs(): Millis {
@@ -70,6 +84,7 @@ export class ClientNetwork implements Network {
   }
 
   connect(endpoint: Endpoint): StreamId {
+    if (this.#unplugged) return -1;
     const stream = this.#stack.connect(endpoint);
     const record: CnxnRecord = {
       client: this.#client,
@@ -92,6 +107,7 @@ export class ClientNetwork implements Network {
   }
 
   send(batch: SendBatch): void {
+    if (this.#unplugged) return;
     for (let index = 0; index < batch.count; index++) {
       this.#taps.get(batch.streams[index]!)?.sent(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]), this.#nowMs);
     }
@@ -100,8 +116,14 @@ export class ClientNetwork implements Network {
 
   listen: Network['listen'] = (options) => this.#stack.listen(options);
   resolve: Network['resolve'] = (host) => this.#stack.resolve(host);
-  end: Network['end'] = (stream) => this.#stack.end(stream);
-  reset: Network['reset'] = (stream) => this.#stack.reset(stream);
+  end(stream: StreamId): void {
+    if (!this.#unplugged) this.#stack.end(stream);
+  }
+
+  reset(stream: StreamId): void {
+    if (!this.#unplugged) this.#stack.reset(stream);
+  }
+
   pause: Network['pause'] = (stream) => this.#stack.pause(stream);
   resume: Network['resume'] = (stream) => this.#stack.resume(stream);
 }

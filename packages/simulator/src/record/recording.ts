@@ -135,10 +135,11 @@ export interface Recording {
   endedMs: Millis;
 }
 
-/** Something a client library told its caller. */
+/** Something a client library told its caller: an answer, by ZooKeeper's word for it or what became of it otherwise; or an event. */
 export interface ToldRecord {
   readonly client: string;
   readonly atMs: Millis;
+  readonly kind: 'answer' | 'event';
   readonly text: string;
 }
 

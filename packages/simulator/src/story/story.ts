@@ -6,6 +6,7 @@ import type { Millis } from '@tskeeper/protocol';
 import { numberedFiles, SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
+import { RealClient } from '../clients/real-client.ts';
 import { Workload } from '../clients/workload.ts';
 import { faults } from '../faults/faults.ts';
 import type { Recording } from '../record/recording.ts';
@@ -15,7 +16,7 @@ import { VirtualWorld } from '../world/virtual-world.ts';
 import { plant } from './plant.ts';
 import { snapshotStates } from './snapshot-states.ts';
 import { Stage } from './stage.ts';
-import { drawPlan, type Plan } from './swarm.ts';
+import { type ClientPlan, drawPlan, type Plan } from './swarm.ts';
 
 export interface Outcome {
   readonly seed: number;
@@ -91,19 +92,19 @@ class Story {
     const { beginning, clients, safetyMs } = this.#plan;
     if (beginning !== undefined) for (const server of world.servers) await plant(world, server, beginning);
     for (const server of world.servers) stage.boot(server);
-    for (const [index, { timeoutMs, credentials, restoresWatches }] of clients.entries()) {
-      const actor = new RawClient(world, new SeededRandom(this.#random.uint32()), {
-        name: `client-${index + 1}`,
-        address: `10.9.${index & 1}.${index + 1}`,
-        timeoutMs,
-        credentials,
-        restoresWatches,
-      });
+    for (const [index, client] of clients.entries()) {
+      const actor = this.#newActor(`client-${index + 1}`, `10.9.${index & 1}.${index + 1}`, client);
       stage.actors.push(actor);
       this.#work(actor);
     }
     if (this.#plan.faults.length > 0) this.#planFault();
     await world.run(safetyMs);
+  }
+
+  #newActor(name: string, address: string, { kind, timeoutMs, credentials, restoresWatches }: ClientPlan): Actor {
+    const random = new SeededRandom(this.#random.uint32());
+    if (kind === 'real') return new RealClient(this.world, random, { name, address, timeoutMs, credentials });
+    return new RawClient(this.world, random, { name, address, timeoutMs, credentials, restoresWatches });
   }
 
   /** All is well again: within bounds everyone is served, and everyone gets something done. */

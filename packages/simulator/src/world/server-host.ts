@@ -33,7 +33,7 @@ export interface ServerHostParts {
   until<T>(promise: Promise<T>, atMostMs: Millis): Promise<T>;
   run(ms: Millis): Promise<void>;
   /** It has a new address. */
-  booted(): void;
+  booted(name: string, address: string): void;
 }
 
 /** Starting and stopping take this at most, whatever the disk is like. */
@@ -131,7 +131,7 @@ export class ServerHost implements MachineTime {
       },
       failed: (error) => this.onFailure(error),
     });
-    this.#parts.booted();
+    this.#parts.booted(this.name, this.process.address);
     return this.process;
   }
 

@@ -78,7 +78,8 @@ export class VirtualWorld {
           recording: this.recording,
           until: (promise, atMostMs) => this.until(promise, atMostMs),
           run: (ms) => this.run(ms),
-          booted: () => {
+          booted: (name, address) => {
+            this.wire.name(name, [address]);
             for (const link of this.#links.values()) link.renew();
           },
         }),
