@@ -1,6 +1,6 @@
 /** All checkers, by name. */
 import type { Recording } from '../record/recording.ts';
-import { replay } from '../replay/replay.ts';
+import { type Replay, replay } from '../replay/replay.ts';
 import { access } from './access.ts';
 import { afterFailure } from './after-failure.ts';
 import type { Checker } from './checker.ts';
@@ -78,8 +78,7 @@ export interface Finding {
   readonly evidence: string;
 }
 
-export function check(recording: Recording): Finding[] {
-  const story = replay(recording);
+export function check(recording: Recording, story: Replay = replay(recording)): Finding[] {
   const findings: Finding[] = recording.faults.map((evidence) => ({ checker: 'story', property: 'P35', evidence }));
   for (const [name, { property, check: run }] of Object.entries(checkers)) {
     for (const evidence of run(recording, story)) findings.push({ checker: name as CheckerName, property, evidence });

@@ -8,7 +8,8 @@ export const lateExpiry: Checker = {
   promise: 'No session outlives its timeout by more than two ticks while a server is at work.',
   check(recording, { sessions }) {
     const faults: string[] = [];
-    const { limits, pausedMs } = recording;
+    const { limits, pauses } = recording;
+    const pausedMs = pauses.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
     if (limits.holdsRequests || limits.stopsReading) return faults;
     const cnxnsOf = cnxnsBySession(recording);
     for (const life of sessions.values()) {

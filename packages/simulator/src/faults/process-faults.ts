@@ -44,10 +44,10 @@ export const pause: Fault = {
   id: 'F14',
   what: 'the process stands still (SIGSTOP), and goes on as if nothing had been',
   strike(stage, random) {
-    const { process } = stage.anyServer();
+    const { name, process } = stage.anyServer();
     const ms = 1 + random.below(random.below(3) === 0 ? 1500 : 100);
     if (process === undefined || process.pausedUntilMs > stage.nowMs) return;
-    stage.world.recording.pausedMs += ms;
+    stage.world.recording.pauses.push({ server: name, fromMs: stage.nowMs, toMs: stage.nowMs + ms });
     process.pause(ms);
     stage.note(ms > 400 ? 'long pause' : 'short pause');
   },

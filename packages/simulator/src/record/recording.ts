@@ -130,8 +130,8 @@ export interface Recording {
   readonly resting: RestingServer[];
   /** What clients were told by their own library, where they have one. */
   readonly told: ToldRecord[];
-  /** How long servers have stood still, all in all. */
-  pausedMs: Millis;
+  /** When servers stood still. */
+  readonly pauses: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
   endedMs: Millis;
 }
 
@@ -156,7 +156,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     snapshots: [],
     resting: [],
     told: [],
-    pausedMs: 0,
+    pauses: [],
     endedMs: 0,
   };
 }

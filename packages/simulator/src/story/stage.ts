@@ -149,3 +149,8 @@ export class Stage {
     }
   }
 }
+
+/** It has a session and waits for nothing. */
+export function isIdle(actor: Actor): boolean {
+  return actor.ready && actor.outstandingCount === 0;
+}

@@ -1,21 +1,20 @@
 /**
  * One seed's story. First clients work while everything that can go wrong does; then the world heals, and everything must come to rest and
- * go on; then the server is asked for the whole tree, restarted, and asked again, also after it has lost its newest snapshots.
+ * go on; what is left is then put to the proof.
  */
 import type { Millis } from '@tskeeper/protocol';
-import { numberedFiles, SeededRandom } from '@tskeeper/runtime';
+import { SeededRandom } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
 import { RealClient } from '../clients/real-client.ts';
 import { Workload } from '../clients/workload.ts';
 import { faults } from '../faults/faults.ts';
 import type { Recording } from '../record/recording.ts';
-import type { ServerHost } from '../world/server-host.ts';
 import { snappy } from '../world/snappy.ts';
 import { VirtualWorld } from '../world/virtual-world.ts';
 import { plant } from './plant.ts';
-import { snapshotStates } from './snapshot-states.ts';
-import { Stage } from './stage.ts';
+import { Proof } from './proof.ts';
+import { isIdle, Stage } from './stage.ts';
 import { type ClientPlan, drawPlan, type Plan } from './swarm.ts';
 
 export interface Outcome {
@@ -30,7 +29,6 @@ export interface Outcome {
 const healingMs = 30_000;
 const progressMs = 5000;
 const outstandingMax = 12;
-const snapshotsChecked = 4;
 
 export interface RunOptions {
   readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
@@ -66,25 +64,8 @@ class Story {
   }
 
   async run(): Promise<void> {
-    const { world, stage } = this;
     await this.#safetyPhase();
-    if (await this.#livenessPhase()) {
-      await this.#audit('auditor 1');
-      for (const actor of stage.actors) actor.retire();
-      // Long enough for every session to end.
-      await world.run(world.server.core.maxSessionTimeoutMs + 4 * world.server.core.tickTimeMs);
-      await this.#audit('auditor 2');
-      this.#lookAtRest();
-      await this.#restart();
-      await this.#audit('auditor 3');
-      await this.#restart((server) => this.#loseSnapshots(server));
-      await this.#audit('auditor 4');
-      for (const server of world.servers) await server.stop();
-    }
-    await world.readLogs();
-    for (const server of world.servers) {
-      world.recording.snapshots.push(...(await snapshotStates(world, server, snappy, this.#random, snapshotsChecked)));
-    }
+    await new Proof(this.stage, this.#random).run(await this.#livenessPhase());
   }
 
   async #safetyPhase(): Promise<void> {
@@ -142,80 +123,4 @@ class Story {
       this.#planFault();
     });
   }
-
-  // --- The proof
-
-  /** Asks for the whole tree; what came is compared with the model like every other read. */
-  async #audit(name: string): Promise<void> {
-    const { world, stage } = this;
-    const auditor = new RawClient(world, new SeededRandom(this.#random.uint32()), {
-      name,
-      address: `10.8.0.${name.at(-1)}`,
-      timeoutMs: 4000,
-      credentials: 'alice:secret',
-    });
-    const isAnswered = () => world.runUntil(() => isIdle(auditor), 10_000);
-    if (!(await isAnswered())) {
-      stage.complain(`${name} cannot connect`);
-      return;
-    }
-    const waiting = ['/'];
-    for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
-      auditor.send('getData', { path, watch: false });
-      auditor.send('getACL', { path });
-      const listing = auditor.send('getChildren2', { path, watch: false });
-      if (!(await isAnswered()) || listing?.reply === undefined) {
-        stage.complain(`${name} got no answer about ${path}`);
-        return;
-      }
-      const { children } = (listing.reply.body ?? { children: [] }) as { readonly children: readonly string[] };
-      for (const child of children) waiting.push(path === '/' ? `/${child}` : `${path}/${child}`);
-    }
-    auditor.send('closeSession', undefined);
-    auditor.retire();
-    await world.run(50);
-  }
-
-  /** Nobody is there any more, so nothing of anybody may be. */
-  #lookAtRest(): void {
-    for (const { name, process } of this.world.servers) {
-      const inspect = process?.runtime?.inspect;
-      if (inspect === undefined) continue;
-      this.world.recording.resting.push({
-        server: name,
-        watches: inspect.watchCount(),
-        sessions: inspect.sessionCount(),
-        cnxns: inspect.cnxnCount(),
-        ephemerals: inspect.ephemeralCount(),
-        outstanding: inspect.outstandingRequests(),
-      });
-    }
-  }
-
-  async #restart(meanwhile: (server: ServerHost) => void = () => undefined): Promise<void> {
-    for (const server of this.world.servers) {
-      await server.stop();
-      meanwhile(server);
-      await server.start();
-    }
-  }
-
-  /** Down to one of them, so that a start has to rely on an older one and on more of the log. */
-  #loseSnapshots(server: ServerHost): void {
-    const { disk, snapshotFolder } = server;
-    const inFolder = disk.files().filter((path) => path.startsWith(`${snapshotFolder}/`));
-    const snapshots = numberedFiles(
-      inFolder.map((path) => path.slice(snapshotFolder.length + 1)),
-      'snapshot',
-    );
-    const kept = this.#random.below(snapshots.length);
-    for (const { name } of snapshots.slice(kept + 1)) {
-      server.removed.set(`${snapshotFolder}/${name}`, disk.contents(`${snapshotFolder}/${name}`));
-      disk.lose(`${snapshotFolder}/${name}`);
-    }
-  }
-}
-
-function isIdle(actor: Actor): boolean {
-  return actor.ready && actor.outstandingCount === 0;
 }

@@ -36,8 +36,9 @@ export interface Plan {
 }
 
 const wallMs = 1_699_999_999_000;
-/** So near to their ends begin zxids and counters that some run over. */
-const nearTheEnd = 60;
+/** So near to their ends begin zxids and counters that many run over. */
+const zxidsLeftMax = 240;
+const countsLeftMax = 12;
 
 export function drawPlan(random: SeededRandom): Plan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
@@ -90,10 +91,10 @@ export function drawPlan(random: SeededRandom): Plan {
 
 function drawBeginning(random: SeededRandom): Beginning | undefined {
   const znodes = [
-    { path: '/q', creates: 2 ** 31 - 1 - random.below(nearTheEnd) },
+    { path: '/q', creates: 2 ** 31 - 1 - random.below(countsLeftMax) },
     { path: '/q/last', creates: 0 },
   ];
-  const zxid = makeZxid(0, 2 ** 32 - 1 - random.below(nearTheEnd * 4));
+  const zxid = makeZxid(0, 2 ** 32 - 1 - random.below(zxidsLeftMax));
   switch (random.below(8)) {
     case 0:
       return { zxid: znodes.length, wallMs, znodes };

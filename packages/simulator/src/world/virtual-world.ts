@@ -137,6 +137,7 @@ export class VirtualWorld {
   /** Lets so much time pass. */
   async run(ms: Millis): Promise<void> {
     const end = this.clock.elapsedMs + ms;
+    await drained();
     while (this.clock.step(end) !== undefined) await drained();
   }
 
