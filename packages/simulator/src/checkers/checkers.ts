@@ -30,6 +30,7 @@ import { syncThenRead } from './sync-then-read.ts';
 import { unknownOutcomes } from './unknown-outcomes.ts';
 import { watchAcl } from './watch-acl.ts';
 import { persistentWatches, watchBeforeData, watchesOverReconnect, watchOnce, watchOrder } from './watch-events.ts';
+import { watchesRestored } from './watches-restored.ts';
 import { writeReplies } from './write-replies.ts';
 
 export const checkers = {
@@ -50,6 +51,7 @@ export const checkers = {
   watchOrder,
   persistentWatches,
   watchesOverReconnect,
+  watchesRestored,
   watchAcl,
   ephemerals,
   earlyExpiry,

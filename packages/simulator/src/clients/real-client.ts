@@ -83,6 +83,7 @@ export class RealClient implements Actor {
     this.#options = options;
     this.#network = world.clientNetwork(options.name, options.address);
     this.#transport = new WireTransport(this.#network);
+    world.recording.libraryClients.add(options.name);
     void this.#connect();
   }
 

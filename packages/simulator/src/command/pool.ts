@@ -2,9 +2,9 @@
  * Runs seeds in child processes, as many at a time as there are processors. Each child is this program again; what it is told comes over
  * the channel, and so do its reports.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { SeedReport } from './seed-report.ts';
+import { nothingReported, type SeedReport } from './seed-report.ts';
 
 const program = fileURLToPath(new URL('../../bin/sim.js', import.meta.url));
 const loader = new URL('../mutants/loader.js', import.meta.url).href;
@@ -16,7 +16,6 @@ export interface PoolOptions {
 
 export class Pool {
   readonly #options: PoolOptions;
-  readonly #children = new Set<ChildProcess>();
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -33,9 +32,10 @@ export class Pool {
       const { mutant } = this.#options;
       const child = fork(program, ['worker'], {
         execArgv: mutant === undefined ? [] : ['--import', loader],
+        // What a mutant has to say before it falls is not what anyone waits for.
+        stdio: ['ignore', 'inherit', mutant === undefined ? 'inherit' : 'ignore', 'ipc'],
         env: mutant === undefined ? process.env : { ...process.env, TSKEEPER_MUTANT: mutant },
       });
-      this.#children.add(child);
       let current: number | undefined;
       const give = () => {
         current = next();
@@ -47,18 +47,16 @@ export class Pool {
         give();
       });
       child.on('error', reject);
-      child.on('exit', (code) => {
-        this.#children.delete(child);
-        if (current === undefined || code === null) resolve();
-        else reject(new Error(`the process that ran seed ${current} has ended with code ${code}`));
+      child.on('exit', (code, signal) => {
+        if (current === undefined) {
+          resolve();
+          return;
+        }
+        report({ ...nothingReported, seed: current, findings: [`story: its process has ended with ${signal ?? `code ${code}`}`] });
+        this.#work(next, report).then(resolve, reject);
       });
       give();
     });
-  }
-
-  /** Ends what is under way. */
-  stop(): void {
-    for (const child of this.#children) child.kill();
   }
 }
 

@@ -28,11 +28,12 @@ export async function reportSeed(seed: number, onEvent?: (what: string, elapsedM
   } catch (error) {
     // A broken belief, or a story that does not come to its end.
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { ...nothing, seed, findings: [`story: it broke off: ${text}`] };
+    return { ...nothingReported, seed, findings: [`story: it broke off: ${text}`] };
   }
 }
 
-const nothing = {
+/** Of a seed that did not get to its end. */
+export const nothingReported: Omit<SeedReport, 'seed' | 'findings'> = {
   trace: 0,
   simulatedMs: 0,
   txns: 0,
@@ -43,7 +44,7 @@ const nothing = {
   expired: 0,
   restarts: 0,
   marks: {},
-} as const;
+};
 
 export function reportOutcome(outcome: Outcome): SeedReport {
   const { seed, world, recording } = outcome;

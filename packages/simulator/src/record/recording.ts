@@ -128,7 +128,9 @@ export interface Recording {
   log: { readonly atMs: Millis; readonly logged: LoggedTxn }[];
   readonly snapshots: SnapshotState[];
   readonly resting: RestingServer[];
-  /** What clients were told by their own library, where they have one. */
+  /** Those who use the client library. */
+  readonly libraryClients: Set<string>;
+  /** What they were told by it. */
   readonly told: ToldRecord[];
   /** When servers stood still. */
   readonly pauses: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
@@ -155,6 +157,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     log: [],
     snapshots: [],
     resting: [],
+    libraryClients: new Set(),
     told: [],
     pauses: [],
     endedMs: 0,

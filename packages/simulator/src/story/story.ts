@@ -60,6 +60,7 @@ class Story {
       snappy: plan.usesSnappy ? snappy : undefined,
     });
     this.stage = new Stage(this.world, this.#random);
+    if (plan.turnMsMax > 0) for (const server of this.world.servers) server.turnMs = () => this.stage.fraction(plan.turnMsMax);
     this.#workload = new Workload(this.#random, plan.habits);
   }
 

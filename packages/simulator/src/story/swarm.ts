@@ -30,6 +30,8 @@ export interface Plan {
   /** Between two bursts of one client, on the average. */
   readonly workIntervalMs: Millis;
   readonly safetyMs: Millis;
+  /** What a turn of a server takes at most. */
+  readonly turnMsMax: Millis;
   readonly habits: Habits;
   readonly clients: readonly ClientPlan[];
   readonly beginning: Beginning | undefined;
@@ -72,8 +74,9 @@ export function drawPlan(random: SeededRandom): Plan {
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
     safetyMs: 1500 + random.below(4000),
+    turnMsMax: pick(0, 0.25, 1),
     habits: {
-      dataMax: pick(40, 300, 3000, 20_000),
+      dataMax: pick(40, 300, 3000, 25_000),
       closeEvery: pick(0, 0, 30),
       writes: 30 + random.below(60),
       usesAcls: random.below(2) === 0,

@@ -53,6 +53,8 @@ export class ServerHost implements MachineTime {
   process: ServerProcess | undefined;
   wallOffsetMs: Millis;
   bootedMs: Millis = 0;
+  /** How long a turn of the server takes. */
+  turnMs: () => Millis = () => 0;
   /** How long the disk takes for a call. */
   diskDelayMs: (call: DiskCall) => Millis = () => 0;
   /** The server has said that it cannot go on. */

@@ -20,6 +20,8 @@ export interface MachineTime {
   readonly wallOffsetMs: Millis;
   /** Where the monotonic clock began: it begins anew at each boot of the machine. */
   readonly bootedMs: Millis;
+  /** What the turn at hand takes: so much later comes what was asked for with `soon`. */
+  turnMs(): Millis;
 }
 
 /** Far from the monotonic clock, so that a mix-up of the two shows. */
@@ -83,7 +85,9 @@ export class VirtualClock implements Clock {
   }
 
   /** The clock as one process sees it, on a machine with a time of its own. */
-  of(owner: Owner, machine: MachineTime = { wallOffsetMs, bootedMs: 0 }): Clock {
+  of(owner: Owner, machine: MachineTime = { wallOffsetMs, bootedMs: 0, turnMs: () => 0 }): Clock {
+    /** Who asked first is served first. */
+    let lastSoonMs = 0;
     return {
       now: () => ({
         elapsedMs: this.#elapsedMs - machine.bootedMs,
@@ -92,7 +96,8 @@ export class VirtualClock implements Clock {
       after: (delayMs, callback) => this.at(this.#elapsedMs + Math.max(0, delayMs), 'timer', owner, callback),
       cancel: (timer) => this.cancel(timer),
       soon: (callback) => {
-        this.#push(this.#elapsedMs, 1, 'soon', owner, callback);
+        lastSoonMs = Math.max(lastSoonMs, this.#elapsedMs + machine.turnMs());
+        this.#push(lastSoonMs, 1, 'soon', owner, callback);
       },
     };
   }
