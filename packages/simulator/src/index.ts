@@ -19,14 +19,9 @@ export {
   sessionPassword,
 } from './model/reference-model.ts';
 export type { CnxnRecord, Item, Recording, Request } from './record/recording.ts';
-
 export { replay } from './replay/replay.ts';
 export { plantTxns } from './story/plant.ts';
 export { type Outcome, runSeed } from './story/story.ts';
-export { main } from './command/main.ts';
-export { compiled } from './mutants/loader.ts';
-export { mutated } from './mutants/mutant.ts';
-export { mutants } from './mutants/mutants.ts';
 export { scenarios } from './scenarios/scenarios.ts';
 export { serverPort, VirtualWorld, type WorldOptions } from './world/virtual-world.ts';
 export type { ServerHost } from './world/server-host.ts';

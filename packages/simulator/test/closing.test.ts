@@ -1,17 +1,16 @@
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { type MemoryDisk, SeededRandom } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
-import { VirtualClient } from './virtual-client.ts';
-import { VirtualWorld } from './virtual-world.ts';
+import { RawClient, VirtualWorld } from '../src/index.ts';
 
 /** A server with a client whose writes are on their way to a slow disk. */
-async function midWrite(fault?: MemoryDisk['fault']): Promise<{ readonly world: VirtualWorld; readonly client: VirtualClient }> {
+async function midWrite(fault?: MemoryDisk['fault']): Promise<{ readonly world: VirtualWorld; readonly client: RawClient }> {
   const world = new VirtualWorld(1);
-  await world.start();
-  const client = new VirtualClient(world, new SeededRandom(2), { name: 'client', address: '10.9.0.1', timeoutMs: 4000 });
+  await world.server.start();
+  const client = new RawClient(world, new SeededRandom(2), { name: 'client', address: '10.9.0.1', timeoutMs: 4000 });
   await world.runUntil(() => client.ready, 1000);
-  world.diskDelayMs = () => 20;
-  world.disk.fault = fault;
+  world.server.diskDelayMs = () => 20;
+  world.server.disk.fault = fault;
   for (let index = 0; index < 700; index++) {
     client.send('create', { path: '/n-', data: Buffer.from('x'), acl: openAcl, flags: CreateMode.persistentSequential });
   }
@@ -21,8 +20,8 @@ async function midWrite(fault?: MemoryDisk['fault']): Promise<{ readonly world: 
 
 test('a server that is told twice to close answers everything it has taken in', async () => {
   const { world, client } = await midWrite();
-  const { requests } = client.cnxn!.record;
-  const runtime = world.server!.runtime!;
+  const { requests } = client.cnxn!.record!;
+  const runtime = world.server.process!.runtime!;
   await world.until(Promise.all([runtime.close(), runtime.close()]), 10_000);
   await world.run(5);
   expect(requests.filter(({ reply }) => reply === undefined)).toEqual([]);
@@ -32,10 +31,10 @@ test('a disk that fails while the server closes is the end, without another word
   const { world, client } = await midWrite(({ operation, path }) =>
     operation === 'sync' && path.endsWith('log.1') ? { code: 'EIO' } : undefined,
   );
-  const { requests } = client.cnxn!.record;
+  const { requests } = client.cnxn!.record!;
   const answered = requests.filter(({ reply }) => reply !== undefined).length;
-  await world.until(world.server!.runtime!.close(), 10_000);
+  await world.until(world.server.process!.runtime!.close(), 10_000);
   await world.run(5);
-  expect(world.server!.record).toMatchObject({ failure: expect.stringContaining('EIO'), sentAfterFailure: 0 });
+  expect(world.server.process!.record).toMatchObject({ failure: expect.stringContaining('EIO'), sentAfterFailure: 0 });
   expect(requests.filter(({ reply }) => reply !== undefined)).toHaveLength(answered);
 });

@@ -2,16 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Acl, ErrorCode, openAcl, type SessionId, type Stat } from '@tskeeper/protocol';
-import { compress, uncompress } from 'snappyjs';
 import { describe, expect, test } from 'vitest';
-import { ask, join } from './ask.ts';
-import { folder, VirtualWorld } from './virtual-world.ts';
-import type { VirtualClient } from './virtual-client.ts';
-
-const snappy = {
-  compress: (bytes: Uint8Array) => compress(Buffer.from(bytes)),
-  uncompress: (bytes: Uint8Array, maxBytes: number) => uncompress(Buffer.from(bytes), maxBytes),
-};
+import { ask, join, type RawClient, snappy, VirtualWorld } from '../src/index.ts';
 
 interface ListedNode {
   readonly path: string;
@@ -36,7 +28,7 @@ interface ListedSnapshot {
   readonly nodes: readonly ListedNode[];
 }
 
-const fixtures = fileURLToPath(new URL('../../../../fixtures/', import.meta.url));
+const fixtures = fileURLToPath(new URL('../../../fixtures/', import.meta.url));
 
 function listing(name: string, snapshot: string): ListedSnapshot {
   const listed = JSON.parse(readFileSync(`${fixtures}${name}/listing.json`, 'utf8')) as Record<string, ListedSnapshot> & {
@@ -50,9 +42,10 @@ async function serve(name: string, wanted: (file: string) => boolean = () => tru
   const core = { extendedTypesEnabled: true, skipAcl: true, maxSessionTimeoutMs: 60_000 };
   const world = new VirtualWorld(1, { core, snappy });
   for (const file of readdirSync(fixtures + name)) {
-    if (file !== 'listing.json' && wanted(file)) world.disk.plant(`${folder}/${file}`, readFileSync(`${fixtures}${name}/${file}`));
+    if (file !== 'listing.json' && wanted(file))
+      world.server.disk.plant(`${world.server.snapshotFolder}/${file}`, readFileSync(`${fixtures}${name}/${file}`));
   }
-  await world.start();
+  await world.server.start();
   return world;
 }
 
@@ -62,7 +55,7 @@ interface SeenNode {
   readonly stat: Stat;
 }
 
-async function readTree(world: VirtualWorld, client: VirtualClient): Promise<Map<string, SeenNode>> {
+async function readTree(world: VirtualWorld, client: RawClient): Promise<Map<string, SeenNode>> {
   const seen = new Map<string, SeenNode>();
   const waiting = ['/'];
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
@@ -120,17 +113,17 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     const world = await serve(name, wanted);
     const client = await join(world);
     expect(await readTree(world, client)).toEqual(expected(listed));
-    expect(world.lines.filter((line) => !line.startsWith('info'))).toEqual([]);
+    expect(world.server.lines.filter((line) => !line.startsWith('info'))).toEqual([]);
   });
 
   test('stays as it is over restarts, in good order and without warning', async () => {
     const world = await serve(name);
-    await world.stop();
-    await world.start();
-    world.kill();
-    await world.start();
-    world.losePower(() => 0);
-    await world.start();
+    await world.server.stop();
+    await world.server.start();
+    world.server.kill();
+    await world.server.start();
+    world.server.losePower(() => 0);
+    await world.server.start();
     const client = await join(world);
     expect(await readTree(world, client)).toEqual(expected(listed));
   });
@@ -151,7 +144,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     const startMs = world.recording.processes[0]!.startedMs;
     await world.run(startMs + timeoutMs - world.clock.elapsedMs);
     expect((await ask(world, client, 'exists', { path, watch: false })).err).toBe(ErrorCode.Ok);
-    await world.run(2 * world.core.tickTimeMs);
+    await world.run(2 * world.server.core.tickTimeMs);
     for (const each of ephemerals) {
       expect((await ask(world, client, 'exists', { path: each.path, watch: false })).err).toBe(ErrorCode.NoNode);
     }

@@ -1,11 +1,10 @@
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
-import { join } from './ask.ts';
-import { VirtualWorld } from './virtual-world.ts';
+import { join, VirtualWorld } from '../src/index.ts';
 
 test('behind a standstill nobody expires who has spoken meanwhile, even when what others ask for takes many steps', async () => {
   const world = new VirtualWorld(1);
-  const server = await world.start();
+  const server = await world.server.start();
   const busy = await join(world, 1000);
   const others = [await join(world, 1000), await join(world, 1000)];
   server.pause(3000);

@@ -82,8 +82,9 @@ export interface Finding {
 
 export function check(recording: Recording, story: Replay = replay(recording)): Finding[] {
   const findings: Finding[] = recording.faults.map((evidence) => ({ checker: 'story', property: 'P35', evidence }));
-  for (const [name, { property, check: run }] of Object.entries(checkers)) {
-    for (const evidence of run(recording, story)) findings.push({ checker: name as CheckerName, property, evidence });
+  for (const [name, checker] of Object.entries(checkers)) {
+    const { property } = checker;
+    for (const evidence of checker.check(recording, story)) findings.push({ checker: name as CheckerName, property, evidence });
   }
   return findings;
 }

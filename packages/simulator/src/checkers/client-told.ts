@@ -19,7 +19,9 @@ export const clientTold: Checker = {
     for (const client of new Set(told.map((each) => each.client))) {
       const own = cnxns.filter((cnxn) => cnxn.client === client).toSorted((a, b) => a.openedMs - b.openedMs);
       for (const kind of ['answer', 'event'] as const) {
-        const texts = told.filter((each) => each.client === client && each.kind === kind && !unanswered.has(each.text)).map(({ text }) => text);
+        const texts = told
+          .filter((each) => each.client === client && each.kind === kind && !unanswered.has(each.text))
+          .map(({ text }) => text);
         const fault = firstDifference(texts, own, kind === 'answer' ? answerText : eventText);
         if (fault !== undefined) faults.push(`${client} ${fault}`);
       }
@@ -46,7 +48,11 @@ function eventText(item: Item): string | undefined {
   return item.kind === 'event' ? `${item.type} ${item.path} ${item.zxid === -1 ? undefined : item.zxid}` : undefined;
 }
 
-function firstDifference(told: readonly string[], cnxns: readonly CnxnRecord[], textOf: (item: Item) => string | undefined): string | undefined {
+function firstDifference(
+  told: readonly string[],
+  cnxns: readonly CnxnRecord[],
+  textOf: (item: Item) => string | undefined,
+): string | undefined {
   let next = 0;
   for (const { items } of cnxns) {
     for (const item of items) {

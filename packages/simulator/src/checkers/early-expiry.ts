@@ -14,7 +14,9 @@ export const earlyExpiry: Checker = {
       const heardMs = lastHeard(recording, life, cnxns, life.closedMs, 'at least');
       const timeoutMs = timeoutAt(life, cnxns, life.closedMs);
       if (life.closedMs + roundingMs >= heardMs + timeoutMs) continue;
-      faults.push(`session 0x${life.id.toString(16)} was ended at ${life.closedMs}, though it had been heard of at ${heardMs} and had ${timeoutMs} ms`);
+      faults.push(
+        `session 0x${life.id.toString(16)} was ended at ${life.closedMs}, though it had been heard of at ${heardMs} and had ${timeoutMs} ms`,
+      );
     }
     return faults;
   },

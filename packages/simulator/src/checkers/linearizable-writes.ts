@@ -25,9 +25,12 @@ export const linearizableWrites: Checker = {
     }
     let highest = 0;
     // What is asked for at the instant of an acknowledgement may be either side of it.
-    for (const { zxid, request, acknowledged } of moments.toSorted((a, b) => a.atMs - b.atMs || Number(a.acknowledged) - Number(b.acknowledged))) {
+    for (const { zxid, request, acknowledged } of moments.toSorted(
+      (a, b) => a.atMs - b.atMs || Number(a.acknowledged) - Number(b.acknowledged),
+    )) {
       if (acknowledged) highest = Math.max(highest, zxid);
-      else if (zxid < highest) faults.push(`${nameRequest(request)} became ${zxid}, though ${highest} had been acknowledged before it was asked for`);
+      else if (zxid < highest)
+        faults.push(`${nameRequest(request)} became ${zxid}, though ${highest} had been acknowledged before it was asked for`);
     }
     return faults;
   },

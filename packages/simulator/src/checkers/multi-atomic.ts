@@ -24,7 +24,8 @@ function checkReply(request: Request): string[] {
   if (failed > 0 && failed < results.length) faults.push(`${nameRequest(request)} has failed in part only`);
   for (const result of results) {
     const { stat } = result as { readonly stat?: Stat };
-    if (stat !== undefined && stat.mzxid !== reply.zxid) faults.push(`${nameRequest(request)} at ${reply.zxid} has a part at ${stat.mzxid}`);
+    if (stat !== undefined && stat.mzxid !== reply.zxid)
+      faults.push(`${nameRequest(request)} at ${reply.zxid} has a part at ${stat.mzxid}`);
   }
   return faults;
 }

@@ -15,7 +15,8 @@ export const reads: Checker = {
       for (const item of items) {
         if (item.kind !== 'reply' || overtakes(item.request)) continue;
         if (isWrite(item.request)) ownWrite = item.zxid;
-        else if (item.zxid < ownWrite) faults.push(`${nameRequest(item.request)} shows ${item.zxid}, before its session's write ${ownWrite}`);
+        else if (item.zxid < ownWrite)
+          faults.push(`${nameRequest(item.request)} shows ${item.zxid}, before its session's write ${ownWrite}`);
       }
     }
     return faults;

@@ -175,7 +175,12 @@ function partEffect(op: MultiOp, request: Request, err: number | undefined, vers
   }
 }
 
-function noteCreated({ path, flags }: CreateRequest, { session, name }: Request, excluded: Set<string>, owners: Map<string, Set<string>>): void {
+function noteCreated(
+  { path, flags }: CreateRequest,
+  { session, name }: Request,
+  excluded: Set<string>,
+  owners: Map<string, Set<string>>,
+): void {
   if (path === null) return;
   if (name === 'createContainer' || name === 'createTTL' || flags > CreateMode.ephemeralSequential) excluded.add(path);
   if (flags === CreateMode.ephemeral) owners.set(path, (owners.get(path) ?? new Set()).add(String(session)));

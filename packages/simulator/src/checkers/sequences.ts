@@ -36,7 +36,8 @@ export const sequences: Checker = {
       if (logged.txn.kind === 'multi') {
         // One that has failed stands in the log as far as it was judged, and none of it has happened.
         if (logged.txn.txns.some(({ type }) => type === OpCode.error)) continue;
-        for (const [at, { txn }] of logged.txn.txns.entries()) visit(txn, askedFor((request?.record as MultiRequest | undefined)?.ops[at]), zxid);
+        for (const [at, { txn }] of logged.txn.txns.entries())
+          visit(txn, askedFor((request?.record as MultiRequest | undefined)?.ops[at]), zxid);
       } else visit(logged.txn, askedFor(request?.record), zxid);
     }
     return faults;

@@ -5,7 +5,8 @@ import type { Checker } from './checker.ts';
 
 export const sessionIdentity: Checker = {
   property: 'P23',
-  promise: 'No session id is given out twice; one that has ended, or whose password is not known, is not taken up; one connection has it at a time.',
+  promise:
+    'No session id is given out twice; one that has ended, or whose password is not known, is not taken up; one connection has it at a time.',
   check({ cnxns }, { sessions, txns }) {
     const faults: string[] = [];
     const given = new Map<bigint, string>();

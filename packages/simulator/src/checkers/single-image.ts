@@ -3,7 +3,8 @@ import type { Checker } from './checker.ts';
 
 export const singleImage: Checker = {
   property: 'P7',
-  promise: 'Time does not run backwards for a session, on whatever connection; and who has seen a later zxid than the server is not served.',
+  promise:
+    'Time does not run backwards for a session, on whatever connection; and who has seen a later zxid than the server is not served.',
   check({ cnxns }, { lastZxid }) {
     const faults: string[] = [];
     const seenOf = new Map<bigint, number>();

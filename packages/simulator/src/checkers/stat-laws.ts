@@ -18,9 +18,12 @@ export const statLaws: Checker = {
           stat.mzxid > request.reply!.zxid && 'was changed after it was shown',
           stat.numChildren < 0 && 'has fewer children than none',
           stat.ephemeralOwner !== 0n && stat.numChildren > 0 && 'is ephemeral and has children',
-          request.name === 'getData' && (request.reply!.body as GetDataReply).data?.length !== (stat.dataLength || undefined) &&
-            !((request.reply!.body as GetDataReply).data?.length === 0 && stat.dataLength === 0) && 'has data of another length',
-          request.name === 'getChildren2' && (request.reply!.body as GetChildren2Reply).children.length !== stat.numChildren &&
+          request.name === 'getData' &&
+            (request.reply!.body as GetDataReply).data?.length !== (stat.dataLength || undefined) &&
+            !((request.reply!.body as GetDataReply).data?.length === 0 && stat.dataLength === 0) &&
+            'has data of another length',
+          request.name === 'getChildren2' &&
+            (request.reply!.body as GetChildren2Reply).children.length !== stat.numChildren &&
             'has another number of children',
         ].filter((law) => law !== false);
         for (const law of broken) faults.push(`${nameRequest(request)} shows a znode that ${law}`);

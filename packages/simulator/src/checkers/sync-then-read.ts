@@ -18,7 +18,8 @@ export const syncThenRead: Checker = {
         const { reply } = request;
         if (request.name !== 'sync' || reply === undefined) continue;
         const late = acknowledged.find(({ atMs, zxid }) => atMs < request.sentMs && zxid > reply.zxid);
-        if (late !== undefined) faults.push(`${nameRequest(request)} was answered at ${reply.zxid}, and ${late.zxid} had been acknowledged before`);
+        if (late !== undefined)
+          faults.push(`${nameRequest(request)} was answered at ${reply.zxid}, and ${late.zxid} had been acknowledged before`);
       }
     }
     return faults;

@@ -23,7 +23,8 @@ export const unknownOutcomes: Checker = {
       const session = requests[0]?.session;
       if (session === undefined || first === undefined) continue;
       const last = lastOf.get(session) ?? 0;
-      if (first < last) faults.push(`session 0x${session.toString(16)} wrote ${first} over a new connection, and ${last} over an older one`);
+      if (first < last)
+        faults.push(`session 0x${session.toString(16)} wrote ${first} over a new connection, and ${last} over an older one`);
       lastOf.set(session, Math.max(last, ...own));
     }
     return faults;

@@ -14,7 +14,12 @@ function checkerOf(property: string, promise: string, ...kinds: readonly Discrep
 }
 
 export const watchBeforeData = checkerOf('P14', 'An event comes before any reply that could show the change.', 'late');
-export const watchOnce = checkerOf('P15', 'A one-shot watch fires once, for the first change behind it, and nothing else is told.', 'twice', 'unexpected');
+export const watchOnce = checkerOf(
+  'P15',
+  'A one-shot watch fires once, for the first change behind it, and nothing else is told.',
+  'twice',
+  'unexpected',
+);
 export const watchOrder = checkerOf('P16', 'Events come in the order of the changes, each under the zxid of its own.', 'order');
 export const persistentWatches = checkerOf(
   'P17',

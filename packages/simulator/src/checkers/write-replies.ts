@@ -3,7 +3,8 @@ import type { Checker } from './checker.ts';
 
 export const writeReplies: Checker = {
   property: 'P3',
-  promise: 'Every write got the answer that the model gives: error, path with its counter, each field of its Stat; and the log says the same.',
+  promise:
+    'Every write got the answer that the model gives: error, path with its counter, each field of its Stat; and the log says the same.',
   check(_recording, { writes, txns }) {
     const faults: string[] = [];
     for (const { request, answer } of writes) {

@@ -1,19 +1,29 @@
 /** The network stack of a client's machine, with a tap on every connection. Clients of any kind use it like any other `Network`. */
 import type { Millis } from '@tskeeper/protocol';
 import type { Endpoint, Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
-import type { MemoryNetwork, VirtualCnxn } from '@tskeeper/runtime/internal';
+import type { MemoryNetwork, VirtualCnxn, VirtualWire } from '@tskeeper/runtime/internal';
 import { CnxnTap } from '../record/cnxn-tap.ts';
-import type { CnxnRecord } from '../record/recording.ts';
-import type { VirtualWorld } from '../world/virtual-world.ts';
+import type { CnxnRecord, Recording } from '../record/recording.ts';
+
+/** What a client's machine hangs on. */
+export interface Surroundings {
+  readonly wire: VirtualWire;
+  readonly clock: { readonly elapsedMs: Millis };
+  readonly recording: Recording;
+  /** The server that can be reached at this address. */
+  serverAt(address: string): { readonly name: string } | undefined;
+  /** Takes bytes into the trace. */
+  note(bytes: Uint8Array): void;
+}
 
 export class ClientNetwork implements Network {
-  readonly #world: VirtualWorld;
+  readonly #world: Surroundings;
   readonly #client: string;
   readonly #stack: MemoryNetwork;
   #unplugged = false;
   readonly #taps = new Map<StreamId, CnxnTap>();
 
-  constructor(world: VirtualWorld, client: string, address: string) {
+  constructor(world: Surroundings, client: string, address: string) {
     this.#world = world;
     this.#client = client;
     this.#stack = world.wire.stack(address);

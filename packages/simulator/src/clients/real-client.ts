@@ -267,6 +267,8 @@ function writeOf(each: MultiOp): WriteOp {
   }
 }
 
-function readOf({ kind, path }: MultiOp): ReadOp {
-  return kind === 'getData' ? op.getData(path!) : op.getChildren(path!);
+function readOf(each: MultiOp): ReadOp {
+  if (each.kind === 'getData') return op.getData(each.path);
+  if (each.kind === 'getChildren') return op.getChildren(each.path);
+  throw new Error(`a ${each.kind} is no part of a multiRead`);
 }

@@ -2,17 +2,7 @@
  * What clients do, chosen by the seed: writes of every kind with values that occur once, reads, watches of all modes, ACLs, quotas, and now
  * and then a goodbye.
  */
-import {
-  type Acl,
-  AddWatchMode,
-  creatorAcl,
-  CreateMode,
-  type MultiOp,
-  openAcl,
-  Perms,
-  readOnlyAcl,
-  WatcherType,
-} from '@tskeeper/protocol';
+import { type Acl, AddWatchMode, creatorAcl, CreateMode, type MultiOp, openAcl, Perms, readOnlyAcl, WatcherType } from '@tskeeper/protocol';
 import type { SeededRandom } from '@tskeeper/runtime';
 import { digestId } from '../model/reference-model.ts';
 import type { Actor, Ask } from './actor.ts';

@@ -59,10 +59,7 @@ async function runSeeds(
   fail: (text: string) => void,
 ): Promise<Summary> {
   console.log(`fresh seeds ${base} to ${base + freshSeeds - 1}, fixed seeds 1 to ${fixedSeeds}`);
-  const seeds = [
-    ...Array.from({ length: fixedSeeds }, (_, at) => at + 1),
-    ...Array.from({ length: freshSeeds }, (_, at) => base + at),
-  ];
+  const seeds = [...Array.from({ length: fixedSeeds }, (_, at) => at + 1), ...Array.from({ length: freshSeeds }, (_, at) => base + at)];
   const summary = new Summary();
   const traces = new Map<number, number>();
   const first = take(seeds);

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { nothingReported, type SeedReport } from './seed-report.ts';
 
 const program = fileURLToPath(new URL('../../bin/sim.js', import.meta.url));
-const loader = new URL('../mutants/loader.js', import.meta.url).href;
+const loader = new URL('../../bin/mutant.js', import.meta.url).href;
 
 export interface PoolOptions {
   readonly jobs: number;

@@ -1,9 +1,15 @@
-/** Node's hooks into the loading of modules; they run on a thread of their own, and are told what to do by loader.ts. */
+/** Node's hooks into the loading of modules; they run on a thread of their own, and are told by loader.ts what to do. */
 import type { LoadHook } from 'node:module';
 
-let mutation: { readonly url: string; readonly source: string } | undefined;
+export interface Mutation {
+  /** Of the compiled file. */
+  readonly url: string;
+  readonly source: string;
+}
 
-export function initialize(data: { readonly url: string; readonly source: string }): void {
+let mutation: Mutation | undefined;
+
+export function initialize(data: Mutation): void {
   mutation = data;
 }
 

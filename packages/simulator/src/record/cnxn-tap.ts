@@ -67,7 +67,10 @@ export class CnxnTap {
     const { record } = this;
     if (record.handshake === undefined) {
       const handshake = readConnectRequest(reader);
-      record.handshake = { ...handshake, passwd: handshake.passwd === null ? null : Buffer.from(handshake.passwd) } satisfies ConnectRequest;
+      record.handshake = {
+        ...handshake,
+        passwd: handshake.passwd === null ? null : Buffer.from(handshake.passwd),
+      } satisfies ConnectRequest;
       return;
     }
     const xid = reader.int32();

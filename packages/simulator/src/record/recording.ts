@@ -163,4 +163,3 @@ export function newRecording(limits: LimitsOfRun): Recording {
     endedMs: 0,
   };
 }
-

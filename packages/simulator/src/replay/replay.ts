@@ -10,7 +10,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
   type AddWatchRequest,
-
   type AuthRequest,
   ErrorCode,
   type LoggedTxn,
@@ -256,7 +255,8 @@ class Replaying {
       if (acl !== undefined) this.#aclsOfDeleted.set(path, acl);
     };
     if (txn.kind === 'delete') note(txn.path);
-    if (txn.kind === 'closeSession') for (const path of this.#model.ephemeralsOf(sessionIdOf(header.clientHigh, header.clientLow))) note(path);
+    if (txn.kind === 'closeSession')
+      for (const path of this.#model.ephemeralsOf(sessionIdOf(header.clientHigh, header.clientLow))) note(path);
     if (txn.kind === 'multi') for (const member of txn.txns) if (member.txn.kind === 'delete') note(member.txn.path);
   }
 
@@ -450,7 +450,16 @@ class Replaying {
     const wasTold = cnxn.items
       .slice(0, line.next)
       .some((each) => each.kind === 'event' && each.path === item.path && each.type === item.type && each.zxid === item.zxid);
-    const kind = item.zxid === -1 ? 'restored' : underPersistent(line, item.path) ? 'persistent' : place > 0 ? 'order' : wasTold ? 'twice' : 'unexpected';
+    const kind =
+      item.zxid === -1
+        ? 'restored'
+        : underPersistent(line, item.path)
+          ? 'persistent'
+          : place > 0
+            ? 'order'
+            : wasTold
+              ? 'twice'
+              : 'unexpected';
     this.#complain(line, kind, `was told of ${eventText(item)}, where ${dueText(first)} was due`);
   }
 
@@ -490,7 +499,6 @@ export function parentOf(path: string): string {
   const slash = path.lastIndexOf('/');
   return slash <= 0 ? '/' : path.slice(0, slash);
 }
-
 
 function identitiesAfter(before: readonly Id[], { scheme, auth }: AuthRequest): readonly Id[] {
   if (scheme !== 'digest' || auth === null) return before;

@@ -50,7 +50,8 @@ export const authHeldBack: Scenario = {
 };
 
 export const movedSession: Scenario = {
-  story: 'a client comes back over a second connection; what it had sent over the first and the server had not read has no effect behind it',
+  story:
+    'a client comes back over a second connection; what it had sent over the first and the server had not read has no effect behind it',
   run: () =>
     Scene.play(3, async (scene) => {
       const client = await scene.raw();

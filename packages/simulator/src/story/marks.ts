@@ -59,13 +59,19 @@ export const marks: Readonly<Record<string, Count>> = {
   'a session was ended by its client': (_outcome, { sessions }) => sum(sessions.values(), ({ closedBy }) => Number(closedBy === 'client')),
   'a session expired right behind a standstill': ({ recording }, { sessions }) =>
     sum(sessions.values(), ({ closedBy, closedMs }) =>
-      Number(closedBy === 'server' && recording.pauses.some(({ toMs }) => closedMs >= toMs && closedMs < toMs + 2 * recording.limits.tickMs)),
+      Number(
+        closedBy === 'server' && recording.pauses.some(({ toMs }) => closedMs >= toMs && closedMs < toMs + 2 * recording.limits.tickMs),
+      ),
     ),
   'ephemerals went with their session': (_outcome, { sessions }) => sum(sessions.values(), ({ ephemerals }) => ephemerals.length),
-  'an unanswered write had happened': (_outcome, { txns }) => txns.filter(({ request }) => request !== undefined && request.reply === undefined).length,
+  'an unanswered write had happened': (_outcome, { txns }) =>
+    txns.filter(({ request }) => request !== undefined && request.reply === undefined).length,
   'an unanswered write had not happened': ({ recording }, { txns }) => {
     const happened = new Set(txns.map(({ request }) => request));
-    return sum(recording.cnxns, (cnxn) => cnxn.requests.filter((each) => isWrite(each) && each.reply === undefined && !happened.has(each)).length);
+    return sum(
+      recording.cnxns,
+      (cnxn) => cnxn.requests.filter((each) => isWrite(each) && each.reply === undefined && !happened.has(each)).length,
+    );
   },
   'a multi went through': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),
   'a multi failed': requests((request) => partsOf(request)?.some(({ kind }) => kind === 'error') === true),
@@ -88,7 +94,8 @@ export const marks: Readonly<Record<string, Count>> = {
     const { path } = (record ?? {}) as { readonly path?: string };
     return name === 'getData' && path?.startsWith('/zookeeper/quota/') === true && reply?.err === ErrorCode.Ok;
   }),
-  'zxids went on into the next epoch': (_outcome, { txns }) => Number((txns[0]?.zxid ?? 0) < 2 ** 32 && (txns.at(-1)?.zxid ?? 0) >= 2 ** 32),
+  'zxids went on into the next epoch': (_outcome, { txns }) =>
+    Number((txns[0]?.zxid ?? 0) < 2 ** 32 && (txns.at(-1)?.zxid ?? 0) >= 2 ** 32),
   'a counter ran over': ({ recording }) =>
     recording.log.filter(({ logged }) => logged.txn.kind === 'create' && /--\d{9,10}$/.test(logged.txn.path)).length,
   'a start cut off a torn tail': lines(/torn|was cut|cut off/),
@@ -96,7 +103,8 @@ export const marks: Readonly<Record<string, Count>> = {
   'old files were purged': lines(/^info purged/),
   'a snapshot was written while requests went on': lines(/^info snapshot [0-9a-f]+ written/),
   'a snapshot could not be written': lines(/^error cannot write a snapshot/),
-  'snapshots and logs lay in two folders': ({ world }) => sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
+  'snapshots and logs lay in two folders': ({ world }) =>
+    sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
   'the clock was set back while a server was down': ({ recording }) => clockSetBackOverRestart(recording),
 };
 
@@ -105,9 +113,7 @@ const none = undefined as never;
 
 function swept(type: number): Count {
   return ({ recording }, { sweeps }) => {
-    const made = new Set(
-      recording.log.flatMap(({ logged: { header, txn } }) => (header.type === type && 'path' in txn ? [txn.path] : [])),
-    );
+    const made = new Set(recording.log.flatMap(({ logged: { header, txn } }) => (header.type === type && 'path' in txn ? [txn.path] : [])));
     return sweeps.filter(({ path }) => made.has(path)).length;
   };
 }

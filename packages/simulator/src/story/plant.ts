@@ -20,11 +20,7 @@ export async function plantTxns(
 ): Promise<void> {
   const replica = new Replica(replicaOptions(server.core, new SeededRandom(1)));
   for (const [index, { type, txn }] of txns.entries()) {
-    replica.apply(
-      { clientHigh: 0, clientLow: 0, cxid: 0, zxid: zxid - txns.length + 1 + index, time: wallMs, type },
-      txn,
-      undefined,
-    );
+    replica.apply({ clientHigh: 0, clientLow: 0, cxid: 0, zxid: zxid - txns.length + 1 + index, time: wallMs, type }, txn, undefined);
   }
   await world.until(server.disk.ensureFolder(server.snapshotFolder), plantMaxMs);
   const job = { folder: server.snapshotFolder, zxid: replica.lastZxid, source: replica.snapshot() } as const;

@@ -3,7 +3,19 @@
  * A run starts from its newest snapshot only; here each gets its turn.
  */
 import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
-import { type Acl, openAcl, openAclKey, Reader, readFileHeader, readSnapshotAcls, readSnapshotNode, readSnapshotSessions, sessionIdOf, type StatPersisted, Writer } from '@tskeeper/protocol';
+import {
+  type Acl,
+  openAcl,
+  openAclKey,
+  Reader,
+  readFileHeader,
+  readSnapshotAcls,
+  readSnapshotNode,
+  readSnapshotSessions,
+  sessionIdOf,
+  type StatPersisted,
+  Writer,
+} from '@tskeeper/protocol';
 import { MemoryDisk, numberedFiles, Recovery, SeededRandom, silentLogger, type SnappyCodec } from '@tskeeper/runtime';
 import type { SnapshotState } from '../record/recording.ts';
 import { aclOf } from '../model/from-wire.ts';

@@ -190,7 +190,8 @@ export class ServerHost implements MachineTime {
     return {
       ...disk,
       remove: async (path) => {
-        const isEvidence = this.process?.serving === true && /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) && this.disk.files().includes(path);
+        const isEvidence =
+          this.process?.serving === true && /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) && this.disk.files().includes(path);
         const bytes = isEvidence ? this.disk.contents(path) : undefined;
         await disk.remove(path);
         if (bytes !== undefined) this.removed.set(path, bytes);
@@ -212,4 +213,3 @@ export class ServerHost implements MachineTime {
     return found;
   }
 }
-

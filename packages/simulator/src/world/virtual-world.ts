@@ -5,7 +5,15 @@
 import { crc32 } from 'node:zlib';
 import { type CoreOptions, coreDefaults } from '@tskeeper/core';
 import { formatZxid, type Millis, Reader, readTxn } from '@tskeeper/protocol';
-import { MemoryDisk, numberedFiles, readLog, runtimeDefaults, type RuntimeOptions, SeededRandom, type SnappyCodec } from '@tskeeper/runtime';
+import {
+  MemoryDisk,
+  numberedFiles,
+  readLog,
+  runtimeDefaults,
+  type RuntimeOptions,
+  SeededRandom,
+  type SnappyCodec,
+} from '@tskeeper/runtime';
 import { VirtualWire } from '@tskeeper/runtime/internal';
 import { ClientNetwork } from '../clients/client-network.ts';
 import { newRecording, type Recording } from '../record/recording.ts';
