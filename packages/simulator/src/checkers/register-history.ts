@@ -32,7 +32,7 @@ interface Operation {
 }
 
 /** A search that takes more steps than this has found nothing, and has not shown that there is nothing to find. */
-const stepsMax = 50_000;
+const stepsMax = 1_000_000;
 
 export const registerHistory: Checker = {
   property: 'P4',

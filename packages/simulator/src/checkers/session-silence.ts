@@ -3,11 +3,12 @@ import type { Millis } from '@tskeeper/protocol';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
 import type { SessionLife } from '../replay/replay.ts';
 
-/** Connections by session. A handshake counts also when its answer never arrived. */
+/** Connections by the session they had, or asked for. */
 export function cnxnsBySession({ cnxns }: Recording): Map<bigint, CnxnRecord[]> {
   const found = new Map<bigint, CnxnRecord[]>();
   for (const cnxn of cnxns) {
-    const session = cnxn.session ?? cnxn.handshake?.sessionId ?? 0n;
+    const had = cnxn.session ?? 0n;
+    const session = had === 0n ? (cnxn.handshake?.sessionId ?? 0n) : had;
     if (session === 0n) continue;
     const known = found.get(session);
     if (known === undefined) found.set(session, [cnxn]);
@@ -33,14 +34,14 @@ export function lastHeard(
       heardMs = Math.max(heardMs, bound === 'at least' ? startedMs : servingMs);
     }
   }
-  // One that came with a wrong password has not spoken for the session; one that was never answered may have.
-  const lines = cnxns
-    .filter(({ session }) => (session === undefined ? bound === 'at most' : session !== 0n))
-    .map(({ key, garbledMs }) => ({ times: arrivals.get(key) ?? [], garbledMs }))
-    .filter(({ times }) => times.length > 0);
-  lines.sort((a, b) => a.times[0]! - b.times[0]!);
-  for (const [index, { times, garbledMs }] of lines.entries()) {
-    const overMs = bound === 'at least' ? Math.min(lines[index + 1]?.times[0] ?? Infinity, garbledMs ?? Infinity) : Infinity;
+  // Whoever asks for the session cuts the connection that has it, a wrong password or not: ZooKeeper does so before it looks.
+  const firstArrivals = cnxns.flatMap(({ key }) => arrivals.get(key)?.slice(0, 1) ?? []).toSorted((a, b) => a - b);
+  for (const { key, session, garbledMs } of cnxns) {
+    // One that came with a wrong password has not spoken for the session; one that was never answered may have.
+    if (session === undefined ? bound === 'at least' : session === 0n) continue;
+    const times = arrivals.get(key) ?? [];
+    const cutMs = firstArrivals.find((atMs) => atMs > (times[0] ?? 0)) ?? Infinity;
+    const overMs = bound === 'at least' ? Math.min(cutMs, garbledMs ?? Infinity) : Infinity;
     for (const atMs of times) if (atMs <= untilMs && atMs < overMs && atMs > heardMs) heardMs = atMs;
   }
   return heardMs;

@@ -432,10 +432,12 @@ class Replaying {
 
   #tellEvent(line: Line, item: Extract<Item, { kind: 'event' }>): void {
     const { due, cnxn } = line;
-    const acl = this.#aclsOfDeleted.get(item.path) ?? this.#model.look(item.path)?.acl;
+    // A multi may have put another in the place of one it deleted: then either may be meant.
+    const acls = [this.#aclsOfDeleted.get(item.path), this.#model.look(item.path)?.acl].filter((acl) => acl !== undefined);
     // What a client is told when it comes back is not guarded, in ZooKeeper neither.
-    if (acl !== undefined && item.zxid !== -1) {
-      this.#events.push({ cnxn, path: item.path, zxid: item.zxid, mayRead: this.#model.mayRead(acl, line.identities) });
+    if (acls.length > 0 && item.zxid !== -1) {
+      const mayRead = acls.some((acl) => this.#model.mayRead(acl, line.identities));
+      this.#events.push({ cnxn, path: item.path, zxid: item.zxid, mayRead });
     }
     const place = due.findIndex(
       (each) => each.kind === 'event' && each.path === item.path && each.type === item.type && each.zxid === item.zxid,
