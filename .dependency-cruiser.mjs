@@ -9,6 +9,7 @@ const imports = {
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
   simulator: ['runtime', 'core', 'client', 'protocol'],
+  testing: ['server', 'runtime', 'core', 'protocol'],
   cli: ['server', 'runtime'],
 };
 

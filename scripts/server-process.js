@@ -54,11 +54,14 @@ export function fourLetterWord(port, word, timeoutMs = 5000) {
 }
 
 /** The command line of a kind of server. `properties` are Java system properties, which our server takes as -D options too. */
-async function commandOf(kind, configFile, properties, heap) {
+async function commandOf(kind, configFile, { properties = {}, heap = '512m', nodeArguments = [], openFilesMax }) {
   const definitions = Object.entries(properties).map(([name, value]) => `-D${name}=${value}`);
   if (kind === 'ours') {
     const entry = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
-    return [process.execPath, [entry, 'serve', configFile, ...definitions]];
+    const ours = [process.execPath, ...nodeArguments, entry, 'serve', configFile, ...definitions];
+    if (openFilesMax === undefined) return [ours[0], ours.slice(1)];
+    // The shell is replaced by the server, so that its pid is the server's.
+    return ['sh', ['-c', `ulimit -n ${openFilesMax}; exec "$@"`, 'sh', ...ours]];
   }
   const name = `zookeeper-${kind.slice('java-'.length)}`;
   const { [name]: peer } = await ensurePeers([name]);
@@ -137,7 +140,8 @@ class ServerProcess {
  *
  * @param {import('./server-process.js').ServerOptions} options
  */
-export async function startServer({ kind, folder, dataDir, config = {}, properties = {}, heap = '512m', readyTimeoutMs = 60_000 }) {
+export async function startServer(options) {
+  const { kind, folder, dataDir, config = {}, readyTimeoutMs = 60_000 } = options;
   const data = dataDir ?? path.join(folder, 'data');
   await mkdir(data, { recursive: true });
   const configFile = path.join(folder, 'zoo.cfg');
@@ -161,7 +165,7 @@ export async function startServer({ kind, folder, dataDir, config = {}, properti
         .map(([key, value]) => `${key}=${value}\n`)
         .join(''),
     );
-    const [command, args] = await commandOf(kind, configFile, properties, heap);
+    const [command, args] = await commandOf(kind, configFile, options);
     const log = await open(logFile, 'a');
     const child = spawn(command, args, { cwd: folder, stdio: ['ignore', log.fd, log.fd] });
     running.add(child);

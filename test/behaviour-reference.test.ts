@@ -23,7 +23,7 @@ function testFiles(): TestFile[] {
   const folders = [...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/test`), 'test'];
   return folders.flatMap((folder) => {
     return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.test\.ts$|golden\/.*\.txt$/.test(name.replaceAll('\\', '/')))
+      .filter((name) => /\.(?:test|process)\.ts$|golden\/.*\.txt$/.test(name.replaceAll('\\', '/')))
       .map((name) => join(folder, name).replaceAll('\\', '/'))
       .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
   });
@@ -58,7 +58,7 @@ function linksTo(paths: readonly string[]): string {
   return paths
     .map(
       (path) =>
-        `[${path.replace(/^.*\//, '').replace(/\.(?:test\.ts|integration\.test\.ts|txt)$/, '')}](${relative(dirname('docs/reference/x'), path)})`,
+        `[${path.replace(/^.*\//, '').replace(/\.(?:test\.ts|integration\.test\.ts|process\.ts|txt)$/, '')}](${relative(dirname('docs/reference/x'), path)})`,
     )
     .join(', ');
 }

@@ -42,6 +42,7 @@ const imports: Record<string, readonly string[]> = {
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
   simulator: ['runtime', 'core', 'client', 'protocol'],
+  testing: ['server', 'runtime', 'core', 'protocol'],
   cli: ['server', 'runtime'],
 };
 

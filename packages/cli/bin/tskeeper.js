@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { main } from '../dist/index.js';
+import { endProcess, main } from '../dist/index.js';
 
 // Everything has been written by now, and a server that failed may leave sockets behind that would keep the process alive.
-process.exit(await main(process.argv.slice(2)));
+endProcess(await main(process.argv.slice(2)));

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { endProcess } from './end-process.ts';
 import type { Terminal } from './program.ts';
 
 /** The process this command runs in. */
@@ -22,7 +23,7 @@ export function processTerminal(): Terminal {
       process.on('uncaughtException', callback);
       process.on('unhandledRejection', callback);
     },
-    exit: (code) => process.exit(code),
+    exit: endProcess,
   };
 }
 

@@ -48,6 +48,9 @@ class FakeServer implements Server {
   get inspect(): never {
     throw new Error('not asked for');
   }
+  expireSession(): never {
+    throw new Error('not asked for');
+  }
   close(): Promise<void> {
     this.closed++;
     return Promise.resolve();

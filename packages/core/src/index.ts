@@ -6,5 +6,6 @@ export type { Now } from './now.ts';
 export { type Notice, type Observer, silentObserver } from './observer.ts';
 export { coreDefaults, type CoreOptions } from './options.ts';
 export type { CloseReason, CnxnId, Out } from './out.ts';
+export type { MemoryState } from './request/memory-limits.ts';
 export type { Random } from './random.ts';
 export { Standalone } from './standalone.ts';

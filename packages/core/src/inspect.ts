@@ -19,6 +19,8 @@ export interface Inspect {
   /** Requests taken in and not yet answered. */
   outstandingRequests(): number;
   sessionCount(): number;
+  /** From its first txn to its last: a session that is being opened is not there yet, one that is being closed still is. */
+  hasSession(session: SessionId): boolean;
   cnxnCount(): number;
   cnxns(): Iterable<CnxnInfo>;
   cnxn(id: CnxnId): CnxnInfo | undefined;

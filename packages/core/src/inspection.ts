@@ -1,5 +1,5 @@
 /** Answers an operator's questions from the parts of a server, as plain values: see `Inspect`. */
-import { sessionIdOf } from '@tskeeper/protocol';
+import { type SessionId, sessionHigh, sessionIdOf, sessionLow } from '@tskeeper/protocol';
 import type { CnxnTable } from './cnxn/cnxn-table.ts';
 import type { CnxnInfo, Inspect } from './inspect.ts';
 import type { CnxnId } from './out.ts';
@@ -62,6 +62,10 @@ export class Inspection implements Inspect {
 
   sessionCount(): number {
     return this.#replica.sessions.count;
+  }
+
+  hasSession(session: SessionId): boolean {
+    return this.#replica.sessions.find(sessionHigh(session), sessionLow(session)) !== -1;
   }
 
   cnxnCount(): number {

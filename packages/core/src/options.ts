@@ -42,6 +42,10 @@ export interface CoreOptions {
    * zookeeper.globalOutstandingLimit: with more requests than this under way, a connection that has one of its own is not read from.
    */
   readonly globalOutstandingLimit: number;
+  /** With more bytes than this held for requests under way, such a connection is not read from; at eight times as much, nothing may grow. */
+  readonly inFlightBytesMax: number;
+  /** Watches of one connection. */
+  readonly watchesPerCnxnMax: number;
   /** zookeeper.request_throttle_max_requests: requests in flight before new ones wait; 0 = no limit. */
   readonly requestThrottleLimit: number;
   /** zookeeper.request_throttle_stall_time: how long a waiting request waits before it is looked at again. */
@@ -77,6 +81,8 @@ export const coreDefaults: CoreOptions = {
   containerMaxPerMinute: 10_000,
   containerMaxNeverUsedIntervalMs: 0,
   globalOutstandingLimit: 1000,
+  inFlightBytesMax: 64 * 1024 ** 2,
+  watchesPerCnxnMax: 1_000_000,
   requestThrottleLimit: 0,
   requestThrottleStallMs: 100,
   requestThrottleDropStale: true,

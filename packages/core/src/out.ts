@@ -17,9 +17,9 @@ export type CloseReason =
   | 'malformed request'
   | 'request before the handshake was answered'
   | 'too many connections'
+  | 'too many watches'
   | 'read-only clients only'
-  | 'not serving'
-  | 'reset by an operator';
+  | 'not serving';
 
 /**
  * Where the core says what must be done, in order. The runtime, the simulator and the golden tests each bring one. It never calls

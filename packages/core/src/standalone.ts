@@ -5,7 +5,18 @@
  * The way of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at once; or prepare.ts, which sends a
  * txn to the log -> `appended` -> replica.ts changes the tree -> notify.ts tells watchers -> answer.ts replies -> what waited behind it.
  */
-import { ErrorCode, type Millis, OpCode, Reader, sessionIdOf, Writer, type Zxid } from '@tskeeper/protocol';
+import {
+  ErrorCode,
+  type Millis,
+  OpCode,
+  Reader,
+  type SessionId,
+  sessionHigh,
+  sessionIdOf,
+  sessionLow,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
 import { AuthRegistry, type AuthTicket, type AuthVerdict } from './auth/auth-provider.ts';
 import { Authentication } from './auth/authentication.ts';
 import { digestProvider } from './auth/digest-provider.ts';
@@ -26,6 +37,7 @@ import { Answers } from './request/answer.ts';
 import { type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
 import { Load } from './request/load.ts';
+import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import { Notifier } from './request/notify.ts';
 import { Prepare, type PrepareJob, recordsPerStep } from './request/prepare.ts';
 import { changesOf, closesSession, isWrite, noCnxn, type Proposal, serverOrigin, type WriteOrigin } from './request/proposal.ts';
@@ -42,9 +54,6 @@ import { WatchTable } from './tree/watch-table.ts';
 
 const rowsReapedPerStep = 4096;
 
-/** With more than this held for requests under way, connections that have one of their own are not read from. */
-const inFlightBytesMax = 64 * 1024 * 1024;
-
 const headerBytes = 8;
 
 export class Standalone {
@@ -55,6 +64,7 @@ export class Standalone {
   readonly #tracker: SessionTracker;
   readonly #watches: WatchTable;
   readonly #load = new Load();
+  readonly #limits: MemoryLimits;
   readonly #cnxns: CnxnTable;
   readonly #answers: Answers;
   readonly #authentication: Authentication;
@@ -111,6 +121,7 @@ export class Standalone {
       this.#tracker.open(sessions.high(slot), sessions.low(slot), sessions.timeoutMs(slot), now.elapsedMs);
     });
     this.#watches = new WatchTable({ hashSeed: random.uint32() });
+    this.#limits = new MemoryLimits(options, replica.tree, this.#watches, this.#load, observer);
     this.#cnxns = new CnxnTable(out, this.#tracker, this.#watches, this.#load);
     this.#answers = new Answers(out, observer);
     const registry = new AuthRegistry([
@@ -121,7 +132,7 @@ export class Standalone {
     this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
     this.#handshakes = new Handshakes(options, replica, this.#tracker, this.#cnxns, this.#answers, observer, now);
     this.#prepare = new Prepare(options, out, replica, this.#tracker, registry, observer);
-    this.#reads = new Reads(replica, this.#watches, this.#answers, registry, options.skipAcl);
+    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, options.skipAcl);
     this.#expiry = new Expiry(this.#tracker, options.maxSessionTimeoutMs);
     this.#sweeper = new Sweeper(replica.tree, options, now);
     this.#held = new HeldFrames(options);
@@ -230,6 +241,11 @@ export class Standalone {
     if (cnxn !== undefined) this.#readmit(cnxn, now);
   }
 
+  /** How memory is; see `MemoryLimits`. */
+  memory(state: MemoryState, watchesMayGrow: boolean): void {
+    this.#limits.set(state, watchesMayGrow);
+  }
+
   // ---- what the runtime may ask ------------------------------------------------------------------------------------------------------
 
   /** A long job is under way: frames given now would only be copied and wait. Call `wake` again soon. */
@@ -243,7 +259,22 @@ export class Standalone {
     if (cnxn === undefined) return false;
     if (cnxn.isFull || cnxn.state === 'opening' || cnxn.state === 'parked' || cnxn.state === 'closed') return false;
     if (cnxn.waiting.length === 0) return true;
-    return this.#load.requests <= this.#options.globalOutstandingLimit && this.#load.bytes <= inFlightBytesMax;
+    return this.#load.requests <= this.#options.globalOutstandingLimit && this.#load.bytes <= this.#options.inFlightBytesMax;
+  }
+
+  /** Memory that the tree holds and that znodes to come can use, in bytes. */
+  get idleTreeBytes(): number {
+    return this.#replica.tree.idleBytes;
+  }
+
+  /** Memory that the tree has given back since it was at its largest, in bytes. */
+  get returnedTreeBytes(): number {
+    return this.#replica.tree.returnedBytes;
+  }
+
+  /** What the watches take, in bytes. */
+  get watchBytes(): number {
+    return this.#watches.bytes;
   }
 
   /** A snapshot of this moment, to be written in slices while requests go on. One at a time. See `SnapshotSource` for `writeLastZxid`. */
@@ -251,10 +282,13 @@ export class Standalone {
     return this.#replica.snapshot(writeLastZxid);
   }
 
-  /** Closes a connection at an operator's word. */
-  closeCnxn(id: CnxnId): void {
-    const cnxn = this.#cnxns.get(id);
-    if (cnxn !== undefined) this.#cnxns.close(cnxn, 'reset by an operator');
+  /** Ends a session at an operator's word, as if nothing had been heard of it for too long. Returns false when there is none to end. */
+  expireSession(session: SessionId, now: Now): boolean {
+    const slot = this.#tracker.findLive(sessionHigh(session), sessionLow(session));
+    if (slot === -1) return false;
+    this.#expiry.condemn(slot);
+    this.#expire(now);
+    return true;
   }
 
   // ---- admit -------------------------------------------------------------------------------------------------------------------------
@@ -302,7 +336,7 @@ export class Standalone {
     const reader = this.#parkedReader.place(bytes, 0, bytes.length);
     const xid = reader.int32();
     const opCode = reader.int32();
-    if (!isWrite(opCode)) return;
+    if (!isWrite(opCode) || this.#limits.refuses(opCode, reader)) return;
     const origin: WriteOrigin = { cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid: xid, opCode, identities, arrivedMs };
     this.#judged(undefined, this.#judge(origin, reader, now), now);
   }
@@ -348,7 +382,7 @@ export class Standalone {
       return;
     }
     if (isWrite(opCode)) {
-      if (throttled) this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, throttled, now);
+      if (throttled || this.#limits.refuses(opCode, reader)) this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, true, now);
       else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
       return;
     }

@@ -3,8 +3,10 @@ export { type MetricKind, type MetricRow, metricTable } from './metrics/metric-t
 export type { Metrics, MetricSources, MetricValue, Traffic } from './metrics/metrics.ts';
 export { type LoadTimes, ServerMetrics } from './metrics/server-metrics.ts';
 export { AdvancedSummary, Summary } from './metrics/summary.ts';
+export { MemoryGuard, type OwnMemory } from './memory-guard.ts';
 export type { ClientCore } from './ports/client-core.ts';
 export { ClientPort, clientPortDefaults, type ClientPortOptions, type ClientPortParts } from './ports/client-port.ts';
+export { type CnxnLimit, cnxnLimit } from './ports/cnxn-limit.ts';
 export type { CnxnList, CnxnView } from './ports/cnxn-list.ts';
 export { type FourLetterWord, FourLetterWords, fourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
 export type { PortObserver } from './ports/port-observer.ts';

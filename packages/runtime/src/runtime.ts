@@ -6,12 +6,16 @@
  */
 import { type CnxnId, type CoreOptions, type Inspect, type Now, type Out, Standalone } from '@tskeeper/core';
 import { ConnectionThrottle } from '@tskeeper/core/internal';
-import { formatZxid, type Millis, type Writer, type Zxid } from '@tskeeper/protocol';
+import { formatZxid, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
+import { DiskError } from './disk.ts';
+import { MemoryGuard } from './memory-guard.ts';
+import type { MemoryUse } from './memory-use.ts';
 import { Bookkeeping } from './metrics/bookkeeping.ts';
 import type { Endpoint, Listener, NetworkSink, ReceivedBatch, StreamId } from './network.ts';
 import type { RuntimeOptions } from './options.ts';
 import { ClientPort, clientPortDefaults } from './ports/client-port.ts';
+import { cnxnLimit } from './ports/cnxn-limit.ts';
 import { FourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
 import type { ServerConf, ServerFacts } from './ports/server-facts.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
@@ -44,6 +48,11 @@ const pollMs = 10;
 /** How long sessions that are overdue are spared because input waits. Any that was there at the beginning has been heard by then. */
 const inputWaitsMaxMs = 2000;
 
+/** How often a server looks at its memory and at its disk. */
+const vigilMs = 100;
+/** The least time that a disk gets for one batch of the log, or for the end of everything. */
+const patienceMsMin = 10_000;
+
 class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #world: World;
   readonly #coreOptions: CoreOptions;
@@ -58,6 +67,10 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
   #startedMs: Millis = 0;
   #sizes: StorageSizes = { dataDirBytes: 0, logDirBytes: 0 };
   #sizesTimer: TimerHandle | undefined;
+  #vigilTimer: TimerHandle | undefined;
+  #guard: MemoryGuard | undefined;
+  /** For how long it has been closing, in time in which it was awake. */
+  #closingMs: Millis = 0;
   #timer: TimerHandle | undefined;
   /** When the timer goes off; Infinity without one. */
   #timerDueMs: Millis = Infinity;
@@ -69,6 +82,8 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
   /** `closing`: no more input is taken, and what was taken is finished. `ended`: nothing is done any more. */
   #state: 'starting' | 'serving' | 'closing' | 'ended' = 'starting';
   #closed: Promise<void> | undefined;
+  /** Who waits for a session to be gone. */
+  #farewells: Farewell[] = [];
 
   constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks) {
     this.#world = world;
@@ -106,13 +121,21 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
       txns: recovered.txnCount,
     });
     const now = clock.now();
-    this.#core = new Standalone(this.#coreOptions, this.#out, random, this.#books, now, recovery.finish());
+    const budgets = inFlightBudgets(this.#hooks.memory?.() ?? []);
+    const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, budgets.core) };
+    this.#core = new Standalone(coreOptions, this.#out, random, this.#books, now, recovery.finish());
     const throttle = this.#options.connectionThrottle;
     if (throttle.tokens > 0) this.#throttle = new ConnectionThrottle(throttle, random);
     this.#port = new ClientPort({
       network,
       core: this.#core,
-      options: { ...clientPortDefaults, ...this.#options, juteMaxBuffer: this.#coreOptions.juteMaxBuffer },
+      options: {
+        ...clientPortDefaults,
+        ...this.#options,
+        ...this.#cnxnLimit(),
+        juteMaxBuffer: this.#coreOptions.juteMaxBuffer,
+        inFlightBytesMax: Math.min(clientPortDefaults.inFlightBytesMax, budgets.port),
+      },
       words: new FourLetterWords({
         whitelist: parseWhitelist(this.#options.fourLetterWords.join(','), false),
         inspect: this.#core.inspect,
@@ -134,6 +157,7 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
     this.#state = 'serving';
     this.#turn(nothing);
     void this.#measureSizes();
+    this.#keepVigil();
     const { address, port } = this.#listener.endpoint;
     logger.info(
       `serving clients on ${address.includes(':') ? `[${address}]` : address}:${port}, from zxid ${formatZxid(this.#core.inspect.lastZxid())} ` +
@@ -182,6 +206,8 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
       }
     }
     this.#state = 'ended';
+    this.#endVigil();
+    this.#breakFarewells();
   }
 
   #hasEnded(): boolean {
@@ -194,6 +220,8 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
     this.#state = 'ended';
     this.#books.unrecoverableError();
     this.#cancelTimers();
+    this.#endVigil();
+    this.#breakFarewells();
     this.#hooks.failed(error);
   }
 
@@ -202,6 +230,31 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
     if (this.#timer !== undefined) clock.cancel(this.#timer);
     if (this.#sizesTimer !== undefined) clock.cancel(this.#sizesTimer);
     this.#timer = this.#sizesTimer = undefined;
+  }
+
+  // --- At an operator's word
+
+  expireSession(session: SessionId): Promise<boolean> {
+    if (this.#state !== 'serving') return Promise.reject(new Error('the server is not serving any more, and ends no session'));
+    return new Promise((resolve, reject) => {
+      this.#turn((now) => {
+        if (this.#core.expireSession(session, now)) this.#farewells.push({ session, resolve, reject });
+        else resolve(false);
+      });
+    });
+  }
+
+  #sayFarewells(): void {
+    this.#farewells = this.#farewells.filter(({ session, resolve }) => {
+      if (this.#core.inspect.hasSession(session)) return true;
+      resolve(true);
+      return false;
+    });
+  }
+
+  #breakFarewells(): void {
+    for (const { reject } of this.#farewells) reject(new Error('the server ended before the session did'));
+    this.#farewells = [];
   }
 
   // --- Turns
@@ -215,6 +268,7 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
       this.#port.endTurn(now);
       this.#storage.flush();
       if (this.#snapshotWanted && !this.#core.busy) this.#beginSnapshot();
+      if (this.#farewells.length > 0) this.#sayFarewells();
       this.#planWake(now);
     } catch (error) {
       this.failed(error);
@@ -336,6 +390,52 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
     }
   }
 
+  // --- Vigil over memory and disk
+
+  #keepVigil(): void {
+    const { memory, logger } = this.#hooks;
+    if (memory !== undefined) this.#guard = new MemoryGuard(memory, this.#core, logger);
+    const patienceMs = Math.max(patienceMsMin, this.#coreOptions.maxSessionTimeoutMs);
+    const look = (): void => {
+      this.#vigilTimer = this.#world.clock.after(vigilMs, look);
+      this.#lookAtMemory();
+      // By then every session that waits for it has heard nothing for all its life. Who waits on serves nobody.
+      this.#storage.giveUpAfter(patienceMs, vigilMs);
+      if (this.#state === 'closing' && (this.#closingMs += vigilMs) >= patienceMs) {
+        this.failed(new DiskError('ETIMEDOUT', 'close', this.#options.dataDir));
+      }
+    };
+    this.#vigilTimer = this.#world.clock.after(vigilMs, look);
+  }
+
+  #lookAtMemory(): void {
+    const guard = this.#guard;
+    if (guard === undefined || !guard.look(this.#world.clock.now().elapsedMs)) return;
+    this.#turn(() => {
+      this.#core.memory(guard.state, guard.watchesMayGrow);
+      this.#port.memory = guard.state;
+    });
+  }
+
+  #endVigil(): void {
+    if (this.#vigilTimer !== undefined) this.#world.clock.cancel(this.#vigilTimer);
+    this.#vigilTimer = undefined;
+  }
+
+  /** Descriptors are kept back for log and snapshots, whatever is configured. */
+  #cnxnLimit(): { readonly maxCnxns: number; readonly maxCnxnsRemedy?: string } {
+    const { maxCnxns } = this.#options;
+    const { cnxns, byDescriptors } = cnxnLimit(maxCnxns, this.#hooks.host);
+    if (!byDescriptors) return { maxCnxns };
+    const maxCnxnsRemedy = 'the limit of open files (ulimit -n, LimitNOFILE) if there may be more';
+    if (maxCnxns > 0) {
+      this.#hooks.logger.warn(
+        `maxCnxns is ${maxCnxns}, but open files are limited so that there may be ${cnxns}. Raise ${maxCnxnsRemedy}.`,
+      );
+    }
+    return { maxCnxns: cnxns, maxCnxnsRemedy };
+  }
+
   // --- Facts for four letter words
 
   #facts(): ServerFacts {
@@ -383,3 +483,20 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
 }
 
 function nothing(): void {}
+
+/** What may be held for clients at once, as a share of what there is: little memory must not be used up by one moment. */
+function inFlightBudgets(uses: readonly MemoryUse[]): { readonly core: number; readonly port: number } {
+  let core = Infinity;
+  let port = Infinity;
+  for (const { limitBytes, holdsTree } of uses) {
+    core = Math.min(core, limitBytes / (holdsTree ? 40 : 16));
+    if (holdsTree) port = Math.min(port, limitBytes / 10);
+  }
+  return { core, port };
+}
+
+interface Farewell {
+  readonly session: SessionId;
+  readonly resolve: (ended: boolean) => void;
+  readonly reject: (error: Error) => void;
+}

@@ -1,7 +1,9 @@
 import type { Inspect } from '@tskeeper/core';
+import type { SessionId } from '@tskeeper/protocol';
 import type { Clock } from './clock.ts';
 import type { Disk } from './disk.ts';
 import type { Logger } from './logger.ts';
+import type { MemoryProbe } from './memory-use.ts';
 import type { Endpoint, Network } from './network.ts';
 import type { Random } from './random.ts';
 
@@ -35,6 +37,8 @@ export interface HostFacts {
 export interface RuntimeHooks {
   readonly logger: Logger;
   readonly host: HostFacts;
+  /** Without one the server does not know how much memory there is, and bounds only what it holds for clients. */
+  readonly memory?: MemoryProbe | undefined;
   /** undefined: snapshots compressed with snappy can neither be written nor read. */
   readonly snappy: SnappyCodec | undefined;
   /**
@@ -49,6 +53,11 @@ export interface Runtime {
   /** Where clients connect, with the port that was really given when 0 was asked for. */
   readonly clientEndpoint: Endpoint;
   readonly inspect: Inspect;
+  /**
+   * Ends a session as if its time were up. Resolves when its ephemerals are gone and its client has been told so, with false when there
+   * was no such session or it was ending already. Rejects when the server ends before.
+   */
+  expireSession(session: SessionId): Promise<boolean>;
   /** Stops accepting, makes everything acknowledged durable, and gives the data folder back. */
   close(): Promise<void>;
 }

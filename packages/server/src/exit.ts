@@ -37,6 +37,11 @@ function remedyOf({ code }: DiskError): string {
       return 'Give the user of this process the right to write there.';
     case 'ENOENT':
       return 'Create it, or correct the configuration.';
+    case 'EMFILE':
+    case 'ENFILE':
+      return 'Raise the limit of open files (ulimit -n, LimitNOFILE).';
+    case 'ETIMEDOUT':
+      return 'It has not come back for as long as a session may live. Check the disk; if it is well, something else has taken all threads of this process that wait for disks, and a new start is the cure.';
     default:
       return 'Check the disk before starting the server again.';
   }

@@ -1,6 +1,6 @@
 export { FsDisk } from './fs-disk.ts';
 export { formatEndpoint, NetNetwork, type NetNetworkOptions } from './net-network.ts';
-export { startServerWith, type StartRuntime } from './server.ts';
+export { type Surroundings, startServerWith, type StartRuntime } from './server.ts';
 export { snappy } from './snappy.ts';
 export { SystemClock } from './system-clock.ts';
 export { SystemRandom } from './system-random.ts';

@@ -2,11 +2,22 @@ import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
 import type { CoreOptions, Inspect } from '@tskeeper/core';
-import { type Logger, type Runtime, type RuntimeHooks, type RuntimeOptions, silentLogger, type World } from '@tskeeper/runtime';
+import type { SessionId } from '@tskeeper/protocol';
+import {
+  type Disk,
+  type Logger,
+  type Network,
+  type Runtime,
+  type RuntimeHooks,
+  type RuntimeOptions,
+  silentLogger,
+  type World,
+} from '@tskeeper/runtime';
 import { ConfigError } from './config/config-error.ts';
 import { type ConfigFile, resolveConfig } from './config/server-config.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts } from './host-facts.ts';
+import { memoryProbe } from './memory-use.ts';
 import { NetNetwork } from './net-network.ts';
 import { snappy } from './snappy.ts';
 import { SystemClock } from './system-clock.ts';
@@ -34,6 +45,11 @@ export interface Server extends AsyncDisposable {
   readonly connectString: string;
   readonly dataDir: string;
   readonly inspect: Inspect;
+  /**
+   * Ends a session as if its time were up. Resolves when its ephemerals are gone, with false when there was no such session or it was
+   * ending already. Rejects when the server ends before.
+   */
+  expireSession(session: SessionId): Promise<boolean>;
   /** Resolves after `close`; rejects when the server has failed and the process should end. */
   readonly ended: Promise<void>;
   /** Stops accepting, makes everything acknowledged durable, and gives the data folder back. */
@@ -42,20 +58,34 @@ export interface Server extends AsyncDisposable {
 
 export type StartRuntime = (world: World, core: CoreOptions, runtime: RuntimeOptions, hooks: RuntimeHooks) => Promise<Runtime>;
 
+/** What takes the place of the real thing: for tests. */
+export interface Surroundings {
+  readonly disk?: Disk | undefined;
+  /** Stands between the server and the network of this machine. */
+  readonly network?: ((real: Network) => Network) | undefined;
+  /** Instead of a configuration file. */
+  readonly config?: ConfigFile | undefined;
+}
+
 /** Builds the real world out of what an operator wrote, and hands it to a runtime. */
-export async function startServerWith(startRuntime: StartRuntime, options: ServerOptions): Promise<Server> {
+export async function startServerWith(
+  startRuntime: StartRuntime,
+  options: ServerOptions,
+  surroundings: Surroundings = {},
+): Promise<Server> {
   const logger = options.logger ?? silentLogger;
-  const config = resolveConfig(withDefaults(options));
+  const config = resolveConfig({ ...withDefaults(options), ...(surroundings.config === undefined ? {} : { file: surroundings.config }) });
   for (const warning of config.warnings) logger.warn(warning);
   for (const notice of config.notices) logger.info(notice);
 
-  const disk = new FsDisk();
+  const disk = surroundings.disk ?? new FsDisk();
   if (!disk.syncsFolders) {
     logger.warn('this system cannot sync folders: a file created or renamed shortly before a loss of power may be missing after it.');
   }
+  const network = new NetNetwork({ logger, keepAlive: config.clientTcpKeepAlive });
   const world: World = {
     disk,
-    network: new NetNetwork({ logger, keepAlive: config.clientTcpKeepAlive }),
+    network: surroundings.network?.(network) ?? network,
     clock: new SystemClock(),
     random: new SystemRandom(),
   };
@@ -69,6 +99,7 @@ export async function startServerWith(startRuntime: StartRuntime, options: Serve
     logger,
     snappy,
     host: hostFacts,
+    memory: memoryProbe({ processBytes: config.memoryLimitBytes }),
     failed: (error) => end.fail(error),
   });
   return new RunningServer(runtime, runtimeOptions.dataDir, end);
@@ -96,6 +127,10 @@ class RunningServer implements Server {
 
   get ended(): Promise<void> {
     return this.#end.promise;
+  }
+
+  expireSession(session: SessionId): Promise<boolean> {
+    return this.#runtime.expireSession(session);
   }
 
   async close(): Promise<void> {

@@ -24,6 +24,16 @@ it.each<[Error, number, string]>([
     exitCodes.diskFailure,
     'the disk failed: sync /d/log.1: EIO. Check the disk before starting the server again.',
   ],
+  [
+    new DiskError('EMFILE', 'open', '/d/log.1'),
+    exitCodes.diskFailure,
+    'the disk failed: open /d/log.1: EMFILE. Raise the limit of open files (ulimit -n, LimitNOFILE).',
+  ],
+  [
+    new DiskError('ETIMEDOUT', 'append to the log in', '/d'),
+    exitCodes.diskFailure,
+    'the disk failed: append to the log in /d: ETIMEDOUT. It has not come back for as long as a session may live. Check the disk; if it is well, something else has taken all threads of this process that wait for disks, and a new start is the cure.',
+  ],
 ])('%s ends the process with a code of its own and a sentence', (error, code, message) => {
   expect(verdictOf(error)).toEqual({ code, message });
 });

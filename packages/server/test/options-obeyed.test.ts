@@ -312,6 +312,21 @@ describe('limits', () => {
     expect(clients.map(({ closed }) => closed)).toEqual([false, false, true]);
   });
 
+  it('F34: option tskeeper.memoryLimitInMb: a process that takes more serves nothing that grows, and says so', async () => {
+    // No test process is smaller than 64 MB, and none as large as a terabyte.
+    for (const [megabytes, answer] of [
+      [64, 'ThrottledOp'],
+      [1_000_000, 'Ok'],
+    ] as const) {
+      const server = await VirtualServer.start(`tskeeper.memoryLimitInMb=${megabytes}`);
+      const client = await server.join();
+      await server.pass(500);
+      expect((await client.create('/a')).err).toBe(answer);
+      expect((await client.call('exists', { path: '/', watch: false })).err).toBe('Ok');
+      expect(server.lines.some((line) => line.includes('this process holds'))).toBe(megabytes === 64);
+    }
+  });
+
   it('A47: option globalOutstandingLimit: beyond it a connection with a request of its own in work is not read', async () => {
     const taken: number[] = [];
     for (const limit of [2, 1000]) {

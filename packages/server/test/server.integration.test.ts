@@ -26,6 +26,7 @@ class RuntimeProbe {
     return {
       clientEndpoint: listener.endpoint,
       inspect: {} as Inspect,
+      expireSession: () => Promise.resolve(false),
       close: async () => {
         this.closed++;
         await listener.close();

@@ -94,7 +94,8 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
     });
     greet(server, format, terminal, logger);
     await Promise.race([stopped, server.ended]);
-    await server.close();
+    // It may fail over it, and would not come back then.
+    await Promise.race([server.close(), server.ended]);
     logger.info('ended');
     return exitCodes.ended;
   } catch (error) {

@@ -18,12 +18,15 @@ const pingMarginMs = 1000;
 /** Nothing sent for so long: time for a ping. About a third of T. */
 export function pingAfterMs(sessionTimeoutMs: Millis): Millis {
   const half = Math.floor(readTimeoutMs(sessionTimeoutMs) / 2);
-  return half <= pingMarginMs ? half : Math.min(Math.max(half - pingMarginMs, pingMarginMs), pingIntervalMsMax);
+  return half <= pingMarginMs ? Math.max(1, half) : Math.min(Math.max(half - pingMarginMs, pingMarginMs), pingIntervalMsMax);
 }
+
+/** Whatever T a server has granted, an attempt at the next one has a chance: else one absurd grant would lock the client out for good. */
+const connectTimeoutMsMin = 250;
 
 /** For one attempt, from dialling to the end of the handshake: after T every server has had its chance. */
 export function connectTimeoutMs(sessionTimeoutMs: Millis, serverCount: number): Millis {
-  return Math.max(1, Math.floor(sessionTimeoutMs / serverCount));
+  return Math.max(connectTimeoutMsMin, Math.floor(sessionTimeoutMs / serverCount));
 }
 
 /** Without a word from any server for so long, no ensemble can still know the session (ZOOKEEPER-4508). */
@@ -33,13 +36,15 @@ export function silenceMsMax(sessionTimeoutMs: Millis): Millis {
 
 const backoffMsFirst = 250;
 const backoffMsMax = 1000;
+/** However short T is, a server that fails at once is not tried again at once. */
+const backoffMsMin = 50;
 
 /**
  * The pause before the next attempt, random, so that the clients of a server that has died do not all knock at the next one in the same
  * instant. It doubles with each failure up to a second, and never takes more than a quarter of T.
  */
 export function backoffMs(random: Random, failures: number, sessionTimeoutMs: Millis): Millis {
-  const most = Math.min(backoffMsMax, backoffMsFirst * 2 ** Math.min(failures, 10), sessionTimeoutMs / 4);
+  const most = Math.min(backoffMsMax, backoffMsFirst * 2 ** Math.min(failures, 10), Math.max(backoffMsMin, sessionTimeoutMs / 4));
   return uniform(random, most);
 }
 

@@ -356,6 +356,25 @@ describe('lost connections', () => {
     expect(rig.machine.isConnected).toBe(true);
   });
 
+  it.each([1, 2, 3, 20])(
+    'a time-out of %i ms, which no server grants in earnest, neither busies the client nor locks it out',
+    (timeoutMs) => {
+      const rig = new MachineRig();
+      rig.connect({ timeoutMs });
+      const said = rig.pass(1000);
+      expect(said.length).toBeLessThan(60);
+      expect(said).toContain('dial b');
+      rig.connect({ timeoutMs: 9000 });
+      expect(rig.machine.isConnected).toBe(true);
+      const slow = new MachineRig();
+      slow.connect({ timeoutMs });
+      while (!slow.pass(1).includes('dial b')) expect(slow.nowMs).toBeLessThan(1000);
+      slow.pass(200);
+      slow.machine.opened(slow.nowMs);
+      expect(slow.receive(connectResponse()).at(-1)).toBe('SyncConnected');
+    },
+  );
+
   it('in a short session the pauses are short', () => {
     const rig = connected({ sessionTimeoutMs: 400 });
     rig.machine.received(Buffer.alloc(0), rig.nowMs);

@@ -78,7 +78,7 @@ export class ClientWorld {
       ended() {},
       closed() {},
     });
-    for (const { forward } of [...this.wire.cnxns]) if (forward.to.stack === network) network.reset(forward.to.stream);
+    for (const { forward } of this.wire.cnxns) if (forward.to.stack === network) network.reset(forward.to.stream);
     this.disk.kill();
     this.wire.name('server', []);
   }

@@ -1,6 +1,12 @@
 /** What is under way, in requests and in the memory they hold: the measure by which new requests are kept waiting. */
-import type { Proposal } from './proposal.ts';
+import { changesOf, type Proposal } from './proposal.ts';
 import type { ParkedFrame, Waiting } from './session-order.ts';
+
+/**
+ * What one part of a multi holds besides its bytes in the log until it is applied: the change, and what it makes of the znode and its
+ * parent.
+ */
+const bytesPerChange = 1024;
 
 export class Load {
   /** Requests taken in and not yet answered. */
@@ -25,10 +31,14 @@ export class Load {
   }
 
   proposed(proposal: Proposal): void {
-    this.bytes += proposal.bytes;
+    this.bytes += heldBy(proposal);
   }
 
   applied(proposal: Proposal): void {
-    this.bytes -= proposal.bytes;
+    this.bytes -= heldBy(proposal);
   }
+}
+
+function heldBy({ bytes, txn }: Proposal): number {
+  return bytes + changesOf(txn) * bytesPerChange;
 }

@@ -30,7 +30,7 @@ export interface Proposal {
   /** The znode that a setData changes: it was in the tree when it was judged, and nothing proposed before removes it. 0 for unknown. */
   readonly node: NodeId;
   readonly digest: TxnDigest | undefined;
-  /** Size of the log entry, which is about what the proposal holds in memory. */
+  /** Size of the log entry. */
   readonly bytes: number;
 }
 

@@ -28,12 +28,14 @@ import type { AuthRegistry } from '../auth/auth-provider.ts';
 import type { Identity } from '../auth/identity.ts';
 import { isPermitted } from '../auth/permission.ts';
 import type { Cnxn } from '../cnxn/cnxn.ts';
+import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Now } from '../now.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { WatchMode, type WatchTable } from '../tree/watch-table.ts';
 import type { Answers } from './answer.ts';
 import { bytesPerUnit, type Job, shortFrameBytes, start, stepBudget, visitsPerStep } from './budget.ts';
 import { LongReply } from './long-reply.ts';
+import type { MemoryLimits } from './memory-limits.ts';
 import { asWrite } from './multi-parts.ts';
 import type { Replica } from './replica.ts';
 
@@ -50,13 +52,25 @@ export interface ReadRequest {
 export class Reads {
   readonly #replica: Replica;
   readonly #watches: WatchTable;
+  readonly #cnxns: CnxnTable;
+  readonly #limits: MemoryLimits;
   readonly #answers: Answers;
   readonly #registry: AuthRegistry;
   readonly #skipAcl: boolean;
 
-  constructor(replica: Replica, watches: WatchTable, answers: Answers, registry: AuthRegistry, skipAcl: boolean) {
+  constructor(
+    replica: Replica,
+    watches: WatchTable,
+    cnxns: CnxnTable,
+    limits: MemoryLimits,
+    answers: Answers,
+    registry: AuthRegistry,
+    skipAcl: boolean,
+  ) {
     this.#replica = replica;
     this.#watches = watches;
+    this.#cnxns = cnxns;
+    this.#limits = limits;
     this.#answers = answers;
     this.#registry = registry;
     this.#skipAcl = skipAcl;
@@ -170,12 +184,19 @@ export class Reads {
     return this.#replica.tree.lookup(reader.bytes, reader.rangeStart, reader.rangeEnd);
   }
 
+  /** Watches the path found last; returns whether there was room for that. */
+  #watch({ cnxn, opCode }: ReadRequest, { bytes, rangeStart, rangeEnd }: Reader, mode: number): boolean {
+    if (!this.#limits.admitsWatch(cnxn, opCode)) return false;
+    this.#watches.add(cnxn.id, bytes, rangeStart, rangeEnd, mode);
+    return true;
+  }
+
   #getData(request: ReadRequest, reader: Reader): undefined {
     const node = this.#lookup(reader);
     const watch = reader.boolean();
     if (node === 0) return this.#fail(request, ErrorCode.NoNode);
     if (!this.#may(Perms.read, node, request.identities)) return this.#fail(request, ErrorCode.NoAuth);
-    if (watch) this.#watches.add(request.cnxn.id, reader.bytes, reader.rangeStart, reader.rangeEnd, WatchMode.data);
+    if (watch && !this.#watch(request, reader, WatchMode.data)) return this.#fail(request, ErrorCode.ThrottledOp);
     const writer = this.#begin(request);
     this.#replica.tree.writeDataAndStat(node, writer);
     return this.#end(request, writer);
@@ -187,11 +208,11 @@ export class Reads {
     if (node === 0) {
       if (reader.bytes.subarray(reader.rangeStart, reader.rangeEnd).includes(0)) return this.#fail(request, ErrorCode.BadArguments);
       // The one watch that is set by a read that fails: it waits for the znode to be created.
-      if (watch) this.#watches.add(request.cnxn.id, reader.bytes, reader.rangeStart, reader.rangeEnd, WatchMode.data);
+      if (watch && !this.#watch(request, reader, WatchMode.data)) return this.#fail(request, ErrorCode.ThrottledOp);
       return this.#fail(request, ErrorCode.NoNode);
     }
     if (!this.#may(Perms.read, node, request.identities)) return this.#fail(request, ErrorCode.NoAuth);
-    if (watch) this.#watches.add(request.cnxn.id, reader.bytes, reader.rangeStart, reader.rangeEnd, WatchMode.data);
+    if (watch && !this.#watch(request, reader, WatchMode.data)) return this.#fail(request, ErrorCode.ThrottledOp);
     const writer = this.#begin(request);
     this.#replica.tree.writeStat(node, writer);
     return this.#end(request, writer);
@@ -202,7 +223,7 @@ export class Reads {
     const watch = reader.boolean();
     if (node === 0) return this.#fail(request, ErrorCode.NoNode);
     if (!this.#may(Perms.read, node, request.identities)) return this.#fail(request, ErrorCode.NoAuth);
-    if (watch) this.#watches.add(request.cnxn.id, reader.bytes, reader.rangeStart, reader.rangeEnd, WatchMode.child);
+    if (watch && !this.#watch(request, reader, WatchMode.child)) return this.#fail(request, ErrorCode.ThrottledOp);
     const { tree } = this.#replica;
     const writer = this.#begin(request);
     writer.int32(tree.childCountOf(node));
@@ -283,6 +304,7 @@ export class Reads {
     if (mode !== AddWatchMode.persistent && mode !== AddWatchMode.persistentRecursive) {
       return this.#fail(request, ErrorCode.MarshallingError);
     }
+    if (!this.#limits.admitsWatch(request.cnxn, request.opCode)) return this.#fail(request, ErrorCode.ThrottledOp);
     this.#watches.addPath(request.cnxn.id, path, mode === AddWatchMode.persistent ? WatchMode.persistent : WatchMode.recursive);
     const writer = this.#begin(request);
     writer.int32(ErrorCode.Ok);
@@ -316,6 +338,11 @@ export class Reads {
       for (const kind of kinds) {
         const count = reader.count(pathBytesMin);
         for (let i = 0; i < count; i++) {
+          // Clients do not look at the answer, and would believe in watches that are not there: they had better ask another server.
+          if (acts && !this.#limits.mayWatch(cnxn)) {
+            this.#cnxns.close(cnxn, 'too many watches');
+            return;
+          }
           if (acts) this.#setWatch(cnxn, kind, reader.text('a path'), relativeZxid);
           else if (!reader.range('a path')) throw new ProtocolError('a path, not null', reader.offset);
           if (++done % (acts ? pathsPerStep : visitsPerStep) !== 0) continue;

@@ -65,6 +65,19 @@ export class ByteArena {
   readonly #long: Buffer[] = [];
   readonly #unusedLong: number[] = [];
   #memoryBytes = 0;
+  #idleBytes = 0;
+  /** The most that `#memoryBytes` has been. */
+  #mostBytes = 0;
+
+  /** What of that holds nothing, in bytes. */
+  get idleBytes(): number {
+    return this.#idleBytes;
+  }
+
+  /** How much more it has taken at its fullest, in bytes. */
+  get returnedBytes(): number {
+    return this.#mostBytes - this.#memoryBytes;
+  }
 
   /** What all this takes, in bytes. */
   get memoryBytes(): number {
@@ -85,6 +98,7 @@ export class ByteArena {
       page.free = int32At(page.bytes, unit * unitBytes);
     }
     page.used++;
+    this.#idleBytes -= classBytes[slotClass]!;
     if (page.free === noUnit && page.fresh + classBytes[slotClass]! > pageBytes) this.#unlink(page);
     return (number << unitBits) | unit;
   }
@@ -101,6 +115,7 @@ export class ByteArena {
     putInt32(page.bytes, unit * unitBytes, page.free);
     page.free = unit;
     page.used--;
+    this.#idleBytes += classBytes[page.slotClass]!;
     if (wasFull) this.#link(number, page);
     if (page.used === 0) this.#empty(number, page);
   }
@@ -126,7 +141,10 @@ export class ByteArena {
     if (number >= pagesMax) throw new Error(`the tree holds more than ${pagesMax} pages of ${pageBytes} bytes`);
     // Whoever allocates writes all of a slot before it is read, so the memory needs no clearing.
     const bytes = kept === undefined ? Buffer.allocUnsafeSlow(pageBytes) : this.#buffers[kept]!;
-    if (kept === undefined) this.#memoryBytes += pageBytes;
+    if (kept === undefined) {
+      this.#take(pageBytes);
+      this.#idleBytes += pageBytes;
+    }
     const page: Page = { bytes, slotClass, used: 0, free: noUnit, fresh: 0, next: noPage, previous: noPage };
     this.#pages[number] = page;
     this.#buffers[number] = bytes;
@@ -158,12 +176,18 @@ export class ByteArena {
     this.#buffers[number] = none;
     this.#unusedPageNumbers.push(number);
     this.#memoryBytes -= pageBytes;
+    this.#idleBytes -= pageBytes;
+  }
+
+  #take(bytes: number): void {
+    this.#memoryBytes += bytes;
+    if (this.#memoryBytes > this.#mostBytes) this.#mostBytes = this.#memoryBytes;
   }
 
   #allocLong(bytes: number): Location {
     const index = this.#unusedLong.pop() ?? this.#long.length;
     this.#long[index] = Buffer.allocUnsafeSlow(bytes);
-    this.#memoryBytes += bytes;
+    this.#take(bytes);
     return ~index;
   }
 

@@ -1001,6 +1001,16 @@ export class DataTree {
     return this.#dataBytes;
   }
 
+  /** Memory that is free in the pages znodes lie in, in bytes. */
+  get idleBytes(): number {
+    return this.#arena.idleBytes + this.#rows.idleBytes;
+  }
+
+  /** Memory that znodes have taken once and that has been given back, in bytes. */
+  get returnedBytes(): number {
+    return this.#arena.returnedBytes;
+  }
+
   /** What rows, records and indexes take, in bytes. */
   memoryBytes(): number {
     return (

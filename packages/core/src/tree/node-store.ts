@@ -46,11 +46,17 @@ export class NodeStore {
   readonly #pages: Int32Array[] = [];
   /** First free row that has been used before, linked through `parentField`. */
   #free: NodeId = 0;
+  #freeRows = 0;
   /** The first row never used. Row 0 is "no znode". */
   #fresh: NodeId = 1;
 
   get memoryBytes(): number {
     return this.#pages.length * pageRows * rowInts * 4;
+  }
+
+  /** Rows that are free, in bytes. */
+  get idleBytes(): number {
+    return this.#freeRows * rowInts * 4;
   }
 
   get(node: NodeId, field: number): number {
@@ -66,6 +72,7 @@ export class NodeStore {
     const reused = this.#free;
     if (reused !== 0) {
       this.#free = this.get(reused, parentField);
+      this.#freeRows--;
       const page = this.#pages[reused >>> pageBits]!;
       const at = (reused & pageMask) << rowBits;
       page.fill(0, at, at + rowInts);
@@ -79,5 +86,6 @@ export class NodeStore {
   free(node: NodeId): void {
     this.set(node, parentField, this.#free);
     this.#free = node;
+    this.#freeRows++;
   }
 }

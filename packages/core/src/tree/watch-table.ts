@@ -122,6 +122,12 @@ export class WatchTable {
     return this.#dataCount + this.#childCount;
   }
 
+  /** The same, of one connection. */
+  countOf(cnxn: CnxnId): number {
+    const watcher = this.#watcherOf.peek(cnxn);
+    return watcher === 0 ? 0 : this.#watcherData.get(watcher) + this.#watcherChild.get(watcher);
+  }
+
   /** What the table holds on to, in bytes. */
   get bytes(): number {
     let sum = this.#rows.bytes + this.#paths.bytes + this.#texts.bytes + this.#watcherTold.bytes;

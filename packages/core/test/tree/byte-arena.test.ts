@@ -28,11 +28,24 @@ describe('ByteArena', () => {
           }
         }
         for (const each of stored) check(each);
+        const inUse = stored.reduce((sum, { bytes }) => sum + bytes, 0);
+        expect(arena.memoryBytes - arena.idleBytes).toBeGreaterThanOrEqual(inUse);
+        expect(arena.memoryBytes - arena.idleBytes).toBeLessThanOrEqual(inUse * 1.125 + stored.length * 16);
         for (const { at } of stored) arena.free(at);
+        expect(arena.idleBytes).toBe(arena.memoryBytes);
+        expect(arena.returnedBytes).toBeGreaterThanOrEqual(0);
         expect(arena.memoryBytes).toBeLessThanOrEqual(16 * 256 * 1024);
       }),
       { numRuns: 40 },
     );
+  });
+
+  it('tells how much it has given back since it was largest', () => {
+    const arena = new ByteArena();
+    const places = Array.from({ length: 10 }, () => arena.alloc(1_000_000));
+    expect([arena.memoryBytes, arena.returnedBytes]).toEqual([10_000_000, 0]);
+    for (const at of places.slice(0, 4)) arena.free(at);
+    expect([arena.memoryBytes, arena.returnedBytes]).toEqual([6_000_000, 4_000_000]);
   });
 
   it('wastes at most an eighth, or sixteen bytes', () => {

@@ -12,7 +12,7 @@
  * - above `inFlightBytesMax` the connections that hold most are closed, one after the other, until it is enough. A connection that
  *   holds nothing keeps its service throughout: its pings and small requests pass.
  */
-import type { CnxnContext, CnxnId, CnxnInfo, Now } from '@tskeeper/core';
+import type { CnxnContext, CnxnId, CnxnInfo, MemoryState, Now } from '@tskeeper/core';
 import { ExpiryQueue, type SessionKind } from '@tskeeper/core/internal';
 import { FrameCutter, type Millis, ProtocolError, Reader, type SessionId, Writer } from '@tskeeper/protocol';
 import type { Logger } from '../logger.ts';
@@ -30,8 +30,10 @@ export interface ClientPortOptions {
   readonly juteMaxBuffer: number;
   /** maxClientCnxns: connections per address; 0 = no limit. */
   readonly maxClientCnxns: number;
-  /** maxCnxns: connections in all; 0 = no limit. */
+  /** maxCnxns, or what descriptors allow: connections in all; 0 = no limit. */
   readonly maxCnxns: number;
+  /** What gives room for more than `maxCnxns`: the rest of a sentence that begins with "Raise". */
+  readonly maxCnxnsRemedy: string;
   /** zookeeper.nio.sessionlessCnxnTimeout: how long a connection may go without a handshake. */
   readonly sessionlessTimeoutMs: Millis;
   /** Connections without a handshake beyond which the oldest are closed early. */
@@ -50,6 +52,7 @@ export const clientPortDefaults: ClientPortOptions = {
   juteMaxBuffer: 0xfffff,
   maxClientCnxns: 60,
   maxCnxns: 0,
+  maxCnxnsRemedy: 'maxCnxns if there may be more',
   sessionlessTimeoutMs: 10_000,
   halfOpenMax: 250,
   halfOpenGraceMs: 1000,
@@ -179,6 +182,7 @@ export class ClientPort implements CnxnList {
   #waitingBytes = 0;
   #graceUntilMs: Millis = 0;
   #refusing = false;
+  #memory: MemoryState = 'ample';
   #closingCount = 0;
   #unfinished = false;
   #inputWaits = false;
@@ -590,7 +594,7 @@ export class ClientPort implements CnxnList {
   // --- Coming in
 
   #mayEnter(remote: Endpoint): boolean {
-    const { maxClientCnxns, maxCnxns, halfOpenMax } = this.#options;
+    const { maxClientCnxns, maxCnxns, maxCnxnsRemedy, halfOpenMax } = this.#options;
     const { elapsedMs } = this.#now;
     if (maxClientCnxns > 0 && (this.#countByAddress.get(remote.address) ?? 0) >= maxClientCnxns) {
       this.#log.warn(
@@ -608,12 +612,17 @@ export class ClientPort implements CnxnList {
       );
       return false;
     }
-    if (this.#halfOpen.size >= halfOpenMax) this.#closeOldestHalfOpen();
+    const tooManyHalfOpen = this.#halfOpen.size >= halfOpenMax && !this.#closeOldestHalfOpen();
+    // Who it is shows in the handshake. Those of sessions that live must come through, but not at the price of a flood.
+    if (tooManyHalfOpen && this.#memory !== 'ample') {
+      this.#log.warn('memory', elapsedMs, `A connection of ${remote.address} was refused, since memory is ${this.#memory}.`);
+      return false;
+    }
     if (maxCnxns > 0 && this.#cnxns.size >= maxCnxns && !this.#closeOldestHalfOpen()) {
       this.#log.warn(
         'inAll',
         elapsedMs,
-        `There are ${maxCnxns} connections already; one of ${remote.address} was refused. Raise maxCnxns if there may be more.`,
+        `There are ${maxCnxns} connections already; one of ${remote.address} was refused. Raise ${maxCnxnsRemedy}.`,
       );
       return false;
     }
@@ -734,6 +743,12 @@ export class ClientPort implements CnxnList {
       this.#close(cnxn);
       return false;
     }
+    if (this.#memory !== 'ample' && sessionKindOf(reader) === 'global') {
+      this.#observer.cnxnRejected();
+      this.#log.warn('memory', elapsedMs, `${nameOf(cnxn)} was refused a new session, since memory is ${this.#memory}.`);
+      this.#close(cnxn);
+      return false;
+    }
     this.#halfOpen.delete(cnxn);
     cnxn.stage = 'open';
     this.#idle.touch(cnxn.stream, elapsedMs, this.#options.sessionlessTimeoutMs);
@@ -841,6 +856,11 @@ export class ClientPort implements CnxnList {
   }
 
   // --- Memory
+
+  /** How the memory of the process is. Unless there is plenty, nobody gets a new session; one that lives may be taken up. */
+  set memory(state: MemoryState) {
+    this.#memory = state;
+  }
 
   /** Input and output held for clients. */
   get inFlightBytes(): number {

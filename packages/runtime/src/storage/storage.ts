@@ -8,7 +8,7 @@
  */
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
-import type { Disk, FolderLock } from '../disk.ts';
+import { type Disk, DiskError, type FolderLock } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import type { StorageOptions } from '../options.ts';
 import type { Random } from '../random.ts';
@@ -82,7 +82,11 @@ export class Storage {
   #snapshotErrors = 0;
   #purgeTimer: TimerHandle | undefined;
   #purgeUnderWay: Promise<unknown> | undefined;
+  #lastAside: Promise<unknown> = Promise.resolve();
   #closing = false;
+  /** For how long the disk has been at the same batch of the log, in time in which we were awake. */
+  #batchMs: Millis = 0;
+  #batch: number | undefined;
 
   constructor(world: StorageWorld, options: StorageOptions & StorageLimits, hooks: StorageHooks, sink: StorageSink) {
     this.#disk = world.disk;
@@ -181,16 +185,43 @@ export class Storage {
     }
   }
 
+  /**
+   * Gives up a disk that does not come back. Called again and again, `passedMs` after the call before: what a process that stood still has
+   * slept through does not count, since the answer may be waiting.
+   */
+  giveUpAfter(limitMs: Millis, passedMs: Millis): void {
+    const batch = this.#log?.batchUnderWay;
+    this.#batchMs = batch !== undefined && batch === this.#batch ? this.#batchMs + passedMs : 0;
+    this.#batch = batch;
+    if (this.#batchMs >= limitMs) this.#log!.giveUp(new DiskError('ETIMEDOUT', 'append to the log in', this.logFolder));
+  }
+
   /** Deletes what no start will need; also done by itself every autopurge.purgeInterval. */
   purge(): Promise<PurgeResult> {
-    return purge(this.#disk, { snapshots: this.snapshotFolder, logs: this.logFolder }, this.#options.snapRetainCount, this.#hooks.snappy);
+    const folders = { snapshots: this.snapshotFolder, logs: this.logFolder };
+    return this.#aside(() => purge(this.#disk, folders, this.#options.snapRetainCount, this.#hooks.snappy));
   }
 
   /** What `dirs` shows. */
-  async sizes(): Promise<StorageSizes> {
+  sizes(): Promise<StorageSizes> {
+    return this.#aside(() => this.#sizes());
+  }
+
+  async #sizes(): Promise<StorageSizes> {
     const dataDirBytes = await folderBytes(this.#disk, this.snapshotFolder);
     const logDirBytes = this.logFolder === this.snapshotFolder ? dataDirBytes : await folderBytes(this.#disk, this.logFolder);
     return { dataDirBytes, logDirBytes };
+  }
+
+  /**
+   * One thing after the other, of those that nobody waits for. A disk works with few threads (four, as node has them). Should the one of the
+   * snapshots hang, it gets one for a snapshot and one for all of this; a name server that hangs gets another (see NameResolver of the
+   * server); and the log has always one left.
+   */
+  #aside<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#lastAside.then(work);
+    this.#lastAside = done.catch(() => undefined);
+    return done;
   }
 
   /** Ends what is under way, makes everything handed over durable, and gives the folders back. */

@@ -22,7 +22,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
-import type { Disk, DiskFile } from '../disk.ts';
+import type { Disk, DiskError, DiskFile } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import { syncFile } from './disk-helpers.ts';
 import { logName, markName, unfinishedPrefix } from './file-names.ts';
@@ -92,6 +92,8 @@ export class TxnLog {
   readonly #waiting: Batch[] = [];
   /** The batch the disk is working on. Invariant: at most one. */
   #writing: Batch | undefined;
+  /** Batches given to the disk so far. */
+  #batches = 0;
   #spare: Batch | undefined;
   /** `flush` was called while the disk was busy, or the batch is full. */
   #flushWanted = false;
@@ -124,6 +126,16 @@ export class TxnLog {
   /** Syncs that took longer than the threshold. */
   get slowSyncs(): number {
     return this.#slowSyncs;
+  }
+
+  /** Which batch the disk is working on, counted from 1; undefined when it has nothing to do. */
+  get batchUnderWay(): number | undefined {
+    return this.#writing === undefined ? undefined : this.#batches;
+  }
+
+  /** Gives the log up, as after an error of the disk. */
+  giveUp(error: DiskError): void {
+    this.#fail(error);
   }
 
   /** Adds a txn to the batch; returns the bytes it takes in the file. The bytes are copied. */
@@ -242,6 +254,7 @@ export class TxnLog {
       this.#cancelFlushTimer();
     }
     this.#writing = batch;
+    this.#batches++;
     this.#lastFlushMs = this.#clock.now().elapsedMs;
     if (batch.opensLog) {
       this.#openLog(batch).then(

@@ -303,6 +303,31 @@ describe('limits', () => {
     expect(rig.port.cnxnCount).toBe(3);
   });
 
+  test('F34: unless memory is ample nobody gets a new session, and who has one comes through', async () => {
+    const rig = await PortRig.open();
+    for (const state of ['tight', 'full'] as const) {
+      rig.port.memory = state;
+      expect(rig.join().frames()).toEqual([]);
+      const again = rig.dial();
+      again.send(handshake(0x1234n));
+      rig.settle();
+      expect(again.frames()).toEqual(['welcome']);
+    }
+    expect(counterOf(rig, 'connection_rejected')).toBe(2);
+    expect(rig.lines[0]).toContain('was refused a new session, since memory is tight');
+    rig.port.memory = 'ample';
+    expect(rig.join().frames()).toEqual(['welcome']);
+  });
+
+  test('F34: unless memory is ample no more than 250 connections may be without a handshake', async () => {
+    const rig = await PortRig.open({ options: { maxClientCnxns: 0 } });
+    rig.port.memory = 'tight';
+    const clients = Array.from({ length: 260 }, () => rig.dial());
+    expect(clients.filter(({ closed }) => closed === 'ECONNRESET')).toHaveLength(10);
+    rig.clock.advance(1000);
+    expect(rig.dial().closed).toBeUndefined();
+  });
+
   test('F27: of 20,000 connections without a handshake none outlives 10 seconds, and an honest client is served throughout', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0 } });
     let most = 0;

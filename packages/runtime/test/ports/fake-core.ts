@@ -17,6 +17,7 @@ export const emptyInspect: Inspect = {
   watchCount: () => 0,
   outstandingRequests: () => 0,
   sessionCount: () => 0,
+  hasSession: () => false,
   cnxnCount: () => 0,
   cnxns: () => [],
   cnxn: () => undefined,

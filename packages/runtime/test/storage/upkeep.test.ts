@@ -214,3 +214,22 @@ describe('epochs', () => {
     await expect(readEpoch(target, '/d', 'acceptedEpoch')).rejects.toThrow(message);
   });
 });
+
+test('F34: purging and measuring have one call to the disk between them, so that a disk that hangs holds one thread for both', async () => {
+  const disk = new MemoryDisk();
+  const server = new Server(disk);
+  await server.open();
+  await server.snapshot();
+  const held: (() => void)[] = [];
+  let most = 0;
+  disk.deliver = (_call, complete) => {
+    most = Math.max(most, held.push(complete));
+  };
+  const done = Promise.all([server.storage.purge(), server.storage.sizes(), server.storage.purge(), server.storage.sizes()]);
+  const whenDone = done.then(() => true);
+  do {
+    await quiesce();
+    held.shift()?.();
+  } while ((await Promise.race([whenDone, quiesce()])) !== true);
+  expect(most).toBe(1);
+});

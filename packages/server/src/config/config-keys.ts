@@ -104,6 +104,8 @@ export const configKeys: readonly ConfigKey[] = [
   built('jute.maxbuffer.extrasize', 'property', { min: 0, max: 2 ** 30 }, ''),
   built('maxClientCnxns', 'file', whole, '60'),
   built('maxCnxns', 'property', whole, '0'),
+  // Ours: the Java server has its -Xmx.
+  built('tskeeper.memoryLimitInMb', 'file', { min: 64, max: 2 ** 32 }, ''),
   built('globalOutstandingLimit', 'property', positive, '1000'),
   built('request_throttle_max_requests', 'property', whole, '0'),
   built('request_throttle_stall_time', 'property', positive, '100'),

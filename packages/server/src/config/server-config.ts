@@ -1,4 +1,4 @@
-import type { CoreOptions } from '@tskeeper/core';
+import { coreDefaults, type CoreOptions } from '@tskeeper/core';
 import { digestAlgorithmDefault, isDigestAlgorithm } from '@tskeeper/protocol';
 import type { RuntimeOptions } from '@tskeeper/runtime';
 import { fourLetterWords } from '@tskeeper/runtime/internal';
@@ -31,6 +31,8 @@ export interface ServerConfig {
   readonly core: CoreOptions;
   readonly runtime: RuntimeOptions;
   readonly clientTcpKeepAlive: boolean;
+  /** What the process may take; undefined: what the container or the machine has. */
+  readonly memoryLimitBytes: number | undefined;
   /** Sentences for the operator: what is ignored, unknown or unsafe. */
   readonly warnings: readonly string[];
   /** Keys accepted without effect. */
@@ -93,6 +95,8 @@ class Resolver {
       containerMaxPerMinute: this.#int('znode.container.maxPerMinute'),
       containerMaxNeverUsedIntervalMs: this.#int('znode.container.maxNeverUsedIntervalMs'),
       globalOutstandingLimit: this.#int('globalOutstandingLimit'),
+      inFlightBytesMax: coreDefaults.inFlightBytesMax,
+      watchesPerCnxnMax: coreDefaults.watchesPerCnxnMax,
       requestThrottleLimit: this.#int('request_throttle_max_requests'),
       requestThrottleStallMs: this.#int('request_throttle_stall_time'),
       requestThrottleDropStale: this.#boolean('request_throttle_drop_stale'),
@@ -146,6 +150,7 @@ class Resolver {
       core,
       runtime,
       clientTcpKeepAlive: this.#boolean('clientTcpKeepAlive'),
+      memoryLimitBytes: this.#memoryLimitBytes(),
       warnings: this.#warnings,
       notices: this.#notices,
     };
@@ -327,6 +332,11 @@ class Resolver {
       );
     }
     return value;
+  }
+
+  #memoryLimitBytes(): number | undefined {
+    const megabytes = this.#maybeInt('tskeeper.memoryLimitInMb');
+    return megabytes === undefined ? undefined : megabytes * 1024 ** 2;
   }
 
   #digestAlgorithm(): string {

@@ -65,6 +65,7 @@ describe('a key that is built', () => {
     ['autopurge.purgeInterval=24', ({ runtime }) => runtime.purgeIntervalMs, 86_400_000],
     ['autopurge.snapRetainCount=5', ({ runtime }) => runtime.snapRetainCount, 5],
     ['maxClientCnxns=0', ({ runtime }) => runtime.maxClientCnxns, 0],
+    ['tskeeper.memoryLimitInMb=512', ({ memoryLimitBytes }) => memoryLimitBytes, 512 * 1024 ** 2],
     ['maxCnxns=9', ({ runtime }) => runtime.maxCnxns, 9],
     ['globalOutstandingLimit=9', ({ core }) => core.globalOutstandingLimit, 9],
     ['nio.sessionlessCnxnTimeout=9', ({ runtime }) => runtime.sessionlessTimeoutMs, 9],

@@ -38,6 +38,7 @@ import {
 } from '@tskeeper/runtime';
 import { type MemoryNetwork, VirtualWire } from '@tskeeper/runtime/internal';
 import { resolveConfig } from '../../src/config/server-config.ts';
+import { memoryProbe } from '../../src/memory-use.ts';
 import { snappy } from '../../src/snappy.ts';
 
 const serverAddress = '10.0.0.1';
@@ -95,6 +96,8 @@ export class VirtualServer {
       {
         logger,
         snappy,
+        // That of the process this test runs in, where a limit is set.
+        memory: config.memoryLimitBytes === undefined ? undefined : memoryProbe({ processBytes: config.memoryLimitBytes }),
         host: { version: '3.9.5', environment: () => [], openFileDescriptors: () => 1, maxFileDescriptors: () => 1024 },
         failed: (error) => void (server.failure = error),
       },

@@ -125,7 +125,9 @@ export class RealClient implements Actor {
         if (client.state === 'closed') this.#over(client);
       });
     } catch (error) {
-      world.recording.faults.push(`${this.name} could not connect: ${String(error)}`);
+      // The session may end before its client knows that it has one for good.
+      if (KeeperError.is(error, 'SessionExpired')) this.#beginAnew();
+      else world.recording.faults.push(`${this.name} could not connect: ${String(error)}`);
     }
   }
 
@@ -138,7 +140,10 @@ export class RealClient implements Actor {
     if (this.#client !== client) return;
     if (client.closedBecause !== 'closed') this.lost.push(client.sessionId);
     this.#client = undefined;
-    if (this.#retired) return;
+    this.#beginAnew();
+  }
+
+  #beginAnew(): void {
     const { clock } = this.#world;
     clock.at(clock.elapsedMs + 1 + this.#random.below(60), 'begin anew', undefined, () => void this.#connect());
   }

@@ -9,6 +9,7 @@ import {
   type DiskCall,
   type Logger,
   MemoryDisk,
+  type MemoryProbe,
   type RuntimeOptions,
   SeededRandom,
   type SnappyCodec,
@@ -28,6 +29,8 @@ export interface ServerHostParts {
   readonly core: CoreOptions;
   readonly options: RuntimeOptions;
   readonly snappy: SnappyCodec | undefined;
+  /** What there is of memory. */
+  readonly memory: MemoryProbe | undefined;
   readonly recording: Recording;
   /** Lets time pass until a promise is kept. */
   until<T>(promise: Promise<T>, atMostMs: Millis): Promise<T>;
@@ -92,7 +95,7 @@ export class ServerHost implements MachineTime {
 
   /** Turns the server on. It serves when `serving` says so. */
   boot(): ServerProcess {
-    const { clock, wire, random, core, options, snappy, recording, number } = this.#parts;
+    const { clock, wire, random, core, options, snappy, memory, recording, number } = this.#parts;
     const record: ProcessRecord = {
       server: this.name,
       startedMs: clock.elapsedMs,
@@ -119,6 +122,7 @@ export class ServerHost implements MachineTime {
       options,
       logger,
       snappy,
+      memory,
       record,
       arrived: (cnxn, atMs) => {
         const known = recording.arrivals.get(cnxn);

@@ -9,6 +9,7 @@ import {
   type Endpoint,
   type Listener,
   type Logger,
+  type MemoryProbe,
   type Network,
   type NetworkSink,
   type ReceivedBatch,
@@ -35,6 +36,7 @@ export interface ProcessParts {
   readonly options: RuntimeOptions;
   readonly logger: Logger;
   readonly snappy: SnappyCodec | undefined;
+  readonly memory: MemoryProbe | undefined;
   readonly record: ProcessRecord;
   arrived(cnxn: string, atMs: Millis): void;
   /** Whether bytes sent on a stream wait for room. */
@@ -74,13 +76,14 @@ export class ServerProcess implements Owner {
   }
 
   async #start(): Promise<Error | undefined> {
-    const { clock, machine, disk, random, core, options, logger, snappy, record } = this.#parts;
+    const { clock, machine, disk, random, core, options, logger, snappy, memory, record } = this.#parts;
     // The world knows of it before it does anything.
     await Promise.resolve();
     try {
       this.runtime = await startRuntime({ disk, network: this.#network(), clock: clock.of(this, machine), random }, core, options, {
         logger,
         snappy,
+        memory,
         host: {
           version: 'virtual',
           environment: () => [],

@@ -7,6 +7,7 @@ import { type CoreOptions, coreDefaults } from '@tskeeper/core';
 import { formatZxid, type Millis, Reader, readTxn } from '@tskeeper/protocol';
 import {
   MemoryDisk,
+  type MemoryProbe,
   numberedFiles,
   readLog,
   runtimeDefaults,
@@ -31,6 +32,8 @@ export interface WorldOptions {
   readonly core?: Partial<CoreOptions>;
   readonly options?: Partial<RuntimeOptions>;
   readonly snappy?: SnappyCodec | undefined;
+  /** What there is of memory. */
+  readonly memory?: MemoryProbe | undefined;
 }
 
 export class VirtualWorld {
@@ -48,7 +51,7 @@ export class VirtualWorld {
   readonly #clients = new Map<string, string>();
   readonly #links = new Map<string, Link>();
 
-  constructor(seed: number, { servers = 1, core, options, snappy }: WorldOptions = {}) {
+  constructor(seed: number, { servers = 1, core, options, snappy, memory }: WorldOptions = {}) {
     this.random = new SeededRandom(seed);
     this.clock = new VirtualClock(new SeededRandom(this.random.uint32()));
     this.wire = new VirtualWire(this.clock);
@@ -83,6 +86,7 @@ export class VirtualWorld {
           core: coreOptions,
           options: runtimeOptions,
           snappy,
+          memory,
           recording: this.recording,
           until: (promise, atMostMs) => this.until(promise, atMostMs),
           run: (ms) => this.run(ms),

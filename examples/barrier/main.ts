@@ -1,0 +1,31 @@
+/**
+ * One participant: `main.js <connect string> <root> <size> <name> [rounds] [ms]`. Each round has a barrier of its own, `<root>-0`, `<root>-1` ...,
+ * with up to `ms` milliseconds of work before it and behind it. Prints what happens and when, in nanoseconds of the machine's clock.
+ */
+import { setTimeout as pass } from 'node:timers/promises';
+import { connect } from '@tskeeper/client';
+import { Barrier } from './barrier.ts';
+
+const [hosts, root, size, name, rounds = '1', ms = '100'] = process.argv.slice(2);
+if (hosts === undefined || root === undefined || name === undefined || !(Number(size) > 0)) {
+  console.error('usage: main.js <connect string> <root> <size> <name> [rounds] [ms]');
+  process.exit(2);
+}
+
+const say = (what: string): void => console.log(`${name} ${what} ${process.hrtime.bigint()}`);
+const work = (): Promise<void> => pass(Math.random() * Number(ms));
+
+const zk = await connect(hosts, { sessionTimeoutMs: 3000 });
+say(`session-timeout-${zk.sessionTimeoutMs}`);
+for (let round = 0; round < Number(rounds); round++) {
+  const barrier = await Barrier.at(zk, `${root}-${round}`, Number(size), name);
+  await work();
+  say(`reached-${round}`);
+  await barrier.enter();
+  say(`entered-${round}`);
+  await work();
+  say(`leaves-${round}`);
+  await barrier.leave();
+  say(`left-${round}`);
+}
+await zk.close();

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { ConnectStringError, formatServer, parseConnectString } from '../src/connect-string.ts';
+
+describe('C2-3: a connect string', () => {
+  it.each([
+    ['127.0.0.1:4545', ['127.0.0.1:4545'], ''],
+    ['127.0.0.1:3000,127.0.0.1:3001,127.0.0.1:3002', ['127.0.0.1:3000', '127.0.0.1:3001', '127.0.0.1:3002'], ''],
+    ['127.0.0.1:4545/app/a', ['127.0.0.1:4545'], '/app/a'],
+    ['127.0.0.1:3000,127.0.0.1:3001,127.0.0.1:3002/app/a', ['127.0.0.1:3000', '127.0.0.1:3001', '127.0.0.1:3002'], '/app/a'],
+    ['zk', ['zk:2181'], ''],
+    ['zk1,zk2:99', ['zk1:2181', 'zk2:99'], ''],
+    ['zk/', ['zk:2181'], ''],
+    [' zk1 , zk2 ', ['zk1:2181', 'zk2:2181'], ''],
+    ['zk1,,zk2,', ['zk1:2181', 'zk2:2181'], ''],
+    ['[::1]', ['[::1]:2181'], ''],
+    ['[2001:db8::1]:2182,[::1]:1/a', ['[2001:db8::1]:2182', '[::1]:1'], '/a'],
+    ['zk:65535', ['zk:65535'], ''],
+  ])('%s', (text, servers, chroot) => {
+    const parsed = parseConnectString(text);
+    expect(parsed.servers.map(formatServer)).toEqual(servers);
+    expect(parsed.chroot).toBe(chroot);
+  });
+
+  it.each([
+    ['', 'it names no host'],
+    ['/a', 'it names no host'],
+    [' , ', 'it names no host'],
+    ['zk:', 'the port of "zk:" is not a number from 1 to 65535'],
+    ['zk:0', 'the port of "zk:0" is not a number'],
+    ['zk:65536', 'is not a number from 1 to 65535'],
+    ['zk:2e3', 'is not a number'],
+    ['zk:-1', 'is not a number'],
+    [':2181', '":2181" has no host in front of its port'],
+    ['::1', '"::1" has several colons; an IPv6 address goes into brackets, as [::1]:2181'],
+    ['[::1', 'opens a bracket and does not close it'],
+    ['[]:1', 'has nothing between its brackets'],
+    ['[::1]x', 'has something other than a port behind its bracket'],
+    ['zk/a/', 'the chroot /a/ must not end with "/"'],
+    ['zk/a//b', 'the chroot /a//b must not have an empty name'],
+  ])('%s is refused with a sentence that names the place and the remedy', (text, complaint) => {
+    expect(() => parseConnectString(text)).toThrow(ConnectStringError);
+    expect(() => parseConnectString(text)).toThrow(complaint);
+    expect(() => parseConnectString(text)).toThrow('Write it as host:port,host:port/chroot.');
+  });
+
+  it('takes what looks like a second host behind the chroot for a part of it, as ZooKeeper does', () => {
+    expect(parseConnectString('zk1/a,zk2')).toEqual({ servers: [{ host: 'zk1', port: 2181 }], chroot: '/a,zk2' });
+  });
+});

@@ -1,0 +1,54 @@
+import { ErrorCode } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { codeOf, KeeperError, Refusal } from '../src/keeper-error.ts';
+
+describe('KeeperError', () => {
+  it.each(Object.entries(ErrorCode).filter(([name]) => name !== 'Ok'))('has a word for %s', (name, errno) => {
+    const error = new KeeperError('getData', '/a', new Refusal(errno, 'refused'));
+    expect(error).toMatchObject({ name: 'KeeperError', code: name, errno, op: 'getData', path: '/a', outcome: 'refused' });
+    expect(error.message).toMatch(/^KeeperErrorCode = .* for \/a$/);
+  });
+
+  it('is one for numbers nobody knows as well', () => {
+    expect(codeOf(0)).toBe('Unknown');
+    expect(new KeeperError('sync', undefined, new Refusal(-4711, 'refused'))).toMatchObject({
+      code: 'Unknown',
+      errno: -4711,
+      message: 'KeeperErrorCode = Unknown error -4711',
+      retryable: false,
+    });
+  });
+
+  it('says of passing causes that they may pass', () => {
+    const retryable = Object.entries(ErrorCode).filter(([, errno]) => new KeeperError('x', '/', new Refusal(errno, 'unknown')).retryable);
+    expect(retryable.map(([name]) => name)).toEqual([
+      'ConnectionLoss',
+      'OperationTimeout',
+      'NewConfigNoQuorum',
+      'ReconfigInProgress',
+      'SessionMoved',
+      'RequestTimeout',
+      'ThrottledOp',
+    ]);
+  });
+
+  it('is known by its brand, also across copies of the package', () => {
+    const error = new KeeperError('x', '/', new Refusal(ErrorCode.NoNode, 'refused'));
+    expect(KeeperError.is(error)).toBe(true);
+    expect(KeeperError.is(error, 'NoNode')).toBe(true);
+    expect(KeeperError.is(error, 'BadVersion', 'NotEmpty')).toBe(false);
+    const elsewhere = Object.assign(new Error('from another copy'), { [Symbol.for('tskeeper.KeeperError')]: true, code: 'NoNode' });
+    expect(KeeperError.is(elsewhere, 'NoNode')).toBe(true);
+    for (const other of [undefined, null, 'NoNode', new Error('x'), { code: 'NoNode' }]) expect(KeeperError.is(other)).toBe(false);
+    // The brand is no property that printing or copying would show.
+    expect(Object.getOwnPropertySymbols(Object.assign({}, error))).toEqual([]);
+  });
+
+  it('names its cause and its reason', () => {
+    const cause = new Error('why');
+    const error = new KeeperError('x', '/a', new Refusal(ErrorCode.ConnectionLoss, 'unknown', 'zk:2181: gone', { cause }));
+    expect(error.cause).toBe(cause);
+    expect(error.message).toBe('KeeperErrorCode = ConnectionLoss for /a (zk:2181: gone)');
+    expect('cause' in new KeeperError('x', '/a', new Refusal(ErrorCode.NoNode, 'refused'))).toBe(false);
+  });
+});

@@ -1,0 +1,314 @@
+/**
+ * Every operation of the client against every moment at which a server can be lost: what the caller is told, and what the ensemble has
+ * really done. The caller is never told more than anyone can know, and the session goes on afterwards.
+ */
+import { openAcl } from '@tskeeper/protocol';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Client, KeeperError, op } from '../src/index.ts';
+import { ClientWorld } from './support/client-world.ts';
+
+interface Case {
+  readonly name: string;
+  readonly call: (zk: Client) => Promise<unknown>;
+  /** What others see of it once it was carried out; undefined for what changes nothing. */
+  readonly shows?: (other: Client) => Promise<boolean>;
+  /** The error it ends with when nothing goes wrong. */
+  readonly refusedWith?: string;
+}
+
+const there = async (other: Client, path: string): Promise<boolean> => (await other.exists(path)) !== null;
+
+const cases: readonly Case[] = [
+  { name: 'create', call: (zk) => zk.create('/new', 'x'), shows: (other) => there(other, '/new') },
+  { name: 'create ephemeral', call: (zk) => zk.create('/new', 'x', { mode: 'ephemeral' }), shows: (other) => there(other, '/new') },
+  { name: 'create container', call: (zk) => zk.create('/new', null, { mode: 'container' }), shows: (other) => there(other, '/new') },
+  {
+    name: 'create with TTL',
+    call: (zk) => zk.create('/new', null, { mode: 'persistentWithTtl', ttlMs: 3_600_000 }),
+    shows: (other) => there(other, '/new'),
+  },
+  { name: 'delete', call: (zk) => zk.delete('/t/child'), shows: async (other) => !(await there(other, '/t/child')) },
+  { name: 'setData', call: (zk) => zk.setData('/t', 'y'), shows: async (other) => (await other.exists('/t'))!.version === 1 },
+  { name: 'setACL', call: (zk) => zk.setACL('/t', openAcl), shows: async (other) => (await other.exists('/t'))!.aversion === 1 },
+  {
+    name: 'multi',
+    call: (zk) => zk.multi([op.create('/new'), op.setData('/t', 'y')]),
+    shows: (other) => there(other, '/new'),
+  },
+  { name: 'exists', call: (zk) => zk.exists('/t') },
+  { name: 'exists of nothing', call: (zk) => zk.exists('/nothing') },
+  { name: 'getData', call: (zk) => zk.getData('/t') },
+  { name: 'getChildren', call: (zk) => zk.getChildren('/t') },
+  { name: 'getAllChildrenNumber', call: (zk) => zk.getAllChildrenNumber('/t') },
+  { name: 'getEphemerals', call: (zk) => zk.getEphemerals() },
+  { name: 'getACL', call: (zk) => zk.getACL('/t') },
+  { name: 'sync', call: (zk) => zk.sync('/t') },
+  { name: 'multiRead', call: (zk) => zk.multiRead([op.getData('/t'), op.getChildren('/nothing')]) },
+  { name: 'addWatch', call: (zk) => zk.addWatch('/t', { watch: () => {} }) },
+  { name: 'removeWatches', call: (zk) => zk.removeWatches('/watched') },
+  { name: 'whoAmI', call: (zk) => zk.whoAmI() },
+  { name: 'getConfig', call: (zk) => zk.getConfig() },
+  { name: 'reconfig', call: (zk) => zk.reconfig({ leavingServers: [2] }), refusedWith: 'ReconfigDisabled' },
+];
+
+let world: ClientWorld;
+let zk: Client;
+let other: Client;
+
+beforeEach(async () => {
+  world = await ClientWorld.start();
+  other = await world.connect();
+  await world.until(other.create('/t', 'x'));
+  await world.until(other.create('/t/child'));
+  zk = await world.connect();
+  await world.until(zk.addWatch('/watched', { watch: () => {} }));
+});
+
+afterEach(async () => {
+  await world.close();
+});
+
+interface Settled {
+  readonly outcome: string;
+  readonly error: KeeperError | undefined;
+}
+
+/** `done`, or the code and outcome of the error. */
+async function settle(promise: Promise<unknown>): Promise<Settled> {
+  try {
+    await promise;
+    return { outcome: 'done', error: undefined };
+  } catch (thrown) {
+    if (!KeeperError.is(thrown)) throw thrown;
+    return { outcome: `${thrown.code} ${thrown.outcome}`, error: thrown };
+  }
+}
+
+/** The client finds its way back and is of use again. */
+async function expectUsable(): Promise<void> {
+  await world.untilSo(() => zk.state === 'connected');
+  expect(await world.until(zk.exists('/t'))).not.toBe(null);
+}
+
+/** Whether the ensemble has done it, as anyone can see. */
+async function shown({ shows }: Case): Promise<boolean> {
+  await world.untilSo(() => other.state === 'connected');
+  return shows !== undefined && (await world.until(shows(other)));
+}
+
+describe('C2-20: when the server is lost', () => {
+  it.each(cases)('with the request on its way: $name', async (each) => {
+    const { forward } = world.cnxn;
+    forward.hold();
+    const call = settle(each.call(zk));
+    await world.settle();
+    world.break();
+    const { outcome, error } = await world.until(call);
+    expect(outcome).toBe('ConnectionLoss unknown');
+    expect(error).toMatchObject({ retryable: true, op: each.name.split(' ')[0] });
+    expect(error!.message).toMatch(/^KeeperErrorCode = ConnectionLoss.* \(server:2181: the connection broke: ECONNRESET\)$/);
+    await expectUsable();
+    expect(await shown(each)).toBe(false);
+  });
+
+  it.each(cases)('with the answer on its way: $name', async (each) => {
+    const { backward } = world.cnxn;
+    backward.hold();
+    const call = settle(each.call(zk));
+    await world.settle();
+    world.break();
+    expect((await world.until(call)).outcome).toBe('ConnectionLoss unknown');
+    await expectUsable();
+    expect(await shown(each)).toBe(each.shows !== undefined);
+  });
+
+  it.each(cases)('in the middle of the answer: $name', async (each) => {
+    const { backward } = world.cnxn;
+    backward.resetAfter(backward.deliveredBytes + 11);
+    expect((await world.until(settle(each.call(zk)))).outcome).toBe('ConnectionLoss unknown');
+    await expectUsable();
+    expect(await shown(each)).toBe(each.shows !== undefined);
+  });
+
+  it.each(cases)('by its death, before it could answer: $name', async (each) => {
+    const { sessionId } = zk;
+    const call = settle(each.call(zk));
+    world.kill();
+    expect((await world.until(call)).outcome).toBe('ConnectionLoss unknown');
+    await world.boot();
+    await expectUsable();
+    expect(zk.sessionId).toBe(sessionId);
+    expect(await shown(each)).toBe(false);
+  });
+
+  it.each(cases)('by a partition, which is noticed by its silence: $name', async (each) => {
+    const [dialer, listener] = [world.cnxn.dialer.address, world.cnxn.listener.address];
+    world.wire.cut(dialer, listener);
+    const called = world.clock.now().elapsedMs;
+    const call = settle(each.call(zk));
+    const { outcome, error } = await world.until(call);
+    expect(outcome).toBe('ConnectionLoss unknown');
+    expect(error!.message).toContain('nothing was heard for 6666 ms');
+    expect(world.clock.now().elapsedMs - called).toBeLessThanOrEqual(6800);
+    // The ensemble may still get the request: the wire gives it back when it heals. The session is found again, or its end is told.
+    world.wire.heal(dialer, listener);
+    await world.untilSo(() => zk.state !== 'connecting');
+    expect(['connected', 'closed']).toContain(zk.state);
+  });
+});
+
+describe('C2-20: while there is no server', () => {
+  it.each(cases)('a call waits for one: $name', async (each) => {
+    world.kill();
+    await world.untilSo(() => zk.state === 'connecting');
+    const call = settle(each.call(zk));
+    await world.settle();
+    await world.boot();
+    expect((await world.until(call)).outcome).toBe(each.refusedWith === undefined ? 'done' : `${each.refusedWith} refused`);
+    expect(await shown(each)).toBe(each.shows !== undefined);
+  });
+
+  it.each(cases)('a call fails once all were tried, and was certainly not carried out: $name', async (each) => {
+    world.kill();
+    await world.untilSo(() => zk.state === 'connecting');
+    const { outcome, error } = await world.until(settle(each.call(zk)));
+    expect(outcome).toBe('ConnectionLoss notSent');
+    expect(error!.message).toContain('it could not be connected to');
+    await world.boot();
+    await expectUsable();
+    expect(await shown(each)).toBe(false);
+  });
+});
+
+describe('when the server is lost while', () => {
+  it('an identity is being proved, the next connection proves it', async () => {
+    const { backward } = world.cnxn;
+    backward.hold();
+    const call = settle(zk.addAuth('digest', 'user:password'));
+    await world.settle();
+    world.break();
+    expect((await world.until(call)).outcome).toBe('done');
+    expect((await world.until(zk.whoAmI())).map(({ authScheme }) => authScheme)).toContain('digest');
+  });
+
+  it('the session is being closed, the client is closed, and the session ends by its time-out at the latest', async () => {
+    await world.until(zk.create('/mine', null, { mode: 'ephemeral' }));
+    const { forward } = world.cnxn;
+    forward.hold();
+    const closing = zk.close();
+    await world.settle();
+    world.break();
+    await world.until(closing);
+    expect([zk.state, zk.closedBecause]).toEqual(['closed', 'closed']);
+    await world.pass(12_000);
+    expect(await world.until(other.exists('/mine'))).toBe(null);
+  });
+
+  it('many calls are under way, all of them fail, in the order they were made', async () => {
+    const { backward } = world.cnxn;
+    backward.hold();
+    const order: number[] = [];
+    const calls = Array.from({ length: 100 }, async (_, index) => {
+      await settle(zk.setData('/t', String(index)));
+      order.push(index);
+    });
+    await world.settle();
+    world.break();
+    await world.until(Promise.all(calls));
+    expect(order).toEqual(Array.from({ length: 100 }, (_, index) => index));
+  });
+});
+
+describe('timeoutMs and signal', () => {
+  it('a call that takes too long rejects with RequestTimeout, keeps its place in line, and may have been carried out', async () => {
+    const { backward } = world.cnxn;
+    backward.hold();
+    const late = settle(zk.setData('/t', 'y', { timeoutMs: 500 }));
+    const patient = zk.exists('/t');
+    const { outcome, error } = await world.until(late);
+    expect(outcome).toBe('RequestTimeout unknown');
+    expect(error).toMatchObject({ errno: -122, retryable: true, path: '/t', op: 'setData' });
+    expect(error!.message).toBe('KeeperErrorCode = Unknown error REQUESTTIMEOUT for /t (no answer within 500 ms)');
+    backward.release();
+    expect((await world.until(patient))!.version).toBe(1);
+    expect(zk.state).toBe('connected');
+  });
+
+  it('requestTimeoutMs is for every call that has no time-out of its own', async () => {
+    const hasty = await world.connect({ requestTimeoutMs: 300 });
+    const { backward } = world.cnxn;
+    backward.hold();
+    const started = world.clock.now().elapsedMs;
+    expect((await world.until(settle(hasty.exists('/t')))).outcome).toBe('RequestTimeout unknown');
+    expect(world.clock.now().elapsedMs - started).toBeLessThan(500);
+    const own = settle(hasty.exists('/t', { timeoutMs: Infinity }));
+    await world.pass(1000);
+    backward.release();
+    expect((await world.until(own)).outcome).toBe('done');
+  });
+
+  it('a call that waits for a server when its time is over was never sent', async () => {
+    world.kill();
+    await world.untilSo(() => zk.state === 'connecting');
+    const [late, patient] = [settle(zk.create('/late', null, { timeoutMs: 20 })), settle(zk.create('/patient'))];
+    world.clock.advance(20);
+    await world.settle();
+    expect((await late).outcome).toBe('RequestTimeout notSent');
+    await world.boot();
+    expect((await world.until(patient)).outcome).toBe('done');
+    expect(await world.until(zk.exists('/late'))).toBe(null);
+  });
+
+  it('an aborted call rejects at once with the reason of the signal, before and after it is sent', async () => {
+    const reason = new Error('never mind');
+    await expect(zk.create('/a', null, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const calls = [zk.create('/b', null, { signal }), zk.exists('/t', { signal }), zk.getData('/t')];
+    await Promise.resolve();
+    controller.abort(reason);
+    const results = await world.until(Promise.allSettled(calls));
+    expect(results.slice(0, 2)).toEqual([
+      { status: 'rejected', reason },
+      { status: 'rejected', reason },
+    ]);
+    expect(results[2]!.status).toBe('fulfilled');
+    expect(await world.until(zk.exists('/a'))).toBe(null);
+    expect(await world.until(zk.exists('/b'))).not.toBe(null);
+  });
+
+  it('a watch that nobody waited for is not set', async () => {
+    let told = 0;
+    const controller = new AbortController();
+    const watch = () => void told++;
+    const call = zk.exists('/w', { watch, signal: controller.signal });
+    controller.abort(new Error('never mind'));
+    await world.until(Promise.allSettled([call]));
+    await world.until(other.create('/w'));
+    await world.settle();
+    expect(told).toBe(0);
+  });
+
+  it('a thousand calls may share a signal, and leave nothing behind on it', async () => {
+    const warnings: string[] = [];
+    const note = (warning: Error) => void warnings.push(warning.message);
+    process.on('warning', note);
+    const { signal } = new AbortController();
+    let listeners = 0;
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners++;
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      listeners--;
+      remove(...args);
+    };
+    await world.until(Promise.all(Array.from({ length: 1000 }, () => zk.exists('/t', { signal }))));
+    await world.settle();
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+    expect(listeners).toBe(0);
+  });
+});

@@ -1,0 +1,117 @@
+/** The default transport against real sockets. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { NodeTransport, type TransportCnxn, type TransportSink } from '../../src/index.ts';
+import { systemClock } from '../../src/node/system-clock.ts';
+import { systemRandom } from '../../src/node/system-random.ts';
+
+let servers: Server[] = [];
+let sockets: Socket[] = [];
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  servers = [];
+  sockets = [];
+});
+
+async function listen(serve: (socket: Socket) => void, host = '127.0.0.1'): Promise<number> {
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    serve(socket);
+  });
+  servers.push(server);
+  server.listen(0, host);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+interface Dialled {
+  readonly cnxn: TransportCnxn;
+  readonly connected: Promise<void>;
+  readonly closed: Promise<string | undefined>;
+  readonly received: Buffer[];
+}
+
+function dial(host: string, port: number): Dialled {
+  const received: Buffer[] = [];
+  let sink!: TransportSink;
+  const connected = new Promise<void>((resolveConnected) => {
+    sink = { connected: resolveConnected, received: (bytes) => void received.push(Buffer.from(bytes)), closed: () => undefined };
+  });
+  const closed = new Promise<string | undefined>((resolve) => {
+    sink.closed = resolve;
+  });
+  return { cnxn: new NodeTransport().connect({ host, port }, sink), connected, closed, received };
+}
+
+describe('TCP', () => {
+  it.each(['127.0.0.1', '::1'])('carries bytes both ways over %s, and tells of the end', async (host) => {
+    const port = await listen((socket) => socket.once('data', (bytes) => socket.end(bytes)), host);
+    const { cnxn, connected, closed, received } = dial(host, port);
+    await connected;
+    cnxn.send(Buffer.from('hello'));
+    expect(await closed).toBe(undefined);
+    expect(Buffer.concat(received).toString()).toBe('hello');
+  });
+
+  it('names what went wrong in the word of the system', async () => {
+    const port = await listen((socket) => socket.resetAndDestroy());
+    const reset = dial('127.0.0.1', port);
+    expect(await reset.closed).toBe('ECONNRESET');
+    const [server] = servers.splice(0);
+    server!.close();
+    await once(server!, 'close');
+    expect(await dial('127.0.0.1', port).closed).toBe('ECONNREFUSED');
+  });
+
+  it('says nothing any more once it is ended or destroyed, and what was sent still arrives when it is ended', async () => {
+    const texts: string[] = [];
+    const ended: Promise<void>[] = [];
+    const port = await listen((socket) => {
+      let text = '';
+      socket.on('data', (bytes) => (text += bytes.toString()));
+      ended.push(new Promise((resolve) => void socket.on('close', () => resolve(void texts.push(text)))));
+      socket.write('unheard');
+    });
+    const gently = dial('127.0.0.1', port);
+    await gently.connected;
+    gently.cnxn.send(Buffer.from('last words'));
+    gently.cnxn.end();
+    const hard = dial('127.0.0.1', port);
+    await hard.connected;
+    hard.cnxn.destroy();
+    while (ended.length < 2) await new Promise((resolve) => void setImmediate(resolve));
+    await Promise.all(ended);
+    expect(texts).toContain('last words');
+    expect([...gently.received, ...hard.received]).toEqual([]);
+  });
+
+  it('resolves names and leaves addresses as they are', async () => {
+    const transport = new NodeTransport();
+    expect(await transport.resolve('127.0.0.1')).toEqual(['127.0.0.1']);
+    expect(await transport.resolve('::1')).toEqual(['::1']);
+    const local = await transport.resolve('localhost');
+    expect(local.every((address) => address === '127.0.0.1' || address === '::1')).toBe(true);
+    await expect(transport.resolve('no.such.name.invalid')).rejects.toMatchObject({ syscall: 'getaddrinfo' });
+  });
+});
+
+describe('the machine', () => {
+  it('lends its clock, which never calls back early', async () => {
+    const before = systemClock.now().elapsedMs;
+    await new Promise<void>((resolve) => void systemClock.after(20.4, resolve));
+    expect(systemClock.now().elapsedMs - before).toBeGreaterThanOrEqual(20);
+    const timer = systemClock.after(1, () => expect.unreachable());
+    systemClock.cancel(timer);
+    await new Promise<void>((resolve) => void systemClock.after(5, resolve));
+  });
+
+  it('lends its chance, as whole numbers of 32 bits', () => {
+    const numbers = Array.from({ length: 1000 }, () => systemRandom.uint32());
+    expect(numbers.every((number) => Number.isInteger(number) && number >= 0 && number < 2 ** 32)).toBe(true);
+    expect(new Set(numbers).size).toBeGreaterThan(990);
+  });
+});

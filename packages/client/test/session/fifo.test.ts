@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { Fifo } from '../../src/session/fifo.ts';
+
+it('a fifo gives back in order what it was given, however long it grows between', () => {
+  const fifo = new Fifo<number>();
+  const model: number[] = [];
+  let next = 0;
+  for (let round = 0; round < 20_000; round++) {
+    // Grows for a while, then shrinks, and so on.
+    if (Math.floor(round / 3000) % 2 === 0 || round % 3 === 0) {
+      fifo.push(next);
+      model.push(next++);
+    } else {
+      expect(fifo.peek()).toBe(model[0]);
+      expect(fifo.shift()).toBe(model.shift());
+    }
+    expect(fifo.length).toBe(model.length);
+  }
+  fifo.clear();
+  expect([fifo.length, fifo.peek(), fifo.shift(), fifo.length]).toEqual([0, undefined, undefined, 0]);
+});

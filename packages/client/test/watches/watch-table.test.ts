@@ -1,0 +1,57 @@
+import { EventType } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { Chroot } from '../../src/chroot.ts';
+import { type WatchKind, type Watcher, watchKinds, WatchTable } from '../../src/watches/watch-table.ts';
+
+const chroot = new Chroot('');
+const named = new Map<string, Watcher>(watchKinds.map((kind) => [kind, { listener: () => {}, chroot }]));
+
+/** A table in which one watcher of each kind watches the path. */
+function everyKindOn(path: string): WatchTable {
+  const table = new WatchTable();
+  for (const kind of watchKinds) table.add(kind, path, named.get(kind)!);
+  return table;
+}
+
+function told(table: WatchTable, type: number, path: string): string[] {
+  const watchers = table.take(type, path);
+  return [...named].filter(([, watcher]) => watchers.has(watcher)).map(([name]) => name);
+}
+
+describe('a watch table', () => {
+  it.each<[name: keyof typeof EventType, told: WatchKind[]]>([
+    ['nodeCreated', ['data', 'exist', 'persistent', 'persistentRecursive']],
+    ['nodeDataChanged', ['data', 'exist', 'persistent', 'persistentRecursive']],
+    ['nodeDeleted', ['data', 'exist', 'child', 'persistent', 'persistentRecursive']],
+    ['nodeChildrenChanged', ['child', 'persistent']],
+    ['dataWatchRemoved', []],
+  ])('tells of %s those who watch for it, and those who wanted to know once are gone', (name, kinds) => {
+    const table = everyKindOn('/a/b');
+    expect(told(table, EventType[name], '/a/b')).toEqual(kinds);
+    expect(told(table, EventType[name], '/a/b')).toEqual(kinds.filter((kind) => kind.startsWith('persistent')));
+    expect(told(everyKindOn('/a/b'), EventType[name], '/a')).toEqual([]);
+  });
+
+  it('tells recursive watchers of everything below, up to the root', () => {
+    for (const path of ['/', '/a', '/a/b', '/a/b/c']) {
+      expect(told(everyKindOn(path), EventType.nodeCreated, '/a/b/c')).toContain('persistentRecursive');
+    }
+    expect(told(everyKindOn('/a/bb'), EventType.nodeCreated, '/a/b')).toEqual([]);
+    expect(told(everyKindOn('/a'), EventType.nodeCreated, '/ab')).toEqual([]);
+  });
+
+  it('holds a watcher once per kind and path', () => {
+    const table = new WatchTable();
+    const watcher = named.get('data')!;
+    table.add('data', '/a', watcher);
+    table.add('data', '/a', watcher);
+    table.add('child', '/a', watcher);
+    expect([...table.all()]).toEqual([watcher]);
+    expect(table.remove('data', '/a', watcher)).toEqual([watcher]);
+    expect(table.remove('data', '/a', watcher)).toEqual([]);
+    expect(table.has('child', '/a', watcher)).toBe(true);
+    expect([...table.paths('data')]).toEqual([]);
+    table.clear();
+    expect([...table.all()]).toEqual([]);
+  });
+});

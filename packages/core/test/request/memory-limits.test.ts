@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { Script } from '../support/script.ts';
+
+/** A server with a client, a znode with five bytes and one without, told how memory is. */
+function server(state: 'ample' | 'tight' | 'full', watchesMayGrow = true): Script {
+  const script = new Script();
+  for (const line of ['log at once', 'a connects', 'a create /x "12345"', 'a create /y ""']) script.run(line);
+  script.core.memory(state, watchesMayGrow);
+  return script;
+}
+
+const throttled = expect.stringContaining('ThrottledOp');
+
+describe('F34: with memory full', () => {
+  it.each([
+    'a create /z ""',
+    'a create2 /z ""',
+    'a create /z "" mode=1',
+    'a setData /x "123456"',
+    'a setData /y "1"',
+    'a setACL /x acl=world:anyone:1',
+    'a multi [create /z ""]',
+    'a multi [delete /y; setData /x "123456"]',
+    'a multi [check /x; create /z ""; delete /y]',
+  ])('%s is refused as ThrottledOp, and nothing reaches the log', (line) => {
+    const script = server('full');
+    expect(script.run(line).filter((told) => !told.startsWith('append'))).toEqual([throttled]);
+    expect(script.core.inspect.lastZxid()).toBe(3);
+  });
+
+  it.each([
+    'a getData /x',
+    'a exists /x',
+    'a getChildren /',
+    'a sync /',
+    'a ping',
+    'a setData /x "54321"',
+    'a setData /x ""',
+    'a delete /y',
+    'a multi [delete /y; check /x; setData /x "1234"]',
+    'a closeSession',
+  ])('%s is served', (line) => {
+    const told = server('full').run(line);
+    expect(told.some((one) => one.startsWith('a <- '))).toBe(true);
+    expect(told).not.toContainEqual(throttled);
+  });
+
+  it.each([
+    ['a create /no/parent ""', 'ThrottledOp'],
+    ['a setData /none "1"', 'NoNode'],
+    ['a setData /x "123456" version=9', 'ThrottledOp'],
+    ['a delete /none', 'NoNode'],
+  ])('%s is answered %s', (line, error) => {
+    expect(server('full').run(line).at(-1)).toContain(error);
+  });
+
+  it('a refusal keeps its place behind what its session asked before', () => {
+    const script = server('full');
+    script.run('log when told');
+    script.run('a delete /y');
+    expect(script.run('a create /z ""')).toEqual([]);
+    expect(script.run('appended')).toEqual(['a <- delete 0x4 ok', throttled]);
+  });
+
+  it('a read that would set a further watch is refused, and one without a watch is not', () => {
+    const script = server('full');
+    for (const line of ['a getData /x watch', 'a exists /z watch', 'a getChildren / watch', 'a addWatch /x']) {
+      expect(script.run(line)).toEqual([throttled]);
+    }
+    expect(script.core.inspect.watchCount()).toBe(0);
+  });
+
+  it('a watch that has fired may be set again', () => {
+    const script = server('ample');
+    script.run('a getData /x watch');
+    script.core.memory('full', true);
+    expect(script.run('a getData /y watch')).toEqual([throttled]);
+    script.run('a setData /x "54321"');
+    expect(script.run('a getData /x watch')).not.toEqual([throttled]);
+    expect(script.core.inspect.watchCount()).toBe(1);
+  });
+
+  it('everything is served again when there is memory again', () => {
+    const script = server('full');
+    script.core.memory('ample', true);
+    expect(script.run('a create /z ""').at(-1)).toBe('a <- create 0x4 /z');
+    expect(script.run('a getData /x watch')).not.toEqual([throttled]);
+  });
+});
+
+describe('F34: with memory tight', () => {
+  it('writes and watches are served', () => {
+    const script = server('tight');
+    expect(script.run('a create /z ""').at(-1)).toBe('a <- create 0x4 /z');
+    expect(script.run('a getData /x watch')).not.toEqual([throttled]);
+  });
+
+  it('a multi of more than 64 KiB is refused, a shorter one is not', () => {
+    const script = server('tight');
+    const multi = (parts: number): string => `a multi [${Array.from({ length: parts }, () => 'check /x').join('; ')}]`;
+    expect(script.run(multi(4000))).toEqual([throttled]);
+    expect(script.run(multi(2000))).not.toContainEqual(throttled);
+  });
+});
+
+describe('F34: watches', () => {
+  it('that take their share of memory become no more, while znodes may', () => {
+    const script = server('ample', false);
+    expect(script.run('a getData /x watch')).toEqual([throttled]);
+    expect(script.run('a create /z ""').at(-1)).toBe('a <- create 0x4 /z');
+  });
+
+  it('of one connection are limited, whatever there is of memory', () => {
+    const script = new Script({ watchesPerCnxnMax: 2 });
+    for (const line of ['log at once', 'a connects', 'b connects', 'a exists /1 watch', 'a exists /2 watch']) script.run(line);
+    expect(script.run('a exists /3 watch')).toEqual([throttled]);
+    expect(script.run('b exists /3 watch')).not.toEqual([throttled]);
+    script.run('a goes away');
+    expect(script.core.inspect.watchCount()).toBe(1);
+  });
+
+  it('set again by a client that comes back cost it the connection when there is no room for all of them', () => {
+    const script = new Script({ watchesPerCnxnMax: 2 });
+    for (const line of ['log at once', 'a connects']) script.run(line);
+    expect(script.run('a setWatches 0x9 exist=/1,/2,/3')).toEqual(['a closed: too many watches']);
+  });
+});
+
+describe('F34: while the disk stands still', () => {
+  it('writes that are under way hold a bounded amount of memory: further ones are refused, deletes and reads are not', () => {
+    const script = new Script({ inFlightBytesMax: 1000 });
+    for (const line of ['a connects', 'appended', 'b connects', 'appended', 'c connects', 'appended', 'd connects', 'appended'])
+      script.run(line);
+    expect(script.run(`a create /a "${'x'.repeat(6000)}"`)).not.toContainEqual(throttled);
+    expect(script.run(`b create /b "${'x'.repeat(6000)}"`)).not.toContainEqual(throttled);
+    expect(script.run('c create /c "x"')).toEqual([throttled]);
+    expect(script.run('c exists /c')).toHaveLength(1);
+    expect(script.run('c delete /c')).not.toContainEqual(throttled);
+    script.run('appended');
+    expect(script.run('d create /d "x"')).not.toContainEqual(throttled);
+  });
+});

@@ -1,0 +1,127 @@
+/**
+ * Tells how near a server is to the end of its memory, and tells its operator.
+ *
+ * New work is refused before memory runs out, in two stages (see `MemoryState` of the core). Between entering a stage and leaving it lies
+ * a twentieth of the memory and a second at least, so that a server at the edge does not flutter.
+ */
+import type { MemoryState } from '@tskeeper/core';
+import type { Millis } from '@tskeeper/protocol';
+import type { Logger } from './logger.ts';
+import type { MemoryProbe, MemoryUse } from './memory-use.ts';
+import { LimitedLog } from './ports/limited-log.ts';
+
+const tightShare = 0.85;
+const fullShare = 0.9;
+const hysteresis = 0.05;
+/** A stage lasts this long at least. */
+const stageMsMin = 1000;
+/** Of the memory that the tree lies in, watches may take so much. */
+const watchShare = 0.25;
+
+/** What the server itself knows of its memory. */
+export interface OwnMemory {
+  /** Free within the pages of the tree. */
+  readonly idleTreeBytes: number;
+  /** Given back by the tree since it was at its largest. */
+  readonly returnedTreeBytes: number;
+  readonly watchBytes: number;
+}
+
+export class MemoryGuard {
+  readonly #probe: MemoryProbe;
+  readonly #own: OwnMemory;
+  readonly #logger: Logger;
+  readonly #limited: LimitedLog;
+  #enteredMs: Millis = -Infinity;
+  state: MemoryState = 'ample';
+  /** Whether watches may become more; they have a share of their own. */
+  watchesMayGrow = true;
+
+  constructor(probe: MemoryProbe, own: OwnMemory, logger: Logger) {
+    this.#probe = probe;
+    this.#own = own;
+    this.#logger = logger;
+    this.#limited = new LimitedLog(logger);
+  }
+
+  /** Looks at memory; returns whether anything has changed that matters. */
+  look(nowMs: Millis): boolean {
+    const uses = this.#probe().map((use) => (use.holdsTree ? { ...use, usedBytes: this.#needed(use) } : use));
+    let worst = uses[0];
+    for (const use of uses) if (worst === undefined || shareOf(use) > shareOf(worst)) worst = use;
+    let state = worst === undefined ? 'ample' : nextState(this.state, shareOf(worst));
+    if (rank[state] < rank[this.state] && nowMs - this.#enteredMs < stageMsMin) state = this.state;
+    const watchesMayGrow = this.#watchesMayGrow(uses, nowMs);
+    if (state === this.state && watchesMayGrow === this.watchesMayGrow) return false;
+    if (state !== this.state) {
+      this.#enteredMs = nowMs;
+      this.#tell(state, worst!, nowMs);
+    }
+    this.state = state;
+    this.watchesMayGrow = watchesMayGrow;
+    return true;
+  }
+
+  /** What is used, less what the tree can use again without taking more. */
+  #needed({ usedBytes, limitBytes, slackBytes }: MemoryUse): number {
+    const { idleTreeBytes, returnedTreeBytes } = this.#own;
+    // Past the limit hope is no help.
+    const again = usedBytes >= limitBytes ? 0 : Math.max(0, Math.min(returnedTreeBytes, slackBytes));
+    return usedBytes - idleTreeBytes - again;
+  }
+
+  #watchesMayGrow(uses: readonly MemoryUse[], nowMs: Millis): boolean {
+    const { watchBytes } = this.#own;
+    let may = true;
+    for (const { holdsTree, limitBytes, what, remedy } of uses) {
+      if (!holdsTree || watchBytes <= limitBytes * (this.watchesMayGrow ? watchShare : watchShare - hysteresis)) continue;
+      may = false;
+      if (this.watchesMayGrow) {
+        this.#limited.warn(
+          'watches',
+          nowMs,
+          `watches take ${mib(watchBytes)}, a quarter of what ${what} may take (${mib(limitBytes)}): no more are set, and such requests are answered ThrottledOp. ${remedy}`,
+        );
+      }
+    }
+    if (may && !this.watchesMayGrow) this.#logger.info(`watches take ${mib(watchBytes)}: more may be set again`);
+    return may;
+  }
+
+  #tell(state: MemoryState, { what, usedBytes, limitBytes, remedy }: MemoryUse, nowMs: Millis): void {
+    const figures = `${what} holds ${mib(usedBytes)} of the ${mib(limitBytes)} it may hold`;
+    switch (state) {
+      case 'ample':
+        this.#logger.info(`there is memory again: ${figures}. Nothing is refused any more`);
+        return;
+      case 'tight':
+        this.#limited.warn(state, nowMs, `memory is getting tight: ${figures}. New sessions and long multis are refused. ${remedy}`);
+        return;
+      case 'full':
+        this.#limited.warn(
+          state,
+          nowMs,
+          `memory is full: ${figures}. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions go on. ${remedy}`,
+        );
+        return;
+      default:
+        state satisfies never;
+    }
+  }
+}
+
+const rank: Readonly<Record<MemoryState, number>> = { ample: 0, tight: 1, full: 2 };
+
+function shareOf({ usedBytes, limitBytes }: MemoryUse): number {
+  return usedBytes / limitBytes;
+}
+
+function nextState(state: MemoryState, share: number): MemoryState {
+  const isFull = share >= (state === 'full' ? fullShare - hysteresis : fullShare);
+  if (isFull) return 'full';
+  return share >= (state === 'ample' ? tightShare : tightShare - hysteresis) ? 'tight' : 'ample';
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}

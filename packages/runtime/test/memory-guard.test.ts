@@ -1,0 +1,120 @@
+import { expect, it } from 'vitest';
+import type { Logger, MemoryUse } from '../src/index.ts';
+import { MemoryGuard } from '../src/internal.ts';
+
+const mebibyte = 1024 * 1024;
+
+/** A guard over a heap of 100 MiB and a process of 1000, and what they hold at the moment, in MiB. */
+class Rig {
+  heap = 10;
+  process = 100;
+  idleTree = 0;
+  returnedTree = 0;
+  slack = 0;
+  watches = 0;
+  readonly lines: string[] = [];
+  readonly guard: MemoryGuard;
+
+  constructor() {
+    const use = (what: string, used: number, limit: number, holdsTree: boolean): MemoryUse => {
+      return {
+        what,
+        usedBytes: used * mebibyte,
+        limitBytes: limit * mebibyte,
+        remedy: `Get ${what} more.`,
+        holdsTree,
+        slackBytes: holdsTree ? this.slack * mebibyte : 0,
+      };
+    };
+    const note = (level: string) => (line: string) => void this.lines.push(`${level} ${line}`);
+    const logger: Logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
+    const own = (): number => this.idleTree * mebibyte;
+    const returned = (): number => this.returnedTree * mebibyte;
+    const watches = (): number => this.watches * mebibyte;
+    this.guard = new MemoryGuard(
+      () => [use('the JavaScript heap', this.heap, 100, false), use('this process', this.process, 1000, true)],
+      {
+        get idleTreeBytes() {
+          return own();
+        },
+        get returnedTreeBytes() {
+          return returned();
+        },
+        get watchBytes() {
+          return watches();
+        },
+      },
+      logger,
+    );
+  }
+
+  #nowMs = 0;
+
+  /** The state after a look, a second after the one before. */
+  look(changed: Partial<Pick<Rig, 'heap' | 'process' | 'idleTree' | 'returnedTree' | 'slack' | 'watches'>>, afterMs = 1000): string {
+    Object.assign(this, changed);
+    this.#nowMs += afterMs;
+    this.guard.look(this.#nowMs);
+    return this.guard.state;
+  }
+}
+
+it('F34: memory is tight from 85 % of the nearer limit on and full from 90 % on', () => {
+  const rig = new Rig();
+  expect([84, 85, 89, 90, 100].map((heap) => rig.look({ heap }))).toEqual(['ample', 'tight', 'tight', 'full', 'full']);
+  expect([840, 850, 900].map((process) => new Rig().look({ process }))).toEqual(['ample', 'tight', 'full']);
+});
+
+it('F34: a stage is left only well below where it begins', () => {
+  const rig = new Rig();
+  expect([90, 86, 85, 84, 81, 80, 79].map((heap) => rig.look({ heap }))).toEqual([
+    'full', 'full', 'full', 'tight', 'tight', 'tight', 'ample',
+  ]); // prettier-ignore
+});
+
+it('F34: a stage is entered at once and lasts a second', () => {
+  const rig = new Rig();
+  const states = [rig.look({ heap: 95 }, 10), rig.look({ heap: 10 }, 999), rig.look({ heap: 10 }, 1), rig.look({ heap: 86 }, 1)];
+  expect(states).toEqual(['full', 'full', 'ample', 'tight']);
+  expect([rig.look({ heap: 95 }, 1), rig.look({ heap: 10 }, 999)]).toEqual(['full', 'full']);
+});
+
+it('F34: each change of stage is told once, with figures and the remedy', () => {
+  const rig = new Rig();
+  for (const heap of [50, 86, 87, 91, 95, 83, 50, 51]) rig.look({ heap });
+  expect(rig.lines).toEqual([
+    'warn memory is getting tight: the JavaScript heap holds 86.0 MiB of the 100.0 MiB it may hold. New sessions and long multis are refused. Get the JavaScript heap more.',
+    'warn memory is full: the JavaScript heap holds 91.0 MiB of the 100.0 MiB it may hold. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions go on. Get the JavaScript heap more.',
+    'warn memory is getting tight: the JavaScript heap holds 83.0 MiB of the 100.0 MiB it may hold. New sessions and long multis are refused. Get the JavaScript heap more.',
+    'info there is memory again: the JavaScript heap holds 50.0 MiB of the 100.0 MiB it may hold. Nothing is refused any more',
+  ]);
+});
+
+it('F34: what deletes have made free within the pages of the tree counts as free, though the process keeps it', () => {
+  const rig = new Rig();
+  expect(rig.look({ process: 950 })).toBe('full');
+  expect(rig.look({ idleTree: 300 })).toBe('ample');
+  // The heap holds no znodes.
+  expect(rig.look({ heap: 95 })).toBe('full');
+});
+
+it('F34: what the tree has given back counts as free as far as the process may still hold it, unless it is over its limit', () => {
+  expect(new Rig().look({ process: 950, returnedTree: 300, slack: 0 })).toBe('full');
+  expect(new Rig().look({ process: 950, returnedTree: 300, slack: 30 })).toBe('full');
+  expect(new Rig().look({ process: 950, returnedTree: 30, slack: 300 })).toBe('full');
+  expect(new Rig().look({ process: 950, returnedTree: 300, slack: 300 })).toBe('ample');
+  expect(new Rig().look({ process: 1000, returnedTree: 300, slack: 300 })).toBe('full');
+});
+
+it('F34: watches may take a quarter of the memory of the process', () => {
+  const rig = new Rig();
+  const mayGrow = (watches: number): boolean => {
+    rig.look({ watches });
+    return rig.guard.watchesMayGrow;
+  };
+  expect([250, 251, 220, 199].map(mayGrow)).toEqual([true, false, false, true]);
+  expect(rig.lines).toEqual([
+    'warn watches take 251.0 MiB, a quarter of what this process may take (1000.0 MiB): no more are set, and such requests are answered ThrottledOp. Get this process more.',
+    'info watches take 199.0 MiB: more may be set again',
+  ]);
+});

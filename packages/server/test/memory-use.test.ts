@@ -1,0 +1,76 @@
+import { totalmem } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import { LiveMemory, memoryProbe } from '../src/memory-use.ts';
+
+const mebibyte = 1024 ** 2;
+
+describe('F34: the memory of this process', () => {
+  it('is told as a heap and as a whole, both below their limits', () => {
+    const [heap, whole] = memoryProbe({ processBytes: undefined })();
+    for (const { usedBytes, limitBytes } of [heap!, whole!]) {
+      expect(usedBytes).toBeGreaterThan(mebibyte);
+      expect(usedBytes).toBeLessThan(limitBytes);
+    }
+    expect(whole!.limitBytes).toBeLessThanOrEqual(totalmem());
+    expect([heap!.holdsTree, whole!.holdsTree]).toEqual([false, true]);
+  });
+
+  it('is limited as the operator says', () => {
+    expect(memoryProbe({ processBytes: 123 * mebibyte })()[1]!.limitBytes).toBe(123 * mebibyte);
+  });
+});
+
+/** A heap of 100 units, of which some live and some are garbage. A collection takes ten milliseconds. */
+class TestHeap {
+  readonly limitBytes = 100;
+  live = 0;
+  garbage = 0;
+  now = 0;
+  collections = 0;
+  readonly heap = new LiveMemory({
+    limitBytes: 100,
+    usedBytes: () => this.live + this.garbage,
+    collect: () => {
+      this.collections++;
+      this.garbage = 0;
+      this.now += 10;
+    },
+    nowMs: () => this.now,
+  });
+
+  look(live: number, garbage: number): number {
+    this.live = live;
+    this.garbage = garbage;
+    return this.heap.usedBytes();
+  }
+}
+
+describe('F34: what lives of a heap', () => {
+  it('is not asked for while all of it is little', () => {
+    const test = new TestHeap();
+    expect([test.look(10, 0), test.look(10, 69), test.collections]).toEqual([10, 79, 0]);
+  });
+
+  it('is found out by a collection when garbage alone may be too much', () => {
+    const test = new TestHeap();
+    expect([test.look(10, 80), test.collections]).toEqual([10, 1]);
+    expect([test.look(95, 0), test.collections]).toEqual([95, 1]);
+  });
+
+  it('counts whatever has come since as living, until it may be looked at again', () => {
+    const test = new TestHeap();
+    test.look(70, 15);
+    expect([test.look(70, 21), test.collections]).toEqual([91, 1]);
+    test.now += 40;
+    expect([test.look(70, 25), test.collections]).toEqual([70, 2]);
+  });
+
+  it('is looked at now and then although it does not grow, since it may have become garbage', () => {
+    const test = new TestHeap();
+    test.look(90, 0);
+    test.now += 4999;
+    expect([test.look(20, 70), test.collections]).toEqual([90, 1]);
+    test.now += 1;
+    expect([test.look(20, 70), test.collections]).toEqual([20, 2]);
+  });
+});

@@ -1,0 +1,1 @@
+export { TestServer, type TestServerOptions } from './test-server.ts';

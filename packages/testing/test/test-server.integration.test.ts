@@ -1,0 +1,216 @@
+/** A server for users' own tests: it starts at once, and does to a client what such tests need. */
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Client, connect, KeeperError, type SessionEvent } from '@tskeeper/client';
+import { describe, expect, it } from 'vitest';
+import { TestServer } from '../src/index.ts';
+
+/** Resolves with the first change of state that `wanted` accepts. */
+function stateOf(client: Client, wanted: (event: SessionEvent) => boolean): Promise<SessionEvent> {
+  return new Promise((resolve) => {
+    const stop = client.on('state', (event) => {
+      if (!wanted(event)) return;
+      stop();
+      resolve(event);
+    });
+  });
+}
+
+const isAgain = ({ state }: SessionEvent): boolean => state === 'SyncConnected';
+
+describe('a test server', () => {
+  it('is reached by a client under its connect string', async () => {
+    await using server = await TestServer.start();
+    await using client = await connect(server.connectString);
+    await client.create('/a', 'one');
+    expect(Buffer.from((await client.getData('/a')).data!).toString()).toBe('one');
+    expect(server.inspect.sessionCount()).toBe(1);
+  });
+
+  it('starts beside others, each with a port and data of its own', async () => {
+    await using one = await TestServer.start();
+    await using other = await TestServer.start();
+    expect(one.port).not.toBe(other.port);
+    await using client = await connect(one.connectString);
+    await client.create('/a');
+    await using elsewhere = await connect(other.connectString);
+    expect(await elsewhere.exists('/a')).toBeNull();
+  });
+
+  it('is ready within 50 ms, on the median of twenty starts', async () => {
+    const times: number[] = [];
+    for (let start = 0; start < 20; start++) {
+      const begun = performance.now();
+      await using server = await TestServer.start();
+      times.push(performance.now() - begun);
+      expect(server.isRunning).toBe(true);
+    }
+    expect(times.toSorted((a, b) => a - b)[10]).toBeLessThan(50);
+  });
+
+  it('takes settings as zoo.cfg has them, and refuses wrong ones with a sentence', async () => {
+    await using server = await TestServer.start({ config: { tickTime: 100 } });
+    await using client = await connect(server.connectString, { sessionTimeoutMs: 1, connectTimeoutMs: 5000 });
+    expect(client.sessionTimeoutMs).toBe(200);
+    await expect(TestServer.start({ config: { tickTime: 'soon' } })).rejects.toThrow('tickTime');
+  });
+
+  it('refuses a port that is taken with a sentence that names it', async () => {
+    await using server = await TestServer.start();
+    await expect(TestServer.start({ port: server.port })).rejects.toThrow(String(server.port));
+  });
+});
+
+describe('its data', () => {
+  it.each(['memory', 'folder'] as const)('survive a restart, in storage %s', async (storage) => {
+    await using server = await TestServer.start({ storage });
+    await using client = await connect(server.connectString);
+    await client.create('/kept', 'x');
+    await client.create('/mine', '', { mode: 'ephemeral' });
+    const { port } = server;
+    const again = stateOf(client, isAgain);
+    await server.restart();
+    await again;
+    expect(server.port).toBe(port);
+    expect(await client.exists('/kept')).not.toBeNull();
+    expect((await client.exists('/mine'))?.ephemeralOwner).toBe(client.sessionId);
+  });
+
+  it('are gone when a server in memory is closed', async () => {
+    const server = await TestServer.start();
+    await server.close();
+    await expect(server.start()).rejects.toThrow('closed');
+  });
+
+  it("stay in a folder of one's own, and go with a temporary one", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'tskeeper-test-'));
+    try {
+      await using first = await TestServer.start({ storage: { dataDir } });
+      await using client = await connect(first.connectString);
+      await client.create('/kept');
+      await client.close();
+      await first.close();
+      expect(existsSync(dataDir)).toBe(true);
+      await using second = await TestServer.start({ storage: { dataDir } });
+      await using again = await connect(second.connectString);
+      expect(await again.exists('/kept')).not.toBeNull();
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('what it does to clients', () => {
+  it('expires a session: its ephemerals go, watchers hear of it, and its client is told', async () => {
+    await using server = await TestServer.start();
+    await using other = await connect(server.connectString);
+    const client = await connect(server.connectString);
+    await client.create('/mine', '', { mode: 'ephemeral' });
+    const gone = new Promise<string>((resolve) => void other.exists('/mine', { watch: (event) => resolve(event.type) }));
+    await other.sync('/');
+    const expired = stateOf(client, ({ state }) => state === 'Expired');
+    expect(await server.expireSession(client.sessionId)).toBe(true);
+    expect(server.inspect.hasSession(client.sessionId)).toBe(false);
+    expect(await gone).toBe('NodeDeleted');
+    expect(await other.exists('/mine')).toBeNull();
+    await expired;
+    expect(client.closedBecause).toBe('expired');
+  });
+
+  it('says when there is no session to expire', async () => {
+    await using server = await TestServer.start();
+    expect(await server.expireSession(0x1234n)).toBe(false);
+  });
+
+  it('leaves a session no way back while it is being expired', async () => {
+    await using server = await TestServer.start();
+    const clients = await Promise.all(Array.from({ length: 20 }, () => connect(server.connectString)));
+    const ended = await Promise.all(clients.map(({ sessionId }) => server.expireSession(sessionId)));
+    expect(ended).toEqual(clients.map(() => true));
+    expect(server.inspect.sessionCount()).toBe(0);
+    await Promise.all(clients.map((client) => client.close()));
+  });
+
+  it('cuts the connection of one session and leaves the others alone', async () => {
+    await using server = await TestServer.start();
+    await using victim = await connect(server.connectString);
+    await using other = await connect(server.connectString);
+    const heard: string[] = [];
+    other.on('state', ({ state }) => heard.push(state));
+    const lost = stateOf(victim, ({ state }) => state === 'Disconnected');
+    const again = stateOf(victim, isAgain);
+    const session = victim.sessionId;
+    expect(server.cutConnections(session)).toBe(1);
+    await lost;
+    await again;
+    expect(victim.sessionId).toBe(session);
+    expect(heard).toEqual([]);
+  });
+
+  it('cuts all connections', async () => {
+    await using server = await TestServer.start();
+    await using one = await connect(server.connectString);
+    await using two = await connect(server.connectString);
+    const again = Promise.all([stateOf(one, isAgain), stateOf(two, isAgain)]);
+    expect(server.cutConnections()).toBe(2);
+    await again;
+  });
+
+  it('lets nothing through while it is partitioned, and everything afterwards', async () => {
+    await using server = await TestServer.start();
+    await using client = await connect(server.connectString);
+    const partition = server.partition();
+    let isDone = false;
+    const created = client.create('/a').then(() => (isDone = true));
+    // A whole exchange with another server takes longer than one with this server would have taken.
+    await using elsewhere = await TestServer.start();
+    await using witness = await connect(elsewhere.connectString);
+    await witness.create('/a');
+    expect(isDone).toBe(false);
+    partition[Symbol.dispose]();
+    await created;
+    expect(await client.exists('/a')).not.toBeNull();
+  });
+
+  it('expires the session of a client that it is cut off from', async () => {
+    await using server = await TestServer.start({ config: { tickTime: 50 } });
+    const client = await connect(server.connectString, { sessionTimeoutMs: 100, connectTimeoutMs: 5000 });
+    const { sessionId } = client;
+    const expired = stateOf(client, ({ state }) => state === 'Expired');
+    {
+      using partition = server.partition();
+      void partition;
+      await expect.poll(() => server.inspect.hasSession(sessionId)).toBe(false);
+    }
+    await expired;
+  });
+
+  it('never gives a client what was meant for another whose connection is gone', async () => {
+    await using server = await TestServer.start();
+    const first = await connect(server.connectString);
+    const partition = server.partition();
+    const lost = first.getData('/').catch((error: unknown) => KeeperError.is(error, 'ConnectionLoss') && error.code);
+    server.cutConnections();
+    const second = connect(server.connectString);
+    expect(await lost).toBe('ConnectionLoss');
+    partition[Symbol.dispose]();
+    await using client = await second;
+    expect((await client.getChildren('/')).children).toEqual(['zookeeper']);
+    await first.close();
+  });
+
+  it('refuses connections while it is stopped, and takes clients up again when it is back', async () => {
+    await using server = await TestServer.start();
+    await using client = await connect(server.connectString);
+    await server.stop();
+    expect(server.isRunning).toBe(false);
+    expect(() => server.inspect).toThrow('stopped');
+    await expect(connect(server.connectString, { connectTimeoutMs: 100 })).rejects.toMatchObject({ code: 'ConnectionLoss' });
+    const again = stateOf(client, isAgain);
+    await server.start();
+    await again;
+    await client.create('/a');
+  });
+});

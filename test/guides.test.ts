@@ -1,0 +1,16 @@
+/** What guides show is what runs. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
+
+function snippetsOf(page: string): string[] {
+  return [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map((match) => match[1]!);
+}
+
+test.each([['docs/guides/test-with-a-real-server.md', 'packages/testing/test/guide.integration.test.ts']])(
+  'the example of %s is the program that the tests run',
+  (page, program) => {
+    expect(snippetsOf(read(page))).toEqual([read(program)]);
+  },
+);

@@ -1,0 +1,186 @@
+/** The examples, as processes of their own, against this server and against Apache ZooKeeper. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { connect } from '@tskeeper/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensurePeers } from '../../scripts/peers.js';
+import type { ServerKind, ServerProcess } from '../../scripts/server-process.js';
+import { inFolder, start } from './servers.ts';
+
+const examples = path.resolve(import.meta.dirname, '../../examples/dist');
+
+/** One example at work. */
+class Program {
+  readonly lines: string[] = [];
+  readonly ended: Promise<number | null>;
+  readonly #child: ChildProcess;
+  #errors = '';
+  #told: () => void = () => {};
+
+  constructor(example: string, args: readonly string[]) {
+    this.#child = spawn(process.execPath, [path.join(examples, example, 'main.js'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child.stderr!.on('data', (bytes: Buffer) => (this.#errors += bytes.toString()));
+    createInterface(this.#child.stdout!).on('line', (line) => {
+      this.lines.push(line);
+      this.#told();
+    });
+    this.ended = once(this.#child, 'close').then(([code]) => {
+      this.#told();
+      return code as number | null;
+    });
+  }
+
+  /** Resolves with the first line from `from` on that contains `text`. */
+  async line(text: string, from = 0): Promise<string> {
+    for (;;) {
+      const found = this.lines.slice(from).find((line) => line.includes(text));
+      if (found !== undefined) return found;
+      if (this.#child.exitCode !== null) throw new Error(`it ended without saying ${text}:\n${this.lines.join('\n')}\n${this.#errors}`);
+      await new Promise<void>((resolve) => (this.#told = resolve));
+    }
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async output(): Promise<{ code: number | null; out: string; err: string }> {
+    const code = await this.ended;
+    return { code, out: this.lines.join('\n'), err: this.#errors.trim() };
+  }
+}
+
+/** When each participant did what, in nanoseconds: `reached-3` -> [...]. */
+function timesOf(programs: readonly Program[]): Map<string, bigint[]> {
+  const times = new Map<string, bigint[]>();
+  for (const line of programs.flatMap(({ lines }) => lines)) {
+    const [, what, when] = line.split(' ');
+    times.set(what!, [...(times.get(what!) ?? []), BigInt(when!)]);
+  }
+  return times;
+}
+
+const latest = (times: readonly bigint[]): bigint => times.reduce((a, b) => (a > b ? a : b));
+const earliest = (times: readonly bigint[]): bigint => times.reduce((a, b) => (a < b ? a : b));
+
+/** In which rounds somebody went through before everybody was there, or was out before everybody had left. */
+function breaches(programs: readonly Program[], rounds: number): string[] {
+  const times = timesOf(programs);
+  const found: string[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const [reached, entered, leaves, left] = ['reached', 'entered', 'leaves', 'left'].map((what) => times.get(`${what}-${round}`) ?? []);
+    if ([reached, entered, leaves, left].some((list) => list!.length !== programs.length))
+      found.push(`round ${round} was not finished by all`);
+    else if (earliest(entered!) < latest(reached!)) found.push(`round ${round} was entered before all had reached it`);
+    else if (earliest(left!) < latest(leaves!)) found.push(`round ${round} was left before all would leave`);
+  }
+  return found;
+}
+
+const java = (await ensurePeers(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
+const kinds: readonly ServerKind[] = java.installed ? ['ours', 'java-3.9.5'] : ['ours'];
+
+describe.each(kinds)('the examples against %s', (kind) => {
+  let server: ServerProcess;
+  let finish!: () => void;
+  let served: Promise<void>;
+
+  beforeAll(async () => {
+    await new Promise<void>((started, failed) => {
+      served = inFolder(async (folder) => {
+        server = await start(folder, kind);
+        const ending = new Promise<void>((resolve) => (finish = resolve));
+        started();
+        await ending;
+        await server.stop();
+      });
+      served.catch(failed);
+    });
+  });
+
+  afterAll(async () => {
+    finish();
+    await served;
+  });
+
+  const participants = (root: string, names: readonly string[], rounds: number, ms: number): Program[] =>
+    names.map((name) => new Program('barrier', [server.connectString, root, String(names.length), name, String(rounds), String(ms)]));
+
+  it('C0-1: a handle that asks for 3000 ms where a tick is 2000 ms gets 4000', async () => {
+    const [one] = participants('/c0-1', ['anna'], 1, 0);
+    await one!.line('session-timeout-4000');
+    expect(await one!.ended).toBe(0);
+  });
+
+  it('C0-2, C0-3, C0-4, C0-5, C0-7: over 50 random rounds of five processes nobody passes a barrier early, and all pass', async () => {
+    const programs = participants('/rounds', ['anna', 'bert', 'cleo', 'dora', 'emil'], 50, 20);
+    expect(await Promise.all(programs.map(({ ended }) => ended))).toEqual(programs.map(() => 0));
+    expect(breaches(programs, 50)).toEqual([]);
+    // The same judgement of a history in which somebody was early, so that it is known to see it.
+    const early = programs[0]!.lines.findIndex((line) => line.includes('entered-7'));
+    programs[0]!.lines[early] = 'anna entered-7 1';
+    expect(breaches(programs, 50)).toEqual(['round 7 was entered before all had reached it']);
+  });
+
+  it('C0-2: the barrier is a persistent znode without data until it has been full, open to all', async () => {
+    const alone = new Program('barrier', [server.connectString, '/kind', '2', 'anna', '1', '0']);
+    await alone.line('reached-0');
+    await using zk = await connect(server.connectString);
+    const { data, stat } = await zk.getData('/kind-0');
+    expect([data?.length ?? 0, stat.ephemeralOwner]).toEqual([0, 0n]);
+    expect((await zk.getACL('/kind-0')).acl).toEqual([{ perms: 31, id: { scheme: 'world', id: 'anyone' } }]);
+    alone.kill('SIGKILL');
+    await alone.ended;
+  });
+
+  it('C0-6: a participant that is killed inside the barrier keeps nobody from leaving', async () => {
+    const programs = participants('/killed', ['anna', 'bert', 'cleo'], 1, 200);
+    const victim = programs[2]!;
+    await victim.line('entered-0');
+    victim.kill('SIGKILL');
+    expect(await victim.ended).toBeNull();
+    expect(await Promise.all(programs.slice(0, 2).map(({ ended }) => ended))).toEqual([0, 0]);
+    for (const program of programs.slice(0, 2)) await program.line('left-0');
+  });
+
+  it('C1-4: a name is given to one, found by all, and free when it is unbound', async () => {
+    const names = (...args: string[]) => new Program('name-service', [server.connectString, ...args]).output();
+    const wanted = await Promise.all(['one', 'two'].map((address) => names('bind', 'printer', address)));
+    expect(new Set(wanted.map(({ code }) => code))).toEqual(new Set([0, 1]));
+    const winner = wanted[0]!.code === 0 ? 'one' : 'two';
+    expect((await names('lookup', 'printer')).out).toBe(winner);
+    expect((await names('list')).out).toBe('printer');
+    await names('unbind', 'printer');
+    expect(await names('lookup', 'printer')).toEqual({ code: 1, out: '', err: 'nobody is called printer' });
+  });
+
+  it('C1-4: whoever follows a configuration sees it now and after each change', async () => {
+    const set = (value: string) => new Program('configuration', [server.connectString, '/config', 'set', value]).ended;
+    await set('blue');
+    const follower = new Program('configuration', [server.connectString, '/config', 'follow']);
+    await follower.line('version 0: blue');
+    await set('green');
+    await follower.line('version 1: green');
+    await using zk = await connect(server.connectString);
+    await zk.delete('/config');
+    expect(await follower.ended).toBe(0);
+  });
+
+  it('C1-5: a member that ends well is gone at once, one that is killed when its session ends', async () => {
+    const watcher = new Program('group-membership', [server.connectString, '/group', 'watch']);
+    await watcher.line('members: none');
+    const members = ['anna', 'bert'].map((name) => new Program('group-membership', [server.connectString, '/group', 'join', name]));
+    await watcher.line('members: anna bert');
+    const [anna, bert] = members;
+    const seen = watcher.lines.length;
+    anna!.kill('SIGKILL');
+    await watcher.line('members: bert', seen);
+    bert!.kill('SIGTERM');
+    expect(await bert!.ended).toBe(0);
+    await watcher.line('members: none', seen);
+    watcher.kill('SIGTERM');
+    await watcher.ended;
+  });
+});
