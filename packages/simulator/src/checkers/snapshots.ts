@@ -9,12 +9,12 @@ export const snapshots: Checker = {
   promise: 'A start from any snapshot that was ever written, and the log behind it, comes to the state that the whole log comes to.',
   check(recording, { contents, liveSessions, digest, lastZxid }) {
     const faults: string[] = [];
+    const wantedAt = new Map(Array.from(contents, ([path, znode]) => [path, znodeText(znode)]));
     for (const { file, znodes, sessions, digest: loaded, lastZxid: reached } of recording.snapshots) {
       const differences: string[] = [];
       if (reached !== lastZxid) differences.push(`it comes to ${formatZxid(reached)}, not ${formatZxid(lastZxid)}`);
       for (const path of new Set([...contents.keys(), ...znodes.keys()])) {
-        const expected = contents.get(path);
-        const wanted = expected === undefined ? undefined : znodeText(expected);
+        const wanted = wantedAt.get(path);
         if (znodes.get(path) !== wanted) differences.push(`${path} is\n  ${znodes.get(path) ?? 'missing'}, not\n  ${wanted ?? 'there'}`);
       }
       for (const session of new Set([...liveSessions.keys(), ...sessions.keys()])) {

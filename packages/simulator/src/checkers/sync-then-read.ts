@@ -13,14 +13,14 @@ export const syncThenRead: Checker = {
         if (isWrite(request) && request.reply !== undefined) acknowledged.push({ atMs: request.reply.atMs, zxid: request.reply.zxid });
       }
     }
-    for (const { requests } of cnxns) {
-      for (const request of requests) {
-        const { reply } = request;
-        if (request.name !== 'sync' || reply === undefined) continue;
-        const late = acknowledged.find(({ atMs, zxid }) => atMs < request.sentMs && zxid > reply.zxid);
-        if (late !== undefined)
-          faults.push(`${nameRequest(request)} was answered at ${reply.zxid}, and ${late.zxid} had been acknowledged before`);
-      }
+    acknowledged.sort((a, b) => a.atMs - b.atMs);
+    const syncs = cnxns.flatMap(({ requests }) => requests.filter(({ name, reply }) => name === 'sync' && reply !== undefined));
+    let next = 0;
+    let highest: Zxid = 0;
+    for (const sync of syncs.toSorted((a, b) => a.sentMs - b.sentMs)) {
+      for (; next < acknowledged.length && acknowledged[next]!.atMs < sync.sentMs; next++) highest = Math.max(highest, acknowledged[next]!.zxid);
+      const { zxid } = sync.reply!;
+      if (zxid < highest) faults.push(`${nameRequest(sync)} was answered at ${zxid}, and ${highest} had been acknowledged before`);
     }
     return faults;
   },

@@ -25,6 +25,16 @@ export const diskError: Fault = {
   },
 };
 
+export const diskFull: Fault = {
+  id: 'F9',
+  what: 'the disk is full for a while: whatever would make a file larger fails, and so does a start',
+  strike(stage, random) {
+    const server = stage.anyServer();
+    if (server.disk.fault !== undefined) return;
+    stage.fillDisk(server, random.below(700));
+  },
+};
+
 export const slowDisk: Fault = {
   id: 'F11',
   what: 'the disk takes up to 0.3 s for each call',

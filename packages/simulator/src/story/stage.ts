@@ -21,6 +21,8 @@ export class Stage {
   readonly #slowUntilMs = new Map<ServerHost, Millis>();
   /** Processes that may say at any time that they cannot go on: their disk has failed them. */
   readonly #excused = new Set<ServerProcess>();
+  /** Machines whose disk is full. */
+  readonly #full = new Set<ServerHost>();
   readonly #bootPlanned = new Set<ServerHost>();
   readonly #impostors: RawClient[] = [];
 
@@ -66,7 +68,9 @@ export class Stage {
   // --- Servers are kept running
 
   boot(server: ServerHost): void {
-    void this.#watchOver(server, server.boot());
+    const process = server.boot();
+    if (this.#full.has(server)) this.#excused.add(process);
+    void this.#watchOver(server, process);
   }
 
   async #watchOver(server: ServerHost, process: ServerProcess): Promise<void> {
@@ -78,9 +82,9 @@ export class Stage {
     this.superviseAfter(server, 10);
   }
 
-  /** Somebody has ended the server; somebody starts it again. Whatever was wrong with its disk is mended by then. */
+  /** Somebody has ended the server; somebody starts it again. Unless it is full, its disk is well by then. */
   superviseAfter(server: ServerHost, ms: Millis): void {
-    server.disk.fault = undefined;
+    if (!this.#full.has(server)) server.disk.fault = undefined;
     if (this.#bootPlanned.has(server)) return;
     this.#bootPlanned.add(server);
     this.after(ms, 'boot', undefined, () => {
@@ -106,6 +110,18 @@ export class Stage {
       else server.losePower(survival(this.#random));
       this.superviseAfter(server, this.fraction(50));
     });
+  }
+
+  /** For so long nothing more can be written. A file may take up what it has been given before. */
+  fillDisk(server: ServerHost, ms: Millis): void {
+    this.#full.add(server);
+    this.excuse(server);
+    server.disk.fault = ({ operation }) => (operation === 'write' || operation === 'extend' ? { code: 'ENOSPC', late: true } : undefined);
+    this.after(ms, 'disk has room', undefined, () => this.#emptyDisk(server));
+  }
+
+  #emptyDisk(server: ServerHost): void {
+    if (this.#full.delete(server)) server.disk.fault = undefined;
   }
 
   slowDiskUntil(server: ServerHost, untilMs: Millis): void {
@@ -144,6 +160,7 @@ export class Stage {
       }
     }
     for (const server of this.world.servers) {
+      this.#emptyDisk(server);
       server.disk.fault = undefined;
       if (server.process === undefined) this.superviseAfter(server, 1);
     }
