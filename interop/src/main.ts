@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 
 import { ensurePeers, type PeerName, repositoryFolder } from '../../scripts/peers.js';
 import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { runClient } from './client/run.ts';
 import { reference, runCanary, runComparison } from './differential/run.ts';
 import { buildCDriver, buildJavaDriver } from './drivers/build.ts';
 import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts';
@@ -19,7 +20,7 @@ import { runExchange, scenariosFor } from './exchange/exchange.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 
-const partNames = ['kazoo', 'java', 'c', 'exchange', 'differential'] as const;
+const partNames = ['kazoo', 'java', 'c', 'client', 'exchange', 'differential'] as const;
 type PartName = (typeof partNames)[number];
 const kinds: readonly ServerKind[] = ['ours', 'java-3.9.5', 'java-3.8.0'];
 
@@ -97,6 +98,13 @@ const parts: Record<PartName, Part> = {
       if (!library.installed) return;
       const program = await buildCDriver(library);
       await withServer(kind, (server) => runDriver('c', program, factArguments(factsOf(server)), {}, report));
+    },
+  },
+  client: {
+    peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0'],
+    run: async ({ kind }, report) => {
+      // What is tried here is our client, so the others are there for it as well, unless one is asked for by name.
+      for (const each of kind === 'ours' ? kinds : [kind]) await withServer(each, (server) => runClient(server, factsOf(server), report));
     },
   },
   exchange: {

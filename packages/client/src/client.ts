@@ -229,10 +229,13 @@ export class Client implements AsyncDisposable {
 
   /**
    * Proves an identity, on this connection and on each one that follows: `addAuth('digest', 'user:password')`. Resolves when a server has
-   * accepted it. A refusal (AuthFailed) ends the client, as in ZooKeeper.
+   * accepted it, on another connection if the first is lost. A refusal (AuthFailed) ends the client, as in ZooKeeper. Time-out and signal end
+   * the waiting; the identity is proved all the same.
    */
-  addAuth(scheme: string, auth: Uint8Array | string): Promise<void> {
-    return this.#guard('addAuth', undefined, () => this.#session.authenticate({ scheme, auth: copyOfAuth(auth) }));
+  addAuth(scheme: string, auth: Uint8Array | string, options: CallOptions = {}): Promise<void> {
+    return this.#guard('addAuth', undefined, () =>
+      this.#session.authenticate({ scheme, auth: copyOfAuth(auth) }, this.#withDefaults(options)),
+    );
   }
 
   /** Who this client is to the servers: the identities of its connection. From ZooKeeper 3.7 on. */

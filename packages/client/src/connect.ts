@@ -16,7 +16,7 @@ export interface ConnectOptions {
    * allow (2 to 20 ticks by default); `client.sessionTimeoutMs` says what was granted. Default: 30 000.
    */
   readonly sessionTimeoutMs?: Millis | undefined;
-  /** How long to look for a server that opens the session before `connect` rejects. Default: `sessionTimeoutMs`. `Infinity`: for ever. */
+  /** How long to look for a server that opens the session before `connect` rejects. Default: 30 000. `Infinity`: for ever. */
   readonly connectTimeoutMs?: Millis | undefined;
   /** Time-out of every call that has none of its own. Default: none; a call ends with its connection at the latest. */
   readonly requestTimeoutMs?: Millis | undefined;
@@ -28,7 +28,10 @@ export interface ConnectOptions {
   readonly session?: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
   /** Gives `connect` up, with the signal's reason. Has no effect on the client that it has returned. */
   readonly signal?: AbortSignal | undefined;
-  /** Longest request sent and longest answer taken, in bytes; the servers' jute.maxbuffer. Default: 1 MiB less one, as theirs. */
+  /**
+   * Longest request sent, and longest answer taken, in bytes: the servers' jute.maxbuffer. Default: 1 MiB less one, as theirs. A longer
+   * request fails with BadArguments. A longer answer, which only a very long list of children or a multiRead can have, loses the connection.
+   */
   readonly maxPacketBytes?: number | undefined;
   /**
    * Whether to give the session up after 4/3 of its time-out without a server, as ZooKeeper's client does since 3.9. Default: false; only
@@ -44,6 +47,8 @@ export interface ConnectOptions {
 }
 
 const sessionTimeoutMsDefault = 30_000;
+/** Not that of the session: who asks for a session of a millisecond gets one of two ticks, and it takes as long to open as any other. */
+const connectTimeoutMsDefault = 30_000;
 
 /**
  * Opens a session with the ensemble that `connectString` names: `host:port,host:port/chroot`. Resolves when a server has opened it.
@@ -72,9 +77,10 @@ export async function connect(connectString: string, options: ConnectOptions = {
     { clock, transport: options.transport ?? new NodeTransport(), random: options.random ?? systemRandom },
   );
   try {
-    await firstOf(session, clock, options.connectTimeoutMs ?? sessionTimeoutMs, signal);
+    await firstOf(session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
   } catch (error) {
-    await session.close();
+    // Whoever waits is told at once; what there is of a session ends by itself.
+    void session.close();
     throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
   }
   return new Client(session, chroot, options.requestTimeoutMs);

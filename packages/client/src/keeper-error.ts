@@ -48,6 +48,7 @@ export class Refusal {
   }
 }
 
+/** Shared by all copies of this package that a program may have loaded. */
 const brand: unique symbol = Symbol.for('tskeeper.KeeperError') as never;
 
 /** Errors whose cause may pass, so that the same call on the same client may succeed later. */
@@ -98,7 +99,10 @@ export class KeeperError extends Error {
     this.outcome = outcome;
     this.failedIndex = failedIndex;
     this.results = results;
-    Object.defineProperty(this, brand, { value: true });
+  }
+
+  get [brand](): true {
+    return true;
   }
 
   /** Whether something thrown is a KeeperError, with one of these codes if any are given. */

@@ -105,7 +105,7 @@ describe('C2-4: a client under /app/a', () => {
       'KeeperErrorCode = NoNode for /missing',
       'KeeperErrorCode = NoNode for /a/b',
       'KeeperErrorCode = NoNode for /missing',
-      'KeeperErrorCode = NoNode (operation 0 of 1, delete /missing; nothing was changed)',
+      'KeeperErrorCode = NoNode (ops[0], delete /missing; nothing was changed)',
     ]);
     const nowhere = await world.connect({}, '/nowhere');
     expect(await go(nowhere.exists('/'))).toBe(null);

@@ -59,6 +59,17 @@ describe('operations', () => {
     expect(data!.buffer.byteLength).toBe(2);
   });
 
+  it('the largest znode there can be is read back, though the answer is longer than the request was', async () => {
+    const zk = await world.connect();
+    await world.until(zk.create('/a'));
+    // Header, path and its length, length of the data, version.
+    const data = new Uint8Array(1_048_575 - 8 - 6 - 4 - 4).fill(7);
+    await world.until(zk.setData('/a', data));
+    // Compared as a whole, since a test runner takes seconds for a million elements.
+    expect(Buffer.compare((await world.until(zk.getData('/a'))).data!, data)).toBe(0);
+    expect(await failureOf(zk.setData('/a', new Uint8Array(data.length + 1)))).toMatchObject({ code: 'BadArguments' });
+  });
+
   it('versions are compared', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/a', '0'));
@@ -109,7 +120,7 @@ describe('operations', () => {
         { code: 'RuntimeInconsistency', errno: -2 },
       ],
     });
-    expect((error as Error).message).toBe('KeeperErrorCode = NoNode (operation 1 of 3, delete /missing; nothing was changed)');
+    expect((error as Error).message).toBe('KeeperErrorCode = NoNode (ops[1], delete /missing; nothing was changed)');
     expect(await world.until(zk.exists('/n'))).toBe(null);
     expect(await world.until(zk.multi([]))).toEqual([]);
     const modes = await world.until(
@@ -146,7 +157,7 @@ describe('operations', () => {
     [
       'a multi with an impossible path',
       (zk: Zk) => zk.multi([op.delete('/a'), op.delete('b')]),
-      'operation 1 of 2, delete b: a path must start with "/"',
+      'ops[1], delete b: a path must start with "/"',
     ],
     ['a prefix that is none', (zk: Zk) => zk.getEphemerals('a'), 'a prefix of paths begins with "/"'],
   ])('%s is refused before it is sent', async (_what, ask, words) => {
@@ -185,6 +196,11 @@ describe('connect', () => {
     expect((await world.connect({ sessionTimeoutMs: 1 })).sessionTimeoutMs).toBe(2000);
     expect((await world.connect({ sessionTimeoutMs: 7777 })).sessionTimeoutMs).toBe(7777);
     expect((await world.connect({ sessionTimeoutMs: 3_600_000 })).sessionTimeoutMs).toBe(60_000);
+  });
+
+  it('takes its own time to find a server, however short the session shall be', async () => {
+    world.wire.mannersOf = () => ({ delayMs: 40 });
+    expect((await world.connect({ sessionTimeoutMs: 1 })).sessionTimeoutMs).toBe(2000);
   });
 
   it('rejects when no server is reached in time, and says what was tried last', async () => {

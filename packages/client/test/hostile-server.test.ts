@@ -211,7 +211,7 @@ describe('a hostile server', () => {
     expect(transport.latest.destroyed).toBe(true);
     await turn();
     expect(reasons).toEqual([
-      `${host}:2181: the server sent what cannot be read: expected a frame of 0 to 1048575 bytes, not 1213486160 at byte 0`,
+      `${host}:2181: the server sent what cannot be read: expected a frame of 0 to 1049599 bytes, not 1213486160 at byte 0`,
     ]);
   });
 });

@@ -191,6 +191,19 @@ describe('when the server is lost while', () => {
     expect((await world.until(zk.whoAmI())).map(({ authScheme }) => authScheme)).toContain('digest');
   });
 
+  it('nobody waits for an identity any more, it is proved all the same', async () => {
+    const { backward } = world.cnxn;
+    backward.hold();
+    expect((await world.until(settle(zk.addAuth('digest', 'user:password', { timeoutMs: 100 })))).outcome).toBe('RequestTimeout unknown');
+    const controller = new AbortController();
+    const aborted = zk.addAuth('digest', 'other:password', { signal: controller.signal });
+    controller.abort(new Error('never mind'));
+    await expect(aborted).rejects.toThrow('never mind');
+    backward.release();
+    const identities = await world.until(zk.whoAmI());
+    expect(identities.filter(({ authScheme }) => authScheme === 'digest').map(({ user }) => user)).toEqual(['user', 'other']);
+  });
+
   it('the session is being closed, the client is closed, and the session ends by its time-out at the latest', async () => {
     await world.until(zk.create('/mine', null, { mode: 'ephemeral' }));
     const { forward } = world.cnxn;

@@ -1,6 +1,7 @@
 import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import type { CnxnId } from './out.ts';
+import type { QuotaTotals } from './tree/data-tree.ts';
 
 /**
  * What a server can tell about itself, as plain values and without side effects. Four letter words, the admin port, metrics and the
@@ -16,6 +17,8 @@ export interface Inspect {
   ephemeralCount(): number;
   /** Entries of the data and child watch tables together. */
   watchCount(): number;
+  /** What the quotas of each namespace allow and use; a namespace is the first name of a path. */
+  quotaTotals(): Iterable<QuotaTotals>;
   /** Requests taken in and not yet answered. */
   outstandingRequests(): number;
   sessionCount(): number;

@@ -56,6 +56,10 @@ export class Inspection implements Inspect {
     return this.#watches.count;
   }
 
+  quotaTotals(): ReturnType<Inspect['quotaTotals']> {
+    return this.#replica.tree.quotaTotals();
+  }
+
   outstandingRequests(): number {
     return this.#load.requests;
   }

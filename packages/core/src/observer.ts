@@ -1,6 +1,7 @@
 import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import type { CloseReason, CnxnId } from './out.ts';
+import type { NamespaceId } from './tree/namespace-table.ts';
 
 /** What an operator should hear of, once, in words. The runtime logs it. */
 export type Notice =
@@ -24,21 +25,42 @@ export interface Observer {
   cnxnClosed(cnxn: CnxnId, reason: CloseReason | undefined): void;
   /** A provider has judged credentials. `id` is what would stand in an ACL, empty when refused. */
   authenticated(cnxn: CnxnId, scheme: string, id: string, accepted: boolean): void;
-  /** A request has been decoded and its session touched. `frameBytes` includes the length prefix. */
-  admitted(cnxn: CnxnId, opCode: number, frameBytes: number): void;
+  /** A request has been decoded and its session touched. `frameBytes` includes the length prefix; `waitedMs` runs from its arrival. */
+  admitted(cnxn: CnxnId, opCode: number, frameBytes: number, waitedMs: Millis): void;
+  /** The request that is next must wait, since too many are under way. Told whenever that is found to be so. */
+  heldBack(): void;
+  /** A request's turn has come and its connection is gone. Unless it is dropped for that, a write is carried out and nobody answered. */
+  stale(dropped: boolean): void;
   /** A request was turned away before it was judged: throttled, oversized, stale, or on a session that is gone. */
   refused(cnxn: CnxnId, opCode: number, errorCode: number): void;
-  /** A write has its zxid and goes to the log. `bytes` is the size of the log entry's txn bytes. */
-  proposed(zxid: Zxid, txnType: number, bytes: number): void;
-  /** A txn has changed the tree, or an error txn has taken its turn. `errorCode` is 0 for a change. */
-  applied(zxid: Zxid, txnType: number, errorCode: number): void;
-  /** A reply has been written. `latencyMs` runs from the request's arrival. `write` tells updates from reads. */
+  /** A write that is being judged will change a znode. */
+  changeRecorded(): void;
+  /** So many recorded changes have been applied. */
+  changesForgotten(count: number): void;
+  /** A hard limit of a quota has made the server refuse a write. */
+  quotaExceeded(namespace: NamespaceId): void;
+  /** A write has its zxid and goes to the log. `bytes` is the size of the log entry's txn bytes, `judgedMs` how long judging it took. */
+  proposed(zxid: Zxid, txnType: number, bytes: number, judgedMs: Millis): void;
+  /**
+   * A txn has changed the tree, or an error txn has taken its turn. `errorCode` is 0 for a change. `ageMs` runs from the txn's time on the
+   * wall clock, and is negative when that has been set back.
+   */
+  applied(zxid: Zxid, txnType: number, errorCode: number, ageMs: Millis): void;
+  /** From now on this number stands for this namespace, and no longer for the one it may have stood for before. */
+  namespaceNamed(namespace: NamespaceId, name: string): void;
+  /** Data, Stat or children of a znode have been read: so many bytes of its path, its data or its children's names, and its Stat. */
+  znodeRead(namespace: NamespaceId, bytes: number): void;
+  /** A znode has been created, deleted or given data: so many bytes of path and data. */
+  znodeWritten(namespace: NamespaceId, bytes: number): void;
+  /** A reply has been written. `latencyMs` runs from the request's arrival. `write` tells what took a zxid from what did not. */
   replied(cnxn: CnxnId, opCode: number, errorCode: number, latencyMs: Millis, bytes: number, write: boolean): void;
   /** One change has fired `count` watches. */
   watchesFired(eventType: number, count: number): void;
+  /** A watch event has been written: of a watch that fired, or for a client that came back and has missed it. */
+  eventSent(cnxn: CnxnId, bytes: number): void;
   sessionOpened(session: SessionId, timeoutMs: Millis): void;
   sessionClosed(session: SessionId, expired: boolean): void;
-  /** A session was taken up again by a new connection, or refused to it. */
+  /** A session was taken up again by a new connection, or refused to it, and the client is told. `replied` is for new sessions only. */
   sessionRevalidated(session: SessionId, accepted: boolean): void;
   roleChanged(role: 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only'): void;
   notice(notice: Notice): void;
@@ -50,11 +72,20 @@ export const silentObserver: Observer = {
   cnxnClosed() {},
   authenticated() {},
   admitted() {},
+  heldBack() {},
+  stale() {},
   refused() {},
+  changeRecorded() {},
+  changesForgotten() {},
+  quotaExceeded() {},
   proposed() {},
   applied() {},
+  namespaceNamed() {},
+  znodeRead() {},
+  znodeWritten() {},
   replied() {},
   watchesFired() {},
+  eventSent() {},
   sessionOpened() {},
   sessionClosed() {},
   sessionRevalidated() {},

@@ -132,13 +132,16 @@ export class Standalone {
     this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
     this.#handshakes = new Handshakes(options, replica, this.#tracker, this.#cnxns, this.#answers, observer, now);
     this.#prepare = new Prepare(options, out, replica, this.#tracker, registry, observer);
-    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, options.skipAcl);
+    this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, options.skipAcl, observer);
     this.#expiry = new Expiry(this.#tracker, options.maxSessionTimeoutMs);
     this.#sweeper = new Sweeper(replica.tree, options, now);
     this.#held = new HeldFrames(options);
     this.inspect = new Inspection('standalone', replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
     const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, registry, options.skipAcl, observer);
     replica.notice = (notice) => observer.notice(notice);
+    const { namespaces } = replica.tree;
+    for (const [id, name] of namespaces.entries()) observer.namespaceNamed(id, name);
+    namespaces.named = (id, name) => observer.namespaceNamed(id, name);
     const watches = this.#watches;
     const answers = this.#answers;
     replica.listener = {
@@ -149,8 +152,9 @@ export class Standalone {
         return answers.work;
       },
       changed: (path, eventType, zxid, acl, parentAcl) => notifier.changed(path, eventType, zxid, acl, parentAcl),
+      written: (namespace, bytes) => observer.znodeWritten(namespace, bytes),
       sessionOpened: (high, low, timeoutMs) => observer.sessionOpened(sessionIdOf(high, low), timeoutMs),
-      sessionClosed: (high, low) => this.#sessionClosed(high, low),
+      sessionClosed: (high, low, cxid) => this.#sessionClosed(high, low, cxid),
     };
     const nobody = new Cnxn(
       noCnxn,
@@ -305,9 +309,14 @@ export class Standalone {
 
   #hold(cnxn: Cnxn, reader: Reader, now: Now): void {
     const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, now.elapsedMs, false);
-    this.#held.push(cnxn, frame, now.elapsedMs);
+    this.#holdFrame(cnxn, frame, now);
     // Its session has been heard of, whenever the request's turn comes.
     if (cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
+  }
+
+  #holdFrame(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+    if (this.#held.isEmpty && !this.busy) this.#observer.heldBack();
+    this.#held.push(cnxn, frame, now.elapsedMs);
   }
 
   #releaseHeld(now: Now): void {
@@ -322,9 +331,17 @@ export class Standalone {
       // What the client has said of itself may have waited with it, ahead of it: it is a request of whoever the client has become.
       const frame = { ...held, identities: cnxn.identities };
       if (!cnxn.isClosed) this.#admitParked(cnxn, frame, now);
-      else if (!frame.throttled && !this.#options.requestThrottleDropStale) this.#writeStale(cnxn, frame, now);
+      else this.#stale(cnxn, frame, now);
     }
+    if (!this.#held.isEmpty && !this.busy) this.#observer.heldBack();
     this.#held.lookAgainLater(now.elapsedMs);
+  }
+
+  #stale(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+    const dropped = this.#options.requestThrottleDropStale && (cnxn.hasDropped || !asksToClose(frame));
+    if (dropped || !asksToClose(frame)) this.#observer.stale(dropped);
+    if (dropped) cnxn.hasDropped = true;
+    else if (!frame.throttled) this.#writeStale(cnxn, frame, now);
   }
 
   /** A write that waited while its client hung up is still the client's wish, as long as the session lives. Nobody is answered. */
@@ -371,7 +388,7 @@ export class Standalone {
     const opCode = reader.int32();
     // A session that is closing takes nothing more. The connection hears of it when its closeSession is applied.
     if (cnxn.slot === -1 || !this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs)) return;
-    this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4);
+    this.#observer.admitted(cnxn.id, opCode, reader.limit - start + 4, now.elapsedMs - arrivedMs);
 
     if (opCode === OpCode.auth || opCode === OpCode.sasl) {
       this.#authentication.request(cnxn, opCode, xid, reader, now);
@@ -415,7 +432,7 @@ export class Standalone {
     const opCode = reader.int32();
     if (throttled && opCode !== OpCode.ping) {
       this.#observer.refused(cnxn.id, opCode, ErrorCode.ThrottledOp);
-      this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, isWrite(opCode));
+      this.#answers.header(cnxn, opCode, xid, this.#replica.lastZxid, ErrorCode.ThrottledOp, arrivedMs, now.elapsedMs, false);
       return;
     }
     const request = this.#readRequest;
@@ -522,7 +539,7 @@ export class Standalone {
   #applied(proposal: Proposal, now: Now): void {
     const { zxid, header, txn, origin } = proposal;
     const error = txn.kind === 'error' ? txn.err : ErrorCode.Ok;
-    this.#observer.applied(zxid, header.type, error);
+    this.#observer.applied(zxid, header.type, error, now.wallMs - header.time);
     const cnxn = this.#cnxns.get(origin.cnxn);
     // The connection may have gone meanwhile, and its number may even have been given to another.
     if (cnxn === undefined || cnxn.waiting.peek() !== proposal) return;
@@ -581,7 +598,7 @@ export class Standalone {
     for (const early of cnxn.early.takeAll()) {
       this.#load.unparked(early);
       const frame = { ...early, identities };
-      if (this.#mustHold()) this.#held.push(cnxn, frame, now.elapsedMs);
+      if (this.#mustHold()) this.#holdFrame(cnxn, frame, now);
       else this.#admitParked(cnxn, frame, now);
     }
   }
@@ -625,21 +642,27 @@ export class Standalone {
   }
 
   /** A closeSession has been applied, whoever asked for it. */
-  #sessionClosed(high: number, low: number): void {
+  #sessionClosed(high: number, low: number, cxid: number): void {
     const slot = this.#tracker.find(high, low);
     if (slot === -1) return;
     const cnxn = this.#cnxns.get(this.#tracker.cnxnOf(slot));
     this.#tracker.remove(slot);
-    const byClient = cnxn?.waiting.some((one) => one.kind === 'proposal' && closesSession(one)) === true;
-    this.#observer.sessionClosed(sessionIdOf(high, low), !byClient);
+    // A client that asked for it need not be there any more.
+    this.#observer.sessionClosed(sessionIdOf(high, low), cxid === 0);
     if (cnxn === undefined) return;
     cnxn.slot = -1;
-    // A client that asked for it still gets its reply.
-    if (!byClient) this.#cnxns.close(cnxn, 'session expired');
+    // Who asked for it, and is there, still gets its reply.
+    const waitsForReply = cnxn.waiting.some((one) => one.kind === 'proposal' && closesSession(one));
+    if (!waitsForReply) this.#cnxns.close(cnxn, 'session expired');
   }
 }
 
 function nothing(): void {}
+
+/** Whoever says good-bye hangs up at once, and means it all the same. */
+function asksToClose({ bytes }: ParkedFrame): boolean {
+  return bytes.length >= headerBytes && bytes.readInt32BE(4) === OpCode.closeSession;
+}
 
 function earliest(a: Millis | undefined, b: Millis | undefined): Millis | undefined {
   if (a === undefined) return b;

@@ -30,4 +30,4 @@ export { decodeSnapshot, type SnapshotCompression } from './storage/snapshot-cod
 export { loadSnapshot, type SnapshotSink, type SnapshotSource, verifySnapshot, writeSnapshot } from './storage/snapshot-files.ts';
 export { StorageRefused } from './storage/storage-refused.ts';
 export { Storage, type StorageHooks, type StorageSink, type StorageSizes, type StorageWorld } from './storage/storage.ts';
-export { TxnLog, type TxnLogOptions, type TxnLogSink } from './storage/txn-log.ts';
+export { type Arrival, type FlushedBatch, TxnLog, type TxnLogOptions, type TxnLogSink } from './storage/txn-log.ts';

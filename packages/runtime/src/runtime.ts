@@ -21,6 +21,7 @@ import type { ServerConf, ServerFacts } from './ports/server-facts.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
 import type { Recovered } from './storage/recovery.ts';
 import { Storage, type StorageSink, type StorageSizes } from './storage/storage.ts';
+import type { FlushedBatch } from './storage/txn-log.ts';
 import type { Runtime, RuntimeHooks, World } from './world.ts';
 
 /**
@@ -356,8 +357,12 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
     this.#turn(nothing);
   }
 
-  synced(durationMs: Millis, txnCount: number): void {
-    this.#books.synced(durationMs, txnCount);
+  synced(durationMs: Millis): void {
+    this.#books.synced(durationMs);
+  }
+
+  flushed(batch: FlushedBatch): void {
+    this.#books.flushed(batch);
   }
 
   // --- What the core asks for

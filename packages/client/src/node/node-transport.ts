@@ -20,6 +20,9 @@ export class NodeTransport implements Transport {
   }
 }
 
+/** How long a peer may take to end its side. */
+const lingerMs = 1000;
+
 class NodeCnxn implements TransportCnxn {
   readonly #socket: Socket;
   #over = false;
@@ -53,6 +56,9 @@ class NodeCnxn implements TransportCnxn {
     // What is still received is thrown away, so that the peer's end can be seen.
     this.#socket.resume();
     this.#socket.end();
+    // A peer that does not end as well must not keep the program from ending.
+    const timer = setTimeout(() => this.#socket.destroy(), lingerMs);
+    this.#socket.on('close', () => clearTimeout(timer));
   }
 
   destroy(): void {

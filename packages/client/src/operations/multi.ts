@@ -118,12 +118,12 @@ function writeParts(writer: Writer, parts: readonly Part[]): void {
 }
 
 /** Says which of the operations cannot be asked. */
-function partOf<Op extends WriteOp | ReadOp>(each: Op, index: number, count: number, make: (each: Op) => Part): Part {
+function partOf<Op extends WriteOp | ReadOp>(each: Op, index: number, make: (each: Op) => Part): Part {
   try {
     return make(each);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw new Refusal(error.errno, error.outcome, `operation ${index} of ${count}, ${each.op} ${each.path}: ${error.reason}`, {
+    throw new Refusal(error.errno, error.outcome, `ops[${index}], ${each.op} ${each.path}: ${error.reason}`, {
       failedIndex: index,
     });
   }
@@ -182,7 +182,7 @@ function readResults(reader: Reader, ops: readonly (WriteOp | ReadOp)[]): readon
 }
 
 export function multiOperation<const Ops extends readonly WriteOp[]>(ops: Ops, chroot: Chroot): Operation<WriteResults<Ops>> {
-  const parts = ops.map((each, index) => partOf<WriteOp>(each, index, ops.length, (one) => writePart(one, chroot)));
+  const parts = ops.map((each, index) => partOf<WriteOp>(each, index, (one) => writePart(one, chroot)));
   return {
     opCode: OpCode.multi,
     write: (writer) => writeParts(writer, parts),
@@ -199,7 +199,7 @@ function multiRefusal(results: readonly WireResult[], ops: readonly WriteOp[], f
   const errs = results.map((result) => (result.kind === 'error' ? result.err : ErrorCode.Ok));
   const outcomes: OperationOutcome[] = errs.map((errno) => ({ errno, code: errorName(errno) ?? 'Unknown' }));
   const failed = ops[failedIndex]!;
-  const reason = `operation ${failedIndex} of ${ops.length}, ${failed.op} ${failed.path}; nothing was changed`;
+  const reason = `ops[${failedIndex}], ${failed.op} ${failed.path}; nothing was changed`;
   return new Refusal(errs[failedIndex]!, 'refused', reason, { failedIndex, results: outcomes });
 }
 
@@ -221,7 +221,7 @@ function writeResult(result: WireResult, chroot: Chroot, reader: Reader): unknow
 }
 
 export function multiReadOperation<const Ops extends readonly ReadOp[]>(ops: Ops, chroot: Chroot): Operation<ReadResults<Ops>> {
-  const parts = ops.map((each, index) => partOf<ReadOp>(each, index, ops.length, (one) => readPart(one, chroot)));
+  const parts = ops.map((each, index) => partOf<ReadOp>(each, index, (one) => readPart(one, chroot)));
   return {
     opCode: OpCode.multiRead,
     write: (writer) => writeParts(writer, parts),

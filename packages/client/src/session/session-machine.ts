@@ -61,7 +61,7 @@ export interface SessionOptions {
   readonly sessionTimeoutMs: Millis;
   /** Whether a server without a quorum will do. */
   readonly readOnly: boolean;
-  /** Longest frame taken from a server, and sent to one: jute.maxbuffer. */
+  /** Longest frame sent to a server, and with a small margin taken from one: jute.maxbuffer. */
   readonly packetBytesMax: number;
   /** A session to take up; undefined for a new one. */
   readonly session: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
@@ -99,6 +99,8 @@ type Phase = 'waiting' | 'dialling' | 'handshaking' | 'connected' | 'closing' | 
 export type EndReason = 'closed' | 'expired' | 'authFailed';
 
 const xidMax = 0x7fffffff;
+/** What a server with the same limit took in a request it can give back: an answer adds a header and a Stat to the data. */
+const answerMarginBytes = 1024;
 /** More capacity than this is given back once it has been sent. */
 const outputBytesKept = 64 * 1024;
 /** A wake that comes so much too late says that the process stood still, not that the server was silent. */
@@ -177,7 +179,7 @@ export class SessionMachine<R extends Request> {
     this.#knownToQuorum = this.#sessionId !== 0n;
     this.#credentials = [...options.auth];
     this.#authAwaiting = new Set(options.auth);
-    this.#cutter = new FrameCutter(options.packetBytesMax);
+    this.#cutter = new FrameCutter(options.packetBytesMax + answerMarginBytes);
     this.#dialAtMs = nowMs;
     this.#heardMs = nowMs;
   }
@@ -430,7 +432,7 @@ export class SessionMachine<R extends Request> {
     this.#attemptMs = nowMs;
     this.#server = this.#found ?? this.#hosts.next();
     this.#found = undefined;
-    this.#cutter = new FrameCutter(this.#options.packetBytesMax);
+    this.#cutter = new FrameCutter(this.#options.packetBytesMax + answerMarginBytes);
     this.#hasCnxn = true;
     this.#out.dial(this.#server);
   }

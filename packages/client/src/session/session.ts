@@ -212,12 +212,29 @@ export class Session {
     });
   }
 
-  authenticate(credentials: Credentials): Promise<void> {
+  /** Rejects like `perform`. The identity stays, also when nobody waits for the verdict any more. */
+  authenticate(credentials: Credentials, { signal, timeoutMs }: CallOptions): Promise<void> {
     const call: AuthCall = { credentials };
-    return new Promise((resolve, reject) => {
+    let timer: TimerHandle | undefined;
+    let onAbort: (() => void) | undefined;
+    const verdict = new Promise<void>((resolve, reject) => {
+      if (signal?.aborted === true) {
+        reject(signal.reason);
+        return;
+      }
       this.#machine.authenticate(call);
       this.#authWaiters.set(call, { resolve, reject });
       this.#touched();
+      if (timeoutMs !== undefined && timeoutMs <= timerMsMax) {
+        const late = new Refusal(ErrorCode.RequestTimeout, 'unknown', `no answer within ${timeoutMs} ms`);
+        timer = this.#world.clock.after(timeoutMs, () => reject(late));
+      }
+      onAbort = () => reject(signal!.reason);
+      signal?.addEventListener('abort', onAbort, { once: true });
+    });
+    return verdict.finally(() => {
+      if (timer !== undefined) this.#world.clock.cancel(timer);
+      if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
     });
   }
 

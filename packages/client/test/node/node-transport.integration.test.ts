@@ -89,6 +89,29 @@ describe('TCP', () => {
     expect([...gently.received, ...hard.received]).toEqual([]);
   });
 
+  it('does not wait for ever for a peer that never ends its side', async () => {
+    const closed: Promise<string>[] = [];
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      sockets.push(socket);
+      socket.on('error', () => undefined);
+      socket.resume();
+      closed.push(new Promise((resolve) => void socket.on('close', () => resolve('gone'))));
+      // Its end is never answered by one of ours; only a reset tells us that the other side is gone for good.
+      socket.on('end', () => {
+        const probe = setInterval(() => socket.write('still here'), 50);
+        socket.on('close', () => clearInterval(probe));
+      });
+    });
+    servers.push(server);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { cnxn, connected } = dial('127.0.0.1', (server.address() as AddressInfo).port);
+    await connected;
+    cnxn.end();
+    while (closed.length < 1) await new Promise((resolve) => void setImmediate(resolve));
+    expect(await closed[0]).toBe('gone');
+  });
+
   it('resolves names and leaves addresses as they are', async () => {
     const transport = new NodeTransport();
     expect(await transport.resolve('127.0.0.1')).toEqual(['127.0.0.1']);

@@ -75,7 +75,7 @@ describe('the handshake', () => {
     [
       'a frame that is too long',
       Buffer.from([0x7f, 0, 0, 0]),
-      'the server sent what cannot be read: expected a frame of 0 to 1000 bytes, not 2130706432 at byte 0',
+      'the server sent what cannot be read: expected a frame of 0 to 2024 bytes, not 2130706432 at byte 0',
     ],
   ])('goes on to the next server on %s', (_what, bytes, reason) => {
     const rig = new MachineRig({}, ['a']);
@@ -267,7 +267,7 @@ describe('a server that answers wrongly loses the client, and nothing else happe
     [
       'a length below zero',
       Buffer.from([0xff, 0xff, 0xff, 0xff]),
-      'the server sent what cannot be read: expected a frame of 0 to 1000 bytes, not -1 at byte 0',
+      'the server sent what cannot be read: expected a frame of 0 to 2024 bytes, not -1 at byte 0',
     ],
     [
       'a zxid beyond all zxids',

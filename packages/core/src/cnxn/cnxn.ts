@@ -43,6 +43,8 @@ export class Cnxn {
 
   /** Why we gave it up; undefined while we have not. */
   closeReason: CloseReason | undefined;
+  /** A request of it was dropped because it had gone before its turn came; then nothing behind that may have an effect either. */
+  hasDropped = false;
   /** Writes among those that wait. */
   writesWaiting = 0;
   /** Reads are held back until its output has drained. Invariant: never with a write waiting behind them. */

@@ -2,7 +2,7 @@
  * Writes what clients hear: reply headers, errors, watch events. Everything goes straight into the connection's output, so the order of
  * calls is the order on the wire.
  */
-import { ErrorCode, type Millis, OpCode, type Writer, Xid, Writer as ProtocolWriter, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, type Millis, type Writer, Xid, Writer as ProtocolWriter, type Zxid } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { Observer } from '../observer.ts';
 import type { Out } from '../out.ts';
@@ -100,16 +100,8 @@ export class Answers {
     this.end(cnxn, writer, opCode, xid, zxid, error, arrivedMs, nowMs, write);
   }
 
-  /** The answer to a handshake. A refusal has timeout 0, session 0 and a password of zeros. */
-  handshake(
-    cnxn: Cnxn,
-    timeoutMs: Millis,
-    sessionHigh: number,
-    sessionLow: number,
-    password: Uint8Array,
-    arrivedMs: Millis,
-    nowMs: Millis,
-  ): void {
+  /** The answer to a handshake; returns its size. A refusal has timeout 0, session 0 and a password of zeros. */
+  handshake(cnxn: Cnxn, timeoutMs: Millis, sessionHigh: number, sessionLow: number, password: Uint8Array): number {
     const writer = this.#out.reply(cnxn.id);
     const frame = writer.beginFrame();
     writer.int32(0);
@@ -120,7 +112,7 @@ export class Answers {
     if (cnxn.speaksReadOnly) writer.boolean(false);
     writer.endFrame(frame);
     cnxn.packetsSent++;
-    this.#observer.replied(cnxn.id, OpCode.createSession, ErrorCode.Ok, nowMs - arrivedMs, writer.offset - frame, true);
+    return writer.offset - frame;
   }
 
   /** Prepares an event; `event` then sends it to one connection after the other. `zxid` is -1 for catch-up events. */
@@ -141,6 +133,7 @@ export class Answers {
     this.#out.reply(cnxn.id).raw(this.#event.bytes, 0, this.#event.offset);
     this.work += unitsPerFrame;
     cnxn.packetsSent++;
+    this.#observer.eventSent(cnxn.id, this.#event.offset);
   }
 }
 

@@ -6,6 +6,7 @@
  * txn is logged with the digest of the tree that will stand after it.
  */
 import type { Acl, Millis, Zxid } from '@tskeeper/protocol';
+import { type Observer, silentObserver } from '../observer.ts';
 import { type DataTree, type NodeId, nodeDigest } from '../tree/data-tree.ts';
 
 /** A znode as it will be. Never changed once recorded: the next proposal that touches it makes a copy, by `toChange`. */
@@ -70,6 +71,7 @@ interface Recorded {
 export class Outstanding {
   readonly #tree: DataTree;
   readonly #digestEnabled: boolean;
+  readonly #observer: Observer;
   readonly #byPath = new Map<string, FutureZnode>();
   /**
    * Recorded ephemerals that the tree does not have yet, by the low half of their owner: whoever closes a session must
@@ -86,9 +88,10 @@ export class Outstanding {
   /** Bytes of paths and data digested here so far, those of the tree not counted. See `DataTree.digestedBytes`. */
   #digestedBytes = 0;
 
-  constructor(tree: DataTree, digestEnabled: boolean) {
+  constructor(tree: DataTree, digestEnabled: boolean, observer: Observer = silentObserver) {
     this.#tree = tree;
     this.#digestEnabled = digestEnabled;
+    this.#observer = observer;
     this.digestHigh = tree.digestHigh;
     this.digestLow = tree.digestLow;
   }
@@ -154,6 +157,7 @@ export class Outstanding {
     this.#byPath.set(path, future);
     if (isNewEphemeral(future)) this.#noteEphemeral(recorded);
     if (digestDelta !== 0) this.#addToDigest(digestDelta);
+    this.#observer.changeRecorded();
   }
 
   #digestOf(path: string, future: FutureZnode): number {
@@ -209,6 +213,13 @@ export class Outstanding {
    * until then none of these znodes may be asked for.
    */
   forget(zxid: Zxid, max = Infinity): boolean {
+    const before = this.size;
+    const all = this.#forget(zxid, max);
+    if (this.size < before) this.#observer.changesForgotten(before - this.size);
+    return all;
+  }
+
+  #forget(zxid: Zxid, max: number): boolean {
     const queue = this.#queue;
     for (let left = max; this.#first < queue.length; left--) {
       const recorded = queue[this.#first]!;

@@ -21,6 +21,7 @@ import {
   type ErrorTxn,
   fixupAcl,
   isReservedPath,
+  type Millis,
   type MultiMember,
   type MultiTxn,
   OpCode,
@@ -137,7 +138,7 @@ export class Prepare {
       accepts: (scheme, id) => registry.get(scheme)?.isValidId(id) ?? false,
       isAuthenticated: (scheme) => registry.get(scheme)?.provesIdentity ?? false,
     };
-    this.outstanding = new Outstanding(replica.tree, options.treeDigestEnabled);
+    this.outstanding = new Outstanding(replica.tree, options.treeDigestEnabled, observer);
     this.lastZxid = replica.lastZxid;
   }
 
@@ -169,14 +170,15 @@ export class Prepare {
     const zxid = ++this.lastZxid;
     const multi = new MultiUnderWay();
     let verdict: number | undefined;
+    let later = now;
     try {
-      while (!this.#judgeParts(origin, multi, reader, zxid, now, stepBudget)) yield;
+      while (!this.#judgeParts(origin, multi, reader, zxid, now, stepBudget)) later = yield;
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       verdict = ErrorCode.MarshallingError;
     }
     if (verdict !== undefined || multi.failed) {
-      while (!this.outstanding.rollback(zxid, recordsPerStep)) yield;
+      while (!this.outstanding.rollback(zxid, recordsPerStep)) later = yield;
     }
     const { type, txn } = verdict === undefined ? { type: OpCode.multi, txn: multi.txn() } : errorTxn(verdict);
     const entry = this.#entry;
@@ -186,16 +188,17 @@ export class Prepare {
     if (txn.kind === 'multi') {
       entry.int32(multi.txns.length);
       for (let i = 0; i < multi.txns.length; i++) {
-        if (i % recordsPerStep === 0) yield;
+        if (i % recordsPerStep === 0) later = yield;
         writeMultiMember(entry, multi.txns[i]!);
       }
     } else {
       writeTxnRecord(entry, txn);
     }
-    yield;
+    later = yield;
     const digest = this.#digest();
     if (digest !== undefined) writeTxnDigest(entry, digest);
-    return this.#send(origin, { kind: 'proposal', zxid, origin, header, txn, node: 0, digest, bytes: entry.offset }, now);
+    const proposal: Proposal = { kind: 'proposal', zxid, origin, header, txn, node: 0, digest, bytes: entry.offset };
+    return this.#send(origin, proposal, now, later.elapsedMs - now.elapsedMs);
   }
 
   createSession(origin: WriteOrigin, timeoutMs: number, now: Now): Proposal {
@@ -211,21 +214,22 @@ export class Prepare {
     const slot = this.#tracker.find(high, low);
     if (slot !== -1) this.#tracker.setClosing(slot);
     const closing = new Closing(this.#replica.tree.firstEphemeral(high, low), this.outstanding.newEphemerals(high, low));
-    if (this.#removeOwned(origin, closing, zxid, stepBudget)) return this.#proposeClose(origin, closing, zxid, now);
+    if (this.#removeOwned(origin, closing, zxid, stepBudget)) return this.#proposeClose(origin, closing, zxid, now, 0);
     return this.#closeSlowly(origin, closing, zxid, now);
   }
 
   *#closeSlowly(origin: WriteOrigin, closing: Closing, zxid: Zxid, now: Now): PrepareJob {
-    do yield;
+    let later: Now;
+    do later = yield;
     while (!this.#removeOwned(origin, closing, zxid, stepBudget));
-    return this.#proposeClose(origin, closing, zxid, now);
+    return this.#proposeClose(origin, closing, zxid, now, later.elapsedMs - now.elapsedMs);
   }
 
-  #proposeClose(origin: WriteOrigin, closing: Closing, zxid: Zxid, now: Now): Proposal {
+  #proposeClose(origin: WriteOrigin, closing: Closing, zxid: Zxid, now: Now, judgedMs: Millis): Proposal {
     // A list too long to be read back is left out: the session's ephemerals are known to whoever applies the txn.
     const fits = closing.listBytes + entryOverheadBytes <= this.#entryBytesMax;
     const paths2Delete = this.#options.closeSessionTxnEnabled && fits ? closing.paths : null;
-    return this.#propose(origin, zxid, now, { type: OpCode.closeSession, txn: { kind: 'closeSession', paths2Delete } });
+    return this.#propose(origin, zxid, now, { type: OpCode.closeSession, txn: { kind: 'closeSession', paths2Delete } }, judgedMs);
   }
 
   /**
@@ -289,12 +293,12 @@ export class Prepare {
     return this.#options.juteMaxBuffer + this.#options.juteMaxBufferExtra;
   }
 
-  #propose(origin: WriteOrigin, zxid: Zxid, now: Now, verdict: Verdict): Proposal {
-    return this.#send(origin, this.#encode(origin, zxid, now, typeof verdict === 'number' ? errorTxn(verdict) : verdict), now);
+  #propose(origin: WriteOrigin, zxid: Zxid, now: Now, verdict: Verdict, judgedMs: Millis = 0): Proposal {
+    return this.#send(origin, this.#encode(origin, zxid, now, typeof verdict === 'number' ? errorTxn(verdict) : verdict), now, judgedMs);
   }
 
   /** Sends a proposal to the log whose entry has been written. */
-  #send(origin: WriteOrigin, judged: Proposal, now: Now): Proposal {
+  #send(origin: WriteOrigin, judged: Proposal, now: Now, judgedMs: Millis): Proposal {
     const { zxid } = judged;
     let proposal = judged;
     if (this.#entry.offset > this.#entryBytesMax) {
@@ -303,7 +307,7 @@ export class Prepare {
       proposal = this.#encode(origin, zxid, now, errorTxn(ErrorCode.MarshallingError));
     }
     this.#out.append(zxid, this.#entry.bytes, 0, this.#entry.offset);
-    this.#observer.proposed(zxid, proposal.header.type, this.#entry.offset);
+    this.#observer.proposed(zxid, proposal.header.type, this.#entry.offset, judgedMs);
     return proposal;
   }
 
@@ -558,7 +562,10 @@ export class Prepare {
     if (!tree.hasQuotas) return false;
     const verdict = tree.quotaVerdict(path, bytesDelta, countDelta);
     if (verdict === undefined) return false;
-    if (verdict.hard && this.#options.enforceQuota) return true;
+    if (verdict.hard && this.#options.enforceQuota) {
+      this.#observer.quotaExceeded(tree.namespaceOfPath(path));
+      return true;
+    }
     this.#observer.notice({ kind: 'quotaSoftLimit', path: verdict.path, what: verdict.what, usage: verdict.usage, limit: verdict.limit });
     return false;
   }

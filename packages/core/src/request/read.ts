@@ -30,6 +30,7 @@ import { isPermitted } from '../auth/permission.ts';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
 import type { Now } from '../now.ts';
+import type { Observer } from '../observer.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 import { WatchMode, type WatchTable } from '../tree/watch-table.ts';
 import type { Answers } from './answer.ts';
@@ -57,6 +58,7 @@ export class Reads {
   readonly #answers: Answers;
   readonly #registry: AuthRegistry;
   readonly #skipAcl: boolean;
+  readonly #observer: Observer;
 
   constructor(
     replica: Replica,
@@ -66,6 +68,7 @@ export class Reads {
     answers: Answers,
     registry: AuthRegistry,
     skipAcl: boolean,
+    observer: Observer,
   ) {
     this.#replica = replica;
     this.#watches = watches;
@@ -74,6 +77,7 @@ export class Reads {
     this.#answers = answers;
     this.#registry = registry;
     this.#skipAcl = skipAcl;
+    this.#observer = observer;
   }
 
   /** Answers at once; a job is returned when that takes more than one step. */
@@ -197,8 +201,10 @@ export class Reads {
     if (node === 0) return this.#fail(request, ErrorCode.NoNode);
     if (!this.#may(Perms.read, node, request.identities)) return this.#fail(request, ErrorCode.NoAuth);
     if (watch && !this.#watch(request, reader, WatchMode.data)) return this.#fail(request, ErrorCode.ThrottledOp);
+    const { tree } = this.#replica;
     const writer = this.#begin(request);
-    this.#replica.tree.writeDataAndStat(node, writer);
+    tree.writeDataAndStat(node, writer);
+    this.#countRead(node, reader, Math.max(0, tree.dataLengthOf(node)));
     return this.#end(request, writer);
   }
 
@@ -215,6 +221,7 @@ export class Reads {
     if (watch && !this.#watch(request, reader, WatchMode.data)) return this.#fail(request, ErrorCode.ThrottledOp);
     const writer = this.#begin(request);
     this.#replica.tree.writeStat(node, writer);
+    this.#countRead(node, reader, 0);
     return this.#end(request, writer);
   }
 
@@ -226,12 +233,14 @@ export class Reads {
     if (watch && !this.#watch(request, reader, WatchMode.child)) return this.#fail(request, ErrorCode.ThrottledOp);
     const { tree } = this.#replica;
     const writer = this.#begin(request);
+    const from = writer.offset;
     writer.int32(tree.childCountOf(node));
     const rest = tree.writeNames(tree.firstChildOf(node), writer, namesPerStep, writer.offset + bytesPerStep);
     if (rest !== 0) {
       this.#answers.takeBack(writer);
       return start(this.#getChildrenSlowly({ ...request }, node));
     }
+    this.#countRead(node, reader, this.#namesBytes(node, writer.offset - from));
     if (request.opCode === OpCode.getChildren2) tree.writeStat(node, writer);
     return this.#end(request, writer);
   }
@@ -239,6 +248,7 @@ export class Reads {
   *#getChildrenSlowly(request: ReadRequest, node: NodeId): Job {
     const reply = new LongReply();
     yield* this.#gatherChildren(request, node, reply);
+    this.#countReadOf(node, this.#replica.tree.pathOf(node), this.#namesBytes(node, reply.bytes));
     if (request.opCode === OpCode.getChildren2) this.#replica.tree.writeStat(node, reply.writer);
     yield* this.#send(request, reply);
   }
@@ -257,6 +267,21 @@ export class Reads {
       request.now = yield;
       if (request.cnxn.isClosed) return;
     }
+  }
+
+  /** What the names of a znode's children are long, when as a vector they took so many bytes. */
+  #namesBytes(node: NodeId, bytes: number): number {
+    return bytes - (1 + this.#replica.tree.childCountOf(node)) * lengthBytes;
+  }
+
+  /** Tells of a read of so many bytes, whose path is the reader's range. */
+  #countRead(node: NodeId, reader: Reader, bytes: number): void {
+    this.#observer.znodeRead(this.#replica.tree.namespaceOf(node), reader.rangeEnd - reader.rangeStart + bytes);
+  }
+
+  /** The same where the path is at hand as text. */
+  #countReadOf(node: NodeId, path: string, bytes: number): void {
+    this.#observer.znodeRead(this.#replica.tree.namespaceOf(node), Buffer.byteLength(path) + bytes);
   }
 
   /** Sends a reply that has been gathered. */
@@ -471,18 +496,25 @@ export class Reads {
     const ops: MultiOp[] = [];
     for (let op = readMultiRequestOp(reader); op !== undefined; op = readMultiRequestOp(reader)) ops.push(op);
     if (!this.#areReads(request, ops)) return undefined;
+    const { tree } = this.#replica;
     const writer = this.#begin(request);
     const end = writer.offset + bytesPerStep;
+    // Counted only when all parts have been written: otherwise they are about to be read again.
+    const sizes: number[] = [];
     let names = 0;
     for (const op of ops) {
-      const node = this.#writePartHead(request, op, writer);
-      if (node !== 0) names += this.#replica.tree.childCountOf(node);
+      const node = this.#writePartHead(request, op, writer, sizes);
+      if (node !== 0) names += tree.childCountOf(node);
       if (names > namesPerStep || writer.offset > end) {
         this.#answers.takeBack(writer);
         return start(this.#multiReadSlowly({ ...request }, undefined, ops));
       }
-      if (node !== 0) this.#replica.tree.writeChildren(node, writer);
+      if (node === 0) continue;
+      const from = writer.offset;
+      tree.writeChildren(node, writer);
+      sizes[sizes.length - 1] = this.#namesBytes(node, writer.offset - from);
     }
+    for (let i = 0; i < ops.length; i++) this.#countPart(ops[i]!, sizes[i]!);
     writeMultiEnd(writer);
     return this.#end(request, writer);
   }
@@ -499,12 +531,16 @@ export class Reads {
       if (cnxn.isClosed || !this.#areReads(request, ops)) return;
     }
     const reply = new LongReply();
+    const sizes: number[] = [];
     let spent = 0;
     for (const op of ops) {
       const before = reply.bytes;
-      const node = this.#writePartHead(request, op, reply.writer);
+      const node = this.#writePartHead(request, op, reply.writer, sizes);
+      const from = reply.bytes;
       if (node !== 0 && tree.childCountOf(node) <= namesPerPiece) tree.writeChildren(node, reply.writer);
       else if (node !== 0) yield* this.#gatherChildren(request, node, reply);
+      const size = sizes.pop()!;
+      this.#countPart(op, node === 0 ? size : this.#namesBytes(node, reply.bytes - from));
       if (reply.bytes > multiReadBytesMax) {
         this.#fail(request, ErrorCode.MarshallingError);
         return;
@@ -534,20 +570,29 @@ export class Reads {
     return false;
   }
 
-  /** One part's result, except for the names of children: then it returns the znode whose they are, otherwise 0. */
-  #writePartHead(request: ReadRequest, op: MultiOp, writer: Writer): NodeId {
+  /**
+   * One part's result, except for the names of children: then it returns the znode whose they are, otherwise 0. Adds to `sizes` how many
+   * bytes have been read; see `#countPart`.
+   */
+  #writePartHead(request: ReadRequest, op: MultiOp, writer: Writer, sizes: number[]): NodeId {
     const { tree } = this.#replica;
     const node = op.path === null ? 0 : tree.find(op.path);
     const error = node === 0 ? ErrorCode.NoNode : this.#may(Perms.read, node, request.identities) ? ErrorCode.Ok : ErrorCode.NoAuth;
     if (error !== ErrorCode.Ok) {
       writeMultiHeader(writer, { type: OpCode.error, done: false, err: error });
       writer.int32(error);
+      sizes.push(nothingRead);
       return 0;
     }
     writeMultiHeader(writer, { type: OpCode[op.kind], done: false, err: ErrorCode.Ok });
+    sizes.push(op.kind === 'getChildren' ? 0 : Math.max(0, tree.dataLengthOf(node)));
     if (op.kind === 'getChildren') return node;
     tree.writeDataAndStat(node, writer);
     return 0;
+  }
+
+  #countPart(op: MultiOp, bytes: number): void {
+    if (bytes !== nothingRead) this.#countReadOf(this.#replica.tree.find(op.path!), op.path!, bytes);
   }
 }
 
@@ -557,6 +602,10 @@ const watchKinds: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent'
 /** A path is at least its length. */
 const pathBytesMin = 4;
 
+/** Of a text or a vector. */
+const lengthBytes = 4;
+/** In place of a size, for a part that has failed. */
+const nothingRead = -1;
 /** Names of children written in one step, some of them far from each other in memory. */
 const namesPerStep = stepBudget / 2;
 /** Between two looks at how full a piece is. */

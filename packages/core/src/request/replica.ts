@@ -30,6 +30,7 @@ import { SessionTable } from '../session/session-table.ts';
 import type { LoadedSnapshot } from '../snapshot/snapshot-loader.ts';
 import { SnapshotSource } from '../snapshot/snapshot-source.ts';
 import { DataTree, type NodeId } from '../tree/data-tree.ts';
+import type { NamespaceId } from '../tree/namespace-table.ts';
 import { bytesPerUnit, type Job, start, stepBudget, unitsPerChange, visitsPerStep } from './budget.ts';
 import { containerOwner, ttlOwner } from './special-owner.ts';
 
@@ -44,8 +45,11 @@ export interface ChangeListener {
    * the parent's children changed. Returns a job when there are too many watchers to tell at once.
    */
   changed(path: string, eventType: number, zxid: Zxid, acl: readonly Acl[], parentAcl: readonly Acl[] | undefined): Job | undefined;
+  /** A znode has been created, deleted or given data: so many bytes of path and data. */
+  written(namespace: NamespaceId, bytes: number): void;
   sessionOpened(high: number, low: number, timeoutMs: number): void;
-  sessionClosed(high: number, low: number): void;
+  /** `cxid` is 0 when it was no client that closed it. */
+  sessionClosed(high: number, low: number, cxid: number): void;
 }
 
 export interface ReplicaOptions {
@@ -69,7 +73,14 @@ export function replicaOptions(options: CoreOptions, random: Random): ReplicaOpt
 const digestIntervalTxns = 128;
 const digestsRemembered = 1024;
 
-const nobody: ChangeListener = { listens: false, work: 0, changed: () => undefined, sessionOpened() {}, sessionClosed() {} };
+const nobody: ChangeListener = {
+  listens: false,
+  work: 0,
+  changed: () => undefined,
+  written() {},
+  sessionOpened() {},
+  sessionClosed() {},
+};
 
 export class Replica {
   readonly tree: DataTree;
@@ -173,7 +184,9 @@ export class Replica {
         return this.#delete(header.zxid, txn.path);
       case 'setData': {
         const error = this.tree.setData(txn.path, txn.data, txn.version, header.zxid, header.time, node);
-        return error === ErrorCode.Ok ? this.#tell(txn.path, EventType.nodeDataChanged, header.zxid) : undefined;
+        if (error !== ErrorCode.Ok) return undefined;
+        this.#countWritten(txn.path, txn.data);
+        return this.#tell(txn.path, EventType.nodeDataChanged, header.zxid);
       }
       case 'setACL':
         this.tree.setAcl(txn.path, this.tree.acls.intern(txn.acl), txn.version);
@@ -196,6 +209,7 @@ export class Replica {
     const { zxid, time } = header;
     const error = tree.create(txn.path, txn.data, acl, ownerHigh, ownerLow, txn.parentCVersion, zxid, time, raiseParentOnExists);
     if (error !== ErrorCode.Ok) return undefined;
+    this.#countWritten(txn.path, txn.data);
     if (tree.recounting && !tree.recountSome(visitsPerStep)) return this.#recount(txn.path, zxid);
     return this.#tell(txn.path, EventType.nodeCreated, zxid);
   }
@@ -214,14 +228,19 @@ export class Replica {
     const { tree, listener } = this;
     const node = listener.listens ? tree.find(path) : 0;
     if (node === 0) {
-      tree.remove(path, zxid);
+      if (tree.remove(path, zxid) === ErrorCode.Ok) this.#countWritten(path, null);
       return undefined;
     }
     // Whoever could not read it while it was there shall not learn of its end either.
     const acl = tree.acls.get(tree.aclOf(node));
     const parentAcl = tree.acls.get(tree.aclOf(tree.parentOf(node)));
     tree.remove(path, zxid);
+    this.#countWritten(path, null);
     return listener.changed(path, EventType.nodeDeleted, zxid, acl, parentAcl);
+  }
+
+  #countWritten(path: string, data: Uint8Array | null): void {
+    this.listener.written(this.tree.changedNamespace, path.length + (data === null ? 0 : data.length));
   }
 
   /** Tells the watchers of a znode that is there. */
@@ -317,7 +336,7 @@ export class Replica {
     yield* this.#deleteAll(nextOwned, zxid);
     const slot = this.sessions.find(clientHigh, clientLow);
     if (slot !== -1) this.sessions.remove(slot);
-    this.listener.sessionClosed(clientHigh, clientLow);
+    this.listener.sessionClosed(clientHigh, clientLow, header.cxid);
   }
 
   *#deleteAll(next: () => string | undefined, zxid: Zxid): Job {

@@ -3,6 +3,7 @@
  * answered when its txn has been applied; one that lives already, at once.
  */
 import {
+  ErrorCode,
   initialSessionId,
   type Millis,
   OpCode,
@@ -87,11 +88,18 @@ export class Handshakes {
     return this.#takeUp(cnxn, request.sessionId, request.passwd, now) ? takenUp : closed;
   }
 
-  /** The session lives and is the connection's: requests are served from here on. */
+  /** The txn of a new session has been applied: requests are served from here on. */
   open(cnxn: Cnxn, arrivedMs: Millis, now: Now): void {
+    const bytes = this.#welcome(cnxn);
+    cnxn.answered(OpCode.createSession, 0, this.#replica.lastZxid, arrivedMs, now.elapsedMs);
+    this.#observer.replied(cnxn.id, OpCode.createSession, ErrorCode.Ok, now.elapsedMs - arrivedMs, bytes, true);
+  }
+
+  /** The session lives and is the connection's. Returns how many bytes it took to say so. */
+  #welcome(cnxn: Cnxn): number {
     cnxn.state = 'open';
     const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
-    this.#answers.handshake(cnxn, timeoutMs, high, low, sessionPassword(high, low), arrivedMs, now.elapsedMs);
+    return this.#answers.handshake(cnxn, timeoutMs, high, low, sessionPassword(high, low));
   }
 
   #create(cnxn: Cnxn, now: Now): WriteOrigin {
@@ -133,13 +141,13 @@ export class Handshakes {
     const accepted = slot !== -1 && sessionPasswordMatches(high, low, password);
     this.#observer.sessionRevalidated(id, accepted);
     if (!accepted) {
-      this.#answers.handshake(cnxn, 0, 0, 0, noPassword, now.elapsedMs, now.elapsedMs);
+      this.#answers.handshake(cnxn, 0, 0, 0, noPassword);
       this.#cnxns.close(cnxn, 'session refused');
       return false;
     }
     this.#attach(cnxn, high, low, slot);
     this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);
-    this.open(cnxn, now.elapsedMs, now);
+    this.#welcome(cnxn);
     return true;
   }
 

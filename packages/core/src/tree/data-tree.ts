@@ -35,15 +35,16 @@ import {
   previousSiblingField,
   recordField,
 } from './node-store.ts';
+import { type NamespaceId, namespaceIdEnd, NamespaceTable, noNamespace } from './namespace-table.ts';
 import { PathHash } from './path-hash.ts';
 import { PathIndex } from './path-index.ts';
-import { type Quota, quotaRoot, QuotaTable, type QuotaVerdict } from './quota-table.ts';
+import { type Quota, quotaRoot, QuotaTable, type QuotaTotals, type QuotaVerdict } from './quota-table.ts';
 import { SweepList } from './sweep-list.ts';
 import { crc32, digestedStatBytes, type DigestedStat, putDigestedStat, uncountedPrefix } from './tree-digest.ts';
 
 export type { AclId } from './acl-table.ts';
 export type { NodeId } from './node-store.ts';
-export type { QuotaVerdict } from './quota-table.ts';
+export type { QuotaTotals, QuotaVerdict } from './quota-table.ts';
 export { type DigestedStat, nodeDigest } from './tree-digest.ts';
 
 export interface DataTreeOptions {
@@ -66,9 +67,12 @@ const ttl = 3;
 const kinds: readonly NodeKind[] = ['persistent', 'ephemeral', 'container', 'ttl'];
 const kindMask = 3;
 const uncountedFlag = 4;
+/** The number of its namespace, 8 bits. */
+const namespaceShift = 4;
+const namespaceMask = namespaceIdEnd - 1;
 /** The snapshot that has a znode is numbered by the bits from here on. */
-const snapshotShift = 4;
-const snapshotNumberMax = 0xfffffff;
+const snapshotShift = 12;
+const snapshotNumberMax = 0xfffff;
 
 const containerOwnerHigh = 0x80000000 | 0;
 
@@ -116,6 +120,9 @@ export class DataTree {
   readonly #hash: PathHash;
   readonly #ephemerals: EphemeralTable;
   readonly #quotas = new QuotaTable();
+  readonly namespaces = new NamespaceTable();
+  /** That of the znode created, deleted or given data last. */
+  changedNamespace: NamespaceId = noNamespace;
   readonly #sweepable = new SweepList(this.#rows);
   /** The quota whose usage is being counted. */
   #recount: Recount | undefined;
@@ -165,6 +172,16 @@ export class DataTree {
     this.#reservePath(length);
     this.#putPath(node, this.#path, length);
     return this.#path.toString('utf8', 0, length);
+  }
+
+  namespaceOf(node: NodeId): NamespaceId {
+    return (this.#rows.get(node, flagsField) >>> namespaceShift) & namespaceMask;
+  }
+
+  /** The namespace of a path, whether there is a znode or not. */
+  namespaceOfPath(path: string): NamespaceId {
+    const end = path.indexOf('/', 1);
+    return this.namespaces.find(path.slice(1, end === -1 ? undefined : end));
   }
 
   /** 0 for the root. */
@@ -481,6 +498,7 @@ export class DataTree {
     }
     this.#beforeChange(parent);
     const node = this.#add(parent, parentEnd + 1, end, hash, data, 0, data === null ? -1 : data.length, acl, ownerHigh, ownerLow);
+    this.changedNamespace = this.namespaceOf(node);
     const record = this.#recordOf(node);
     const stat = this.#statAt(node);
     putInt64(record, stat + czxidAt, zxid);
@@ -514,6 +532,7 @@ export class DataTree {
       this.#encode(path);
     }
     this.#beforeChange(node);
+    this.changedNamespace = this.namespaceOf(node);
     const dataLength = Math.max(0, this.dataLengthOf(node));
     const kept = this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path);
     this.#dataBytes -= path.length;
@@ -528,6 +547,7 @@ export class DataTree {
     const end = this.#encode(path);
     const node = known === 0 ? this.lookup(this.#path, 0, end) : known;
     if (node === 0) return ErrorCode.NoNode;
+    this.changedNamespace = this.namespaceOf(node);
     const before = Math.max(0, this.dataLengthOf(node));
     this.#beforeChange(node);
     this.#replaceData(node, data);
@@ -635,7 +655,8 @@ export class DataTree {
     const kind = this.#kindOfOwner(ownerHigh, ownerLow);
     const uncounted = isUncounted(path, pathEnd) ? uncountedFlag : 0;
     // Whatever comes into being during a snapshot is not in it, and so has nothing left to write.
-    rows.set(node, flagsField, kind | uncounted | (this.#snapshot << snapshotShift));
+    const namespace = this.#namespaceBelow(parent, nameStart, pathEnd);
+    rows.set(node, flagsField, kind | uncounted | (namespace << namespaceShift) | (this.#snapshot << snapshotShift));
     switch (kind) {
       case ephemeral:
         putInt32(record, at + visibleOwnerAt, ownerHigh);
@@ -661,6 +682,12 @@ export class DataTree {
     return node;
   }
 
+  /** The namespace of a new znode, whose name is in `#path`. */
+  #namespaceBelow(parent: NodeId, nameStart: number, pathEnd: number): NamespaceId {
+    if (parent === 0) return noNamespace;
+    return parent === this.#root ? this.namespaces.enter(this.#path.toString('utf8', nameStart, pathEnd)) : this.namespaceOf(parent);
+  }
+
   /** Takes away a znode without children, of which `#beforeChange` has been told. The caller sees to its parent's pzxid. */
   #drop(node: NodeId): void {
     const rows = this.#rows;
@@ -678,6 +705,7 @@ export class DataTree {
         break;
     }
     this.#index.remove(rows.get(node, hashField), node);
+    if (parent === this.#root) this.namespaces.leave(this.namespaceOf(node));
     this.#unlinkChild(parent, node);
     this.#showChildren(parent);
     this.acls.release(rows.get(node, aclField));
@@ -890,6 +918,11 @@ export class DataTree {
     return this.#quotas.hasQuotas ? this.#quotas.verdict(path, bytesDelta, countDelta) : undefined;
   }
 
+  /** What all quotas of a namespace add up to. The tree must not change meanwhile. */
+  quotaTotals(): Iterable<QuotaTotals> {
+    return this.#quotas.totals();
+  }
+
   #isBelowQuotaRoot(node: NodeId, path: string): boolean {
     return (this.#rows.get(node, flagsField) & uncountedFlag) !== 0 && path.startsWith(quotaRoot);
   }
@@ -926,8 +959,7 @@ export class DataTree {
   #use(path: string, bytes: number, count: number): void {
     const quota = this.#quotas.nearest(path);
     if (quota === undefined || quota.statsNode === 0) return;
-    quota.usedCount += count;
-    quota.usedBytes += bytes;
+    this.#quotas.use(quota, count, bytes);
     this.#writeUsage(quota);
   }
 
@@ -1031,7 +1063,7 @@ export class DataTree {
    */
   beginSnapshot(): void {
     if (this.#snapshot !== 0) throw new Error('a snapshot of the tree is being taken already');
-    // A znode marked with a number that comes up again was last written 268 million snapshots ago.
+    // A znode marked with a number that comes up again was last written a million snapshots ago.
     this.#snapshots = this.#snapshots === snapshotNumberMax ? 1 : this.#snapshots + 1;
     this.#snapshot = this.#snapshots;
     this.#snapshotNext = this.#root;

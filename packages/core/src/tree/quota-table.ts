@@ -29,9 +29,51 @@ export interface QuotaVerdict {
   readonly usage: number;
 }
 
+/** What the quotas below one top-level znode add up to. A number is undefined while no quota has it. */
+export interface QuotaTotals {
+  /** The first name of their paths. */
+  readonly namespace: string;
+  /** Hard limits, and soft ones where there is no hard one; a quota without a limit adds -1, as in ZooKeeper. */
+  readonly countLimit: number | undefined;
+  readonly bytesLimit: number | undefined;
+  readonly usedCount: number | undefined;
+  readonly usedBytes: number | undefined;
+}
+
+/** Those totals as they are kept, brought up to date by every change: asking for them must not cost a look at every quota. */
+class Totals {
+  readonly namespace: string;
+  /** Quotas that have limits, and quotas that have a usage znode. */
+  limits = 0;
+  usages = 0;
+  countLimit = 0;
+  bytesLimit = 0;
+  usedCount = 0;
+  usedBytes = 0;
+
+  constructor(namespace: string) {
+    this.namespace = namespace;
+  }
+
+  /** Adds a quota, with `sign` -1 takes it off. */
+  add(quota: Quota, sign: 1 | -1): void {
+    if (quota.limited) {
+      this.limits += sign;
+      this.countLimit += sign * limitOf(quota.countHard, quota.count);
+      this.bytesLimit += sign * limitOf(quota.bytesHard, quota.bytes);
+    }
+    if (quota.statsNode !== 0) {
+      this.usages += sign;
+      this.usedCount += sign * quota.usedCount;
+      this.usedBytes += sign * quota.usedBytes;
+    }
+  }
+}
+
 export class Quota {
   /** The path that has the quota; usage counts the znode itself too. */
   readonly path: string;
+  readonly totals: Totals;
   /** False while only the usage znode exists: nothing is limited, and nothing is kept up to date, as in ZooKeeper. */
   limited = false;
   count = none;
@@ -45,13 +87,15 @@ export class Quota {
   /** Keys of the usage text besides count and bytes, in order; they are kept when the text is rewritten. */
   usageExtra = '';
 
-  constructor(path: string) {
+  constructor(path: string, totals: Totals) {
     this.path = path;
+    this.totals = totals;
   }
 }
 
 export class QuotaTable {
   readonly #quotas = new Map<string, Quota>();
+  readonly #totals = new Map<string, Totals>();
   #limited = 0;
 
   /** True when any path has limits; everything else here can be skipped while it is false. */
@@ -59,8 +103,22 @@ export class QuotaTable {
     return this.#limited > 0;
   }
 
+  /** In the order in which the namespaces got their first quota. */
+  *totals(): Generator<QuotaTotals, void, undefined> {
+    for (const { namespace, limits, usages, countLimit, bytesLimit, usedCount, usedBytes } of this.#totals.values()) {
+      yield {
+        namespace,
+        countLimit: limits === 0 ? undefined : countLimit,
+        bytesLimit: limits === 0 ? undefined : bytesLimit,
+        usedCount: usages === 0 ? undefined : usedCount,
+        usedBytes: usages === 0 ? undefined : usedBytes,
+      };
+    }
+  }
+
   clear(): void {
     this.#quotas.clear();
+    this.#totals.clear();
     this.#limited = 0;
   }
 
@@ -79,13 +137,25 @@ export class QuotaTable {
     const limitedPath = path.slice(quotaRoot.length, end);
     let quota = this.#quotas.get(limitedPath);
     if (quota === undefined) {
-      quota = new Quota(limitedPath);
+      quota = new Quota(limitedPath, this.#totalsOf(limitedPath));
       this.#quotas.set(limitedPath, quota);
     }
     return quota;
   }
 
+  #totalsOf(path: string): Totals {
+    const end = path.indexOf('/', 1);
+    const namespace = path.slice(1, end === -1 ? undefined : end);
+    let totals = this.#totals.get(namespace);
+    if (totals === undefined) {
+      totals = new Totals(namespace);
+      this.#totals.set(namespace, totals);
+    }
+    return totals;
+  }
+
   setLimits(quota: Quota, text: string): void {
+    quota.totals.add(quota, -1);
     if (!quota.limited) this.#limited++;
     quota.limited = true;
     const values = parse(text);
@@ -93,28 +163,34 @@ export class QuotaTable {
     quota.bytes = numberOf(values, 'bytes');
     quota.countHard = numberOf(values, 'countHardLimit');
     quota.bytesHard = numberOf(values, 'byteHardLimit');
+    quota.totals.add(quota, 1);
   }
 
   clearLimits(quota: Quota): void {
+    quota.totals.add(quota, -1);
     if (quota.limited) this.#limited--;
     quota.limited = false;
+    quota.totals.add(quota, 1);
     this.#maybeForget(quota);
   }
 
   setStatsNode(quota: Quota, node: number): void {
+    quota.totals.add(quota, -1);
     quota.statsNode = node;
+    quota.totals.add(quota, 1);
     this.#maybeForget(quota);
   }
 
-  #maybeForget(quota: Quota): void {
-    if (!quota.limited && quota.statsNode === 0) this.#quotas.delete(quota.path);
+  #maybeForget({ path, limited, statsNode, totals }: Quota): void {
+    if (limited || statsNode !== 0) return;
+    this.#quotas.delete(path);
+    if (totals.limits === 0 && totals.usages === 0) this.#totals.delete(totals.namespace);
   }
 
   /** Someone wrote the usage znode: go on from what it says. */
   setUsageText(quota: Quota, text: string): void {
     const values = parse(text);
-    quota.usedCount = numberOf(values, 'count');
-    quota.usedBytes = numberOf(values, 'bytes');
+    this.#setUsed(quota, numberOf(values, 'count'), numberOf(values, 'bytes'));
     values.delete('count');
     values.delete('bytes');
     quota.usageExtra = [...values.keys()]
@@ -125,9 +201,20 @@ export class QuotaTable {
 
   /** A recount: what else the text held is gone, as in ZooKeeper. */
   setUsage(quota: Quota, count: number, bytes: number): void {
+    this.#setUsed(quota, count, bytes);
+    quota.usageExtra = '';
+  }
+
+  /** A change of so many znodes and bytes where this is the nearest quota. */
+  use(quota: Quota, count: number, bytes: number): void {
+    this.#setUsed(quota, quota.usedCount + count, quota.usedBytes + bytes);
+  }
+
+  #setUsed(quota: Quota, count: number, bytes: number): void {
+    quota.totals.add(quota, -1);
     quota.usedCount = count;
     quota.usedBytes = bytes;
-    quota.usageExtra = '';
+    quota.totals.add(quota, 1);
   }
 
   usageText(quota: Quota): string {
@@ -162,9 +249,14 @@ export class QuotaTable {
   }
 }
 
+/** A hard limit hides the soft one. */
+function limitOf(hard: number, soft: number): number {
+  return hard > none ? hard : soft;
+}
+
 function judge(quota: Quota, what: 'count' | 'bytes', usage: number, softLimit: number, hardLimit: number): QuotaVerdict | undefined {
   const hard = hardLimit > none;
-  const limit = hard ? hardLimit : softLimit;
+  const limit = limitOf(hardLimit, softLimit);
   if (limit <= none || usage <= limit) return undefined;
   return { hard, soft: !hard, path: quota.path, what, limit, usage };
 }

@@ -43,6 +43,7 @@ import {
   type CoreOptions,
   coreDefaults,
   type Now,
+  type Observer,
   type Out,
   silentObserver,
   Standalone,
@@ -75,10 +76,10 @@ export class Script implements Out {
   #nextCnxn = 1;
 
   /** @param replica what the server has recovered; nothing unless given. */
-  constructor(changed: Partial<CoreOptions> = {}, replica?: Replica) {
+  constructor(changed: Partial<CoreOptions> = {}, replica?: Replica, observer: Observer = silentObserver) {
     let seed = 1;
     const random = { uint32: () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) };
-    this.core = new Standalone({ ...testOptions, ...changed }, this, random, silentObserver, this.#now, replica);
+    this.core = new Standalone({ ...testOptions, ...changed }, this, random, observer, this.#now, replica);
   }
 
   // ---- Out ----

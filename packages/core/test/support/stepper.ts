@@ -18,7 +18,7 @@ import {
   Xid,
   type Zxid,
 } from '@tskeeper/protocol';
-import { type CnxnId, type CoreOptions, type Now, type Out, silentObserver, Standalone } from '../../src/index.ts';
+import { type CnxnId, type CoreOptions, type Now, type Observer, type Out, silentObserver, Standalone } from '../../src/index.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { testOptions } from './script.ts';
 
@@ -48,12 +48,12 @@ export class Stepper implements Out {
   readonly callMs: number[] = [];
   longestBytes = 0;
 
-  constructor(fill: (replica: Replica) => void, changed: Partial<CoreOptions> = {}) {
+  constructor(fill: (replica: Replica) => void, changed: Partial<CoreOptions> = {}, observer: Observer = silentObserver) {
     const options = { ...testOptions, ...changed };
     const random = { uint32: () => 7 };
     this.replica = new Replica(replicaOptions(options, random));
     fill(this.replica);
-    this.core = new Standalone(options, this, random, silentObserver, this.now, this.replica);
+    this.core = new Standalone(options, this, random, observer, this.now, this.replica);
   }
 
   // ---- Out ----

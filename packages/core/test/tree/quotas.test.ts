@@ -206,3 +206,80 @@ describe('quotas', () => {
     );
   });
 });
+
+describe('the quotas of a namespace', () => {
+  const totals = (keeper: Keeper): string[] =>
+    [...keeper.tree.quotaTotals()].map(
+      ({ namespace, countLimit, bytesLimit, usedCount, usedBytes }) => `${namespace} ${countLimit} ${bytesLimit} ${usedCount} ${usedBytes}`,
+    );
+
+  it('add up, a hard limit before a soft one, and one that is not set as -1', () => {
+    const keeper = new Keeper().create('/a', 'four').create('/a/b', '12').create('/b');
+    keeper.quota('/a', 'count=10,bytes=-1=;countHardLimit=7').quota('/a/b', 'count=5,bytes=100').quota('/b', 'count=1,bytes=2');
+    expect(totals(keeper)).toEqual(['a 12 99 3 8', 'b 1 2 1 0']);
+    keeper.create('/a/b/c', 'xyz').set('/a', 'sixsix');
+    // The nearest quota counts what is new.
+    expect(totals(keeper)[0]).toBe('a 12 99 4 13');
+  });
+
+  it('have no limit or no usage while no quota has a znode for it, and are gone with the last', () => {
+    const keeper = new Keeper().create('/a').quota('/a', 'count=10,bytes=20');
+    keeper.remove('/zookeeper/quota/a/zookeeper_limits');
+    expect(totals(keeper)).toEqual(['a undefined undefined 1 0']);
+    keeper.create('/zookeeper/quota/a/zookeeper_limits', 'count=4').remove('/zookeeper/quota/a/zookeeper_stats');
+    expect(totals(keeper)).toEqual(['a 4 -1 undefined undefined']);
+    keeper.set('/zookeeper/quota/a/zookeeper_limits', 'count=5,bytes=6');
+    expect(totals(keeper)).toEqual(['a 5 6 undefined undefined']);
+    keeper.remove('/zookeeper/quota/a/zookeeper_limits');
+    expect(totals(keeper)).toEqual([]);
+  });
+
+  it('are those of the quotas one by one, whatever is done to them', () => {
+    const step = fc.record({
+      act: fc.constantFrom('limits', 'stats', 'change', 'unlimit', 'unstat'),
+      path: fc.constantFrom('/a', '/a/b', '/c'),
+      count: fc.integer({ min: -1, max: 9 }),
+      bytes: fc.integer({ min: -1, max: 9 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        const keeper = new Keeper();
+        for (const path of ['/a', '/a/b', '/c']) keeper.create(path).create(`/zookeeper/quota${path}`);
+        const znode = (path: string, name: string): string => `/zookeeper/quota${path}/zookeeper_${name}`;
+        const there = (path: string): boolean => keeper.tree.find(path) !== 0;
+        const put = (path: string, text: string): Keeper => (there(path) ? keeper.set(path, text) : keeper.create(path, text));
+        for (const { act, path, count, bytes } of steps) {
+          if (act === 'limits') put(znode(path, 'limits'), `count=${count},bytes=${bytes}`);
+          else if (act === 'stats') put(znode(path, 'stats'), `count=${count},bytes=${bytes}`);
+          else if (act === 'change') put(`${path}/x`, 'x'.repeat(count + 1));
+          else if (there(znode(path, act === 'unlimit' ? 'limits' : 'stats')))
+            keeper.remove(znode(path, act === 'unlimit' ? 'limits' : 'stats'));
+        }
+        const expected = new Map<string, (number | undefined)[]>();
+        for (const path of ['/a', '/a/b', '/c']) {
+          for (const [name, at] of [
+            ['limits', 0],
+            ['stats', 2],
+          ] as const) {
+            if (!there(znode(path, name))) continue;
+            const text = keeper.tree.dataOf(keeper.tree.find(znode(path, name)))!.toString();
+            const [, count, bytes] = /^count=(-?\d+),bytes=(-?\d+)$/.exec(text)!;
+            const sums = expected.get(path[1]!) ?? [undefined, undefined, undefined, undefined];
+            sums[at] = (sums[at] ?? 0) + Number(count);
+            sums[at + 1] = (sums[at + 1] ?? 0) + Number(bytes);
+            expected.set(path[1]!, sums);
+          }
+        }
+        expect(totals(keeper).toSorted()).toEqual(
+          [...expected].map(([namespace, sums]) => [namespace, ...sums.map(String)].join(' ')).toSorted(),
+        );
+      }),
+    );
+  });
+
+  it('are there again after loading a snapshot', () => {
+    const keeper = new Keeper().create('/a', 'four').quota('/a', 'count=10,bytes=20');
+    const { tree } = load(snapshotOf(keeper.tree, keeper.zxid));
+    expect([...tree.quotaTotals()]).toEqual([...keeper.tree.quotaTotals()]);
+  });
+});

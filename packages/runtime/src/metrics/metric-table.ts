@@ -16,8 +16,11 @@ export type MetricKind =
   | 'summary'
   /** As a summary, and p50_, p95_, p99_ and p999_. */
   | 'advanced summary'
-  /** One of the kinds above per key; prints nothing while there are no keys. */
-  | 'set';
+  /** One of the kinds above for each key; prints nothing while there are no keys. */
+  | 'gauge set'
+  | 'counter set'
+  | 'summary set'
+  | 'advanced summary set';
 
 export type MetricRow = {
   readonly name: string;
@@ -46,8 +49,6 @@ const threads = "ZooKeeper's request threads; requests here pass from step to st
 const commitProcessor = "ZooKeeper's commit processor threads";
 const watchCleaner = "ZooKeeper's optional watch manager, which cleans up behind closed connections on threads";
 const responseCache = "ZooKeeper's cache of encoded replies; znodes are kept ready for the wire here";
-const pathsOfRequests = 'counted per top-level znode, which would need the path of every request as text';
-const throttleDetails = 'what the request throttle did to single requests is not told apart';
 
 export const metricTable: readonly MetricRow[] = [
   measured('double gauge', 'avg_latency', 'Milliseconds from arrival to reply, since the start or srst'),
@@ -67,9 +68,9 @@ export const metricTable: readonly MetricRow[] = [
   measured('gauge', 'open_file_descriptor_count', 'Open files of the process; -1 where the system does not say'),
   measured('gauge', 'max_file_descriptor_count', 'How many there may be; -1 where the system does not say'),
   measured('double gauge', 'connection_drop_probability', 'Chance that the connection throttle refuses a new session'),
-  measured('gauge', 'last_client_response_size', 'Bytes of the last reply; -1 before the first'),
-  measured('gauge', 'max_client_response_size', 'Bytes of the largest reply; -1 before the first'),
-  measured('gauge', 'min_client_response_size', 'Bytes of the smallest reply; -1 before the first'),
+  measured('gauge', 'last_client_response_size', 'Bytes of the last reply or watch event; -1 before the first'),
+  measured('gauge', 'max_client_response_size', 'Bytes of the largest of them; -1 before the first'),
+  measured('gauge', 'min_client_response_size', 'Bytes of the smallest of them; -1 before the first'),
   zero('gauge', tls, 'outstanding_tls_handshake', 'TLS handshakes under way'),
   measured('gauge', 'auth_failed_count', 'Credentials refused'),
   zero('gauge', tls, 'non_mtls_remote_conn_count', 'Connections from other hosts without a client certificate, on a TLS port'),
@@ -86,11 +87,15 @@ export const metricTable: readonly MetricRow[] = [
   absent('gauge', ensemble, 'max_proposal_size', 'Bytes of the largest proposal'),
   absent('gauge', ensemble, 'min_proposal_size', 'Bytes of the smallest proposal'),
 
-  absent('set', pathsOfRequests, 'quota_count_limit_per_namespace', 'Limit of znodes'),
-  absent('set', pathsOfRequests, 'quota_bytes_limit_per_namespace', 'Limit of bytes'),
-  absent('set', pathsOfRequests, 'quota_count_usage_per_namespace', 'Znodes'),
-  absent('set', pathsOfRequests, 'quota_bytes_usage_per_namespace', 'Bytes'),
-  absent('set', pathsOfRequests, 'quota_exceeded_error_per_namespace', 'Requests refused by a quota'),
+  measured(
+    'gauge set',
+    'quota_count_limit_per_namespace',
+    'Znodes that the quotas of a namespace allow; one that does not say counts as -1',
+  ),
+  measured('gauge set', 'quota_bytes_limit_per_namespace', 'The same for bytes'),
+  measured('gauge set', 'quota_count_usage_per_namespace', 'Znodes under the quotas of a namespace'),
+  measured('gauge set', 'quota_bytes_usage_per_namespace', 'The same for bytes'),
+  measured('counter set', 'quota_exceeded_error_per_namespace', 'Writes refused by a hard limit of a quota'),
 
   measured('counter', 'snapshot_error_count', 'Snapshots that failed'),
   zero('counter', adminPort, 'snapshot_rate_limited_count', 'Snapshot commands refused because they came too soon'),
@@ -114,19 +119,9 @@ export const metricTable: readonly MetricRow[] = [
   zero('counter', ensemble, 'ensemble_auth_success', 'Handshakes with the right ensemble name'),
   zero('counter', ensemble, 'ensemble_auth_fail', 'Handshakes with a wrong one'),
   zero('counter', ensemble, 'ensemble_auth_skip', 'Handshakes with none'),
-  measured('counter', 'prep_processor_request_queued', 'Requests admitted'),
-  absent(
-    'counter',
-    "ZooKeeper's change records, two or more for a write; outstanding_requests tells the load",
-    'outstanding_changes_queued',
-    'Made',
-  ),
-  absent(
-    'counter',
-    "ZooKeeper's change records, two or more for a write; outstanding_requests tells the load",
-    'outstanding_changes_removed',
-    'Dropped',
-  ),
+  measured('counter', 'prep_processor_request_queued', 'Requests admitted, new sessions among them, authentications not'),
+  measured('counter', 'outstanding_changes_queued', 'Changes of a znode that a write being judged will make'),
+  measured('counter', 'outstanding_changes_removed', 'Those of them that have been applied'),
   zero('counter', ensemble, 'revalidate_count', "Sessions validated for a learner's client"),
   measured('counter', 'connection_drop_count', 'Connections that ended without their session being closed'),
   measured('counter', 'connection_revalidate_count', 'Sessions taken up again by a new connection, or refused to it'),
@@ -139,10 +134,10 @@ export const metricTable: readonly MetricRow[] = [
   measured('counter', 'sync_processor_request_queued', 'Txns handed to the log'),
   zero('counter', ensemble, 'proposal_count', 'Proposals of a leader'),
   zero('counter', ensemble, 'quit_leading_due_to_disloyal_voter', 'Leaderships given up for a voter that left'),
-  absent('counter', throttleDetails, 'stale_requests', 'Waiting requests whose connection is gone'),
-  absent('counter', throttleDetails, 'stale_requests_dropped', 'Those that were dropped'),
+  measured('counter', 'stale_requests', 'Requests whose turn came when their connection was gone, and that were not dropped'),
+  measured('counter', 'stale_requests_dropped', 'Those that were dropped'),
   measured('counter', 'stale_replies', 'Replies and events for connections that are gone'),
-  absent('counter', throttleDetails, 'request_throttle_wait_count', 'Times a request had to wait'),
+  measured('counter', 'request_throttle_wait_count', 'Times the next request could not be let in'),
   measured('counter', 'large_requests_rejected', 'Connections closed because large requests took too much memory'),
   measured('counter', 'digest_mismatches_count', 'Times the tree disagreed with the digest in the log'),
   zero('counter', tls, 'unsuccessful_handshake', 'TLS handshakes that failed'),
@@ -151,8 +146,8 @@ export const metricTable: readonly MetricRow[] = [
   measured('counter', 'cnxn_closed_without_zk_server_running', 'Connections closed because nobody is served'),
   absent('counter', threads, 'skip_learner_request_to_next_processor_count', 'Requests that skipped a queue'),
   absent('counter', commitProcessor, 'requests_not_forwarded_to_commit_processor', 'Requests that skipped the commit processor'),
-  measured('counter', 'response_bytes', 'Bytes of replies'),
-  absent('counter', 'the number of events is in the node_..._watch_count summaries', 'watch_bytes', 'Bytes of watch events'),
+  measured('counter', 'response_bytes', 'Bytes of replies, those to pings and authentications not counted'),
+  measured('counter', 'watch_bytes', 'Bytes of watch events'),
 
   measured('summary', 'fsynctime', 'Milliseconds of a sync of the log'),
   measured('summary', 'snapshottime', 'Milliseconds of a snapshot'),
@@ -169,7 +164,7 @@ export const metricTable: readonly MetricRow[] = [
   measured('summary', 'node_changed_watch_count', 'Watches fired by a change of data'),
   measured('summary', 'node_children_watch_count', 'Watches fired by a change of children'),
   absent('summary', threads, 'prep_processor_queue_size', 'Requests queued'),
-  absent('summary', threads, 'prep_process_time', 'Milliseconds in the first thread'),
+  measured('summary', 'prep_process_time', 'Milliseconds of judging a write; 0 unless it took more than one turn'),
   absent('summary', threads, 'proposal_process_time', 'Milliseconds in the proposal thread'),
   zero('summary', ensemble, 'unavailable_time', 'Milliseconds without a leader'),
   zero('summary', ensemble, 'leader_unavailable_time', 'The same, on the new leader'),
@@ -190,8 +185,13 @@ export const metricTable: readonly MetricRow[] = [
   measured('summary', 'startup_txns_loaded', 'Txns read from the log at start'),
   measured('summary', 'startup_txns_load_time', 'Milliseconds of reading them'),
   measured('summary', 'startup_snap_load_time', 'Milliseconds of reading the snapshot at start'),
-  absent('summary', threads, 'sync_processor_queue_size', 'Txns queued for the log'),
-  absent('summary', threads, 'sync_process_time', 'Milliseconds in the log thread'),
+  measured('summary', 'sync_processor_queue_size', 'Txns that waited for the log when it took up the next batch'),
+  absent(
+    'summary',
+    'a batch is written and made durable as one; see sync_processor_queue_flush_time_ms',
+    'sync_process_time',
+    'Milliseconds in the log thread',
+  ),
   measured('summary', 'sync_processor_batch_size', 'Txns made durable by one sync'),
   absent('summary', "ZooKeeper's Netty port", 'netty_queued_buffer_capacity', 'Bytes queued'),
   absent('summary', threads, 'learner_request_processor_queue_size', 'Requests queued'),
@@ -199,41 +199,35 @@ export const metricTable: readonly MetricRow[] = [
 
   measured('advanced summary', 'readlatency', 'Milliseconds from arrival to reply, reads'),
   measured('advanced summary', 'updatelatency', 'Milliseconds from arrival to reply, writes'),
-  absent(
-    'advanced summary',
-    'on a standalone server it is the updatelatency',
-    'propagation_latency',
-    'Milliseconds from proposal to applying',
-  ),
+  measured('advanced summary', 'propagation_latency', 'Milliseconds from the time of a txn, by the wall clock, until it is applied'),
   absent('advanced summary', watchCleaner, 'dead_watchers_cleaner_latency', 'Milliseconds of cleaning up'),
   absent('advanced summary', threads, 'prep_processor_queue_time_ms', 'Milliseconds queued'),
-  absent('advanced summary', threads, 'close_session_prep_time', 'Milliseconds of preparing a closeSession'),
+  measured('advanced summary', 'close_session_prep_time', 'The same as prep_process_time for the end of a session'),
   absent('advanced summary', commitProcessor, 'read_commitproc_time_ms', 'Milliseconds of reads'),
   absent('advanced summary', commitProcessor, 'write_commitproc_time_ms', 'Milliseconds of writes'),
   absent('advanced summary', commitProcessor, 'local_write_committed_time_ms', 'Milliseconds of own writes'),
   absent('advanced summary', commitProcessor, 'server_write_committed_time_ms', 'Milliseconds of all writes'),
-  absent('advanced summary', ensemble, 'om_proposal_process_time_ms', 'Milliseconds of a proposal in an observer master'),
-  absent('advanced summary', ensemble, 'om_commit_process_time_ms', 'Milliseconds of a commit in an observer master'),
+  zero('advanced summary', ensemble, 'om_proposal_process_time_ms', 'Milliseconds of a proposal in an observer master'),
+  zero('advanced summary', ensemble, 'om_commit_process_time_ms', 'Milliseconds of a commit in an observer master'),
   absent('advanced summary', threads, 'read_final_proc_time_ms', 'Milliseconds in the last thread, reads'),
   absent('advanced summary', threads, 'write_final_proc_time_ms', 'Milliseconds in the last thread, writes'),
   zero('advanced summary', ensemble, 'proposal_latency', 'Milliseconds from request to proposal'),
   zero('advanced summary', ensemble, 'proposal_ack_creation_latency', 'Milliseconds to the own ack'),
   zero('advanced summary', ensemble, 'commit_propagation_latency', 'Milliseconds to the commit at a learner'),
-  absent(
+  measured('advanced summary', 'sync_processor_queue_and_flush_time_ms', 'Milliseconds from handing a txn to the log until it is durable'),
+  measured(
     'advanced summary',
-    'the log reports batches: fsynctime and sync_processor_batch_size',
-    'sync_processor_queue_and_flush_time_ms',
-    'Milliseconds from log queue to durable',
+    'sync_processor_queue_time_ms',
+    'Milliseconds from handing a txn to the log until the log takes up its batch',
   ),
-  absent('advanced summary', threads, 'sync_processor_queue_time_ms', 'Milliseconds in the log queue'),
   measured('advanced summary', 'sync_processor_queue_flush_time_ms', 'Milliseconds of making a batch of txns durable'),
   zero('advanced summary', ensemble, 'quorum_ack_latency', 'Milliseconds to a quorum of acks'),
-  absent('advanced summary', throttleDetails, 'request_throttle_queue_time_ms', 'Milliseconds a request waited'),
+  measured('advanced summary', 'request_throttle_queue_time_ms', 'Milliseconds from arrival until a request is let in'),
   absent('advanced summary', 'there is no Java virtual machine', 'jvm_pause_time_ms', 'Milliseconds of a pause'),
 
-  absent('set', pathsOfRequests, 'write_per_namespace', 'Bytes of writes'),
-  absent('set', pathsOfRequests, 'read_per_namespace', 'Bytes of reads'),
-  absent('set', ensemble, 'learner_handler_qp_size', 'Packets queued for a learner'),
-  absent('set', ensemble, 'learner_handler_qp_time_ms', 'Milliseconds a packet is queued for a learner'),
-  absent('set', ensemble, 'ack_latency', 'Milliseconds to the ack of a learner'),
+  measured('summary set', 'write_per_namespace', 'Bytes of path and data of a znode that was created, deleted or given data'),
+  measured('summary set', 'read_per_namespace', 'Bytes of path, Stat (68) and data or names of children of a znode that was read'),
+  absent('summary set', ensemble, 'learner_handler_qp_size', 'Packets queued for a learner'),
+  absent('advanced summary set', ensemble, 'learner_handler_qp_time_ms', 'Milliseconds a packet is queued for a learner'),
+  absent('advanced summary set', ensemble, 'ack_latency', 'Milliseconds to the ack of a learner'),
 ];

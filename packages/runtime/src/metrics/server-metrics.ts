@@ -2,15 +2,29 @@
  * The numbers a server keeps about itself, under ZooKeeper's names. It listens to the core, to the ports and to the storage; what is
  * counted on the way of a request is a field or a typed array, and everything else is done when somebody asks.
  */
-import type { CloseReason, CnxnId, Notice, Observer } from '@tskeeper/core';
-import { ErrorCode, EventType, type Millis, OpCode } from '@tskeeper/protocol';
+import {
+  type CloseReason,
+  type CnxnId,
+  type Inspect,
+  namespaceIdEnd,
+  type NamespaceId,
+  noNamespace,
+  type Notice,
+  type Observer,
+  type QuotaTotals,
+} from '@tskeeper/core';
+import { ErrorCode, EventType, type Millis, OpCode, type Zxid } from '@tskeeper/protocol';
 import type { PortObserver } from '../ports/port-observer.ts';
+import type { FlushedBatch } from '../storage/txn-log.ts';
 import { metricTable } from './metric-table.ts';
 import type { Metrics, MetricSources, MetricValue, Traffic } from './metrics.ts';
-import { AdvancedSummary, Summary } from './summary.ts';
+import { NamespaceSummaries } from './namespace-summaries.ts';
+import { AdvancedSummary, Summary, type SummaryValues } from './summary.ts';
 
 /** Sizes of replies are told with it and shown without, as ZooKeeper does. */
 const lengthPrefixBytes = 4;
+/** Every read counts as one of the Stat too. */
+const statBytes = 68;
 
 /** How long it took to load the database. */
 export interface LoadTimes {
@@ -31,18 +45,33 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   #responseBytes = 0;
   #admitted = 0;
   #proposed = 0;
+  #changesRecorded = 0;
+  #changesForgotten = 0;
+  #watchBytes = 0;
   readonly #latency = new Summary();
   readonly #readLatency = this.#advanced('readlatency');
   readonly #updateLatency = this.#advanced('updatelatency');
   readonly #responseSize = new Summary();
+  /** Requests that belong into the next with 0, and are added when somebody asks. */
+  #letInAtOnce = 0;
+  readonly #throttleQueueTime = this.#advanced('request_throttle_queue_time_ms');
+  readonly #prepTime = this.#plain('prep_process_time');
+  readonly #propagationLatency = this.#advanced('propagation_latency');
   #lastResponseSize = -1;
   #authFailed = 0;
+
+  // By namespace. For one that was never read, nothing is printed of reads.
+  readonly #namespaces: string[] = [];
+  readonly #reads = new NamespaceSummaries();
+  readonly #writes = new NamespaceSummaries();
+  readonly #quotasExceeded = new NamespaceSummaries();
+  readonly #perNamespace = [this.#reads, this.#writes, this.#quotasExceeded];
 
   constructor() {
     for (const row of metricTable) {
       if (row.state === 'absent' || this.#summaries.has(row.name)) continue;
       if (row.kind === 'counter') this.#counters[row.name] = 0;
-      else if (row.kind === 'summary') this.#summaries.set(row.name, new Summary());
+      else if (row.kind === 'summary') this.#plain(row.name);
       else if (row.kind === 'advanced summary') this.#advanced(row.name);
     }
   }
@@ -59,28 +88,73 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (!accepted) this.#authFailed++;
   }
 
-  admitted(): void {
+  admitted(_cnxn: CnxnId, opCode: number, _frameBytes: number, waitedMs: Millis): void {
+    if (concernsCnxn(opCode)) return;
     this.#admitted++;
+    if (waitedMs > 0) this.#throttleQueueTime.add(waitedMs);
+    else this.#letInAtOnce++;
+  }
+
+  heldBack(): void {
+    this.#count('request_throttle_wait_count');
+  }
+
+  stale(dropped: boolean): void {
+    this.#count(dropped ? 'stale_requests_dropped' : 'stale_requests');
   }
 
   refused(_cnxn: CnxnId, _opCode: number, errorCode: number): void {
     if (errorCode === ErrorCode.ThrottledOp) this.#count('throttled_ops');
   }
 
-  proposed(): void {
-    this.#proposed++;
+  changeRecorded(): void {
+    this.#changesRecorded++;
   }
 
-  applied(): void {}
+  changesForgotten(count: number): void {
+    this.#changesForgotten += count;
+  }
 
-  /** The handshake's answer comes here too, as that of createSession. Its size is not counted among the replies', as in ZooKeeper. */
+  quotaExceeded(namespace: NamespaceId): void {
+    this.#quotasExceeded.add(namespace, 1);
+  }
+
+  proposed(_zxid: Zxid, txnType: number, _bytes: number, judgedMs: Millis): void {
+    this.#proposed++;
+    this.#prepTime.add(judgedMs);
+    if (txnType === OpCode.closeSession) this.#sum('close_session_prep_time', judgedMs);
+    // A request like any other in ZooKeeper. Here it is the handshake that asks for it, which nobody tells as admitted.
+    if (txnType === OpCode.createSession) {
+      this.#admitted++;
+      this.#letInAtOnce++;
+    }
+  }
+
+  applied(_zxid: Zxid, _txnType: number, _errorCode: number, ageMs: Millis): void {
+    if (ageMs >= 0) this.#propagationLatency.add(ageMs);
+  }
+
+  namespaceNamed(namespace: NamespaceId, name: string): void {
+    this.#namespaces[namespace] = name;
+    for (const summaries of this.#perNamespace) summaries.forget(namespace);
+  }
+
+  znodeRead(namespace: NamespaceId, bytes: number): void {
+    if (namespace !== noNamespace) this.#reads.add(namespace, bytes + statBytes);
+  }
+
+  znodeWritten(namespace: NamespaceId, bytes: number): void {
+    if (namespace !== noNamespace) this.#writes.add(namespace, bytes);
+  }
+
+  /** The answer to the handshake of a new session comes here too, as that of createSession. Its size counts nowhere, as in ZooKeeper. */
   replied(_cnxn: CnxnId, opCode: number, _errorCode: number, latencyMs: Millis, bytes: number, write: boolean): void {
     this.#packetsSent++;
     if (opCode !== OpCode.createSession) {
       const size = bytes - lengthPrefixBytes;
-      this.#responseBytes += size;
-      this.#lastResponseSize = size;
-      this.#responseSize.add(size);
+      this.#sent(size);
+      if (concernsCnxn(opCode)) return;
+      if (opCode !== OpCode.ping) this.#responseBytes += size;
     }
     this.#latency.add(latencyMs);
     if (write) this.#updateLatency.add(latencyMs);
@@ -88,9 +162,20 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   }
 
   watchesFired(eventType: number, count: number): void {
-    this.#packetsSent += count;
     const name = watchSummaries[eventType];
     if (name !== undefined) this.#sum(name, count);
+  }
+
+  eventSent(_cnxn: CnxnId, bytes: number): void {
+    const size = bytes - lengthPrefixBytes;
+    this.#packetsSent++;
+    this.#watchBytes += size;
+    this.#sent(size);
+  }
+
+  #sent(size: number): void {
+    this.#lastResponseSize = size;
+    this.#responseSize.add(size);
   }
 
   sessionOpened(): void {}
@@ -99,7 +184,9 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     if (expired) this.#count('stale_sessions_expired');
   }
 
+  /** The client's answer is a packet. It has no latency in ZooKeeper, which takes that of requests. */
   sessionRevalidated(): void {
+    this.#packetsSent++;
     this.#count('connection_revalidate_count');
   }
 
@@ -147,11 +234,21 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   // --- Storage
 
-  /** A sync of the log has ended well. TxnLogSink has this call. */
-  synced(durationMs: Millis, txnCount: number): void {
+  /** A sync of the log has ended well. TxnLogSink has this call and the next. */
+  synced(durationMs: Millis): void {
     this.#sum('fsynctime', Math.round(durationMs));
-    this.#sum('sync_processor_queue_flush_time_ms', Math.round(durationMs));
-    this.#sum('sync_processor_batch_size', txnCount);
+  }
+
+  flushed({ txns, queued, flushMs, arrivals }: FlushedBatch): void {
+    this.#sum('sync_processor_batch_size', txns);
+    this.#sum('sync_processor_queue_size', queued);
+    this.#sum('sync_processor_queue_flush_time_ms', Math.round(flushMs));
+    const queueTime = this.#summaries.get('sync_processor_queue_time_ms')!;
+    const wholeTime = this.#summaries.get('sync_processor_queue_and_flush_time_ms')!;
+    for (const arrival of arrivals) {
+      queueTime.addAll(Math.round(arrival.waitedMs), arrival.txns);
+      wholeTime.addAll(Math.round(arrival.waitedMs + flushMs), arrival.txns);
+    }
   }
 
   snapshotTaken(durationMs: Millis): void {
@@ -183,12 +280,17 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   *entries(sources: MetricSources): Generator<readonly [string, MetricValue], void, undefined> {
     const gauges = this.#gauges(sources);
+    if (this.#letInAtOnce > 0) this.#throttleQueueTime.addAll(0, this.#letInAtOnce);
+    this.#letInAtOnce = 0;
     const counters: Record<string, number> = {
       ...this.#counters,
       bytes_received_count: this.#bytesReceived,
       response_bytes: this.#responseBytes,
       prep_processor_request_queued: this.#admitted,
       sync_processor_request_queued: this.#proposed,
+      outstanding_changes_queued: this.#changesRecorded,
+      outstanding_changes_removed: this.#changesForgotten,
+      watch_bytes: this.#watchBytes,
     };
     for (const { name, kind, state } of metricTable) {
       if (state === 'absent') continue;
@@ -204,7 +306,11 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
         case 'advanced summary':
           yield* summaryEntries(name, this.#summaries.get(name)!);
           break;
-        case 'set':
+        case 'gauge set':
+        case 'counter set':
+        case 'summary set':
+        case 'advanced summary set':
+          yield* this.#set(name, sources);
           break;
         default:
           kind satisfies never;
@@ -216,10 +322,39 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     for (const name of Object.keys(this.#counters)) this.#counters[name] = 0;
     for (const summary of this.#summaries.values()) summary.reset();
     this.#packetsReceived = this.#bytesReceived = this.#packetsSent = this.#responseBytes = 0;
-    this.#admitted = this.#proposed = this.#authFailed = 0;
+    this.#admitted = this.#letInAtOnce = this.#proposed = this.#authFailed = 0;
+    this.#changesRecorded = this.#changesForgotten = this.#watchBytes = 0;
     this.#latency.reset();
     this.#responseSize.reset();
     this.#lastResponseSize = -1;
+    // Namespaces go on being printed, with 0, as in ZooKeeper.
+    for (const summaries of this.#perNamespace) summaries.reset();
+  }
+
+  *#set(name: string, { inspect }: MetricSources): Generator<readonly [string, MetricValue], void, undefined> {
+    switch (name) {
+      case 'read_per_namespace':
+        return yield* this.#summarySet(name, this.#reads);
+      case 'write_per_namespace':
+        return yield* this.#summarySet(name, this.#writes);
+      case 'quota_exceeded_error_per_namespace':
+        for (const [id, { count }] of this.#quotasExceeded.entries()) yield [`${this.#namespaces[id]!}_${name}`, whole(count)];
+        return;
+      case 'quota_count_limit_per_namespace':
+        return yield* quotaSet(name, inspect, 'countLimit');
+      case 'quota_bytes_limit_per_namespace':
+        return yield* quotaSet(name, inspect, 'bytesLimit');
+      case 'quota_count_usage_per_namespace':
+        return yield* quotaSet(name, inspect, 'usedCount');
+      case 'quota_bytes_usage_per_namespace':
+        return yield* quotaSet(name, inspect, 'usedBytes');
+      default:
+        throw new Error(`nobody keeps the set ${name}`);
+    }
+  }
+
+  *#summarySet(name: string, summaries: NamespaceSummaries): Generator<readonly [string, MetricValue], void, undefined> {
+    for (const [id, values] of summaries.entries()) yield* summaryEntries(`${this.#namespaces[id]!}_${name}`, values);
   }
 
   #gauges({ inspect, facts, cnxnCount, now }: MetricSources): Record<string, number> {
@@ -252,6 +387,12 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     };
   }
 
+  #plain(name: string): Summary {
+    const summary = new Summary();
+    this.#summaries.set(name, summary);
+    return summary;
+  }
+
   #advanced(name: string): AdvancedSummary {
     const summary = new AdvancedSummary();
     this.#summaries.set(name, summary);
@@ -274,7 +415,7 @@ const watchSummaries: Readonly<Record<number, string>> = {
   [EventType.nodeChildrenChanged]: 'node_children_watch_count',
 };
 
-function* summaryEntries(name: string, summary: Summary): Generator<readonly [string, MetricValue], void, undefined> {
+function* summaryEntries(name: string, summary: SummaryValues): Generator<readonly [string, MetricValue], void, undefined> {
   yield [`avg_${name}`, { value: summary.avg, isDouble: true }];
   yield [`min_${name}`, whole(summary.min)];
   yield [`max_${name}`, whole(summary.max)];
@@ -285,6 +426,25 @@ function* summaryEntries(name: string, summary: Summary): Generator<readonly [st
   yield [`p95_${name}`, whole(summary.percentile(0.95))];
   yield [`p99_${name}`, whole(summary.percentile(0.99))];
   yield [`p999_${name}`, whole(summary.percentile(0.999))];
+}
+
+/** What is about the connection and not about znodes: ZooKeeper answers it apart from all other requests, and counts it apart. */
+function concernsCnxn(opCode: number): boolean {
+  return opCode === OpCode.auth || opCode === OpCode.sasl;
+}
+
+/** For no more namespaces than others are printed for, so that clients cannot make the answer any longer. */
+function* quotaSet(
+  name: string,
+  inspect: Inspect,
+  number: Exclude<keyof QuotaTotals, 'namespace'>,
+): Generator<readonly [string, MetricValue], void, undefined> {
+  let left = namespaceIdEnd;
+  for (const totals of inspect.quotaTotals()) {
+    if (left-- === 0) return;
+    const value = totals[number];
+    if (value !== undefined) yield [`${totals.namespace}_${name}`, whole(value)];
+  }
 }
 
 function whole(value: number): MetricValue {

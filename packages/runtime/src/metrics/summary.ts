@@ -4,8 +4,18 @@
  */
 import { average } from '../ports/java-text.ts';
 
+/** What a summary shows. All are 0 while there is nothing to show. */
+export interface SummaryValues {
+  /** Up to four decimals. */
+  readonly avg: number;
+  readonly min: number;
+  readonly max: number;
+  readonly count: number;
+  readonly sum: number;
+}
+
 /** Least, greatest, count and sum. */
-export class Summary {
+export class Summary implements SummaryValues {
   count = 0;
   sum = 0;
   #min = Infinity;
@@ -18,7 +28,14 @@ export class Summary {
     if (value > this.#max) this.#max = value;
   }
 
-  /** 0 while there is nothing to average, as min and max. */
+  /** Adds a value that has come up so many times. */
+  addAll(value: number, count: number): void {
+    this.count += count;
+    this.sum += value * count;
+    if (value < this.#min) this.#min = value;
+    if (value > this.#max) this.#max = value;
+  }
+
   get avg(): number {
     return average(this.sum, this.count);
   }
@@ -52,6 +69,11 @@ export class AdvancedSummary extends Summary {
   override add(value: number): void {
     super.add(value);
     this.#counts[classOf(value)]!++;
+  }
+
+  override addAll(value: number, count: number): void {
+    super.addAll(value, count);
+    this.#counts[classOf(value)]! += count;
   }
 
   /** The value below which this share lies, interpolated and rounded as ZooKeeper does. */

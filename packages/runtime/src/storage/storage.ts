@@ -20,7 +20,7 @@ import { type Recovered, Recovery, type RecoveryTarget } from './recovery.ts';
 import { type SnapshotSource, writeSnapshot } from './snapshot-files.ts';
 import { SnapshotTrigger } from './snapshot-trigger.ts';
 import { StorageRefused } from './storage-refused.ts';
-import { TxnLog } from './txn-log.ts';
+import { type FlushedBatch, TxnLog } from './txn-log.ts';
 
 export interface StorageWorld {
   readonly disk: Disk;
@@ -49,6 +49,8 @@ export interface StorageSink {
   snapshotDue(): void;
   /** A sync of the log has ended well. */
   synced(durationMs: Millis, txnCount: number, bytes: number): void;
+  /** A batch of txns has been flushed. */
+  flushed(batch: FlushedBatch): void;
 }
 
 export interface StorageSizes {

@@ -52,6 +52,24 @@ export interface TxnLogSink {
   failed(error: unknown): void;
   /** A sync has ended well: how long it took, and how much it covered. */
   synced(durationMs: Millis, txnCount: number, bytes: number): void;
+  /** A batch is done with: its txns are durable or, with forceSync=no, written. */
+  flushed(batch: FlushedBatch): void;
+}
+
+export interface FlushedBatch {
+  readonly txns: number;
+  /** Txns that waited when the disk took the batch, its own included. */
+  readonly queued: number;
+  /** From when the disk took it. */
+  readonly flushMs: Millis;
+  /** Its txns by the turn in which they came, in order. */
+  readonly arrivals: readonly Arrival[];
+}
+
+export interface Arrival {
+  readonly txns: number;
+  /** Until the disk took them. */
+  readonly waitedMs: Millis;
 }
 
 interface Batch {
@@ -64,6 +82,12 @@ interface Batch {
   firstChecksum: number;
   /** This batch opens a new log. */
   opensLog: boolean;
+  /** When its txns came, turn by turn, and how many of them have been noted so. */
+  readonly turns: { readonly atMs: Millis; readonly txns: number }[];
+  noted: number;
+  /** When the disk took it, and how many txns waited then. */
+  takenMs: Millis;
+  queued: number;
 }
 
 /** The size a log is given before an entry is written at `position`; as ZooKeeper's FilePadding. */
@@ -165,6 +189,7 @@ export class TxnLog {
   /** Called at the end of each turn: what has been gathered goes to the disk, now or as soon as the disk is free. */
   flush(): void {
     if (this.#state !== 'open' || this.#gathering.count === 0) return;
+    if (this.#gathering.noted < this.#gathering.count) noteArrivals(this.#gathering, this.#clock.now().elapsedMs);
     if (this.#options.flushDelayMs > 0 && !this.#flushWanted && this.#mayWait()) return;
     this.#flushWanted = true;
     this.#pump();
@@ -174,6 +199,7 @@ export class TxnLog {
   roll(): void {
     if (this.#state !== 'open') return;
     if (this.#gathering.count > 0) {
+      noteArrivals(this.#gathering, this.#clock.now().elapsedMs);
       this.#waiting.push(this.#gathering);
       this.#gathering = this.#take();
       this.#pump();
@@ -237,7 +263,8 @@ export class TxnLog {
     // Without syncs nobody ever says that the disk has let go of the bytes.
     if (batch.writer.bytes.length > batchBytesKept || !this.#options.forceSync) return;
     batch.writer.clear();
-    batch.count = 0;
+    batch.count = batch.noted = 0;
+    batch.turns.length = 0;
     batch.opensLog = false;
     this.#spare = batch;
   }
@@ -245,6 +272,8 @@ export class TxnLog {
   /** Gives the disk its next batch, if it is free and there is one. */
   #pump(): void {
     if (this.#writing !== undefined || this.#state === 'failed' || this.#state === 'closed') return;
+    let queued = this.#gathering.count;
+    for (const { count } of this.#waiting) queued += count;
     let batch = this.#waiting.shift();
     if (batch === undefined) {
       if (!this.#flushWanted || this.#gathering.count === 0) return;
@@ -255,7 +284,9 @@ export class TxnLog {
     }
     this.#writing = batch;
     this.#batches++;
-    this.#lastFlushMs = this.#clock.now().elapsedMs;
+    batch.queued = queued;
+    batch.takenMs = this.#lastFlushMs = this.#clock.now().elapsedMs;
+    noteArrivals(batch, batch.takenMs);
     if (batch.opensLog) {
       this.#openLog(batch).then(
         () => this.#completed(batch),
@@ -358,11 +389,18 @@ export class TxnLog {
     const { txnLogSizeLimitBytes } = this.#options;
     if (txnLogSizeLimitBytes > 0 && this.#position > txnLogSizeLimitBytes) this.roll();
     const { last } = batch;
+    this.#noteFlush(batch);
     this.#give(batch);
     // The disk gets its next batch before this one is acknowledged, so that it works while the replies are written.
     this.#pump();
     this.#sink.appended(last);
     if (this.#writing === undefined) this.#whenIdle?.();
+  }
+
+  #noteFlush({ count, queued, takenMs, turns }: Batch): void {
+    const flushMs = this.#clock.now().elapsedMs - takenMs;
+    const arrivals = turns.map(({ atMs, txns }) => ({ txns, waitedMs: takenMs - atMs }));
+    this.#sink.flushed({ txns: count, queued, flushMs, arrivals });
   }
 
   #noteSync(startMs: Millis, batch: Batch): void {
@@ -387,5 +425,25 @@ export class TxnLog {
 }
 
 function newBatch(capacity = 4096): Batch {
-  return { writer: new Writer(capacity), first: 0, last: 0, count: 0, lastEntryAt: 0, firstChecksum: 0, opensLog: false };
+  return {
+    writer: new Writer(capacity),
+    first: 0,
+    last: 0,
+    count: 0,
+    lastEntryAt: 0,
+    firstChecksum: 0,
+    opensLog: false,
+    turns: [],
+    noted: 0,
+    takenMs: 0,
+    queued: 0,
+  };
+}
+
+/** The txns of a batch that have not been noted yet have come now, as far as the time of a turn can tell. */
+function noteArrivals(batch: Batch, atMs: Millis): void {
+  const txns = batch.count - batch.noted;
+  if (txns === 0) return;
+  batch.turns.push({ atMs, txns });
+  batch.noted = batch.count;
 }

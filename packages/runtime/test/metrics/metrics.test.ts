@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { Inspect } from '@tskeeper/core';
 import { ErrorCode, EventType, OpCode } from '@tskeeper/protocol';
 import { array, assert, constantFrom, nat, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -11,7 +12,7 @@ function valuesOf(metrics: ServerMetrics): Map<string, number> {
 }
 
 /** The keys whose value `change` moves, with what they moved by. */
-function movedBy(change: (metrics: ServerMetrics) => void): Record<string, number> {
+function movedBy(change: (metrics: ServerMetrics) => unknown): Record<string, number> {
   const metrics = new ServerMetrics();
   const before = valuesOf(metrics);
   change(metrics);
@@ -22,7 +23,7 @@ function movedBy(change: (metrics: ServerMetrics) => void): Record<string, numbe
 
 /** The metric that a key belongs to. The gauges of latency and reply size have such prefixes in their own names. */
 function nameOfKey(key: string): string {
-  return key.replace(/^(avg|min|max|cnt|sum|p\d+|last)_/, '');
+  return key.replace(/^(avg|min|max|cnt|sum|p\d+|last)_/, '').replace(/^app_/, '');
 }
 
 function replyOf(latencyMs: number, bytes: number): Record<string, number> {
@@ -49,18 +50,29 @@ describe('what is counted', () => {
     });
   });
 
-  const changes: [string, (metrics: ServerMetrics) => void, Record<string, number>][] = [
+  const changes: [string, (metrics: ServerMetrics) => unknown, Record<string, number>][] = [
     ['a read', (m) => m.replied(0, OpCode.getData, 0, 2, 24, false), { packets_sent: 1, p50_readlatency: 2, ...replyOf(2, 20) }],
     ['a write', (m) => m.replied(0, OpCode.setData, 0, 7, 124, true), { packets_sent: 1, p99_updatelatency: 7, ...replyOf(7, 120) }],
     ['a frame', (m) => m.packetReceived(49), { packets_received: 1, bytes_received_count: 49 }],
     ['a handshake', (m) => m.handshakeReceived(2), { connection_request_count: 1, sum_connection_token_deficit: 2 }],
     [
-      'the answer to a handshake',
+      'the answer to the handshake of a new session',
       (m) => m.replied(0, OpCode.createSession, 0, 3, 41, true),
       { packets_sent: 1, max_latency: 3, max_updatelatency: 3 },
     ],
+    [
+      'the reply to a ping',
+      (m) => m.replied(0, OpCode.ping, 0, 2, 20, false),
+      { packets_sent: 1, max_latency: 2, p50_readlatency: 2, last_client_response_size: 16 },
+    ],
+    [
+      'the reply to an authentication',
+      (m) => m.replied(0, OpCode.auth, 0, 2, 20, false),
+      { packets_sent: 1, last_client_response_size: 16 },
+    ],
     ['a new session', (m) => m.sessionOpened(), {}],
-    ['a session taken up again', (m) => m.sessionRevalidated(), { connection_revalidate_count: 1 }],
+    // No latency: it is no request.
+    ['a session taken up again', (m) => m.sessionRevalidated(), { packets_sent: 1, connection_revalidate_count: 1 }],
     ['an expired session', (m) => m.sessionClosed(1n, true), { stale_sessions_expired: 1 }],
     ['a closed session', (m) => m.sessionClosed(1n, false), {}],
     ['a refused connection', (m) => m.cnxnRejected(), { connection_rejected: 1 }],
@@ -74,26 +86,112 @@ describe('what is counted', () => {
     ['a large request', (m) => m.largeRequestRejected(), { large_requests_rejected: 1 }],
     ['a stale reply', (m) => m.staleReply(), { stale_replies: 1 }],
     ['a digest that does not match', (m) => m.notice({ kind: 'digestMismatch', zxid: 1 }), { digest_mismatches_count: 1 }],
-    ['an admitted request', (m) => m.admitted(), { prep_processor_request_queued: 1 }],
-    ['a txn', (m) => m.proposed(), { sync_processor_request_queued: 1 }],
+    [
+      'an admitted request',
+      (m) => m.admitted(0, OpCode.getData, 40, 0),
+      { prep_processor_request_queued: 1, cnt_request_throttle_queue_time_ms: 1 },
+    ],
+    [
+      'a request admitted late',
+      (m) => m.admitted(0, OpCode.getData, 40, 70),
+      { prep_processor_request_queued: 1, cnt_request_throttle_queue_time_ms: 1, p50_request_throttle_queue_time_ms: 70 },
+    ],
+    ['an authentication', (m) => m.admitted(0, OpCode.auth, 40, 0), {}],
+    ['a request held back', (m) => m.heldBack(), { request_throttle_wait_count: 1 }],
+    ['a stale request', (m) => m.stale(false), { stale_requests: 1 }],
+    ['a stale request that is dropped', (m) => m.stale(true), { stale_requests_dropped: 1 }],
+    ['a recorded change', (m) => m.changeRecorded(), { outstanding_changes_queued: 1 }],
+    ['applied changes', (m) => m.changesForgotten(3), { outstanding_changes_removed: 3 }],
+    [
+      'a txn',
+      (m) => m.proposed(1, OpCode.create, 80, 4),
+      { sync_processor_request_queued: 1, cnt_prep_process_time: 1, sum_prep_process_time: 4 },
+    ],
+    [
+      'the txn of a new session',
+      (m) => m.proposed(1, OpCode.createSession, 80, 0),
+      {
+        prep_processor_request_queued: 1,
+        cnt_request_throttle_queue_time_ms: 1,
+        sync_processor_request_queued: 1,
+        cnt_prep_process_time: 1,
+      },
+    ],
+    [
+      'the txn of the end of a session',
+      (m) => m.proposed(1, OpCode.closeSession, 80, 9),
+      { sync_processor_request_queued: 1, max_prep_process_time: 9, cnt_close_session_prep_time: 1, p50_close_session_prep_time: 9 },
+    ],
+    ['an applied txn', (m) => m.applied(1, OpCode.create, 0, 12), { cnt_propagation_latency: 1, p50_propagation_latency: 12 }],
+    ['an applied txn from the future', (m) => m.applied(1, OpCode.create, 0, -1), {}],
     ['a failed snapshot', (m) => m.snapshotFailed(), { snapshot_error_count: 1 }],
     ['the end', (m) => m.unrecoverableError(), { unrecoverable_error_count: 1 }],
     ['a closed socket', (m) => m.socketClosed(3), { sum_socket_closing_time: 3 }],
     ['a snapshot', (m) => m.snapshotTaken(12.4), { sum_snapshottime: 12 }],
+    ['a sync', (m) => m.synced(3.6), { sum_fsynctime: 4 }],
     [
-      'a sync',
-      (m) => m.synced(3.6, 40),
-      { sum_fsynctime: 4, sum_sync_processor_batch_size: 40, p50_sync_processor_queue_flush_time_ms: 4 },
+      'a batch of txns',
+      (m) => {
+        const arrivals = [
+          { txns: 30, waitedMs: 2 },
+          { txns: 10, waitedMs: 0 },
+        ];
+        m.flushed({ txns: 40, queued: 50, flushMs: 3.6, arrivals });
+      },
+      {
+        sum_sync_processor_batch_size: 40,
+        cnt_sync_processor_queue_size: 1,
+        sum_sync_processor_queue_size: 50,
+        p50_sync_processor_queue_flush_time_ms: 4,
+        cnt_sync_processor_queue_time_ms: 40,
+        sum_sync_processor_queue_time_ms: 60,
+        p50_sync_processor_queue_time_ms: 2,
+        cnt_sync_processor_queue_and_flush_time_ms: 40,
+        sum_sync_processor_queue_and_flush_time_ms: 220,
+        min_sync_processor_queue_and_flush_time_ms: 4,
+      },
     ],
     [
       'a load',
       (m) => m.loaded({ totalMs: 30, snapshotMs: 20, logMs: 9, txns: 1000 }),
       { sum_dbinittime: 30, sum_startup_snap_load_time: 20, sum_startup_txns_load_time: 9, sum_startup_txns_loaded: 1000 },
     ],
-    ['watches of a create', (m) => m.watchesFired(EventType.nodeCreated, 5), { packets_sent: 5, sum_node_created_watch_count: 5 }],
-    ['watches of a delete', (m) => m.watchesFired(EventType.nodeDeleted, 5), { packets_sent: 5, sum_node_deleted_watch_count: 5 }],
-    ['watches of a change', (m) => m.watchesFired(EventType.nodeDataChanged, 5), { packets_sent: 5, sum_node_changed_watch_count: 5 }],
-    ['watches of children', (m) => m.watchesFired(EventType.nodeChildrenChanged, 5), { packets_sent: 5, sum_node_children_watch_count: 5 }],
+    ['watches of a create', (m) => m.watchesFired(EventType.nodeCreated, 5), { sum_node_created_watch_count: 5 }],
+    ['watches of a delete', (m) => m.watchesFired(EventType.nodeDeleted, 5), { sum_node_deleted_watch_count: 5 }],
+    ['watches of a change', (m) => m.watchesFired(EventType.nodeDataChanged, 5), { sum_node_changed_watch_count: 5 }],
+    ['watches of children', (m) => m.watchesFired(EventType.nodeChildrenChanged, 5), { sum_node_children_watch_count: 5 }],
+    ['a watch event', (m) => m.eventSent(0, 44), { packets_sent: 1, watch_bytes: 40, last_client_response_size: 40 }],
+    [
+      'reads of a namespace',
+      (m) => {
+        m.namespaceNamed(2, 'app');
+        for (const bytes of [4, 9]) m.znodeRead(2, bytes);
+      },
+      {
+        avg_app_read_per_namespace: 74.5,
+        min_app_read_per_namespace: 72,
+        max_app_read_per_namespace: 77,
+        cnt_app_read_per_namespace: 2,
+        sum_app_read_per_namespace: 149,
+      },
+    ],
+    [
+      'writes of a namespace',
+      (m) => {
+        m.namespaceNamed(2, 'app');
+        m.znodeWritten(2, 9);
+      },
+      { avg_app_write_per_namespace: 9, cnt_app_write_per_namespace: 1 },
+    ],
+    [
+      'writes refused by quotas',
+      (m) => {
+        m.namespaceNamed(2, 'app');
+        for (const id of [2, 2]) m.quotaExceeded(id);
+      },
+      { app_quota_exceeded_error_per_namespace: 2 },
+    ],
+    ['what is read and written of the root', (m) => [m.znodeRead(0, 1), m.znodeWritten(0, 1)], {}],
   ];
 
   test.each(changes)('%s', (_what, change, expected) => {
@@ -106,7 +204,7 @@ describe('what is counted', () => {
 
   test('every metric that is called measured moves by one of these, or is read from the server', () => {
     const read =
-      /^(num_alive_connections|outstanding_requests|uptime|znode_count|watch_count|ephemerals_count|approximate_data_size|global_sessions|(open|max)_file_descriptor_count|connection_drop_probability)$/;
+      /^(num_alive_connections|outstanding_requests|uptime|znode_count|watch_count|ephemerals_count|approximate_data_size|global_sessions|(open|max)_file_descriptor_count|connection_drop_probability|quota_(count|bytes)_(limit|usage)_per_namespace)$/;
     const moved = new Set(changes.flatMap(([, change]) => Object.keys(movedBy(change)).map(nameOfKey)));
     const table = metricTable.filter(({ name, state }) => state === 'measured' && !read.test(name)).map(({ name }) => nameOfKey(name));
     expect([...moved].toSorted()).toEqual([...new Set(table)].toSorted());
@@ -128,13 +226,82 @@ describe('what is counted', () => {
     const before = valuesOf(metrics);
     metrics.replied(0, OpCode.getData, 0, 2, 20, false);
     metrics.packetReceived(10);
-    metrics.synced(3, 4);
+    metrics.synced(3);
+    metrics.flushed({ txns: 1, queued: 1, flushMs: 3, arrivals: [{ txns: 1, waitedMs: 3 }] });
     metrics.cnxnRejected();
     metrics.authenticated(0, 'digest', '', false);
-    metrics.admitted();
-    metrics.proposed();
+    metrics.admitted(0, OpCode.getData, 40, 0);
+    metrics.proposed(1, OpCode.create, 80, 4);
+    metrics.changeRecorded();
+    metrics.changesForgotten(1);
+    metrics.heldBack();
+    metrics.stale(true);
+    metrics.eventSent(0, 44);
+    metrics.applied(1, OpCode.create, 0, 5);
     metrics.reset();
     expect(valuesOf(metrics)).toEqual(before);
+  });
+});
+
+describe('namespaces', () => {
+  function withApp(): ServerMetrics {
+    const metrics = new ServerMetrics();
+    metrics.namespaceNamed(2, 'app');
+    metrics.znodeRead(2, 4);
+    return metrics;
+  }
+
+  test('print nothing of what they were never used for', () => {
+    const keys = [...valuesOf(withApp()).keys()].filter((key) => key.includes('_per_namespace'));
+    expect(keys).toEqual(['avg', 'min', 'max', 'cnt', 'sum'].map((part) => `${part}_app_read_per_namespace`));
+  });
+
+  test('are shown with 0 after a reset, as ZooKeeper shows them', () => {
+    const metrics = withApp();
+    metrics.reset();
+    const values = valuesOf(metrics);
+    for (const part of ['avg', 'min', 'max', 'cnt', 'sum']) expect(values.get(`${part}_app_read_per_namespace`)).toBe(0);
+    metrics.znodeRead(2, 1);
+    expect(valuesOf(metrics).get('min_app_read_per_namespace')).toBe(69);
+  });
+
+  test('give way to another that gets their number', () => {
+    const metrics = withApp();
+    metrics.namespaceNamed(2, 'other');
+    expect([...valuesOf(metrics).keys()].some((key) => key.includes('_per_namespace'))).toBe(false);
+    metrics.znodeRead(2, 1);
+    expect(valuesOf(metrics).get('cnt_other_read_per_namespace')).toBe(1);
+  });
+
+  test('show what their quotas allow and use, each number where a quota has it', () => {
+    const none = { countLimit: undefined, bytesLimit: undefined, usedCount: undefined, usedBytes: undefined };
+    const inspect: Inspect = {
+      ...emptyInspect,
+      quotaTotals: () => [
+        { namespace: 'app', countLimit: 10, bytesLimit: -1, usedCount: 3, usedBytes: 40 },
+        { ...none, namespace: 'old', usedCount: 7, usedBytes: 8 },
+      ],
+    };
+    const values = [...new ServerMetrics().entries({ inspect, facts: testFacts, cnxnCount: 0, now: { elapsedMs: 0, wallMs: 0 } })];
+    expect(values.filter(([key]) => key.includes('quota')).map(([key, { value }]) => `${key} ${value}`)).toEqual([
+      'app_quota_count_limit_per_namespace 10',
+      'app_quota_bytes_limit_per_namespace -1',
+      'app_quota_count_usage_per_namespace 3',
+      'old_quota_count_usage_per_namespace 7',
+      'app_quota_bytes_usage_per_namespace 40',
+      'old_quota_bytes_usage_per_namespace 8',
+    ]);
+  });
+
+  test('beyond 256 are left out of the quotas, so that clients cannot make the answer long', () => {
+    const inspect: Inspect = {
+      ...emptyInspect,
+      *quotaTotals() {
+        for (let n = 0; ; n++) yield { namespace: `n${n}`, countLimit: 1, bytesLimit: 1, usedCount: 1, usedBytes: 1 };
+      },
+    };
+    const values = [...new ServerMetrics().entries({ inspect, facts: testFacts, cnxnCount: 0, now: { elapsedMs: 0, wallMs: 0 } })];
+    expect(values.filter(([key]) => key.includes('quota'))).toHaveLength(4 * 256);
   });
 });
 

@@ -15,6 +15,7 @@ export const emptyInspect: Inspect = {
   approximateDataBytes: () => 0,
   ephemeralCount: () => 0,
   watchCount: () => 0,
+  quotaTotals: () => [],
   outstandingRequests: () => 0,
   sessionCount: () => 0,
   hasSession: () => false,

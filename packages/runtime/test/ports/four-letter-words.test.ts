@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { CnxnContext, CnxnInfo, Inspect } from '@tskeeper/core';
-import { EventType, OpCode } from '@tskeeper/protocol';
+import { OpCode } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import {
   type CnxnList,
@@ -108,8 +108,14 @@ function recordedTraffic(packets: number): ServerMetrics {
   const latencies = [0, 9, ...Array.from({ length: 12 }, () => 2), 1];
   for (const latency of latencies) metrics.replied(0, OpCode.getData, 0, latency, 20, false);
   for (let packet = 0; packet < packets; packet++) metrics.packetReceived(10);
-  metrics.watchesFired(EventType.nodeCreated, packets - latencies.length);
+  for (let event = latencies.length; event < packets; event++) metrics.eventSent(0, 40);
   return metrics;
+}
+
+/** The six writes below /aud of the recorded server: 34 bytes. */
+function writeLikeRecorded(metrics: ServerMetrics): void {
+  metrics.namespaceNamed(2, 'aud');
+  for (const bytes of [5, 5, 6, 6, 6, 6]) metrics.znodeWritten(2, bytes);
 }
 
 interface Setup {
@@ -177,17 +183,20 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
           .map((line) => line.split('\t') as [string, string])
           .map(([key, value]) => [key, /^-?\d+$/.test(value) ? 'integer' : /^-?\d+\.\d+$/.test(value) ? 'double' : 'text']),
       );
-    const ours = form(ask('mntr'));
+    const metrics = new ServerMetrics();
+    writeLikeRecorded(metrics);
+    const ours = form(ask('mntr', { metrics }));
     const theirs = form(recorded.fourLetterWords['mntr']!);
     const prefixes = ['', 'avg_', 'min_', 'max_', 'cnt_', 'sum_', 'p50_', 'p95_', 'p99_', 'p999_'];
     const printed = new Set(
-      metricTable.filter(({ kind }) => kind !== 'set').flatMap(({ name }) => prefixes.map((prefix) => `zk_${prefix}${name}`)),
+      metricTable.filter(({ kind }) => !kind.endsWith(' set')).flatMap(({ name }) => prefixes.map((prefix) => `zk_${prefix}${name}`)),
     );
     for (const { name, kind, state } of metricTable) {
       if (state !== 'absent') continue;
       for (const key of theirs.keys()) {
-        const isOfThis =
-          kind === 'set' ? key.endsWith(`_${name}`) && !printed.has(key) : prefixes.some((prefix) => key === `zk_${prefix}${name}`);
+        const isOfThis = kind.endsWith(' set')
+          ? key.endsWith(`_${name}`) && !printed.has(key)
+          : prefixes.some((prefix) => key === `zk_${prefix}${name}`);
         if (isOfThis) theirs.delete(key);
       }
     }
@@ -197,15 +206,27 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
 
   test('mntr prints the recorded values for what was fed in', () => {
     const metrics = new ServerMetrics();
-    for (const durationMs of [2, ...Array.from({ length: 11 }, () => 0)]) metrics.synced(durationMs, 1);
+    writeLikeRecorded(metrics);
+    for (const durationMs of [2, ...Array.from({ length: 11 }, () => 0)]) {
+      metrics.synced(durationMs);
+      metrics.flushed({ txns: 1, queued: 1, flushMs: durationMs, arrivals: [{ txns: 1, waitedMs: 0 }] });
+    }
+    for (let change = 0; change < 12; change++) metrics.changeRecorded();
+    metrics.changesForgotten(12);
+    for (const ageMs of [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 7]) metrics.applied(1, OpCode.create, 0, ageMs);
+    for (let request = 0; request < 15; request++) metrics.admitted(0, OpCode.getData, 40, request === 0 ? 1 : 0);
     for (const deficit of [0, 0, 0]) metrics.handshakeReceived(deficit);
     const lines = new Set(ask('mntr', { metrics }).split('\n'));
-    const expected = recorded.fourLetterWords['mntr']!.split('\n').filter((line) =>
-      /^zk_(version|server_state|ephemerals_count|num_alive|znode_count|global_sessions|watch_count|approximate|uptime|max_file|open_file|\w+_fsynctime|\w+_connection_token_deficit|\w*sync_processor_batch_size|connection_request_count)/.test(
-        line,
-      ),
-    );
-    expect(expected).toHaveLength(27);
+    const fed = [
+      '(version|server_state|uptime|ephemerals_count|num_alive_connections|znode_count|global_sessions|watch_count|approximate_data_size)',
+      '(open|max)_file_descriptor_count|connection_request_count|\\w+_connection_token_deficit',
+      '\\w+_fsynctime|\\w+_sync_processor_batch_size|outstanding_changes_\\w+|\\w+_propagation_latency',
+      'prep_processor_request_queued|\\w+_request_throttle_queue_time_ms|request_throttle_wait_count|stale_requests\\w*',
+      'watch_bytes|\\w+_per_namespace',
+    ];
+    const pattern = new RegExp(`^zk_(${fed.join('|')})\\t`);
+    const expected = recorded.fourLetterWords['mntr']!.split('\n').filter((line) => pattern.test(line));
+    expect(expected).toHaveLength(66);
     for (const line of expected) expect(lines).toContain(line);
   });
 });

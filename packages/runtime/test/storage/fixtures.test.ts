@@ -50,7 +50,7 @@ function open(disk: MemoryDisk, logger: ListLogger, compression: SnapshotCompres
     { disk, clock: new ManualClock(), random: new SeededRandom(1) },
     { ...testOptions, snapshotCompression: compression, txnBytesMax },
     { logger, snappy },
-    { appended: () => undefined, failed: () => undefined, snapshotDue: () => undefined, synced: () => undefined },
+    { appended: () => undefined, failed: () => undefined, snapshotDue: () => undefined, synced: () => undefined, flushed: () => undefined },
   );
   const target = new ReplicaTarget();
   return { storage, target, recovered: storage.open(target) };

@@ -179,6 +179,7 @@ export class Server {
           this.snapshotsAsked++;
         },
         synced: () => undefined,
+        flushed: () => undefined,
       },
     );
   }

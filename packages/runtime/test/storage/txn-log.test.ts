@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { adler32, type Zxid } from '@tskeeper/protocol';
-import { type DiskCall, loseAll, ManualClock, MemoryDisk, readLog, TxnLog, type TxnLogOptions } from '@tskeeper/runtime';
+import { type DiskCall, type FlushedBatch, loseAll, ManualClock, MemoryDisk, readLog, TxnLog, type TxnLogOptions } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
 import { paddedSize } from '../../src/storage/txn-log.ts';
 import { decodeMark } from '../../src/storage/synced-mark.ts';
@@ -23,6 +23,7 @@ class Fixture {
   readonly clock = new ManualClock();
   readonly logger = new ListLogger();
   readonly events: string[] = [];
+  readonly flushed: FlushedBatch[] = [];
   readonly calls: DiskCall[] = [];
   readonly log: TxnLog;
   constructor(options: Partial<TxnLogOptions> = {}, lastZxid: Zxid = 0) {
@@ -31,6 +32,7 @@ class Fixture {
       appended: (zxid) => this.events.push(`appended ${zxid}`),
       failed: (error) => this.events.push(`failed ${error instanceof Error ? error.message : String(error)}`),
       synced: (durationMs, txnCount, bytes) => this.events.push(`synced ${txnCount} in ${durationMs} ms, ${bytes} bytes`),
+      flushed: (batch) => this.flushed.push(batch),
     });
   }
   append(...zxids: Zxid[]): void {
@@ -181,6 +183,83 @@ describe('group commit', () => {
     expect(fixture.log.slowSyncs).toBe(1);
     expect(fixture.logger.lines.join('\n')).toMatch(/^warn syncing the transaction log in \/d took 51 ms/);
     expect(fixture.events.at(-2)).toMatch(/^synced 1 in 51 ms, \d+ bytes$/);
+  });
+});
+
+describe('what is told of a batch', () => {
+  /** A log that is open, whose syncs end when told. */
+  async function begun(options: Partial<TxnLogOptions> = {}): Promise<{ readonly fixture: Fixture; readonly syncs: (() => void)[] }> {
+    const fixture = new Fixture(options);
+    fixture.append(1);
+    fixture.log.flush();
+    await quiesce();
+    fixture.flushed.length = 0;
+    const syncs: (() => void)[] = [];
+    fixture.disk.deliver = (call, complete) => {
+      if (call.operation === 'sync') syncs.push(complete);
+      else complete();
+    };
+    return { fixture, syncs };
+  }
+
+  test('is how many waited, and for each turn how long they waited', async () => {
+    const { fixture, syncs } = await begun();
+    fixture.append(2, 3);
+    fixture.log.flush();
+    fixture.clock.advance(5);
+    fixture.append(4);
+    fixture.log.flush();
+    // A turn that brought nothing.
+    fixture.log.flush();
+    fixture.clock.advance(7);
+    fixture.append(5, 6);
+    fixture.log.flush();
+    fixture.clock.advance(8);
+    await quiesce();
+    syncs.shift()!();
+    await quiesce();
+    expect(fixture.flushed).toEqual([{ txns: 2, queued: 2, flushMs: 20, arrivals: [{ txns: 2, waitedMs: 0 }] }]);
+    fixture.clock.advance(3);
+    syncs.shift()!();
+    await quiesce();
+    const arrivals = [
+      { txns: 1, waitedMs: 15 },
+      { txns: 2, waitedMs: 8 },
+    ];
+    expect(fixture.flushed[1]).toEqual({ txns: 3, queued: 3, flushMs: 3, arrivals });
+  });
+
+  test('counts txns that wait behind a roll among those that waited', async () => {
+    const { fixture, syncs } = await begun();
+    fixture.append(2);
+    fixture.log.flush();
+    fixture.append(3, 4);
+    fixture.log.roll();
+    fixture.append(5);
+    fixture.log.flush();
+    fixture.clock.advance(2);
+    while (fixture.flushed.length < 3) {
+      await quiesce();
+      syncs.shift()?.();
+    }
+    expect(fixture.flushed.map(({ txns, queued }) => [txns, queued])).toEqual([
+      [1, 1],
+      [2, 3],
+      [1, 1],
+    ]);
+    expect(fixture.flushed.slice(1).map(({ arrivals }) => arrivals)).toEqual([[{ txns: 2, waitedMs: 2 }], [{ txns: 1, waitedMs: 2 }]]);
+  });
+
+  test('is told with forceSync=no too, where no sync is', async () => {
+    const { fixture } = await begun({ forceSync: false });
+    fixture.events.length = 0;
+    fixture.append(2);
+    fixture.log.flush();
+    await quiesce();
+    fixture.clock.advance(0);
+    await quiesce();
+    expect(fixture.events).toEqual(['appended 2']);
+    expect(fixture.flushed).toEqual([{ txns: 1, queued: 1, flushMs: 0, arrivals: [{ txns: 1, waitedMs: 0 }] }]);
   });
 });
 

@@ -1,0 +1,65 @@
+/** A wire with somebody's hand on it: passes everything on to a server, until it is told to hold it, to cut it, or to let nobody in. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+export class Proxy {
+  readonly #server: Server;
+  readonly #pairs = new Set<readonly [Socket, Socket]>();
+  #held = false;
+
+  private constructor(port: number) {
+    this.#server = createServer((near) => {
+      const far = connect(port, '127.0.0.1');
+      const pair = [near, far] as const;
+      this.#pairs.add(pair);
+      const over = () => {
+        this.#pairs.delete(pair);
+        near.destroy();
+        far.destroy();
+      };
+      for (const [from, to] of [pair, [far, near] as const]) {
+        from.on('error', over);
+        from.on('close', over);
+        from.on('end', () => to.end());
+        from.on('data', (bytes) => void to.write(bytes));
+      }
+      if (this.#held) for (const socket of pair) socket.pause();
+    });
+  }
+
+  static async to(port: number): Promise<Proxy> {
+    const proxy = new Proxy(port);
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get connectString(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Breaks every connection. */
+  cut(): void {
+    for (const [near, far] of this.#pairs) {
+      near.resetAndDestroy();
+      far.resetAndDestroy();
+    }
+  }
+
+  /** Nothing passes, and nobody is told. */
+  hold(): void {
+    this.#held = true;
+    for (const pair of this.#pairs) for (const socket of pair) socket.pause();
+  }
+
+  release(): void {
+    this.#held = false;
+    for (const pair of this.#pairs) for (const socket of pair) socket.resume();
+  }
+
+  async close(): Promise<void> {
+    this.#server.close();
+    this.cut();
+    await once(this.#server, 'close');
+  }
+}

@@ -1,0 +1,96 @@
+import { openAcl } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { NamespaceTable } from '../../src/tree/namespace-table.ts';
+import { DataTree } from '../../src/tree/data-tree.ts';
+import { load, snapshotOf } from '../snapshot/snapshots.ts';
+import { treeOptions } from './tree-and-model.ts';
+
+/** Numbers there are for namespaces of their own. */
+const ownIds = 254;
+
+function tableOf(count: number): { readonly table: NamespaceTable; readonly named: string[] } {
+  const table = new NamespaceTable();
+  const named: string[] = [];
+  table.named = (id, name) => named.push(`${id} ${name}`);
+  for (let n = 1; n <= count; n++) expect(table.enter(`n${n}`)).toBe(n);
+  return { table, named };
+}
+
+describe('numbers of namespaces', () => {
+  it('are given out from 1, and a name that is known keeps its own', () => {
+    const { table, named } = tableOf(3);
+    table.leave(2);
+    expect(table.enter('n2')).toBe(2);
+    expect(table.enter('n4')).toBe(4);
+    expect(named).toEqual(['1 n1', '2 n2', '3 n3', '4 n4']);
+    expect([...table.entries()]).toEqual([
+      [1, 'n1'],
+      [2, 'n2'],
+      [3, 'n3'],
+      [4, 'n4'],
+    ]);
+  });
+
+  it('are taken from the namespace that has been unused for longest, only when there is none left', () => {
+    const { table, named } = tableOf(ownIds - 1);
+    for (const id of [7, 3, 5]) table.leave(id);
+    expect(table.enter('last')).toBe(ownIds);
+    // Used again, and so the next to be unused for longest is another.
+    expect(table.enter('n7')).toBe(7);
+    named.length = 0;
+    expect([table.enter('x'), table.enter('y')]).toEqual([3, 5]);
+    expect(named).toEqual(['3 x', '5 y']);
+    // The old name has lost its number.
+    expect(table.find('n3')).toBe(ownIds + 1);
+  });
+
+  it('are one for all that find none, until a namespace goes', () => {
+    const { table, named } = tableOf(ownIds);
+    named.length = 0;
+    expect([table.enter('x'), table.enter('y')]).toEqual([ownIds + 1, ownIds + 1]);
+    expect(named).toEqual([`${ownIds + 1} /`]);
+    table.leave(ownIds + 1);
+    expect(table.enter('z')).toBe(ownIds + 1);
+    table.leave(9);
+    expect(table.enter('x')).toBe(9);
+    expect([...table.entries()]).toHaveLength(ownIds + 1);
+  });
+
+  it('are not spent on names longer than 256', () => {
+    const { table } = tableOf(0);
+    expect(table.enter('x'.repeat(257))).toBe(ownIds + 1);
+    expect(table.enter('x'.repeat(256))).toBe(1);
+  });
+});
+
+describe('a znode', () => {
+  const tree = new DataTree(treeOptions);
+  const create = (path: string): number => {
+    expect(tree.create(path, null, tree.acls.intern(openAcl), 0, 0, -1, 1, 1, true)).toBe(0);
+    return tree.namespaceOf(tree.find(path));
+  };
+
+  it('has the namespace of the first name of its path, and the root none', () => {
+    expect([tree.namespaceOf(tree.find('/')), tree.namespaceOf(tree.find('/zookeeper/quota'))]).toEqual([0, 1]);
+    expect([create('/a'), create('/b'), create('/a/b'), create('/a/b/c'), create('/b/b')]).toEqual([2, 3, 2, 2, 3]);
+    expect([tree.namespaceOfPath('/a/x/y'), tree.namespaceOfPath('/b')]).toEqual([2, 3]);
+  });
+
+  it('has it again when it is loaded from a snapshot, and has it still when one has been taken', () => {
+    const { tree: loaded } = load(snapshotOf(tree, 1));
+    for (const path of ['/', '/zookeeper', '/a', '/b', '/a/b', '/a/b/c', '/b/b']) {
+      const name = (of: DataTree): string | undefined => new Map(of.namespaces.entries()).get(of.namespaceOf(of.find(path)));
+      expect(name(loaded)).toBe(name(tree));
+      expect(name(tree)).toBe(path === '/' ? undefined : path.split('/')[1]);
+    }
+  });
+
+  it('that is deleted below the root gives its number back when all are given out, and another name gets it', () => {
+    for (let n = 4; n <= ownIds; n++) create(`/n${n}`);
+    expect(create('/one-too-many')).toBe(ownIds + 1);
+    expect(tree.remove('/a/b/c', 2)).toBe(0);
+    expect(create('/two-too-many')).toBe(ownIds + 1);
+    for (const path of ['/a/b', '/a']) expect(tree.remove(path, 3)).toBe(0);
+    expect([create('/late'), create('/late/child'), create('/later')]).toEqual([2, 2, ownIds + 1]);
+  });
+});

@@ -1,0 +1,48 @@
+/**
+ * Summaries by namespace: count, sum, least and greatest of each. One of them is brought up to date by every read and every change of a
+ * znode, so they are rows of numbers, found by the number that the core has given the namespace.
+ */
+import { namespaceIdEnd, type NamespaceId } from '@tskeeper/core';
+import { average } from '../ports/java-text.ts';
+import type { SummaryValues } from './summary.ts';
+
+const rowNumbers = 4;
+
+export class NamespaceSummaries {
+  /** Count, sum, least, greatest; the last two mean nothing while the first is 0. */
+  readonly #rows = new Float64Array(namespaceIdEnd * rowNumbers);
+  /** 1 for a namespace that has had a value, be it before the last reset. */
+  readonly #known = new Uint8Array(namespaceIdEnd);
+
+  add(id: NamespaceId, value: number): void {
+    const rows = this.#rows;
+    const row = id * rowNumbers;
+    rows[row + 1]! += value;
+    if (rows[row]!++ === 0) {
+      rows[row + 2] = rows[row + 3] = value;
+      this.#known[id] = 1;
+    } else if (value < rows[row + 2]!) rows[row + 2] = value;
+    else if (value > rows[row + 3]!) rows[row + 3] = value;
+  }
+
+  /** Every namespace that has had a value, by its number. */
+  *entries(): Generator<readonly [NamespaceId, SummaryValues], void, undefined> {
+    for (const [id, isKnown] of this.#known.entries()) {
+      if (isKnown === 0) continue;
+      const row = id * rowNumbers;
+      const [count, sum, min, max] = this.#rows.subarray(row, row + rowNumbers) as unknown as [number, number, number, number];
+      yield [id, { avg: average(sum, count), min, max, count, sum }];
+    }
+  }
+
+  /** All are known still, and have no values. */
+  reset(): void {
+    this.#rows.fill(0);
+  }
+
+  /** The number is another namespace's now. */
+  forget(id: NamespaceId): void {
+    this.#rows.fill(0, id * rowNumbers, (id + 1) * rowNumbers);
+    this.#known[id] = 0;
+  }
+}
