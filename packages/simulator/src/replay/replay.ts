@@ -161,6 +161,12 @@ interface Line {
   joined: boolean;
 }
 
+interface FoundRequest {
+  readonly request: Request;
+  readonly admitted: Admitted;
+  readonly line: Line;
+}
+
 /** Counting a digest from scratch is slow, so not each time. */
 const digestEveryZxids = 16;
 
@@ -168,7 +174,7 @@ class Replaying {
   readonly #recording: Recording;
   readonly #model: ReferenceModel;
   readonly #lines: Line[] = [];
-  readonly #requests = new Map<string, { readonly request: Request; readonly admitted: Admitted; readonly line: Line }>();
+  readonly #requests = new Map<string, FoundRequest>();
   readonly #admitted = new Map<Request, Admitted>();
   readonly #sessions = new Map<SessionId, SessionLife>();
   readonly #txns: ReplayedTxn[] = [];
@@ -310,7 +316,7 @@ class Replaying {
       this.#writes.push({ request, answer });
       this.#owe(found.line, { kind: 'reply', request });
     } else {
-      expectedErr = this.#perform(found, header.time);
+      expectedErr = this.#perform(asLeftBehind(found, logged), header.time);
       // What became of a multi stands in its parts.
       if (txn.kind === 'multi') expectedErr = loggedErr;
     }
@@ -321,7 +327,7 @@ class Replaying {
   }
 
   /** Puts a write to the model; returns the error it is answered with. */
-  #perform({ request, admitted, line }: { request: Request; admitted: Admitted; line: Line }, wallMs: Millis): number {
+  #perform({ request, admitted, line }: FoundRequest, wallMs: Millis): number {
     const heard = this.#model.perform({ ...admitted, wallMs });
     const answer = answerIn(heard);
     this.#writes.push({ request, answer });
@@ -500,6 +506,24 @@ function underPersistent({ persistent }: Line, path: string): boolean {
 export function parentOf(path: string): string {
   const slash = path.lastIndexOf('/');
   return slash <= 0 ? '/' : path.slice(0, slash);
+}
+
+/**
+ * A write that waits at the server when its client hangs up may be carried out all the same. Credentials that waited before it, and were
+ * never answered, are gone with the connection; so whether it was judged with them or without, its outcome says.
+ */
+function asLeftBehind(found: FoundRequest, { txn }: LoggedTxn): FoundRequest {
+  const { request, admitted, line } = found;
+  const { requests, address } = line.cnxn;
+  if (request.reply !== undefined || !requests.some(({ name, reply }) => name === 'auth' && reply === undefined)) return found;
+  const errors = txn.kind === 'multi' ? txn.txns.map((member) => member.txn) : [txn];
+  const isDenied = errors.some((each) => each.kind === 'error' && (each.err === ErrorCode.NoAuth || each.err === ErrorCode.InvalidACL));
+  if (!isDenied) return found;
+  let identities: readonly Id[] = [{ scheme: 'ip', id: address }];
+  for (const each of requests.slice(0, requests.indexOf(request))) {
+    if (each.name === 'auth' && each.reply !== undefined) identities = identitiesAfter(identities, each.record as AuthRequest);
+  }
+  return { request, admitted: { ...admitted, identities }, line };
 }
 
 function identitiesAfter(before: readonly Id[], { scheme, auth }: AuthRequest): readonly Id[] {
