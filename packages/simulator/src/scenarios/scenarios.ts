@@ -1,6 +1,6 @@
 /** All scenarios, by the names the command knows them by. */
 import type { Scenario } from './scenario.ts';
-import { authHeldBack, clockSetBack, movedSession, pausedServer, watchesOverPowerLoss } from './session-scenarios.ts';
+import { authHeldBack, clockSetBack, movedSession, pausedServer, watchesOverPowerLoss, watchSetBehindRemoval } from './session-scenarios.ts';
 import { failedSync, killedWhilePurging, powerLossInMidSync } from './storage-scenarios.ts';
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
@@ -9,6 +9,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'moved-session': movedSession,
   'paused-server': pausedServer,
   'watches-over-power-loss': watchesOverPowerLoss,
+  'watch-set-behind-removal': watchSetBehindRemoval,
   'power-loss-in-mid-sync': powerLossInMidSync,
   'failed-sync': failedSync,
   'killed-while-purging': killedWhilePurging,

@@ -1,6 +1,7 @@
 /** Sessions: who they belong to, and how long they last. */
-import { creatorAcl, CreateMode, ErrorCode, openAcl } from '@tskeeper/protocol';
+import { AddWatchMode, creatorAcl, CreateMode, ErrorCode, openAcl, WatcherType } from '@tskeeper/protocol';
 import { keepAll } from '@tskeeper/runtime';
+import type { Ask } from '../clients/actor.ts';
 import { type Scenario, Scene } from './scenario.ts';
 
 const dayMs = 86_400_000;
@@ -104,5 +105,24 @@ export const watchesOverPowerLoss: Scenario = {
       for (const client of [watcher, writer]) await scene.comesBack(client);
       await scene.ask(writer, 'setData', { path: '/b', data: Buffer.from('seen'), version: -1 });
       await scene.until('it has been told of all three', () => watcher.toldCount >= 3);
+    }),
+};
+
+export const watchSetBehindRemoval: Scenario = {
+  story: 'a watch is removed and set again in one breath; the one set last outlives a lost connection',
+  run: () =>
+    Scene.play(9, async (scene) => {
+      const [watcher, writer] = [await scene.real({ timeoutMs: 4000 }), await scene.raw()];
+      const addWatch: Ask = { name: 'addWatch', record: { path: '/a', mode: AddWatchMode.persistent } };
+      watcher.ask(addWatch);
+      await scene.world.run(50);
+      watcher.ask({ name: 'removeWatches', record: { path: '/a', type: WatcherType.any } });
+      watcher.ask(addWatch);
+      await scene.world.run(50);
+      watcher.reset();
+      await scene.comesBack(watcher);
+      const before = watcher.toldCount;
+      await scene.ask(writer, 'create', { path: '/a', data: null, acl: openAcl, flags: CreateMode.persistent });
+      await scene.until('it has been told', () => watcher.toldCount > before);
     }),
 };
