@@ -456,7 +456,9 @@ export class Client implements AsyncDisposable {
         // One by one in the order of the tables, but all under way at once. What a server has taken away goes from here in the order of its
         // answers: a watch that is set behind this call, while it is under way, stays.
         const removals = types.map((each, at) =>
-          this.#removeOnServer(outer, each, options, () => take(at < types.length - 1 ? watcherKinds[each] : [...watcherKinds[each], ...unasked])),
+          this.#removeOnServer(outer, each, options, () =>
+            take(at < types.length - 1 ? watcherKinds[each] : [...watcherKinds[each], ...unasked]),
+          ),
         );
         await Promise.all(removals);
         if (types.length === 0) take(kinds);

@@ -18,7 +18,8 @@ export const syncThenRead: Checker = {
     let next = 0;
     let highest: Zxid = 0;
     for (const sync of syncs.toSorted((a, b) => a.sentMs - b.sentMs)) {
-      for (; next < acknowledged.length && acknowledged[next]!.atMs < sync.sentMs; next++) highest = Math.max(highest, acknowledged[next]!.zxid);
+      for (; next < acknowledged.length && acknowledged[next]!.atMs < sync.sentMs; next++)
+        highest = Math.max(highest, acknowledged[next]!.zxid);
       const { zxid } = sync.reply!;
       if (zxid < highest) faults.push(`${nameRequest(sync)} was answered at ${zxid}, and ${highest} had been acknowledged before`);
     }

@@ -1,6 +1,13 @@
 /** All scenarios, by the names the command knows them by. */
 import type { Scenario } from './scenario.ts';
-import { authHeldBack, clockSetBack, movedSession, pausedServer, watchesOverPowerLoss, watchSetBehindRemoval } from './session-scenarios.ts';
+import {
+  authHeldBack,
+  clockSetBack,
+  movedSession,
+  pausedServer,
+  watchesOverPowerLoss,
+  watchSetBehindRemoval,
+} from './session-scenarios.ts';
 import { failedSync, killedWhilePurging, powerLossInMidSync } from './storage-scenarios.ts';
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
