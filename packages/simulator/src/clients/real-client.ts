@@ -17,6 +17,7 @@ import {
   type Acl,
   type AddWatchRequest,
   AddWatchMode,
+  type AuthRequest,
   type CheckWatchesRequest,
   CreateMode,
   type CreateRequest,
@@ -48,6 +49,8 @@ export interface RealClientOptions {
   readonly credentials?: string | undefined;
 }
 
+/** Calls that are no single request, or one of the kind that the library makes by itself as well. */
+const otherwiseAsked: ReadonlySet<string> = new Set(['removeWatches', 'closeSession', 'auth']);
 const modeNames = new Map(Object.entries(CreateMode).map(([name, flags]) => [flags as number, name as CreateModeName]));
 const watcherTypes = new Map(Object.entries(WatcherType).map(([name, type]) => [type as number, name as keyof typeof WatcherType]));
 const eventTypes: Readonly<Record<string, number>> = {
@@ -156,7 +159,7 @@ export class RealClient implements Actor {
     this.#outstanding++;
     const settled = (outcome: string) => {
       this.#outstanding--;
-      if (ask.name !== 'removeWatches' && ask.name !== 'closeSession') this.#told('answer', outcome);
+      if (!otherwiseAsked.has(ask.name)) this.#told('answer', outcome);
     };
     call.then(
       (value) => settled(ask.name === 'exists' && value === null ? 'NoNode' : 'Ok'),
@@ -212,6 +215,8 @@ export class RealClient implements Actor {
         const type = watcherTypes.get((record as CheckWatchesRequest).type)!;
         return client.removeWatches(path, { type });
       }
+      case 'auth':
+        return client.addAuth((record as AuthRequest).scheme!, (record as AuthRequest).auth!);
       case 'closeSession':
         return client.close();
       default:

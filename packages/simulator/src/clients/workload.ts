@@ -16,6 +16,7 @@ const belowFleeting = ['/k1/x', '/k2/x', '/t1/x'];
 const readable = ['/', ...paths, ...fleeting, ...belowFleeting];
 const watched = ['/', '/a', '/b', '/a/x', '/b/z', '/e1'];
 const ttlsMs = [1, 100, 700, 3_600_000];
+const credentials = ['alice:secret', 'bob:pw', 'carol:key'];
 const noAcl: readonly Acl[] = [];
 
 export interface Habits {
@@ -48,7 +49,14 @@ export class Workload {
     }
     for (let count = 1 + this.#random.below(5); count > 0; count--) {
       actor.ask(this.#random.below(100) < this.#habits.writes ? this.#write() : this.#read());
+      if (this.#habits.usesAcls && this.#random.below(20) === 0) actor.ask(this.#auth());
     }
+  }
+
+  /** Who it says it is counts for what it asks behind it, however soon. */
+  #auth(): Ask {
+    const auth = Buffer.from(credentials[this.#random.below(credentials.length)]!);
+    return { name: 'auth', record: { type: 0, scheme: 'digest', auth } };
   }
 
   #write(): Ask {

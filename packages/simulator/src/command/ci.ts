@@ -16,7 +16,7 @@ const fixedSeeds = 30;
 /** One in so many runs a second time. */
 const twiceEvery = 20;
 const mutantsInRotation = 10;
-const mutantSeedsMax = 200;
+const mutantSeedsMax = 600;
 const shownMax = 5;
 
 export async function runCi(jobs: number): Promise<boolean> {

@@ -45,7 +45,7 @@ export const pause: Fault = {
   what: 'the process stands still (SIGSTOP), and goes on as if nothing had been',
   strike(stage, random) {
     const { name, process } = stage.anyServer();
-    const ms = 1 + random.below(random.below(3) === 0 ? 1500 : 100);
+    const ms = random.below(2) === 0 ? 300 + random.below(1200) : 1 + random.below(100);
     if (process === undefined || process.pausedUntilMs > stage.nowMs) return;
     stage.world.recording.pauses.push({ server: name, fromMs: stage.nowMs, toMs: stage.nowMs + ms });
     process.pause(ms);

@@ -336,6 +336,11 @@ export class ReferenceModel {
     return znode === undefined ? undefined : { data: znode.data, acl: znode.acl, stat: this.#statOf(znode) };
   }
 
+  /** Whether a connection is there: one whose session has ended is not. */
+  hasCnxn(cnxn: number): boolean {
+    return this.#cnxns.has(cnxn);
+  }
+
   ephemeralsOf(session: bigint): string[] {
     return this.#ephemeralsOf(session);
   }

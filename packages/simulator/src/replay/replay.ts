@@ -401,7 +401,8 @@ class Replaying {
       const next = line.cnxn.items.slice(line.next + 1).find((each) => each.kind === 'event' || !overtakes(each.request));
       if (next !== undefined && next.zxid > 0 && (next.kind === 'event' ? next.zxid > zxid : next.zxid >= zxid)) return false;
       this.#join(line);
-      if (request.name !== 'auth') return true;
+      // An end of the session may have been overtaken as well.
+      if (request.name !== 'auth' || !this.#model.hasCnxn(line.number)) return true;
       if (request.reply!.err === ErrorCode.Ok) {
         this.#model.perform(this.#admitted.get(request)!);
         line.identities = identitiesAfter(line.identities, request.record as AuthRequest);
@@ -414,6 +415,7 @@ class Replaying {
       this.#missed(line, item);
       return true;
     }
+    if (line.givenUp) return true;
     const place = line.due.findIndex((due) => due.kind === 'reply' && due.request === request);
     if (place !== 0) this.#missed(line, item);
     else line.due.shift();
@@ -430,6 +432,10 @@ class Replaying {
   /** Asks the model. What is told and answered is due now. */
   #read(line: Line, request: Request): void {
     this.#join(line);
+    if (!this.#model.hasCnxn(line.number)) {
+      this.#complain(line, 'order', `was answered ${nameRequest(request)}, though its session had ended`);
+      return;
+    }
     const heard = this.#model.perform(this.#admitted.get(request)!);
     this.#reads.push({ request, answer: answerIn(heard) });
     this.#hear(heard, request);

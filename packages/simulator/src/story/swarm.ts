@@ -49,7 +49,7 @@ export function drawPlan(random: SeededRandom): Plan {
     servers: 1,
     core: {
       closeSessionTxnEnabled: random.below(4) > 0,
-      requestThrottleLimit: pick(0, 0, 0, 5),
+      requestThrottleLimit: pick(0, 0, 5, 1),
       requestThrottleDropStale: random.below(2) === 0,
       globalOutstandingLimit: pick(1000, 1000, 4),
       extendedTypesEnabled: true,
