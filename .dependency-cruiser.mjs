@@ -10,7 +10,7 @@ const imports = {
   server: ['runtime', 'core', 'protocol'],
   simulator: ['runtime', 'core', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
-  cli: ['server', 'runtime'],
+  cli: ['client', 'server', 'runtime', 'core', 'protocol'],
 };
 
 /** Pure functions of Node: the same input gives the same output, and nothing outside changes. */

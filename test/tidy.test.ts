@@ -43,7 +43,7 @@ const imports: Record<string, readonly string[]> = {
   server: ['runtime', 'core', 'protocol'],
   simulator: ['runtime', 'core', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
-  cli: ['server', 'runtime'],
+  cli: ['client', 'server', 'runtime', 'core', 'protocol'],
 };
 
 function importsOf(text: string): string[] {

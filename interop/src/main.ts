@@ -14,13 +14,15 @@ import { type ServerKind, type ServerProcess, startServer } from '../../scripts/
 import { runClient } from './client/run.ts';
 import { reference, runCanary, runComparison } from './differential/run.ts';
 import { buildCDriver, buildJavaDriver } from './drivers/build.ts';
+import { compareClis } from './drivers/cli.ts';
+import { compareFileTools } from './drivers/file-tools.ts';
 import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts';
 import { runZkCli } from './drivers/zkcli.ts';
 import { runExchange, scenariosFor } from './exchange/exchange.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 
-const partNames = ['kazoo', 'java', 'c', 'client', 'exchange', 'differential'] as const;
+const partNames = ['kazoo', 'java', 'cli', 'c', 'client', 'exchange', 'differential'] as const;
 type PartName = (typeof partNames)[number];
 const kinds: readonly ServerKind[] = ['ours', 'java-3.9.5', 'java-3.8.0'];
 
@@ -89,6 +91,19 @@ const parts: Record<PartName, Part> = {
         return runDriver('java', 'java', [...options, 'JavaDriver', ...factArguments(factsOf(server))], {}, report);
       });
       await withServer(kind, (server) => withServer(reference, (expected) => runZkCli(java.classpath, server, expected, report)));
+    },
+  },
+  cli: {
+    peers: ['zookeeper-3.9.5'],
+    run: async ({ kind }, report) => {
+      const { 'zookeeper-3.9.5': java } = await ensurePeers(['zookeeper-3.9.5']);
+      if (!java.installed) return;
+      await withServer(kind, (forOurs) =>
+        withServer(kind, async (forZkCli) => {
+          await compareClis(java.classpath, forOurs, forZkCli, report);
+          await compareFileTools(java.classpath, forZkCli, report);
+        }),
+      );
     },
   },
   c: {

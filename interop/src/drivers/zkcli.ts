@@ -4,12 +4,14 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import path from 'node:path';
 
+import { repositoryFolder } from '../../../scripts/peers.js';
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 
 /** What is typed, one command a line. Watch events are off, since they come between the lines as time has it. */
-const typed = [
+export const typed: readonly string[] = [
   'printwatches off',
   'ls /',
   'create /a one',
@@ -97,26 +99,41 @@ const single = [
  * Typed behind every command, so that the text can be cut into one piece per command: a line that zkCli prints on its standard output,
  * and one that it prints on its standard error.
  */
-function marked(index: number): string[] {
-  return [`set /marker marker-${index}`, 'get /marker', `stat /marker-${index}`];
+export function withMarkers(lines: readonly string[]): string[] {
+  return lines.flatMap((line, index) => [line, `set /marker marker-${index}`, 'get /marker', `stat /marker-${index}`]);
 }
 
-interface Output {
+export interface Output {
+  /** Standard output as it was. */
+  readonly raw: string;
   readonly out: string;
   readonly err: string;
   readonly code: number | null;
 }
 
-async function runCli(classpath: string, server: ServerProcess, args: readonly string[], input: readonly string[]): Promise<Output> {
+export function javaCli(classpath: string, server: ServerProcess, args: readonly string[], input: readonly string[]): Promise<Output> {
   const options = ['-Xmx256m', '-Dlog.level=OFF', '-cp', classpath, 'org.apache.zookeeper.ZooKeeperMain'];
-  const child = spawn('java', [...options, '-server', server.connectString, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  return runProgram('java', [...options, '-server', server.connectString, ...args], input, server);
+}
+
+/** Our command line. */
+export const bin: string = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
+
+/** Runs a program that talks to `server`, typing lines into it. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  input: readonly string[],
+  server: ServerProcess,
+): Promise<Output> {
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
   let out = '';
   let err = '';
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
   child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
   child.stdin.end(input.map((line) => `${line}\n`).join(''));
   const [code] = (await once(child, 'close')) as [number | null];
-  return { out: normalised(out, server.connectString), err: normalised(err, server.connectString), code };
+  return { raw: out, out: normalised(out, server.connectString), err: normalised(err, server.connectString), code };
 }
 
 /**
@@ -131,26 +148,26 @@ export function normalised(text: string, connectString: string): string {
     .replaceAll(connectString, 'SERVER')
     .replaceAll(/^([cm]time = ).*$/gm, '$1TIME')
     .replaceAll(/0x100[0-9a-f]{12,13}/g, 'SESSION')
-    .replaceAll(/(?<=^Auth scheme: User\n)((?:[a-z0-9]+: .*\n)+)/gm, (lines) => lines.split('\n').toSorted().join('\n'));
+    .replaceAll(/(?<=^Auth scheme: User\n)((?:[a-z0-9]+: .*\n)+)/gm, (lines) => `${lines.trimEnd().split('\n').toSorted().join('\n')}\n`);
 }
 
 export async function runZkCli(classpath: string, server: ServerProcess, reference: ServerProcess, report: Report): Promise<void> {
-  const input = ['create /marker', ...typed.flatMap((command, index) => [command, ...marked(index)]), 'quit'];
-  const tested = await runCli(classpath, server, [], input);
-  const expected = await runCli(classpath, reference, [], input);
-  const pieces = [cut(tested), cut(expected)] as const;
+  const input = ['create /marker', ...withMarkers(typed), 'quit'];
+  const tested = await javaCli(classpath, server, [], input);
+  const expected = await javaCli(classpath, reference, [], input);
+  const pieces = [cutByMarkers(tested), cutByMarkers(expected)] as const;
   for (const [index, command] of typed.entries()) {
     compare(`zkCli: ${command}`, pieces[0][index], pieces[1][index], report);
   }
   compare('zkCli: how it ends', `code ${tested.code}\n${pieces[0].at(-1)}`, `code ${expected.code}\n${pieces[1].at(-1)}`, report);
   for (const args of single) {
-    const [a, b] = [await runCli(classpath, server, args, []), await runCli(classpath, reference, args, [])];
+    const [a, b] = [await javaCli(classpath, server, args, []), await javaCli(classpath, reference, args, [])];
     compare(`zkCli: ${args.join(' ')} as a command line`, `code ${a.code}\n${a.out}${a.err}`, `code ${b.code}\n${b.out}${b.err}`, report);
   }
 }
 
 /** One piece of text per command, from both streams. */
-function cut({ out, err }: Output): string[] {
+export function cutByMarkers({ out, err }: Output): string[] {
   const outPieces = out.split(/^marker-\d+\n/m);
   const errPieces = err.split(/^Node does not exist: \/marker-\d+\n/m);
   return outPieces.map((piece, index) => `${piece}${errPieces[index] ?? ''}`);

@@ -1,50 +1,82 @@
-import { readFileSync } from 'node:fs';
-import { exitCodes } from '@tskeeper/server';
-import { Command, CommanderError } from 'commander';
-
-/** What a command may touch of the process it runs in. */
-export interface Terminal {
-  readonly isTty: boolean;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  out(text: string): void;
-  err(text: string): void;
-  /** Calls back for SIGTERM and SIGINT until the returned function is called. */
-  onSignal(callback: (signal: string) => void): () => void;
-  /** Calls back for errors nobody caught. */
-  onUncaught(callback: (error: unknown) => void): void;
-  /** Ends the process at once. */
-  exit(code: number): void;
-}
+import { DiskError } from '@tskeeper/runtime';
+import { Command, CommanderError, Option } from 'commander';
+import { CommandRefused, exitCodes } from './exit-codes.ts';
+import { type OutputFormat, ReaderGone } from './files/output.ts';
+import { ownVersion } from './own-version.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Adds itself to the program. Its action resolves with the exit code, handed to `finish`. */
 export type DefineCommand = (program: Command, terminal: Terminal, finish: (code: number) => void) => void;
 
-/** Runs one command line, without the program's name, to the exit code. */
-export async function run(argv: readonly string[], terminal: Terminal, commands: readonly DefineCommand[]): Promise<number> {
-  let code: number = exitCodes.ended;
+/** The program with these commands; each hands its exit code to `finish`. */
+export function programOf(terminal: Terminal, commands: readonly DefineCommand[], finish: (code: number) => void): Command {
   const program = new Command('tskeeper')
-    .description('ZooKeeper without the JVM: run a server.')
-    .version(version(), '-V, --version', 'print the version')
+    .description('ZooKeeper without the JVM: run a server, talk to one, look into its files.')
+    .enablePositionalOptions()
+    .version(ownVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .showHelpAfterError('(tskeeper --help lists commands and options)')
     .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: (text) => terminal.err(text) })
+    .addOption(outputOption())
     .exitOverride();
-  for (const define of commands) {
-    define(program, terminal, (result) => {
-      code = result;
-    });
-  }
+  for (const define of commands) define(program, terminal, finish);
+  return program;
+}
+
+/** Runs one command line, without the program's name, to the exit code. */
+export async function run(argv: readonly string[], terminal: Terminal, commands: readonly DefineCommand[]): Promise<number> {
+  let code: number = exitCodes.done;
+  const program = programOf(terminal, commands, (result) => {
+    code = result;
+  });
   try {
-    await program.parseAsync(argv, { from: 'user' });
+    await program.parseAsync(asLongOptions(argv), { from: 'user' });
     return code;
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    // Help and version are asked for and end well; anything else is a slip on the command line, already explained.
-    return error.exitCode === 0 ? exitCodes.ended : exitCodes.refused;
+    return codeOf(error, terminal);
   }
 }
 
-function version(): string {
-  const { version: text } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
-  return text;
+/** What a command that could not be carried out tells its user, and its exit code. Throws on what nobody expected. */
+function codeOf(error: unknown, terminal: Terminal): number {
+  // Help and version are asked for and end well; anything else is a slip on the command line, already explained.
+  if (error instanceof CommanderError && error.code === 'commander.unknownCommand') return exitCodes.noCommand;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.refused;
+  // Who has read enough is content.
+  if (error instanceof ReaderGone) return exitCodes.done;
+  if (error instanceof CommandRefused || error instanceof DiskError) {
+    terminal.err(`tskeeper: ${error.message}\n`);
+    return error instanceof DiskError && error.code === 'EIO' ? exitCodes.diskFailure : exitCodes.refused;
+  }
+  throw error;
+}
+
+/** `-o` on each command that answers. */
+export function outputOption(): Option {
+  const choices: readonly OutputFormat[] = ['text', 'json'];
+  return new Option('-o, --output <format>', 'text for people, json for programs (default: text)').choices(choices);
+}
+
+/** What a command was asked for itself, or in front of it. */
+export function formatOf(program: Command, { output }: { readonly output?: OutputFormat }): OutputFormat {
+  return output ?? program.opts<{ readonly output?: OutputFormat }>().output ?? 'text';
+}
+
+/** zkCli's own options have one hyphen; so `-server` would be read as `-s` with the value `erver`. */
+const zkCliOptions = ['-server', '-timeout', '-readonly', '-waitforconnection', '-client-configuration'];
+
+/** Only what stands in front of the command is zkCli's, or ours, to read. */
+function asLongOptions(argv: readonly string[]): string[] {
+  const words = [...argv];
+  for (let at = 0; at < words.length && words[at]!.startsWith('-'); at++) {
+    const word = words[at]!;
+    if (zkCliOptions.includes(word)) words[at] = `-${word}`;
+    // Its value may begin with anything.
+    if (takesValue(words[at]!)) at++;
+  }
+  return words;
+}
+
+function takesValue(word: string): boolean {
+  return ['-s', '--server', '--timeout', '-a', '--auth', '-o', '--output', '--jute-maxbuffer', '--client-configuration'].includes(word);
 }

@@ -1,14 +1,49 @@
 import { writeSync } from 'node:fs';
 import { endProcess } from './end-process.ts';
-import type { Terminal } from './program.ts';
+
+/** What a command may touch of the process it runs in. */
+export interface Terminal {
+  readonly isTty: boolean;
+  /** What the user, or a script, types into the shell. */
+  readonly input: NodeJS.ReadableStream;
+  /** Where the shell shows its prompt; undefined when nobody sits there. */
+  readonly prompt: NodeJS.WritableStream | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  out(text: string): void;
+  err(text: string): void;
+  /**
+   * Hands a part of an answer to standard output. Resolves when the reader has taken it, so that an answer of any length needs little
+   * memory; with false when there is nobody left who reads.
+   */
+  write(bytes: Uint8Array): Promise<boolean>;
+  /** Calls back for SIGTERM and SIGINT until the returned function is called. */
+  onSignal(callback: (signal: string) => void): () => void;
+  /** Calls back for errors nobody caught. */
+  onUncaught(callback: (error: unknown) => void): void;
+  /** Ends the process at once. */
+  exit(code: number): void;
+}
 
 /** The process this command runs in. */
 export function processTerminal(): Terminal {
   return {
     isTty: process.stdout.isTTY,
+    // Looked at when the shell asks: touching standard input keeps a process alive, or stops it in the background.
+    get input() {
+      return process.stdin;
+    },
+    get prompt() {
+      return process.stdin.isTTY && process.stdout.isTTY ? process.stdout : undefined;
+    },
     environment: process.env,
     out: (text) => write(1, text),
     err: (text) => write(2, text),
+    write: (bytes) =>
+      new Promise((resolve) => {
+        // A reader that has gone is told by the callback; without a listener it would end the process besides.
+        if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', () => undefined);
+        process.stdout.write(bytes, (error) => resolve(error === null || error === undefined));
+      }),
     onSignal(callback) {
       const onTerm = () => callback('SIGTERM');
       const onInt = () => callback('SIGINT');

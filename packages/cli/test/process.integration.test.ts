@@ -1,23 +1,16 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-
-/** The real command in a process of its own. It runs what was built, so the build is brought up to date first. */
-const root = fileURLToPath(new URL('../../..', import.meta.url));
-const bin = join(root, 'packages/cli/bin/tskeeper.js');
+import { bin, build } from './support/built.ts';
 
 let folder: string;
 let processes: ChildProcess[];
 
-beforeAll(() => {
-  const built = spawnSync(process.execPath, [join(root, 'node_modules/typescript-7/bin/tsc'), '-b'], { cwd: root, encoding: 'utf8' });
-  if (built.status !== 0) throw new Error(`the build failed:\n${built.stdout}${built.stderr}`);
-}, 120_000);
+beforeAll(build, 120_000);
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tskeeper-process-'));
   processes = [];

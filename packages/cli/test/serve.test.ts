@@ -1,37 +1,8 @@
 import { ConfigError, exitCodes, type Server, type ServerOptions } from '@tskeeper/server';
 import { DiskError } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
-import { defineServe, run, type Terminal } from '../src/index.ts';
-
-/** A terminal in memory, and the signals and errors a test sends to it. */
-class FakeTerminal implements Terminal {
-  isTty = true;
-  environment: Record<string, string | undefined> = {};
-  output = '';
-  errors = '';
-  exited: number[] = [];
-  signal: (signal: string) => void = () => undefined;
-  uncaught: (error: unknown) => void = () => undefined;
-  listening = 0;
-
-  out(text: string): void {
-    this.output += text;
-  }
-  err(text: string): void {
-    this.errors += text;
-  }
-  onSignal(callback: (signal: string) => void): () => void {
-    this.signal = callback;
-    this.listening++;
-    return () => this.listening--;
-  }
-  onUncaught(callback: (error: unknown) => void): void {
-    this.uncaught = callback;
-  }
-  exit(code: number): void {
-    this.exited.push(code);
-  }
-}
+import { defineServe, run } from '../src/index.ts';
+import { FakeTerminal } from './support/fake-terminal.ts';
 
 class FakeServer implements Server {
   readonly connectString = '127.0.0.1:2181';
@@ -194,12 +165,17 @@ describe('tskeeper serve', () => {
     [['serve', '--log-level', 'loud'], 'Allowed choices are debug, info, warn, error, silent.'],
     [['serve', '--dat-dir', 'x'], "unknown option '--dat-dir'"],
     [['serve', 'a', 'b'], 'too many arguments'],
-    [['sreve'], "unknown command 'sreve'"],
   ])('%j is refused with an explanation', async (argv, explanation) => {
     const { code, started, terminal } = await begin(argv);
     expect(await code).toBe(exitCodes.refused);
     expect(terminal.errors).toContain(explanation);
     expect(started).toEqual([]);
+  });
+
+  it('of a command there is not is answered as shells do', async () => {
+    const { code, terminal } = await begin(['sreve']);
+    expect(await code).toBe(127);
+    expect(terminal.errors).toContain("unknown command 'sreve'\n(Did you mean serve?)");
   });
 });
 

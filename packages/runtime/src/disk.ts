@@ -25,11 +25,16 @@ export interface Disk {
   lock(folder: string): Promise<FolderLock>;
 }
 
-export interface DiskFile {
+/** What it takes to look at a file. */
+export interface ReadableFile {
   readonly path: string;
   size(): Promise<number>;
   /** Up to `length` bytes from `position`; fewer at the end of the file, none past it. */
   read(position: number, length: number): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+export interface DiskFile extends ReadableFile {
   /**
    * Hands bytes to the file. The adapter may write them at once or on a thread, but keeps the order of calls, and it may hold on to
    * `bytes` until the next `sync` has completed. An error surfaces from the next `sync`, or is thrown here.
@@ -44,7 +49,6 @@ export interface DiskFile {
   sync(done: (error: DiskError | undefined) => void): void;
   /** Cuts the file to `size` and makes that durable. */
   truncate(size: number): Promise<void>;
-  close(): Promise<void>;
 }
 
 export interface FolderLock {

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { type Disk, DiskError, type DiskFile, type FolderLock } from '@tskeeper/runtime';
+import { type Disk, DiskError, type DiskFile, type FolderLock, type ReadableFile } from '@tskeeper/runtime';
 import { lockFolder } from './folder-lock.ts';
 
 const openFile = promisify(fs.open);
@@ -85,6 +85,11 @@ export class FsDisk implements Disk {
   async lock(folder: string): Promise<FolderLock> {
     return await attempt('lock', folder, () => lockFolder(folder));
   }
+}
+
+/** For tools that look at files they may have no right to change. */
+export async function openForReading(path: string): Promise<ReadableFile> {
+  return new FsFile(path, await attempt('open', path, () => openFile(path, fs.constants.O_RDONLY)));
 }
 
 const zero = Buffer.alloc(1);

@@ -1,4 +1,4 @@
-export { FsDisk } from './fs-disk.ts';
+export { FsDisk, openForReading } from './fs-disk.ts';
 export { formatEndpoint, NetNetwork, type NetNetworkOptions } from './net-network.ts';
 export { type Surroundings, startServerWith, type StartRuntime } from './server.ts';
 export { snappy } from './snappy.ts';

@@ -9,7 +9,8 @@ import {
   verdictOf,
 } from '@tskeeper/server';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { DefineCommand, Terminal } from '../program.ts';
+import type { DefineCommand } from '../program.ts';
+import type { Terminal } from '../terminal.ts';
 
 interface ServeOptions {
   readonly dataDir?: string;
@@ -121,7 +122,8 @@ function greet(server: Server, format: LogOptions['format'], terminal: Terminal,
       '',
       `  connect string  ${connectString}`,
       `  data folder     ${dataDir}`,
-      `  try             zkCli.sh -server ${connectString} ls /`,
+      `  try             npx tskeeper -s ${connectString} shell`,
+      `  or              zkCli.sh -server ${connectString} ls /`,
       `  or              python3 -c "from kazoo.client import KazooClient as K; k = K('${connectString}'); k.start(); print(k.get_children('/'))"`,
       '  stop            Ctrl+C',
       '',

@@ -399,6 +399,11 @@ export class DataTree {
     return this.#rows.get(node, firstChildField);
   }
 
+  /** The next child of the same parent, in order of creation; 0 behind the last. */
+  nextSiblingOf(node: NodeId): NodeId {
+    return this.#rows.get(node, nextSiblingField);
+  }
+
   /**
    * The names of a znode's children, in order of creation, from `child` on: at most `max` of them, and none that begins at `end` or beyond.
    * Returns the child to go on with, 0 at the end. The tree must not change between two calls.

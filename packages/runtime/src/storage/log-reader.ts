@@ -5,7 +5,7 @@
  * which of the two cannot be told from here. So the reader reports exactly where it stopped and why, and recovery judges.
  */
 import { fileHeaderBytes, int64, LogEntryCursor, logMagic, txnHeaderBytes, type Zxid } from '@tskeeper/protocol';
-import type { DiskFile } from '../disk.ts';
+import type { ReadableFile } from '../disk.ts';
 
 /** Enough for the disk to be fast, little enough for nobody to notice the memory. */
 const pieceBytes = 256 * 1024;
@@ -45,14 +45,20 @@ export interface LogEnd {
   readonly firstChecksum: number | undefined;
 }
 
+/** Gets the bytes [start, end) of a txn that are not what was written, from the entry at `offset`. */
+export type OnDamagedTxn = (bytes: Buffer, start: number, end: number, offset: number) => void;
+
 /** Gets each entry's txn: the bytes [start, end), valid during the call only. `offset` is where the entry begins in the file. */
 export type OnLoggedTxn = (zxid: Zxid, bytes: Buffer, start: number, end: number, offset: number, entryEndOffset: number) => void;
 
 /**
  * Reads all entries of a log. `txnBytesMax` is the longest txn that could have been written; it only matters for a length that reaches
  * beyond the end of the file, which is then either a cut entry or nonsense.
+ *
+ * With `visitDamaged`, an entry whose checksum does not fit is handed there and passed over, instead of ending the reading: for tools
+ * that show what is behind the damage. Nobody may build a state on what is read that way.
  */
-export async function readLog(file: DiskFile, txnBytesMax: number, visit: OnLoggedTxn): Promise<LogEnd> {
+export async function readLog(file: ReadableFile, txnBytesMax: number, visit: OnLoggedTxn, visitDamaged?: OnDamagedTxn): Promise<LogEnd> {
   const size = await file.size();
   let piece = await file.read(0, pieceBytes);
   /** Where in the file the piece begins. */
@@ -75,7 +81,7 @@ export async function readLog(file: DiskFile, txnBytesMax: number, visit: OnLogg
       const at = offset - pieceStart;
       const left = piece.length - at;
       const outcome = cursor.read(piece, at, piece.length);
-      if (count === 0 && left >= 8) firstChecksum = piece.readUInt32BE(at + 4);
+      if (offset === fileHeaderBytes && left >= 8) firstChecksum = piece.readUInt32BE(at + 4);
       if (outcome === 'entry') {
         const start = cursor.txnStart;
         // What is too short for a header was not written by any server, whatever its checksum says.
@@ -86,6 +92,9 @@ export async function readLog(file: DiskFile, txnBytesMax: number, visit: OnLogg
         offset = next;
         lastZxid = zxid;
         count++;
+      } else if (outcome === 'checksum' && visitDamaged !== undefined) {
+        visitDamaged(piece, cursor.txnStart, cursor.txnEnd, offset);
+        offset = cursor.next + pieceStart;
       } else if ((outcome === 'end' || outcome === 'cut') && pieceStart + piece.length < size) {
         const entryBytes = cursor.next - at;
         if (offset + entryBytes > size) return end(entryBytes > txnBytesMax ? 'bad length' : 'cut entry');
@@ -133,7 +142,7 @@ function isZero(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /** Whether a file holds nothing but zeros. */
-export async function isAllZero(file: DiskFile): Promise<boolean> {
+export async function isAllZero(file: ReadableFile): Promise<boolean> {
   const size = await file.size();
   for (let at = 0; at < size; at += pieceBytes) {
     const piece = await file.read(at, pieceBytes);

@@ -23,13 +23,14 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
-import { type Disk, DiskError } from '../disk.ts';
+import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import type { SnappyCodec } from '../world.ts';
 import { copyBytes, syncFile, withFile } from './disk-helpers.ts';
 import { logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
 import { isAllZero, type LogEnd, readLog } from './log-reader.ts';
-import { listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
+import { behind, explain, judgeLog, markMisfit } from './log-verdict.ts';
+import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { moveMark, readMark, type SyncedMark } from './synced-mark.ts';
 
@@ -196,54 +197,65 @@ export class Recovery {
       // It would be wrong again at each start.
       this.#repairs.push(() => this.#disk.remove(`${folder}/${markName(log.zxid)}`));
     }
-    if (mark === undefined) this.#judgeByZooKeepersRules(end, end.allZero, isLast, path);
-    else this.#judgeByMark(log, end, mark, path);
+    this.#judge(log, end, mark, isLast, path);
   }
 
-  /**
-   * A mark belongs to its log when the log begins with the entry the mark knows, and either holds the entry the mark ends with or breaks
-   * off before. A log that simply ends before, behind a whole entry, was cut by ZooKeeper (TRUNC): that is no damage.
-   */
   #fits(mark: SyncedMark, end: LogEnd, markMet: boolean, path: string): boolean {
-    // No entry has a checksum of 0, and no server leaves a log without its first entry: zeros there are damage, not another log.
-    const beginsWithZeros = end.count === 0 && end.reason === 'padding';
-    if (end.firstChecksum !== undefined && end.firstChecksum !== mark.firstChecksum && !beginsWithZeros) {
-      this.#warn(`${path} is not the log that the mark beside it was made for; the mark is ignored`);
-      return false;
-    }
-    if (end.offset >= mark.offset) {
-      if (markMet) return true;
-      this.#warn(`${path} does not hold what the mark beside it says; the mark is ignored`);
-      return false;
-    }
-    if (end.reason === 'end of file' && end.count > 0) {
-      this.#warn(
-        `${path} ends behind ${formatZxid(end.lastZxid ?? 0)}, though it once reached to ${formatZxid(mark.lastZxid)}: it has been truncated by another server; the mark beside it is ignored`,
-      );
-      return false;
-    }
-    return true;
+    const misfit = markMisfit(mark, end, markMet);
+    if (misfit !== undefined) this.#warn(`${path} ${misfit}; the mark is ignored`);
+    return misfit === undefined;
   }
 
-  #judgeByMark(log: NumberedFile, end: LogEnd, mark: SyncedMark, path: string): void {
-    if (end.offset < mark.offset) {
-      throw new StorageRefused(
-        `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}), though its txns up to ${formatZxid(mark.lastZxid)} at offset ${mark.offset} were safe on the disk and may have been acknowledged; restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs, and cut the file with: truncate -s ${end.offset} ${path}`,
-      );
+  #judge(
+    log: NumberedFile,
+    end: LogEnd & { readonly allZero: boolean },
+    mark: SyncedMark | undefined,
+    isLast: boolean,
+    path: string,
+  ): void {
+    const verdict = judgeLog(end, mark, isLast, end.allZero);
+    switch (verdict) {
+      case 'whole':
+        break;
+      case 'torn':
+        this.#warn(
+          `${path} has a torn tail at offset ${end.offset}, ${behind(end)} (${explain(end)}); nothing there has been acknowledged, and it is cut off`,
+        );
+        this.#repairs.push(() => withFile(this.#disk, path, (file) => file.truncate(end.offset)));
+        break;
+      case 'unwritten':
+        this.#warn(
+          `${path} ends within an entry at offset ${end.offset}, ${behind(end)}; as ZooKeeper does, that entry is taken for unwritten`,
+        );
+        break;
+      case 'nothing':
+        this.#warn(`${path} holds nothing (${explain(end)}); it was being made when its server stopped, and is removed`);
+        this.#repairs.push(() => this.#disk.remove(path));
+        break;
+      case 'lost':
+        throw new StorageRefused(
+          `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}), though its txns up to ${formatZxid(mark?.lastZxid ?? 0)} at offset ${mark?.offset} were safe on the disk and may have been acknowledged; restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs, and cut the file with: truncate -s ${end.offset} ${path}`,
+        );
+      case 'damaged':
+        throw new StorageRefused(
+          `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}); restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and ${
+            end.count === 0 ? `the file itself` : `cut it with: truncate -s ${end.offset} ${path}`
+          }`,
+        );
+      default:
+        verdict satisfies never;
     }
-    if (end.reason !== 'end of file' && end.reason !== 'padding') {
-      this.#warn(
-        `${path} has a torn tail at offset ${end.offset}, ${behind(end)} (${explain(end)}); nothing there has been acknowledged, and it is cut off`,
-      );
-      this.#repairs.push(() => withFile(this.#disk, path, (file) => file.truncate(end.offset)));
-    }
-    if (end.offset > mark.offset || mark.sequence === 1) {
-      const moved = { ...mark, sequence: mark.sequence + 1, offset: end.offset, lastZxid: end.lastZxid ?? mark.lastZxid };
-      this.#repairs.push(async () => {
-        await this.#makeDurable(log, mark, end);
-        await moveMark(this.#disk, `${this.#options.logFolder}/${markName(log.zxid)}`, moved);
-      });
-    }
+    if (mark !== undefined) this.#moveMark(log, end, mark);
+  }
+
+  /** What was read beyond the mark is durable from now on, and the mark says so. */
+  #moveMark(log: NumberedFile, end: LogEnd, mark: SyncedMark): void {
+    if (end.offset <= mark.offset && mark.sequence > 1) return;
+    const moved = { ...mark, sequence: mark.sequence + 1, offset: end.offset, lastZxid: end.lastZxid ?? mark.lastZxid };
+    this.#repairs.push(async () => {
+      await this.#makeDurable(log, mark, end);
+      await moveMark(this.#disk, `${this.#options.logFolder}/${markName(log.zxid)}`, moved);
+    });
   }
 
   /**
@@ -270,40 +282,6 @@ export class Recovery {
       await this.#disk.rename(temporary, path);
       await this.#disk.syncFolder(logFolder);
     });
-  }
-
-  #judgeByZooKeepersRules(end: LogEnd, allZero: boolean, isLast: boolean, path: string): void {
-    switch (end.reason) {
-      case 'end of file':
-      case 'padding':
-        return;
-      case 'cut entry':
-      case 'no end mark':
-        this.#warn(
-          `${path} ends within an entry at offset ${end.offset}, ${behind(end)}; as ZooKeeper does, that entry is taken for unwritten`,
-        );
-        return;
-      case 'empty':
-      case 'cut header':
-      case 'zero header':
-        if (isLast && (end.reason !== 'zero header' || allZero)) {
-          this.#warn(`${path} holds nothing (${explain(end)}); it was being made when its server stopped, and is removed`);
-          this.#repairs.push(() => this.#disk.remove(path));
-          return;
-        }
-        break;
-      case 'checksum':
-      case 'bad length':
-      case 'bad magic':
-        break;
-      default:
-        end.reason satisfies never;
-    }
-    throw new StorageRefused(
-      `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}); restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and ${
-        end.count === 0 ? `the file itself` : `cut it with: truncate -s ${end.offset} ${path}`
-      }`,
-    );
   }
 
   /** zxids grow by one, and an epoch begins at 1. */
@@ -360,42 +338,5 @@ export class Recovery {
   async #clear(folder: string): Promise<void> {
     for (const name of await this.#disk.list(folder)) if (name.startsWith(unfinishedPrefix)) await this.#disk.remove(`${folder}/${name}`);
     await this.#disk.syncFolder(folder);
-  }
-}
-
-/** What a damaged snapshot, or the disk under it, may throw. Anything else is our own mistake and not to be hidden. */
-function isUnreadable(error: unknown): error is Error {
-  if (error instanceof ProtocolError || error instanceof DiskError) return true;
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_');
-}
-
-function behind(end: LogEnd): string {
-  return end.lastZxid === undefined ? 'before its first txn' : `behind ${formatZxid(end.lastZxid)}`;
-}
-
-function explain(end: LogEnd): string {
-  switch (end.reason) {
-    case 'checksum':
-      return 'a checksum that is not that of its txn';
-    case 'bad length':
-      return 'a length that no txn has';
-    case 'no end mark':
-      return 'an entry that does not end as entries do';
-    case 'cut entry':
-      return 'the file ends within an entry';
-    case 'end of file':
-      return `the file ends, at ${end.size} bytes`;
-    case 'padding':
-      return 'zeros where an entry should begin';
-    case 'empty':
-      return 'no bytes at all';
-    case 'cut header':
-      return 'the file ends within its header';
-    case 'zero header':
-      return 'zeros where the header should be';
-    case 'bad magic':
-      return 'a beginning that is not that of a transaction log';
-    default:
-      return end.reason satisfies never;
   }
 }

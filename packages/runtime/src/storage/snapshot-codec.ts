@@ -7,7 +7,7 @@
  */
 import { constants, crc32, createGunzip, deflateRawSync } from 'node:zlib';
 import { gzipMagic, ProtocolError, snappyMagic, type Writer } from '@tskeeper/protocol';
-import type { DiskFile } from '../disk.ts';
+import type { ReadableFile } from '../disk.ts';
 import type { SnappyCodec } from '../world.ts';
 
 export type SnapshotCompression = 'none' | 'gz' | 'snappy';
@@ -103,7 +103,7 @@ function needSnappy(snappy: SnappyCodec | undefined): SnappyCodec {
 
 const pieceBytes = 256 * 1024;
 
-async function* piecesOf(file: DiskFile): AsyncGenerator<Buffer, void, undefined> {
+async function* piecesOf(file: ReadableFile): AsyncGenerator<Buffer, void, undefined> {
   let at = 0;
   for (;;) {
     const piece = await file.read(at, pieceBytes);
@@ -115,7 +115,7 @@ async function* piecesOf(file: DiskFile): AsyncGenerator<Buffer, void, undefined
 
 /** Gives the plain bytes of a snapshot, piece by piece; a piece is valid during the call only. Rejects with what `visit` throws. */
 export async function decodeSnapshot(
-  file: DiskFile,
+  file: ReadableFile,
   compression: SnapshotCompression,
   snappy: SnappyCodec | undefined,
   visit: (piece: Buffer) => void,
@@ -135,7 +135,7 @@ export async function decodeSnapshot(
   }
 }
 
-async function decodeGzip(file: DiskFile, visit: (piece: Buffer) => void): Promise<void> {
+async function decodeGzip(file: ReadableFile, visit: (piece: Buffer) => void): Promise<void> {
   const gunzip = createGunzip();
   const feed = async () => {
     for await (const piece of piecesOf(file)) {
@@ -164,7 +164,7 @@ const snappyHeaderBytes = 16;
 /** Far above what any writer uses; a longer block is a length that has gone bad. */
 const snappyBlockBytesMax = 64 * 1024 * 1024;
 
-async function decodeSnappy(file: DiskFile, snappy: SnappyCodec, visit: (piece: Buffer) => void): Promise<void> {
+async function decodeSnappy(file: ReadableFile, snappy: SnappyCodec, visit: (piece: Buffer) => void): Promise<void> {
   const size = await file.size();
   const header = await file.read(0, snappyHeaderBytes);
   if (header.length < snappyHeaderBytes || !header.subarray(0, snappyMagic.length).equals(snappyMagic)) {

@@ -4,9 +4,19 @@
  * A snapshot gets its name last. Content, sync, rename, sync of the folder: a crash at any point leaves either a whole snapshot or a file
  * that no start looks at.
  */
-import { adler32, adler32Seed, gzipMagic, sealBytes, snappyMagic, snapshotEnding, Writer, type Zxid } from '@tskeeper/protocol';
+import {
+  adler32,
+  adler32Seed,
+  gzipMagic,
+  ProtocolError,
+  sealBytes,
+  snappyMagic,
+  snapshotEnding,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
-import type { Disk, DiskFile } from '../disk.ts';
+import { type Disk, DiskError, type DiskFile } from '../disk.ts';
 import type { SnappyCodec } from '../world.ts';
 import { syncFile, withFile } from './disk-helpers.ts';
 import { numberedFiles, type NumberedFile, snapshotName, snapshotPrefix, unfinishedPrefix } from './file-names.ts';
@@ -151,4 +161,10 @@ export async function verifySnapshot(disk: Disk, path: string, snappy: SnappyCod
   }
   if (length < sizeMin + sealBytes || tail.length < sealBytes) return false;
   return tail.readInt32BE(0) === 0 && tail.readUInt32BE(4) === checksum && tail.subarray(8).equals(snapshotEnding);
+}
+
+/** What a damaged snapshot, or the disk under it, may throw. Anything else is our own mistake and not to be hidden. */
+export function isUnreadable(error: unknown): error is Error {
+  if (error instanceof ProtocolError || error instanceof DiskError) return true;
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_');
 }

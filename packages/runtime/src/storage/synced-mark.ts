@@ -22,6 +22,8 @@ import { syncFile, withFile } from './disk-helpers.ts';
 const magic = 0x544b534d;
 const version = 1;
 const slotBytes = 512;
+/** The size of the file. */
+export const markBytes: number = 2 * slotBytes;
 const fieldBytes = 44;
 
 /**
@@ -89,7 +91,7 @@ export function decodeMark(bytes: Buffer): SyncedMark | undefined {
 
 export async function readMark(disk: Disk, path: string): Promise<SyncedMark | undefined> {
   if (!(await disk.exists(path))) return undefined;
-  return decodeMark(await withFile(disk, path, (file) => file.read(0, 2 * slotBytes)));
+  return decodeMark(await withFile(disk, path, (file) => file.read(0, markBytes)));
 }
 
 function positionOf(mark: SyncedMark): number {
@@ -99,7 +101,7 @@ function positionOf(mark: SyncedMark): number {
 /** Makes a new mark durable; its name becomes so with the folder. */
 export async function createMark(disk: Disk, path: string, mark: SyncedMark): Promise<DiskFile> {
   const file = await disk.open(path, 'replace');
-  file.write(0, Buffer.alloc(2 * slotBytes));
+  file.write(0, Buffer.alloc(markBytes));
   file.write(positionOf(mark), encodeSlot(mark));
   await syncFile(file);
   return file;

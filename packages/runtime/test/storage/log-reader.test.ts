@@ -119,3 +119,20 @@ test('the offsets told for each txn are those of its entry', async () => {
   ]);
   for (const [, length, offset, entryEnd] of seen) expect(length! + 13).toBe(entryEnd! - offset!);
 });
+
+test('damaged entries are handed over and passed, where somebody wants to see them', async () => {
+  const disk = new MemoryDisk();
+  disk.plant(
+    '/d/log',
+    changed((copy) => (copy[firstEnd + 20]! ^= 1)),
+  );
+  const seen: string[] = [];
+  const end = await readLog(
+    await disk.open('/d/log', 'existing'),
+    1_000_000,
+    (zxid) => seen.push(`${zxid}`),
+    (_bytes, start, stop, offset) => seen.push(`damage at ${offset}, ${stop - start} bytes`),
+  );
+  expect(seen).toEqual(['1', `damage at ${firstEnd}, ${secondEnd - firstEnd - 13} bytes`, '3']);
+  expect(end).toMatchObject({ reason: 'end of file', offset: thirdEnd, count: 2, lastZxid: 3 });
+});

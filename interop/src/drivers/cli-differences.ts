@@ -1,0 +1,79 @@
+/**
+ * What our command line says otherwise than zkCli, on purpose. ../../differences.md says the same at length, and a test keeps the two lists
+ * equal. A rule brings both texts to one form; what still differs then fails the run, and so does a rule that was never needed.
+ */
+
+export interface CliDifference {
+  readonly id: string;
+  /** Whether it is about this line. */
+  readonly concerns: (line: string) => boolean;
+  readonly ours?: (text: string) => string;
+  readonly theirs?: (text: string) => string;
+}
+
+const oneShot = (line: string): boolean => line.endsWith('(one-shot)');
+const zxids = (text: string): string => text.replaceAll(/^([cmp]Zxid = ).*$/gm, '$1ZXID');
+
+export const cliDifferences: readonly CliDifference[] = [
+  {
+    id: 'cli-no-java-classes',
+    concerns: () => true,
+    theirs: (text) => text.replaceAll(/org\.apache\.commons\.cli\.\w+Exception: /g, ''),
+  },
+  {
+    id: 'cli-quiet-connection',
+    concerns: oneShot,
+    theirs: (text) =>
+      text.replace(/^Connecting to .*\n/, '').replaceAll(/\nWATCHER::\n\nWatchedEvent state:\w+ type:None path:null zxid: -1\n/g, ''),
+  },
+  { id: 'cli-ends-its-session', concerns: oneShot, ours: zxids, theirs: zxids },
+  {
+    id: 'cli-own-version',
+    concerns: (line) => line === 'version',
+    ours: (text) => text.replace(/^tskeeper CLI version: \d+\.\d+\.\d+$/m, 'VERSION'),
+    theirs: (text) => text.replace(/^ZooKeeper CLI version: .*$/m, 'VERSION'),
+  },
+  {
+    id: 'cli-own-usage',
+    concerns: (line) => line === 'nonsense',
+    ours: (text) => text.replace(/^tskeeper -s host:port cmd args$/m, 'USAGE').replace(/^\thelp \n/m, ''),
+    theirs: (text) => text.replace(/^ZooKeeper -server host:port -client-configuration properties-file cmd args$/m, 'USAGE'),
+  },
+  {
+    id: 'cli-one-complaint',
+    concerns: (line) => line.startsWith('create '),
+    theirs: (text) => text.replace(/^KeeperErrorCode = InvalidACL for .*\n/m, ''),
+  },
+  {
+    id: 'cli-acl-of-which-znode',
+    concerns: (line) => line === 'setAcl /joined nonsense',
+    theirs: (text) => text.replace('Acl is not valid : null', 'Acl is not valid : /joined'),
+  },
+  {
+    id: 'cli-help-is-no-mistake',
+    concerns: (line) => line === 'ls -?',
+    theirs: (text) => text.replace(/^ls \[-s\].*\n/m, ''),
+  },
+  {
+    id: 'cli-quota-of-a-path',
+    concerns: (line) => line === 'listquota relative' || line === 'delquota relative',
+    ours: (text) => text.replace('Path must start with / character', 'NONE'),
+    theirs: (text) =>
+      text
+        .replace(/^absolute path is .*\n/m, '')
+        .replace(/^quota for relative does not exist\.|^Quota does not exist for relative/m, 'NONE'),
+  },
+];
+
+/** Both texts with everything taken out that is meant to differ, and which rules that took. */
+export function broughtTogether(line: string, ours: string, theirs: string): { ours: string; theirs: string; rules: string[] } {
+  let [a, b] = [ours, theirs];
+  const rules: string[] = [];
+  for (const { id, concerns, ours: change, theirs: changeOther } of cliDifferences) {
+    if (!concerns(line)) continue;
+    const [nextA, nextB] = [change?.(a) ?? a, changeOther?.(b) ?? b];
+    if (nextA !== a || nextB !== b) rules.push(id);
+    [a, b] = [nextA, nextB];
+  }
+  return { ours: a, theirs: b, rules };
+}

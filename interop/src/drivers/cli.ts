@@ -1,0 +1,191 @@
+/**
+ * Our command line beside zkCli.sh: the same lines are typed into both, each against a fresh server of one kind, and what they print must be
+ * the same but for the differences that are meant (cli-differences.ts). Standard output and error are taken together, since which of them a
+ * text goes to is one of those.
+ */
+import type { ServerProcess } from '../../../scripts/server-process.js';
+import type { Report } from '../report.ts';
+import { broughtTogether, cliDifferences } from './cli-differences.ts';
+import { bin, cutByMarkers, javaCli, type Output, runProgram, typed, withMarkers } from './zkcli.ts';
+
+/** What is typed besides the list that is typed into zkCli against two servers: how lines and options are read. */
+const alsoTyped = [
+  'history',
+  'printwatches',
+  'create "/with space" \'quoted "data"\'',
+  'get "/with space"',
+  'create /joined x',
+  'ls -Rs /joined',
+  'get -sw /joined',
+  'get -xs /joined',
+  'get -b /joined',
+  'set -b /joined aGVsbG8=',
+  'get /joined',
+  'set /joined -s -v=1 other',
+  'set /joined -v2 more',
+  'set -s /joined -- -dashed',
+  'get /joined',
+  'get',
+  'get -q /joined',
+  'get /joined -v',
+  'ls',
+  'ls -?',
+  'stat',
+  'set /joined',
+  'create',
+  'create -c -e /nothing',
+  'create -t 0 /nothing',
+  'create -t x /nothing',
+  'create -t 5 -e /nothing',
+  'create -t 5 -c /nothing',
+  'create -t 100000 -s /ttl-',
+  'delete',
+  'delete -v',
+  'deleteall',
+  'setAcl /joined',
+  'setAcl /joined nonsense',
+  'setAcl /joined world:anyone:rx',
+  'setAcl /joined world:anyone:cdrwa',
+  'getAcl',
+  'getAllChildrenNumber',
+  'setquota /joined',
+  'setquota -n x',
+  'setquota -n 0 /joined',
+  'setquota -B 1 /joined',
+  'setquota -n 1 /missing',
+  'setquota -n 1 /zookeeper/quota/x',
+  'create /joined/below x',
+  'setquota -n 1 /joined/below',
+  'setquota -n 1 /',
+  'delquota -n /joined',
+  'delquota -B /joined',
+  'listquota /joined',
+  'delquota /joined',
+  'delquota /joined',
+  'listquota /joined/below',
+  'listquota',
+  'addWatch',
+  'addWatch -m NONSENSE /joined',
+  'addWatch -m persistent /joined',
+  'removewatches /joined -p',
+  'removewatches',
+  'reconfig',
+  'reconfig -v xyz -remove 1',
+  'reconfig -members x -remove 1',
+  'reconfig -file /nonexistent -members x',
+  'config -c',
+  'config -c -s',
+  'addauth',
+  'version x',
+  'get relative',
+  'get /ends/',
+  'get /a//b',
+  'get /a/../b',
+  'create /a/./b',
+  'stat relative',
+  'ls relative',
+  'sync relative',
+  'set relative x',
+  'delete relative',
+  'deleteall relative',
+  'getAcl relative',
+  'setAcl relative world:anyone:r',
+  'getEphemerals relative',
+  'getAllChildrenNumber relative',
+  'listquota relative',
+  'delquota relative',
+  'setquota -n 1 relative',
+  'removewatches relative',
+  'get /joined true',
+  'stat /joined true',
+  'ls /joined true',
+  'deleteall /joined -b 1',
+  'deleteall /missing',
+  'redo 1',
+  'redo 99999',
+  'create -s -e /ephemeral-',
+  'getEphemerals',
+  'getEphemerals /eph',
+  'getEphemerals /other',
+];
+
+/** Watches of every kind, and what fires them. */
+const watching = [
+  'create /watched x',
+  'get -w /watched',
+  'set /watched y',
+  'stat -w /watched/later',
+  'ls -w /watched',
+  'create /watched/later',
+  'ls -R -w /watched',
+  'addWatch -m PERSISTENT /watched/later',
+  'addWatch /watched',
+  'set /watched/later z',
+  'removewatches /watched/later -p',
+  'config -w',
+  'delete /watched/later',
+  'deleteall /watched',
+  'sync /',
+];
+
+/** The events, in the order in which they were told; their zxids are counted differently, since the sessions begin and end otherwise. */
+function eventsIn({ out, err }: Output): string {
+  return [...`${out}${err}`.matchAll(/^WatchedEvent state:\w+ type:(?!None).*(?= zxid:)/gm)].map(([line]) => line).join('\n');
+}
+
+/** One command each, given on the command line. */
+const single = [
+  ['ls', '/'],
+  ['stat', '/zookeeper'],
+  ['get', '/missing'],
+  ['create', '/from-the-command-line', 'x'],
+  ['get', '-s', '/from-the-command-line'],
+  ['delete', '/from-the-command-line'],
+  ['getAcl', '/zookeeper'],
+  ['config'],
+];
+
+function ownCli(server: ServerProcess, args: readonly string[], input: readonly string[]): Promise<Output> {
+  return runProgram('node', [bin, '-server', server.connectString, ...args], input, server);
+}
+
+export async function compareClis(classpath: string, forOurs: ServerProcess, forZkCli: ServerProcess, report: Report): Promise<void> {
+  const lines = [...typed, ...alsoTyped];
+  // What each says while it begins comes before the first marker, and is not compared.
+  const input = ['create /marker', ...withMarkers(['printwatches off', ...lines]), 'quit'];
+  const [ours, theirs] = [await ownCli(forOurs, ['shell'], input), await javaCli(classpath, forZkCli, [], input)];
+  const [a, b] = [cutByMarkers(ours).slice(1), cutByMarkers(theirs).slice(1)];
+  const needed = new Set<string>();
+  const compareOne = (line: string, own: string, other: string | undefined) => {
+    for (const rule of compare(line, own, other, report)) needed.add(rule);
+  };
+  for (const [index, line] of lines.entries()) compareOne(line, a[index] ?? 'nothing, it ended before', b[index]);
+  for (const args of single) {
+    const [own, other] = [await ownCli(forOurs, args, []), await javaCli(classpath, forZkCli, args, [])];
+    compareOne(`${args.join(' ')} (one-shot)`, own.out + own.err, other.out + other.err);
+    const agree = (own.code === 0) === (other.code === 0);
+    if (agree) report.pass(`exit code of ${args.join(' ')}`);
+    else report.fail(`exit code of ${args.join(' ')}`, `${own.code}, zkCli's is ${other.code}`);
+  }
+  const [seen, told] = [await ownCli(forOurs, ['shell'], watching), await javaCli(classpath, forZkCli, [], watching)];
+  const events = eventsIn(told);
+  if (events === '') report.fail('events of watches', 'zkCli printed none');
+  compareOne('events of watches', eventsIn(seen), events);
+  for (const { id } of cliDifferences) {
+    if (needed.has(id)) report.pass(`the difference ${id} is there`);
+    else report.fail(`the difference ${id}`, 'it was not seen; take it off the list');
+  }
+}
+
+/** Returns the rules it took. */
+function compare(line: string, own: string, other: string | undefined, report: Report): readonly string[] {
+  const name = `cli: ${line}`;
+  if (other === undefined) {
+    report.fail(name, 'zkCli did not get so far');
+    return [];
+  }
+  const { ours, theirs, rules } = broughtTogether(line, own, other);
+  if (ours === theirs) report.pass(name);
+  else report.fail(name, `printed\n${ours}\n    and zkCli\n${theirs}`);
+  return rules;
+}

@@ -1,0 +1,100 @@
+import { dirname } from 'node:path';
+import type { SessionId, Zxid } from '@tskeeper/protocol';
+import type { Command } from 'commander';
+import { exitCodes } from '../exit-codes.ts';
+import { filesBeside, filesIn, findFiles, type FoundFile } from '../files/find-files.ts';
+import { Output, type OutputFormat } from '../files/output.ts';
+import { txnBytesMaxDefault } from '../files/log-files.ts';
+import { dumpTxnlogs } from '../files/txnlog-dump.ts';
+import { verifyTxnlogs } from '../files/txnlog-verify.ts';
+import { type DefineCommand, formatOf, outputOption } from '../program.ts';
+import { readCount, readPath, readSession, readZxid } from './arguments.ts';
+
+interface DumpOptions {
+  readonly output?: OutputFormat;
+  readonly from?: Zxid;
+  readonly to?: Zxid;
+  readonly path?: string;
+  readonly session?: SessionId;
+  readonly data?: boolean;
+  readonly juteMaxbuffer?: number;
+}
+
+interface VerifyOptions {
+  readonly output?: OutputFormat;
+  readonly snapshots?: string;
+  readonly digests: boolean;
+  readonly juteMaxbuffer?: number;
+}
+
+const operands = 'logs, or folders with logs: a data folder, or the version-2 in it';
+const maxbuffer = ['--jute-maxbuffer <bytes>', 'the jute.maxbuffer of the server, if it was not the default', readCount] as const;
+
+/** `tskeeper txnlog dump|verify`: what is in transaction logs, and whether it is all there. Servers of both kinds write them. */
+export const defineTxnlog: DefineCommand = (program, terminal, finish) => {
+  const txnlog: Command = program.command('txnlog').description('look into transaction logs');
+  txnlog
+    .command('dump')
+    .description('print the txns, one a line')
+    .argument('<log...>', operands)
+    .option('--from <zxid>', 'the first to be printed', readZxid)
+    .option('--to <zxid>', 'the last to be printed', readZxid)
+    .option('--path <path>', 'only txns about this znode or one below it', readPath)
+    .option('--session <id>', 'only txns of this session', readSession)
+    .option('--data', 'print the data of znodes as well')
+    .option(...maxbuffer)
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      codes([exitCodes.done, 'all could be read'], [exitCodes.failed, 'a log is damaged; what can be read was printed']),
+    )
+    .action(async (named: readonly string[], options: DumpOptions) => {
+      const output = new Output(terminal, formatOf(program, options));
+      const { from, to, path, session } = options;
+      const limits = { from, to, path, session, data: options.data === true, txnBytesMax: txnBytesMaxOf(options.juteMaxbuffer) };
+      finish(await dumpTxnlogs(await findLogs(named), limits, output));
+    });
+  txnlog
+    .command('verify')
+    .description('check checksums, the order of txns, holes, how each log ends, and the digests of the tree')
+    .argument('<log...>', operands)
+    .option('--snapshots <folder>', 'where the snapshots are, if not beside the logs; the digests are checked from one of them on')
+    .option('--no-digests', 'do not replay the txns to compare digests')
+    .option(...maxbuffer)
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      codes(
+        [exitCodes.done, 'sound'],
+        [exitCodes.failed, 'damaged: a server would refuse to start, or has lost txns'],
+        [exitCodes.tornTail, 'sound but for a torn tail, which was never acknowledged and goes at the next start'],
+      ),
+    )
+    .action(async (named: readonly string[], options: VerifyOptions) => {
+      const logs = await findLogs(named);
+      const newest = (await filesBeside(logs.at(-1)!.path, 'log')).at(-1);
+      const verification = {
+        snapshots: options.digests ? await filesIn(options.snapshots ?? dirname(logs[0]!.path), 'snapshot') : undefined,
+        lastIsNewest: newest === undefined || newest.zxid <= logs.at(-1)!.zxid,
+        txnBytesMax: txnBytesMaxOf(options.juteMaxbuffer),
+      };
+      finish(await verifyTxnlogs(logs, verification, new Output(terminal, formatOf(program, options))));
+    });
+};
+
+async function findLogs(named: readonly string[]): Promise<FoundFile[]> {
+  const found: FoundFile[] = [];
+  for (const operand of named) found.push(...(await findFiles(operand, 'log')));
+  return found.toSorted((a, b) => a.zxid - b.zxid);
+}
+
+/** A txn may be as long as a frame and its extra, and the extra's default is that of jute.maxbuffer. */
+function txnBytesMaxOf(juteMaxbuffer: number | undefined): number {
+  return juteMaxbuffer === undefined ? txnBytesMaxDefault : 2 * juteMaxbuffer;
+}
+
+/** The exit codes at the end of a command's help. */
+export function codes(...list: readonly (readonly [code: number, meaning: string])[]): string {
+  const all = [...list, [exitCodes.refused, 'a slip on the command line, or a file that cannot be read'] as const];
+  return `\nExit codes:\n${all.map(([code, meaning]) => `  ${code}  ${meaning}`).join('\n')}`;
+}

@@ -1,0 +1,141 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { CommandRefused, exitCodes } from '../exit-codes.ts';
+import { Output, type OutputFormat } from '../files/output.ts';
+import { type DefineCommand, formatOf, outputOption } from '../program.ts';
+import type { Terminal } from '../terminal.ts';
+import { optionLines, usageText, type ZkCommand } from '../zk/command.ts';
+import { HistoryFile } from '../zk/history-file.ts';
+import { runOneShot } from '../zk/one-shot.ts';
+import type { ConnectionSettings } from '../zk/session.ts';
+import { Shell } from '../zk/shell.ts';
+import { shellCommands } from '../zk/shell-commands.ts';
+import { readCount } from './arguments.ts';
+import { zkCommands } from './zk/table.ts';
+
+/** Options in front of a command that asks a server. */
+interface ConnectionOptions {
+  readonly server: string;
+  readonly timeout: number;
+  readonly readonly?: boolean;
+  readonly juteMaxbuffer?: number;
+  readonly auth?: readonly string[];
+  readonly output?: OutputFormat;
+  readonly clientConfiguration?: string;
+}
+
+/** `tskeeper [-s host:port] ls /` for each command of zkCli, and `tskeeper shell`. */
+export const defineZk: DefineCommand = (program, terminal, finish) => {
+  program
+    .addOption(
+      new Option('-s, --server <servers>', 'host:port[,host:port][/chroot] to connect to').env('TSKEEPER_SERVER').default('localhost:2181'),
+    )
+    .addOption(
+      new Option('--timeout <ms>', 'session time-out to ask for, and how long to try to connect')
+        .env('TSKEEPER_TIMEOUT')
+        .argParser(readTimeout)
+        .default(30_000),
+    )
+    .addOption(
+      new Option(
+        '-a, --auth <scheme:auth>',
+        'prove an identity first, as digest:user:password (repeatable; better in TSKEEPER_AUTH)',
+      ).argParser(collect),
+    )
+    .addOption(
+      new Option('--jute-maxbuffer <bytes>', 'longest answer to take, as the jute.maxbuffer of the servers')
+        .env('TSKEEPER_JUTE_MAXBUFFER')
+        .argParser(readCount),
+    )
+    .addOption(new Option('-r, --readonly', 'a server that has lost its quorum will do'))
+    // zkCli waits for the connection only if told to; here every command does.
+    .addOption(new Option('--waitforconnection').hideHelp())
+    .addOption(new Option('--client-configuration <file>').hideHelp());
+  for (const command of zkCommands) program.addCommand(rawCommand(command, program, terminal, finish));
+  program
+    .command('shell')
+    .description('commands one after the other, from the keyboard or from standard input')
+    .action(async () => {
+      const options = program.opts<ConnectionOptions>();
+      finish(await new Shell(settingsOf(options, terminal), options.output ?? 'text', terminal).run());
+    });
+  program
+    .command('history')
+    .description('print the lines typed into earlier shells')
+    .addOption(outputOption())
+    .action(async (own: { readonly output?: OutputFormat }) => {
+      const output = new Output(terminal, formatOf(program, own));
+      const lines = new HistoryFile(terminal.environment).load().toReversed();
+      if (output.format === 'json') output.json({ history: lines.map((line, number) => ({ number, line })) });
+      else for (const [number, line] of lines.entries()) output.line(`${number} - ${line}`);
+      await output.flush();
+      finish(exitCodes.done);
+    });
+  for (const { name } of shellCommands) {
+    // commander has a help of its own.
+    if (name === 'help' || name === 'history') continue;
+    program
+      .command(name, { hidden: true })
+      .argument('[words...]')
+      .action(() => {
+        throw new CommandRefused(`${name} is about a session that goes on, and works in: tskeeper shell`);
+      });
+  }
+};
+
+/**
+ * A command whose words are handed over as they are: its options are read as zkCli reads them (zk/option-parser.ts), here as in the shell.
+ */
+class RawCommand extends Command {
+  override parseOptions(words: string[]): { operands: string[]; unknown: string[] } {
+    return { operands: [...words], unknown: [] };
+  }
+}
+
+function rawCommand(command: ZkCommand, program: Command, terminal: Terminal, finish: (code: number) => void): Command {
+  return new RawCommand(command.name)
+    .description(command.summary)
+    .usage(command.usage)
+    .argument('[words...]')
+    .action(async (words: readonly string[]) => {
+      if (words[0] === '--help' || words[0] === '-h') {
+        terminal.out(helpOf(command));
+        finish(exitCodes.done);
+        return;
+      }
+      const options = program.opts<ConnectionOptions>();
+      finish(await runOneShot(command, words, settingsOf(options, terminal), options.output ?? 'text', terminal));
+    });
+}
+
+function helpOf(command: ZkCommand): string {
+  const options = [...command.options, { name: 'o', value: 'format', description: 'text or json' }];
+  const watch = command.watches === undefined ? '' : '\nWhoever watches waits: Ctrl+C ends that.\n';
+  return `Usage: tskeeper [-s host:port] ${usageText({ ...command, usageListsOptions: false })}\n\n${command.summary}\n\nOptions:\n${optionLines(options)}\n${watch}`;
+}
+
+function settingsOf(options: ConnectionOptions, terminal: Terminal): ConnectionSettings {
+  const { server, timeout, readonly, auth = [] } = options;
+  if (options.clientConfiguration !== undefined) {
+    // It asks for protection, TLS or SASL, and must not be passed over.
+    throw new CommandRefused(
+      '-client-configuration is not built yet: there is neither TLS nor SASL for clients; leave it out to connect in the clear',
+    );
+  }
+  const fromEnvironment = terminal.environment['TSKEEPER_AUTH'];
+  const texts = [...(fromEnvironment === undefined || fromEnvironment === '' ? [] : [fromEnvironment]), ...auth];
+  const identities = texts.map((text) => {
+    const colon = text.indexOf(':');
+    return { scheme: colon === -1 ? text : text.slice(0, colon), auth: colon === -1 ? '' : text.slice(colon + 1) };
+  });
+  return { server, timeoutMs: timeout, readOnly: readonly === true, maxPacketBytes: options.juteMaxbuffer, auth: identities };
+}
+
+function readTimeout(text: string): number {
+  const ms = Number(text);
+  if (!/^\d+$/.test(text) || ms < 1 || ms > 0x7fffffff) throw new InvalidArgumentError('It must be a number of milliseconds.');
+  return ms;
+}
+
+function collect(text: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, text];
+}

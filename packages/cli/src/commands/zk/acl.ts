@@ -1,0 +1,59 @@
+import { KeeperError } from '@tskeeper/client';
+import { aclView } from '../../files/views.ts';
+import { parseAcl } from '../../zk/acl-text.ts';
+import { argumentsOf, checkedPath, CommandFailed, numberOf, pathOf, type ZkCommand } from '../../zk/command.ts';
+import { visitBelow } from '../../zk/subtree.ts';
+import { aclLines, refusalText, statLines, statView } from '../../zk/texts.ts';
+
+export const getAcl: ZkCommand = {
+  name: 'getAcl',
+  usage: '[-s] path',
+  summary: 'print who may do what to a znode',
+  options: [{ name: 's', description: 'print the stat as well' }],
+  jsonShape: '{"path": "/a", "acl": [{"scheme": "world", "id": "anyone", "perms": "cdrwa"}], "stat": {...}}',
+  async run(call) {
+    const path = pathOf(call);
+    const client = await call.client();
+    const { acl, stat } = await client.getACL(path, call.options);
+    const stats = call.line.has('s') ? `\n${statLines(stat)}` : '';
+    await call.answer(`${aclLines(acl)}${stats}`, { path, acl: aclView(acl), stat: statView(stat) });
+  },
+};
+
+export const setAcl: ZkCommand = {
+  name: 'setAcl',
+  usage: '[-s] [-v version] [-R] path acl',
+  summary: 'say who may do what to a znode: scheme:id:perms, separated by commas',
+  options: [
+    { name: 's', description: 'print the stat as well' },
+    { name: 'v', value: 'version', description: 'only if this is the version of its ACL' },
+    { name: 'R', description: 'for everything below it, too' },
+  ],
+  jsonShape: '{"path": "/a", "stat": {...}}; with -R {"path": "/a", "changed": 3, "failed": 0}',
+  async run(call) {
+    const [path = '', text = ''] = argumentsOf(call, 2);
+    checkedPath(path);
+    const version = numberOf(call, 'v', -1);
+    const acl = parseAcl(text, (sentence) => call.note(sentence));
+    const client = await call.client();
+    if (!call.line.has('R')) {
+      const stat = await client.setACL(path, acl, { version, ...call.options });
+      await call.answer(call.line.has('s') ? statLines(stat) : undefined, { path, stat: statView(stat) });
+      return;
+    }
+    let changed = 0;
+    let failed = 0;
+    for await (const one of visitBelow(client, path, call.options)) {
+      try {
+        await client.setACL(one, acl, { version, ...call.options });
+        changed++;
+      } catch (error) {
+        if (!KeeperError.is(error)) throw error;
+        failed++;
+        call.note(refusalText(error));
+      }
+    }
+    await call.answer(undefined, { path, changed, failed });
+    if (failed > 0) throw new CommandFailed(`the ACL of ${failed} of ${changed + failed} znodes could not be set`);
+  },
+};

@@ -1,0 +1,52 @@
+import { type CreateMode, openAcl } from '@tskeeper/client';
+import { exitCodes } from '../../exit-codes.ts';
+import { parseAcl } from '../../zk/acl-text.ts';
+import { argumentsOf, type Call, checkedPath, CommandFailed, type ZkCommand } from '../../zk/command.ts';
+
+/** The longest TTL that fits beside its mark in an ephemeralOwner. */
+const ttlMax = 0xff_ffff_ffff;
+
+export const create: ZkCommand = {
+  name: 'create',
+  usage: '[-s] [-e] [-c] [-t ttl] path [data] [acl]',
+  summary: 'make a znode',
+  options: [
+    { name: 'e', description: 'ephemeral: it goes with the session' },
+    { name: 's', description: 'sequential: the server puts a number behind the path' },
+    { name: 'c', description: 'container: it goes when its last child has gone' },
+    { name: 't', value: 'ttl', description: 'it goes after so many milliseconds without changes and children' },
+  ],
+  jsonShape: '{"path": "/a"}, with its number where it is sequential',
+  async run(call) {
+    const [path = '', data, acl] = argumentsOf(call, 1);
+    const { mode, ttlMs } = modeOf(call);
+    checkedPath(call.line.has('s') ? `${path}1` : path);
+    const settings = { mode, ttlMs, acl: acl === undefined ? openAcl : parseAcl(acl, (sentence) => call.note(sentence)) };
+    const client = await call.client();
+    const created = await client.create(path, data ?? null, { ...settings, ...call.options });
+    await call.answer(`Created ${created.path}`, { path: created.path });
+  },
+};
+
+function modeOf({ line }: Call): { mode: CreateMode; ttlMs: number | undefined } {
+  const [ephemeral, sequential, container] = [line.has('e'), line.has('s'), line.has('c')];
+  const ttl = line.value('t');
+  if (container && (ephemeral || sequential)) {
+    throw refused('-c cannot be combined with -s or -e. Containers cannot be ephemeral or sequential.');
+  }
+  if (ttl !== undefined && !/^[+-]?\d+$/.test(ttl)) throw refused('-t argument must be a long value');
+  if (ttl !== undefined && ephemeral) throw refused('TTLs cannot be used with Ephemeral znodes');
+  if (ttl !== undefined && container) throw refused('TTLs cannot be used with Container znodes');
+  if (ttl !== undefined) {
+    const ttlMs = Number(ttl);
+    if (ttlMs <= 0 || ttlMs > ttlMax) throw refused(`ttl must be positive and cannot be larger than: ${ttlMax}`);
+    return { mode: sequential ? 'persistentSequentialWithTtl' : 'persistentWithTtl', ttlMs };
+  }
+  if (container) return { mode: 'container', ttlMs: undefined };
+  if (ephemeral) return { mode: sequential ? 'ephemeralSequential' : 'ephemeral', ttlMs: undefined };
+  return { mode: sequential ? 'persistentSequential' : 'persistent', ttlMs: undefined };
+}
+
+function refused(sentence: string): CommandFailed {
+  return new CommandFailed(sentence, exitCodes.refused);
+}

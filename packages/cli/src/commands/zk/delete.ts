@@ -1,0 +1,90 @@
+import { type Client, op } from '@tskeeper/client';
+import { juteMaxBufferDefault } from '@tskeeper/protocol';
+import { argumentsOf, type Call, checkedPath, CommandFailed, numberOf, pathOf, type ZkCommand } from '../../zk/command.ts';
+import { pathsBelow } from '../../zk/subtree.ts';
+
+export const deleteNode: ZkCommand = {
+  name: 'delete',
+  usage: '[-v version] path',
+  summary: 'delete a znode that has no children',
+  options: [{ name: 'v', value: 'version', description: 'only if this is the version of its data' }],
+  jsonShape: '{"path": "/a"}',
+  async run(call) {
+    const [path = '', version] = argumentsOf(call, 1);
+    checkedPath(path);
+    const wanted = version === undefined ? numberOf(call, 'v', -1) : oldFormVersion(call, version);
+    const client = await call.client();
+    await client.delete(path, { version: wanted, ...call.options });
+    await call.answer(undefined, { path });
+  },
+};
+
+/** zkCli complains of this form too, and then ignores the version; a delete that was asked for one version must not take another. */
+function oldFormVersion(call: Call, text: string): number {
+  call.note("'delete path [version]' has been deprecated. Please use 'delete [-v version] path' instead.");
+  if (!/^-?\d+$/.test(text)) throw new CommandFailed(`the version must be a whole number, not ${text}`);
+  return Number(text);
+}
+
+const batchDefault = 1000;
+/** How many batches may be under way at once; zkCli's own number. */
+const batchesAtOnce = 10;
+
+export const deleteAll: ZkCommand = {
+  name: 'deleteall',
+  usage: 'path [-b batch size]',
+  summary: 'delete a znode and everything below it',
+  options: [{ name: 'b', value: 'batch size', description: 'how many in one transaction, 1000 unless given; 0: each alone' }],
+  jsonShape: '{"path": "/a", "deleted": 3}',
+  async run(call) {
+    const path = pathOf(call);
+    const batch = numberOf(call, 'b', batchDefault);
+    const client = await call.client();
+    // The leaves first.
+    const paths = (await pathsBelow(client, path, call.options)).toReversed();
+    if (batch > 0) await deleteInBatches(client, paths, batch, call);
+    else for (const one of paths) await client.delete(one, call.options);
+    await call.answer(undefined, { path, deleted: paths.length });
+  },
+};
+
+/** A batch of long paths has to fit into a request as well; half of jute.maxbuffer leaves room for what is around them. */
+const batchBytesMax = Math.floor(juteMaxBufferDefault / 2);
+
+function batchesOf(paths: readonly string[], size: number): string[][] {
+  const batches: string[][] = [];
+  let bytes = Infinity;
+  for (const path of paths) {
+    bytes += Buffer.byteLength(path);
+    if (bytes > batchBytesMax || batches.at(-1)!.length === size) {
+      batches.push([]);
+      bytes = Buffer.byteLength(path);
+    }
+    batches.at(-1)!.push(path);
+  }
+  return batches;
+}
+
+async function deleteInBatches(client: Client, paths: readonly string[], size: number, call: Call): Promise<void> {
+  const batches = batchesOf(paths, size);
+  let failed: unknown;
+  let next = 0;
+  // Batches of one session are carried out in order, so leaves still go before their parents.
+  const worker = async () => {
+    while (next < batches.length && failed === undefined) {
+      const batch = batches[next++]!;
+      try {
+        await client.multi(
+          batch.map((path) => op.delete(path)),
+          call.options,
+        );
+      } catch (error) {
+        failed ??= error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: batchesAtOnce }, worker));
+  if (failed === undefined) return;
+  if (failed instanceof Error) call.note(failed.message);
+  throw new CommandFailed('Failed to delete some node(s) in the subtree!');
+}

@@ -1,0 +1,205 @@
+import { type Client, KeeperError } from '@tskeeper/client';
+import { exitCodes } from '../../exit-codes.ts';
+import { argumentsOf, type Call, checkedPath, CommandFailed, misused, noNode, numberOf, pathOf, type ZkCommand } from '../../zk/command.ts';
+import {
+  limitName,
+  limitPath,
+  parseQuota,
+  quotaPath,
+  quotaRoot,
+  quotaText,
+  quotaView,
+  type QuotaField,
+  type QuotaValues,
+  statPath,
+} from '../../zk/quota-text.ts';
+import { childPath, visitBelow } from '../../zk/subtree.ts';
+
+/**
+ * Quotas are ordinary znodes below /zookeeper/quota, which these commands make, change and delete as zkCli does; servers watch over them.
+ */
+
+const fieldOf = { n: 'count', b: 'bytes', N: 'countHardLimit', B: 'byteHardLimit' } as const satisfies Record<string, QuotaField>;
+const nothingUsed: QuotaValues = new Map([
+  ['count', 0],
+  ['bytes', 0],
+]);
+const flags = Object.keys(fieldOf) as (keyof typeof fieldOf)[];
+
+export const setQuota: ZkCommand = {
+  name: 'setquota',
+  usage: '-n|-b|-N|-B val path',
+  summary: 'limit how many znodes or bytes there may be below a znode: -n and -b warn, -N and -B refuse',
+  options: [
+    { name: 'n', value: 'val', description: 'num soft quota' },
+    { name: 'b', value: 'val', description: 'bytes soft quota' },
+    { name: 'N', value: 'val', description: 'num hard quota' },
+    { name: 'B', value: 'val', description: 'bytes hard quota' },
+  ],
+  exclusive: 'exactly one',
+  jsonShape: '{"path": "/a", "limits": {"count": 5, "bytes": -1, "countHardLimit": -1, "byteHardLimit": -1}}',
+  async run(call) {
+    const [path = ''] = argumentsOf(call, 1);
+    if (path.startsWith(quotaRoot)) throw new CommandFailed(`cannot set a quota under the path: ${quotaRoot}`, exitCodes.refused);
+    pathOf(call);
+    const [flag] = flags.filter((one) => call.line.has(one));
+    if (flag === undefined) throw misused(this);
+    const value = numberOf(call, flag, -1);
+    if ((flag === 'n' || flag === 'N') && value <= 0) throw new CommandFailed('the num quota must be greater than zero', exitCodes.refused);
+    if (value < 0) throw new CommandFailed('the bytes quota must be greater than or equal to zero', exitCodes.refused);
+    const limits = await limit(await call.client(), path, fieldOf[flag], value, call);
+    await call.answer(undefined, { path, limits: quotaView(limits) });
+  },
+};
+
+async function limit(client: Client, path: string, field: QuotaField, value: number, call: Call): Promise<QuotaValues> {
+  const { options } = call;
+  if ((await client.exists(path, options)) === null) throw noNode(path, `${path} does not exist.`);
+  checkedPath(quotaPath(path));
+  if ((await client.exists(quotaRoot, options)) === null) {
+    throw new CommandFailed(`there is no ${quotaRoot} here; connect without a chroot to set quotas`, exitCodes.refused);
+  }
+  await refuseNested(client, path, call);
+  let at: string = quotaRoot;
+  for (const name of path.split('/').slice(1)) {
+    at = childPath(at, name);
+    await createIfMissing(client, at, null, call);
+  }
+  const known = await client.exists(limitPath(path), options);
+  if (known === null) {
+    const limits = new Map<string, number>([
+      ['count', -1],
+      ['bytes', -1],
+      ['countHardLimit', -1],
+      ['byteHardLimit', -1],
+      [field, value],
+    ]);
+    await client.create(limitPath(path), quotaText(limits), options);
+    await createIfMissing(client, statPath(path), quotaText(nothingUsed), call);
+    await warnOfExcess(client, path, limits, call);
+    return limits;
+  }
+  const limits = parseQuota((await client.getData(limitPath(path), options)).data);
+  limits.set(field, value);
+  await warnOfExcess(client, path, limits, call);
+  await client.setData(limitPath(path), quotaText(limits), options);
+  return limits;
+}
+
+async function createIfMissing(client: Client, path: string, data: string | null, { options }: Call): Promise<void> {
+  try {
+    await client.create(path, data, options);
+  } catch (error) {
+    if (!KeeperError.is(error, 'NodeExists')) throw error;
+  }
+}
+
+/** A quota may not lie within another: servers look for one only, on the way up. */
+async function refuseNested(client: Client, path: string, { options }: Call): Promise<void> {
+  const nested = (complaint: string) => new CommandFailed(complaint, exitCodes.refused);
+  try {
+    for await (const one of visitBelow(client, quotaPath(path), options)) {
+      const owner = one.slice(quotaRoot.length, -limitName.length - 1);
+      if (one.endsWith(`/${limitName}`) && owner !== path) {
+        throw nested(`${path} has a child ${owner} which has a quota`);
+      }
+    }
+  } catch (error) {
+    if (!KeeperError.is(error, 'NoNode')) throw error;
+  }
+  const names = path.split('/').slice(1, -1);
+  for (let depth = 1; depth <= names.length; depth++) {
+    const parent = `/${names.slice(0, depth).join('/')}`;
+    if ((await client.exists(limitPath(parent), options)) !== null) {
+      throw nested(`${path} has a parent ${parent} which has a quota`);
+    }
+  }
+}
+
+async function warnOfExcess(client: Client, path: string, limits: QuotaValues, call: Call): Promise<void> {
+  const used = parseQuota((await client.getData(statPath(path), call.options)).data);
+  const exceeded = (soft: QuotaField, hard: QuotaField) => {
+    const now = used.get(soft) ?? -1;
+    return [soft, hard].some((field) => (limits.get(field) ?? -1) > -1 && limits.get(field)! < now);
+  };
+  if (exceeded('count', 'countHardLimit')) {
+    call.note(`[Warning]: the count quota you create is less than the existing count:${used.get('count')}`);
+  }
+  if (exceeded('bytes', 'byteHardLimit')) {
+    call.note(`[Warning]: the bytes quota you create is less than the existing bytes:${used.get('bytes')}`);
+  }
+}
+
+export const listQuota: ZkCommand = {
+  name: 'listquota',
+  usage: 'path',
+  summary: 'print the limits of a quota, and how much is used',
+  options: [],
+  jsonShape: '{"path": "/a", "limits": {"count": 5, ...}, "used": {"count": 1, "bytes": 3}}; both null where there is no quota',
+  async run(call) {
+    const path = pathOf(call);
+    checkedPath(limitPath(path));
+    const client = await call.client();
+    call.note(`absolute path is ${limitPath(path)}`);
+    let limits: QuotaValues;
+    let used: QuotaValues;
+    try {
+      limits = parseQuota((await client.getData(limitPath(path), call.options)).data);
+      used = parseQuota((await client.getData(statPath(path), call.options)).data);
+    } catch (error) {
+      if (!KeeperError.is(error, 'NoNode')) throw error;
+      call.note(`quota for ${path} does not exist.`);
+      await call.answer(undefined, { path, limits: null, used: null });
+      return;
+    }
+    await call.answer(`Output quota for ${path} ${quotaText(limits)}\nOutput stat for ${path} ${quotaText(used)}`, {
+      path,
+      limits: quotaView(limits),
+      used: quotaView(used),
+    });
+  },
+};
+
+export const delQuota: ZkCommand = {
+  name: 'delquota',
+  usage: '[-n|-b|-N|-B] path',
+  summary: 'lift one limit of a quota, or all of it',
+  options: [
+    { name: 'n', description: 'num soft quota' },
+    { name: 'b', description: 'bytes soft quota' },
+    { name: 'N', description: 'num hard quota' },
+    { name: 'B', description: 'bytes hard quota' },
+  ],
+  exclusive: 'at most one',
+  jsonShape: '{"path": "/a", "limits": {...}}, as they are now; null when there is no quota any more',
+  async run(call) {
+    const path = pathOf(call);
+    checkedPath(limitPath(path));
+    const client = await call.client();
+    if ((await client.exists(limitPath(path), call.options)) === null) {
+      call.note(`Quota does not exist for ${path}`);
+      await call.answer(undefined, { path, limits: null });
+      return;
+    }
+    const flag = flags.find((one) => call.line.has(one));
+    if (flag !== undefined) {
+      const limits = parseQuota((await client.getData(limitPath(path), call.options)).data);
+      limits.set(fieldOf[flag], -1);
+      await client.setData(limitPath(path), quotaText(limits), call.options);
+      await call.answer(undefined, { path, limits: quotaView(limits) });
+      return;
+    }
+    await lift(client, path, call);
+    await call.answer(undefined, { path, limits: null });
+  },
+};
+
+/** Deletes the quota, and above it whatever was made for it alone. */
+async function lift(client: Client, path: string, { options }: Call): Promise<void> {
+  let parent = quotaPath(path);
+  for (const name of (await client.getChildren(parent, options)).children) await client.delete(childPath(parent, name), options);
+  while (parent !== quotaRoot && (await client.getChildren(parent, options)).children.length === 0) {
+    await client.delete(parent, options);
+    parent = parent.slice(0, parent.lastIndexOf('/'));
+  }
+}

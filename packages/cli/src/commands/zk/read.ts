@@ -1,0 +1,115 @@
+import { dataView } from '../../files/views.ts';
+import { misused, noNode, optionLines, pathOf, watchesAsAsked, type ZkCommand } from '../../zk/command.ts';
+import { hexDump, listText, statLines, statView } from '../../zk/texts.ts';
+import { visitBelow } from '../../zk/subtree.ts';
+
+/** Commands that read one znode, or what is below it. */
+
+export const get: ZkCommand = {
+  name: 'get',
+  usage: '[-s] [-w] [-b] [-x] path',
+  summary: "print a znode's data",
+  options: [
+    { name: 's', description: 'Print znode stats additionally' },
+    { name: 'w', description: 'Watch for changes on the znode' },
+    { name: 'b', description: 'Output data in base64 format' },
+    { name: 'x', description: 'Output data in hexdump format' },
+  ],
+  usageListsOptions: true,
+  watches: 'with -w',
+  jsonShape: '{"path": "/a", "data": "text", "encoding": "utf8" or "base64", "stat": {...}}; data is null where there are none',
+  async run(call) {
+    const path = pathOf(call);
+    const { line } = call;
+    const watch = watchesAsAsked(call, 'get', '[-s] [-w]') ? call.watch : undefined;
+    const client = await call.client();
+    const { data, stat } = await client.getData(path, { watch, ...call.options });
+    const shown = Buffer.from(data ?? Buffer.from('null'));
+    // The bytes themselves, so that what is no text can be piped as well.
+    const text = line.has('x') ? Buffer.from(hexDump(shown)) : line.has('b') ? Buffer.from(shown.toString('base64')) : shown;
+    const stats = line.has('s') ? Buffer.from(`\n${statLines(stat)}`) : Buffer.alloc(0);
+    await call.answer(Buffer.concat([text, stats]), { path, ...dataView(data), stat: statView(stat) });
+  },
+};
+
+export const stat: ZkCommand = {
+  name: 'stat',
+  usage: '[-w] path',
+  summary: "print a znode's stat",
+  options: [{ name: 'w', description: 'watch for changes on the znode, also for its coming into being' }],
+  watches: 'with -w',
+  jsonShape: '{"path": "/a", "stat": {...}}',
+  async run(call) {
+    const path = pathOf(call);
+    const watch = watchesAsAsked(call, 'stat', '[-w]') ? call.watch : undefined;
+    const client = await call.client();
+    const found = await client.exists(path, { watch, ...call.options });
+    if (found === null) throw noNode(path);
+    await call.answer(statLines(found), { path, stat: statView(found) });
+  },
+};
+
+export const ls: ZkCommand = {
+  name: 'ls',
+  usage: '[-s] [-w] [-R] path',
+  summary: "print the names of a znode's children",
+  options: [
+    { name: '?', description: 'help' },
+    { name: 's', description: 'stat' },
+    { name: 'w', description: 'watch' },
+    { name: 'R', description: 'recurse' },
+  ],
+  watches: 'with -w',
+  jsonShape: '{"path": "/a", "children": ["b", "c"]}, with -s also "stat"; with -R one {"path": "/a/b"} for each znode',
+  async run(call) {
+    const { line } = call;
+    if (line.has('?')) {
+      await call.answer(`usage: ls [options] path\n${optionLines(this.options)}`, { usage: `ls ${this.usage}` });
+      if (line.args.length === 0) return;
+    }
+    if (line.args.length === 0) throw misused(this);
+    const path = pathOf(call);
+    const watch = watchesAsAsked(call, 'ls', '[-w]') ? call.watch : undefined;
+    const client = await call.client();
+    if (line.has('R')) {
+      for await (const one of visitBelow(client, path, { watch, ...call.options })) await call.answer(one, { path: one });
+      return;
+    }
+    const result = await client.getChildren(path, { watch, ...call.options });
+    const children = result.children.toSorted();
+    const withStat = line.has('s');
+    await call.answer(`${listText(children)}${withStat ? `\n${statLines(result.stat)}` : ''}`, {
+      path,
+      children,
+      ...(withStat && { stat: statView(result.stat) }),
+    });
+  },
+};
+
+export const getAllChildrenNumber: ZkCommand = {
+  name: 'getAllChildrenNumber',
+  usage: 'path',
+  summary: 'print how many znodes are below one',
+  options: [],
+  jsonShape: '{"path": "/a", "number": 2}',
+  async run(call) {
+    const path = pathOf(call);
+    const client = await call.client();
+    const number = await client.getAllChildrenNumber(path, call.options);
+    await call.answer(`${number}`, { path, number });
+  },
+};
+
+export const getEphemerals: ZkCommand = {
+  name: 'getEphemerals',
+  usage: 'path',
+  summary: 'print the ephemerals of this session whose paths begin with a text; all of them without one',
+  options: [],
+  jsonShape: '{"prefix": "/", "ephemerals": ["/a"]}',
+  async run(call) {
+    const prefix = call.line.args.length === 0 ? '/' : pathOf(call);
+    const client = await call.client();
+    const ephemerals = await client.getEphemerals(prefix, call.options);
+    await call.answer(listText(ephemerals), { prefix, ephemerals });
+  },
+};

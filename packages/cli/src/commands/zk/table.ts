@@ -1,0 +1,42 @@
+/** Every command that asks a server for something, by the names of zkCli. One file or a family per file; one entry here. */
+import type { ZkCommand } from '../../zk/command.ts';
+import { getAcl, setAcl } from './acl.ts';
+import { addAuth, whoAmI } from './auth.ts';
+import { getConfig, reconfig } from './config.ts';
+import { create } from './create.ts';
+import { deleteAll, deleteNode } from './delete.ts';
+import { delQuota, listQuota, setQuota } from './quota.ts';
+import { get, getAllChildrenNumber, getEphemerals, ls, stat } from './read.ts';
+import { set } from './set.ts';
+import { sync } from './sync.ts';
+import { version } from './version.ts';
+import { addWatch, removeWatches } from './watches.ts';
+
+export const zkCommands: readonly ZkCommand[] = [
+  addAuth,
+  addWatch,
+  getConfig,
+  create,
+  deleteNode,
+  deleteAll,
+  delQuota,
+  get,
+  getAcl,
+  getAllChildrenNumber,
+  getEphemerals,
+  listQuota,
+  ls,
+  reconfig,
+  removeWatches,
+  set,
+  setAcl,
+  setQuota,
+  stat,
+  sync,
+  version,
+  whoAmI,
+];
+
+export function zkCommand(name: string): ZkCommand | undefined {
+  return zkCommands.find((command) => command.name === name);
+}

@@ -1,0 +1,14 @@
+import { ownVersion } from '../../own-version.ts';
+import { misused, type ZkCommand } from '../../zk/command.ts';
+
+export const version: ZkCommand = {
+  name: 'version',
+  usage: '',
+  summary: 'print the version of this program',
+  options: [],
+  jsonShape: '{"version": "0.1.0"}',
+  async run(call) {
+    if (call.line.args.length > 0) throw misused(this);
+    await call.answer(`tskeeper CLI version: ${ownVersion()}`, { version: ownVersion() });
+  },
+};

@@ -1,0 +1,57 @@
+import { checkedPath, misused, pathOf, type ZkCommand } from '../../zk/command.ts';
+
+const modes = { PERSISTENT: 'persistent', PERSISTENT_RECURSIVE: 'persistentRecursive' } as const;
+
+function isMode(text: string): text is keyof typeof modes {
+  return Object.hasOwn(modes, text);
+}
+
+export const addWatch: ZkCommand = {
+  name: 'addWatch',
+  usage: '[-m mode] path # optional mode is one of [PERSISTENT, PERSISTENT_RECURSIVE] - default is PERSISTENT_RECURSIVE',
+  summary: 'watch a znode, or a znode and everything below it, until told otherwise',
+  options: [
+    {
+      name: 'm',
+      value: 'mode',
+      description: 'PERSISTENT: the znode and its children coming and going; PERSISTENT_RECURSIVE: everything below it',
+    },
+  ],
+  watches: 'always',
+  jsonShape:
+    '{"path": "/a", "mode": "PERSISTENT"}, then one {"event": "NodeCreated", "state": "SyncConnected", "path": "/a/b", "zxid": "0x5"} for each event',
+  async run(call) {
+    const [path = ''] = call.line.args;
+    if (call.line.args.length !== 1) throw misused(this);
+    const mode = (call.line.value('m') ?? 'PERSISTENT_RECURSIVE').toUpperCase();
+    if (!isMode(mode)) throw misused(this);
+    checkedPath(path);
+    const client = await call.client();
+    await client.addWatch(path, { mode: modes[mode], watch: call.watch, ...call.options });
+    await call.answer(undefined, { path, mode });
+  },
+};
+
+const types = { c: 'children', d: 'data', p: 'persistent', r: 'persistentRecursive', a: 'any' } as const;
+
+export const removeWatches: ZkCommand = {
+  name: 'removewatches',
+  usage: 'path [-c|-d|-a] [-l]',
+  summary: 'take watches away again',
+  options: [
+    { name: 'c', description: 'child watcher type' },
+    { name: 'd', description: 'data watcher type' },
+    { name: 'p', description: 'persistent watcher type' },
+    { name: 'r', description: 'persistent recursive watcher type' },
+    { name: 'a', description: 'any watcher type' },
+    { name: 'l', description: 'remove locally when there is no server connection' },
+  ],
+  jsonShape: '{"path": "/a"}',
+  async run(call) {
+    const path = pathOf(call);
+    const flag = (Object.keys(types) as (keyof typeof types)[]).find((name) => call.line.has(name)) ?? 'a';
+    const client = await call.client();
+    await client.removeWatches(path, { type: types[flag], local: call.line.has('l'), ...call.options });
+    await call.answer(undefined, { path });
+  },
+};

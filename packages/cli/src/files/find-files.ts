@@ -1,0 +1,67 @@
+/**
+ * From what was written on the command line to files: a file is itself, a folder stands for the logs or snapshots in it, and a data
+ * folder (the one `dataDir` names) for those in its `version-2`.
+ */
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { numberedFiles, type NumberedFile } from '@tskeeper/runtime';
+import { CommandRefused } from '../exit-codes.ts';
+
+export interface FoundFile extends NumberedFile {
+  readonly path: string;
+}
+
+/** Where servers keep both kinds of files, below the folder of the configuration. */
+const versionFolder = 'version-2';
+
+/** A file whose name gives no zxid, such as a copy under another name. */
+export const unknownZxid = -1;
+
+/** The logs (`prefix` log) or snapshots (`prefix` snapshot) that an operand stands for, oldest first; at least one. */
+export async function findFiles(operand: string, prefix: 'log' | 'snapshot'): Promise<FoundFile[]> {
+  if (!(await isFolder(operand))) {
+    const name = basename(operand);
+    return [{ name, path: operand, zxid: numberedFiles([name], prefix)[0]?.zxid ?? unknownZxid }];
+  }
+  for (const folder of [operand, join(operand, versionFolder)]) {
+    const found = await filesIn(folder, prefix);
+    if (found.length > 0) return found;
+  }
+  throw new CommandRefused(`there is no ${prefix}.<zxid> in ${operand}, nor in a folder ${versionFolder} below it`);
+}
+
+/** Those in one folder, oldest first; none when there is no such folder. */
+export async function filesIn(folder: string, prefix: 'log' | 'snapshot'): Promise<FoundFile[]> {
+  let names: string[];
+  try {
+    names = await readdir(folder);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return [];
+    throw asRefusal(error, folder);
+  }
+  return numberedFiles(names, prefix).map(({ name, zxid }) => ({ name, zxid, path: join(folder, name) }));
+}
+
+/** Files of the other kind that lie beside a file. */
+export async function filesBeside(path: string, prefix: 'log' | 'snapshot'): Promise<FoundFile[]> {
+  return await filesIn(dirname(path), prefix);
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    throw asRefusal(error, path);
+  }
+}
+
+function asRefusal(error: unknown, path: string): unknown {
+  const code = codeOf(error);
+  return code === undefined
+    ? error
+    : new CommandRefused(`${path} cannot be read: ${code === 'ENOENT' ? 'there is no such file or folder' : code}`);
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
+}

@@ -1,0 +1,99 @@
+/** Reading transaction logs for the tools, by the readers the server itself uses. */
+import { ProtocolError, Reader, type LoggedTxn, readTxn, type Zxid } from '@tskeeper/protocol';
+import { type LogEnd, markName, type ReadableFile, readLog } from '@tskeeper/runtime';
+import { decodeMark, explain, isAllZero, markBytes, type SyncedMark } from '@tskeeper/runtime/internal';
+import { openForReading } from '@tskeeper/server/internal';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { FoundFile } from './find-files.ts';
+
+/** What follows the length of an entry may be this long, unless told otherwise: jute.maxbuffer and its extra, by default. */
+export const txnBytesMaxDefault: number = 2 * 0xfffff;
+
+export interface LogVisitor {
+  /** A whole entry. */
+  txn(txn: LoggedTxn, offset: number): void;
+  /** A whole entry that cannot be decoded, though its checksum is right. */
+  unreadable(zxid: Zxid, offset: number, reason: string): void;
+  /** An entry whose checksum does not fit, decoded as far as that goes. Where there is no such method the reading ends there. */
+  damaged?(txn: LoggedTxn | undefined, offset: number): void;
+}
+
+export interface LogFile {
+  readonly end: LogEnd;
+  /** The file holds nothing but zeros. */
+  readonly allZero: boolean;
+  readonly mark: SyncedMark | undefined;
+  /** Whether an entry with the mark's zxid ends where the mark says. */
+  readonly markMet: boolean;
+}
+
+/** `pause` is awaited before each further piece of the file is read. */
+export async function readLogFile(
+  log: FoundFile,
+  txnBytesMax: number,
+  visitor: LogVisitor,
+  pause: () => Promise<void> = () => Promise.resolve(),
+): Promise<LogFile> {
+  const mark = await markOf(log);
+  let markMet = false;
+  const file = await openForReading(log.path);
+  const reader = new Reader();
+  const paced: ReadableFile = {
+    path: file.path,
+    size: () => file.size(),
+    read: async (position, length) => {
+      await pause();
+      return await file.read(position, length);
+    },
+    close: () => file.close(),
+  };
+  try {
+    const end = await readLog(
+      paced,
+      txnBytesMax,
+      (zxid, bytes, start, stop, offset, entryEnd) => {
+        if (mark !== undefined && entryEnd === mark.offset) markMet = zxid === mark.lastZxid;
+        const txn = decode(reader.place(bytes, start, stop));
+        if (txn instanceof ProtocolError) visitor.unreadable(zxid, offset, txn.message);
+        else visitor.txn(txn, offset);
+      },
+      visitor.damaged === undefined
+        ? undefined
+        : (bytes, start, stop, offset) => {
+            const txn = decode(reader.place(bytes, start, stop));
+            visitor.damaged!(txn instanceof ProtocolError ? undefined : txn, offset);
+          },
+    );
+    return { end, allZero: end.reason === 'zero header' && (await isAllZero(file)), mark, markMet };
+  } finally {
+    await file.close();
+  }
+}
+
+/** How a log ends, when there may be nothing wrong with that. */
+export function endText(end: LogEnd): string {
+  if (end.reason === 'padding') return 'room set aside for more';
+  return end.reason === 'end of file' ? 'the end of the file' : explain(end);
+}
+
+function decode(reader: Reader): LoggedTxn | ProtocolError {
+  try {
+    return readTxn(reader);
+  } catch (error) {
+    if (error instanceof ProtocolError) return error;
+    throw error;
+  }
+}
+
+/** The mark beside a log, if one of our servers has left one. */
+async function markOf(log: FoundFile): Promise<SyncedMark | undefined> {
+  const path = join(dirname(log.path), markName(log.zxid));
+  if (log.zxid < 0 || !existsSync(path)) return undefined;
+  const file = await openForReading(path);
+  try {
+    return decodeMark(await file.read(0, markBytes));
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * `tskeeper snapshot verify`: whether a snapshot is what was written, and whether its tree has the digest it says.
+ *
+ * The seals say the first. The digest is that of a txn which may be later than the name of the file, since ZooKeeper goes on applying txns
+ * while it writes: then the logs are replayed up to it, where they are at hand.
+ */
+import { formatZxid } from '@tskeeper/protocol';
+import { isUnreadable } from '@tskeeper/runtime/internal';
+import type { LoadedSnapshot } from '@tskeeper/core/internal';
+import { exitCodes } from '../exit-codes.ts';
+import { type FoundFile, unknownZxid } from './find-files.ts';
+import { readLogFile, txnBytesMaxDefault } from './log-files.ts';
+import type { Output } from './output.ts';
+import { lastZxidText, loadSnapshotFile, Replay, zxidOf } from './snapshot-files.ts';
+import { count, digestText } from './views.ts';
+
+type DigestVerdict =
+  /** The tree has it. */
+  | 'agrees'
+  /** The tree has it once the logs are replayed up to its zxid. */
+  | 'agrees after replay'
+  | 'differs'
+  /** It is that of a later txn, and the logs that lead there are not at hand. */
+  | 'not comparable'
+  /** The snapshot says none. */
+  | 'none';
+
+interface SnapshotReport {
+  readonly file: string;
+  readonly zxid: string;
+  readonly verdict: 'sound' | 'damaged';
+  /** Why the file cannot be read; null when it can. */
+  readonly damage: string | null;
+  readonly znodes?: number;
+  readonly sessions?: number;
+  readonly digest?: { readonly verdict: DigestVerdict; readonly zxid: string | null; readonly value: string | null };
+  readonly lastZxid?: string | null;
+  /** Znodes whose ACL is not in the file. */
+  readonly missingAcls?: number;
+}
+
+/** `logs` gives those that may lie beside a snapshot. */
+export async function verifySnapshots(
+  snapshots: readonly FoundFile[],
+  logs: (snapshot: FoundFile) => Promise<readonly FoundFile[]>,
+  output: Output,
+): Promise<number> {
+  let sound = true;
+  for (const snapshot of snapshots) {
+    const report = await verify(snapshot, logs);
+    if (report.verdict === 'damaged') sound = false;
+    if (output.format === 'json') output.json(report);
+    else output.line(textOf(report));
+    await output.flush();
+  }
+  return sound ? exitCodes.done : exitCodes.failed;
+}
+
+async function verify(snapshot: FoundFile, logs: (snapshot: FoundFile) => Promise<readonly FoundFile[]>): Promise<SnapshotReport> {
+  const { name } = snapshot;
+  try {
+    const loaded = await loadSnapshotFile(snapshot);
+    const zxid = zxidOf(snapshot, loaded);
+    const digest = await judgeDigest(loaded, zxid, () => logs(snapshot));
+    return {
+      file: name,
+      zxid: lastZxidText(zxid),
+      verdict: digest === 'differs' ? 'damaged' : 'sound',
+      damage: null,
+      znodes: loaded.tree.size,
+      sessions: loaded.sessions.length,
+      digest: {
+        verdict: digest,
+        zxid: loaded.digest === undefined ? null : formatZxid(loaded.digest.zxid),
+        value: loaded.digest === undefined ? null : digestText(loaded.digest.high, loaded.digest.low),
+      },
+      lastZxid: loaded.lastZxid === undefined ? null : formatZxid(loaded.lastZxid),
+      missingAcls: loaded.missingAcls?.count ?? 0,
+    };
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    return { file: name, zxid: lastZxidText(snapshot.zxid), verdict: 'damaged', damage: error.message };
+  }
+}
+
+async function judgeDigest(loaded: LoadedSnapshot, zxid: number, logs: () => Promise<readonly FoundFile[]>): Promise<DigestVerdict> {
+  const { digest, tree } = loaded;
+  if (digest === undefined || digest.version !== 2) return 'none';
+  const agrees = () => tree.digestHigh === digest.high && tree.digestLow === digest.low;
+  if (agrees()) return 'agrees';
+  if (zxid === unknownZxid) return 'not comparable';
+  if (digest.zxid <= zxid) return 'differs';
+  const replay = new Replay({ loaded, zxid });
+  const stop = new Error('far enough');
+  for (const log of await logs()) {
+    try {
+      await readLogFile(log, txnBytesMaxDefault, {
+        txn: (txn) => {
+          if (txn.header.zxid <= replay.lastZxid) return;
+          if (txn.header.zxid !== replay.lastZxid + 1 || replay.lastZxid >= digest.zxid) throw stop;
+          replay.apply(txn);
+        },
+        unreadable: () => {
+          throw stop;
+        },
+      });
+    } catch (error) {
+      if (error !== stop) throw error;
+      break;
+    }
+  }
+  if (replay.lastZxid < digest.zxid) return 'not comparable';
+  return agrees() ? 'agrees after replay' : 'differs';
+}
+
+function textOf(report: SnapshotReport): string {
+  if (report.damage !== null) return `${report.file}: DAMAGE: ${report.damage}`;
+  const digest = {
+    agrees: `the tree has the digest of ${report.digest?.zxid}`,
+    'agrees after replay': `replayed up to ${report.digest?.zxid}, the tree has its digest`,
+    differs: `DAMAGE: the tree does not have the digest of ${report.digest?.zxid}`,
+    'not comparable': `the digest is that of ${report.digest?.zxid}, and the logs up to there are not at hand`,
+    none: 'it says no digest',
+  }[report.digest?.verdict ?? 'none'];
+  const missing = (report.missingAcls ?? 0) > 0 ? `; the ACLs of ${count(report.missingAcls ?? 0, 'znode')} are missing` : '';
+  return `${report.file}: zxid ${report.zxid}, ${count(report.znodes ?? 0, 'znode')}, ${count(report.sessions ?? 0, 'session')}; checksums right; ${digest}${missing}; ${report.verdict}`;
+}

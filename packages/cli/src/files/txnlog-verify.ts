@@ -1,0 +1,242 @@
+/**
+ * `tskeeper txnlog verify`: whether logs hold what was acknowledged.
+ *
+ * Each log is read and judged as a server would at its start (runtime/storage/log-verdict.ts), txns must follow each other from log to log
+ * without a hole, and where there is a state to begin with, the txns are replayed and the tree must come to the digests they bear.
+ */
+import { counterOf, epochOf, formatZxid, type LoggedTxn, type Zxid } from '@tskeeper/protocol';
+import { behind, explain, isUnreadable, judgeLog, type LogVerdict, markMisfit } from '@tskeeper/runtime/internal';
+import { exitCodes } from '../exit-codes.ts';
+import type { FoundFile } from './find-files.ts';
+import { endText, type LogFile, readLogFile } from './log-files.ts';
+import type { Output } from './output.ts';
+import { loadSnapshotFile, Replay } from './snapshot-files.ts';
+import { count } from './views.ts';
+
+export interface TxnlogVerifyOptions {
+  /** Snapshots the replay may begin with, oldest first; undefined: digests are not compared. */
+  readonly snapshots: readonly FoundFile[] | undefined;
+  /** Whether the last log given is the newest of its folder. */
+  readonly lastIsNewest: boolean;
+  readonly txnBytesMax: number;
+}
+
+export type Soundness = 'sound' | 'torn tail' | 'damaged';
+
+interface LogReport {
+  readonly file: string;
+  readonly txns: number;
+  readonly firstZxid: string | null;
+  readonly lastZxid: string | null;
+  readonly endOffset: number;
+  readonly end: string;
+  readonly verdict: LogVerdict;
+  /** Sentences; each makes the logs damaged. */
+  readonly damage: readonly string[];
+  /** Sentences that are good to know. */
+  readonly notes: readonly string[];
+}
+
+interface DigestReport {
+  /** The snapshot the replay began with; `empty tree` for logs that begin with the first txn of all; null when there was no beginning. */
+  readonly from: string | null;
+  readonly compared: number;
+  /** The first txn whose digest the tree did not have. */
+  readonly firstMismatch: string | null;
+}
+
+export async function verifyTxnlogs(logs: readonly FoundFile[], options: TxnlogVerifyOptions, output: Output): Promise<number> {
+  const run = new Verification(options);
+  for (const [index, log] of logs.entries()) await run.add(log, index === logs.length - 1);
+  const soundness = run.soundness;
+  if (output.format === 'json') {
+    output.json({ verdict: soundness, logs: run.reports, digests: run.digests });
+  } else {
+    for (const report of run.reports) {
+      const range = report.firstZxid === null ? '' : `, ${report.firstZxid} to ${report.lastZxid}`;
+      output.line(`${report.file}: ${count(report.txns, 'txn')}${range}; ends at offset ${report.endOffset}: ${report.end}`);
+      for (const sentence of report.damage) output.line(`  DAMAGE: ${sentence}`);
+      for (const sentence of report.notes) output.line(`  note: ${sentence}`);
+    }
+    output.line(digestLine(run.digests));
+    output.line(soundness);
+  }
+  await output.flush();
+  return soundness === 'sound' ? exitCodes.done : soundness === 'torn tail' ? exitCodes.tornTail : exitCodes.failed;
+}
+
+function digestLine(digests: DigestReport | null): string {
+  if (digests === null) return 'digests: not compared';
+  if (digests.from === null) return 'digests: not compared, since there is no snapshot from which these logs go on';
+  if (digests.firstMismatch !== null)
+    return `digests: DAMAGE: replayed from ${digests.from}, the tree does not have the digest of ${digests.firstMismatch}`;
+  return `digests: replayed from ${digests.from}, ${digests.compared} compared, all agree`;
+}
+
+class Verification {
+  readonly reports: LogReport[] = [];
+  readonly #options: TxnlogVerifyOptions;
+  #lastZxid: Zxid | undefined;
+  #lastFile = '';
+  #replay: Replay | undefined;
+  #replayFrom: string | null = null;
+  #compared = 0;
+  #firstMismatch: Zxid | undefined;
+
+  constructor(options: TxnlogVerifyOptions) {
+    this.#options = options;
+  }
+
+  get digests(): DigestReport | null {
+    if (this.#options.snapshots === undefined) return null;
+    const firstMismatch = this.#firstMismatch === undefined ? null : formatZxid(this.#firstMismatch);
+    return { from: this.#replayFrom, compared: this.#compared, firstMismatch };
+  }
+
+  get soundness(): Soundness {
+    if (this.#firstMismatch !== undefined || this.reports.some(({ damage }) => damage.length > 0)) return 'damaged';
+    const last = this.reports.at(-1)?.verdict;
+    return last === undefined || last === 'whole' ? 'sound' : 'torn tail';
+  }
+
+  async add(log: FoundFile, isLast: boolean): Promise<void> {
+    const damage: string[] = [];
+    const notes: string[] = [];
+    const first = await this.#firstZxidOf(log);
+    if (this.reports.length === 0 && first !== undefined) await this.#beginReplay(first);
+    if (first !== undefined && log.zxid >= 0 && first !== log.zxid) {
+      notes.push(`its first txn is ${formatZxid(first)}, not the one its name says`);
+    }
+    const read = await readLogFile(log, this.#options.txnBytesMax, {
+      txn: (txn, offset) => {
+        this.#follow(txn.header.zxid, offset, log, damage, notes);
+        this.#apply(txn);
+      },
+      unreadable: (zxid, offset, reason) => {
+        this.#follow(zxid, offset, log, damage, notes);
+        this.#replay = undefined;
+        damage.push(`the txn ${formatZxid(zxid)} at offset ${offset} cannot be read (${reason}), though its checksum is right`);
+      },
+    });
+    const { end } = read;
+    const verdict = this.#judge(read, isLast, notes);
+    if (verdict === 'lost' || verdict === 'damaged') {
+      this.#replay = undefined;
+      const promised =
+        verdict === 'lost'
+          ? `, though txns up to ${formatZxid(read.mark?.lastZxid ?? 0)} at offset ${read.mark?.offset} were safe on the disk`
+          : '';
+      damage.push(`at offset ${end.offset}, ${behind(end)}: ${explain(end)}${promised}${await this.#rest(log)}`);
+    } else if (verdict !== 'whole') {
+      notes.push(`${tails[verdict]} at offset ${end.offset}, ${behind(end)}: ${explain(end)}`);
+    }
+    this.reports.push({
+      file: log.name,
+      txns: end.count,
+      firstZxid: first === undefined ? null : formatZxid(first),
+      lastZxid: end.lastZxid === undefined ? null : formatZxid(end.lastZxid),
+      endOffset: end.offset,
+      end: endText(end),
+      verdict,
+      damage,
+      notes,
+    });
+  }
+
+  /** As recovery does: a mark that does not fit its log counts for nothing. */
+  #judge({ end, allZero, mark, markMet }: LogFile, isLast: boolean, notes: string[]): LogVerdict {
+    const misfit = mark === undefined ? undefined : markMisfit(mark, end, markMet);
+    if (misfit !== undefined) notes.push(`it ${misfit}; the mark counts for nothing`);
+    return judgeLog(end, misfit === undefined ? mark : undefined, isLast && this.#options.lastIsNewest, allZero);
+  }
+
+  /** What stands behind the first damage: a tail that a crash has torn is followed by nothing. */
+  async #rest(log: FoundFile): Promise<string> {
+    let seen = 0;
+    let behindDamage = 0;
+    let last: Zxid | undefined;
+    await readLogFile(log, this.#options.txnBytesMax, {
+      txn: ({ header }) => {
+        if (seen > 0) behindDamage++;
+        last = header.zxid;
+      },
+      unreadable: () => undefined,
+      damaged: () => {
+        seen++;
+      },
+    });
+    if (behindDamage === 0 || last === undefined) return '';
+    // Later logs go on behind these, and it is not they that lack something.
+    this.#lastZxid = Math.max(this.#lastZxid ?? 0, last);
+    return `; ${count(behindDamage, 'whole txn')} up to ${formatZxid(last)} behind it`;
+  }
+
+  /** zxids grow by one, and an epoch begins at 1. */
+  #follow(zxid: Zxid, offset: number, log: FoundFile, damage: string[], notes: string[]): void {
+    const last = this.#lastZxid;
+    const lastFile = this.#lastFile;
+    this.#lastZxid = last === undefined ? zxid : Math.max(last, zxid);
+    this.#lastFile = log.name;
+    if (last === undefined || zxid === last + 1 || (epochOf(zxid) > epochOf(last) && counterOf(zxid) === 1)) return;
+    if (zxid <= last) {
+      notes.push(`${formatZxid(zxid)} at offset ${offset} stands behind ${formatZxid(last)}`);
+      return;
+    }
+    this.#replay = undefined;
+    const place = lastFile === log.name ? '' : `, the last of ${lastFile}`;
+    damage.push(`txns are missing: ${formatZxid(zxid)} at offset ${offset} stands behind ${formatZxid(last)}${place}`);
+  }
+
+  /** The oldest snapshot from which the logs go on without a hole; a new server's logs go on from an empty tree. */
+  async #beginReplay(first: Zxid): Promise<void> {
+    const { snapshots } = this.#options;
+    if (snapshots === undefined) return;
+    for (const snapshot of snapshots) {
+      if (snapshot.zxid < first - 1) continue;
+      try {
+        const loaded = await loadSnapshotFile(snapshot);
+        this.#replay = new Replay({ loaded, zxid: snapshot.zxid });
+        this.#replayFrom = snapshot.name;
+        return;
+      } catch (error) {
+        if (!isUnreadable(error)) throw error;
+      }
+    }
+    if (first !== 1) return;
+    this.#replay = new Replay();
+    this.#replayFrom = 'the empty tree';
+  }
+
+  #apply(txn: LoggedTxn): void {
+    const replay = this.#replay;
+    if (replay === undefined || txn.header.zxid <= replay.lastZxid) return;
+    const agrees = replay.apply(txn);
+    if (agrees === undefined) return;
+    this.#compared++;
+    if (agrees) return;
+    // From here on no digest can agree.
+    this.#firstMismatch ??= txn.header.zxid;
+    this.#replay = undefined;
+  }
+
+  async #firstZxidOf(log: FoundFile): Promise<Zxid | undefined> {
+    let first: Zxid | undefined;
+    const stop = new Error('the first is enough');
+    const found = (zxid: Zxid): never => {
+      first = zxid;
+      throw stop;
+    };
+    try {
+      await readLogFile(log, this.#options.txnBytesMax, { txn: ({ header }) => found(header.zxid), unreadable: (zxid) => found(zxid) });
+    } catch (error) {
+      if (error !== stop) throw error;
+    }
+    return first;
+  }
+}
+
+const tails = {
+  torn: 'a torn tail, which the next start cuts off; nothing in it was acknowledged,',
+  unwritten: 'an entry that is not all there, and by the rules of ZooKeeper was never written,',
+  nothing: 'an empty log, which was being made when its server stopped and is removed by the next start,',
+} as const;

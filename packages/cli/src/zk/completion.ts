@@ -1,0 +1,44 @@
+/** What TAB offers: commands at the beginning of a line, then options where a hyphen stands, and paths. */
+import type { Client } from '@tskeeper/client';
+import { zkCommand, zkCommands } from '../commands/zk/table.ts';
+import { shellCommands } from './shell-commands.ts';
+import { childPath } from './subtree.ts';
+
+/** The word that is being typed, and what it may become. Without a connection no paths are known, and none are waited for. */
+export async function complete(line: string, client: Client | undefined): Promise<[candidates: string[], word: string]> {
+  const word = /\S*$/.exec(line)![0];
+  const before = line.slice(0, line.length - word.length).trimStart();
+  if (before === '') return [commandsFrom(word), word];
+  if (word.startsWith('-')) return [optionsFrom(before.split(/\s/)[0]!, word), word];
+  if (word.startsWith('/') && client !== undefined) return [await pathsFrom(word, client), word];
+  return [[], word];
+}
+
+function commandsFrom(word: string): string[] {
+  const names = [...zkCommands, ...shellCommands].map(({ name }) => name).filter((name) => name.startsWith(word));
+  return alone(names.toSorted());
+}
+
+function optionsFrom(command: string, word: string): string[] {
+  const options = zkCommand(command)?.options ?? [];
+  return alone(options.map(({ name }) => `-${name}`).filter((option) => option.startsWith(word)));
+}
+
+/** A word that is whole is followed by another one. */
+function alone(candidates: string[]): string[] {
+  return candidates.length === 1 ? [`${candidates[0]} `] : candidates;
+}
+
+/** How long the user is kept waiting for a TAB. */
+const patienceMs = 2000;
+
+async function pathsFrom(word: string, client: Client): Promise<string[]> {
+  const slash = word.lastIndexOf('/');
+  const parent = slash === 0 ? '/' : word.slice(0, slash);
+  const prefix = word.slice(slash + 1);
+  const { children } = await client.getChildren(parent, { timeoutMs: patienceMs });
+  return children
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => childPath(parent, name))
+    .toSorted();
+}

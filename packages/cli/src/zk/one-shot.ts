@@ -1,0 +1,85 @@
+/**
+ * `tskeeper ls /`: one command, and the end.
+ *
+ * The answer goes to standard output and everything else to standard error. A command that was asked to watch stays until the watch has
+ * fired, and prints the event; `addWatch` stays until it is interrupted, and its events are its answer.
+ */
+import type { WatchedEvent } from '@tskeeper/client';
+import { exitCodes } from '../exit-codes.ts';
+import type { OutputFormat } from '../files/output.ts';
+import type { Terminal } from '../terminal.ts';
+import { CommandFailed, type ZkCommand } from './command.ts';
+import { eventText, formatOf, readLine, runCommand, tellFailure } from './runner.ts';
+import { type ConnectionSettings, ZkSession } from './session.ts';
+
+export async function runOneShot(
+  command: ZkCommand,
+  words: readonly string[],
+  settings: ConnectionSettings,
+  wantedFormat: OutputFormat,
+  terminal: Terminal,
+): Promise<number> {
+  let format = wantedFormat;
+  const interruption = new AbortController();
+  let signalName: string | undefined;
+  const ignoreSignals = terminal.onSignal((signal) => {
+    signalName = signal;
+    interruption.abort(new Error(signal));
+  });
+  let told: (result: 'event' | 'lost') => void = () => undefined;
+  /** The first event of a watch, or the end of the session. */
+  const fired = new Promise<'event' | 'lost'>((resolve) => {
+    told = resolve;
+  });
+  let waits = false;
+  const session = new ZkSession(settings, (event) => {
+    if (event.state === 'Expired' || event.state === 'AuthFailed') told('lost');
+    // Its own end is no news; and what it means to a command that is at work, the command will say.
+    if (event.state !== 'Closed' && waits) terminal.err(eventText(event, format));
+  });
+  let written: Promise<unknown> = Promise.resolve();
+  try {
+    const line = readLine(command, words);
+    format = formatOf(line, wantedFormat);
+    const eventsAreTheAnswer = command.watches === 'always';
+    waits = await runCommand(command, line, {
+      terminal,
+      format,
+      client: (signal) => session.client(signal),
+      watch: (event: WatchedEvent) => {
+        // What becomes of the session is told by the session.
+        if (event.type === 'None') return;
+        const text = eventText(event, format);
+        if (eventsAreTheAnswer) {
+          written = written.then(() => terminal.write(Buffer.from(text))).then((taken) => taken || told('event'));
+        } else {
+          terminal.err(text);
+          told('event');
+        }
+      },
+      signal: interruption.signal,
+    });
+    if (command.name === 'create' && line.has('e')) {
+      terminal.err('the znode goes with the session of this command, that is now; make ephemerals in the shell\n');
+    }
+    if (waits && (await Promise.race([fired, aborted(interruption.signal)])) === 'lost') {
+      throw new CommandFailed('the session is over, and the watch with it', exitCodes.noConnection);
+    }
+    await written;
+    return exitCodes.done;
+  } catch (error) {
+    if (signalName !== undefined) return signalName === 'SIGINT' ? exitCodes.interrupted : exitCodes.terminated;
+    return tellFailure(error, format, terminal);
+  } finally {
+    ignoreSignals();
+    await session.close();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+}

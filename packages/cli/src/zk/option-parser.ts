@@ -1,0 +1,156 @@
+/**
+ * The options of zkCli's commands, read as Apache Commons CLI reads them, which zkCli uses: options stand anywhere among the arguments,
+ * flags can be joined (`-sw`), a value can follow its option directly (`-v3`, `-v=3`), and a negative number is a value where one is
+ * wanted. No library reads them so.
+ */
+
+export interface OptionSpec {
+  /** Without its hyphen: `s`, `members`. */
+  readonly name: string;
+  /** What its value is; a flag has none. */
+  readonly value?: string;
+  readonly description: string;
+}
+
+export interface OptionRules {
+  readonly options: readonly OptionSpec[];
+  /** Options that every command has; what is said of `options` does not hold for them. */
+  readonly common?: readonly OptionSpec[];
+  /** Whether the options exclude each other, and one of them must be given. */
+  readonly exclusive?: 'at most one' | 'exactly one' | undefined;
+}
+
+/** A command line that cannot be read, in the words of Commons CLI. */
+export class OptionError extends Error {
+  override readonly name = 'OptionError';
+}
+
+export class ParsedLine {
+  readonly args: readonly string[];
+  readonly #given: ReadonlyMap<string, readonly string[]>;
+
+  constructor(args: readonly string[], given: ReadonlyMap<string, readonly string[]>) {
+    this.args = args;
+    this.#given = given;
+  }
+
+  has(name: string): boolean {
+    return this.#given.has(name);
+  }
+
+  /** Of an option given twice the first value. */
+  value(name: string): string | undefined {
+    return this.#given.get(name)?.[0];
+  }
+}
+
+export function parseLine(words: readonly string[], rules: OptionRules): ParsedLine {
+  return new LineParser(rules).parse(words);
+}
+
+class LineParser {
+  readonly #rules: OptionRules;
+  readonly #specs: ReadonlyMap<string, OptionSpec>;
+  readonly #args: string[] = [];
+  readonly #given = new Map<string, string[]>();
+  /** The option whose value is still to come. */
+  #open: OptionSpec | undefined;
+  #selected: string | undefined;
+
+  constructor(rules: OptionRules) {
+    this.#rules = rules;
+    this.#specs = new Map([...(rules.common ?? []), ...rules.options].map((spec) => [spec.name, spec]));
+  }
+
+  parse(words: readonly string[]): ParsedLine {
+    let optionsEnded = false;
+    for (const word of words) {
+      if (optionsEnded) this.#args.push(word);
+      else if (word === '--') optionsEnded = true;
+      else if (this.#open !== undefined && !this.#isOption(word)) this.#take(unquoted(word));
+      else if (word.startsWith('-') && word !== '-') this.#option(word);
+      else this.#argument(word);
+    }
+    this.#needNoValue();
+    if (this.#rules.exclusive === 'exactly one' && this.#selected === undefined) {
+      const all = this.#rules.options.map(({ name, description }) => `-${name} ${description}`).join(', ');
+      throw new OptionError(`Missing required option: [${all}]`);
+    }
+    return new ParsedLine(this.#args, this.#given);
+  }
+
+  /** Whether a word would be read as an option; a negative number is one only where no value is awaited. */
+  #isOption(word: string): boolean {
+    if (/^-\d+(\.\d+)?$/.test(word)) return false;
+    const name = (/^-+([^=]*)/.exec(word)?.[1] ?? '').trim();
+    return name !== '' && (this.#specs.has(name) || this.#specs.has(name[0]!));
+  }
+
+  #take(value: string): void {
+    this.#given.get(this.#open!.name)!.push(value);
+    this.#open = undefined;
+  }
+
+  #argument(word: string): void {
+    if (word.startsWith('-') && word.length > 1) throw new OptionError(`Unrecognized option: ${word}`);
+    this.#args.push(word);
+  }
+
+  #option(word: string): void {
+    const text = word.replace(/^--?/, '');
+    const equals = text.indexOf('=');
+    if (equals === -1) {
+      if (this.#specs.has(text)) this.#begin(text);
+      else if (text.length === 1) this.#argument(word);
+      else this.#joined(word, text);
+      return;
+    }
+    const name = text.slice(0, equals);
+    const spec = this.#specs.get(name);
+    if (spec?.value === undefined) {
+      this.#argument(word);
+      return;
+    }
+    this.#begin(name);
+    this.#take(text.slice(equals + 1));
+  }
+
+  /** `-sw`, or `-v3`. */
+  #joined(word: string, text: string): void {
+    for (let at = 0; at < text.length; at++) {
+      const spec = this.#specs.get(text[at]!);
+      if (spec === undefined) {
+        this.#argument(word);
+        return;
+      }
+      this.#begin(spec.name);
+      if (spec.value !== undefined && at + 1 < text.length) {
+        this.#take(text.slice(at + 1));
+        return;
+      }
+    }
+  }
+
+  #begin(name: string): void {
+    this.#needNoValue();
+    if (this.#rules.exclusive !== undefined && this.#rules.options.some((spec) => spec.name === name)) {
+      if (this.#selected !== undefined && this.#selected !== name) {
+        throw new OptionError(
+          `The option '${name}' was specified but an option from this group has already been selected: '${this.#selected}'`,
+        );
+      }
+      this.#selected = name;
+    }
+    if (!this.#given.has(name)) this.#given.set(name, []);
+    this.#open = this.#specs.get(name)!.value === undefined ? undefined : this.#specs.get(name);
+  }
+
+  #needNoValue(): void {
+    if (this.#open !== undefined) throw new OptionError(`Missing argument for option: ${this.#open.name}`);
+  }
+}
+
+/** A pair of double quotes around a value is not part of it. */
+function unquoted(value: string): string {
+  return value.length > 1 && value.startsWith('"') && value.endsWith('"') && !value.slice(1, -1).includes('"') ? value.slice(1, -1) : value;
+}

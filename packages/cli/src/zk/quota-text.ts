@@ -1,0 +1,44 @@
+/** Quotas as ZooKeeper keeps them: znodes below /zookeeper/quota whose data is `count=5,bytes=100`, and more behind a `=`. */
+
+export const quotaRoot = '/zookeeper/quota';
+
+export function quotaPath(path: string): string {
+  return quotaRoot + path;
+}
+
+export function limitPath(path: string): string {
+  return `${quotaRoot}${path}/${limitName}`;
+}
+
+export function statPath(path: string): string {
+  return `${quotaRoot}${path}/${statName}`;
+}
+
+export const limitName = 'zookeeper_limits';
+export const statName = 'zookeeper_stats';
+
+export type QuotaField = 'count' | 'bytes' | 'countHardLimit' | 'byteHardLimit';
+/** By name, in no order; -1 stands for no limit. */
+export type QuotaValues = ReadonlyMap<string, number>;
+
+export function parseQuota(data: Uint8Array | null): Map<string, number> {
+  const values = new Map<string, number>();
+  for (const pair of Buffer.from(data ?? [])
+    .toString()
+    .split(/[,;]+/)) {
+    const [name = '', value = ''] = pair.split('=');
+    if (name !== '') values.set(name, value === '' ? -1 : Number(value));
+  }
+  return values;
+}
+
+/** ZooKeeper's StatsTrack: what older servers know first, then a second `=`, at which they stop reading. */
+export function quotaText(values: QuotaValues): string {
+  const base = `count=${values.get('count') ?? -1},bytes=${values.get('bytes') ?? -1}`;
+  const others = [...values].filter(([name]) => name !== 'count' && name !== 'bytes').toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return others.length === 0 ? base : `${base}=${others.map(([name, value]) => `;${name}=${value}`).join('')}`;
+}
+
+export function quotaView(values: QuotaValues): Record<string, number> {
+  return Object.fromEntries(values);
+}

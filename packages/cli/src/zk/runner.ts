@@ -1,0 +1,99 @@
+/** Runs one command: reads its line, hands it what it needs, and turns whatever goes wrong into a sentence and an exit code. */
+import { type Client, KeeperError, type KeeperErrorCode, type WatchedEvent, type WatchListener } from '@tskeeper/client';
+import { exitCodes } from '../exit-codes.ts';
+import { Output, type OutputFormat } from '../files/output.ts';
+import type { Terminal } from '../terminal.ts';
+import { type Call, CommandFailed, type ZkCommand } from './command.ts';
+import { OptionError, parseLine, type ParsedLine } from './option-parser.ts';
+import { eventLines, eventView, refusalText } from './texts.ts';
+
+export interface RunnerParts {
+  readonly terminal: Terminal;
+  readonly format: OutputFormat;
+  readonly client: (signal: AbortSignal) => Promise<Client>;
+  /** For watches; the same function for all of one session, so that an event two of them are about is told once. */
+  readonly watch: WatchListener;
+  /** Breaks the command off. */
+  readonly signal: AbortSignal;
+}
+
+/** Every command takes it, so that a program can ask for JSON in a line of its own. */
+const outputOption = { name: 'o', value: 'format', description: 'text or json' } as const;
+
+/** Reads the words behind a command's name. */
+export function readLine(command: ZkCommand, words: readonly string[]): ParsedLine {
+  try {
+    return parseLine(words, { options: command.options, common: [outputOption], exclusive: command.exclusive });
+  } catch (error) {
+    if (error instanceof OptionError) throw new CommandFailed(error.message, exitCodes.refused);
+    throw error;
+  }
+}
+
+/** Runs a command whose line has been read. Resolves with whether it set a watch. Rejects with what went wrong. */
+export async function runCommand(command: ZkCommand, line: ParsedLine, parts: RunnerParts): Promise<boolean> {
+  let watches = false;
+  const format = formatOf(line, parts.format);
+  const output = new Output(parts.terminal, format);
+  const { signal, terminal } = parts;
+  const call: Call = {
+    command,
+    line,
+    format,
+    client: () => parts.client(signal),
+    options: { signal },
+    // Asked for by whoever sets a watch.
+    get watch() {
+      watches = true;
+      return parts.watch;
+    },
+    answer: async (text, json) => {
+      if (format === 'json') output.json(json);
+      else if (text !== undefined) output.bytes(text);
+      await output.flush();
+    },
+    note: (sentence) => terminal.err(`${sentence}\n`),
+  };
+  await command.run(call);
+  return watches;
+}
+
+export function formatOf(line: ParsedLine, otherwise: OutputFormat): OutputFormat {
+  const format = line.value('o') ?? otherwise;
+  if (format !== 'text' && format !== 'json') throw new CommandFailed(`-o takes text or json, not ${format}`, exitCodes.refused);
+  return format;
+}
+
+const codes: Partial<Record<KeeperErrorCode, number>> = {
+  ConnectionLoss: exitCodes.noConnection,
+  SessionExpired: exitCodes.noConnection,
+  SessionMoved: exitCodes.noConnection,
+  OperationTimeout: exitCodes.noConnection,
+  RequestTimeout: exitCodes.noConnection,
+  NoNode: exitCodes.noNode,
+  NodeExists: exitCodes.nodeExists,
+  BadVersion: exitCodes.badVersion,
+  NotEmpty: exitCodes.notEmpty,
+  NoAuth: exitCodes.noAuth,
+  AuthFailed: exitCodes.noAuth,
+};
+
+/** Prints why a command failed; returns its exit code. Throws on what nobody expected. */
+export function tellFailure(error: unknown, format: OutputFormat, terminal: Terminal): number {
+  if (error instanceof CommandFailed) {
+    if (format === 'json') terminal.err(`${JSON.stringify({ error: { ...error.reason, message: error.message } })}\n`);
+    else terminal.err(`${error.message}\n`);
+    return error.exitCode;
+  }
+  if (!KeeperError.is(error)) throw error;
+  const { code, errno, path = null } = error;
+  const message = refusalText(error);
+  if (format === 'json') terminal.err(`${JSON.stringify({ error: { code, errno, path, message } })}\n`);
+  else terminal.err(`${message}\n`);
+  return codes[code] ?? exitCodes.failed;
+}
+
+/** An event as it is printed. */
+export function eventText(event: WatchedEvent, format: OutputFormat): string {
+  return format === 'json' ? `${JSON.stringify(eventView(event))}\n` : `${eventLines(event)}\n`;
+}

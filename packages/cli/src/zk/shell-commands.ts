@@ -1,0 +1,119 @@
+/** Commands that make sense in the shell alone, since they are about the shell. */
+import { exitCodes } from '../exit-codes.ts';
+import type { OutputFormat } from '../files/output.ts';
+import type { Terminal } from '../terminal.ts';
+import { CommandFailed } from './command.ts';
+import type { ZkSession } from './session.ts';
+import { wordsOf } from './words.ts';
+
+/** What these commands may touch of the shell. */
+export interface ShellState {
+  readonly session: ZkSession;
+  /** Lines by their number; the last is the one at work. */
+  readonly history: string[];
+  printsWatches: boolean;
+  /** Ends the shell when the command at work is done. */
+  quit(): void;
+  /** The list of all commands. */
+  usage(): string;
+  /** Runs a line that has been cut into words. */
+  executeWords(words: readonly string[]): Promise<void>;
+}
+
+export interface ShellCall {
+  readonly terminal: Terminal;
+  readonly format: OutputFormat;
+  readonly signal: AbortSignal;
+}
+
+export interface ShellCommand {
+  readonly name: string;
+  readonly usage: string;
+  readonly summary: string;
+  /** The answer with `-o json`, for the reference; undefined where there is none. */
+  readonly jsonShape?: string;
+  run(shell: ShellState, words: readonly string[], call: ShellCall): Promise<void>;
+}
+
+/** zkCli shows this many lines before the last one. */
+const historyShown = 10;
+
+export const shellCommands: readonly ShellCommand[] = [
+  {
+    name: 'close',
+    usage: '',
+    summary: 'end the session',
+    run: (shell) => shell.session.close(),
+  },
+  {
+    name: 'connect',
+    usage: 'host:port',
+    summary: 'end the session, and begin one with these servers; without an argument with the same',
+    async run(shell, [server], { signal }) {
+      await shell.session.connect(server ?? shell.session.server, signal);
+    },
+  },
+  {
+    name: 'help',
+    usage: '',
+    summary: 'list the commands',
+    async run(shell, _words, { terminal }) {
+      await terminal.write(Buffer.from(shell.usage()));
+    },
+  },
+  {
+    name: 'history',
+    usage: '',
+    summary: 'print the last lines and their numbers',
+    jsonShape: '{"history": [{"number": 0, "line": "ls /"}]}',
+    async run({ history }, _words, { terminal, format }) {
+      const first = Math.max(0, history.length - 1 - historyShown);
+      const shown = history.slice(first).map((line, at) => ({ number: first + at, line }));
+      const text =
+        format === 'json' ? `${JSON.stringify({ history: shown })}\n` : shown.map(({ number, line }) => `${number} - ${line}\n`).join('');
+      await terminal.write(Buffer.from(text));
+    },
+  },
+  {
+    name: 'printwatches',
+    usage: 'on|off',
+    summary: 'whether events of watches and of the session are printed',
+    jsonShape: '{"printwatches": true}',
+    async run(shell, [choice], { terminal, format }) {
+      if (choice !== undefined) {
+        shell.printsWatches = choice === 'on';
+        return;
+      }
+      const text =
+        format === 'json' ? JSON.stringify({ printwatches: shell.printsWatches }) : `printwatches is ${shell.printsWatches ? 'on' : 'off'}`;
+      await terminal.write(Buffer.from(`${text}\n`));
+    },
+  },
+  {
+    name: 'quit',
+    usage: '',
+    summary: 'end the session and the shell',
+    run(shell) {
+      shell.quit();
+      return Promise.resolve();
+    },
+  },
+  {
+    name: 'redo',
+    usage: 'cmdno',
+    summary: 'run a line of the history again; !3 is short for redo 3',
+    async run(shell, words) {
+      const typed = wordsOf(shell.history.at(-1) ?? '')[0] ?? '';
+      const text = typed.startsWith('!') ? typed.slice(1) : (words[0] ?? '');
+      const number = /^\d+$/.test(text) ? Number(text) : -1;
+      // The redo itself is the last line, and cannot be meant.
+      const line = number < shell.history.length - 1 ? shell.history[number] : undefined;
+      if (line === undefined) throw new CommandFailed('Command index out of range', exitCodes.refused);
+      const again = wordsOf(line);
+      if (again[0] === 'redo' || again[0]?.startsWith('!') === true) throw new CommandFailed('No redoing redos', exitCodes.refused);
+      // What was done is what stands in the history.
+      shell.history[shell.history.length - 1] = line;
+      await shell.executeWords(again);
+    },
+  },
+];

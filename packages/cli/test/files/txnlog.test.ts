@@ -1,0 +1,301 @@
+import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { coreDefaults } from '@tskeeper/core';
+import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
+import { makeZxid } from '@tskeeper/protocol';
+import { Recovery, SeededRandom, silentLogger, type SnapshotSink, StorageRefused } from '@tskeeper/runtime';
+import { FsDisk, snappy, SystemClock } from '@tskeeper/server/internal';
+import { describe, expect, it } from 'vitest';
+import { exitCodes, defineTxnlog, run } from '../../src/index.ts';
+import { FakeTerminal } from '../support/fake-terminal.ts';
+import { logOf, setDataEntry, withTxnChanged, writeMarkedLog } from '../support/log-bytes.ts';
+import { fixtures, jsonLines, temporaryFolder, tool } from '../support/tool.ts';
+
+interface Listing {
+  readonly files: {
+    readonly 'log.1': {
+      readonly entries: readonly {
+        readonly offset: number;
+        readonly TxnHeader: { clientId: string; cxid: number; zxid: string; time: number; type: number };
+        readonly TxnDigest?: { treeDigest: string };
+      }[];
+    };
+  };
+}
+
+describe.each(['3.9.5', '3.8.0'])('the log of a ZooKeeper %s', (version) => {
+  const folder = join(fixtures, `disk-${version}`);
+  const listing = JSON.parse(readFileSync(join(folder, 'listing.json'), 'utf8')) as Listing;
+
+  it('A72: is dumped txn by txn, with every field of the header', async () => {
+    const { code, out } = await tool('txnlog', 'dump', '-o', 'json', folder);
+    expect(code).toBe(exitCodes.done);
+    const expected = listing.files['log.1'].entries.map(({ offset, TxnHeader, TxnDigest }) => ({
+      offset,
+      session: TxnHeader.clientId,
+      cxid: TxnHeader.cxid,
+      zxid: TxnHeader.zxid,
+      time: new Date(TxnHeader.time).toISOString(),
+      digest: TxnDigest?.treeDigest,
+    }));
+    const shown = jsonLines(out).map(({ offset, session, cxid, zxid, time, digest }) => {
+      return { offset, session, cxid, zxid, time, digest: (digest as { value?: string } | undefined)?.value };
+    });
+    expect(shown).toEqual(expected);
+  });
+
+  it('is found sound, and replayed from the snapshot beside it comes to every digest in it', async () => {
+    const { code, out } = await tool('txnlog', 'verify', '-o', 'json', folder);
+    expect(code).toBe(exitCodes.done);
+    const withDigest = listing.files['log.1'].entries.filter(({ TxnDigest }) => TxnDigest !== undefined).length;
+    expect(jsonLines(out)).toEqual([
+      {
+        verdict: 'sound',
+        logs: [
+          {
+            file: 'log.1',
+            txns: listing.files['log.1'].entries.length,
+            firstZxid: '0x1',
+            lastZxid: '0x22',
+            endOffset: 3670,
+            end: 'room set aside for more',
+            verdict: 'whole',
+            damage: [],
+            notes: [],
+          },
+        ],
+        digests: { from: 'snapshot.0', compared: withDigest, firstMismatch: null },
+      },
+    ]);
+  });
+});
+
+describe('txnlog dump', () => {
+  const recorded = join(fixtures, 'disk-3.9.5');
+
+  it('prints lines in which time, session, cxid, zxid and type stand where those who know zkTxnLogToolkit.sh look for them', async () => {
+    const { out } = await tool('txnlog', 'dump', '--from', '0xc', '--to', '13', recorded);
+    expect(out).toBe(
+      '2026-11-20T09:17:27.432Z session 0x100000cebc40000 cxid 0xb zxid 0xc createContainer /app/container 0 bytes, acl world:anyone:cdrwa, parent cversion 8\n' +
+        '2026-11-20T09:17:27.435Z session 0x100000cebc40000 cxid 0xc zxid 0xd createTTL /app/ttl 1 byte, acl world:anyone:cdrwa, ttl 3600000 ms, parent cversion 9\n',
+    );
+  });
+
+  it('prints data where asked to, as text or as base64', async () => {
+    const { out } = await tool('txnlog', 'dump', '--data', '--to', '2', recorded);
+    expect(out.split('\n')[1]).toContain('create /app data "hello", acl');
+    const json = jsonLines((await tool('txnlog', 'dump', '-o', 'json', '--data', '--to', '2', recorded)).out);
+    expect(json[1]).toMatchObject({ path: '/app', dataLength: 5, data: 'hello', encoding: 'utf8' });
+  });
+
+  it('tells of one subtree or one session alone, members of a multi included', async () => {
+    const zxids = (text: string) => jsonLines(text).map(({ zxid }) => zxid);
+    expect(zxids((await tool('txnlog', 'dump', '-o', 'json', '--path', '/app/m1/', recorded)).out)).toEqual(['0x19', '0x1b']);
+    expect(zxids((await tool('txnlog', 'dump', '-o', 'json', '--path', '/app/m', recorded)).out)).toEqual([]);
+    expect(zxids((await tool('txnlog', 'dump', '-o', 'json', '--session', '0x100000cebc40001', recorded)).out)).toEqual([
+      '0x20',
+      '0x21',
+      '0x22',
+    ]);
+  });
+
+  it('shows a damaged txn as such, and what is behind it', async () => {
+    const bytes = logOf([1, 2, 3]);
+    bytes[bytes.indexOf('data of 2')]! ^= 1;
+    using folder = temporaryFolder({ 'log.1': bytes });
+    const { code, out, err } = await tool('txnlog', 'dump', folder.path);
+    expect(code).toBe(exitCodes.failed);
+    expect(out.split('\n').map((line) => line.replace(/^.*zxid/, line.startsWith('DAMAGED (checksum) ') ? 'DAMAGED' : ''))).toEqual([
+      ' 0x1 setData /x 9 bytes, version 1',
+      'DAMAGED 0x2 setData /x 9 bytes, version 1',
+      ' 0x3 setData /x 9 bytes, version 1',
+      '',
+    ]);
+    expect(err).toContain('2 txns, 1 damaged, 3 shown');
+  });
+
+  it('reads only logs that can hold what is asked for', async () => {
+    using folder = temporaryFolder({ 'log.1': logOf([1, 2]), 'log.3': logOf([3, 4]), 'log.5': logOf([5]) });
+    const { out, err } = await tool('txnlog', 'dump', '-o', 'json', '--from', '3', '--to', '4', folder.path);
+    expect(jsonLines(out).map(({ zxid }) => zxid)).toEqual(['0x3', '0x4']);
+    expect(err.match(/log\.\d/g)).toEqual(['log.3']);
+  });
+
+  it('finds the logs of a data folder in its version-2, and says so when there are none', async () => {
+    using folder = temporaryFolder();
+    const { code, err } = await tool('txnlog', 'dump', folder.path);
+    expect(code).toBe(exitCodes.refused);
+    expect(err).toBe(`tskeeper: there is no log.<zxid> in ${folder.path}, nor in a folder version-2 below it\n`);
+    expect((await tool('txnlog', 'dump', join(folder.path, 'log.7'))).err).toBe(
+      `tskeeper: ${folder.path}/log.7 cannot be read: there is no such file or folder\n`,
+    );
+  });
+
+  it('stops without complaint when nobody reads any more', async () => {
+    const terminal = new FakeTerminal();
+    terminal.reads = false;
+    expect(await run(['txnlog', 'dump', recorded], terminal, [defineTxnlog])).toBe(exitCodes.done);
+    expect(terminal.errors).toBe('');
+  });
+});
+
+interface Verified {
+  readonly verdict: string;
+  readonly logs: readonly { readonly verdict: string; readonly damage: readonly string[]; readonly notes: readonly string[] }[];
+  readonly digests: { readonly from: string | null; readonly compared: number; readonly firstMismatch: string | null } | null;
+}
+
+async function verified(files: Readonly<Record<string, Uint8Array>>, ...options: readonly string[]): Promise<Verified & { code: number }> {
+  using folder = temporaryFolder(files);
+  const { code, out } = await tool('txnlog', 'verify', '-o', 'json', ...options, folder.path);
+  return { code, ...(jsonLines(out)[0] as unknown as Verified) };
+}
+
+describe('txnlog verify', () => {
+  it('names txns that are missing between logs and within one', async () => {
+    const between = await verified({ 'log.1': logOf([1, 2]), 'log.5': logOf([5, 6]) });
+    expect([between.code, between.verdict]).toEqual([exitCodes.failed, 'damaged']);
+    expect(between.logs[1]!.damage).toEqual(['txns are missing: 0x5 at offset 16 stands behind 0x2, the last of log.1']);
+    const within = await verified({ 'log.1': logOf([1, 4]) });
+    expect(within.logs[0]!.damage).toEqual([expect.stringMatching(/^txns are missing: 0x4 at offset \d+ stands behind 0x1$/)]);
+  });
+
+  it('accepts a new epoch, and a zxid that is repeated', async () => {
+    const result = await verified({ 'log.1': logOf([1, 2, 2]), 'log.100000001': logOf([makeZxid(1, 1), makeZxid(1, 2)]) });
+    expect([result.code, result.verdict]).toEqual([exitCodes.done, 'sound']);
+    expect(result.logs[0]!.notes).toEqual([expect.stringMatching(/^0x2 at offset \d+ stands behind 0x2$/)]);
+    const skipped = await verified({ 'log.1': logOf([1, makeZxid(1, 2)]) });
+    expect(skipped.verdict).toBe('damaged');
+  });
+
+  it('tells a tail that was never acknowledged from damage by its exit code', async () => {
+    const cut = setDataEntry(3).subarray(0, 40);
+    const torn = await verified({ 'log.1': Buffer.concat([logOf([1, 2], 0), cut]) });
+    expect([torn.code, torn.verdict, torn.logs[0]!.verdict]).toEqual([exitCodes.tornTail, 'torn tail', 'unwritten']);
+    // An older log that breaks off where the next one goes on is what a crash of a ZooKeeper leaves behind for good.
+    const older = await verified({ 'log.1': Buffer.concat([logOf([1, 2], 0), cut]), 'log.3': logOf([3]) });
+    expect([older.code, older.verdict]).toEqual([exitCodes.done, 'sound']);
+    const empty = await verified({ 'log.1': logOf([1]), 'log.2': Buffer.alloc(0) });
+    expect([empty.code, empty.logs[1]!.verdict]).toEqual([exitCodes.tornTail, 'nothing']);
+    const emptyBefore = await verified({ 'log.1': Buffer.alloc(0), 'log.2': logOf([2]) });
+    expect(emptyBefore.code).toBe(exitCodes.failed);
+  });
+
+  it('says how much can be read behind the damage, and does not blame the next log for it', async () => {
+    const bytes = logOf([1, 2, 3, 4]);
+    bytes[bytes.indexOf('data of 2')]! ^= 1;
+    const { code, logs } = await verified({ 'log.1': bytes, 'log.5': logOf([5]) });
+    expect(code).toBe(exitCodes.failed);
+    expect(logs.map(({ damage }) => damage)).toEqual([
+      [expect.stringMatching(/^at offset \d+, behind 0x1: a checksum that is not that of its txn; 2 whole txns up to 0x4 behind it$/)],
+      [],
+    ]);
+  });
+
+  it('takes a broken end for damage where the mark of our server says it was safe, and else for a torn tail', async () => {
+    using folder = temporaryFolder();
+    await writeMarkedLog(folder.path, [1, 2, 3]);
+    const path = join(folder.path, 'version-2', 'log.1');
+    const whole = readFileSync(path);
+    const verify = async (bytes: Uint8Array) => {
+      writeFileSync(path, bytes);
+      const { code, out } = await tool('txnlog', 'verify', '-o', 'json', folder.path);
+      return { code, ...(jsonLines(out)[0] as unknown as Verified).logs[0]! };
+    };
+    expect(await verify(whole)).toMatchObject({ code: exitCodes.done, verdict: 'whole' });
+    const rotten = Buffer.from(whole);
+    rotten[whole.indexOf('data of 3')]! ^= 1;
+    const lost = await verify(rotten);
+    expect(lost).toMatchObject({ code: exitCodes.failed, verdict: 'lost' });
+    expect(lost.damage[0]).toMatch(/though txns up to 0x3 at offset \d+ were safe on the disk$/);
+    const behindMark = Buffer.concat([whole, setDataEntry(4)]);
+    behindMark[behindMark.indexOf('data of 4')]! ^= 1;
+    expect(await verify(behindMark)).toMatchObject({ code: exitCodes.tornTail, verdict: 'torn' });
+    // Without the mark nobody can tell, and a server refuses.
+    unlinkSync(join(folder.path, 'version-2', 'synced.1'));
+    expect(await verify(behindMark)).toMatchObject({ code: exitCodes.failed, verdict: 'damaged' });
+  });
+
+  it('finds the txn from which on the tree is another', async () => {
+    const log = readFileSync(join(fixtures, 'disk-3.9.5/log.1'));
+    // The digest is the last of a txn.
+    const changed = withTxnChanged(log, 4, (txn) => txn.writeInt8(txn.readInt8(txn.length - 1) ^ 1, txn.length - 1));
+    const { code, verdict, digests } = await verified({ 'log.1': changed });
+    expect([code, verdict]).toEqual([exitCodes.failed, 'damaged']);
+    expect(digests).toMatchObject({ from: 'the empty tree', firstMismatch: '0x5' });
+  });
+
+  it('names a txn that cannot be read though its checksum is right', async () => {
+    const log = withTxnChanged(logOf([1, 2]), 1, (txn) => txn.writeInt32BE(77, 28));
+    const { code, logs } = await verified({ 'log.1': log });
+    expect(code).toBe(exitCodes.failed);
+    expect(logs[0]!.damage).toEqual([
+      expect.stringMatching(/^the txn 0x2 at offset \d+ cannot be read \(expected a txn of a known type, not 77/),
+    ]);
+    using folder = temporaryFolder({ 'log.1': log });
+    const dumped = await tool('txnlog', 'dump', folder.path);
+    expect(dumped.code).toBe(exitCodes.failed);
+    expect(dumped.out).toContain('DAMAGED (expected a txn of a known type, not 77');
+  });
+
+  it('begins with an empty tree where the logs do, and compares nothing where no snapshot leads to them', async () => {
+    const log = readFileSync(join(fixtures, 'disk-3.9.5/log.1'));
+    const fresh = await verified({ 'log.1': log });
+    expect(fresh.digests).toEqual({ from: 'the empty tree', compared: 27, firstMismatch: null });
+    const late = await verified({ 'log.5': logOf([5, 6]), 'snapshot.2': readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0')) });
+    expect([late.verdict, late.digests]).toEqual(['sound', { from: null, compared: 0, firstMismatch: null }]);
+    expect((await verified({ 'log.1': log }, '--no-digests')).digests).toBe(null);
+  });
+
+  it('A72: comes to the verdict of a server that starts from the same folder, whichever bit is flipped', async () => {
+    const log = readFileSync(join(fixtures, 'disk-3.9.5/log.1')).subarray(0, 3800);
+    const snapshot = readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0'));
+    const seen = new Set<string>();
+    for (let at = 0; at < log.length; at += 37) {
+      const bytes = Buffer.from(log);
+      bytes[at]! ^= 1 << (at % 8);
+      using folder = temporaryFolder({ 'log.1': bytes, 'snapshot.0': snapshot });
+      const { code } = await tool('txnlog', 'verify', '--no-digests', folder.path);
+      const refused = await isRefused(folder.path);
+      seen.add(`${code} ${refused}`);
+      expect([at, code === exitCodes.failed]).toEqual([at, refused]);
+    }
+    expect([...seen].toSorted()).toEqual([`${exitCodes.done} false`, `${exitCodes.failed} true`, `${exitCodes.tornTail} false`].toSorted());
+  });
+});
+
+/** Whether our server would start from a folder. */
+async function isRefused(folder: string): Promise<boolean> {
+  const options = replicaOptions({ ...coreDefaults, extendedTypesEnabled: true }, new SeededRandom(1));
+  let replica = new Replica(options);
+  const target = {
+    beginSnapshot(zxid: number): SnapshotSink {
+      const loader = new SnapshotLoader(options);
+      return {
+        feed: (piece) => loader.feed(piece),
+        finish: () => {
+          replica = new Replica(options, { snapshot: loader.finish(), zxid });
+        },
+      };
+    },
+    apply: (...txn: Parameters<Replica['apply']>) => {
+      replica.apply(...txn)?.next();
+    },
+  };
+  const recovery = new Recovery(new FsDisk(), new SystemClock(), silentLogger, {
+    snapshotFolder: folder,
+    logFolder: folder,
+    snapshotTrustEmpty: false,
+    dbAutocreate: true,
+    initializeMarked: false,
+    snappy,
+    txnBytesMax: 2 * 0xfffff,
+  });
+  try {
+    await recovery.run(target);
+    return false;
+  } catch (error) {
+    if (error instanceof StorageRefused) return true;
+    throw error;
+  }
+}

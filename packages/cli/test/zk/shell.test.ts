@@ -1,0 +1,242 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { connect } from '@tskeeper/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exitCodes } from '../../src/index.ts';
+import { complete } from '../../src/zk/completion.ts';
+import { FakeTerminal } from '../support/fake-terminal.ts';
+import { jsonLines, type ToolResult } from '../support/tool.ts';
+import { testServer, type ZkServer, zkAt } from '../support/zk.ts';
+
+let server: ZkServer;
+beforeAll(async () => {
+  server = await testServer();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+/** Types lines into a shell of their own. */
+async function shell(lines: readonly string[], ...options: readonly string[]): Promise<ToolResult> {
+  const terminal = new FakeTerminal();
+  terminal.input.end(lines.map((line) => `${line}\n`).join(''));
+  return await zkAt(server.connectString, terminal, ...options, 'shell');
+}
+
+describe('a script typed into the shell', () => {
+  it('A87: gets answers on standard output and nothing else there', async () => {
+    const { code, out, err } = await shell(['create /s "two words"', 'get /s', 'get /missing', '', 'getAllChildrenNumber /s']);
+    expect(code).toBe(exitCodes.done);
+    expect(out).toBe('Created /s\ntwo words\n0\n');
+    expect(err).toBe('Node does not exist: /missing\n');
+  });
+
+  it('is one session: ephemerals live until it ends', async () => {
+    const { out } = await shell(['create -e /shell-ephemeral', 'getEphemerals', 'quit', 'ls /']);
+    expect(out).toBe('Created /shell-ephemeral\n[/shell-ephemeral]\n');
+    expect((await server.zk('stat', '/shell-ephemeral')).code).toBe(exitCodes.noNode);
+  });
+
+  it('ends with the code of its last command', async () => {
+    expect((await shell(['get /missing', 'quit'])).code).toBe(exitCodes.noNode);
+    expect((await shell(['get /missing', 'ls /zookeeper'])).code).toBe(exitCodes.done);
+    expect((await shell(['get'])).code).toBe(exitCodes.refused);
+    expect((await shell(['nonsense'])).code).toBe(exitCodes.noCommand);
+    expect((await shell(['get /missing', 'redo 0', 'quit'])).code).toBe(exitCodes.noNode);
+    expect((await shell([])).code).toBe(exitCodes.done);
+  });
+
+  it('answers in JSON, all of it or line by line', async () => {
+    expect(jsonLines((await shell(['ls /zookeeper', 'history', 'printwatches'], '-o', 'json')).out)).toEqual([
+      { path: '/zookeeper', children: ['config', 'quota'] },
+      {
+        history: [
+          { number: 0, line: 'ls /zookeeper' },
+          { number: 1, line: 'history' },
+        ],
+      },
+      { printwatches: true },
+    ]);
+    const mixed = await shell(['ls -o json /zookeeper', 'ls /zookeeper', 'get -o json /missing']);
+    expect(mixed.out).toBe('{"path":"/zookeeper","children":["config","quota"]}\n[config, quota]\n');
+    expect(JSON.parse(mixed.err)).toMatchObject({ error: { code: 'NoNode' } });
+  });
+
+  it('A87: repeats lines by their number', async () => {
+    const { out, err } = await shell(['getAllChildrenNumber /zookeeper', 'redo 0', '!0', 'redo 3', 'redo 99', 'redo', 'redo 6', 'history']);
+    expect(out).toBe(
+      '2\n2\n2\n' +
+        '0 - getAllChildrenNumber /zookeeper\n1 - getAllChildrenNumber /zookeeper\n2 - getAllChildrenNumber /zookeeper\n' +
+        '3 - redo 3\n4 - redo 99\n5 - redo\n6 - redo 6\n7 - history\n',
+    );
+    expect(err).toBe('Command index out of range\n'.repeat(4));
+    expect((await shell(['redo 5', 'redo 0'])).err).toBe('Command index out of range\nNo redoing redos\n');
+  });
+
+  it('prints events of watches unless told not to', async () => {
+    const events = ({ err }: ToolResult) =>
+      [...err.matchAll(/^WatchedEvent state:SyncConnected type:(\w+) path:(\S+)/gm)].map((m) => `${m[1]} ${m[2]}`);
+    const loud = await shell(['create /loud', 'get -w /loud', 'ls -w /loud', 'set /loud x', 'delete /loud', 'sync /']);
+    expect(events(loud)).toEqual(['NodeDataChanged /loud', 'NodeDeleted /loud']);
+    const quiet = await shell(['printwatches off', 'printwatches', 'create /quiet', 'get -w /quiet', 'delete /quiet', 'sync /']);
+    expect(events(quiet)).toEqual([]);
+    expect(quiet.out).toContain('printwatches is off\n');
+  });
+
+  it('can leave its session and begin another', async () => {
+    const { code, out, err } = await shell(['create -e /left', 'close', 'ls /', 'connect', 'getEphemerals', 'stat /left']);
+    expect(out).toBe('Created /left\n[]\n');
+    expect(err).toBe('Not connected; "connect" begins a new session\nNode does not exist: /left\n');
+    expect(code).toBe(exitCodes.noNode);
+    const elsewhere = await shell([`connect ${server.connectString}/zookeeper`, 'ls /']);
+    expect(elsewhere.out).toBe('[config, quota]\n');
+  });
+
+  it('ends when nobody reads any more', async () => {
+    const terminal = new FakeTerminal();
+    terminal.reads = false;
+    terminal.input.write('ls /\nget /missing\n');
+    expect(await zkAt(server.connectString, terminal, 'shell')).toMatchObject({ code: exitCodes.done, err: '' });
+  });
+
+  it('ends at once on SIGTERM, its session with it', async () => {
+    const terminal = new FakeTerminal();
+    const taken = new Promise<void>((resolve) => {
+      terminal.write = () => {
+        resolve();
+        return Promise.resolve(true);
+      };
+    });
+    const ended = zkAt(server.connectString, terminal, 'shell');
+    terminal.input.write('create -e /terminated\n');
+    await taken;
+    terminal.signal('SIGTERM');
+    expect((await ended).code).toBe(exitCodes.terminated);
+    expect((await server.zk('stat', '/terminated')).code).toBe(exitCodes.noNode);
+  });
+
+  it('has commands that make no sense outside of it, and that say so', async () => {
+    for (const name of ['close', 'connect', 'printwatches', 'quit', 'redo']) {
+      const { code, err } = await server.zk(name, 'on');
+      expect([code, err]).toEqual([exitCodes.refused, `tskeeper: ${name} is about a session that goes on, and works in: tskeeper shell\n`]);
+    }
+  });
+
+  it('lists its commands', async () => {
+    const { out } = await shell(['help']);
+    for (const line of ['\tls [-s] [-w] [-R] path', '\thistory ', '\tredo cmdno', '\tquit ']) expect(out.split('\n')).toContain(line);
+  });
+});
+
+/** A terminal with a keyboard, and what it shows. */
+class Keyboard extends FakeTerminal {
+  readonly screen = new PassThrough();
+  shown = '';
+  #look: () => void = () => undefined;
+
+  constructor(home: string) {
+    super();
+    this.prompt = this.screen;
+    this.environment = { HOME: home };
+    this.screen.on('data', (bytes: Buffer) => {
+      this.shown += bytes.toString();
+      this.#look();
+    });
+  }
+  override write(bytes: Uint8Array): Promise<boolean> {
+    this.shown += Buffer.from(bytes).toString();
+    this.#look();
+    return Promise.resolve(true);
+  }
+  override err(text: string): void {
+    super.err(text);
+    this.shown += text;
+    this.#look();
+  }
+  /** Types, and waits until the screen shows a text that came after. */
+  async type(keys: string, until: string): Promise<void> {
+    this.shown = '';
+    this.input.write(keys);
+    await this.shows(until);
+  }
+  async shows(text: string): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#look = () => {
+        if (this.shown.includes(text)) resolve();
+      };
+      this.#look();
+    });
+  }
+}
+
+describe('a shell with a keyboard', () => {
+  it('prompts as zkCli does, completes what is typed, and breaks off what is at work', async () => {
+    await server.zk('create', '/completed');
+    await server.zk('create', '/completed/first');
+    await server.zk('create', '/completed/second');
+    const home = mkdtempSync(join(tmpdir(), 'tskeeper-home-'));
+    const keyboard = new Keyboard(home);
+    const ended = zkAt(server.connectString, keyboard, 'shell');
+    await keyboard.shows(`[zk: ${server.connectString}(CONNECTED) 0] `);
+    // TAB makes getA... of a command, and a path of its beginning.
+    await keyboard.type('getAl\t', 'getAllChildrenNumber ');
+    await keyboard.type('/comp\t', '/completed');
+    await keyboard.type('\r', '(CONNECTED) 1] ');
+    expect(keyboard.shown).toContain('2\n');
+    // Ctrl+C gives a line up; Ctrl+D ends.
+    await keyboard.type('garbage', 'garbage');
+    await keyboard.type('\u0003', '(CONNECTED) 1] ');
+    await keyboard.type('addauth digest ann:secret\r', '(CONNECTED) 2] ');
+    keyboard.input.write('\u0004');
+    expect((await ended).code).toBe(exitCodes.done);
+    // What was typed is there the next time, passwords are not.
+    const history = readFileSync(join(home, '.local/state/tskeeper/history'), 'utf8');
+    expect(history).toBe('getAllChildrenNumber /completed\n');
+    const listing = new FakeTerminal();
+    listing.environment = { HOME: home };
+    expect((await zkAt(server.connectString, listing, 'history')).out).toBe('0 - getAllChildrenNumber /completed\n');
+    const again = new Keyboard(home);
+    const endedAgain = zkAt(server.connectString, again, 'shell');
+    await again.shows('(CONNECTED) 0] ');
+    await again.type('\u001b[A', 'getAllChildrenNumber /completed');
+    again.input.write('\u0003\u0004');
+    await endedAgain;
+    rmSync(home, { recursive: true });
+  });
+
+  it('shows an event without spoiling the line that is being typed', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'tskeeper-home-'));
+    const keyboard = new Keyboard(home);
+    const ended = zkAt(server.connectString, keyboard, 'shell');
+    await keyboard.shows('(CONNECTED) 0] ');
+    await keyboard.type('stat -w /event\r', '(CONNECTED) 1] ');
+    await keyboard.type('half a li', 'half a li');
+    keyboard.shown = '';
+    await server.zk('create', '/event');
+    await keyboard.shows('(CONNECTED) 1] half a li');
+    expect(keyboard.errors).toContain('WatchedEvent state:SyncConnected type:NodeCreated path:/event');
+    keyboard.input.write('\u0003\u0004');
+    await ended;
+    rmSync(home, { recursive: true });
+  });
+});
+
+describe('completion', () => {
+  it('offers commands first, then options and paths of the word at hand', async () => {
+    await server.zk('create', '/tab');
+    await server.zk('create', '/tab/one');
+    await server.zk('create', '/tab/other');
+    await using client = await connect(server.connectString);
+    expect(await complete('del', client)).toEqual([['delete', 'deleteall', 'delquota'], 'del']);
+    expect(await complete('getE', client)).toEqual([['getEphemerals '], 'getE']);
+    expect(await complete('reconfig -m', client)).toEqual([['-members '], '-m']);
+    expect(await complete('ls -s /ta', client)).toEqual([['/tab'], '/ta']);
+    expect(await complete('ls /tab/', client)).toEqual([['/tab/one', '/tab/other'], '/tab/']);
+    expect(await complete('ls /tab/on', client)).toEqual([['/tab/one'], '/tab/on']);
+    expect(await complete('ls /', undefined)).toEqual([[], '/']);
+    expect(await complete('set /tab wor', client)).toEqual([[], 'wor']);
+    await expect(complete('ls /missing/', client)).rejects.toThrow('NoNode');
+  });
+});

@@ -1,0 +1,101 @@
+/**
+ * What the end of a log means: a clean end, a tail that a crash tore off, or damage to what was acknowledged.
+ *
+ * The reader of logs (log-reader.ts) says where it stopped and why, the mark (synced-mark.ts) how far the log is known to have been safe.
+ * Here both are put together, for recovery, which acts upon it, and for tools that only say so.
+ */
+import { formatZxid, type Zxid } from '@tskeeper/protocol';
+import type { LogEnd } from './log-reader.ts';
+import type { SyncedMark } from './synced-mark.ts';
+
+export type LogVerdict =
+  /** Nothing is wrong with it. */
+  | 'whole'
+  /** Behind the mark something broke off: never acknowledged, and cut at the next start. */
+  | 'torn'
+  /** No mark, and the last entry is not all there: by ZooKeeper's rules it was never written. */
+  | 'unwritten'
+  /** No mark, and the newest log holds nothing: it was being made when its server stopped. */
+  | 'nothing'
+  /** What the mark says was safe is not there any more: a server refuses to start. */
+  | 'lost'
+  /** No mark, and bytes that no crash explains: a server refuses to start. */
+  | 'damaged';
+
+/** `isLast`: it is the newest of its folder. `allZero`: the file holds nothing but zeros; only matters for the end `zero header`. */
+export function judgeLog(end: LogEnd, mark: SyncedMark | undefined, isLast: boolean, allZero: boolean): LogVerdict {
+  if (mark !== undefined) {
+    if (end.offset < mark.offset) return 'lost';
+    return end.reason === 'end of file' || end.reason === 'padding' ? 'whole' : 'torn';
+  }
+  switch (end.reason) {
+    case 'end of file':
+    case 'padding':
+      return 'whole';
+    case 'cut entry':
+    case 'no end mark':
+      return 'unwritten';
+    case 'empty':
+    case 'cut header':
+      return isLast ? 'nothing' : 'damaged';
+    case 'zero header':
+      return isLast && allZero ? 'nothing' : 'damaged';
+    case 'checksum':
+    case 'bad length':
+    case 'bad magic':
+      return 'damaged';
+    default:
+      return end.reason satisfies never;
+  }
+}
+
+/**
+ * Why a mark cannot be that of this log, as the rest of a sentence about the log; undefined when it is. A mark belongs to its log when the
+ * log begins with the entry the mark knows, and either holds the entry the mark ends with (`markMet`) or breaks off before. A log that
+ * simply ends before, behind a whole entry, was cut by ZooKeeper (TRUNC): that is no damage.
+ */
+export function markMisfit(mark: SyncedMark, end: LogEnd, markMet: boolean): string | undefined {
+  // No entry has a checksum of 0, and no server leaves a log without its first entry: zeros there are damage, not another log.
+  const beginsWithZeros = end.count === 0 && end.reason === 'padding';
+  if (end.firstChecksum !== undefined && end.firstChecksum !== mark.firstChecksum && !beginsWithZeros) {
+    return 'is not the log that the mark beside it was made for';
+  }
+  if (end.offset >= mark.offset) return markMet ? undefined : 'does not hold what the mark beside it says';
+  if (end.reason === 'end of file' && end.count > 0) {
+    return `ends behind ${formatZxid(end.lastZxid ?? 0)}, though it once reached to ${formatZxid(mark.lastZxid)}: it has been truncated by another server`;
+  }
+  return undefined;
+}
+
+/** `behind 0x1a`, or where the damage is when there is nothing before it. */
+export function behind(end: { readonly lastZxid: Zxid | undefined }): string {
+  return end.lastZxid === undefined ? 'before its first txn' : `behind ${formatZxid(end.lastZxid)}`;
+}
+
+/** Why the reading of a log ended, in words. */
+export function explain(end: LogEnd): string {
+  switch (end.reason) {
+    case 'checksum':
+      return 'a checksum that is not that of its txn';
+    case 'bad length':
+      return 'a length that no txn has';
+    case 'no end mark':
+      return 'an entry that does not end as entries do';
+    case 'cut entry':
+      return 'the file ends within an entry';
+    case 'end of file':
+      return `the file ends, at ${end.size} bytes`;
+    case 'padding':
+      return 'zeros where an entry should begin';
+    case 'empty':
+      return 'no bytes at all';
+    case 'cut header':
+      return 'the file ends within its header';
+    case 'zero header':
+      return 'zeros where the header should be';
+    case 'bad magic':
+      return 'a beginning that is not that of a transaction log';
+    default:
+      return end.reason satisfies never;
+  }
+}
