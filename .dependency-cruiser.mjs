@@ -8,6 +8,7 @@ const imports = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
+  simulator: ['runtime', 'core', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
   cli: ['client', 'server', 'runtime', 'core', 'protocol'],
 };

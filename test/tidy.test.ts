@@ -41,6 +41,7 @@ const imports: Record<string, readonly string[]> = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
+  simulator: ['runtime', 'core', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
   cli: ['client', 'server', 'runtime', 'core', 'protocol'],
 };

@@ -3,8 +3,8 @@
  * names of children, ephemerals and identities, ACL entries made from `auth`, and the events of a session's ephemerals.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Heard } from './reference-model.ts';
-import type { Body, Message } from './operation-types.ts';
+import type { Heard } from '@tskeeper/simulator';
+import type { Body, Message } from '@tskeeper/simulator';
 
 const byText =
   <T>(text: (value: T) => string) =>

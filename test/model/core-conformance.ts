@@ -8,9 +8,9 @@
 import { OpCode, Xid } from '@tskeeper/protocol';
 import { difference, show } from './compare.ts';
 import { type Append, coreSettings, InProcess, type MakeCore } from './in-process.ts';
-import type { ConnectRequest, ConnectResponse, Message, Operation } from './operation-types.ts';
+import type { ConnectRequest, ConnectResponse, Message, Operation } from '@tskeeper/simulator';
 import { type Action, actionFrom, type Hints, Prng, superDigest, superPassword } from './operations.ts';
-import { type Admitted, type Heard, isWrite, ReferenceModel } from './reference-model.ts';
+import { type Admitted, type Heard, isWrite, ReferenceModel } from '@tskeeper/simulator';
 import { encodeConnect, encodeRequest } from './wire.ts';
 
 export interface StreamOptions {

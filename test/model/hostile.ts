@@ -8,8 +8,8 @@
 import { difference, show } from './compare.ts';
 import { coreSettings, InProcess, type MakeCore } from './in-process.ts';
 import { hostileHandshake, mutatedFrame } from './mutations.ts';
-import type { AclEntry, ConnectRequest, Message, Operation } from './operation-types.ts';
-import { digestId, type Heard, ReferenceModel } from './reference-model.ts';
+import type { AclEntry, ConnectRequest, Message, Operation } from '@tskeeper/simulator';
+import { digestId, type Heard, ReferenceModel } from '@tskeeper/simulator';
 import { type Hints, Prng } from './operations.ts';
 import { encodeConnect, encodeRequest } from './wire.ts';
 

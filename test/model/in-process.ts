@@ -3,7 +3,7 @@
  * says so. The core is described by its shape alone, so that these harnesses can be held against any build of it.
  */
 import { OpCode, Reader, Writer } from '@tskeeper/protocol';
-import type { Message, OperationKind } from './operation-types.ts';
+import type { Message, OperationKind } from '@tskeeper/simulator';
 import { decodeConnectResponse, decodeMessage, FrameCutter } from './wire.ts';
 
 export interface Now {

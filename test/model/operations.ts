@@ -7,8 +7,8 @@
  */
 import { type Arbitrary, array, nat } from 'fast-check';
 import { OpCode } from '@tskeeper/protocol';
-import type { AclEntry, Data, Operation, ReadStep, WriteStep } from './operation-types.ts';
-import { digestId } from './reference-model.ts';
+import type { AclEntry, Data, Operation, ReadStep, WriteStep } from '@tskeeper/simulator';
+import { digestId } from '@tskeeper/simulator';
 import { encodeRequest } from './wire.ts';
 
 /** sfc32: small, fast, good enough to be hard to guess for a server. */

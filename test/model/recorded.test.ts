@@ -1,9 +1,9 @@
 /** The model must say what a real ZooKeeper 3.9.5 was recorded saying, frame by frame. */
 import { describe, expect, it } from 'vitest';
 import { difference } from './compare.ts';
-import type { Message, OperationKind } from './operation-types.ts';
+import type { Message, OperationKind } from '@tskeeper/simulator';
 import { connectRequestOf, frameOf, recordedCaptures, type RecordedFrame, requestOf } from './recorded.ts';
-import { type Heard, ReferenceModel } from './reference-model.ts';
+import { type Heard, ReferenceModel } from '@tskeeper/simulator';
 import { TimeBook } from './times.ts';
 import { decodeConnectResponse, decodeMessage, encodeConnect, encodeRequest } from './wire.ts';
 

@@ -1,7 +1,7 @@
 /** The recorded conversations of real servers in fixtures/, turned into what the model speaks. */
 import { readFileSync } from 'node:fs';
 import { Reader } from '@tskeeper/protocol';
-import type { ConnectRequest, Operation, ReadStep, WriteStep } from './operation-types.ts';
+import type { ConnectRequest, Operation, ReadStep, WriteStep } from '@tskeeper/simulator';
 
 export interface RecordedFrame {
   readonly dir: 'C>S' | 'S>C';

@@ -2,7 +2,7 @@
  * A real server stamps ctime and mtime with a clock we do not hold. The model stamps its own ticks, each used once; the first stat that
  * shows a stamp tells what the server made of that tick, and from then on the two must agree.
  */
-import type { Message } from './operation-types.ts';
+import type { Message } from '@tskeeper/simulator';
 
 export class TimeBook {
   readonly #real = new Map<number, number>();

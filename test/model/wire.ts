@@ -17,7 +17,7 @@ import type {
   ReadStep,
   Stat,
   WriteStep,
-} from './operation-types.ts';
+} from '@tskeeper/simulator';
 
 export function opCodeOf(operation: Operation): number {
   if (operation.kind === 'unknown' || operation.kind === 'undecodable') return operation.opCode;

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { ErrorCode } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { type ServerProcess, startServer } from '../../scripts/server-process.js';
-import type { AclEntry, Operation } from '../model/operation-types.ts';
+import type { AclEntry, Operation } from '@tskeeper/simulator';
 import { HonestClient, openToAll } from './honest-client.ts';
 import { type Endpoint, endpointOf, RawClient, within } from './raw-client.ts';
 import { inFolder } from './servers.ts';

@@ -1,6 +1,6 @@
 /** A client that only wants to be served: it reads and pings one after the other, and keeps the books of how it fared. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AclEntry, Operation, Reply } from '../model/operation-types.ts';
+import type { AclEntry, Operation, Reply } from '@tskeeper/simulator';
 import { type Endpoint, RawClient } from './raw-client.ts';
 
 export const openToAll: readonly AclEntry[] = [{ perms: 31, scheme: 'world', id: 'anyone' }];

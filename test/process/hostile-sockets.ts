@@ -8,9 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { difference } from '../model/compare.ts';
 import { honestOperation } from '../model/hostile.ts';
 import { hostileHandshake, mutatedFrame, randomBytes } from '../model/mutations.ts';
-import type { AclEntry, ConnectRequest, Message, Operation } from '../model/operation-types.ts';
+import type { AclEntry, ConnectRequest, Message, Operation } from '@tskeeper/simulator';
 import { type Hints, Prng } from '../model/operations.ts';
-import { digestId, ReferenceModel } from '../model/reference-model.ts';
+import { digestId, ReferenceModel } from '@tskeeper/simulator';
 import { encodeConnect, encodeRequest } from '../model/wire.ts';
 import { type Endpoint, RawClient, within } from './raw-client.ts';
 

@@ -5,7 +5,7 @@
  * found at the end can be told apart: acknowledged and there, under way when the server died and there or not, or wrong.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AclEntry, ConnectResponse, Operation, Reply } from '../model/operation-types.ts';
+import type { AclEntry, ConnectResponse, Operation, Reply } from '@tskeeper/simulator';
 import { Prng } from '../model/operations.ts';
 import { type Endpoint, RawClient } from './raw-client.ts';
 

@@ -6,9 +6,9 @@
  */
 import { connect } from 'node:net';
 import { difference, show } from '../model/compare.ts';
-import type { ConnectRequest, ConnectResponse, Message, Operation } from '../model/operation-types.ts';
+import type { ConnectRequest, ConnectResponse, Message, Operation } from '@tskeeper/simulator';
 import { type Action, type Hints, Prng, type Profile, randomAction, superPassword } from '../model/operations.ts';
-import { type Heard, type ModelOptions, ReferenceModel } from '../model/reference-model.ts';
+import { type Heard, type ModelOptions, ReferenceModel } from '@tskeeper/simulator';
 import { TimeBook } from '../model/times.ts';
 import { type Endpoint, RawClient } from './raw-client.ts';
 

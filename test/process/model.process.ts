@@ -1,6 +1,6 @@
 /** The model is only worth something if the real server agrees with it, reply by reply: Apache ZooKeeper 3.9.5 above all. */
 import { describe, expect, it } from 'vitest';
-import type { Message } from '../model/operation-types.ts';
+import type { Message } from '@tskeeper/simulator';
 import { superDigest } from '../model/operations.ts';
 import { Lockstep, type LockstepReport } from './lockstep.ts';
 import { endpointOf } from './raw-client.ts';

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Xid } from '@tskeeper/protocol';
-import type { ConnectRequest, ConnectResponse, Message, Operation, OperationKind, Reply } from '../model/operation-types.ts';
+import type { ConnectRequest, ConnectResponse, Message, Operation, OperationKind, Reply } from '@tskeeper/simulator';
 import { decodeConnectResponse, decodeMessage, encodeConnect, encodeRequest, FrameCutter } from '../model/wire.ts';
 
 export interface Endpoint {

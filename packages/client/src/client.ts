@@ -442,16 +442,29 @@ export class Client implements AsyncDisposable {
       if (watcher !== undefined && !kinds.some((kind) => watches.has(kind, outer, watcher))) {
         throw new Refusal(ErrorCode.NoWatcher, 'notSent', 'this client has set no such watch');
       }
+      const take = (gone: readonly WatchKind[]) => {
+        for (const kind of gone) {
+          for (const each of watches.remove(kind, outer, watcher)) this.#session.tellWatcher(each, removedEvent[kind], outer, undefined);
+        }
+      };
       // Without a connection there is no watch on any server, and one that is gone from here is not set anew.
       const asks = options.local !== true || this.#session.isConnected;
+      const types = asks ? this.#serverTypes(outer, type, watcher) : [];
+      const asked = new Set(types.flatMap((each) => watcherKinds[each]));
+      const unasked = kinds.filter((kind) => !asked.has(kind));
       try {
-        // One by one in the order of the tables, but all under way at once.
-        if (asks) await Promise.all(this.#serverTypes(outer, type, watcher).map((each) => this.#removeOnServer(outer, each, options)));
+        // One by one in the order of the tables, but all under way at once. What a server has taken away goes from here in the order of its
+        // answers: a watch that is set behind this call, while it is under way, stays.
+        const removals = types.map((each, at) =>
+          this.#removeOnServer(outer, each, options, () =>
+            take(at < types.length - 1 ? watcherKinds[each] : [...watcherKinds[each], ...unasked]),
+          ),
+        );
+        await Promise.all(removals);
+        if (types.length === 0) take(kinds);
       } catch (error) {
         if (options.local !== true || !(error instanceof Refusal) || error.errno === ErrorCode.NoWatcher) throw error;
-      }
-      for (const kind of kinds) {
-        for (const gone of watches.remove(kind, outer, watcher)) this.#session.tellWatcher(gone, removedEvent[kind], outer, undefined);
+        take(kinds);
       }
     });
   }
@@ -471,12 +484,12 @@ export class Client implements AsyncDisposable {
     return types.filter((each) => watcherKinds[each].some(had) && watcherKinds[each].every((kind) => left(kind) === 0));
   }
 
-  #removeOnServer(outer: string, type: keyof typeof WatcherType, options: CallOptions): Promise<void> {
+  #removeOnServer(outer: string, type: keyof typeof WatcherType, options: CallOptions, removed: () => void): Promise<void> {
     return this.#session.perform(
       {
         opCode: OpCode.removeWatches,
         write: (writer) => operations.removeWatches.request.write(writer, { path: outer, type: WatcherType[type] }),
-        read: () => undefined,
+        read: removed,
       },
       this.#withDefaults(options),
     );

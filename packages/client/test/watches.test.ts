@@ -231,6 +231,18 @@ describe('removeWatches', () => {
     expect(second.lines).toHaveLength(1);
   });
 
+  it('leaves alone the watch that is set behind it, while both are under way', async () => {
+    const first = heard();
+    const second = heard();
+    await go(zk.create('/a'));
+    await go(zk.addWatch('/a', { watch: first.watch }));
+    await go(Promise.all([zk.removeWatches('/a'), zk.addWatch('/a', { watch: second.watch })]));
+    await go(other.setData('/a', 'x'));
+    await world.settle();
+    expect(first.lines).toEqual(['PersistentWatchRemoved /a']);
+    expect(second.lines).toEqual(['NodeDataChanged /a']);
+  });
+
   it('takes one listener away and leaves the others their watch', async () => {
     const first = heard();
     const second = heard();

@@ -327,7 +327,9 @@ export class Standalone {
         return;
       }
       this.#units += unitsPerRequest;
-      const { cnxn, frame } = this.#held.take(now.elapsedMs);
+      const { cnxn, frame: held } = this.#held.take(now.elapsedMs);
+      // What the client has said of itself may have waited with it, ahead of it: it is a request of whoever the client has become.
+      const frame = { ...held, identities: cnxn.identities };
       if (!cnxn.isClosed) this.#admitParked(cnxn, frame, now);
       else this.#stale(cnxn, frame, now);
     }

@@ -106,6 +106,13 @@ describe('a request that waits because too many are under way', () => {
     expect(script.run('appended')).toEqual(['a <- create 0x3 /x', 'a <- ping 0x3 ok', 'b <- ping 0x3 ok']);
   });
 
+  it('is judged by the credentials that came before it, and that had to wait as well', () => {
+    const script = new Script({ requestThrottleLimit: 1 });
+    for (const line of ['a connects', 'appended', 'b connects', 'appended', 'a create /x "1"']) script.run(line);
+    expect([script.run('b auth digest "bob:pw"'), script.run('b create /y "" acl=auth::31')]).toEqual([[], []]);
+    expect(script.run('appended')).toEqual(['a <- create 0x3 /x', 'b <- auth 0x0 ok', 'append 0x4 create /y']);
+  });
+
   it('does not keep a client from taking up its session', () => {
     const script = new Script({ requestThrottleLimit: 1 });
     for (const line of ['a connects', 'appended', 'b connects', 'appended', 'b goes away', 'a create /x "1"']) script.run(line);

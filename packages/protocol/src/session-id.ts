@@ -1,16 +1,23 @@
 /** Where the ids of sessions come from. */
-import type { Millis, SessionId } from './numbers.ts';
+import type { Millis, SessionId, Zxid } from './numbers.ts';
 
 /** The owner that marks a container, which no session may have as its id. */
 const containerOwner = -0x8000000000000000n;
+const clockBits = 28;
+const zxidBits = 28;
 
 /**
- * The first id a server gives out after its start; each later one is greater by one. The top byte is the server's id, the next five
- * are the low 40 bits of a monotonic clock in milliseconds, so that ids of other servers and of other starts differ. The rule is that
- * of ZooKeeper's SessionTrackerImpl.
+ * The first id a server gives out after its start; each later one is greater by one. The top byte is the server's id, the rest the wall
+ * clock in seconds and the last zxid, 28 bits of each.
+ *
+ * Each session takes a zxid of its own, so no id is given twice while zxids go on: not when the clock was set back, or stands at the same
+ * second at each boot, and not when log and snapshot have long forgotten the sessions of an earlier start. And when zxids begin anew,
+ * because the folder was emptied or an old copy put back, the clock tells the lives apart, so that a client of an earlier one does not
+ * take up the session of another. (ZooKeeper's SessionTrackerImpl has the clock in milliseconds there, and nothing else; to whoever reads
+ * an id all but the top byte means nothing.)
  */
-export function initialSessionId(serverId: number, elapsedMs: Millis): SessionId {
-  const clock = BigInt.asUintN(40, BigInt(Math.floor(elapsedMs))) << 16n;
-  const id = BigInt.asIntN(64, clock | (BigInt(serverId) << 56n));
-  return id === containerOwner ? id + 1n : id;
+export function initialSessionId(serverId: number, wallMs: Millis, lastZxid: Zxid): SessionId {
+  const clock = BigInt.asUintN(clockBits, BigInt(Math.floor(wallMs / 1000))) << BigInt(zxidBits);
+  const id = BigInt.asIntN(64, (BigInt(serverId) << 56n) | clock) + BigInt.asUintN(zxidBits, BigInt(lastZxid) + 1n);
+  return id === containerOwner || id === 0n ? id + 1n : id;
 }

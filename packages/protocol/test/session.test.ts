@@ -62,20 +62,20 @@ describe('the password of a session', () => {
 
 describe('the first session id', () => {
   test.each([
-    [1, 0, 0x0100000000000000n],
-    [1, 1, 0x0100000000010000n],
-    [1, 0xcebc4, 0x0100000cebc40000n],
-    [2, 0xffffffffff, 0x02ffffffffff0000n],
-    // Bits of the clock beyond the 40th are lost.
-    [1, 0x1_0000000005, 0x0100000000050000n],
-    [0, 5, 0x50000n],
-    [254, 0, -0x0200000000000000n],
-    [255, 1, -0x00ffffffffff0000n],
+    [1, 0, 0, 0x0100000000000001n],
+    [1, 1999, 0, 0x0100000010000001n],
+    [1, 1000, 0x41, 0x0100000010000042n],
+    // Of the clock and of the zxid 28 bits are kept each.
+    [2, 0xfffffff * 1000, 0xffffffe, 0x02ffffffffffffffn],
+    [1, (0x10000000 + 5) * 1000, 0x700000003, 0x0100000050000004n],
+    [0, 0, 0, 1n],
+    [0, 0, 0xfffffff, 1n],
+    [254, 0, 0, -0x01ffffffffffffffn],
+    [255, 1000, 0, -0x00ffffffefffffffn],
     // The one value that marks containers is stepped over.
-    [128, 0, -0x7fffffffffffffffn],
-    [1, 12.75, 0x01000000000c0000n],
-  ])('of server %i at %i ms is %i', (serverId, elapsedMs, id) => {
-    expect(initialSessionId(serverId, elapsedMs)).toBe(id);
+    [128, 0, 0xfffffff, -0x7fffffffffffffffn],
+  ])('of server %i at %i ms behind zxid %i is %i', (serverId, wallMs, lastZxid, id) => {
+    expect(initialSessionId(serverId, wallMs, lastZxid)).toBe(id);
   });
 });
 

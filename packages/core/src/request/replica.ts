@@ -16,8 +16,6 @@ import {
   EventType,
   type MultiMember,
   OpCode,
-  type SessionId,
-  sessionIdOf,
   statBytes,
   type Txn,
   type TxnDigest,
@@ -95,8 +93,6 @@ export class Replica {
 
   /** The txn applied last. */
   lastZxid: Zxid;
-  /** By the top byte of the id, which names the server that gave it out. */
-  readonly #highestSessionIds = new Map<number, SessionId>();
   readonly digests: { readonly zxid: Zxid; readonly high: number; readonly low: number }[] = [];
   /**
    * A snapshot taken while txns went on holds effects of txns after its name. Until replay has passed them the digests in the log do
@@ -111,7 +107,6 @@ export class Replica {
     this.lastZxid = loaded?.zxid ?? 0;
     this.#digestEnabled = options.digestEnabled;
     this.#comparesDigestsAfter = Math.max(this.lastZxid, loaded?.snapshot.digest?.zxid ?? 0);
-    this.sessions.forEach((slot) => this.#noteSession(this.sessions.high(slot), this.sessions.low(slot)));
   }
 
   /** Units spent on digests and watchers so far: what makes one change take longer than another. */
@@ -322,7 +317,6 @@ export class Replica {
   }
 
   #createSession(header: TxnHeader, timeoutMs: number): void {
-    this.#noteSession(header.clientHigh, header.clientLow);
     // Replay may meet a session that the snapshot knows already.
     const known = this.sessions.find(header.clientHigh, header.clientLow);
     if (known === -1) this.sessions.open(header.clientHigh, header.clientLow, timeoutMs);
@@ -361,18 +355,6 @@ export class Replica {
         yield;
       }
     }
-  }
-
-  #noteSession(high: number, low: number): void {
-    const id = sessionIdOf(high, low);
-    const serverId = high >>> 24;
-    const highest = this.#highestSessionIds.get(serverId);
-    if (highest === undefined || id > highest) this.#highestSessionIds.set(serverId, id);
-  }
-
-  /** The highest session id of that server that snapshot and log have shown, if they have shown one. */
-  highestSessionId(serverId: number): SessionId | undefined {
-    return this.#highestSessionIds.get(serverId & 0xff);
   }
 
   /** Paths of the ephemerals a session owns. */

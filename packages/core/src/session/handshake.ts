@@ -64,7 +64,7 @@ export class Handshakes {
     this.#cnxns = cnxns;
     this.#answers = answers;
     this.#observer = observer;
-    this.#nextSessionId = firstSessionId(options.serverId, now, replica);
+    this.#nextSessionId = initialSessionId(options.serverId, now.wallMs, replica.lastZxid);
   }
 
   request(cnxn: Cnxn, reader: Reader, now: Now): HandshakeOutcome {
@@ -103,7 +103,7 @@ export class Handshakes {
   }
 
   #create(cnxn: Cnxn, now: Now): WriteOrigin {
-    const id = this.#nextSessionId++;
+    const id = this.#newSessionId();
     const high = sessionHigh(id);
     const low = sessionLow(id);
     this.#attach(cnxn, high, low, this.#tracker.open(high, low, cnxn.timeoutMs, now.elapsedMs));
@@ -117,6 +117,14 @@ export class Handshakes {
       identities: cnxn.identities,
       arrivedMs: now.elapsedMs,
     };
+  }
+
+  /** A session of another server's making, in a folder that was taken over, may have any id. */
+  #newSessionId(): SessionId {
+    for (;;) {
+      const id = this.#nextSessionId++;
+      if (this.#tracker.find(sessionHigh(id), sessionLow(id)) === -1) return id;
+    }
   }
 
   /** Returns whether the session is now this connection's; if not, the client has been told. */
@@ -155,14 +163,4 @@ export class Handshakes {
 export function asksForItsSession({ bytes, offset, remaining }: Reader): boolean {
   if (remaining < sessionIdAt + 8) return false;
   return bytes.readInt32BE(offset + sessionIdAt) !== 0 || bytes.readInt32BE(offset + sessionIdAt + 4) !== 0;
-}
-
-/**
- * Above every id that log and snapshot know of, and, because they forget sessions that ended long ago, taken from the wall clock, which
- * unlike the monotonic one does not begin anew when the machine does.
- */
-function firstSessionId(serverId: number, now: Now, replica: Replica): SessionId {
-  const fromClock = initialSessionId(serverId, now.wallMs);
-  const seen = replica.highestSessionId(serverId);
-  return seen !== undefined && seen >= fromClock ? seen + 1n : fromClock;
 }

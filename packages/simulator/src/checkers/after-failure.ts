@@ -1,0 +1,10 @@
+import type { Checker } from './checker.ts';
+
+export const afterFailure: Checker = {
+  property: 'F10',
+  promise: 'A server that has said that it cannot go on says nothing more.',
+  check: ({ processes }) =>
+    processes
+      .filter(({ sentAfterFailure }) => sentAfterFailure > 0)
+      .map(({ server, failedMs, failure, sentAfterFailure }) => `${server} sent ${sentAfterFailure} bytes after ${failure} at ${failedMs}`),
+};

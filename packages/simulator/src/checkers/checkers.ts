@@ -1,0 +1,94 @@
+/** All checkers, by name. */
+import type { Recording } from '../record/recording.ts';
+import { type Replay, replay } from '../replay/replay.ts';
+import { access } from './access.ts';
+import { afterFailure } from './after-failure.ts';
+import type { Checker } from './checker.ts';
+import { clientTold } from './client-told.ts';
+import { compareAndSet } from './compare-and-set.ts';
+import { digests } from './digests.ts';
+import { durability } from './durability.ts';
+import { earlyExpiry } from './early-expiry.ts';
+import { ephemerals } from './ephemerals.ts';
+import { fifoOrder } from './fifo-order.ts';
+import { lateExpiry } from './late-expiry.ts';
+import { linearizableWrites } from './linearizable-writes.ts';
+import { multiAtomic } from './multi-atomic.ts';
+import { negotiation } from './negotiation.ts';
+import { noLeak } from './no-leak.ts';
+import { nothingRolledBack } from './nothing-rolled-back.ts';
+import { oneOrder } from './one-order.ts';
+import { reads } from './reads.ts';
+import { registerHistory } from './register-history.ts';
+import { sequences } from './sequences.ts';
+import { sessionIdentity } from './session-identity.ts';
+import { singleImage } from './single-image.ts';
+import { snapshots } from './snapshots.ts';
+import { statLaws } from './stat-laws.ts';
+import { sweeps } from './sweeps.ts';
+import { syncThenRead } from './sync-then-read.ts';
+import { unknownOutcomes } from './unknown-outcomes.ts';
+import { watchAcl } from './watch-acl.ts';
+import { persistentWatches, watchBeforeData, watchesOverReconnect, watchOnce, watchOrder } from './watch-events.ts';
+import { watchesRestored } from './watches-restored.ts';
+import { writeReplies } from './write-replies.ts';
+
+export const checkers = {
+  oneOrder,
+  linearizableWrites,
+  writeReplies,
+  registerHistory,
+  fifoOrder,
+  reads,
+  singleImage,
+  nothingRolledBack,
+  syncThenRead,
+  multiAtomic,
+  compareAndSet,
+  unknownOutcomes,
+  watchBeforeData,
+  watchOnce,
+  watchOrder,
+  persistentWatches,
+  watchesOverReconnect,
+  watchesRestored,
+  watchAcl,
+  ephemerals,
+  earlyExpiry,
+  lateExpiry,
+  sessionIdentity,
+  negotiation,
+  sequences,
+  statLaws,
+  durability,
+  snapshots,
+  digests,
+  access,
+  sweeps,
+  noLeak,
+  clientTold,
+  afterFailure,
+} as const satisfies Record<string, Checker>;
+
+export type CheckerName = keyof typeof checkers;
+
+/** Something that is wrong with a recording. */
+export interface Finding {
+  /** Who noticed: a checker, or `story` for what needs none. */
+  readonly checker: CheckerName | 'story';
+  readonly property: string;
+  readonly evidence: string;
+}
+
+export function check(recording: Recording, story: Replay = replay(recording)): Finding[] {
+  const findings: Finding[] = recording.faults.map((evidence) => ({ checker: 'story', property: 'P35', evidence }));
+  for (const [name, checker] of Object.entries(checkers)) {
+    const { property } = checker;
+    for (const evidence of checker.check(recording, story)) findings.push({ checker: name as CheckerName, property, evidence });
+  }
+  return findings;
+}
+
+export function findingText({ checker, property, evidence }: Finding): string {
+  return `${checker}${property === '' ? '' : ` (${property})`}: ${evidence}`;
+}

@@ -1,0 +1,26 @@
+import { isWrite, nameRequest } from '../replay/replay.ts';
+import type { Checker } from './checker.ts';
+
+export const durability: Checker = {
+  property: 'P27',
+  promise: 'What was acknowledged stays: it is in the log that the last server left, under the zxid that was told.',
+  check({ cnxns }, { txns, sessions }) {
+    const faults: string[] = [];
+    const zxids = new Map(txns.map(({ request, zxid }) => [request, zxid]));
+    for (const { requests, handshake, session, key } of cnxns) {
+      if (handshake?.sessionId === 0n && session !== undefined && !sessions.has(session)) {
+        faults.push(`session 0x${session.toString(16)} was given to ${key}, and is not in the log`);
+      }
+      for (const request of requests) {
+        const { reply } = request;
+        if (reply === undefined || !isWrite(request)) continue;
+        const logged = zxids.get(request);
+        if (logged === reply.zxid) continue;
+        faults.push(
+          `${nameRequest(request)} was acknowledged as ${reply.zxid}, and is ${logged === undefined ? 'not in the log' : `logged as ${logged}`}`,
+        );
+      }
+    }
+    return faults;
+  },
+};

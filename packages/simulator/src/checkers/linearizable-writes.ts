@@ -1,0 +1,37 @@
+import type { Millis, Zxid } from '@tskeeper/protocol';
+import type { Request } from '../record/recording.ts';
+import { isWrite, nameRequest } from '../replay/replay.ts';
+import type { Checker } from './checker.ts';
+
+interface Moment {
+  readonly atMs: Millis;
+  readonly zxid: Zxid;
+  readonly request: Request;
+  readonly acknowledged: boolean;
+}
+
+export const linearizableWrites: Checker = {
+  property: 'P2',
+  promise: 'Writes are in the order of the real world: what was acknowledged before another was asked for comes before it.',
+  check({ cnxns }) {
+    const faults: string[] = [];
+    const moments: Moment[] = [];
+    for (const { requests } of cnxns) {
+      for (const request of requests) {
+        if (request.reply === undefined || !isWrite(request) || request.reply.zxid <= 0) continue;
+        const { zxid, atMs } = request.reply;
+        moments.push({ atMs: request.sentMs, zxid, request, acknowledged: false }, { atMs, zxid, request, acknowledged: true });
+      }
+    }
+    let highest = 0;
+    // What is asked for at the instant of an acknowledgement may be either side of it.
+    for (const { zxid, request, acknowledged } of moments.toSorted(
+      (a, b) => a.atMs - b.atMs || Number(a.acknowledged) - Number(b.acknowledged),
+    )) {
+      if (acknowledged) highest = Math.max(highest, zxid);
+      else if (zxid < highest)
+        faults.push(`${nameRequest(request)} became ${zxid}, though ${highest} had been acknowledged before it was asked for`);
+    }
+    return faults;
+  },
+};

@@ -1,0 +1,31 @@
+import { ErrorCode, type MultiRequest, type MultiReply, type Stat } from '@tskeeper/protocol';
+import type { Request } from '../record/recording.ts';
+import { nameRequest } from '../replay/replay.ts';
+import type { Checker } from './checker.ts';
+
+export const multiAtomic: Checker = {
+  property: 'P11',
+  promise: 'A multi happens as a whole under one zxid or not at all, and says for each of its parts what became of it.',
+  check({ cnxns }) {
+    const faults: string[] = [];
+    for (const { requests } of cnxns) for (const request of requests) if (request.name === 'multi') faults.push(...checkReply(request));
+    return faults;
+  },
+};
+
+function checkReply(request: Request): string[] {
+  const { reply } = request;
+  if (reply === undefined || reply.err !== ErrorCode.Ok) return [];
+  const { results } = reply.body as MultiReply;
+  const { ops } = request.record as MultiRequest;
+  const faults: string[] = [];
+  const failed = results.filter(({ kind }) => kind === 'error').length;
+  if (results.length !== ops.length) faults.push(`${nameRequest(request)} has ${ops.length} parts and got ${results.length} results`);
+  if (failed > 0 && failed < results.length) faults.push(`${nameRequest(request)} has failed in part only`);
+  for (const result of results) {
+    const { stat } = result as { readonly stat?: Stat };
+    if (stat !== undefined && stat.mzxid !== reply.zxid)
+      faults.push(`${nameRequest(request)} at ${reply.zxid} has a part at ${stat.mzxid}`);
+  }
+  return faults;
+}

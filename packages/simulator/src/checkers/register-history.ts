@@ -1,0 +1,297 @@
+/**
+ * A second opinion that trusts no zxid: each znode is a register that is made, changed and deleted, and what clients saw of it must fit
+ * into one order in which everything happens at one instant between its request and its reply (Wing and Gong's search, with Lowe's cache).
+ *
+ * On one server reads are linearizable as well, so they take part.
+ */
+import {
+  CreateMode,
+  type CreateRequest,
+  type DeleteRequest,
+  ErrorCode,
+  type GetDataReply,
+  type Millis,
+  type MultiOp,
+  type MultiReply,
+  type MultiRequest,
+  type SetDataRequest,
+  type StatReply,
+} from '@tskeeper/protocol';
+import type { Request } from '../record/recording.ts';
+import type { Checker } from './checker.ts';
+
+/** Undefined: there is no such znode. */
+type Register = { readonly version: number; readonly value: string; readonly owner: string } | undefined;
+
+interface Operation {
+  readonly fromMs: Millis;
+  /** Infinity when the answer never came: it may happen at any time, or never. */
+  readonly toMs: Millis;
+  /** What is there behind it; `impossible` when it cannot have gone this way here. */
+  apply(register: Register): Register | 'impossible';
+}
+
+/** A search that takes more steps than this has found nothing, and has not shown that there is nothing to find. */
+const stepsMax = 1_000_000;
+
+export const registerHistory: Checker = {
+  property: 'P4',
+  promise: 'For each znode there is one order of everything that was done with it, which fits the times and outcomes that clients saw.',
+  check({ cnxns, beginning }) {
+    const byPath = new Map<string, Operation[]>();
+    /** Who comes and goes by itself is not a register. */
+    const excluded = new Set<string>(['/', ...beginning.znodes.map(({ path }) => path)]);
+    const add = (path: string, operation: Operation) => {
+      const known = byPath.get(path);
+      if (known === undefined) byPath.set(path, [operation]);
+      else known.push(operation);
+    };
+    const owners = new Map<string, Set<string>>();
+    for (const { requests } of cnxns) for (const request of requests) note(request, add, excluded, owners);
+    for (const [path, sessions] of owners) for (const session of sessions) for (let i = 0; i < endsMax; i++) add(path, endOf(session));
+    const faults: string[] = [];
+    for (const [path, operations] of byPath) {
+      if (excluded.has(path) || path.startsWith('/zookeeper') || hasCounter.test(path)) continue;
+      const found = fits(operations);
+      if (found === 'yes') continue;
+      faults.push(
+        found === 'no'
+          ? `there is no order in which ${path} can have gone through ${operations.length} operations`
+          : `no order was found for ${path} in ${stepsMax} steps`,
+      );
+    }
+    return faults;
+  },
+};
+
+/** Whose name was made by the server may have been made by a request whose answer never came. */
+const hasCounter = /\d{9}$/;
+
+/** How often an ephemeral of one session at one path may have gone with it: once, since the session ends once. */
+const endsMax = 1;
+
+function valueOf(data: Uint8Array | null): string {
+  return data === null ? 'null' : `=${Buffer.from(data).toString('latin1')}`;
+}
+
+type Effect = (register: Register) => Register | 'impossible';
+
+function note(
+  request: Request,
+  add: (path: string, operation: Operation) => void,
+  excluded: Set<string>,
+  owners: Map<string, Set<string>>,
+): void {
+  const { reply, name, record } = request;
+  const times = { fromMs: request.sentMs, toMs: reply?.atMs ?? Infinity };
+  const tell = (path: string | null, effect: Effect | undefined) => {
+    if (path !== null && effect !== undefined) add(path, { ...times, apply: effect });
+  };
+  const err = reply?.err;
+  switch (name) {
+    case 'create':
+    case 'create2':
+    case 'createContainer':
+    case 'createTTL':
+      noteCreated(record as CreateRequest, request, excluded, owners);
+      tell((record as CreateRequest).path, createEffect(record as CreateRequest, request, err));
+      return;
+    case 'delete':
+      tell((record as DeleteRequest).path, deleteEffect(record as DeleteRequest, err));
+      return;
+    case 'setData':
+      tell((record as SetDataRequest).path, setEffect(record as SetDataRequest, err, (reply?.body as StatReply | undefined)?.stat.version));
+      return;
+    case 'getData': {
+      const { path } = record as { readonly path: string };
+      if (err === ErrorCode.NoNode) tell(path, (register) => (register === undefined ? register : 'impossible'));
+      if (err !== ErrorCode.Ok) return;
+      const { data, stat } = reply!.body as GetDataReply;
+      tell(path, (register) =>
+        register !== undefined && register.version === stat.version && register.value === valueOf(data) ? register : 'impossible',
+      );
+      return;
+    }
+    case 'exists': {
+      const { path } = record as { readonly path: string };
+      if (err === ErrorCode.NoNode) tell(path, (register) => (register === undefined ? register : 'impossible'));
+      if (err !== ErrorCode.Ok) return;
+      const { version } = (reply!.body as StatReply).stat;
+      tell(path, (register) => (register?.version === version ? register : 'impossible'));
+      return;
+    }
+    case 'multi':
+      noteMulti(request, tell, excluded, owners);
+      return;
+    default:
+  }
+}
+
+function noteMulti(
+  request: Request,
+  tell: (path: string | null, effect: Effect | undefined) => void,
+  excluded: Set<string>,
+  owners: Map<string, Set<string>>,
+): void {
+  const { ops } = request.record as MultiRequest;
+  const results = (request.reply?.body as MultiReply | undefined)?.results;
+  if (request.reply !== undefined && request.reply.err !== ErrorCode.Ok) return;
+  // All its parts at once, path by path. Of one that failed nothing can be told, and nothing was done.
+  if (results?.some(({ kind }) => kind === 'error') === true) return;
+  const effects = new Map<string, Effect[]>();
+  for (const [at, op] of ops.entries()) {
+    if (op.path === null) continue;
+    if (op.kind.startsWith('create')) noteCreated(op as CreateRequest, request, excluded, owners);
+    const result = results?.[at];
+    const version = result !== undefined && 'stat' in result && op.kind === 'setData' ? result.stat.version : undefined;
+    const effect = partEffect(op, request, results === undefined ? undefined : ErrorCode.Ok, version);
+    if (effect !== undefined) effects.set(op.path, [...(effects.get(op.path) ?? []), effect]);
+  }
+  for (const [path, parts] of effects) {
+    tell(path, (register) => {
+      let now: Register | 'impossible' = register;
+      for (const part of parts) {
+        if (now === 'impossible') return now;
+        now = part(now);
+      }
+      return now;
+    });
+  }
+}
+
+function partEffect(op: MultiOp, request: Request, err: number | undefined, version: number | undefined): Effect | undefined {
+  switch (op.kind) {
+    case 'create':
+    case 'create2':
+      return createEffect(op, request, err);
+    case 'delete':
+      return deleteEffect(op, err);
+    case 'setData':
+      return setEffect(op, err, version);
+    case 'check':
+      return (register) => (register !== undefined && matches(op.version, register.version) ? register : 'impossible');
+    default:
+      return undefined;
+  }
+}
+
+function noteCreated(
+  { path, flags }: CreateRequest,
+  { session, name }: Request,
+  excluded: Set<string>,
+  owners: Map<string, Set<string>>,
+): void {
+  if (path === null) return;
+  if (name === 'createContainer' || name === 'createTTL' || flags > CreateMode.ephemeralSequential) excluded.add(path);
+  if (flags === CreateMode.ephemeral) owners.set(path, (owners.get(path) ?? new Set()).add(String(session)));
+}
+
+function matches(wanted: number, version: number): boolean {
+  return wanted === -1 || wanted === version;
+}
+
+function createEffect({ path, data, flags }: CreateRequest, { session }: Request, err: number | undefined): Effect | undefined {
+  // One that is counted has another path.
+  if (path === null || flags === CreateMode.persistentSequential || flags === CreateMode.ephemeralSequential) return undefined;
+  const made: Register = { version: 0, value: valueOf(data), owner: flags === CreateMode.ephemeral ? String(session) : '' };
+  if (err === ErrorCode.Ok || err === undefined) return (register) => (register === undefined ? made : 'impossible');
+  if (err === ErrorCode.NodeExists) return (register) => (register === undefined ? 'impossible' : register);
+  return undefined;
+}
+
+function deleteEffect({ version }: DeleteRequest, err: number | undefined): Effect | undefined {
+  switch (err) {
+    case ErrorCode.Ok:
+    case undefined:
+      return (register) => (register !== undefined && matches(version, register.version) ? undefined : 'impossible');
+    case ErrorCode.NoNode:
+      return (register) => (register === undefined ? register : 'impossible');
+    case ErrorCode.BadVersion:
+      return (register) => (register !== undefined && !matches(version, register.version) ? register : 'impossible');
+    case ErrorCode.NotEmpty:
+      return (register) => (register === undefined ? 'impossible' : register);
+    default:
+      return undefined;
+  }
+}
+
+function setEffect({ data, version }: SetDataRequest, err: number | undefined, made: number | undefined): Effect | undefined {
+  switch (err) {
+    case ErrorCode.Ok:
+    case undefined:
+      return (register) => {
+        if (register === undefined || !matches(version, register.version)) return 'impossible';
+        const next = (register.version + 1) | 0;
+        return made !== undefined && made !== next ? 'impossible' : { ...register, version: next, value: valueOf(data) };
+      };
+    case ErrorCode.NoNode:
+      return (register) => (register === undefined ? register : 'impossible');
+    case ErrorCode.BadVersion:
+      return (register) => (register !== undefined && !matches(version, register.version) ? register : 'impossible');
+    default:
+      return undefined;
+  }
+}
+
+/** An ephemeral goes when its owner does, whenever that is. */
+function endOf(session: string): Operation {
+  return {
+    fromMs: 0,
+    toMs: Infinity,
+    apply: (register) => (register?.owner === session ? undefined : 'impossible'),
+  };
+}
+
+function stateText(register: Register): string {
+  return register === undefined ? '' : `${register.version} ${register.owner} ${register.value}`;
+}
+
+function fits(operations: readonly Operation[]): 'yes' | 'no' | 'too long' {
+  // What surely happened, in the order in which it had to be over; behind it what may have.
+  const sorted = operations.toSorted((a, b) => a.toMs - b.toMs || a.fromMs - b.fromMs);
+  const surely = sorted.filter(({ toMs }) => toMs < Infinity).length;
+  const done = new Uint8Array(sorted.length);
+  const seen = new Set<string>();
+  let steps = 0;
+  const search = (register: Register, from: number): boolean => {
+    if (++steps > stepsMax) return false;
+    let first = from;
+    const early: number[] = [];
+    // Whatever changes nothing and fits here may as well have been here: nothing is lost by not trying it later.
+    for (let hasMoved = true; hasMoved;) {
+      hasMoved = false;
+      while (first < surely && done[first] === 1) first++;
+      if (first === surely) return true;
+      const deadlineMs = sorted[first]!.toMs;
+      for (let at = first; at < surely; at++) {
+        const operation = sorted[at]!;
+        if (done[at] === 1 || operation.fromMs > deadlineMs || operation.apply(register) !== register) continue;
+        done[at] = 1;
+        early.push(at);
+        hasMoved ||= at === first;
+      }
+    }
+    const deadlineMs = sorted[first]!.toMs;
+    for (let at = first; at < sorted.length; at++) {
+      const operation = sorted[at]!;
+      if (done[at] === 1 || operation.fromMs > deadlineMs) continue;
+      const next = operation.apply(register);
+      if (next === 'impossible' || next === register) continue;
+      done[at] = 1;
+      const key = `${first} ${tailOf(done, first)} ${stateText(next)}`;
+      if (!seen.has(key)) {
+        seen.add(key);
+        if (search(next, first)) return true;
+      }
+      done[at] = 0;
+    }
+    for (const at of early) done[at] = 0;
+    return false;
+  };
+  if (search(undefined, 0)) return 'yes';
+  return steps > stepsMax ? 'too long' : 'no';
+}
+
+function tailOf(done: Uint8Array, first: number): string {
+  return Buffer.from(done.buffer, first, done.length - first).toString('latin1');
+}

@@ -1,0 +1,30 @@
+import { formatZxid } from '@tskeeper/protocol';
+import { znodeText } from '../replay/znode-text.ts';
+import type { Checker } from './checker.ts';
+
+const differencesMax = 3;
+
+export const snapshots: Checker = {
+  property: 'P28',
+  promise: 'A start from any snapshot that was ever written, and the log behind it, comes to the state that the whole log comes to.',
+  check(recording, { contents, liveSessions, digest, lastZxid }) {
+    const faults: string[] = [];
+    const wantedAt = new Map(Array.from(contents, ([path, znode]) => [path, znodeText(znode)]));
+    for (const { file, znodes, sessions, digest: loaded, lastZxid: reached } of recording.snapshots) {
+      const differences: string[] = [];
+      if (reached !== lastZxid) differences.push(`it comes to ${formatZxid(reached)}, not ${formatZxid(lastZxid)}`);
+      for (const path of new Set([...contents.keys(), ...znodes.keys()])) {
+        const wanted = wantedAt.get(path);
+        if (znodes.get(path) !== wanted) differences.push(`${path} is\n  ${znodes.get(path) ?? 'missing'}, not\n  ${wanted ?? 'there'}`);
+      }
+      for (const session of new Set([...liveSessions.keys(), ...sessions.keys()])) {
+        if (sessions.get(session) !== liveSessions.get(session)) {
+          differences.push(`session 0x${session.toString(16)} has ${sessions.get(session)} ms, not ${liveSessions.get(session)}`);
+        }
+      }
+      if (differences.length === 0 && loaded !== digest) differences.push(`its digest is ${loaded}, not ${digest}`);
+      faults.push(...differences.slice(0, differencesMax).map((each) => `from ${file}: ${each}`));
+    }
+    return faults;
+  },
+};

@@ -1,0 +1,34 @@
+/** Laws that hold between the fields of a Stat, whatever has happened. */
+import type { GetChildren2Reply, GetDataReply, Stat } from '@tskeeper/protocol';
+import { nameRequest } from '../replay/replay.ts';
+import type { Checker } from './checker.ts';
+
+export const statLaws: Checker = {
+  property: 'P26',
+  promise: 'A znode is changed after it was made, and its Stat tells the length of its data and the number of its children.',
+  check({ cnxns }) {
+    const faults: string[] = [];
+    for (const { requests } of cnxns) {
+      for (const request of requests) {
+        const { stat } = (request.reply?.body ?? {}) as { readonly stat?: Stat };
+        if (stat === undefined) continue;
+        const broken = [
+          stat.czxid > stat.mzxid && 'was changed before it was made',
+          stat.czxid > stat.pzxid && 'had children before it was made',
+          stat.mzxid > request.reply!.zxid && 'was changed after it was shown',
+          stat.numChildren < 0 && 'has fewer children than none',
+          stat.ephemeralOwner !== 0n && stat.numChildren > 0 && 'is ephemeral and has children',
+          request.name === 'getData' &&
+            (request.reply!.body as GetDataReply).data?.length !== (stat.dataLength || undefined) &&
+            !((request.reply!.body as GetDataReply).data?.length === 0 && stat.dataLength === 0) &&
+            'has data of another length',
+          request.name === 'getChildren2' &&
+            (request.reply!.body as GetChildren2Reply).children.length !== stat.numChildren &&
+            'has another number of children',
+        ].filter((law) => law !== false);
+        for (const law of broken) faults.push(`${nameRequest(request)} shows a znode that ${law}`);
+      }
+    }
+    return faults;
+  },
+};

@@ -1,0 +1,28 @@
+import type { Millis, Zxid } from '@tskeeper/protocol';
+import { isWrite, nameRequest } from '../replay/replay.ts';
+import type { Checker } from './checker.ts';
+
+export const syncThenRead: Checker = {
+  property: 'P9',
+  promise: 'A sync has behind it every write that was acknowledged, to anyone, before it was asked for.',
+  check({ cnxns }) {
+    const faults: string[] = [];
+    const acknowledged: { readonly atMs: Millis; readonly zxid: Zxid }[] = [];
+    for (const { requests } of cnxns) {
+      for (const request of requests) {
+        if (isWrite(request) && request.reply !== undefined) acknowledged.push({ atMs: request.reply.atMs, zxid: request.reply.zxid });
+      }
+    }
+    acknowledged.sort((a, b) => a.atMs - b.atMs);
+    const syncs = cnxns.flatMap(({ requests }) => requests.filter(({ name, reply }) => name === 'sync' && reply !== undefined));
+    let next = 0;
+    let highest: Zxid = 0;
+    for (const sync of syncs.toSorted((a, b) => a.sentMs - b.sentMs)) {
+      for (; next < acknowledged.length && acknowledged[next]!.atMs < sync.sentMs; next++)
+        highest = Math.max(highest, acknowledged[next]!.zxid);
+      const { zxid } = sync.reply!;
+      if (zxid < highest) faults.push(`${nameRequest(sync)} was answered at ${zxid}, and ${highest} had been acknowledged before`);
+    }
+    return faults;
+  },
+};

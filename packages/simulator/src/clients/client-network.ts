@@ -1,0 +1,139 @@
+/** The network stack of a client's machine, with a tap on every connection. Clients of any kind use it like any other `Network`. */
+import type { Millis } from '@tskeeper/protocol';
+import type { Endpoint, Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
+import type { MemoryNetwork, VirtualCnxn, VirtualWire } from '@tskeeper/runtime/internal';
+import { CnxnTap } from '../record/cnxn-tap.ts';
+import type { CnxnRecord, Recording } from '../record/recording.ts';
+
+/** What a client's machine hangs on. */
+export interface Surroundings {
+  readonly wire: VirtualWire;
+  readonly clock: { readonly elapsedMs: Millis };
+  readonly recording: Recording;
+  /** The server that can be reached at this address. */
+  serverAt(address: string): { readonly name: string } | undefined;
+  /** Takes bytes into the trace. */
+  note(bytes: Uint8Array): void;
+}
+
+export class ClientNetwork implements Network {
+  readonly #world: Surroundings;
+  readonly #client: string;
+  readonly #stack: MemoryNetwork;
+  #unplugged = false;
+  readonly #taps = new Map<StreamId, CnxnTap>();
+
+  constructor(world: Surroundings, client: string, address: string) {
+    this.#world = world;
+    this.#client = client;
+    this.#stack = world.wire.stack(address);
+  }
+
+  /** The machine is off the net for good: its connections lie where they are, and nothing leaves any more. */
+  unplug(): void {
+    this.#unplugged = true;
+    this.#stack.start({
+      accepted() {},
+      connected() {},
+      received() {},
+      drained() {},
+      ended() {},
+      closed() {},
+    });
+  }
+
+  get #nowMs(): Millis {
+    return this.#world.clock.elapsedMs;
+  }
+
+  /** What is written down of a connection that is open. */
+  recordOf(stream: StreamId): CnxnRecord | undefined {
+    return this.#taps.get(stream)?.record;
+  }
+
+  /** The wire under a connection, for whoever wants to harm it. */
+  wireOf(stream: StreamId): VirtualCnxn | undefined {
+    // The latest: an older one may have had the same number, and not be gone from the wire yet.
+    let found: VirtualCnxn | undefined;
+    for (const each of this.#world.wire.cnxns) {
+      if (each.forward.from.stack === this.#stack && each.forward.from.stream === stream) found = each;
+    }
+    return found;
+  }
+
+  start(sink: NetworkSink): void {
+    this.#stack.start({
+      accepted: (stream, listener, remote) => sink.accepted(stream, listener, remote),
+      connected: (stream) => {
+        const { recording } = this.#world;
+        const tap = this.#taps.get(stream);
+        const wire = this.wireOf(stream);
+        if (tap !== undefined && wire !== undefined) {
+          (tap.record as { key: string }).key = `${wire.dialer.address}:${wire.dialer.port}`;
+          recording.cnxns.push(tap.record);
+        }
+        sink.connected(stream);
+      },
+      received: (batch) => {
+        for (let index = 0; index < batch.count; index++) {
+          const bytes = batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]);
+          this.#world.note(bytes);
+          this.#taps.get(batch.streams[index]!)?.received(bytes, this.#nowMs);
+        }
+        sink.received(batch);
+      },
+      drained: (stream) => sink.drained(stream),
+      ended: (stream) => sink.ended(stream),
+      closed: (stream, error) => {
+        const tap = this.#taps.get(stream);
+        if (tap !== undefined) tap.record.closedMs = this.#nowMs;
+        this.#taps.delete(stream);
+        sink.closed(stream, error);
+      },
+    });
+  }
+
+  connect(endpoint: Endpoint): StreamId {
+    if (this.#unplugged) return -1;
+    const stream = this.#stack.connect(endpoint);
+    const record: CnxnRecord = {
+      client: this.#client,
+      server: this.#world.serverAt(endpoint.address)?.name ?? endpoint.address,
+      address: this.#stack.address,
+      key: '',
+      openedMs: this.#nowMs,
+      handshake: undefined,
+      session: undefined,
+      passwd: undefined,
+      timeoutMs: 0,
+      shakenMs: 0,
+      requests: [],
+      items: [],
+      closedMs: undefined,
+      garbledMs: undefined,
+    };
+    this.#taps.set(stream, new CnxnTap(record, (fault) => this.#world.recording.faults.push(fault)));
+    return stream;
+  }
+
+  send(batch: SendBatch): void {
+    if (this.#unplugged) return;
+    for (let index = 0; index < batch.count; index++) {
+      this.#taps.get(batch.streams[index]!)?.sent(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]), this.#nowMs);
+    }
+    this.#stack.send(batch);
+  }
+
+  listen: Network['listen'] = (options) => this.#stack.listen(options);
+  resolve: Network['resolve'] = (host) => this.#stack.resolve(host);
+  end(stream: StreamId): void {
+    if (!this.#unplugged) this.#stack.end(stream);
+  }
+
+  reset(stream: StreamId): void {
+    if (!this.#unplugged) this.#stack.reset(stream);
+  }
+
+  pause: Network['pause'] = (stream) => this.#stack.pause(stream);
+  resume: Network['resume'] = (stream) => this.#stack.resume(stream);
+}

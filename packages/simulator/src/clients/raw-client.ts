@@ -1,0 +1,420 @@
+/**
+ * A client as raw as can be: it shakes hands, keeps its session alive, and sends what it is told to. After a broken connection it comes
+ * back with its session and sends nothing again: what was under way has an unknown outcome. It can also do what no decent client does:
+ * speak over two connections, half a frame, with a wrong password, or of a zxid that nobody has reached.
+ */
+import {
+  AddWatchMode,
+  type AddWatchRequest,
+  ErrorCode,
+  EventType,
+  FrameCutter,
+  type GetDataRequest,
+  type Millis,
+  operations,
+  type OperationName,
+  ProtocolError,
+  Reader,
+  readConnectResponse,
+  readReplyHeader,
+  readWatcherEvent,
+  type RequestOf,
+  type SessionId,
+  writeConnectRequest,
+  Writer,
+  writeRequestHeader,
+  Xid,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { ReceivedBatch, SeededRandom, StreamId } from '@tskeeper/runtime';
+import type { VirtualCnxn } from '@tskeeper/runtime/internal';
+import type { CnxnRecord, Request } from '../record/recording.ts';
+import { serverPort, type VirtualWorld } from '../world/virtual-world.ts';
+import type { Actor, Ask } from './actor.ts';
+import type { ClientNetwork } from './client-network.ts';
+
+interface ClientCnxn {
+  readonly stream: StreamId;
+  readonly cutter: FrameCutter;
+  record: CnxnRecord | undefined;
+  shaken: boolean;
+  /** Sent and not answered. */
+  outstanding: number;
+  /** What it has seen of what the tap has written down, which may be ahead by a few frames. */
+  itemsSeen: number;
+}
+
+export interface RawClientOptions {
+  readonly name: string;
+  readonly address: string;
+  readonly timeoutMs: Millis;
+  /** Asks for its watches again after a reconnect, as clients do. */
+  readonly restoresWatches?: boolean;
+  /** Who it says it is, at the beginning of each connection: `user:password`. */
+  readonly credentials?: string | undefined;
+}
+
+/** The watches that a client believes to have. */
+interface Watches {
+  readonly data: Set<string>;
+  readonly exist: Set<string>;
+  readonly child: Set<string>;
+  readonly persistent: Set<string>;
+  readonly recursive: Set<string>;
+}
+
+function noWatches(): Watches {
+  return { data: new Set(), exist: new Set(), child: new Set(), persistent: new Set(), recursive: new Set() };
+}
+
+export class RawClient implements Actor {
+  readonly name: string;
+  readonly options: RawClientOptions;
+  readonly #world: VirtualWorld;
+  readonly #random: SeededRandom;
+  readonly #network: ClientNetwork;
+  readonly #cnxns = new Map<StreamId, ClientCnxn>();
+  session: SessionId = 0n;
+  password: Buffer | null = null;
+  lastZxidSeen: Zxid = 0;
+  /** The connection it works with; older ones may still be on their way out. */
+  cnxn: ClientCnxn | undefined;
+  /** Sessions that were refused, oldest first. */
+  readonly lost: SessionId[] = [];
+  #watches = noWatches();
+  #nextXid = 1;
+  #heardMs: Millis = 0;
+  #sentMs: Millis = 0;
+  #retired = false;
+  #onceOnly = false;
+  #asleepUntilMs: Millis = 0;
+  #dialPlanned = false;
+
+  constructor(world: VirtualWorld, random: SeededRandom, options: RawClientOptions) {
+    this.name = options.name;
+    this.options = options;
+    this.#world = world;
+    this.#random = random;
+    this.#network = world.clientNetwork(options.name, options.address);
+    this.#network.start({
+      accepted() {},
+      connected: (stream) => this.#connected(stream),
+      received: (batch) => this.#received(batch),
+      drained() {},
+      ended: (stream) => this.#network.end(stream),
+      closed: (stream) => this.#closed(stream),
+    });
+    this.#planDial(0);
+    this.#keepAlive();
+  }
+
+  /** Its session is open and it can send. */
+  get ready(): boolean {
+    return this.cnxn?.shaken === true && this.session !== 0n;
+  }
+
+  get outstandingCount(): number {
+    return this.cnxn?.outstanding ?? 0;
+  }
+
+  /** Sends a request; whoever is interested looks at its `reply` later. */
+  send<Name extends OperationName>(name: Name, record: RequestOf<Name>): Request | undefined {
+    const { cnxn } = this;
+    if (cnxn === undefined || !this.ready) return undefined;
+    const writer = new Writer();
+    const frame = writer.beginFrame();
+    const { opCode, request: codec } = operations[name];
+    writeRequestHeader(writer, { xid: this.#xidOf(name), type: opCode });
+    (codec as { write(to: Writer, value: unknown): void }).write(writer, record);
+    writer.endFrame(frame);
+    cnxn.outstanding++;
+    this.#write(cnxn, writer);
+    return cnxn.record?.requests.at(-1);
+  }
+
+  ask({ name, record }: Ask): void {
+    this.send(name, record as never);
+  }
+
+  #xidOf(name: OperationName): number {
+    switch (name) {
+      case 'ping':
+        return Xid.ping;
+      case 'auth':
+        return Xid.auth;
+      case 'setWatches':
+      case 'setWatches2':
+        return Xid.setWatches;
+      default:
+        return this.#nextXid++;
+    }
+  }
+
+  // --- Ways to misbehave
+
+  /** The wire under the connection, for whoever wants to harm it. */
+  get wire(): VirtualCnxn | undefined {
+    return this.cnxn === undefined ? undefined : this.#network.wireOf(this.cnxn.stream);
+  }
+
+  reset(): void {
+    const { cnxn } = this;
+    if (cnxn === undefined) return;
+    this.#network.reset(cnxn.stream);
+    this.#leave(cnxn);
+  }
+
+  /** Says that it will send nothing more, and goes on listening. */
+  halfClose(): void {
+    const { cnxn } = this;
+    if (cnxn === undefined) return;
+    this.#network.end(cnxn.stream);
+    this.#leave(cnxn);
+  }
+
+  /** Dials anew while the old connection is still there, and lets that one lie. */
+  moveOn(): void {
+    if (this.cnxn !== undefined) this.#leave(this.cnxn);
+  }
+
+  /** Falls off the net for a while, without a word. */
+  sleep(ms: Millis): void {
+    this.#asleepUntilMs = this.#world.clock.elapsedMs + ms;
+    const { wire, cnxn } = this;
+    wire?.forward.hold();
+    wire?.backward.hold();
+    if (cnxn !== undefined) this.#leave(cnxn);
+  }
+
+  /** Sends part of a request and says nothing more on this connection. */
+  halfFrame(): void {
+    const { cnxn } = this;
+    if (cnxn === undefined || !this.ready) return;
+    const writer = new Writer();
+    const frame = writer.beginFrame();
+    writeRequestHeader(writer, { xid: this.#nextXid, type: operations.create.opCode });
+    writer.ustring('/half-a-frame');
+    writer.endFrame(frame);
+    const bytes = writer.written();
+    this.#put(cnxn, Buffer.from(bytes.subarray(0, 1 + this.#random.below(bytes.length - 1))));
+    this.#leave(cnxn);
+  }
+
+  /** Sends bytes that are no request at all. */
+  babble(): void {
+    const { cnxn } = this;
+    if (cnxn === undefined || !this.ready) return;
+    const bytes = Buffer.alloc(4 + this.#random.below(60));
+    for (let at = 0; at < bytes.length; at++) bytes[at] = this.#random.below(256);
+    // A length that no frame may have, or a frame that no operation fits.
+    bytes.writeInt32BE(this.#random.below(2) === 0 ? -1 - this.#random.below(1000) : bytes.length - 4, 0);
+    if (bytes.length >= 12) bytes.writeInt32BE(operations.getData.opCode, 8);
+    this.#put(cnxn, bytes);
+    this.#leave(cnxn);
+  }
+
+  /** Comes back no more. Its connections stay as they are. */
+  retire(): void {
+    this.#retired = true;
+  }
+
+  /** Tries once, and whatever comes of it does not try again. */
+  dialsOnce(): void {
+    this.#onceOnly = true;
+  }
+
+  // --- Connections
+
+  #planDial(ms: Millis): void {
+    if (this.#dialPlanned || this.#retired) return;
+    this.#dialPlanned = true;
+    const { clock } = this.#world;
+    clock.at(Math.max(clock.elapsedMs + ms, this.#asleepUntilMs), 'dial', undefined, () => {
+      this.#dialPlanned = false;
+      this.#dial();
+    });
+  }
+
+  #dial(): void {
+    const { servers, clock } = this.#world;
+    if (this.#retired || this.cnxn !== undefined) return;
+    const { address } = servers[this.#random.below(servers.length)]!;
+    if (address === undefined || clock.elapsedMs < this.#asleepUntilMs) {
+      this.#planDial(5 + this.#random.below(40));
+      return;
+    }
+    const stream = this.#network.connect({ address, port: serverPort });
+    this.cnxn = { stream, cutter: new FrameCutter(0x7fffffff), record: undefined, shaken: false, outstanding: 0, itemsSeen: 0 };
+    this.#cnxns.set(stream, this.cnxn);
+    this.#heardMs = clock.elapsedMs;
+    if (this.#onceOnly) this.retire();
+  }
+
+  #connected(stream: StreamId): void {
+    const cnxn = this.#cnxns.get(stream);
+    if (cnxn === undefined) return;
+    cnxn.record = this.#network.recordOf(stream);
+    const writer = new Writer();
+    const frame = writer.beginFrame();
+    writeConnectRequest(writer, {
+      protocolVersion: 0,
+      lastZxidSeen: this.lastZxidSeen,
+      timeOut: this.options.timeoutMs,
+      sessionId: this.session,
+      passwd: this.password,
+      readOnly: false,
+    });
+    writer.endFrame(frame);
+    this.#write(cnxn, writer);
+  }
+
+  #write(cnxn: ClientCnxn, writer: Writer): void {
+    this.#put(cnxn, Buffer.from(writer.written()));
+  }
+
+  #put(cnxn: ClientCnxn, bytes: Buffer): void {
+    this.#sentMs = this.#world.clock.elapsedMs;
+    this.#network.send({ count: 1, streams: [cnxn.stream], buffers: [bytes], starts: [0], ends: [bytes.length], kept: [] });
+  }
+
+  #received(batch: ReceivedBatch): void {
+    for (let index = 0; index < batch.count; index++) {
+      const cnxn = this.#cnxns.get(batch.streams[index]!);
+      if (cnxn === undefined) continue;
+      const bytes = Buffer.from(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]));
+      try {
+        cnxn.cutter.feed(bytes, 0, bytes.length, (reader) => {
+          this.#frame(cnxn, reader);
+          return true;
+        });
+      } catch (error) {
+        // The tap has written it down.
+        if (!(error instanceof ProtocolError)) throw error;
+      }
+    }
+  }
+
+  #frame(cnxn: ClientCnxn, frame: Reader): void {
+    const reader = new Reader(Buffer.from(frame.bytes.subarray(frame.offset, frame.limit)));
+    if (cnxn === this.cnxn) this.#heardMs = this.#world.clock.elapsedMs;
+    if (!cnxn.shaken) {
+      cnxn.shaken = true;
+      this.#shaken(cnxn, reader);
+      return;
+    }
+    const item = cnxn.record?.items[cnxn.itemsSeen++];
+    const header = readReplyHeader(reader);
+    if (header.zxid > this.lastZxidSeen && cnxn.record?.session === this.session) this.lastZxidSeen = header.zxid;
+    if (header.xid === Xid.notification) {
+      const { type, path } = readWatcherEvent(reader);
+      this.#forgetWatch(type, path);
+      return;
+    }
+    cnxn.outstanding--;
+    if (item?.kind === 'reply') this.#answered(cnxn, item.request);
+  }
+
+  #answered(cnxn: ClientCnxn, { name, record, reply }: Request): void {
+    // Its end was asked for and has come.
+    if (name === 'closeSession' && cnxn === this.cnxn) this.#forgetSession();
+    this.#noteWatch(name, record, reply?.err === ErrorCode.Ok);
+  }
+
+  #shaken(cnxn: ClientCnxn, reader: Reader): void {
+    const response = readConnectResponse(reader);
+    if (cnxn !== this.cnxn) return;
+    if (response.timeOut <= 0) {
+      this.lost.push(this.session);
+      this.#forgetSession();
+      return;
+    }
+    const isBack = this.session !== 0n;
+    this.session = response.sessionId;
+    this.password = Buffer.from(response.passwd ?? []);
+    const { credentials, restoresWatches } = this.options;
+    if (credentials !== undefined) this.send('auth', { type: 0, scheme: 'digest', auth: Buffer.from(credentials) });
+    if (isBack && restoresWatches === true) this.#restoreWatches();
+    else this.#watches = noWatches();
+  }
+
+  #forgetSession(): void {
+    this.session = 0n;
+    this.password = null;
+    this.lastZxidSeen = 0;
+    this.#nextXid = 1;
+    this.#watches = noWatches();
+    if (this.cnxn !== undefined) this.#leave(this.cnxn);
+  }
+
+  #closed(stream: StreamId): void {
+    const cnxn = this.#cnxns.get(stream);
+    if (cnxn === undefined) return;
+    this.#cnxns.delete(stream);
+    if (cnxn === this.cnxn) this.#leave(cnxn);
+  }
+
+  #leave(cnxn: ClientCnxn): void {
+    if (this.cnxn === cnxn) this.cnxn = undefined;
+    this.#planDial(1 + this.#random.below(60));
+  }
+
+  #keepAlive(): void {
+    const { clock } = this.#world;
+    const interval = this.options.timeoutMs / 6;
+    clock.at(clock.elapsedMs + interval, 'keep alive', undefined, () => {
+      if (this.#retired) return;
+      if (this.ready && clock.elapsedMs - this.#sentMs >= interval) this.send('ping', undefined);
+      // As clients do: a server that says nothing for so long is given up.
+      if (this.cnxn !== undefined && clock.elapsedMs - this.#heardMs > (this.options.timeoutMs * 2) / 3) this.reset();
+      this.#keepAlive();
+    });
+  }
+
+  // --- Watches it believes to have
+
+  #noteWatch(name: OperationName | undefined, record: unknown, found: boolean): void {
+    const { path, watch } = (record ?? {}) as GetDataRequest;
+    switch (name) {
+      case 'getData':
+        if (watch && found) this.#watches.data.add(path);
+        return;
+      case 'exists':
+        if (watch) (found ? this.#watches.data : this.#watches.exist).add(path);
+        return;
+      case 'getChildren':
+      case 'getChildren2':
+        if (watch && found) this.#watches.child.add(path);
+        return;
+      case 'addWatch': {
+        const { mode } = record as AddWatchRequest;
+        (mode === AddWatchMode.persistent ? this.#watches.persistent : this.#watches.recursive).add(path);
+        return;
+      }
+      case 'removeWatches':
+        if (found) for (const paths of Object.values(this.#watches) as Set<string>[]) paths.delete(path);
+        return;
+      default:
+    }
+  }
+
+  #forgetWatch(type: number, path: string): void {
+    const { data, exist, child } = this.#watches;
+    if (type === EventType.nodeChildrenChanged || type === EventType.nodeDeleted) child.delete(path);
+    if (type === EventType.nodeChildrenChanged) return;
+    data.delete(path);
+    exist.delete(path);
+  }
+
+  #restoreWatches(): void {
+    const { data, exist, child, persistent, recursive } = this.#watches;
+    if (data.size + exist.size + child.size + persistent.size + recursive.size === 0) return;
+    this.send('setWatches2', {
+      relativeZxid: this.lastZxidSeen,
+      dataWatches: [...data],
+      existWatches: [...exist],
+      childWatches: [...child],
+      persistentWatches: [...persistent],
+      persistentRecursiveWatches: [...recursive],
+    });
+  }
+}

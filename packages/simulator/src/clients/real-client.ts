@@ -1,0 +1,284 @@
+/**
+ * The client that people use, on the virtual wire: the same session machine, the same promises. What it tells its caller is written down
+ * beside what came over the wire, so that a checker can hold the one against the other.
+ */
+import {
+  type Client,
+  connect,
+  type CreateMode as CreateModeName,
+  type CreateSettings,
+  KeeperError,
+  op,
+  type ReadOp,
+  type WatchListener,
+  type WriteOp,
+} from '@tskeeper/client';
+import {
+  type Acl,
+  type AddWatchRequest,
+  AddWatchMode,
+  type AuthRequest,
+  type CheckWatchesRequest,
+  CreateMode,
+  type CreateRequest,
+  type CreateTTLRequest,
+  type DeleteRequest,
+  EventType,
+  type GetDataRequest,
+  type GetEphemeralsRequest,
+  type Millis,
+  type MultiOp,
+  type MultiRequest,
+  type SessionId,
+  type SetACLRequest,
+  type SetDataRequest,
+  WatcherType,
+} from '@tskeeper/protocol';
+import type { SeededRandom } from '@tskeeper/runtime';
+import type { VirtualCnxn } from '@tskeeper/runtime/internal';
+import type { ToldRecord } from '../record/recording.ts';
+import { serverPort, type VirtualWorld } from '../world/virtual-world.ts';
+import type { Actor, Ask } from './actor.ts';
+import type { ClientNetwork } from './client-network.ts';
+import { WireTransport } from './wire-transport.ts';
+
+export interface RealClientOptions {
+  readonly name: string;
+  readonly address: string;
+  readonly timeoutMs: Millis;
+  readonly credentials?: string | undefined;
+}
+
+/** Calls that are no single request, or one of the kind that the library makes by itself as well. */
+const otherwiseAsked: ReadonlySet<string> = new Set(['removeWatches', 'closeSession', 'auth']);
+const modeNames = new Map(Object.entries(CreateMode).map(([name, flags]) => [flags as number, name as CreateModeName]));
+const watcherTypes = new Map(Object.entries(WatcherType).map(([name, type]) => [type as number, name as keyof typeof WatcherType]));
+const eventTypes: Readonly<Record<string, number>> = {
+  NodeCreated: EventType.nodeCreated,
+  NodeDeleted: EventType.nodeDeleted,
+  NodeDataChanged: EventType.nodeDataChanged,
+  NodeChildrenChanged: EventType.nodeChildrenChanged,
+};
+
+export class RealClient implements Actor {
+  readonly name: string;
+  readonly #world: VirtualWorld;
+  readonly #random: SeededRandom;
+  readonly #options: RealClientOptions;
+  readonly #network: ClientNetwork;
+  readonly #transport: WireTransport;
+  /** Told by what watches it sets itself; the sum of it is counted. */
+  readonly #listener: WatchListener = () => {
+    this.toldCount++;
+  };
+  #client: Client | undefined;
+  #outstanding = 0;
+  #retired = false;
+  /** Events that listeners were told of. */
+  toldCount = 0;
+  /** Sessions that have ended without its asking. */
+  readonly lost: SessionId[] = [];
+
+  constructor(world: VirtualWorld, random: SeededRandom, options: RealClientOptions) {
+    this.name = options.name;
+    this.#world = world;
+    this.#random = random;
+    this.#options = options;
+    this.#network = world.clientNetwork(options.name, options.address);
+    this.#transport = new WireTransport(this.#network);
+    world.recording.libraryClients.add(options.name);
+    void this.#connect();
+  }
+
+  get ready(): boolean {
+    return this.#client?.state === 'connected';
+  }
+
+  get outstandingCount(): number {
+    return this.#outstanding;
+  }
+
+  get session(): SessionId {
+    return this.#client?.sessionId ?? 0n;
+  }
+
+  get wire(): VirtualCnxn | undefined {
+    const { stream } = this.#transport;
+    return stream === undefined ? undefined : this.#network.wireOf(stream);
+  }
+
+  async #connect(): Promise<void> {
+    if (this.#retired) return;
+    const { timeoutMs, credentials } = this.#options;
+    const world = this.#world;
+    const servers = world.servers.map(({ name }) => `${name}:${serverPort}`).join(',');
+    const auth = credentials === undefined ? [] : [{ scheme: 'digest', auth: credentials }];
+    try {
+      const client = await connect(servers, {
+        sessionTimeoutMs: timeoutMs,
+        connectTimeoutMs: Infinity,
+        auth,
+        transport: this.#transport,
+        clock: world.clock,
+        random: this.#random,
+      });
+      this.#client = client;
+      client.on('event', ({ type, path, zxid }) => this.#told('event', `${eventTypes[type]} ${path} ${zxid}`));
+      client.on('state', () => {
+        if (client.state === 'closed') this.#over(client);
+      });
+    } catch (error) {
+      // The session may end before its client knows that it has one for good.
+      if (KeeperError.is(error, 'SessionExpired')) this.#beginAnew();
+      else world.recording.faults.push(`${this.name} could not connect: ${String(error)}`);
+    }
+  }
+
+  #told(kind: ToldRecord['kind'], text: string): void {
+    this.#world.recording.told.push({ client: this.name, atMs: this.#world.clock.elapsedMs, kind, text });
+  }
+
+  /** Its session has ended. As programs do, it begins another. */
+  #over(client: Client): void {
+    if (this.#client !== client) return;
+    if (client.closedBecause !== 'closed') this.lost.push(client.sessionId);
+    this.#client = undefined;
+    this.#beginAnew();
+  }
+
+  #beginAnew(): void {
+    const { clock } = this.#world;
+    clock.at(clock.elapsedMs + 1 + this.#random.below(60), 'begin anew', undefined, () => void this.#connect());
+  }
+
+  ask(ask: Ask): void {
+    const client = this.#client;
+    if (client === undefined) return;
+    const call = this.#call(client, ask);
+    if (call === undefined) return;
+    this.#outstanding++;
+    const settled = (outcome: string) => {
+      this.#outstanding--;
+      if (!otherwiseAsked.has(ask.name)) this.#told('answer', outcome);
+    };
+    call.then(
+      (value) => settled(ask.name === 'exists' && value === null ? 'NoNode' : 'Ok'),
+      (error: unknown) => {
+        if (!(error instanceof KeeperError)) this.#world.recording.faults.push(`${this.name}: ${ask.name} failed with ${String(error)}`);
+        else settled(error.outcome === 'refused' ? error.code : error.outcome);
+      },
+    );
+  }
+
+  /** The call of the library that comes to this request; undefined for what it has no call for. */
+  #call(client: Client, { name, record }: Ask): Promise<unknown> | undefined {
+    const watch = (record as Partial<GetDataRequest> | undefined)?.watch === true ? { watch: this.#listener } : {};
+    const { path } = (record ?? {}) as { readonly path: string };
+    switch (name) {
+      case 'create':
+      case 'create2':
+      case 'createContainer':
+      case 'createTTL':
+        return client.create(path, (record as CreateRequest).data, settingsOf(record as CreateTTLRequest));
+      case 'delete':
+        return client.delete(path, { version: (record as DeleteRequest).version });
+      case 'setData':
+        return client.setData(path, (record as SetDataRequest).data, { version: (record as SetDataRequest).version });
+      case 'setACL':
+        return client.setACL(path, (record as SetACLRequest).acl as readonly Acl[], { version: (record as SetACLRequest).version });
+      case 'getData':
+        return client.getData(path, watch);
+      case 'exists':
+        return client.exists(path, watch);
+      case 'getChildren':
+      case 'getChildren2':
+        return client.getChildren(path, watch);
+      case 'getACL':
+        return client.getACL(path);
+      case 'sync':
+        return client.sync(path);
+      case 'getAllChildrenNumber':
+        return client.getAllChildrenNumber(path);
+      case 'getEphemerals':
+        return client.getEphemerals((record as GetEphemeralsRequest).prefixPath ?? '/');
+      case 'whoAmI':
+        return client.whoAmI();
+      case 'multi':
+        return client.multi((record as MultiRequest).ops.map(writeOf));
+      case 'multiRead':
+        return client.multiRead((record as MultiRequest).ops.map(readOf));
+      case 'addWatch': {
+        const mode = (record as AddWatchRequest).mode === AddWatchMode.persistent ? 'persistent' : 'persistentRecursive';
+        return client.addWatch(path, { mode, watch: this.#listener });
+      }
+      case 'removeWatches': {
+        const type = watcherTypes.get((record as CheckWatchesRequest).type)!;
+        return client.removeWatches(path, { type });
+      }
+      case 'auth':
+        return client.addAuth((record as AuthRequest).scheme!, (record as AuthRequest).auth!);
+      case 'closeSession':
+        return client.close();
+      default:
+        return undefined;
+    }
+  }
+
+  reset(): void {
+    this.wire?.forward.resetAfter(0);
+  }
+
+  halfClose(): void {
+    this.reset();
+  }
+
+  /** The way to the server goes dead, so that it has to come back over another. */
+  moveOn(): void {
+    const { wire } = this;
+    wire?.forward.hold();
+    wire?.backward.hold();
+  }
+
+  sleep(ms: Millis): void {
+    const links = this.#world.servers.map(({ name }) => this.#world.link(this.name, name));
+    for (const link of links) link.cut();
+    const { clock } = this.#world;
+    clock.at(clock.elapsedMs + ms, 'awake', undefined, () => {
+      for (const link of links) link.heal();
+    });
+  }
+
+  /** Its program has ended: nothing more is sent, and nobody listens. */
+  retire(): void {
+    this.#retired = true;
+    this.#network.unplug();
+  }
+}
+
+function settingsOf({ flags, acl, ttl }: Pick<CreateTTLRequest, 'flags' | 'acl'> & { readonly ttl?: Millis }): CreateSettings {
+  return { mode: modeNames.get(flags)!, acl: acl as readonly Acl[], ...(ttl !== undefined && { ttlMs: ttl }) };
+}
+
+function writeOf(each: MultiOp): WriteOp {
+  switch (each.kind) {
+    case 'create':
+    case 'create2':
+    case 'createContainer':
+    case 'createTTL':
+      return op.create(each.path!, each.data, settingsOf(each));
+    case 'delete':
+      return op.delete(each.path!, { version: each.version });
+    case 'check':
+      return op.check(each.path!, { version: each.version });
+    case 'setData':
+      return op.setData(each.path!, each.data, { version: each.version });
+    default:
+      throw new Error(`a ${each.kind} is no part of a multi`);
+  }
+}
+
+function readOf(each: MultiOp): ReadOp {
+  if (each.kind === 'getData') return op.getData(each.path);
+  if (each.kind === 'getChildren') return op.getChildren(each.path);
+  throw new Error(`a ${each.kind} is no part of a multiRead`);
+}

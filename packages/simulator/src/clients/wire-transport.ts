@@ -1,0 +1,63 @@
+/** A transport over a virtual network: how the client that people use gets onto the virtual wire. */
+import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '@tskeeper/client';
+import type { Network, StreamId } from '@tskeeper/runtime';
+
+export class WireTransport implements Transport {
+  readonly #network: Network;
+  readonly #sinks = new Map<StreamId, TransportSink>();
+  /** The connection dialled last, as long as its client holds on to it. */
+  stream: StreamId | undefined;
+
+  constructor(network: Network) {
+    this.#network = network;
+    network.start({
+      accepted: (stream) => network.reset(stream),
+      connected: (stream) => this.#sinks.get(stream)?.connected(),
+      received: (batch) => {
+        for (let at = 0; at < batch.count; at++) {
+          this.#sinks.get(batch.streams[at]!)?.received(batch.buffers[at]!.subarray(batch.starts[at], batch.ends[at]));
+        }
+      },
+      drained() {},
+      ended: (stream) => {
+        network.end(stream);
+        this.#over(stream, undefined);
+      },
+      closed: (stream, error) => this.#over(stream, error),
+    });
+  }
+
+  resolve(host: string): Promise<readonly string[]> {
+    return this.#network.resolve(host);
+  }
+
+  connect({ host, port }: ServerAddress, sink: TransportSink): TransportCnxn {
+    const stream = this.#network.connect({ address: host, port });
+    this.stream = stream;
+    this.#sinks.set(stream, sink);
+    return {
+      send: (bytes) => {
+        // A copy: a full window keeps what it was given, and the client may use its buffer again.
+        const buffer = Buffer.from(bytes);
+        this.#network.send({ count: 1, streams: [stream], buffers: [buffer], starts: [0], ends: [buffer.length], kept: [false] });
+      },
+      end: () => {
+        if (this.#forget(stream)) this.#network.end(stream);
+      },
+      destroy: () => {
+        if (this.#forget(stream)) this.#network.reset(stream);
+      },
+    };
+  }
+
+  #forget(stream: StreamId): boolean {
+    if (this.stream === stream) this.stream = undefined;
+    return this.#sinks.delete(stream);
+  }
+
+  #over(stream: StreamId, error: string | undefined): void {
+    const sink = this.#sinks.get(stream);
+    this.#forget(stream);
+    sink?.closed(error);
+  }
+}

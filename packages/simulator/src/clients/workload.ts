@@ -1,0 +1,227 @@
+/**
+ * What clients do, chosen by the seed: writes of every kind with values that occur once, reads, watches of all modes, ACLs, quotas, and now
+ * and then a goodbye.
+ */
+import { type Acl, AddWatchMode, creatorAcl, CreateMode, type MultiOp, openAcl, Perms, readOnlyAcl, WatcherType } from '@tskeeper/protocol';
+import type { SeededRandom } from '@tskeeper/runtime';
+import { digestId } from '../model/reference-model.ts';
+import type { Actor, Ask } from './actor.ts';
+
+/** Few, so that clients meet. */
+const paths = ['/a', '/b', '/c', '/a/x', '/a/y', '/b/z', '/b/z/deep', '/e1', '/e2', '/a/e3'];
+const counted = ['/q-', '/a/s-', '/b/s-', '/b/z/s-', '/q/s-'];
+/** These come and go by themselves. */
+const fleeting = ['/k1', '/k2', '/t1', '/a/t2'];
+const belowFleeting = ['/k1/x', '/k2/x', '/t1/x'];
+const readable = ['/', ...paths, ...fleeting, ...belowFleeting];
+const watched = ['/', '/a', '/b', '/a/x', '/b/z', '/e1'];
+const ttlsMs = [1, 100, 700, 3_600_000];
+const credentials = ['alice:secret', 'bob:pw', 'carol:key'];
+const noAcl: readonly Acl[] = [];
+
+export interface Habits {
+  /** Longest value, in bytes. */
+  readonly dataMax: number;
+  /** One in so many bursts ends the session; 0 for never. */
+  readonly closeEvery: number;
+  /** Share of writes, of 100. */
+  readonly writes: number;
+  readonly usesAcls: boolean;
+  readonly usesQuotas: boolean;
+}
+
+export class Workload {
+  readonly #random: SeededRandom;
+  readonly #habits: Habits;
+  #values = 0;
+
+  constructor(random: SeededRandom, habits: Habits) {
+    this.#random = random;
+    this.#habits = habits;
+  }
+
+  /** A few requests at once. */
+  burst(actor: Actor): void {
+    const { closeEvery } = this.#habits;
+    if (closeEvery > 0 && this.#random.below(closeEvery) === 0) {
+      actor.ask({ name: 'closeSession', record: undefined });
+      return;
+    }
+    for (let count = 1 + this.#random.below(5); count > 0; count--) {
+      actor.ask(this.#random.below(100) < this.#habits.writes ? this.#write() : this.#read());
+      if (this.#habits.usesAcls && this.#random.below(20) === 0) actor.ask(this.#auth());
+    }
+  }
+
+  /** Who it says it is counts for what it asks behind it, however soon. */
+  #auth(): Ask {
+    const auth = Buffer.from(credentials[this.#random.below(credentials.length)]!);
+    return { name: 'auth', record: { type: 0, scheme: 'digest', auth } };
+  }
+
+  #write(): Ask {
+    const kind = this.#random.below(24);
+    if (kind < 8) return { name: this.#random.below(2) === 0 ? 'create' : 'create2', record: this.#create() };
+    if (kind < 13) return { name: 'setData', record: { path: this.#pick(paths), data: this.#value(), version: this.#version() } };
+    if (kind < 17) return { name: 'delete', record: { path: this.#pick(readable), version: this.#version() } };
+    if (kind < 20) return this.#fleeting();
+    if (kind === 20 && this.#habits.usesAcls) {
+      return { name: 'setACL', record: { path: this.#pick(paths), acl: this.#acl(), version: this.#version() } };
+    }
+    if (kind === 21 && this.#habits.usesQuotas) return this.#quota();
+    return { name: 'multi', record: { ops: Array.from({ length: 1 + this.#random.below(4) }, () => this.#part()) } };
+  }
+
+  #create() {
+    const kind = this.#random.below(6);
+    const acl = this.#acl();
+    const data = this.#value();
+    if (kind < 2) return { path: this.#pick(paths), data, acl, flags: CreateMode.persistent };
+    if (kind === 2) return { path: this.#pick(paths), data, acl, flags: CreateMode.ephemeral };
+    return { path: this.#pick(counted), data, acl, flags: kind === 3 ? CreateMode.ephemeralSequential : CreateMode.persistentSequential };
+  }
+
+  /** Containers and TTL znodes, and children that keep them. */
+  #fleeting(): Ask {
+    const record = { path: this.#pick(fleeting), data: this.#value(), acl: this.#acl() };
+    switch (this.#random.below(4)) {
+      case 0:
+        return { name: 'createContainer', record: { ...record, flags: CreateMode.container } };
+      case 1: {
+        const ttl = ttlsMs[this.#random.below(ttlsMs.length)]!;
+        return { name: 'createTTL', record: { ...record, flags: CreateMode.persistentWithTtl, ttl } };
+      }
+      case 2:
+        return { name: 'create', record: { ...record, path: this.#pick(belowFleeting), flags: CreateMode.persistent } };
+      default:
+        return { name: 'delete', record: { path: this.#pick(belowFleeting), version: -1 } };
+    }
+  }
+
+  /** Limits and usage come and go together: alone they count from different moments, until the next start counts anew. */
+  #quota(): Ask {
+    const base = `/zookeeper/quota${this.#pick(['/a', '/b'])}`;
+    const limits = `${base}/zookeeper_limits`;
+    const stats = `${base}/zookeeper_stats`;
+    const create = (path: string, data: string): MultiOp => ({
+      kind: 'create',
+      path,
+      data: Buffer.from(data),
+      acl: openAcl,
+      flags: CreateMode.persistent,
+    });
+    const remove = (path: string): MultiOp => ({ kind: 'delete', path, version: -1 });
+    switch (this.#random.below(4)) {
+      case 0:
+        return { name: 'multi', record: { ops: [create(base, ''), create(limits, 'count=3,bytes=-1'), create(stats, 'count=0,bytes=0')] } };
+      case 1:
+        return { name: 'multi', record: { ops: [remove(stats), remove(limits), remove(base)] } };
+      default:
+        return { name: 'getData', record: { path: stats, watch: false } };
+    }
+  }
+
+  #part(): MultiOp {
+    switch (this.#random.below(5)) {
+      case 0:
+        return { kind: 'create', ...this.#create() };
+      case 1:
+        return { kind: 'create2', ...this.#create() };
+      case 2:
+        return { kind: 'delete', path: this.#pick(paths), version: -1 };
+      case 3:
+        return { kind: 'check', path: this.#pick(paths), version: this.#version() };
+      default:
+        return { kind: 'setData', path: this.#pick(paths), data: this.#value(), version: -1 };
+    }
+  }
+
+  #read(): Ask {
+    const path = this.#pick(readable);
+    const watch = this.#random.below(3) === 0;
+    switch (this.#random.below(20)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        return { name: 'getData', record: { path, watch } };
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+        return { name: 'exists', record: { path, watch } };
+      case 8:
+      case 9:
+        return { name: 'getChildren', record: { path, watch } };
+      case 10:
+      case 11:
+        return { name: 'getChildren2', record: { path, watch } };
+      case 12:
+        return { name: 'sync', record: { path } };
+      case 13:
+        return { name: 'getACL', record: { path } };
+      case 14:
+        return { name: 'getEphemerals', record: { prefixPath: this.#random.below(2) === 0 ? null : '/a' } };
+      case 15:
+        return { name: 'getAllChildrenNumber', record: { path } };
+      case 16:
+        return { name: 'multiRead', record: { ops: this.#reads() } };
+      case 17:
+        return { name: 'whoAmI', record: undefined };
+      default:
+        return this.#watchOperation();
+    }
+  }
+
+  #reads(): MultiOp[] {
+    return Array.from({ length: 1 + this.#random.below(3) }, () => ({
+      kind: this.#random.below(2) === 0 ? 'getData' : 'getChildren',
+      path: this.#pick(readable),
+      watch: false,
+    }));
+  }
+
+  #watchOperation(): Ask {
+    const path = this.#pick(watched);
+    switch (this.#random.below(5)) {
+      case 0:
+        return { name: 'addWatch', record: { path, mode: AddWatchMode.persistent } };
+      case 1:
+        return { name: 'addWatch', record: { path, mode: AddWatchMode.persistentRecursive } };
+      case 2: {
+        const types = Object.values(WatcherType);
+        return { name: 'removeWatches', record: { path, type: types[this.#random.below(types.length)] } };
+      }
+      case 3:
+        return { name: 'checkWatches', record: { path, type: WatcherType.any } };
+      default:
+        return { name: 'getData', record: { path, watch: true } };
+    }
+  }
+
+  #acl(): readonly Acl[] {
+    if (!this.#habits.usesAcls) return openAcl;
+    const alice: readonly Acl[] = [{ perms: Perms.all, id: { scheme: 'digest', id: digestId('alice:secret') } }];
+    const fromHere: readonly Acl[] = [
+      { perms: Perms.read | Perms.create, id: { scheme: 'ip', id: '10.9.0.0/16' } },
+      { perms: Perms.delete | Perms.write, id: { scheme: 'digest', id: digestId('bob:pw') } },
+    ];
+    const choices = [openAcl, openAcl, openAcl, openAcl, creatorAcl, readOnlyAcl, alice, fromHere, noAcl];
+    return choices[this.#random.below(choices.length)]!;
+  }
+
+  #pick(from: readonly string[]): string {
+    return from[this.#random.below(from.length)]!;
+  }
+
+  #version(): number {
+    return this.#random.below(3) === 0 ? this.#random.below(3) : -1;
+  }
+
+  /** Never the same twice, but for null. */
+  #value(): Buffer | null {
+    if (this.#random.below(20) === 0) return null;
+    const text = `value ${++this.#values} `;
+    return Buffer.from(text.padEnd(this.#random.below(4) === 0 ? this.#random.below(this.#habits.dataMax) : 0, '.'));
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * `npm run sim:ci`: what every change goes through. Fresh seeds that nobody has run before, some fixed ones, a part of them a second time in
+ * another process for the same trace; the named scenarios; and mutants in rotation, each of which must be caught. Marks that are never
+ * hit are red.
+ */
+import { mutants } from '../mutants/mutants.ts';
+import { scenarios } from '../scenarios/scenarios.ts';
+import { Pool } from './pool.ts';
+import { failureText, freshBase, replayLine } from './run.ts';
+import { reportOutcome, type SeedReport } from './seed-report.ts';
+import { Summary } from './summary.ts';
+import { catchText, runZoo } from './zoo.ts';
+
+const freshSeeds = 510;
+const fixedSeeds = 30;
+/** One in so many runs a second time. */
+const twiceEvery = 20;
+const mutantsInRotation = 10;
+const mutantSeedsMax = 600;
+const shownMax = 5;
+
+export async function runCi(jobs: number): Promise<boolean> {
+  const begun = performance.now();
+  const base = freshBase();
+  const counts = { passed: 0, failed: 0 };
+  const fail = (text: string) => {
+    counts.failed++;
+    console.log(text);
+  };
+  const summary = await runSeeds(base, jobs, counts, fail);
+  console.log(summary.text(performance.now() - begun));
+  const { missing } = summary;
+  if (missing.length > 0) fail(`marks that no seed has hit: ${missing.join(', ')}`);
+  else counts.passed++;
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    const { findings } = reportOutcome(await scenario.run());
+    if (findings.length === 0) counts.passed++;
+    else fail(`scenario ${name} failed: ${findings[0]}\n  run it again: npm run sim -- --scenario ${name}`);
+  }
+  const names = Object.keys(mutants);
+  const turn = (base / 1000) % names.length;
+  const inRotation = [...names.slice(turn), ...names.slice(0, turn)].slice(0, mutantsInRotation);
+  await runZoo(inRotation, base, mutantSeedsMax, jobs, (caught) => {
+    if (caught.report === undefined) fail(catchText(caught));
+    else {
+      counts.passed++;
+      console.log(catchText(caught));
+    }
+  });
+  console.log(`${((performance.now() - begun) / 1000).toFixed(1)} s`);
+  console.log(`${counts.passed} passed, ${counts.failed} failed, 0 skipped`);
+  return counts.failed === 0;
+}
+
+async function runSeeds(
+  base: number,
+  jobs: number,
+  counts: { passed: number; failed: number },
+  fail: (text: string) => void,
+): Promise<Summary> {
+  console.log(`fresh seeds ${base} to ${base + freshSeeds - 1}, fixed seeds 1 to ${fixedSeeds}`);
+  const seeds = [...Array.from({ length: fixedSeeds }, (_, at) => at + 1), ...Array.from({ length: freshSeeds }, (_, at) => base + at)];
+  const summary = new Summary();
+  const traces = new Map<number, number>();
+  const first = take(seeds);
+  await new Pool({ jobs }).run(first, (report) => {
+    summary.add(report);
+    traces.set(report.seed, report.trace);
+    if (report.findings.length === 0) counts.passed++;
+    else if (summary.failed <= shownMax) fail(failureText(report, replayLine(report.seed, undefined)));
+    else counts.failed++;
+  });
+  const again = take(seeds.filter((_, at) => at % twiceEvery === 0));
+  const repeat = (report: SeedReport) => {
+    if (report.trace === traces.get(report.seed)) counts.passed++;
+    else fail(`seed ${report.seed} went another way the second time: ${replayLine(report.seed, undefined)}`);
+  };
+  await new Pool({ jobs }).run(again, repeat);
+  return summary;
+}
+
+function take(seeds: readonly number[]): () => number | undefined {
+  let at = 0;
+  return () => seeds[at++];
+}

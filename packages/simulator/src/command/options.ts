@@ -1,0 +1,70 @@
+/** What the command line says. */
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+
+export interface CommandOptions {
+  readonly command: 'run' | 'zoo' | 'ci' | 'worker';
+  readonly seed: number | undefined;
+  readonly seeds: number | undefined;
+  readonly from: number | undefined;
+  readonly minutes: number | undefined;
+  readonly scenario: string | undefined;
+  readonly mutant: string | undefined;
+  readonly trace: boolean;
+  readonly jobs: number;
+}
+
+export const usage = `npm run sim -- [options]          runs fresh seeds, 100 of them
+  --seed N                        that seed alone
+  --seeds COUNT [--from N]        so many, from N on
+  --minutes M                     as many as go into so much time
+  --scenario NAME                 a story that is told the same way each time; all of them: --scenario all
+  --mutant NAME                   against a server with one thing wrong
+  --trace                         prints everything that happens
+  --jobs N                        processes at a time
+npm run sim:zoo -- [--mutant NAME] [--seeds COUNT]
+                                  every mutant, each until it is caught`;
+
+export function parseOptions(args: readonly string[]): CommandOptions {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      seed: { type: 'string' },
+      seeds: { type: 'string' },
+      from: { type: 'string' },
+      minutes: { type: 'string' },
+      scenario: { type: 'string' },
+      mutant: { type: 'string' },
+      trace: { type: 'boolean', default: false },
+      jobs: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const [command = 'run', more] = positionals;
+  if (values.help || more !== undefined || !isCommand(command)) throw new UsageError(usage);
+  return {
+    command,
+    seed: numberOf('seed', values.seed),
+    seeds: numberOf('seeds', values.seeds),
+    from: numberOf('from', values.from),
+    minutes: numberOf('minutes', values.minutes),
+    scenario: values.scenario,
+    mutant: values.mutant,
+    trace: values.trace,
+    jobs: numberOf('jobs', values.jobs) ?? availableParallelism(),
+  };
+}
+
+export class UsageError extends Error {}
+
+function isCommand(text: string): text is CommandOptions['command'] {
+  return text === 'run' || text === 'zoo' || text === 'ci' || text === 'worker';
+}
+
+function numberOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (text === '' || !(value >= 0)) throw new UsageError(`--${name} is a number, not ${text}\n${usage}`);
+  return value;
+}

@@ -1,0 +1,68 @@
+/**
+ * Runs seeds in child processes, as many at a time as there are processors. Each child is this program again; what it is told comes over
+ * the channel, and so do its reports.
+ */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { nothingReported, type SeedReport } from './seed-report.ts';
+
+const program = fileURLToPath(new URL('../../bin/sim.js', import.meta.url));
+const loader = new URL('../../bin/mutant.js', import.meta.url).href;
+
+export interface PoolOptions {
+  readonly jobs: number;
+  readonly mutant?: string | undefined;
+}
+
+export class Pool {
+  readonly #options: PoolOptions;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  /** Takes seeds from `next` until it gives none, and reports each. */
+  async run(next: () => number | undefined, report: (report: SeedReport) => void): Promise<void> {
+    const { jobs } = this.#options;
+    await Promise.all(Array.from({ length: jobs }, () => this.#work(next, report)));
+  }
+
+  #work(next: () => number | undefined, report: (report: SeedReport) => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { mutant } = this.#options;
+      const child = fork(program, ['worker'], {
+        execArgv: mutant === undefined ? [] : ['--import', loader],
+        // What a mutant has to say before it falls is not what anyone waits for.
+        stdio: ['ignore', 'inherit', mutant === undefined ? 'inherit' : 'ignore', 'ipc'],
+        env: mutant === undefined ? process.env : { ...process.env, TSKEEPER_MUTANT: mutant },
+      });
+      let current: number | undefined;
+      const give = () => {
+        current = next();
+        if (current === undefined) child.disconnect();
+        else child.send({ seed: current });
+      };
+      child.on('message', (message: SeedReport) => {
+        report(message);
+        give();
+      });
+      child.on('error', reject);
+      child.on('exit', (code, signal) => {
+        if (current === undefined) {
+          resolve();
+          return;
+        }
+        report({ ...nothingReported, seed: current, findings: [`story: its process has ended with ${signal ?? `code ${code}`}`] });
+        this.#work(next, report).then(resolve, reject);
+      });
+      give();
+    });
+  }
+}
+
+/** The other end: runs whatever seed it is sent. */
+export function work(run: (seed: number) => Promise<SeedReport>): void {
+  process.on('message', ({ seed }: { readonly seed: number }) => {
+    void run(seed).then((report) => process.send?.(report));
+  });
+}

@@ -1,0 +1,81 @@
+/** `npm run sim`: runs seeds, and says what they came to; of the first that fails, why, and the line that runs it again. */
+import { scenarios } from '../scenarios/scenarios.ts';
+import type { CommandOptions } from './options.ts';
+import { Pool } from './pool.ts';
+import { reportOutcome, reportSeed, type SeedReport } from './seed-report.ts';
+import { Summary } from './summary.ts';
+
+const seedsDefault = 100;
+const evidenceMax = 5;
+/** Failing seeds that are shown. The others are counted. */
+const shownMax = 3;
+
+/** Seeds that nobody has run before. */
+export function freshBase(): number {
+  return Math.floor(Date.now() / 1000) * 1000;
+}
+
+export function replayLine(seed: number, mutant: string | undefined): string {
+  return `npm run sim -- --seed ${seed}${mutant === undefined ? '' : ` --mutant ${mutant}`}`;
+}
+
+export function failureText({ seed, findings }: SeedReport, replay: string): string {
+  const evidence = findings.slice(0, evidenceMax).map((each) => `  ${each}`);
+  if (findings.length > evidenceMax) evidence.push(`  ... and ${findings.length - evidenceMax} more`);
+  return [`seed ${seed} failed`, ...evidence, `  run it again: ${replay}`].join('\n');
+}
+
+/** Returns whether all went well. */
+export async function runCommand(options: CommandOptions): Promise<boolean> {
+  if (options.scenario !== undefined) return await runScenarios(options.scenario);
+  const { seed, mutant, trace } = options;
+  if (seed !== undefined && mutant === undefined) return await runOne(seed, trace);
+  return await runMany(options);
+}
+
+async function runOne(seed: number, trace: boolean): Promise<boolean> {
+  const begun = performance.now();
+  const report = await reportSeed(seed, trace ? (what, elapsedMs) => console.log(`${elapsedMs.toFixed(3)} ${what}`) : undefined);
+  const summary = new Summary();
+  summary.add(report);
+  console.log(summary.text(performance.now() - begun));
+  console.log(`trace ${report.trace.toString(16)}`);
+  if (report.findings.length > 0) console.log(failureText(report, replayLine(seed, undefined)));
+  return report.findings.length === 0;
+}
+
+async function runMany({ seed, seeds, from, minutes, mutant, jobs }: CommandOptions): Promise<boolean> {
+  const begun = performance.now();
+  const first = seed ?? from ?? freshBase();
+  const count = seed === undefined ? (seeds ?? (minutes === undefined ? seedsDefault : Infinity)) : 1;
+  const endsAt = minutes === undefined ? Infinity : begun + minutes * 60_000;
+  console.log(count === Infinity ? `seeds from ${first}` : `seeds ${first} to ${first + count - 1}`);
+  const summary = new Summary();
+  let next = first;
+  const pool = new Pool({ jobs: Math.min(jobs, count), mutant });
+  await pool.run(
+    () => (next < first + count && performance.now() < endsAt ? next++ : undefined),
+    (report) => {
+      summary.add(report);
+      if (report.findings.length > 0 && summary.failed <= shownMax) console.log(failureText(report, replayLine(report.seed, mutant)));
+    },
+  );
+  console.log(summary.text(performance.now() - begun));
+  return summary.failed === 0;
+}
+
+async function runScenarios(wanted: string): Promise<boolean> {
+  const names = wanted === 'all' ? Object.keys(scenarios) : [wanted];
+  let isWell = true;
+  for (const name of names) {
+    const scenario = scenarios[name];
+    if (scenario === undefined) throw new Error(`there is no scenario ${name}; there are ${Object.keys(scenarios).join(', ')}`);
+    const report = reportOutcome(await scenario.run());
+    console.log(`${report.findings.length === 0 ? 'ok    ' : 'FAILED'} ${name}: ${scenario.story}`);
+    for (const finding of report.findings.slice(0, evidenceMax)) console.log(`  ${finding}`);
+    if (report.findings.length === 0) continue;
+    isWell = false;
+    console.log(`  run it again: npm run sim -- --scenario ${name}`);
+  }
+  return isWell;
+}

@@ -1,0 +1,67 @@
+/** What is left of a seed when it has run: small enough to be handed from process to process. */
+import type { Millis } from '@tskeeper/protocol';
+import { check, findingText } from '../checkers/checkers.ts';
+import { isWrite, replay } from '../replay/replay.ts';
+import { marksOf } from '../story/marks.ts';
+import { type Outcome, runSeed } from '../story/story.ts';
+
+export interface SeedReport {
+  readonly seed: number;
+  /** Over everything that happened, in order: the same for the same seed. */
+  readonly trace: number;
+  /** Nothing, if all is well. */
+  readonly findings: readonly string[];
+  readonly simulatedMs: Millis;
+  readonly txns: number;
+  readonly operations: number;
+  readonly writes: number;
+  readonly events: number;
+  readonly sessions: number;
+  readonly expired: number;
+  readonly restarts: number;
+  readonly marks: Readonly<Record<string, number>>;
+}
+
+export async function reportSeed(seed: number, onEvent?: (what: string, elapsedMs: Millis) => void): Promise<SeedReport> {
+  try {
+    return reportOutcome(await runSeed(seed, { onEvent }));
+  } catch (error) {
+    // A broken belief, or a story that does not come to its end.
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { ...nothingReported, seed, findings: [`story: it broke off: ${text}`] };
+  }
+}
+
+/** Of a seed that did not get to its end. */
+export const nothingReported: Omit<SeedReport, 'seed' | 'findings'> = {
+  trace: 0,
+  simulatedMs: 0,
+  txns: 0,
+  operations: 0,
+  writes: 0,
+  events: 0,
+  sessions: 0,
+  expired: 0,
+  restarts: 0,
+  marks: {},
+};
+
+export function reportOutcome(outcome: Outcome): SeedReport {
+  const { seed, world, recording } = outcome;
+  const story = replay(recording);
+  const requests = recording.cnxns.flatMap((cnxn) => cnxn.requests);
+  return {
+    seed,
+    trace: world.trace,
+    findings: check(recording, story).map(findingText),
+    simulatedMs: recording.endedMs - (recording.processes[0]?.startedMs ?? 0),
+    txns: story.txns.length,
+    operations: requests.length,
+    writes: requests.filter(isWrite).length,
+    events: recording.cnxns.reduce((sum, { items }) => sum + items.filter(({ kind }) => kind === 'event').length, 0),
+    sessions: story.sessions.size,
+    expired: [...story.sessions.values()].filter(({ closedBy }) => closedBy === 'server').length,
+    restarts: recording.processes.length - world.servers.length,
+    marks: Object.fromEntries(marksOf(outcome, story)),
+  };
+}

@@ -1,0 +1,29 @@
+/** All faults, by name. A seed chooses among them; a scenario strikes with one when its story comes to it. */
+import { babble, flood, halfFrame, impostor, move, sleep } from './client-faults.ts';
+import { wallClock } from './clock-faults.ts';
+import { diskError, diskFull, slowDisk } from './disk-faults.ts';
+import type { Fault } from './fault.ts';
+import { badWire, cut, linkCut } from './network-faults.ts';
+import { kill, pause, power, stop } from './process-faults.ts';
+
+export const faults = {
+  kill,
+  power,
+  stop,
+  pause,
+  diskError,
+  diskFull,
+  slowDisk,
+  cut,
+  badWire,
+  linkCut,
+  move,
+  sleep,
+  halfFrame,
+  babble,
+  flood,
+  impostor,
+  wallClock,
+} as const satisfies Record<string, Fault>;
+
+export type FaultName = keyof typeof faults;

@@ -1,0 +1,66 @@
+/** What happens to connections and to the links under them. */
+import type { Fault } from './fault.ts';
+
+export const cut: Fault = {
+  id: 'F15, F17',
+  what: 'a connection is reset, half closed, or broken after any byte, in mid-frame if it so happens',
+  strike(stage, random) {
+    const actor = stage.anyActor();
+    const { wire } = actor;
+    switch (random.below(4)) {
+      case 0:
+        actor.reset();
+        return;
+      case 1:
+        actor.halfClose();
+        return;
+      case 2:
+        wire?.forward.resetAfter(wire.forward.deliveredBytes + random.below(300));
+        return;
+      default:
+        wire?.backward.resetAfter(wire.backward.deliveredBytes + random.below(300));
+    }
+  },
+};
+
+export const badWire: Fault = {
+  id: 'F16, F29, F32',
+  what: 'bytes are late, come one by one, or are not read for a while',
+  strike(stage, random) {
+    const { wire } = stage.anyActor();
+    if (wire === undefined) return;
+    const pipe = random.below(2) === 0 ? wire.forward : wire.backward;
+    const { manners } = pipe;
+    const before = { ...manners };
+    switch (random.below(4)) {
+      case 0:
+        manners.delayMs = random.below(150);
+        break;
+      case 1:
+        manners.pieceBytes = 1 + random.below(12);
+        manners.pieceIntervalMs = random.below(64) / 64;
+        break;
+      case 2:
+        manners.windowBytes = random.below(2) * 17;
+        break;
+      default:
+        pipe.hold();
+    }
+    pipe.changed();
+    stage.after(random.below(1200), 'wire well', undefined, () => {
+      Object.assign(manners, before);
+      pipe.release();
+      pipe.changed();
+    });
+  },
+};
+
+export const linkCut: Fault = {
+  id: 'F18, F28',
+  what: 'the cable between a client and a server is pulled: nothing passes and nobody is told',
+  strike(stage, random) {
+    const link = stage.world.link(stage.anyActor().name, stage.anyServer().name);
+    link.cut();
+    stage.after(random.below(2500), 'link well', undefined, () => link.heal());
+  },
+};

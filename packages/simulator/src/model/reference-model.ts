@@ -1,0 +1,1213 @@
+/**
+ * A standalone ZooKeeper server as plain as it can be: what the tests believe.
+ *
+ * It keeps znodes as plain objects in a map from path to znode, does one request after the other to its very end, and says what every
+ * connection must hear, in order. It is meant to be obviously right and is in no hurry: it shares no code with the server, only the
+ * names of the protocol's numbers.
+ *
+ * A server judges a write when it arrives and applies it once it is on disk; in between, other reads see the older state. Whoever
+ * compares a server with this model therefore calls `admit` when a request arrives (identities and the clock count from then on) and
+ * `perform` when its effects become visible. The order of `perform` calls is the order of zxids.
+ */
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { AddWatchMode, CreateMode, ErrorCode, EventType, KeeperState, OpCode, Perms, WatcherType, Xid } from '@tskeeper/protocol';
+import type {
+  AclEntry,
+  Body,
+  ConnectRequest,
+  Data,
+  Message,
+  MultiResult,
+  Operation,
+  Path,
+  ReadStep,
+  Stat,
+  WriteStep,
+} from './operation-types.ts';
+
+export interface ModelOptions {
+  readonly extendedTypesEnabled: boolean;
+  readonly enforceQuota: boolean;
+  readonly skipAcl: boolean;
+  readonly digestAuthEnabled: boolean;
+  readonly superDigest: string | undefined;
+  readonly reconfigEnabled: boolean;
+  readonly minSessionTimeoutMs: number;
+  readonly maxSessionTimeoutMs: number;
+  /** znode.container.maxNeverUsedIntervalMs */
+  readonly containerMaxNeverUsedIntervalMs: number;
+  /**
+   * Whether to answer as Apache ZooKeeper 3.9.5 where this project answers differently on purpose. Every such place asks this flag:
+   * connections closed after Unimplemented, deleteContainer accepted from clients, the zxid of an undecodable write, the counter of
+   * sequential znodes that stops at 2147483647, half an answer to a multiRead with a null path, and the descendants of ''.
+   */
+  readonly java: boolean;
+}
+
+export const modelDefaults: ModelOptions = {
+  extendedTypesEnabled: false,
+  enforceQuota: false,
+  skipAcl: false,
+  digestAuthEnabled: true,
+  superDigest: undefined,
+  reconfigEnabled: false,
+  minSessionTimeoutMs: 6000,
+  maxSessionTimeoutMs: 60_000,
+  containerMaxNeverUsedIntervalMs: 0,
+  java: false,
+};
+
+export interface Id {
+  readonly scheme: string;
+  readonly id: string;
+}
+
+interface Acl {
+  readonly perms: number;
+  readonly scheme: string;
+  readonly id: string;
+}
+
+type Owner =
+  | { readonly kind: 'persistent' | 'container' }
+  | { readonly kind: 'ephemeral'; readonly session: bigint }
+  | { readonly kind: 'ttl'; readonly ttl: number };
+
+interface Znode {
+  readonly children: Set<string>;
+  readonly czxid: number;
+  readonly ctime: number;
+  readonly owner: Owner;
+  data: Data;
+  acl: readonly Acl[];
+  mzxid: number;
+  mtime: number;
+  pzxid: number;
+  version: number;
+  /** Counts creates only; clients see 2 x this - children. */
+  creates: number;
+  aversion: number;
+}
+
+type WatchMode = 'standard' | 'persistent' | 'recursive';
+type WatchTable = Map<string, Set<WatchMode>>;
+
+interface Cnxn {
+  readonly identities: Id[];
+  readonly dataWatches: WatchTable;
+  readonly childWatches: WatchTable;
+  session: bigint | undefined;
+}
+
+interface Session {
+  readonly timeoutMs: number;
+}
+
+/** A request that has arrived, with what counts from that moment. */
+export interface Admitted {
+  readonly cnxn: number;
+  readonly session: bigint;
+  readonly xid: number;
+  readonly operation: Operation;
+  readonly identities: readonly Id[];
+  readonly wallMs: number;
+}
+
+/** Something a connection hears. */
+export interface Heard {
+  readonly cnxn: number;
+  readonly message: Message;
+  /** The server may tell these events of one zxid in any order: they come from a set of ephemerals. */
+  readonly anyOrder?: boolean;
+}
+
+/** What a failed multi goes back to. */
+interface Saved {
+  readonly znodes: Map<string, Znode>;
+  readonly quotaPaths: Set<string>;
+  readonly cnxns: Map<number, Cnxn>;
+}
+
+/** A refusal, thrown on the way through a request and turned into its reply. No Error, since half of all requests end so and a stack is dear. */
+class Refusal {
+  readonly code: number;
+  constructor(code: number) {
+    this.code = code;
+  }
+}
+
+const quotaRoot = '/zookeeper/quota';
+const limitsName = 'zookeeper_limits';
+const statsName = 'zookeeper_stats';
+const reservedPaths: ReadonlySet<string> = new Set(['/', '/zookeeper', quotaRoot, '/zookeeper/config']);
+const ttlMaxMs = 2 ** 40 - 1;
+const openAcl: readonly Acl[] = [{ perms: Perms.all, scheme: 'world', id: 'anyone' }];
+
+const writeKinds = new Set<Operation['kind']>([
+  'create',
+  'create2',
+  'createContainer',
+  'createTTL',
+  'delete',
+  'setData',
+  'setACL',
+  'multi',
+  'reconfig',
+  'closeSession',
+]);
+const writeOpCodes = new Set<number>([
+  OpCode.create,
+  OpCode.create2,
+  OpCode.createContainer,
+  OpCode.createTTL,
+  OpCode.delete,
+  OpCode.setData,
+  OpCode.setACL,
+  OpCode.multi,
+  OpCode.reconfig,
+]);
+
+/** Whether a request becomes a txn, and so waits for the log, whatever its outcome. */
+export function isWrite(operation: Operation): boolean {
+  return operation.kind === 'undecodable' ? writeOpCodes.has(operation.opCode) : writeKinds.has(operation.kind);
+}
+
+function isReadStep(step: WriteStep | ReadStep): step is ReadStep {
+  return step.kind === 'getData' || step.kind === 'getChildren';
+}
+
+const toInt32 = (value: number): number => value | 0;
+
+function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/'));
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** The rules of a well-formed path, component by component and UTF-16 unit by UTF-16 unit. */
+export function isValidPath(path: string): boolean {
+  if (path === '/') return true;
+  if (!path.startsWith('/') || path.endsWith('/')) return false;
+  for (const name of path.slice(1).split('/')) {
+    if (name === '' || name === '.' || name === '..') return false;
+  }
+  for (let i = 0; i < path.length; i++) {
+    const unit = path.charCodeAt(i);
+    if (unit <= 0x1f || (unit >= 0x7f && unit <= 0x9f) || (unit >= 0xd800 && unit <= 0xf8ff) || unit >= 0xfff0) return false;
+  }
+  return true;
+}
+
+/** Sixteen bytes made from the id alone by the generator of java.util.Random, so that every server knows them. */
+export function sessionPassword(session: bigint): string {
+  const mask = (1n << 48n) - 1n;
+  let state = (BigInt.asUintN(64, session ^ 0xb3415c00n) ^ 0x5deece66dn) & mask;
+  let password = '';
+  for (let i = 0; i < 4; i++) {
+    state = (state * 0x5deece66dn + 0xbn) & mask;
+    const word = Number(state >> 16n) >>> 0;
+    for (let shift = 0; shift < 32; shift += 8) password += String.fromCharCode((word >>> shift) & 0xff);
+  }
+  return password;
+}
+
+export function digestId(userAndPassword: string): string {
+  const hash = createHash('sha1').update(userAndPassword, 'utf8').digest('base64');
+  return `${userAndPassword.split(':')[0]}:${hash}`;
+}
+
+/** An address as its bytes, or undefined when it is none. */
+function addressBytes(text: string): number[] | undefined {
+  if (text.includes(':')) {
+    const halves = text.split('::');
+    const groups = halves.map((half) => (half === '' && halves.length === 2 ? [] : half.split(':')));
+    const present = groups.flat();
+    if (halves.length > 2 || !present.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined;
+    if (halves.length === 1 ? present.length !== 8 : present.length >= 8) return undefined;
+    const zeros = Array.from({ length: 8 - present.length }, () => '0');
+    const all = halves.length === 1 ? present : [...groups[0]!, ...zeros, ...groups[1]!];
+    return all.flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]);
+  }
+  const parts = text.split('.');
+  if (parts.length !== 4) return undefined;
+  const bytes = parts.map((part) => (/^[+-]?\d+$/.test(part) ? Number(part) : -1));
+  return bytes.every((byte) => byte >= 0 && byte <= 255) ? bytes : undefined;
+}
+
+/** `addr` or `addr/bits`, as address bits and how many of them count. */
+function addressRange(text: string): { bits: string; prefix: number } | undefined {
+  const slash = text.indexOf('/');
+  const bytes = addressBytes(slash < 0 ? text : text.slice(0, slash));
+  if (bytes === undefined) return undefined;
+  const bits = bytes.map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  if (slash < 0) return { bits, prefix: bits.length };
+  const suffix = text.slice(slash + 1);
+  const prefix = /^[+-]?\d+$/.test(suffix) ? Number(suffix) : -1;
+  return prefix >= 0 && prefix <= bits.length ? { bits, prefix } : undefined;
+}
+
+/** Java's split drops empty parts at the end, so `a:b:` has two parts as well. */
+function isValidDigestId(id: string): boolean {
+  return id.replace(/:+$/, '').split(':').length === 2 && id.replace(/:+$/, '') !== '';
+}
+
+function isValidAclId(scheme: string, id: string, digestAuthEnabled: boolean): boolean {
+  if (scheme === 'world') return id === 'anyone';
+  if (scheme === 'ip') return addressRange(id) !== undefined;
+  return scheme === 'digest' && digestAuthEnabled && isValidDigestId(id);
+}
+
+export function parseQuota(data: Data): Map<string, number> {
+  const values = new Map<string, number>();
+  for (const pair of (data ?? '').split(/[,;]+/)) {
+    const [key, value] = pair.split('=');
+    if (key !== undefined && key !== '') values.set(key, value === undefined || value === '' ? -1 : Number(value));
+  }
+  return values;
+}
+
+export function formatQuota(values: ReadonlyMap<string, number>): string {
+  const more = [...values.keys()].filter((key) => key !== 'count' && key !== 'bytes').sort();
+  const head = `count=${values.get('count') ?? -1},bytes=${values.get('bytes') ?? -1}`;
+  return more.length === 0 ? head : `${head}=${more.map((key) => `;${key}=${values.get(key)}`).join('')}`;
+}
+
+const byteCount = (data: Data): number => data?.length ?? 0;
+
+export class ReferenceModel {
+  readonly #options: ModelOptions;
+  /** Every znode by its path. The root is here twice, as '' (what parents of top-level znodes are called) and as '/'. */
+  #znodes = new Map<string, Znode>();
+  readonly #sessions = new Map<bigint, Session>();
+  #cnxns = new Map<number, Cnxn>();
+  /** Paths that have a zookeeper_limits znode. */
+  #quotaPaths = new Set<string>();
+  /** While a multi is judged: the state before its first step. */
+  #quotaView: Saved | undefined;
+  #zxid = 0;
+  #heard: Heard[] = [];
+  /** While a session's ephemerals go, in an order nobody promises. */
+  #anyOrder = false;
+
+  constructor(options: Partial<ModelOptions> = {}) {
+    this.#options = { ...modelDefaults, ...options };
+    const make = (acl: readonly Acl[], aversion: number, ...children: string[]): Znode => ({
+      children: new Set(children),
+      czxid: 0,
+      ctime: 0,
+      owner: { kind: 'persistent' },
+      data: '',
+      acl,
+      mzxid: 0,
+      mtime: 0,
+      pzxid: 0,
+      version: 0,
+      creates: 0,
+      aversion,
+    });
+    const root = make(openAcl, 0, 'zookeeper');
+    this.#znodes.set('', root);
+    this.#znodes.set('/', root);
+    this.#znodes.set('/zookeeper', make(openAcl, 0, 'quota', 'config'));
+    this.#znodes.set(quotaRoot, make(openAcl, 0));
+    this.#znodes.set('/zookeeper/config', make([{ perms: Perms.read, scheme: 'world', id: 'anyone' }], -1));
+  }
+
+  get zxid(): number {
+    return this.#zxid;
+  }
+
+  /** Someone the model does not follow has written something. */
+  skipZxid(): void {
+    this.#zxid++;
+  }
+
+  /** Lets a history begin later than at the beginning. */
+  beginAt(zxid: number): void {
+    this.#zxid = zxid;
+  }
+
+  /** A znode's data and ACL, as whoever asks for nothing sees it. */
+  look(path: string): { readonly data: Data; readonly acl: readonly AclEntry[]; readonly stat: Stat } | undefined {
+    const znode = this.#znodes.get(path);
+    return znode === undefined ? undefined : { data: znode.data, acl: znode.acl, stat: this.#statOf(znode) };
+  }
+
+  /** Whether a connection is there: one whose session has ended is not. */
+  hasCnxn(cnxn: number): boolean {
+    return this.#cnxns.has(cnxn);
+  }
+
+  ephemeralsOf(session: bigint): string[] {
+    return this.#ephemeralsOf(session);
+  }
+
+  /** Whether somebody may read what has this ACL. */
+  mayRead(acl: readonly AclEntry[], identities: readonly Id[]): boolean {
+    return this.#isPermitted(acl as readonly Acl[], Perms.read, identities);
+  }
+
+  /** How many znodes there are, the root counted once. */
+  get znodeCount(): number {
+    return this.#znodes.size - 1;
+  }
+
+  /** Znodes that a client could delete. */
+  leaves(): string[] {
+    return [...this.#znodes].filter(([path, { children }]) => children.size === 0 && !path.startsWith('/zookeeper/')).map(([path]) => path);
+  }
+
+  // --- connections and sessions
+
+  connect(cnxn: number, remoteAddress: string): void {
+    this.#cnxns.set(cnxn, {
+      identities: [{ scheme: 'ip', id: remoteAddress }],
+      dataWatches: new Map(),
+      childWatches: new Map(),
+      session: undefined,
+    });
+  }
+
+  /** `newSession` is the id the server gives out if it opens a session. */
+  handshake(cnxn: number, request: ConnectRequest, newSession: bigint): Heard[] {
+    return this.#hear(() => {
+      if (request.lastZxidSeen > this.#zxid) {
+        this.#close(cnxn);
+        return;
+      }
+      const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#options;
+      const timeOut = Math.min(Math.max(request.timeOut, minSessionTimeoutMs), maxSessionTimeoutMs);
+      const readOnly = request.readOnly === undefined ? {} : { readOnly: false };
+      let session = request.sessionId;
+      if (session === 0n) {
+        session = newSession;
+        this.#zxid++;
+        this.#sessions.set(session, { timeoutMs: timeOut });
+      } else {
+        // Even a wrong password cuts the connection that has the session now: the old one is closed before the password is looked at.
+        for (const [other, state] of this.#cnxns) if (other !== cnxn && state.session === session) this.#close(other);
+        if (request.passwd !== sessionPassword(session) || !this.#sessions.has(session)) {
+          const passwd = '\0'.repeat(16);
+          this.#tell(cnxn, { kind: 'connected', timeOut: 0, sessionId: 0n, passwd, ...readOnly });
+          this.#close(cnxn);
+          return;
+        }
+      }
+      this.#cnxns.get(cnxn)!.session = session;
+      this.#tell(cnxn, { kind: 'connected', timeOut, sessionId: session, passwd: sessionPassword(session), ...readOnly });
+    });
+  }
+
+  /** A connection carries a session that was there before; whatever else may carry it stays as it is. */
+  attach(cnxn: number, session: bigint): void {
+    this.#cnxns.get(cnxn)!.session = session;
+  }
+
+  /** Somebody has opened a session, on a connection that nobody follows. */
+  openSession(session: bigint, timeoutMs: number): void {
+    this.#zxid++;
+    this.#sessions.set(session, { timeoutMs });
+  }
+
+  /** The connection is gone, whoever ended it. */
+  disconnected(cnxn: number): void {
+    this.#cnxns.delete(cnxn);
+  }
+
+  /** Nobody has heard of this session for longer than its timeout. */
+  expire(session: bigint): Heard[] {
+    return this.#hear(() => {
+      this.#zxid++;
+      this.#endSession(session);
+      for (const [cnxn, state] of this.#cnxns) if (state.session === session) this.#close(cnxn);
+    });
+  }
+
+  /** One round of the reaper: which containers and TTL znodes have had their day. Each goes in a txn of its own. */
+  sweepCandidates(wallMs: number): string[] {
+    const due: string[] = [];
+    for (const [path, znode] of this.#znodes) {
+      if (znode.children.size > 0) continue;
+      const ageMs = wallMs - znode.mtime;
+      const never = this.#options.containerMaxNeverUsedIntervalMs;
+      if (znode.owner.kind === 'container' && (znode.creates > 0 || (never !== 0 && ageMs > never))) due.push(path);
+      if (znode.owner.kind === 'ttl' && ageMs > znode.owner.ttl) due.push(path);
+    }
+    return due;
+  }
+
+  /** The server's own deleteContainer. */
+  reap(path: string): Heard[] {
+    return this.#hear(() => {
+      this.#zxid++;
+      if (this.#verdictOnContainer(path) === ErrorCode.Ok) this.#remove(path);
+    });
+  }
+
+  // --- requests
+
+  admit(cnxn: number, xid: number, operation: Operation, wallMs: number): Admitted {
+    const state = this.#cnxns.get(cnxn)!;
+    return { cnxn, session: state.session!, xid, operation, identities: [...state.identities], wallMs };
+  }
+
+  perform(request: Admitted): Heard[] {
+    return this.#hear(() => {
+      const { cnxn, xid, operation } = request;
+      if (this.#answeredAtOnce(cnxn, xid, operation)) return;
+      // A refused write takes a zxid like any other. Java gives an undecodable one the zxid of its predecessor, except in a multi.
+      const undecodable = operation.kind === 'undecodable';
+      if (isWrite(operation) || operation.kind === 'deleteContainer') {
+        if (!(this.#options.java && undecodable && operation.opCode !== OpCode.multi)) this.#zxid++;
+      }
+      let err: number = ErrorCode.Ok;
+      let body: Body | null = null;
+      try {
+        ({ err, body } = this.#answer(request));
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        err = error.code;
+      }
+      this.#tell(cnxn, { kind: 'reply', xid, zxid: this.#zxid, err, body });
+      if (operation.kind === 'closeSession') this.#close(cnxn);
+    });
+  }
+
+  /** What never gets as far as the tree. */
+  #answeredAtOnce(cnxn: number, xid: number, operation: Operation): boolean {
+    if (operation.kind === 'auth') {
+      const accepted = this.#authenticate(cnxn, operation.scheme, operation.auth);
+      this.#tell(cnxn, { kind: 'reply', xid, zxid: 0, err: accepted ? 0 : ErrorCode.AuthFailed, body: null });
+      if (!accepted) this.#close(cnxn);
+    } else if (operation.kind === 'sasl') {
+      // No SASL is set up here: an empty token ends the exchange.
+      this.#tell(cnxn, { kind: 'reply', xid, zxid: 0, err: 0, body: { token: null } });
+    } else if (operation.kind === 'ping') {
+      this.#tell(cnxn, { kind: 'reply', xid: Xid.ping, zxid: this.#zxid, err: 0, body: null });
+    } else if (
+      operation.kind === 'unknown' ||
+      operation.kind === 'check' ||
+      (operation.kind === 'deleteContainer' && !this.#options.java)
+    ) {
+      this.#tell(cnxn, { kind: 'reply', xid, zxid: -1, err: ErrorCode.Unimplemented, body: null });
+      if (this.#options.java) this.#close(cnxn);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  #answer(request: Admitted): { err: number; body: Body | null } {
+    const { operation } = request;
+    const ok = (body: Body | null): { err: number; body: Body | null } => ({ err: ErrorCode.Ok, body });
+    switch (operation.kind) {
+      case 'create':
+      case 'create2':
+      case 'createContainer':
+      case 'createTTL':
+      case 'delete':
+      case 'setData':
+        return ok(this.#write(operation, request).body ?? null);
+      case 'setACL':
+        return ok({ stat: this.#setAcl(operation, request) });
+      case 'multi':
+        return ok({ results: this.#multi(operation.steps, request) });
+      case 'reconfig':
+        // A standalone server has no ensemble to change.
+        throw new Refusal(this.#options.reconfigEnabled ? ErrorCode.Unimplemented : ErrorCode.ReconfigDisabled);
+      case 'closeSession':
+        this.#endSession(request.session);
+        return ok(null);
+      case 'deleteContainer': {
+        const verdict = this.#verdictOnContainer(this.#mustHave(operation.path));
+        if (verdict !== ErrorCode.Ok) throw new Refusal(verdict);
+        this.#remove(operation.path!);
+        return ok(null);
+      }
+      case 'multiRead':
+        return this.#multiRead(operation.steps, request);
+      case 'getData':
+      case 'getChildren':
+        return ok(this.#read(operation, request, operation.watch));
+      case 'getChildren2': {
+        const body = this.#read({ kind: 'getChildren', path: operation.path, watch: operation.watch }, request, operation.watch);
+        return ok({ ...body, stat: this.#statOf(this.#znodes.get(operation.path!)!) });
+      }
+      case 'exists':
+        return ok({ stat: this.#exists(operation.path, operation.watch, request) });
+      case 'getACL':
+        return ok(this.#getAcl(operation.path, request));
+      case 'getAllChildrenNumber': {
+        const path = this.#mustHave(operation.path);
+        this.#mayRead(this.#existing(path), request);
+        return ok({ totalNumber: this.#countBelow(path) });
+      }
+      case 'getEphemerals': {
+        const prefix = operation.prefixPath ?? '';
+        const all = prefix.trim() === '' || prefix.trim() === '/';
+        return ok({ ephemerals: this.#ephemeralsOf(request.session).filter((path) => all || path.startsWith(prefix)) });
+      }
+      case 'sync':
+        return ok({ path: operation.path });
+      case 'whoAmI':
+        return ok({ clientInfo: request.identities.map(({ scheme, id }) => ({ authScheme: scheme, user: this.#userOf(scheme, id) })) });
+      case 'checkWatches':
+      case 'removeWatches':
+        this.#checkOrRemoveWatches(operation, request.cnxn);
+        return ok(null);
+      case 'addWatch':
+        this.#addWatch(operation.path, operation.mode, request.cnxn);
+        return ok({ err: 0 });
+      case 'setWatches':
+        this.#setWatches({ ...operation, persistentWatches: [], persistentRecursiveWatches: [] }, request.cnxn);
+        return ok(null);
+      case 'setWatches2':
+        this.#setWatches(operation, request.cnxn);
+        return ok(null);
+      case 'undecodable':
+        throw new Refusal(ErrorCode.MarshallingError);
+      case 'auth':
+      case 'sasl':
+      case 'ping':
+      case 'unknown':
+      case 'check':
+        throw new Error(`${operation.kind} is answered before the tree is asked`);
+      default:
+        operation satisfies never;
+        throw new Error('no such operation');
+    }
+  }
+
+  // --- writes: each step is judged completely, and only then done
+
+  #write(step: WriteStep, request: Admitted): MultiResult {
+    const err = ErrorCode.Ok;
+    switch (step.kind) {
+      case 'create':
+      case 'create2':
+      case 'createContainer':
+      case 'createTTL': {
+        const { path, stat } = this.#create(step, request);
+        if (step.kind === 'create') return { type: OpCode.create, err, body: { path } };
+        return { type: OpCode.create2, err, body: { path, stat } };
+      }
+      case 'delete':
+        this.#delete(step.path, step.version, request);
+        return { type: OpCode.delete, err };
+      case 'setData':
+        return { type: OpCode.setData, err, body: { stat: this.#setData(step, request) } };
+      case 'check': {
+        const znode = this.#existing(this.#mustBeValid(step.path));
+        this.#mayRead(znode, request);
+        this.#mustMatch(step.version, znode.version);
+        return { type: OpCode.check, err };
+      }
+      default:
+        step satisfies never;
+        throw new Error('no such step');
+    }
+  }
+
+  #create(step: Extract<WriteStep, { flags: number }>, request: Admitted): { path: string; stat: Stat } {
+    const { flags } = step;
+    if (flags < 0 || flags > 6) throw new Refusal(ErrorCode.BadArguments);
+    const ttlMode = flags === CreateMode.persistentWithTtl || flags === CreateMode.persistentSequentialWithTtl;
+    if (ttlMode && !this.#options.extendedTypesEnabled) throw new Refusal(ErrorCode.Unimplemented);
+    // Only createTTL carries a ttl. Java lets one with a negative ttl and another mode through, and dies applying it.
+    const ttl = step.kind === 'createTTL' ? step.ttl : -1;
+    const ttlFits = ttlMode ? ttl > 0 && ttl <= ttlMaxMs : step.kind !== 'createTTL';
+    if (!ttlFits) throw new Refusal(ErrorCode.BadArguments);
+    const wanted = this.#mustHave(step.path);
+    if (!wanted.includes('/') || wanted.includes('\0')) throw new Refusal(ErrorCode.BadArguments);
+    const acl = this.#effectiveAcl(step.acl, request.identities);
+    const parentPath = parentOf(wanted);
+    const parent = this.#existing(parentPath);
+    this.#mustBePermitted(parent.acl, Perms.create, request.identities);
+    const sequential =
+      flags === CreateMode.persistentSequential ||
+      flags === CreateMode.ephemeralSequential ||
+      flags === CreateMode.persistentSequentialWithTtl;
+    const path = sequential ? wanted + formatCounter(parent.creates) : wanted;
+    if (!isValidPath(path)) throw new Refusal(ErrorCode.BadArguments);
+    if (this.#znodes.has(path)) throw new Refusal(ErrorCode.NodeExists);
+    if (parent.owner.kind === 'ephemeral') throw new Refusal(ErrorCode.NoChildrenForEphemerals);
+    this.#mustFitQuota(path, byteCount(step.data), 1);
+
+    const ephemeral = flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential;
+    // Outside the flags' say: the opcode alone makes a container or a TTL znode.
+    const owner: Owner =
+      step.kind === 'createContainer'
+        ? { kind: 'container' }
+        : step.kind === 'createTTL'
+          ? { kind: 'ttl', ttl }
+          : ephemeral
+            ? { kind: 'ephemeral', session: request.session }
+            : { kind: 'persistent' };
+    return { path, stat: this.#add(path, step.data, acl, owner, request.wallMs) };
+  }
+
+  #delete(wanted: Path, version: number, request: Admitted): void {
+    const path = this.#mustHave(wanted);
+    if (!path.includes('/') || path.includes('\0') || reservedPaths.has(path)) throw new Refusal(ErrorCode.BadArguments);
+    this.#mustBePermitted(this.#existing(parentOf(path)).acl, Perms.delete, request.identities);
+    const znode = this.#existing(path);
+    this.#mustMatch(version, znode.version);
+    if (znode.children.size > 0) throw new Refusal(ErrorCode.NotEmpty);
+    this.#remove(path);
+  }
+
+  #setData(step: Extract<WriteStep, { kind: 'setData' }>, request: Admitted): Stat {
+    const path = this.#mustBeValid(step.path);
+    const znode = this.#existing(path);
+    this.#mustBePermitted(znode.acl, Perms.write, request.identities);
+    const growth = byteCount(step.data) - byteCount(znode.data);
+    this.#mustFitQuota(path, growth, 0);
+    this.#mustMatch(step.version, znode.version);
+    znode.data = step.data;
+    znode.version = toInt32(znode.version + 1);
+    znode.mzxid = this.#zxid;
+    znode.mtime = request.wallMs;
+    const stat = this.#statOf(znode);
+    this.#countUsage(path, growth, 0);
+    this.#fire('data', path, EventType.nodeDataChanged, znode.acl);
+    return stat;
+  }
+
+  #setAcl(operation: Extract<Operation, { kind: 'setACL' }>, request: Admitted): Stat {
+    const path = this.#mustBeValid(operation.path);
+    const acl = this.#effectiveAcl(operation.acl, request.identities);
+    const znode = this.#existing(path);
+    this.#mustBePermitted(znode.acl, Perms.admin, request.identities);
+    this.#mustMatch(operation.version, znode.aversion);
+    znode.acl = acl;
+    znode.aversion = toInt32(znode.aversion + 1);
+    return this.#statOf(znode);
+  }
+
+  #verdictOnContainer(path: string): number {
+    if (!path.includes('/') || path.includes('\0') || reservedPaths.has(path)) return ErrorCode.BadArguments;
+    const znode = this.#znodes.get(path);
+    if (znode === undefined) return ErrorCode.NoNode;
+    if (znode.children.size > 0) return ErrorCode.NotEmpty;
+    return znode.owner.kind === 'ephemeral' ? ErrorCode.BadVersion : ErrorCode.Ok;
+  }
+
+  #endSession(session: bigint): void {
+    this.#sessions.delete(session);
+    this.#anyOrder = true;
+    for (const path of this.#ephemeralsOf(session)) this.#remove(path);
+    this.#anyOrder = false;
+  }
+
+  // --- multi
+
+  #multi(steps: readonly (WriteStep | ReadStep)[], request: Admitted): MultiResult[] {
+    const writes = steps.map((step) => this.#decodedStep(step));
+    if (writes.some(({ path }) => path === null)) throw new Refusal(ErrorCode.MarshallingError);
+    const before = this.#save();
+    const heardBefore = this.#heard.length;
+    // Steps are judged by the tree as the steps before them left it, but quotas by what had been applied when the multi arrived.
+    this.#quotaView = before;
+    const results: MultiResult[] = [];
+    try {
+      for (const step of writes) results.push(this.#write(step, request));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#restore(before);
+      this.#heard.length = heardBefore;
+      const failed = results.length;
+      return writes.map((_, at) => {
+        const err = at < failed ? ErrorCode.Ok : at === failed ? error.code : ErrorCode.RuntimeInconsistency;
+        return { type: OpCode.error, err, body: { err } };
+      });
+    } finally {
+      this.#quotaView = undefined;
+    }
+    return results;
+  }
+
+  /** What the decoder makes of a step, which is stricter than outside a multi and lets the flags choose the opcode. */
+  #decodedStep(step: WriteStep | ReadStep): WriteStep {
+    const marshalling = new Refusal(ErrorCode.MarshallingError);
+    if (isReadStep(step)) throw marshalling;
+    if (step.kind === 'createTTL') {
+      const { flags, path, data, acl } = step;
+      if (flags === CreateMode.persistentWithTtl || flags === CreateMode.persistentSequentialWithTtl) return step;
+      return { kind: flags === CreateMode.container ? 'createContainer' : 'create', path, data, acl, flags };
+    }
+    if (step.kind === 'create' || step.kind === 'create2' || step.kind === 'createContainer') {
+      if (step.flags < 0 || step.flags > CreateMode.container || step.acl === null) throw marshalling;
+      return step.flags === CreateMode.container ? { ...step, kind: 'createContainer' } : step;
+    }
+    return step;
+  }
+
+  #multiRead(steps: readonly (WriteStep | ReadStep)[], request: Admitted): { err: number; body: Body | null } {
+    // Java trips over a null path when it comes to it, and sends along what it has; to us the request is broken from the start.
+    if (!this.#options.java && steps.some(({ path }) => path === null)) throw new Refusal(ErrorCode.MarshallingError);
+    const reads = steps.filter(isReadStep);
+    if (reads.length > 0 && reads.length < steps.length) throw new Refusal(ErrorCode.MarshallingError);
+    // Writes are only noticed when their turn comes, and by then there is an answer to send along, if an empty one.
+    if (reads.length < steps.length) {
+      for (const step of steps) this.#decodedStep(step);
+      return { err: ErrorCode.MarshallingError, body: { results: [] } };
+    }
+    const results: MultiResult[] = [];
+    for (const step of reads) {
+      if (step.path === null) return { err: ErrorCode.MarshallingError, body: { results } };
+      try {
+        const type = step.kind === 'getData' ? OpCode.getData : OpCode.getChildren;
+        results.push({ type, err: ErrorCode.Ok, body: this.#read(step, request, false) });
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        results.push({ type: OpCode.error, err: error.code, body: { err: error.code } });
+      }
+    }
+    return { err: ErrorCode.Ok, body: { results } };
+  }
+
+  // --- reads
+
+  #read(step: ReadStep, request: Admitted, watch: boolean): Body {
+    const path = this.#mustHave(step.path);
+    const znode = this.#existing(path);
+    this.#mayRead(znode, request);
+    const cnxn = this.#cnxns.get(request.cnxn)!;
+    if (step.kind === 'getData') {
+      if (watch) watchOn(cnxn.dataWatches, path, 'standard');
+      return { data: znode.data, stat: this.#statOf(znode) };
+    }
+    if (watch) watchOn(cnxn.childWatches, path, 'standard');
+    return { children: [...znode.children] };
+  }
+
+  #exists(wanted: Path, watch: boolean, request: Admitted): Stat {
+    const path = this.#mustHave(wanted);
+    if (path.includes('\0')) throw new Refusal(ErrorCode.BadArguments);
+    const znode = this.#znodes.get(path);
+    if (znode !== undefined) this.#mayRead(znode, request);
+    if (watch) watchOn(this.#cnxns.get(request.cnxn)!.dataWatches, path, 'standard');
+    if (znode === undefined) throw new Refusal(ErrorCode.NoNode);
+    return this.#statOf(znode);
+  }
+
+  #getAcl(wanted: Path, request: Admitted): Body {
+    const znode = this.#existing(this.#mustHave(wanted));
+    this.#mustBePermitted(znode.acl, Perms.read | Perms.admin, request.identities);
+    const mayAdmin = this.#isPermitted(znode.acl, Perms.admin, request.identities);
+    const acl = znode.acl.map((entry) =>
+      mayAdmin || entry.scheme !== 'digest' ? entry : { ...entry, id: entry.id.replace(/:[^\n\r\u0085\u2028\u2029]*/g, ':x') },
+    );
+    return { acl, stat: this.#statOf(znode) };
+  }
+
+  /** The paths that begin with this one and a slash. To Java, which holds the root twice, '' has one more of them than '/'. */
+  #countBelow(path: string): number {
+    if (path === '/' || (path === '' && !this.#options.java)) return this.#znodes.size - 2;
+    return [...this.#znodes.keys()].filter((other) => other.startsWith(`${path}/`)).length;
+  }
+
+  #ephemeralsOf(session: bigint): string[] {
+    return [...this.#znodes].filter(([, { owner }]) => owner.kind === 'ephemeral' && owner.session === session).map(([path]) => path);
+  }
+
+  #statOf(znode: Znode): Stat {
+    const numChildren = znode.children.size;
+    return {
+      czxid: znode.czxid,
+      mzxid: znode.mzxid,
+      ctime: znode.ctime,
+      mtime: znode.mtime,
+      version: znode.version,
+      cversion: toInt32(znode.creates * 2 - numChildren),
+      aversion: znode.aversion,
+      ephemeralOwner: znode.owner.kind === 'ephemeral' ? znode.owner.session : 0n,
+      dataLength: byteCount(znode.data),
+      numChildren,
+      pzxid: znode.pzxid,
+    };
+  }
+
+  // --- changes of the tree and who hears of them
+
+  /** Returns the stat as of before the quota's bookkeeping, which may at once rewrite the data of a new zookeeper_stats znode. */
+  #add(path: string, data: Data, acl: readonly Acl[], owner: Owner, wallMs: number): Stat {
+    const parentPath = parentOf(path);
+    const parent = this.#znodes.get(parentPath)!;
+    const creates = toInt32(parent.creates + 1);
+    // The seeds let the counter overflow; in Java the tree only ever raises it, so it stays where it is.
+    if (creates > parent.creates || !this.#options.java) {
+      parent.creates = creates;
+      parent.pzxid = this.#zxid;
+    }
+    parent.children.add(nameOf(path));
+    const znode: Znode = {
+      children: new Set(),
+      czxid: this.#zxid,
+      ctime: wallMs,
+      owner,
+      data,
+      acl,
+      mzxid: this.#zxid,
+      mtime: wallMs,
+      pzxid: this.#zxid,
+      version: 0,
+      creates: 0,
+      aversion: 0,
+    };
+    this.#znodes.set(path, znode);
+    const stat = this.#statOf(znode);
+    if (parentPath.startsWith(`${quotaRoot}/`)) {
+      if (nameOf(path) === limitsName) this.#quotaPaths.add(parentPath.slice(quotaRoot.length));
+      if (nameOf(path) === statsName) this.#measure(parentPath.slice(quotaRoot.length));
+    }
+    this.#countUsage(path, byteCount(data), 1);
+    this.#fire('data', path, EventType.nodeCreated, acl);
+    this.#fire('child', parentPath === '' ? '/' : parentPath, EventType.nodeChildrenChanged, parent.acl);
+    return stat;
+  }
+
+  #remove(path: string): void {
+    const parentPath = parentOf(path);
+    const parent = this.#znodes.get(parentPath)!;
+    const znode = this.#znodes.get(path)!;
+    parent.children.delete(nameOf(path));
+    parent.pzxid = this.#zxid;
+    this.#znodes.delete(path);
+    if (parentPath.startsWith(`${quotaRoot}/`) && nameOf(path) === limitsName) {
+      this.#quotaPaths.delete(parentPath.slice(quotaRoot.length));
+    }
+    this.#countUsage(path, -byteCount(znode.data), -1);
+    const told = this.#fire('data', path, EventType.nodeDeleted, znode.acl);
+    this.#fire('child', path, EventType.nodeDeleted, znode.acl, told);
+    this.#fire('child', parentPath === '' ? '/' : parentPath, EventType.nodeChildrenChanged, parent.acl);
+  }
+
+  /** Tells everyone who watches, takes one-shot watches out, and says which connections were concerned. */
+  #fire(table: 'data' | 'child', path: string, type: number, acl: readonly Acl[], told?: ReadonlySet<number>): Set<number> {
+    const concerned = new Set<number>();
+    for (const [cnxn, state] of this.#cnxns) {
+      const watches = table === 'data' ? state.dataWatches : state.childWatches;
+      const own = watches.get(path);
+      const above = table === 'data' && ancestorsOf(path).some((ancestor) => watches.get(ancestor)?.has('recursive') === true);
+      if (own === undefined && !above) continue;
+      concerned.add(cnxn);
+      if (own !== undefined) watchOff(watches, path, 'standard');
+      if (told?.has(cnxn) === true) continue;
+      if (!this.#isPermitted(acl, Perms.read, state.identities)) continue;
+      this.#tell(cnxn, { kind: 'event', zxid: this.#zxid, type, state: KeeperState.syncConnected, path });
+    }
+    return concerned;
+  }
+
+  // --- watches
+
+  #addWatch(path: string, mode: number, cnxn: number): void {
+    const { dataWatches, childWatches } = this.#cnxns.get(cnxn)!;
+    if (mode === AddWatchMode.persistent) {
+      watchOn(dataWatches, path, 'persistent');
+      watchOn(childWatches, path, 'persistent');
+    } else if (mode === AddWatchMode.persistentRecursive) {
+      watchOn(dataWatches, path, 'recursive');
+    } else {
+      throw new Refusal(ErrorCode.MarshallingError);
+    }
+  }
+
+  #checkOrRemoveWatches({ kind, path, type }: Extract<Operation, { kind: 'checkWatches' | 'removeWatches' }>, cnxn: number): void {
+    const { dataWatches, childWatches } = this.#cnxns.get(cnxn)!;
+    const places: [WatchTable, WatchMode | undefined][] =
+      type === WatcherType.children
+        ? [[childWatches, 'standard']]
+        : type === WatcherType.data
+          ? [[dataWatches, 'standard']]
+          : type === WatcherType.persistent
+            ? [[dataWatches, 'persistent'], [childWatches, 'persistent']] // prettier-ignore
+            : type === WatcherType.persistentRecursive
+              ? [[dataWatches, 'recursive']]
+              : [[dataWatches, undefined], [childWatches, undefined]]; // prettier-ignore
+    if (type < WatcherType.children || type > WatcherType.persistentRecursive) throw new Refusal(ErrorCode.MarshallingError);
+    const found = places.filter(([table, mode]) => (mode === undefined ? table.has(path) : table.get(path)?.has(mode) === true));
+    if (found.length === 0) throw new Refusal(ErrorCode.NoWatcher);
+    if (kind === 'checkWatches') return;
+    for (const [table, mode] of found) {
+      if (mode === undefined) table.delete(path);
+      else watchOff(table, path, mode);
+    }
+  }
+
+  /** What a client missed while it was away. It is told at once and without an ACL check. */
+  #setWatches(request: Omit<Extract<Operation, { kind: 'setWatches2' }>, 'kind'>, cnxn: number): void {
+    const { dataWatches, childWatches } = this.#cnxns.get(cnxn)!;
+    const tell = (type: number, path: string): void =>
+      this.#tell(cnxn, { kind: 'event', zxid: -1, type, state: KeeperState.syncConnected, path });
+    for (const path of request.dataWatches) {
+      const znode = this.#znodes.get(path);
+      if (znode === undefined) tell(EventType.nodeDeleted, path);
+      else if (znode.mzxid > request.relativeZxid) tell(EventType.nodeDataChanged, path);
+      else watchOn(dataWatches, path, 'standard');
+    }
+    for (const path of request.existWatches) {
+      if (this.#znodes.has(path)) tell(EventType.nodeCreated, path);
+      else watchOn(dataWatches, path, 'standard');
+    }
+    for (const path of request.childWatches) {
+      const znode = this.#znodes.get(path);
+      if (znode === undefined) tell(EventType.nodeDeleted, path);
+      else if (znode.pzxid > request.relativeZxid) tell(EventType.nodeChildrenChanged, path);
+      else watchOn(childWatches, path, 'standard');
+    }
+    for (const path of request.persistentWatches) {
+      watchOn(dataWatches, path, 'persistent');
+      watchOn(childWatches, path, 'persistent');
+    }
+    for (const path of request.persistentRecursiveWatches) watchOn(dataWatches, path, 'recursive');
+  }
+
+  // --- identities and permissions
+
+  #authenticate(cnxn: number, scheme: string | null, auth: Data): boolean {
+    const { identities } = this.#cnxns.get(cnxn)!;
+    const become = (id: Id): void => {
+      if (!identities.some((own) => own.scheme === id.scheme && own.id === id.id)) identities.push(id);
+    };
+    if (scheme === 'ip') return true;
+    if (scheme !== 'digest' || !this.#options.digestAuthEnabled || auth === null) return false;
+    const id = digestId(Buffer.from(auth, 'latin1').toString('utf8'));
+    if (id === this.#options.superDigest) become({ scheme: 'super', id: '' });
+    become({ scheme: 'digest', id });
+    return true;
+  }
+
+  #userOf(scheme: string, id: string): string {
+    return scheme === 'digest' ? id.split(':')[0]! : id;
+  }
+
+  #isPermitted(acl: readonly Acl[], perms: number, identities: readonly Id[]): boolean {
+    if (this.#options.skipAcl || acl.length === 0 || identities.some(({ scheme }) => scheme === 'super')) return true;
+    return acl.some((entry) => {
+      if ((entry.perms & perms) === 0) return false;
+      if (entry.scheme === 'world') return entry.id === 'anyone';
+      return identities.some((own) => own.scheme === entry.scheme && this.#matches(own, entry));
+    });
+  }
+
+  #matches(own: Id, entry: Acl): boolean {
+    if (entry.scheme === 'digest') return this.#options.digestAuthEnabled && own.id === entry.id;
+    if (entry.scheme !== 'ip') return false;
+    const range = addressRange(entry.id);
+    const address = addressRange(own.id);
+    if (range === undefined || address === undefined || range.bits.length !== address.bits.length) return false;
+    return range.bits.slice(0, range.prefix) === address.bits.slice(0, range.prefix);
+  }
+
+  #mustBePermitted(acl: readonly Acl[], perms: number, identities: readonly Id[]): void {
+    if (!this.#isPermitted(acl, perms, identities)) throw new Refusal(ErrorCode.NoAuth);
+  }
+
+  #mayRead(znode: Znode, request: Admitted): void {
+    this.#mustBePermitted(znode.acl, Perms.read, request.identities);
+  }
+
+  /** The ACL a znode gets: duplicates dropped, `auth` replaced by who the client is. */
+  #effectiveAcl(wanted: readonly AclEntry[] | null, identities: readonly Id[]): Acl[] {
+    const same = (a: AclEntry, b: AclEntry): boolean => a.perms === b.perms && a.scheme === b.scheme && a.id === b.id;
+    const unique = (wanted ?? []).filter((entry, at, all) => all.findIndex((other) => same(entry, other)) === at);
+    if (unique.length === 0) throw new Refusal(ErrorCode.InvalidACL);
+    return unique.flatMap(({ perms, scheme, id }): Acl[] => {
+      if (scheme === 'auth') {
+        const known = identities.filter((own) => own.scheme === 'digest' && this.#options.digestAuthEnabled);
+        if (known.length === 0) throw new Refusal(ErrorCode.InvalidACL);
+        return known.map((own) => ({ perms, ...own }));
+      }
+      if (scheme === null || id === null || !isValidAclId(scheme, id, this.#options.digestAuthEnabled)) {
+        throw new Refusal(ErrorCode.InvalidACL);
+      }
+      return [{ perms, scheme, id }];
+    });
+  }
+
+  // --- quotas
+
+  /** The nearest path upwards, the path itself included, that has limits. */
+  #quotaPathOf(path: string, quotaPaths: ReadonlySet<string>): string | undefined {
+    return [path, ...ancestorsOf(path)].find((candidate) => quotaPaths.has(candidate));
+  }
+
+  #mustFitQuota(path: string, bytes: number, count: number): void {
+    if (!this.#options.enforceQuota) return;
+    const znodes = this.#quotaView?.znodes ?? this.#znodes;
+    const quotaPath = this.#quotaPathOf(path, this.#quotaView?.quotaPaths ?? this.#quotaPaths);
+    if (quotaPath === undefined) return;
+    const limits = znodes.get(`${quotaRoot}${quotaPath}/${limitsName}`);
+    const stats = znodes.get(`${quotaRoot}${quotaPath}/${statsName}`);
+    if (limits === undefined || stats === undefined) return;
+    const limit = parseQuota(limits.data);
+    const usage = parseQuota(stats.data);
+    const over = (growth: number, hardLimit: string, counter: string): boolean => {
+      const hard = limit.get(hardLimit) ?? -1;
+      return growth !== 0 && hard > -1 && (usage.get(counter) ?? -1) + growth > hard;
+    };
+    if (over(count, 'countHardLimit', 'count') || over(bytes, 'byteHardLimit', 'bytes')) throw new Refusal(ErrorCode.QuotaExceeded);
+  }
+
+  #countUsage(path: string, bytes: number, count: number): void {
+    const quotaPath = this.#quotaPathOf(path, this.#quotaPaths);
+    const stats = quotaPath === undefined ? undefined : this.#znodes.get(`${quotaRoot}${quotaPath}/${statsName}`);
+    if (stats === undefined) return;
+    const usage = parseQuota(stats.data);
+    usage.set('count', (usage.get('count') ?? -1) + count);
+    usage.set('bytes', (usage.get('bytes') ?? -1) + bytes);
+    stats.data = formatQuota(usage);
+  }
+
+  /** A new zookeeper_stats znode is filled with what is there already. */
+  #measure(quotaPath: string): void {
+    let count = 0;
+    let bytes = 0;
+    for (const [path, znode] of this.#znodes) {
+      if (path !== quotaPath && !path.startsWith(`${quotaPath}/`)) continue;
+      count++;
+      bytes += byteCount(znode.data);
+    }
+    this.#znodes.get(`${quotaRoot}${quotaPath}/${statsName}`)!.data = `count=${count},bytes=${bytes}`;
+  }
+
+  // --- the tree as a whole
+
+  /** Every path with its stat, data and ACL: what a server must agree with after a run. */
+  contents(): Map<string, { stat: Stat; data: Data; acl: readonly AclEntry[] }> {
+    const all = new Map<string, { stat: Stat; data: Data; acl: readonly AclEntry[] }>();
+    for (const [path, znode] of this.#znodes) {
+      if (path !== '') all.set(path, { stat: this.#statOf(znode), data: znode.data, acl: znode.acl });
+    }
+    return all;
+  }
+
+  /** Live sessions and their timeouts as negotiated when they were opened. */
+  sessions(): Map<bigint, number> {
+    return new Map([...this.#sessions].map(([session, { timeoutMs }]) => [session, timeoutMs]));
+  }
+
+  /** The tree digest, version 2, counted from scratch: the sum of a CRC-32 of each znode's path, data and stat. */
+  digest(wallMsOf: (modelMs: number) => number = (ms) => ms, sessionOf: (session: bigint) => bigint = (id) => id): bigint {
+    let sum = 0n;
+    for (const [path, znode] of this.#znodes) {
+      if (path === '/' || path.startsWith('/zookeeper/')) continue;
+      const stat = Buffer.alloc(60);
+      [znode.czxid, znode.mzxid, znode.pzxid, wallMsOf(znode.ctime), wallMsOf(znode.mtime)].forEach((value, index) =>
+        stat.writeBigInt64BE(BigInt(value), index * 8),
+      );
+      [znode.version, znode.creates, znode.aversion].forEach((value, index) => stat.writeInt32BE(value, 40 + index * 4));
+      stat.writeBigInt64BE(storedOwner(znode.owner, sessionOf), 52);
+      sum += BigInt(crc32(Buffer.concat([Buffer.from(path, 'utf8'), Buffer.from(znode.data ?? '', 'latin1'), stat])));
+    }
+    return BigInt.asIntN(64, sum);
+  }
+
+  /** Lets a test begin near the end of a counter. */
+  setCreates(path: string, creates: number): void {
+    this.#znodes.get(path)!.creates = creates;
+  }
+
+  #save(): Saved {
+    const znodes = new Map<string, Znode>();
+    for (const [path, znode] of this.#znodes) znodes.set(path, { ...znode, children: new Set(znode.children) });
+    znodes.set('/', znodes.get('')!);
+    const copy = (table: WatchTable): WatchTable => new Map([...table].map(([path, modes]) => [path, new Set(modes)]));
+    const cnxns = new Map<number, Cnxn>();
+    for (const [id, cnxn] of this.#cnxns) {
+      cnxns.set(id, { ...cnxn, dataWatches: copy(cnxn.dataWatches), childWatches: copy(cnxn.childWatches) });
+    }
+    return { znodes, quotaPaths: new Set(this.#quotaPaths), cnxns };
+  }
+
+  #restore(saved: Saved): void {
+    this.#znodes = saved.znodes;
+    this.#quotaPaths = saved.quotaPaths;
+    this.#cnxns = saved.cnxns;
+  }
+
+  // --- small demands that several requests make
+
+  /** A null path is a broken record to every operation. */
+  #mustHave(path: Path): string {
+    if (path === null) throw new Refusal(ErrorCode.MarshallingError);
+    return path;
+  }
+
+  #mustBeValid(wanted: Path): string {
+    if (wanted === null || !isValidPath(wanted)) throw new Refusal(ErrorCode.BadArguments);
+    return wanted;
+  }
+
+  #existing(path: string): Znode {
+    const znode = this.#znodes.get(path);
+    if (znode === undefined) throw new Refusal(ErrorCode.NoNode);
+    return znode;
+  }
+
+  #mustMatch(wanted: number, actual: number): void {
+    if (wanted !== -1 && wanted !== actual) throw new Refusal(ErrorCode.BadVersion);
+  }
+
+  // --- telling
+
+  #tell(cnxn: number, message: Message): void {
+    this.#heard.push(this.#anyOrder ? { cnxn, message, anyOrder: true } : { cnxn, message });
+  }
+
+  #close(cnxn: number): void {
+    this.#tell(cnxn, { kind: 'closed' });
+    this.#cnxns.delete(cnxn);
+  }
+
+  #hear(work: () => void): Heard[] {
+    this.#heard = [];
+    work();
+    return this.#heard;
+  }
+}
+
+/** `%010d`: ten digits at least, the sign of a negative number being one of them. */
+function formatCounter(counter: number): string {
+  return counter < 0 ? `-${String(-counter).padStart(9, '0')}` : String(counter).padStart(10, '0');
+}
+
+function ancestorsOf(path: string): string[] {
+  const ancestors: string[] = [];
+  for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) ancestors.push(path.slice(0, at));
+  if (path.startsWith('/') && path !== '/') ancestors.push('/');
+  return ancestors;
+}
+
+function watchOn(table: WatchTable, path: string, mode: WatchMode): void {
+  const modes = table.get(path) ?? new Set();
+  table.set(path, modes.add(mode));
+}
+
+function watchOff(table: WatchTable, path: string, mode: WatchMode): void {
+  const modes = table.get(path)!;
+  modes.delete(mode);
+  if (modes.size === 0) table.delete(path);
+}
+
+/** ephemeralOwner as it lies in snapshots: TTL znodes carry 0xff in the top byte and the ttl in the low 40 bits. */
+function storedOwner(owner: Owner, sessionOf: (session: bigint) => bigint): bigint {
+  switch (owner.kind) {
+    case 'persistent':
+      return 0n;
+    case 'container':
+      return BigInt.asIntN(64, 1n << 63n);
+    case 'ttl':
+      return BigInt.asIntN(64, (0xffn << 56n) | BigInt(owner.ttl));
+    case 'ephemeral':
+      return sessionOf(owner.session);
+    default:
+      owner satisfies never;
+      throw new Error('no such owner');
+  }
+}

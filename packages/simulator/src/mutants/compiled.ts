@@ -1,0 +1,17 @@
+import ts from 'typescript';
+
+/** The compiled form of a source: its types gone, and its imports with the endings they have behind the build. */
+export function compiled(source: string): string {
+  const { outputText, diagnostics } = ts.transpileModule(source, {
+    compilerOptions: {
+      target: ts.ScriptTarget.ES2022,
+      module: ts.ModuleKind.ESNext,
+      rewriteRelativeImportExtensions: true,
+      verbatimModuleSyntax: true,
+    },
+    reportDiagnostics: true,
+  });
+  const [wrong] = diagnostics ?? [];
+  if (wrong !== undefined) throw new Error(ts.flattenDiagnosticMessageText(wrong.messageText, '\n'));
+  return outputText;
+}

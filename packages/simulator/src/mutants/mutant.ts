@@ -1,0 +1,22 @@
+/**
+ * A server with one thing wrong: a piece of its source replaced when it is loaded. Nothing in the shipped code knows of it. A piece that is
+ * no longer there, or is there twice, is an error, so that a mutant cannot quietly become the server as it should be.
+ */
+export interface Mutant {
+  /** What is wrong with it, in a few words. */
+  readonly what: string;
+  /** Where this was met: a ZooKeeper issue, a row of the catalogue, or a rule of our own. */
+  readonly from: string;
+  /** From the root of the repository. */
+  readonly file: string;
+  readonly replace: string;
+  readonly by: string;
+}
+
+/** The source of a mutant's file with the mutation in it. */
+export function mutated(source: string, { file, replace, by }: Mutant): string {
+  const at = source.indexOf(replace);
+  if (at === -1) throw new Error(`${file} no longer has what the mutant replaces:\n${replace}`);
+  if (source.includes(replace, at + 1)) throw new Error(`${file} has what the mutant replaces more than once:\n${replace}`);
+  return source.slice(0, at) + by + source.slice(at + replace.length);
+}

@@ -1,0 +1,119 @@
+/**
+ * Listens in on one connection at its client's end, and writes down what was asked and what came back. It stands between client and
+ * network and changes nothing, so that the evidence does not depend on which client it was.
+ */
+import {
+  type ConnectRequest,
+  ErrorCode,
+  FrameCutter,
+  type Millis,
+  operationOf,
+  ProtocolError,
+  Reader,
+  readConnectRequest,
+  readConnectResponse,
+  readReplyBody,
+  readReplyHeader,
+  readWatcherEvent,
+  Xid,
+} from '@tskeeper/protocol';
+import type { CnxnRecord, Request } from './recording.ts';
+
+const frameBytesMax = 0x7fffffff;
+/** xids that many requests share; their replies may overtake others, or be overtaken. */
+const sharedXids: ReadonlySet<number> = new Set([Xid.ping, Xid.auth, Xid.setWatches]);
+
+export class CnxnTap {
+  readonly record: CnxnRecord;
+  readonly #outgoing = new FrameCutter(frameBytesMax);
+  readonly #incoming = new FrameCutter(frameBytesMax);
+  readonly #outstanding: Request[] = [];
+  readonly #complain: (fault: string) => void;
+
+  constructor(record: CnxnRecord, complain: (fault: string) => void) {
+    this.record = record;
+    this.#complain = complain;
+  }
+
+  sent(bytes: Uint8Array, atMs: Millis): void {
+    const { record } = this;
+    if (record.garbledMs !== undefined) return;
+    try {
+      const copy = Buffer.from(bytes);
+      this.#outgoing.feed(copy, 0, copy.length, (frame) => {
+        this.#sentFrame(copyOf(frame), atMs);
+        return true;
+      });
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      record.garbledMs = atMs;
+    }
+  }
+
+  received(bytes: Uint8Array, atMs: Millis): void {
+    try {
+      const copy = Buffer.from(bytes);
+      this.#incoming.feed(copy, 0, copy.length, (frame) => {
+        this.#receivedFrame(copyOf(frame), atMs);
+        return true;
+      });
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#complain(`${this.record.client} got a frame that cannot be read: ${error.message}`);
+    }
+  }
+
+  #sentFrame(reader: Reader, atMs: Millis): void {
+    const { record } = this;
+    if (record.handshake === undefined) {
+      const handshake = readConnectRequest(reader);
+      record.handshake = {
+        ...handshake,
+        passwd: handshake.passwd === null ? null : Buffer.from(handshake.passwd),
+      } satisfies ConnectRequest;
+      return;
+    }
+    const xid = reader.int32();
+    const opCode = reader.int32();
+    const operation = operationOf(opCode);
+    const session = record.session ?? record.handshake.sessionId;
+    const body = operation?.request.read(reader);
+    const request: Request = { session, xid, opCode, name: operation?.name, record: body, sentMs: atMs, reply: undefined };
+    this.#outstanding.push(request);
+    record.requests.push(request);
+  }
+
+  #receivedFrame(reader: Reader, atMs: Millis): void {
+    const { record } = this;
+    if (record.session === undefined) {
+      const response = readConnectResponse(reader);
+      record.session = response.timeOut <= 0 ? 0n : response.sessionId;
+      record.timeoutMs = response.timeOut;
+      record.passwd = Buffer.from(response.passwd ?? []);
+      record.shakenMs = atMs;
+      return;
+    }
+    const { xid, zxid, err } = readReplyHeader(reader);
+    if (xid === Xid.notification) {
+      const { type, path } = readWatcherEvent(reader);
+      record.items.push({ kind: 'event', atMs, zxid, type, path });
+      return;
+    }
+    const place = this.#outstanding.findIndex((request) => request.xid === xid && (sharedXids.has(xid) || request.reply === undefined));
+    const [request] = place === -1 ? [] : this.#outstanding.splice(place, 1);
+    if (request === undefined) {
+      // Who sends garbage may get an answer that fits no question.
+      if (record.garbledMs === undefined) this.#complain(`${record.client} got a reply to nothing, with xid ${xid}`);
+      return;
+    }
+    const operation = operationOf(request.opCode);
+    const body = operation === undefined || err === ErrorCode.Unimplemented ? undefined : readReplyBody(reader, operation, err);
+    request.reply = { atMs, zxid, err, body };
+    record.items.push({ kind: 'reply', atMs, xid, zxid, request });
+  }
+}
+
+/** What is read are views, and they are kept. */
+function copyOf(frame: Reader): Reader {
+  return new Reader(Buffer.from(frame.bytes.subarray(frame.offset, frame.limit)));
+}

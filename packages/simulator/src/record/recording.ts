@@ -1,0 +1,165 @@
+/**
+ * What a run leaves behind for the checkers: everything clients sent and saw, what became of each server process, and the log in the end.
+ * It is taken at the wire and at the disk, so it holds for any client and knows nothing of how a server works.
+ */
+import type { ConnectRequest, LoggedTxn, Millis, OperationName, SessionId, Zxid } from '@tskeeper/protocol';
+
+export interface Request {
+  /** Of the session; together they name a write, since a client never uses an xid twice. Pings, auth and setWatches share one each. */
+  readonly session: SessionId;
+  readonly xid: number;
+  readonly opCode: number;
+  /** Undefined when no operation has this opcode. */
+  readonly name: OperationName | undefined;
+  readonly record: unknown;
+  readonly sentMs: Millis;
+  /** Undefined for ever when the connection broke: the outcome is not known then. */
+  reply: Reply | undefined;
+}
+
+export interface Reply {
+  readonly atMs: Millis;
+  readonly zxid: Zxid;
+  readonly err: number;
+  readonly body: unknown;
+}
+
+export type Item =
+  | { readonly kind: 'reply'; readonly atMs: Millis; readonly xid: number; readonly zxid: Zxid; readonly request: Request }
+  | { readonly kind: 'event'; readonly atMs: Millis; readonly zxid: Zxid; readonly type: number; readonly path: string };
+
+/** One connection, as its client saw it. */
+export interface CnxnRecord {
+  readonly client: string;
+  readonly server: string;
+  /** The client's address, and its address and port. */
+  readonly address: string;
+  readonly key: string;
+  readonly openedMs: Millis;
+  /** Undefined until the client has sent it. */
+  handshake: ConnectRequest | undefined;
+  /** The session it carries; undefined as long as there is no answer, 0 when it was refused. */
+  session: SessionId | undefined;
+  passwd: Buffer | undefined;
+  timeoutMs: Millis;
+  shakenMs: Millis;
+  readonly requests: Request[];
+  /** In the order they arrived. */
+  readonly items: Item[];
+  closedMs: Millis | undefined;
+  /** When the client sent what is no request: from there on nothing it sends is anybody's. */
+  garbledMs: Millis | undefined;
+}
+
+export interface ProcessRecord {
+  readonly server: string;
+  readonly startedMs: Millis;
+  /** When clients could connect. */
+  servingMs: Millis | undefined;
+  /** When it said that it could not go on, and why. */
+  failedMs: Millis | undefined;
+  failure: string;
+  /** Bytes handed to the network after that. */
+  sentAfterFailure: number;
+  /** When it was told to close, and when it was gone. */
+  closingMs: Millis | undefined;
+  endedMs: Millis | undefined;
+}
+
+/** What a server's wall clock showed beyond the world's own time, from that moment on. */
+export interface WallClock {
+  readonly server: string;
+  readonly fromMs: Millis;
+  readonly offsetMs: Millis;
+}
+
+/** What a server says of itself once everything has come to rest. */
+export interface RestingServer {
+  readonly server: string;
+  /** No session is left: nothing that belongs to one may be there. */
+  readonly watches: number;
+  readonly sessions: number;
+  readonly cnxns: number;
+  readonly ephemerals: number;
+  readonly outstanding: number;
+}
+
+/** The state that a start from this snapshot and the log behind it comes to. */
+export interface SnapshotState {
+  readonly file: string;
+  readonly lastZxid: Zxid;
+  /** By path: everything that is kept of a znode, as one text. */
+  readonly znodes: ReadonlyMap<string, string>;
+  readonly sessions: ReadonlyMap<SessionId, Millis>;
+  readonly digest: bigint;
+}
+
+/** A state that is there before the first start, for runs that begin near the end of a counter. */
+export interface Beginning {
+  readonly zxid: Zxid;
+  readonly wallMs: Millis;
+  /** Persistent and empty; `creates` is how many children it has had. */
+  readonly znodes: readonly { readonly path: string; readonly creates: number }[];
+}
+
+export interface LimitsOfRun {
+  readonly tickMs: Millis;
+  readonly minSessionTimeoutMs: Millis;
+  readonly maxSessionTimeoutMs: Millis;
+  readonly extendedTypesEnabled: boolean;
+  readonly containerMaxNeverUsedIntervalMs: Millis;
+  /** Requests may be made to wait for others; then a session also counts as heard of when their turn comes. */
+  readonly holdsRequests: boolean;
+  /** Connections may not be read while much is under way; then what has arrived may not have been heard. */
+  readonly stopsReading: boolean;
+}
+
+export interface Recording {
+  readonly limits: LimitsOfRun;
+  beginning: Beginning;
+  readonly cnxns: CnxnRecord[];
+  readonly processes: ProcessRecord[];
+  readonly wallClocks: WallClock[];
+  /** When a whole frame from a client reached a server's machine, by the connection's key. */
+  readonly arrivals: Map<string, Millis[]>;
+  /** What no checker needs to look for: frames that cannot be read, requests never answered, a server that does not start. */
+  readonly faults: string[];
+  /** The whole log, in the order of zxids. Times are those of the world. */
+  log: { readonly atMs: Millis; readonly logged: LoggedTxn }[];
+  readonly snapshots: SnapshotState[];
+  readonly resting: RestingServer[];
+  /** Those who use the client library. */
+  readonly libraryClients: Set<string>;
+  /** What they were told by it. */
+  readonly told: ToldRecord[];
+  /** When servers stood still. */
+  readonly pauses: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
+  endedMs: Millis;
+}
+
+/** Something a client library told its caller: an answer, by ZooKeeper's word for it or what became of it otherwise; or an event. */
+export interface ToldRecord {
+  readonly client: string;
+  readonly atMs: Millis;
+  readonly kind: 'answer' | 'event';
+  readonly text: string;
+}
+
+export function newRecording(limits: LimitsOfRun): Recording {
+  return {
+    limits,
+    beginning: { zxid: 0, wallMs: 0, znodes: [] },
+    cnxns: [],
+    processes: [],
+    wallClocks: [],
+    arrivals: new Map(),
+    faults: [],
+    log: [],
+    snapshots: [],
+    resting: [],
+    libraryClients: new Set(),
+    told: [],
+    pauses: [],
+    endedMs: 0,
+  };
+}

@@ -1,0 +1,602 @@
+/**
+ * Tells a recording's story once more, by the reference model: each txn of the log is traced back to the request it came from, the request
+ * is put to the model, and each read is asked of the model at the zxid in its reply. What comes out is what every connection should have
+ * been told, and in what order; whether it was, the checkers say.
+ *
+ * One connection's replies and events are in the order of the bytes that arrived, and their zxids never fall; so all connections can be
+ * merged with the log into one order that each of them could have seen. A connection may break at any moment, so what a client saw must be
+ * a beginning of what the model says, and nothing is asked behind its end.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type AddWatchRequest,
+  type AuthRequest,
+  ErrorCode,
+  type LoggedTxn,
+  type Millis,
+  type MultiRequest,
+  OpCode,
+  type SessionId,
+  sessionIdOf,
+  type Zxid,
+} from '@tskeeper/protocol';
+import { bodyFrom, operationFrom, sortedBody } from '../model/from-wire.ts';
+import type { AclEntry, Body, Data, Stat } from '../model/operation-types.ts';
+import { type Admitted, digestId, type Heard, type Id, ReferenceModel } from '../model/reference-model.ts';
+import type { CnxnRecord, Item, Recording, Request } from '../record/recording.ts';
+
+export interface ReplayedTxn {
+  readonly zxid: Zxid;
+  readonly atMs: Millis;
+  readonly session: SessionId;
+  readonly type: number;
+  /** What it came from; undefined for what the server does by itself: opening a session, ending one that is overdue, sweeping. */
+  readonly request: Request | undefined;
+  /** Neither asked for by a client nor something a server does. */
+  readonly invented: boolean;
+  /** What the log says has become of it, and what should have. Both 0 for success. */
+  readonly loggedErr: number;
+  readonly expectedErr: number;
+}
+
+export interface SessionLife {
+  readonly id: SessionId;
+  readonly openedZxid: Zxid;
+  readonly openedMs: Millis;
+  readonly timeoutMs: Millis;
+  closedZxid: Zxid;
+  closedMs: Millis;
+  closedBy: 'client' | 'server' | undefined;
+  /** Its ephemerals at its end. */
+  ephemerals: readonly string[];
+}
+
+/** What a request must be answered with. */
+export interface Answer {
+  readonly err: number;
+  readonly body: Body | null;
+}
+
+export interface Expectation {
+  readonly request: Request;
+  readonly answer: Answer;
+}
+
+/** A connection was not told what it should have been, at one place in its stream. */
+export interface Discrepancy {
+  /**
+   * `late`: a reply shows a change whose event is still due. `twice`, `unexpected`: an event that nothing calls for. `order`: one that is
+   * due, but behind another. `persistent`: any of these, under a persistent or recursive watch. `restored`: any of these, of the events
+   * that a client is told when it comes back.
+   */
+  readonly kind: 'late' | 'twice' | 'unexpected' | 'order' | 'persistent' | 'restored';
+  readonly text: string;
+}
+
+/** The server has deleted a container or a TTL znode by itself. */
+export interface Sweep {
+  readonly zxid: Zxid;
+  readonly path: string;
+  readonly isDue: boolean;
+}
+
+export interface DigestAt {
+  readonly zxid: Zxid;
+  readonly logged: bigint;
+  readonly expected: bigint;
+}
+
+/** An event as it was told, and whether whoever was told may read the znode. */
+export interface ToldEvent {
+  readonly cnxn: CnxnRecord;
+  readonly path: string;
+  readonly zxid: Zxid;
+  readonly mayRead: boolean;
+}
+
+export interface Replay {
+  readonly txns: readonly ReplayedTxn[];
+  readonly sessions: ReadonlyMap<SessionId, SessionLife>;
+  /** Of every write that is in the log, and of every read that was answered. */
+  readonly writes: readonly Expectation[];
+  readonly reads: readonly Expectation[];
+  readonly discrepancies: readonly Discrepancy[];
+  readonly events: readonly ToldEvent[];
+  readonly sweeps: readonly Sweep[];
+  readonly digests: readonly DigestAt[];
+  readonly lastZxid: Zxid;
+  /** The tree and the sessions in the end. */
+  readonly contents: ReadonlyMap<string, { readonly stat: Stat; readonly data: Data; readonly acl: readonly AclEntry[] }>;
+  readonly liveSessions: ReadonlyMap<SessionId, Millis>;
+  readonly digest: bigint;
+}
+
+export const writeNames: ReadonlySet<string> = new Set([
+  'create',
+  'create2',
+  'createContainer',
+  'createTTL',
+  'delete',
+  'setData',
+  'setACL',
+  'multi',
+  'reconfig',
+  'closeSession',
+]);
+
+export function isWrite({ name }: Request): boolean {
+  return name !== undefined && writeNames.has(name);
+}
+
+/** Answered at the connection, ahead of what waits there: its place among the replies says nothing. */
+export function overtakes({ name }: Request): boolean {
+  return name === undefined || name === 'auth' || name === 'sasl' || name === 'check' || name === 'deleteContainer';
+}
+
+export function keyOf(session: SessionId, xid: number): string {
+  return `${session} ${xid}`;
+}
+
+export function replay(recording: Recording): Replay {
+  return new Replaying(recording).run();
+}
+
+/** Who is told what next. */
+type Due =
+  | { readonly kind: 'event'; readonly zxid: Zxid; readonly type: number; readonly path: string; readonly anyOrder: boolean }
+  | { readonly kind: 'reply'; readonly request: Request };
+
+interface Line {
+  readonly number: number;
+  readonly cnxn: CnxnRecord;
+  /** The next item to be accounted for. */
+  next: number;
+  readonly due: Due[];
+  /** Who is behind it, as far as it has said so. */
+  identities: readonly Id[];
+  /** Paths under persistent watches. */
+  readonly persistent: Set<string>;
+  /** Something was wrong with it: what follows would only repeat it. */
+  givenUp: boolean;
+  joined: boolean;
+}
+
+interface FoundRequest {
+  readonly request: Request;
+  readonly admitted: Admitted;
+  readonly line: Line;
+}
+
+/** Counting a digest from scratch is slow, so not each time. */
+const digestEveryZxids = 16;
+
+class Replaying {
+  readonly #recording: Recording;
+  readonly #model: ReferenceModel;
+  readonly #lines: Line[] = [];
+  readonly #requests = new Map<string, FoundRequest>();
+  readonly #admitted = new Map<Request, Admitted>();
+  readonly #sessions = new Map<SessionId, SessionLife>();
+  readonly #txns: ReplayedTxn[] = [];
+  readonly #writes: Expectation[] = [];
+  readonly #reads: Expectation[] = [];
+  readonly #discrepancies: Discrepancy[] = [];
+  readonly #events: ToldEvent[] = [];
+  readonly #sweeps: Sweep[] = [];
+  readonly #digests: DigestAt[] = [];
+  /** Connections with items left to be accounted for. */
+  #active: Line[] = [];
+  /** ACLs of the znodes that the last txn deleted: their watchers may be told if they could read them before. */
+  #aclsOfDeleted = new Map<string, readonly AclEntry[]>();
+
+  constructor(recording: Recording) {
+    this.#recording = recording;
+    const { minSessionTimeoutMs, maxSessionTimeoutMs, extendedTypesEnabled, containerMaxNeverUsedIntervalMs } = recording.limits;
+    this.#model = new ReferenceModel({
+      minSessionTimeoutMs,
+      maxSessionTimeoutMs,
+      extendedTypesEnabled,
+      containerMaxNeverUsedIntervalMs,
+    });
+  }
+
+  run(): Replay {
+    this.#begin();
+    for (const [number, cnxn] of this.#recording.cnxns.toSorted((a, b) => a.shakenMs - b.shakenMs).entries()) this.#addLine(number, cnxn);
+    this.#active = this.#lines.filter(({ cnxn }) => cnxn.items.length > 0);
+    for (const entry of this.#recording.log) {
+      this.#consume(entry.logged.header.zxid);
+      this.#noteDeleted(entry.logged);
+      this.#apply(entry);
+    }
+    this.#consume(Infinity);
+    return {
+      txns: this.#txns,
+      sessions: this.#sessions,
+      writes: this.#writes,
+      reads: this.#reads,
+      discrepancies: this.#discrepancies,
+      events: this.#events,
+      sweeps: this.#sweeps,
+      digests: this.#digests,
+      lastZxid: this.#txns.at(-1)?.zxid ?? this.#recording.beginning.zxid,
+      contents: this.#model.contents(),
+      liveSessions: this.#model.sessions(),
+      digest: this.#model.digest(),
+    };
+  }
+
+  #begin(): void {
+    const { zxid, wallMs, znodes } = this.#recording.beginning;
+    this.#model.beginAt(zxid - znodes.length);
+    this.#model.connect(-1, '0.0.0.0');
+    this.#model.attach(-1, 0n);
+    for (const { path } of znodes) {
+      const acl: AclEntry[] = [{ perms: 31, scheme: 'world', id: 'anyone' }];
+      this.#model.perform(this.#model.admit(-1, 0, { kind: 'create', path, data: '', acl, flags: 0 }, wallMs));
+    }
+    for (const { path, creates } of znodes) if (creates > 0) this.#model.setCreates(path, creates);
+    this.#model.disconnected(-1);
+  }
+
+  #addLine(number: number, cnxn: CnxnRecord): void {
+    let identities: readonly Id[] = [{ scheme: 'ip', id: cnxn.address }];
+    const line: Line = { number, cnxn, next: 0, due: [], identities, persistent: new Set(), givenUp: false, joined: false };
+    this.#lines.push(line);
+    for (const request of cnxn.requests) {
+      const operation = operationFrom(request.name, request.opCode, request.record);
+      const admitted: Admitted = { cnxn: number, session: request.session, xid: request.xid, operation, identities, wallMs: 0 };
+      this.#admitted.set(request, admitted);
+      if (request.name === 'auth') identities = identitiesAfter(identities, request.record as AuthRequest);
+      if (isWrite(request)) this.#requests.set(keyOf(request.session, request.xid), { request, admitted, line });
+    }
+  }
+
+  // --- The log
+
+  #noteDeleted({ header, txn }: LoggedTxn): void {
+    this.#aclsOfDeleted = new Map();
+    const note = (path: string) => {
+      const acl = this.#model.look(path)?.acl;
+      if (acl !== undefined) this.#aclsOfDeleted.set(path, acl);
+    };
+    if (txn.kind === 'delete') note(txn.path);
+    if (txn.kind === 'closeSession')
+      for (const path of this.#model.ephemeralsOf(sessionIdOf(header.clientHigh, header.clientLow))) note(path);
+    if (txn.kind === 'multi') for (const member of txn.txns) if (member.txn.kind === 'delete') note(member.txn.path);
+  }
+
+  #apply({ atMs, logged }: Recording['log'][number]): void {
+    const { header, txn } = logged;
+    const { zxid, type } = header;
+    const model = this.#model;
+    const session = sessionIdOf(header.clientHigh, header.clientLow);
+    const found = this.#requests.get(keyOf(session, header.cxid));
+    const request = found?.request;
+    const loggedErr = txn.kind === 'error' ? txn.err : 0;
+    let expectedErr: number = loggedErr;
+    let invented = false;
+    if (txn.kind === 'createSession') {
+      model.openSession(session, txn.timeOut);
+      this.#sessions.set(session, {
+        id: session,
+        openedZxid: zxid,
+        openedMs: atMs,
+        timeoutMs: txn.timeOut,
+        closedZxid: Infinity,
+        closedMs: Infinity,
+        closedBy: undefined,
+        ephemerals: [],
+      });
+    } else if (txn.kind === 'closeSession') {
+      const life = this.#sessions.get(session);
+      const ephemerals = model.ephemeralsOf(session);
+      const byClient = request?.name === 'closeSession' && header.cxid !== 0;
+      if (byClient && found !== undefined) this.#perform(found, header.time);
+      else this.#hear(model.expire(session));
+      if (life === undefined || life.closedBy !== undefined || (!byClient && header.cxid !== 0)) invented = true;
+      if (life !== undefined && life.closedBy === undefined) {
+        life.closedZxid = zxid;
+        life.closedMs = atMs;
+        life.closedBy = byClient ? 'client' : 'server';
+        life.ephemerals = ephemerals;
+      }
+    } else if (request === undefined || found === undefined) {
+      if (type === OpCode.deleteContainer && session === 0n && txn.kind === 'delete') {
+        this.#sweeps.push({ zxid, path: txn.path, isDue: model.sweepCandidates(this.#wallMax(atMs, header.time)).includes(txn.path) });
+        this.#hear(model.reap(txn.path));
+      } else {
+        model.skipZxid();
+        invented = true;
+      }
+    } else if (this.#sessions.get(session)?.closedBy !== undefined || !this.#sessions.has(session)) {
+      const answer = sessionIsOver(request);
+      expectedErr = request.name === 'multi' ? loggedErr : answer.err;
+      model.skipZxid();
+      this.#writes.push({ request, answer });
+      this.#owe(found.line, { kind: 'reply', request });
+    } else {
+      expectedErr = this.#perform(asLeftBehind(found, logged), header.time);
+      // What became of a multi stands in its parts.
+      if (txn.kind === 'multi') expectedErr = loggedErr;
+    }
+    this.#txns.push({ zxid, atMs, session, type, request, invented, loggedErr, expectedErr });
+    if (logged.digest !== undefined && zxid % digestEveryZxids === 0) {
+      this.#digests.push({ zxid, logged: sessionIdOf(logged.digest.high, logged.digest.low), expected: model.digest() });
+    }
+  }
+
+  /** Puts a write to the model; returns the error it is answered with. */
+  #perform({ request, admitted, line }: FoundRequest, wallMs: Millis): number {
+    const heard = this.#model.perform({ ...admitted, wallMs });
+    const answer = answerIn(heard);
+    this.#writes.push({ request, answer });
+    this.#hear(heard, request);
+    if (!this.#active.includes(line)) this.#model.disconnected(line.number);
+    return answer.err;
+  }
+
+  /** The latest that a server's wall clock may have shown: what was due then may go later, though the clock has been set back. */
+  #wallMax(atMs: Millis, wallMs: Millis): Millis {
+    const { wallClocks } = this.#recording;
+    let latest = wallMs;
+    for (const { server, fromMs, offsetMs } of wallClocks) {
+      if (fromMs > atMs) continue;
+      const next = wallClocks.find((each) => each.server === server && each.fromMs > fromMs)?.fromMs ?? Infinity;
+      latest = Math.max(latest, Math.min(atMs, next) + offsetMs);
+    }
+    return latest;
+  }
+
+  // --- What connections are told
+
+  #hear(heard: readonly Heard[], request?: Request): void {
+    for (const { cnxn, message, anyOrder } of heard) {
+      const line = this.#lines[cnxn];
+      if (line === undefined) continue;
+      if (message.kind === 'event') {
+        const { zxid, type, path } = message;
+        this.#owe(line, { kind: 'event', zxid, type, path, anyOrder: anyOrder === true });
+      } else if (message.kind === 'reply' && request !== undefined) {
+        this.#owe(line, { kind: 'reply', request });
+      }
+    }
+  }
+
+  #owe(line: Line, due: Due): void {
+    if (!line.givenUp && line.next < line.cnxn.items.length) line.due.push(due);
+  }
+
+  /** Accounts for everything that connections saw before this txn. */
+  #consume(zxid: Zxid): void {
+    let isOver = false;
+    for (const line of this.#active) {
+      const { items } = line.cnxn;
+      while (!line.givenUp && line.next < items.length && this.#maybeConsumeOne(line, items[line.next]!, zxid)) line.next++;
+      if (line.givenUp || line.next >= items.length) {
+        isOver = true;
+        this.#model.disconnected(line.number);
+      }
+    }
+    if (isOver) this.#active = this.#active.filter((line) => !line.givenUp && line.next < line.cnxn.items.length);
+  }
+
+  /** Returns whether the item's time had come. */
+  #maybeConsumeOne(line: Line, item: Item, zxid: Zxid): boolean {
+    if (item.kind === 'event') {
+      if (item.zxid === -1) {
+        // Told in answer to a setWatches, ahead of its reply.
+        const reply = nextReply(line, zxid);
+        if (reply === 'not yet') return false;
+        if (reply !== undefined && !line.due.some((due) => due.kind === 'event' && due.zxid === -1)) this.#read(line, reply);
+        // Without its reply nobody knows of which moment the event speaks.
+        if (reply === undefined) return true;
+      } else if (item.zxid >= zxid) return false;
+      this.#tellEvent(line, item);
+      return true;
+    }
+    const { request } = item;
+    if (overtakes(request)) {
+      // It was answered at some moment between its neighbours; of these the latest is always possible.
+      const next = line.cnxn.items.slice(line.next + 1).find((each) => each.kind === 'event' || !overtakes(each.request));
+      if (next !== undefined && next.zxid > 0 && (next.kind === 'event' ? next.zxid > zxid : next.zxid >= zxid)) return false;
+      this.#join(line);
+      // An end of the session may have been overtaken as well.
+      if (request.name !== 'auth' || !this.#model.hasCnxn(line.number)) return true;
+      if (request.reply!.err === ErrorCode.Ok) {
+        this.#model.perform(this.#admitted.get(request)!);
+        line.identities = identitiesAfter(line.identities, request.record as AuthRequest);
+      }
+      return true;
+    }
+    if (item.zxid >= zxid) return false;
+    if (!isWrite(request) && line.due.length === 0) this.#read(line, request);
+    else if (!isWrite(request) && !line.due.some((due) => due.kind === 'reply' && due.request === request)) {
+      this.#missed(line, item);
+      return true;
+    }
+    if (line.givenUp) return true;
+    const place = line.due.findIndex((due) => due.kind === 'reply' && due.request === request);
+    if (place !== 0) this.#missed(line, item);
+    else line.due.shift();
+    return true;
+  }
+
+  #join(line: Line): void {
+    if (line.joined) return;
+    line.joined = true;
+    this.#model.connect(line.number, line.cnxn.address);
+    this.#model.attach(line.number, line.cnxn.session ?? 0n);
+  }
+
+  /** Asks the model. What is told and answered is due now. */
+  #read(line: Line, request: Request): void {
+    this.#join(line);
+    if (!this.#model.hasCnxn(line.number)) {
+      this.#complain(line, 'order', `was answered ${nameRequest(request)}, though its session had ended`);
+      return;
+    }
+    const heard = this.#model.perform(this.#admitted.get(request)!);
+    this.#reads.push({ request, answer: answerIn(heard) });
+    this.#hear(heard, request);
+    if (request.name === 'addWatch' && request.reply!.err === ErrorCode.Ok) line.persistent.add((request.record as AddWatchRequest).path);
+  }
+
+  #tellEvent(line: Line, item: Extract<Item, { kind: 'event' }>): void {
+    const { due, cnxn } = line;
+    // A multi may have put another in the place of one it deleted: then either may be meant.
+    const acls = [this.#aclsOfDeleted.get(item.path), this.#model.look(item.path)?.acl].filter((acl) => acl !== undefined);
+    // What a client is told when it comes back is not guarded, in ZooKeeper neither.
+    if (acls.length > 0 && item.zxid !== -1) {
+      const mayRead = acls.some((acl) => this.#model.mayRead(acl, line.identities));
+      this.#events.push({ cnxn, path: item.path, zxid: item.zxid, mayRead });
+    }
+    const place = due.findIndex(
+      (each) => each.kind === 'event' && each.path === item.path && each.type === item.type && each.zxid === item.zxid,
+    );
+    const first = due[0];
+    const isUnorderedWithFirst =
+      place > 0 && due.slice(0, place + 1).every((each) => each.kind === 'event' && each.anyOrder && each.zxid === item.zxid);
+    if (place === 0 || isUnorderedWithFirst) {
+      due.splice(place, 1);
+      return;
+    }
+    const wasTold = cnxn.items
+      .slice(0, line.next)
+      .some((each) => each.kind === 'event' && each.path === item.path && each.type === item.type && each.zxid === item.zxid);
+    const kind =
+      item.zxid === -1
+        ? 'restored'
+        : underPersistent(line, item.path)
+          ? 'persistent'
+          : place > 0
+            ? 'order'
+            : wasTold
+              ? 'twice'
+              : 'unexpected';
+    this.#complain(line, kind, `was told of ${eventText(item)}, where ${dueText(first)} was due`);
+  }
+
+  #missed(line: Line, item: Item): void {
+    const [first] = line.due;
+    const kind =
+      first?.kind !== 'event' ? 'order' : first.zxid === -1 ? 'restored' : underPersistent(line, first.path) ? 'persistent' : 'late';
+    const what = item.kind === 'reply' ? `the reply to ${nameRequest(item.request)} at ${item.zxid}` : eventText(item);
+    this.#complain(line, kind, `was shown ${what}, before ${dueText(first)}`);
+  }
+
+  #complain(line: Line, kind: Discrepancy['kind'], text: string): void {
+    line.givenUp = true;
+    this.#discrepancies.push({ kind, text: `${line.cnxn.client} at ${line.cnxn.key} ${text}` });
+  }
+}
+
+/** The setWatches whose events these are, once its time has come; undefined when its reply never came. */
+function nextReply(line: Line, zxid: Zxid): Request | 'not yet' | undefined {
+  for (let at = line.next; at < line.cnxn.items.length; at++) {
+    const item = line.cnxn.items[at]!;
+    if (item.kind !== 'reply' || overtakes(item.request)) continue;
+    if (item.request.name !== 'setWatches' && item.request.name !== 'setWatches2') return undefined;
+    return item.zxid >= zxid ? 'not yet' : item.request;
+  }
+  return undefined;
+}
+
+function underPersistent({ persistent }: Line, path: string): boolean {
+  for (let at = path; ; at = parentOf(at)) {
+    if (persistent.has(at)) return true;
+    if (at === '/') return false;
+  }
+}
+
+export function parentOf(path: string): string {
+  const slash = path.lastIndexOf('/');
+  return slash <= 0 ? '/' : path.slice(0, slash);
+}
+
+/**
+ * A write that waits at the server when its client hangs up may be carried out all the same. Credentials that waited before it, and were
+ * never answered, are gone with the connection; so whether it was judged with them or without, its outcome says.
+ */
+function asLeftBehind(found: FoundRequest, { txn }: LoggedTxn): FoundRequest {
+  const { request, admitted, line } = found;
+  const { requests, address } = line.cnxn;
+  if (request.reply !== undefined || !requests.some(({ name, reply }) => name === 'auth' && reply === undefined)) return found;
+  const errors = txn.kind === 'multi' ? txn.txns.map((member) => member.txn) : [txn];
+  const isDenied = errors.some((each) => each.kind === 'error' && (each.err === ErrorCode.NoAuth || each.err === ErrorCode.InvalidACL));
+  if (!isDenied) return found;
+  let identities: readonly Id[] = [{ scheme: 'ip', id: address }];
+  for (const each of requests.slice(0, requests.indexOf(request))) {
+    if (each.name === 'auth' && each.reply !== undefined) identities = identitiesAfter(identities, each.record as AuthRequest);
+  }
+  return { request, admitted: { ...admitted, identities }, line };
+}
+
+function identitiesAfter(before: readonly Id[], { scheme, auth }: AuthRequest): readonly Id[] {
+  if (scheme !== 'digest' || auth === null) return before;
+  const id = digestId(Buffer.from(auth).toString('utf8'));
+  return before.some((own) => own.scheme === 'digest' && own.id === id) ? before : [...before, { scheme: 'digest', id }];
+}
+
+function answerIn(heard: readonly Heard[]): Answer {
+  for (const { message } of heard) {
+    if (message.kind === 'reply') return { err: message.err, body: message.body };
+  }
+  throw new Error('the model has not answered');
+}
+
+function sessionIsOver({ name, record }: Request): Answer {
+  if (name !== 'multi') return { err: ErrorCode.SessionExpired, body: null };
+  const results = (record as MultiRequest).ops.map((_, at) => {
+    const err = at === 0 ? ErrorCode.SessionExpired : ErrorCode.RuntimeInconsistency;
+    return { type: OpCode.error, err, body: { err } };
+  });
+  return { err: ErrorCode.Ok, body: { results } };
+}
+
+/** Whether a request was answered as it should have been. */
+export function isAnswered({ reply }: Request, answer: Answer): boolean {
+  return (
+    reply !== undefined &&
+    reply.err === answer.err &&
+    (isDeepStrictEqual(sortedBody(bodyFrom(reply.body)), sortedBody(answer.body)) || replyText({ reply }) === answerText(answer))
+  );
+}
+
+/** A reply and an expectation as text, equal when they say the same. */
+export function replyText({ reply }: Pick<Request, 'reply'>): string {
+  return reply === undefined ? 'nothing' : textOf({ err: reply.err, body: sortedBody(bodyFrom(reply.body)) });
+}
+
+export function answerText({ err, body }: Answer): string {
+  return textOf({ err, body: sortedBody(body) });
+}
+
+/** A value as text, equal for equal values. */
+export function textOf(value: unknown): string {
+  return JSON.stringify(value, (key, each: unknown) => {
+    if (typeof each === 'bigint') return `0x${BigInt.asUintN(64, each).toString(16)}`;
+    if (key === 'acl' && Array.isArray(each)) return each.map((entry) => JSON.stringify(entry)).toSorted();
+    return isPlain(each) ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1))) : each;
+  });
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+function eventText({ type, path, zxid }: { readonly type: number; readonly path: string; readonly zxid: Zxid }): string {
+  return `event ${type} of ${path} at ${zxid}`;
+}
+
+function dueText(due: Due | undefined): string {
+  if (due === undefined) return 'nothing';
+  return due.kind === 'event' ? eventText(due) : `the reply to ${nameRequest(due.request)}`;
+}
+
+const textMax = 300;
+
+export function nameRequest({ session, xid, name, opCode, record }: Request): string {
+  const text = record === undefined ? '' : ` ${textOf(operationFrom(name, opCode, record))}`;
+  return `${name ?? opCode}${text.length > textMax ? `${text.slice(0, textMax)}...` : text} (session 0x${BigInt.asUintN(64, session).toString(16)}, xid ${xid})`;
+}

@@ -1,0 +1,102 @@
+/**
+ * A story that is told the same way each time: what once went wrong, or is so easily got wrong that it is worth a name. A seed is only good
+ * for its commit; a scenario says what happens, and stays.
+ */
+import type { CoreOptions } from '@tskeeper/core';
+import type { OperationName, RequestOf } from '@tskeeper/protocol';
+import { type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
+import { RawClient, type RawClientOptions } from '../clients/raw-client.ts';
+import { RealClient, type RealClientOptions } from '../clients/real-client.ts';
+import type { Actor } from '../clients/actor.ts';
+import type { Request } from '../record/recording.ts';
+import { Proof } from '../story/proof.ts';
+import { isIdle, Stage } from '../story/stage.ts';
+import type { Outcome } from '../story/story.ts';
+import { snappy } from '../world/snappy.ts';
+import { VirtualWorld } from '../world/virtual-world.ts';
+
+export interface Scenario {
+  /** What happens, in a sentence. */
+  readonly story: string;
+  run(): Promise<Outcome>;
+}
+
+const waitMaxMs = 10_000;
+
+/** A world in which one thing happens after the other, as the scenario says. */
+export class Scene {
+  readonly world: VirtualWorld;
+  readonly stage: Stage;
+  readonly #random: SeededRandom;
+  #clients = 0;
+
+  constructor(seed: number, core: Partial<CoreOptions> = {}, options: Partial<RuntimeOptions> = {}) {
+    this.world = new VirtualWorld(seed, { core: { extendedTypesEnabled: true, ...core }, options, snappy });
+    this.#random = new SeededRandom(seed);
+    this.stage = new Stage(this.world, this.#random);
+  }
+
+  /** Plays it, proves what it has come to, and hands it over. */
+  static async play(
+    seed: number,
+    story: (scene: Scene) => Promise<void>,
+    core: Partial<CoreOptions> = {},
+    options: Partial<RuntimeOptions> = {},
+  ): Promise<Outcome> {
+    const scene = new Scene(seed, core, options);
+    await scene.world.server.start();
+    await story(scene);
+    scene.stage.heal();
+    const { world, stage } = scene;
+    const rests = await world.runUntil(
+      () => world.servers.every(({ process }) => process?.serving === true) && stage.actors.every(isIdle),
+      waitMaxMs,
+    );
+    if (!rests) stage.complain('the scenario does not come to rest');
+    await new Proof(stage, scene.#random).run(rests);
+    return { seed, recording: world.recording, world, marks: stage.marks };
+  }
+
+  /** A client that is connected. */
+  async raw(options: Partial<RawClientOptions> = {}): Promise<RawClient> {
+    const { name, address } = this.#nextClient();
+    const random = new SeededRandom(this.#random.uint32());
+    return await this.#ready(new RawClient(this.world, random, { name, address, timeoutMs: 2000, ...options }));
+  }
+
+  async real(options: Partial<RealClientOptions> = {}): Promise<RealClient> {
+    const { name, address } = this.#nextClient();
+    const random = new SeededRandom(this.#random.uint32());
+    return await this.#ready(new RealClient(this.world, random, { name, address, timeoutMs: 2000, ...options }));
+  }
+
+  #nextClient(): { readonly name: string; readonly address: string } {
+    const number = ++this.#clients;
+    return { name: `client-${number}`, address: `10.9.0.${number}` };
+  }
+
+  async #ready<T extends Actor>(actor: T): Promise<T> {
+    this.stage.actors.push(actor);
+    await this.until(`${actor.name} is connected`, () => actor.ready);
+    return actor;
+  }
+
+  /** Lets time pass until it is so; that it never is would be a slip of the scenario, or what it is about. */
+  async until(what: string, isSo: () => boolean): Promise<void> {
+    if (!(await this.world.runUntil(isSo, waitMaxMs))) this.stage.complain(`it never came about that ${what}`);
+  }
+
+  /** Waits until a client whose server has gone has a connection to the new one. */
+  async comesBack(actor: Actor): Promise<void> {
+    // Until it has heard that the old connection is gone, it believes to be connected.
+    await this.world.run(20);
+    await this.until(`${actor.name} is back`, () => isIdle(actor));
+  }
+
+  /** Asks and waits for the answer. */
+  async ask<Name extends OperationName>(client: RawClient, name: Name, record: RequestOf<Name>): Promise<Request | undefined> {
+    const request = client.send(name, record);
+    await this.until(`${name} is answered`, () => request?.reply !== undefined);
+    return request;
+  }
+}

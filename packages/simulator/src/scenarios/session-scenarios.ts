@@ -1,0 +1,128 @@
+/** Sessions: who they belong to, and how long they last. */
+import { AddWatchMode, creatorAcl, CreateMode, ErrorCode, openAcl, WatcherType } from '@tskeeper/protocol';
+import { keepAll } from '@tskeeper/runtime';
+import type { Ask } from '../clients/actor.ts';
+import { type Scenario, Scene } from './scenario.ts';
+
+const dayMs = 86_400_000;
+
+export const clockSetBack: Scenario = {
+  story: 'sessions end, a snapshot forgets them, the clock is set back, the server starts again: their ids are not given to others',
+  run: () =>
+    Scene.play(
+      1,
+      async (scene) => {
+        const stays = await scene.raw();
+        for (let round = 0; round < 3; round++) {
+          const goes = await scene.raw();
+          await scene.ask(goes, 'create', { path: `/e${round}`, data: null, acl: openAcl, flags: CreateMode.ephemeral });
+          await scene.ask(goes, 'closeSession', undefined);
+          goes.retire();
+          scene.stage.actors.pop();
+        }
+        // Enough for a snapshot in which nobody but the first is left.
+        for (let count = 0; count < 40; count++) await scene.ask(stays, 'setData', { path: '/', data: Buffer.from([count]), version: -1 });
+        const { server } = scene.world;
+        server.kill();
+        server.setWallClock(server.wallOffsetMs - dayMs);
+        await server.start();
+        for (let count = 0; count < 3; count++) await scene.raw();
+      },
+      {},
+      { snapCount: 10 },
+    ),
+};
+
+export const authHeldBack: Scenario = {
+  story: 'credentials wait because too many requests are under way, and what waits behind them is judged by them all the same',
+  run: () =>
+    Scene.play(
+      2,
+      async (scene) => {
+        const [busy, alice] = [await scene.raw(), await scene.raw()];
+        scene.world.server.diskDelayMs = () => 20;
+        for (let count = 0; count < 5; count++) busy.send('setData', { path: '/', data: Buffer.from([count]), version: -1 });
+        alice.send('auth', { type: 0, scheme: 'digest', auth: Buffer.from('alice:secret') });
+        const created = await scene.ask(alice, 'create', { path: '/mine', data: null, acl: creatorAcl, flags: CreateMode.persistent });
+        if (created?.reply?.err !== ErrorCode.Ok) scene.stage.complain(`the create was answered ${created?.reply?.err}`);
+      },
+      { requestThrottleLimit: 1 },
+    ),
+};
+
+export const movedSession: Scenario = {
+  story:
+    'a client comes back over a second connection; what it had sent over the first and the server had not read has no effect behind it',
+  run: () =>
+    Scene.play(3, async (scene) => {
+      const client = await scene.raw();
+      await scene.ask(client, 'create', { path: '/a', data: null, acl: openAcl, flags: CreateMode.persistent });
+      client.wire!.forward.hold();
+      const { wire } = client;
+      client.send('setData', { path: '/a', data: Buffer.from('over the old connection'), version: -1 });
+      client.moveOn();
+      await scene.until('it is back', () => client.ready);
+      await scene.ask(client, 'setData', { path: '/a', data: Buffer.from('over the new connection'), version: -1 });
+      wire!.forward.release();
+      await scene.world.run(100);
+    }),
+};
+
+export const pausedServer: Scenario = {
+  story: 'a server stands still for longer than sessions live; who has spoken meanwhile keeps its session and its ephemerals',
+  run: () =>
+    Scene.play(4, async (scene) => {
+      const clients = [await scene.raw({ timeoutMs: 1000 }), await scene.real({ timeoutMs: 1000 })];
+      for (const [at, client] of clients.entries()) {
+        client.ask({ name: 'create', record: { path: `/e${at}`, data: null, acl: openAcl, flags: CreateMode.ephemeral } });
+      }
+      await scene.world.run(50);
+      const { process } = scene.world.server;
+      const { clock, recording } = scene.world;
+      recording.pauses.push({ server: 'server-1', fromMs: clock.elapsedMs, toMs: clock.elapsedMs + 600 });
+      process!.pause(600);
+      await scene.world.run(1500);
+      if (clients.some(({ lost }) => lost.length > 0)) scene.stage.complain('a client has lost its session');
+    }),
+};
+
+export const watchesOverPowerLoss: Scenario = {
+  story: 'the machine goes dark under the watches of a client; it comes back, is told what it missed, and its watches go on',
+  run: () =>
+    Scene.play(5, async (scene) => {
+      const [watcher, writer] = [await scene.real({ timeoutMs: 4000 }), await scene.raw()];
+      await scene.ask(writer, 'create', { path: '/a', data: null, acl: openAcl, flags: CreateMode.persistent });
+      for (const path of ['/a', '/b']) watcher.ask({ name: 'exists', record: { path, watch: true } });
+      watcher.ask({ name: 'addWatch', record: { path: '/', mode: 1 } });
+      await scene.world.run(50);
+      const link = scene.world.link(watcher.name, 'server-1');
+      link.cut();
+      await scene.ask(writer, 'setData', { path: '/a', data: Buffer.from('unseen'), version: -1 });
+      await scene.ask(writer, 'create', { path: '/b', data: null, acl: openAcl, flags: CreateMode.persistent });
+      scene.world.server.losePower(keepAll);
+      await scene.world.server.start();
+      link.heal();
+      for (const client of [watcher, writer]) await scene.comesBack(client);
+      await scene.ask(writer, 'setData', { path: '/b', data: Buffer.from('seen'), version: -1 });
+      await scene.until('it has been told of all three', () => watcher.toldCount >= 3);
+    }),
+};
+
+export const watchSetBehindRemoval: Scenario = {
+  story: 'a watch is removed and set again in one breath; the one set last outlives a lost connection',
+  run: () =>
+    Scene.play(9, async (scene) => {
+      const [watcher, writer] = [await scene.real({ timeoutMs: 4000 }), await scene.raw()];
+      const addWatch: Ask = { name: 'addWatch', record: { path: '/a', mode: AddWatchMode.persistent } };
+      watcher.ask(addWatch);
+      await scene.world.run(50);
+      watcher.ask({ name: 'removeWatches', record: { path: '/a', type: WatcherType.any } });
+      watcher.ask(addWatch);
+      await scene.world.run(50);
+      watcher.reset();
+      await scene.comesBack(watcher);
+      const before = watcher.toldCount;
+      await scene.ask(writer, 'create', { path: '/a', data: null, acl: openAcl, flags: CreateMode.persistent });
+      await scene.until('it has been told', () => watcher.toldCount > before);
+    }),
+};

@@ -1,0 +1,140 @@
+/**
+ * Rare things that a run must really have seen, or else it would prove less than it says. Each is counted in what a seed has left behind;
+ * one that is never hit over many seeds means that the story no longer leads there.
+ */
+import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode } from '@tskeeper/protocol';
+import { faults } from '../faults/faults.ts';
+import type { Item, Recording, Request } from '../record/recording.ts';
+import { isWrite, type Replay } from '../replay/replay.ts';
+import type { Outcome } from './story.ts';
+
+type Count = (outcome: Outcome, replay: Replay) => number;
+
+function requests(isIt: (request: Request) => boolean): Count {
+  return ({ recording }) => sum(recording.cnxns, ({ requests: each }) => each.filter(isIt).length);
+}
+
+function items(isIt: (item: Item) => boolean): Count {
+  return ({ recording }) => sum(recording.cnxns, ({ items: each }) => each.filter(isIt).length);
+}
+
+function sum<T>(from: Iterable<T>, count: (each: T) => number): number {
+  let total = 0;
+  for (const each of from) total += count(each);
+  return total;
+}
+
+function answered(err: number): Count {
+  return requests(({ reply }) => reply?.err === err);
+}
+
+/** What servers told their operators. */
+function lines(pattern: RegExp): Count {
+  return ({ world }) => sum(world.servers, (server) => server.lines.filter((line) => pattern.test(line)).length);
+}
+
+function noted(mark: string): Count {
+  return ({ marks }) => marks.get(mark) ?? 0;
+}
+
+function partsOf({ name, reply }: Request): readonly { readonly kind: string }[] | undefined {
+  return name === 'multi' && reply?.err === ErrorCode.Ok ? (reply.body as MultiReply).results : undefined;
+}
+
+export const marks: Readonly<Record<string, Count>> = {
+  ...Object.fromEntries(Object.keys(faults).map((name) => [`fault ${name}`, noted(`fault ${name}`)])),
+  'a sync failed': (outcome) => noted('EIO of sync')(outcome, none) + noted('ENOSPC of sync')(outcome, none),
+  'a write to the disk failed': (outcome) => noted('EIO of write')(outcome, none) + noted('ENOSPC of write')(outcome, none),
+  'a server failed at work': noted('failed at work'),
+  'a server failed at its start': noted('failed at start'),
+  'a long standstill': noted('long pause'),
+  'a session was taken up again': ({ recording }) =>
+    recording.cnxns.filter(({ handshake, session }) => (session ?? 0n) !== 0n && handshake?.sessionId === session).length,
+  'a session was taken up after a restart': ({ recording }) => takenUpAfterRestart(recording),
+  'a wrong password was refused': ({ recording }) =>
+    recording.cnxns.filter(({ client, session }) => client.startsWith('impostor') && session === 0n).length,
+  'who came from the future was turned away': ({ recording }) =>
+    recording.cnxns.filter(({ handshake, session }) => (handshake?.lastZxidSeen ?? 0) > 2 ** 39 && session === undefined).length,
+  'a session expired': (_outcome, { sessions }) => sum(sessions.values(), ({ closedBy }) => Number(closedBy === 'server')),
+  'a session was ended by its client': (_outcome, { sessions }) => sum(sessions.values(), ({ closedBy }) => Number(closedBy === 'client')),
+  'a session expired right behind a standstill': ({ recording }, { sessions }) =>
+    sum(sessions.values(), ({ closedBy, closedMs }) =>
+      Number(
+        closedBy === 'server' && recording.pauses.some(({ toMs }) => closedMs >= toMs && closedMs < toMs + 2 * recording.limits.tickMs),
+      ),
+    ),
+  'ephemerals went with their session': (_outcome, { sessions }) => sum(sessions.values(), ({ ephemerals }) => ephemerals.length),
+  'an unanswered write had happened': (_outcome, { txns }) =>
+    txns.filter(({ request }) => request !== undefined && request.reply === undefined).length,
+  'an unanswered write had not happened': ({ recording }, { txns }) => {
+    const happened = new Set(txns.map(({ request }) => request));
+    return sum(
+      recording.cnxns,
+      (cnxn) => cnxn.requests.filter((each) => isWrite(each) && each.reply === undefined && !happened.has(each)).length,
+    );
+  },
+  'a multi went through': requests((request) => partsOf(request)?.every(({ kind }) => kind !== 'error') === true),
+  'a multi failed': requests((request) => partsOf(request)?.some(({ kind }) => kind === 'error') === true),
+  NoAuth: answered(ErrorCode.NoAuth),
+  InvalidACL: answered(ErrorCode.InvalidACL),
+  BadVersion: answered(ErrorCode.BadVersion),
+  NotEmpty: answered(ErrorCode.NotEmpty),
+  NodeExists: answered(ErrorCode.NodeExists),
+  NoChildrenForEphemerals: answered(ErrorCode.NoChildrenForEphemerals),
+  'an event was told': items(({ kind, zxid }) => kind === 'event' && zxid > 0),
+  'an event was made up for when a client came back': items(({ kind, zxid }) => kind === 'event' && zxid === -1),
+  'a recursive watch was set': requests(
+    ({ name, record, reply }) =>
+      name === 'addWatch' && reply !== undefined && (record as AddWatchRequest).mode === AddWatchMode.persistentRecursive,
+  ),
+  'a watch was removed': requests(({ name, reply }) => name === 'removeWatches' && reply?.err === ErrorCode.Ok),
+  'a container was swept': swept(OpCode.createContainer),
+  'a TTL znode was swept': swept(OpCode.createTTL),
+  'a quota was counted': requests(({ name, record, reply }) => {
+    const { path } = (record ?? {}) as { readonly path?: string };
+    return name === 'getData' && path?.startsWith('/zookeeper/quota/') === true && reply?.err === ErrorCode.Ok;
+  }),
+  'zxids went on into the next epoch': (_outcome, { txns }) =>
+    Number((txns[0]?.zxid ?? 0) < 2 ** 32 && (txns.at(-1)?.zxid ?? 0) >= 2 ** 32),
+  'a counter ran over': ({ recording }) =>
+    recording.log.filter(({ logged }) => logged.txn.kind === 'create' && /--\d{9,10}$/.test(logged.txn.path)).length,
+  'a start cut off a torn tail': lines(/torn|was cut|cut off/),
+  'a start read several logs': ({ world }) => sum(world.servers, (server) => Number(server.evidence('log').size > 2)),
+  'old files were purged': lines(/^info purged/),
+  'a snapshot was written while requests went on': lines(/^info snapshot [0-9a-f]+ written/),
+  'a snapshot could not be written': lines(/^error cannot write a snapshot/),
+  'snapshots and logs lay in two folders': ({ world }) =>
+    sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
+  'the clock was set back while a server was down': ({ recording }) => clockSetBackOverRestart(recording),
+};
+
+/** Some counts look at what was noted only. */
+const none = undefined as never;
+
+function swept(type: number): Count {
+  return ({ recording }, { sweeps }) => {
+    const made = new Set(recording.log.flatMap(({ logged: { header, txn } }) => (header.type === type && 'path' in txn ? [txn.path] : [])));
+    return sweeps.filter(({ path }) => made.has(path)).length;
+  };
+}
+
+function takenUpAfterRestart({ cnxns, processes }: Recording): number {
+  return cnxns.filter(({ handshake, session, shakenMs }) => {
+    if ((session ?? 0n) === 0n || handshake?.sessionId !== session) return false;
+    const before = cnxns.find((other) => other.session === session && other.handshake?.sessionId === 0n);
+    return before !== undefined && processes.some(({ startedMs }) => startedMs > before.shakenMs && startedMs < shakenMs);
+  }).length;
+}
+
+function clockSetBackOverRestart({ wallClocks, processes }: Recording): number {
+  return processes.filter(({ server, startedMs }) => {
+    const clocks = wallClocks.filter((clock) => clock.server === server && clock.fromMs <= startedMs);
+    const now = clocks.at(-1);
+    return now !== undefined && clocks.some(({ offsetMs }) => offsetMs > now.offsetMs);
+  }).length;
+}
+
+/** How often each was hit. */
+export function marksOf(outcome: Outcome, replay: Replay): Map<string, number> {
+  return new Map(Object.entries(marks).map(([name, count]) => [name, count(outcome, replay)]));
+}

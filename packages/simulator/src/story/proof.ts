@@ -1,0 +1,119 @@
+/**
+ * What every run ends with. The whole tree is read; everyone goes, and nothing of anybody may be left; the servers are restarted, in good
+ * order and with their newest snapshots lost, and the tree is read each time; and every snapshot that was ever written is started from.
+ */
+import { numberedFiles, SeededRandom } from '@tskeeper/runtime';
+import { RawClient } from '../clients/raw-client.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import { snappy } from '../world/snappy.ts';
+import type { VirtualWorld } from '../world/virtual-world.ts';
+import { snapshotStates } from './snapshot-states.ts';
+import { isIdle, type Stage } from './stage.ts';
+
+const snapshotsChecked = 4;
+const answerMaxMs = 10_000;
+
+export class Proof {
+  readonly #stage: Stage;
+  readonly #world: VirtualWorld;
+  readonly #random: SeededRandom;
+
+  constructor(stage: Stage, random: SeededRandom) {
+    this.#stage = stage;
+    this.#world = stage.world;
+    this.#random = random;
+  }
+
+  /** `rests`: everything has come to rest. If not, that is what is wrong, and there is only the log to look at. */
+  async run(rests: boolean): Promise<void> {
+    const world = this.#world;
+    if (rests) {
+      await this.#audit('auditor 1');
+      for (const actor of this.#stage.actors) actor.retire();
+      // Long enough for every session to end.
+      await world.run(world.server.core.maxSessionTimeoutMs + 4 * world.server.core.tickTimeMs);
+      await this.#audit('auditor 2');
+      this.#lookAtRest();
+      await this.#restart();
+      await this.#audit('auditor 3');
+      await this.#restart((server) => this.#loseSnapshots(server));
+      await this.#audit('auditor 4');
+      for (const server of world.servers) await server.stop();
+    }
+    await world.readLogs();
+    for (const server of world.servers) {
+      world.recording.snapshots.push(...(await snapshotStates(world, server, snappy, this.#random, snapshotsChecked)));
+    }
+  }
+
+  /** Asks for the whole tree; what came is compared with the model like every other read. */
+  async #audit(name: string): Promise<void> {
+    const world = this.#world;
+    const stage = this.#stage;
+    const auditor = new RawClient(world, new SeededRandom(this.#random.uint32()), {
+      name,
+      address: `10.8.0.${name.at(-1)}`,
+      timeoutMs: 4000,
+      credentials: 'alice:secret',
+    });
+    const isAnswered = () => world.runUntil(() => isIdle(auditor), answerMaxMs);
+    if (!(await isAnswered())) {
+      stage.complain(`${name} cannot connect`);
+      return;
+    }
+    const waiting = ['/'];
+    for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
+      auditor.send('getData', { path, watch: false });
+      auditor.send('getACL', { path });
+      const listing = auditor.send('getChildren2', { path, watch: false });
+      if (!(await isAnswered()) || listing?.reply === undefined) {
+        stage.complain(`${name} got no answer about ${path}`);
+        return;
+      }
+      const { children } = (listing.reply.body ?? { children: [] }) as { readonly children: readonly string[] };
+      for (const child of children) waiting.push(path === '/' ? `/${child}` : `${path}/${child}`);
+    }
+    auditor.send('closeSession', undefined);
+    auditor.retire();
+    await world.run(50);
+  }
+
+  /** Nobody is there any more, so nothing of anybody may be. */
+  #lookAtRest(): void {
+    for (const { name, process } of this.#world.servers) {
+      const inspect = process?.runtime?.inspect;
+      if (inspect === undefined) continue;
+      this.#world.recording.resting.push({
+        server: name,
+        watches: inspect.watchCount(),
+        sessions: inspect.sessionCount(),
+        cnxns: inspect.cnxnCount(),
+        ephemerals: inspect.ephemeralCount(),
+        outstanding: inspect.outstandingRequests(),
+      });
+    }
+  }
+
+  async #restart(meanwhile: (server: ServerHost) => void = () => undefined): Promise<void> {
+    for (const server of this.#world.servers) {
+      await server.stop();
+      meanwhile(server);
+      await server.start();
+    }
+  }
+
+  /** Down to one of them, so that a start has to rely on an older one and on more of the log. */
+  #loseSnapshots(server: ServerHost): void {
+    const { disk, snapshotFolder } = server;
+    const inFolder = disk.files().filter((path) => path.startsWith(`${snapshotFolder}/`));
+    const snapshots = numberedFiles(
+      inFolder.map((path) => path.slice(snapshotFolder.length + 1)),
+      'snapshot',
+    );
+    const kept = this.#random.below(snapshots.length);
+    for (const { name } of snapshots.slice(kept + 1)) {
+      server.removed.set(`${snapshotFolder}/${name}`, disk.contents(`${snapshotFolder}/${name}`));
+      disk.lose(`${snapshotFolder}/${name}`);
+    }
+  }
+}

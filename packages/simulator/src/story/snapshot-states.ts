@@ -1,0 +1,131 @@
+/**
+ * Starts from snapshots that servers have written, and the logs behind them, by the production recovery, and writes down what comes out.
+ * A run starts from its newest snapshot only; here each gets its turn.
+ */
+import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
+import {
+  type Acl,
+  openAcl,
+  openAclKey,
+  Reader,
+  readFileHeader,
+  readSnapshotAcls,
+  readSnapshotNode,
+  readSnapshotSessions,
+  sessionIdOf,
+  type StatPersisted,
+  Writer,
+} from '@tskeeper/protocol';
+import { MemoryDisk, numberedFiles, Recovery, SeededRandom, silentLogger, type SnappyCodec } from '@tskeeper/runtime';
+import type { SnapshotState } from '../record/recording.ts';
+import { aclOf } from '../model/from-wire.ts';
+import { parentOf } from '../replay/replay.ts';
+import { znodeText } from '../replay/znode-text.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import type { VirtualWorld } from '../world/virtual-world.ts';
+
+const folder = '/check/version-2';
+const sliceBytes = 64 * 1024;
+const recoveryMaxMs = 10_000;
+
+/** Of up to `countMax` snapshots, the oldest and the newest among them. */
+export async function snapshotStates(
+  world: VirtualWorld,
+  server: ServerHost,
+  snappy: SnappyCodec | undefined,
+  random: SeededRandom,
+  countMax: number,
+): Promise<SnapshotState[]> {
+  const snapshots = server.evidence('snapshot');
+  const names = numberedFiles([...snapshots.keys()], 'snapshot').map(({ name }) => name);
+  while (names.length > countMax) names.splice(1 + random.below(names.length - 2), 1);
+  const states: SnapshotState[] = [];
+  for (const name of names) states.push(await stateFrom(world, server, name, snapshots.get(name)!, snappy));
+  return states;
+}
+
+async function stateFrom(
+  world: VirtualWorld,
+  server: ServerHost,
+  name: string,
+  bytes: Buffer,
+  snappy: SnappyCodec | undefined,
+): Promise<SnapshotState> {
+  const disk = new MemoryDisk();
+  for (const [log, content] of server.evidence('log')) disk.plant(`${folder}/${log}`, content);
+  disk.plant(`${folder}/${name}`, bytes);
+  const options = replicaOptions(server.core, new SeededRandom(1));
+  let replica = new Replica(options);
+  const recovery = new Recovery(disk, world.clock, silentLogger, {
+    snapshotFolder: folder,
+    logFolder: folder,
+    snapshotTrustEmpty: false,
+    dbAutocreate: true,
+    initializeMarked: false,
+    snappy,
+    txnBytesMax: server.core.juteMaxBuffer + server.core.juteMaxBufferExtra,
+  });
+  await world.until(
+    recovery.run({
+      beginSnapshot: (zxid) => {
+        const loader = new SnapshotLoader(options);
+        return {
+          feed: (piece) => loader.feed(piece),
+          finish: () => {
+            replica = new Replica(options, { snapshot: loader.finish(), zxid });
+          },
+        };
+      },
+      apply: (header, txn, digest) => {
+        const job = replica.apply(header, txn, digest);
+        if (job !== undefined) while (job.next().done !== true);
+      },
+    }),
+    recoveryMaxMs,
+  );
+  return { file: `${name} of ${server.name}`, ...stateOf(replica) };
+}
+
+function stateOf(replica: Replica): Omit<SnapshotState, 'file'> {
+  const writer = new Writer();
+  const source = replica.snapshot();
+  while (!source.next(writer, sliceBytes));
+  const reader = new Reader(Buffer.from(writer.written()));
+  readFileHeader(reader);
+  const sessions = new Map(readSnapshotSessions(reader).map(({ high, low, timeOut }) => [sessionIdOf(high, low), timeOut]));
+  const acls = new Map<number, readonly Acl[]>(readSnapshotAcls(reader).map(({ key, acl }) => [key, acl]));
+  acls.set(openAclKey, openAcl);
+  const found = new Map<string, { readonly data: Uint8Array | null; readonly aclKey: number; readonly stat: StatPersisted }>();
+  const children = new Map<string, number>();
+  for (let node = readSnapshotNode(reader); node !== undefined; node = readSnapshotNode(reader)) {
+    const path = node.path === '' ? '/' : node.path;
+    found.set(path, { ...node, data: node.data === null ? null : Buffer.from(node.data) });
+    if (path !== '/') children.set(parentOf(path), (children.get(parentOf(path)) ?? 0) + 1);
+  }
+  const znodes = new Map<string, string>();
+  for (const [path, { data, aclKey, stat }] of found) {
+    const numChildren = children.get(path) ?? 0;
+    const { cversion, ephemeralOwnerHigh, ephemeralOwnerLow, ...rest } = stat;
+    const owner = sessionIdOf(ephemeralOwnerHigh, ephemeralOwnerLow);
+    const text = znodeText({
+      stat: {
+        ...rest,
+        cversion: (cversion * 2 - numChildren) | 0,
+        ephemeralOwner: isSession(owner) ? owner : 0n,
+        dataLength: data?.length ?? 0,
+        numChildren,
+      },
+      data: data === null ? null : Buffer.from(data).toString('latin1'),
+      acl: aclOf(acls.get(aclKey)!)!,
+    });
+    znodes.set(path, text);
+  }
+  const { digestHigh, digestLow } = replica.tree;
+  return { lastZxid: replica.lastZxid, znodes, sessions, digest: sessionIdOf(digestHigh, digestLow) };
+}
+
+/** Containers and TTL znodes say so where others have the session that owns them. */
+function isSession(owner: bigint): boolean {
+  const top = BigInt.asUintN(64, owner) >> 56n;
+  return top !== 0xffn && BigInt.asUintN(64, owner) !== 1n << 63n;
+}

@@ -1,0 +1,173 @@
+/**
+ * Where a story takes place: servers that somebody keeps running, clients that somebody keeps busy, and what has been noted on the way.
+ * Faults act through it, so that they know nothing of how the story goes on.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import { SeededRandom } from '@tskeeper/runtime';
+import type { Actor } from '../clients/actor.ts';
+import { RawClient } from '../clients/raw-client.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import type { ServerProcess } from '../world/server-process.ts';
+import type { Owner } from '../world/virtual-clock.ts';
+import type { VirtualWorld } from '../world/virtual-world.ts';
+import { survival } from '../faults/survival.ts';
+
+export class Stage {
+  readonly world: VirtualWorld;
+  readonly actors: Actor[] = [];
+  /** How often each fault struck, and each rare thing was seen. */
+  readonly marks = new Map<string, number>();
+  readonly #random: SeededRandom;
+  readonly #slowUntilMs = new Map<ServerHost, Millis>();
+  /** Processes that may say at any time that they cannot go on: their disk has failed them. */
+  readonly #excused = new Set<ServerProcess>();
+  /** Machines whose disk is full. */
+  readonly #full = new Set<ServerHost>();
+  readonly #bootPlanned = new Set<ServerHost>();
+  readonly #impostors: RawClient[] = [];
+
+  constructor(world: VirtualWorld, random: SeededRandom) {
+    this.world = world;
+    this.#random = random;
+    for (const server of world.servers) {
+      server.diskDelayMs = () => (this.nowMs < (this.#slowUntilMs.get(server) ?? 0) ? this.fraction(300) : this.fraction(1));
+      server.onFailure = () => this.#onFailure(server);
+    }
+    world.wire.mannersOf = () => ({ delayMs: this.fraction(3) });
+  }
+
+  get nowMs(): Millis {
+    return this.world.clock.elapsedMs;
+  }
+
+  /** Some time below `max`. */
+  fraction(max: Millis): Millis {
+    return this.#random.below(max * 64) / 64;
+  }
+
+  note(mark: string): void {
+    this.marks.set(mark, (this.marks.get(mark) ?? 0) + 1);
+  }
+
+  complain(text: string): void {
+    this.world.recording.faults.push(text);
+  }
+
+  after(ms: Millis, what: string, owner: Owner | undefined, run: () => void): void {
+    this.world.clock.at(this.nowMs + ms, what, owner, run);
+  }
+
+  anyServer(): ServerHost {
+    return this.world.servers[this.#random.below(this.world.servers.length)]!;
+  }
+
+  anyActor(): Actor {
+    return this.actors[this.#random.below(this.actors.length)]!;
+  }
+
+  // --- Servers are kept running
+
+  boot(server: ServerHost): void {
+    const process = server.boot();
+    if (this.#full.has(server)) this.#excused.add(process);
+    void this.#watchOver(server, process);
+  }
+
+  async #watchOver(server: ServerHost, process: ServerProcess): Promise<void> {
+    const error = await process.started;
+    if (error === undefined || server.process !== process) return;
+    if (!this.#excused.has(process)) this.complain(`${server.name} does not start: ${error.message}`);
+    this.note('failed at start');
+    server.kill();
+    this.superviseAfter(server, 10);
+  }
+
+  /** Somebody has ended the server; somebody starts it again. Unless it is full, its disk is well by then. */
+  superviseAfter(server: ServerHost, ms: Millis): void {
+    if (!this.#full.has(server)) server.disk.fault = undefined;
+    if (this.#bootPlanned.has(server)) return;
+    this.#bootPlanned.add(server);
+    this.after(ms, 'boot', undefined, () => {
+      this.#bootPlanned.delete(server);
+      if (server.process === undefined) this.boot(server);
+    });
+  }
+
+  /** What this server's process says from now on about its disk is no fault of its own. */
+  excuse(server: ServerHost): void {
+    if (server.process !== undefined) this.#excused.add(server.process);
+  }
+
+  #onFailure(server: ServerHost): void {
+    const { process } = server;
+    if (process === undefined) return;
+    if (!this.#excused.has(process)) this.complain(`${server.name} has failed: ${process.record.failure}`);
+    this.note('failed at work');
+    // Whoever runs it takes a while to notice; by then it must not have said another word.
+    this.after(this.fraction(100), 'end', undefined, () => {
+      if (server.process !== process) return;
+      if (this.#random.below(2) === 0) server.kill();
+      else server.losePower(survival(this.#random));
+      this.superviseAfter(server, this.fraction(50));
+    });
+  }
+
+  /** For so long nothing more can be written. A file may take up what it has been given before. */
+  fillDisk(server: ServerHost, ms: Millis): void {
+    this.#full.add(server);
+    this.excuse(server);
+    server.disk.fault = ({ operation }) => (operation === 'write' || operation === 'extend' ? { code: 'ENOSPC', late: true } : undefined);
+    this.after(ms, 'disk has room', undefined, () => this.#emptyDisk(server));
+  }
+
+  #emptyDisk(server: ServerHost): void {
+    if (this.#full.delete(server)) server.disk.fault = undefined;
+  }
+
+  slowDiskUntil(server: ServerHost, untilMs: Millis): void {
+    this.#slowUntilMs.set(server, untilMs);
+  }
+
+  // --- Strangers
+
+  /** Somebody comes once with what belongs to another, or with what cannot be. He gets no further than the handshake. */
+  addImpostor(victim: RawClient, how: 'wrong password' | 'from the future'): void {
+    const number = this.#impostors.length + 1;
+    const impostor = new RawClient(this.world, new SeededRandom(this.#random.uint32()), {
+      name: `impostor ${number}`,
+      address: `10.7.${number >> 8}.${number & 255}`,
+      timeoutMs: victim.options.timeoutMs,
+    });
+    impostor.session = victim.session;
+    impostor.password = Buffer.from(victim.password ?? []);
+    if (how === 'from the future') impostor.lastZxidSeen = victim.lastZxidSeen + 2 ** 40;
+    else if (impostor.password.length > 0) impostor.password[0]! ^= 0x55;
+    impostor.dialsOnce();
+    this.#impostors.push(impostor);
+    this.note(`impostor ${how}`);
+  }
+
+  // --- Healing
+
+  heal(): void {
+    this.#slowUntilMs.clear();
+    for (const link of this.world.links) link.heal();
+    for (const { forward, backward } of this.world.wire.cnxns) {
+      for (const pipe of [forward, backward]) {
+        Object.assign(pipe.manners, { delayMs: 1, windowBytes: 65_536, pieceBytes: Infinity, pieceIntervalMs: 0 });
+        pipe.release();
+        pipe.changed();
+      }
+    }
+    for (const server of this.world.servers) {
+      this.#emptyDisk(server);
+      server.disk.fault = undefined;
+      if (server.process === undefined) this.superviseAfter(server, 1);
+    }
+  }
+}
+
+/** It has a session and waits for nothing. */
+export function isIdle(actor: Actor): boolean {
+  return actor.ready && actor.outstandingCount === 0;
+}

@@ -1,0 +1,127 @@
+/**
+ * One seed's story. First clients work while everything that can go wrong does; then the world heals, and everything must come to rest and
+ * go on; what is left is then put to the proof.
+ */
+import type { Millis } from '@tskeeper/protocol';
+import { SeededRandom } from '@tskeeper/runtime';
+import type { Actor } from '../clients/actor.ts';
+import { RawClient } from '../clients/raw-client.ts';
+import { RealClient } from '../clients/real-client.ts';
+import { Workload } from '../clients/workload.ts';
+import { faults } from '../faults/faults.ts';
+import type { Recording } from '../record/recording.ts';
+import { snappy } from '../world/snappy.ts';
+import { VirtualWorld } from '../world/virtual-world.ts';
+import { plant } from './plant.ts';
+import { Proof } from './proof.ts';
+import { isIdle, Stage } from './stage.ts';
+import { type ClientPlan, drawPlan, type Plan } from './swarm.ts';
+
+export interface Outcome {
+  readonly seed: number;
+  readonly recording: Recording;
+  readonly world: VirtualWorld;
+  /** How often each fault struck, and what else was noted. */
+  readonly marks: ReadonlyMap<string, number>;
+}
+
+/** Long enough for everything that waits for something, short enough to notice what waits for nothing. */
+const healingMs = 30_000;
+const progressMs = 5000;
+const outstandingMax = 12;
+
+export interface RunOptions {
+  readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
+}
+
+/** Runs a seed to its end. Whether it went well, `check` says. */
+export async function runSeed(seed: number, { onEvent }: RunOptions = {}): Promise<Outcome> {
+  const story = new Story(seed);
+  story.world.onEvent = onEvent;
+  await story.run();
+  return { seed, recording: story.world.recording, world: story.world, marks: story.stage.marks };
+}
+
+class Story {
+  readonly world: VirtualWorld;
+  readonly stage: Stage;
+  readonly #random: SeededRandom;
+  readonly #plan: Plan;
+  readonly #workload: Workload;
+  #healing = false;
+
+  constructor(seed: number) {
+    this.#random = new SeededRandom(seed);
+    const plan = (this.#plan = drawPlan(this.#random));
+    this.world = new VirtualWorld(seed, {
+      servers: plan.servers,
+      core: plan.core,
+      options: plan.options,
+      snappy: plan.usesSnappy ? snappy : undefined,
+    });
+    this.stage = new Stage(this.world, this.#random);
+    if (plan.turnMsMax > 0) for (const server of this.world.servers) server.turnMs = () => this.stage.fraction(plan.turnMsMax);
+    this.#workload = new Workload(this.#random, plan.habits);
+  }
+
+  async run(): Promise<void> {
+    await this.#safetyPhase();
+    await new Proof(this.stage, this.#random).run(await this.#livenessPhase());
+  }
+
+  async #safetyPhase(): Promise<void> {
+    const { world, stage } = this;
+    const { beginning, clients, safetyMs } = this.#plan;
+    if (beginning !== undefined) for (const server of world.servers) await plant(world, server, beginning);
+    for (const server of world.servers) stage.boot(server);
+    for (const [index, client] of clients.entries()) {
+      const actor = this.#newActor(`client-${index + 1}`, `10.9.${index & 1}.${index + 1}`, client);
+      stage.actors.push(actor);
+      this.#work(actor);
+    }
+    if (this.#plan.faults.length > 0) this.#planFault();
+    await world.run(safetyMs);
+  }
+
+  #newActor(name: string, address: string, { kind, timeoutMs, credentials, restoresWatches }: ClientPlan): Actor {
+    const random = new SeededRandom(this.#random.uint32());
+    if (kind === 'real') return new RealClient(this.world, random, { name, address, timeoutMs, credentials });
+    return new RawClient(this.world, random, { name, address, timeoutMs, credentials, restoresWatches });
+  }
+
+  /** All is well again: within bounds everyone is served, and everyone gets something done. */
+  async #livenessPhase(): Promise<boolean> {
+    const { world, stage } = this;
+    this.#healing = true;
+    stage.heal();
+    const rests = () => world.servers.every(({ process }) => process?.serving === true) && stage.actors.every(isIdle);
+    if (!(await world.runUntil(rests, healingMs))) {
+      const waiting = stage.actors.filter((actor) => !isIdle(actor)).map(({ name }) => name);
+      stage.complain(`no rest ${healingMs} ms after the last fault: ${waiting.join(', ') || 'no server'}`);
+      return false;
+    }
+    for (const actor of stage.actors) actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
+    if (await world.runUntil(rests, progressMs)) return true;
+    stage.complain(`a write is not answered within ${progressMs} ms, though nothing is wrong any more`);
+    return false;
+  }
+
+  #work(actor: Actor): void {
+    this.stage.after(1 + this.#random.below(this.#plan.workIntervalMs * 2), 'work', undefined, () => {
+      if (this.#healing) return;
+      if (actor.ready && actor.outstandingCount < outstandingMax) this.#workload.burst(actor);
+      this.#work(actor);
+    });
+  }
+
+  #planFault(): void {
+    const { faults: names, faultIntervalMs } = this.#plan;
+    this.stage.after(1 + this.#random.below(faultIntervalMs * 2), 'fault', undefined, () => {
+      if (this.#healing) return;
+      const name = names[this.#random.below(names.length)]!;
+      this.stage.note(`fault ${name}`);
+      faults[name].strike(this.stage, this.#random);
+      this.#planFault();
+    });
+  }
+}

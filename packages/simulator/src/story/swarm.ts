@@ -1,0 +1,109 @@
+/**
+ * What a seed draws before anything happens: sizes, limits, which faults there are and how often they strike. Each seed switches some of
+ * them off, since a fault that strikes all the time hides what others would show; and limits are small, so that what takes a real server
+ * weeks (a thousandth snapshot, the last zxid of an epoch) takes a minute here.
+ */
+import type { CoreOptions } from '@tskeeper/core';
+import { makeZxid, type Millis } from '@tskeeper/protocol';
+import type { RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
+import type { Habits } from '../clients/workload.ts';
+import { type FaultName, faults } from '../faults/faults.ts';
+import type { Beginning } from '../record/recording.ts';
+
+export interface ClientPlan {
+  readonly timeoutMs: Millis;
+  /** Whose address and password: ACLs tell them apart. */
+  readonly credentials: string | undefined;
+  readonly restoresWatches: boolean;
+  /** The library's client, or a raw one. */
+  readonly kind: 'raw' | 'real';
+}
+
+export interface Plan {
+  readonly servers: number;
+  readonly core: Partial<CoreOptions>;
+  readonly options: Partial<RuntimeOptions>;
+  readonly usesSnappy: boolean;
+  readonly faults: readonly FaultName[];
+  /** Between two faults, on the average. */
+  readonly faultIntervalMs: Millis;
+  /** Between two bursts of one client, on the average. */
+  readonly workIntervalMs: Millis;
+  readonly safetyMs: Millis;
+  /** What a turn of a server takes at most. */
+  readonly turnMsMax: Millis;
+  readonly habits: Habits;
+  readonly clients: readonly ClientPlan[];
+  readonly beginning: Beginning | undefined;
+}
+
+const wallMs = 1_699_999_999_000;
+/** So near to their ends begin zxids and counters that many run over. */
+const zxidsLeftMax = 240;
+const countsLeftMax = 12;
+
+export function drawPlan(random: SeededRandom): Plan {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  const snapshotCompression = pick('none', 'none', 'none', 'snappy');
+  return {
+    servers: 1,
+    core: {
+      closeSessionTxnEnabled: random.below(4) > 0,
+      requestThrottleLimit: pick(0, 0, 5, 1),
+      requestThrottleDropStale: random.below(2) === 0,
+      globalOutstandingLimit: pick(1000, 1000, 4),
+      extendedTypesEnabled: true,
+      containerCheckIntervalMs: pick(0, 150, 400),
+      containerMaxNeverUsedIntervalMs: pick(0, 0, 500),
+    },
+    options: {
+      snapCount: 10 + random.below(90),
+      snapSizeLimitBytes: pick(0, 0, 20_000),
+      preAllocSizeBytes: pick(0, 512, 4096, 65_536),
+      txnLogSizeLimitBytes: pick(0, 0, 1500, 6000),
+      maxBatchSize: pick(1, 3, 1000),
+      flushDelayMs: pick(0, 0, 0, 3),
+      maxWriteQueuePollMs: pick(0, 1),
+      serializeLastProcessedZxid: random.below(4) > 0,
+      snapshotCompression,
+      purgeIntervalMs: pick(0, 0, 600),
+      dataLogDir: pick('/data', '/data', '/log'),
+    },
+    usesSnappy: true,
+    faults: (Object.keys(faults) as FaultName[]).filter(() => random.below(2) === 0),
+    faultIntervalMs: 20 + random.below(500),
+    workIntervalMs: 10 + random.below(120),
+    safetyMs: 1500 + random.below(4000),
+    turnMsMax: pick(0, 0.25, 1),
+    habits: {
+      dataMax: pick(40, 300, 3000, 25_000),
+      closeEvery: pick(0, 0, 30),
+      writes: 30 + random.below(60),
+      usesAcls: random.below(2) === 0,
+      usesQuotas: random.below(4) === 0,
+    },
+    clients: Array.from({ length: 2 + random.below(4) }, (_, index) => ({
+      timeoutMs: 300 + random.below(1400),
+      credentials: pick(undefined, 'alice:secret', 'bob:pw'),
+      restoresWatches: random.below(3) > 0,
+      kind: index % 2 === 0 ? 'real' : 'raw',
+    })),
+    beginning: drawBeginning(random),
+  };
+}
+
+function drawBeginning(random: SeededRandom): Beginning | undefined {
+  const znodes = [
+    { path: '/q', creates: 2 ** 31 - 1 - random.below(countsLeftMax) },
+    { path: '/q/last', creates: 0 },
+  ];
+  const zxid = makeZxid(0, 2 ** 32 - 1 - random.below(zxidsLeftMax));
+  switch (random.below(8)) {
+    case 0:
+      return { zxid: znodes.length, wallMs, znodes };
+    case 1:
+      return { zxid, wallMs, znodes };
+    default:
+      return undefined;
+  }
+}

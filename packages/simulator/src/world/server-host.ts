@@ -1,0 +1,219 @@
+/**
+ * A machine that a server lives on: a disk, an address, a wall clock. The production server is started on it, paused, stopped, killed and
+ * robbed of its power, any number of times. Whatever goes wrong goes wrong with a machine, or with the link between two.
+ */
+import { type CoreOptions } from '@tskeeper/core';
+import { type Millis } from '@tskeeper/protocol';
+import {
+  type CrashChoice,
+  type DiskCall,
+  type Logger,
+  MemoryDisk,
+  type MemoryProbe,
+  type RuntimeOptions,
+  SeededRandom,
+  type SnappyCodec,
+} from '@tskeeper/runtime';
+import type { VirtualWire } from '@tskeeper/runtime/internal';
+import type { ProcessRecord, Recording } from '../record/recording.ts';
+import { ServerProcess } from './server-process.ts';
+import { type MachineTime, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
+
+export interface ServerHostParts {
+  readonly name: string;
+  /** Of its addresses; each life of the server has the next one. */
+  readonly number: number;
+  readonly clock: VirtualClock;
+  readonly wire: VirtualWire;
+  readonly random: SeededRandom;
+  readonly core: CoreOptions;
+  readonly options: RuntimeOptions;
+  readonly snappy: SnappyCodec | undefined;
+  /** What there is of memory. */
+  readonly memory: MemoryProbe | undefined;
+  readonly recording: Recording;
+  /** Lets time pass until a promise is kept. */
+  until<T>(promise: Promise<T>, atMostMs: Millis): Promise<T>;
+  run(ms: Millis): Promise<void>;
+  /** It has a new address. */
+  booted(name: string, address: string): void;
+}
+
+/** Starting and stopping take this at most, whatever the disk is like. */
+const startMaxMs = 120_000;
+/** Machines differ by more than any run takes, so that a wall-clock time tells whose it is and when it was. */
+const wallClocksApartMs = 3_600_000;
+
+export class ServerHost implements MachineTime {
+  readonly name: string;
+  readonly disk = new MemoryDisk();
+  readonly core: CoreOptions;
+  readonly options: RuntimeOptions;
+  /** What servers told their operator. */
+  readonly lines: string[] = [];
+  /** Files that a server at work has removed, as they were: logs and snapshots that were purged are evidence. */
+  readonly removed = new Map<string, Buffer>();
+  process: ServerProcess | undefined;
+  wallOffsetMs: Millis;
+  bootedMs: Millis = 0;
+  /** How long a turn of the server takes. */
+  turnMs: () => Millis = () => 0;
+  /** How long the disk takes for a call. */
+  diskDelayMs: (call: DiskCall) => Millis = () => 0;
+  /** The server has said that it cannot go on. */
+  onFailure: (error: unknown) => void = () => undefined;
+  readonly #parts: ServerHostParts;
+  #lives = 0;
+
+  constructor(parts: ServerHostParts) {
+    this.#parts = parts;
+    const { name, core, options, clock, number } = parts;
+    this.name = name;
+    this.core = core;
+    this.options = options;
+    this.wallOffsetMs = wallOffsetMs + number * wallClocksApartMs;
+    this.#noteWallClock();
+    this.disk.deliver = (call, complete) => {
+      clock.at(clock.elapsedMs + this.diskDelayMs(call), call.operation, this.process, complete);
+    };
+  }
+
+  get snapshotFolder(): string {
+    return `${this.options.dataDir}/version-2`;
+  }
+
+  get logFolder(): string {
+    return `${this.options.dataLogDir}/version-2`;
+  }
+
+  /** Where its server of this moment can be reached; undefined while there is none. */
+  get address(): string | undefined {
+    return this.process?.address;
+  }
+
+  // --- The server's life
+
+  /** Turns the server on. It serves when `serving` says so. */
+  boot(): ServerProcess {
+    const { clock, wire, random, core, options, snappy, memory, recording, number } = this.#parts;
+    const record: ProcessRecord = {
+      server: this.name,
+      startedMs: clock.elapsedMs,
+      servingMs: undefined,
+      failedMs: undefined,
+      failure: '',
+      sentAfterFailure: 0,
+      closingMs: undefined,
+      endedMs: undefined,
+    };
+    recording.processes.push(record);
+    this.#lives++;
+    const log = (level: string) => (message: string) => {
+      this.lines.push(`${level} ${message}`);
+    };
+    const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
+    this.process = new ServerProcess({
+      clock,
+      machine: this,
+      disk: this.#watchedDisk(),
+      network: wire.stack(`10.${number}.${this.#lives >> 8}.${this.#lives & 255}`),
+      random: new SeededRandom(random.uint32()),
+      core,
+      options,
+      logger,
+      snappy,
+      memory,
+      record,
+      arrived: (cnxn, atMs) => {
+        const known = recording.arrivals.get(cnxn);
+        if (known === undefined) recording.arrivals.set(cnxn, [atMs]);
+        else known.push(atMs);
+      },
+      isBlocked: (network, stream) => {
+        for (const { backward } of wire.cnxns) {
+          if (backward.from.stack === network && backward.from.stream === stream) return backward.isBlocked;
+        }
+        return false;
+      },
+      failed: (error) => this.onFailure(error),
+    });
+    this.#parts.booted(this.name, this.process.address);
+    return this.process;
+  }
+
+  /** Boots and waits until it serves; throws what the operator would be told when it does not. */
+  async start(): Promise<ServerProcess> {
+    const process = this.boot();
+    const error = await this.#parts.until(process.started, startMaxMs);
+    if (error !== undefined) throw error;
+    return process;
+  }
+
+  /** As an operator ends it. */
+  async stop(): Promise<void> {
+    const { process } = this;
+    if (process?.runtime === undefined) return;
+    await this.#parts.until(process.close(), startMaxMs);
+    // What was sent at the end has left the process by now, and reaches clients before the machine tells them that it is gone.
+    await this.#parts.run(5);
+    this.#bury();
+  }
+
+  /** The process ends without warning; what it has written stays in the page cache. */
+  kill(): void {
+    this.#bury();
+    this.disk.kill();
+  }
+
+  /** The machine goes dark; of what was not synced, `choice` says what survives. Its monotonic clock begins anew. */
+  losePower(choice: CrashChoice): void {
+    this.#bury();
+    this.disk.crash(choice);
+    this.bootedMs = this.#parts.clock.elapsedMs;
+  }
+
+  /** Sets the wall clock; sessions must not notice. */
+  setWallClock(offsetMs: Millis): void {
+    this.wallOffsetMs = offsetMs;
+    this.#noteWallClock();
+  }
+
+  #noteWallClock(): void {
+    const { recording, clock } = this.#parts;
+    recording.wallClocks.push({ server: this.name, fromMs: clock.elapsedMs, offsetMs: this.wallOffsetMs });
+  }
+
+  #bury(): void {
+    this.process?.end();
+    this.process = undefined;
+  }
+
+  /** The disk as the process sees it; what it removes is kept aside. */
+  #watchedDisk(): ReturnType<MemoryDisk['attach']> {
+    const disk = this.disk.attach();
+    return {
+      ...disk,
+      remove: async (path) => {
+        const isEvidence =
+          this.process?.serving === true && /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) && this.disk.files().includes(path);
+        const bytes = isEvidence ? this.disk.contents(path) : undefined;
+        await disk.remove(path);
+        if (bytes !== undefined) this.removed.set(path, bytes);
+      },
+    };
+  }
+
+  /** Every file of that kind there has been and that was not lost, whether it is still there or not. */
+  evidence(prefix: 'log' | 'snapshot'): Map<string, Buffer> {
+    const folder = prefix === 'log' ? this.logFolder : this.snapshotFolder;
+    const pattern = new RegExp(`^${prefix}\\.[0-9a-f]+(?:\\.[a-z]+)?$`);
+    const found = new Map<string, Buffer>();
+    const add = (path: string, bytes: Buffer) => {
+      const name = path.slice(folder.length + 1);
+      if (path.startsWith(`${folder}/`) && pattern.test(name)) found.set(name, bytes);
+    };
+    for (const [path, bytes] of this.removed) add(path, bytes);
+    for (const path of this.disk.files()) add(path, this.disk.contents(path));
+    return found;
+  }
+}

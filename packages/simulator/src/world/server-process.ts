@@ -1,0 +1,249 @@
+/**
+ * One life of a server: a runtime in a world of its own, which can be ended in any way a process can end.
+ *
+ * Each life listens at an address of its own, so that whatever is still under way to an earlier one meets a stack whose process is gone.
+ */
+import type { CoreOptions } from '@tskeeper/core';
+import { FrameCutter, type Millis, ProtocolError } from '@tskeeper/protocol';
+import {
+  type Endpoint,
+  type Listener,
+  type Logger,
+  type MemoryProbe,
+  type Network,
+  type NetworkSink,
+  type ReceivedBatch,
+  type Runtime,
+  type RuntimeOptions,
+  type SeededRandom,
+  type SendBatch,
+  type SnappyCodec,
+  startRuntime,
+  type StreamId,
+  type Disk,
+} from '@tskeeper/runtime';
+import { type MemoryNetwork } from '@tskeeper/runtime/internal';
+import type { ProcessRecord } from '../record/recording.ts';
+import type { MachineTime, Owner, VirtualClock } from './virtual-clock.ts';
+
+export interface ProcessParts {
+  readonly clock: VirtualClock;
+  readonly machine: MachineTime;
+  readonly disk: Disk;
+  readonly network: MemoryNetwork;
+  readonly random: SeededRandom;
+  readonly core: CoreOptions;
+  readonly options: RuntimeOptions;
+  readonly logger: Logger;
+  readonly snappy: SnappyCodec | undefined;
+  readonly memory: MemoryProbe | undefined;
+  readonly record: ProcessRecord;
+  arrived(cnxn: string, atMs: Millis): void;
+  /** Whether bytes sent on a stream wait for room. */
+  isBlocked(network: MemoryNetwork, stream: StreamId): boolean;
+  /** It has said that it cannot go on. */
+  failed(error: unknown): void;
+}
+
+export class ServerProcess implements Owner {
+  dead = false;
+  pausedUntilMs: Millis = 0;
+  runtime: Runtime | undefined;
+  readonly record: ProcessRecord;
+  /** Resolves when it serves, or with why it does not. */
+  readonly started: Promise<Error | undefined>;
+  readonly #parts: ProcessParts;
+  /** By the stack's numbers. */
+  readonly #streams = new Map<StreamId, { readonly stream: StreamId; readonly key: string; readonly cutter: FrameCutter }>();
+  /** The stack's number of each of the process's streams; undefined once it is closed. */
+  readonly #innerOf: (StreamId | undefined)[] = [];
+  /** Numbers that may be used again, the latest first, so that a mix-up shows. */
+  readonly #free: StreamId[] = [];
+  #held: (() => void)[] = [];
+
+  constructor(parts: ProcessParts) {
+    this.#parts = parts;
+    this.record = parts.record;
+    this.started = this.#start();
+  }
+
+  get address(): string {
+    return this.#parts.network.address;
+  }
+
+  get serving(): boolean {
+    return this.runtime !== undefined && !this.dead;
+  }
+
+  async #start(): Promise<Error | undefined> {
+    const { clock, machine, disk, random, core, options, logger, snappy, memory, record } = this.#parts;
+    // The world knows of it before it does anything.
+    await Promise.resolve();
+    try {
+      this.runtime = await startRuntime({ disk, network: this.#network(), clock: clock.of(this, machine), random }, core, options, {
+        logger,
+        snappy,
+        memory,
+        host: {
+          version: 'virtual',
+          environment: () => [],
+          openFileDescriptors: () => undefined,
+          maxFileDescriptors: () => undefined,
+        },
+        failed: (error) => {
+          record.failedMs ??= clock.elapsedMs;
+          record.failure = String(error);
+          this.#parts.failed(error);
+        },
+      });
+      record.servingMs = clock.elapsedMs;
+      return undefined;
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  /** As an operator ends it. */
+  async close(): Promise<void> {
+    this.record.closingMs ??= this.#parts.clock.elapsedMs;
+    await this.runtime?.close();
+  }
+
+  /** Stands still: nothing is lost, nothing is done. */
+  pause(ms: Millis): void {
+    const { clock } = this.#parts;
+    this.pausedUntilMs = Math.max(this.pausedUntilMs, clock.elapsedMs + ms);
+  }
+
+  /** The process is gone at once; the kernel resets its connections. */
+  end(): void {
+    if (this.dead) return;
+    this.dead = true;
+    const { network, clock, record } = this.#parts;
+    record.endedMs = clock.elapsedMs;
+    network.start(nobody(network));
+    for (const stream of this.#streams.keys()) network.reset(stream);
+    this.#streams.clear();
+  }
+
+  // --- Its network: the stack as it is, except that what comes in is noted, and waits while the process stands still. Its streams have
+  // numbers of their own, since the stack may use one again while the process has yet to hear that it was closed.
+
+  #network(): Network {
+    const { network, record } = this.#parts;
+    const forward = (call: (inner: StreamId) => void) => (stream: StreamId) => {
+      const inner = this.#innerOf[stream];
+      if (!this.dead && inner !== undefined) call(inner);
+    };
+    return {
+      start: (sink) => network.start(this.#sink(sink)),
+      listen: (listenOptions) => (this.dead ? new Promise(() => undefined) : network.listen(listenOptions)),
+      connect: (endpoint) => network.connect(endpoint),
+      resolve: (host) => network.resolve(host),
+      send: (batch: SendBatch) => {
+        if (!this.dead) this.#send(batch, record);
+      },
+      end: forward((inner) => network.end(inner)),
+      reset: forward((inner) => network.reset(inner)),
+      pause: forward((inner) => network.pause(inner)),
+      resume: forward((inner) => network.resume(inner)),
+    };
+  }
+
+  #send(batch: SendBatch, record: ProcessRecord): void {
+    const { network } = this.#parts;
+    for (let index = 0; index < batch.count; index++) {
+      const start = batch.starts[index]!;
+      const end = batch.ends[index]!;
+      if (record.failedMs !== undefined) record.sentAfterFailure += end - start;
+      const inner = this.#innerOf[batch.streams[index]!];
+      const kept = [false];
+      if (inner !== undefined)
+        network.send({ count: 1, streams: [inner], buffers: [batch.buffers[index]!], starts: [start], ends: [end], kept });
+      batch.kept[index] = kept[0]!;
+    }
+  }
+
+  #sink(sink: NetworkSink): NetworkSink {
+    const { clock, network } = this.#parts;
+    const deliver = (call: () => void) => {
+      if (this.pausedUntilMs <= clock.elapsedMs && this.#held.length === 0) {
+        call();
+        return;
+      }
+      this.#held.push(call);
+      if (this.#held.length > 1) return;
+      clock.at(this.pausedUntilMs, 'resume', this, () => {
+        const held = this.#held;
+        this.#held = [];
+        for (const each of held) if (!this.dead) each();
+      });
+    };
+    return {
+      accepted: (inner, listener: Listener, remote: Endpoint) => {
+        const stream = this.#free.pop() ?? this.#innerOf.length;
+        this.#innerOf[stream] = inner;
+        this.#streams.set(inner, { stream, key: `${remote.address}:${remote.port}`, cutter: new FrameCutter(0x7fffffff) });
+        deliver(() => sink.accepted(stream, listener, remote));
+      },
+      connected: () => undefined,
+      received: (batch) => {
+        this.#note(batch);
+        const { count, buffers, starts, ends } = batch;
+        const streams = Array.from({ length: count }, (_, index) => this.#streams.get(batch.streams[index]!)!.stream);
+        deliver(() => sink.received({ count, streams, buffers, starts, ends }));
+      },
+      drained: (inner) => {
+        const { stream } = this.#streams.get(inner)!;
+        deliver(() => {
+          const still = this.#innerOf[stream];
+          // It speaks of the moment it is told. If more has been sent since, it will be told again.
+          if (still === undefined || !this.#parts.isBlocked(network, still)) sink.drained(stream);
+        });
+      },
+      ended: (inner) => {
+        const { stream } = this.#streams.get(inner)!;
+        deliver(() => sink.ended(stream));
+      },
+      closed: (inner, error) => {
+        const { stream } = this.#streams.get(inner)!;
+        this.#streams.delete(inner);
+        this.#innerOf[stream] = undefined;
+        deliver(() => {
+          sink.closed(stream, error);
+          this.#free.push(stream);
+        });
+      },
+    };
+  }
+
+  #note(batch: ReceivedBatch): void {
+    const { clock } = this.#parts;
+    for (let index = 0; index < batch.count; index++) {
+      const { key, cutter } = this.#streams.get(batch.streams[index]!)!;
+      // A copy: a cutter may hold on to what it is fed, and so may the server's own.
+      const bytes = Buffer.from(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index]));
+      try {
+        cutter.feed(bytes, 0, bytes.length, () => {
+          this.#parts.arrived(key, clock.elapsedMs);
+          return true;
+        });
+      } catch (error) {
+        // What is no frame has not arrived as one; the server will say so too.
+        if (!(error instanceof ProtocolError)) throw error;
+      }
+    }
+  }
+}
+
+/** What a machine does for a process that is gone. */
+function nobody(network: MemoryNetwork): NetworkSink {
+  return {
+    accepted: (stream) => network.reset(stream),
+    connected() {},
+    received() {},
+    drained() {},
+    ended() {},
+    closed() {},
+  };
+}

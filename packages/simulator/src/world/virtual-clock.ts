@@ -1,0 +1,173 @@
+/**
+ * Time of a virtual world, and the one list of everything that is going to happen in it.
+ *
+ * Entries run by their instant; among those of one instant the seed decides, so that no order is relied upon which nobody promised. What
+ * was asked for with `soon` comes behind everything else that is due by then, as the `Clock` promises.
+ */
+import type { Now } from '@tskeeper/core';
+import type { Millis } from '@tskeeper/protocol';
+import type { Clock, SeededRandom, TimerHandle } from '@tskeeper/runtime';
+
+/** Whose entry it is. A dead owner's entries do nothing; a paused one's wait. */
+export interface Owner {
+  dead: boolean;
+  pausedUntilMs: Millis;
+}
+
+/** What a machine shows to those who ask it for the time. */
+export interface MachineTime {
+  /** Added to the world's time. It jumps when an operator, or a time server gone wrong, sets the clock. */
+  readonly wallOffsetMs: Millis;
+  /** Where the monotonic clock began: it begins anew at each boot of the machine. */
+  readonly bootedMs: Millis;
+  /** What the turn at hand takes: so much later comes what was asked for with `soon`. */
+  turnMs(): Millis;
+}
+
+/** Far from the monotonic clock, so that a mix-up of the two shows. */
+export const wallOffsetMs = 1_700_000_000_000;
+
+interface Entry {
+  atMs: Millis;
+  /** 1 for `soon`. */
+  readonly phase: 0 | 1;
+  tie: number;
+  readonly order: number;
+  readonly what: string;
+  readonly owner: Owner | undefined;
+  readonly run: () => void;
+  cancelled: boolean;
+}
+
+function isBefore(a: Entry, b: Entry): boolean {
+  if (a.atMs !== b.atMs) return a.atMs < b.atMs;
+  if (a.phase !== b.phase) return a.phase < b.phase;
+  // Those who asked for `soon` are served in turn.
+  if (a.phase === 0 && a.tie !== b.tie) return a.tie < b.tie;
+  return a.order < b.order;
+}
+
+export class VirtualClock implements Clock {
+  readonly #random: SeededRandom;
+  readonly #heap: Entry[] = [];
+  #order = 0;
+  #onAdded: (() => void) | undefined;
+  #elapsedMs: Millis = 1000;
+  /** Told of each entry that runs. */
+  onRun: (what: string, elapsedMs: Millis) => void = () => undefined;
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+  }
+
+  get elapsedMs(): Millis {
+    return this.#elapsedMs;
+  }
+
+  now(): Now {
+    return { elapsedMs: this.#elapsedMs, wallMs: Math.floor(this.#elapsedMs) + wallOffsetMs };
+  }
+
+  after(delayMs: Millis, callback: () => void): TimerHandle {
+    return this.at(this.#elapsedMs + Math.max(0, delayMs), 'wire', undefined, callback);
+  }
+
+  cancel(timer: TimerHandle): void {
+    (timer as Entry).cancelled = true;
+  }
+
+  soon(callback: () => void): void {
+    this.#push(this.#elapsedMs, 1, 'soon', undefined, callback);
+  }
+
+  at(atMs: Millis, what: string, owner: Owner | undefined, run: () => void): TimerHandle {
+    return this.#push(atMs, 0, what, owner, run);
+  }
+
+  /** The clock as one process sees it, on a machine with a time of its own. */
+  of(owner: Owner, machine: MachineTime = { wallOffsetMs, bootedMs: 0, turnMs: () => 0 }): Clock {
+    /** Who asked first is served first. */
+    let lastSoonMs = 0;
+    return {
+      now: () => ({
+        elapsedMs: this.#elapsedMs - machine.bootedMs,
+        wallMs: Math.floor(this.#elapsedMs) + machine.wallOffsetMs,
+      }),
+      after: (delayMs, callback) => this.at(this.#elapsedMs + Math.max(0, delayMs), 'timer', owner, callback),
+      cancel: (timer) => this.cancel(timer),
+      soon: (callback) => {
+        lastSoonMs = Math.max(lastSoonMs, this.#elapsedMs + machine.turnMs());
+        this.#push(lastSoonMs, 1, 'soon', owner, callback);
+      },
+    };
+  }
+
+  get isEmpty(): boolean {
+    return this.#heap.length === 0;
+  }
+
+  /** Resolves when something has been added. */
+  nextEntry(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onAdded = resolve;
+    });
+  }
+
+  /** Runs what comes next, unless that is later than `untilMs`. Returns what kind of thing it was. */
+  step(untilMs: Millis): string | undefined {
+    for (;;) {
+      const entry = this.#heap[0];
+      if (entry === undefined || entry.atMs > untilMs) {
+        this.#elapsedMs = Math.max(this.#elapsedMs, untilMs === Infinity ? 0 : untilMs);
+        return undefined;
+      }
+      this.#pop();
+      if (entry.cancelled || entry.owner?.dead === true) continue;
+      this.#elapsedMs = Math.max(this.#elapsedMs, entry.atMs);
+      if (entry.owner !== undefined && entry.owner.pausedUntilMs > this.#elapsedMs) {
+        entry.atMs = entry.owner.pausedUntilMs;
+        this.#add(entry);
+        continue;
+      }
+      this.onRun(entry.what, this.#elapsedMs);
+      entry.run();
+      return entry.what;
+    }
+  }
+
+  #push(atMs: Millis, phase: 0 | 1, what: string, owner: Owner | undefined, run: () => void): Entry {
+    const entry: Entry = { atMs, phase, tie: this.#random.uint32(), order: this.#order++, what, owner, run, cancelled: false };
+    this.#add(entry);
+    this.#onAdded?.();
+    return entry;
+  }
+
+  #add(entry: Entry): void {
+    const heap = this.#heap;
+    let at = heap.length;
+    heap.push(entry);
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!isBefore(entry, heap[parent]!)) break;
+      heap[at] = heap[parent]!;
+      at = parent;
+    }
+    heap[at] = entry;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop()!;
+    if (heap.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++;
+      if (!isBefore(heap[child]!, last)) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = last;
+  }
+}

@@ -1,0 +1,238 @@
+/**
+ * Machines with disks and clocks, and a network between them, all virtual and all decided by one seed. Production servers live on some,
+ * clients on others. There is one list of everything that is going to happen; nothing happens by itself.
+ */
+import { crc32 } from 'node:zlib';
+import { type CoreOptions, coreDefaults } from '@tskeeper/core';
+import { formatZxid, type Millis, Reader, readTxn } from '@tskeeper/protocol';
+import {
+  MemoryDisk,
+  type MemoryProbe,
+  numberedFiles,
+  readLog,
+  runtimeDefaults,
+  type RuntimeOptions,
+  SeededRandom,
+  type SnappyCodec,
+} from '@tskeeper/runtime';
+import { VirtualWire } from '@tskeeper/runtime/internal';
+import { ClientNetwork } from '../clients/client-network.ts';
+import { newRecording, type Recording } from '../record/recording.ts';
+import { Link } from './link.ts';
+import { ServerHost } from './server-host.ts';
+import { VirtualClock } from './virtual-clock.ts';
+
+export const serverPort = 2181;
+/** A hundred times what a story takes. */
+const eventsMax = 400_000;
+
+export interface WorldOptions {
+  /** How many servers there are. They know nothing of each other as long as they are standalone servers. */
+  readonly servers?: number;
+  readonly core?: Partial<CoreOptions>;
+  readonly options?: Partial<RuntimeOptions>;
+  readonly snappy?: SnappyCodec | undefined;
+  /** What there is of memory. */
+  readonly memory?: MemoryProbe | undefined;
+}
+
+export class VirtualWorld {
+  readonly random: SeededRandom;
+  readonly clock: VirtualClock;
+  readonly wire: VirtualWire;
+  readonly servers: readonly ServerHost[];
+  readonly recording: Recording;
+  /** Over everything that has happened, in order. */
+  trace = 0;
+  eventCount = 0;
+  /** Told of each event: for whoever wants to read a trace rather than compare it. */
+  onEvent: ((what: string, elapsedMs: Millis) => void) | undefined;
+  readonly #numbers = Buffer.alloc(8);
+  readonly #clients = new Map<string, string>();
+  readonly #links = new Map<string, Link>();
+
+  constructor(seed: number, { servers = 1, core, options, snappy, memory }: WorldOptions = {}) {
+    this.random = new SeededRandom(seed);
+    this.clock = new VirtualClock(new SeededRandom(this.random.uint32()));
+    this.wire = new VirtualWire(this.clock);
+    const coreOptions: CoreOptions = { ...coreDefaults, tickTimeMs: 200, minSessionTimeoutMs: 400, maxSessionTimeoutMs: 4000, ...core };
+    const runtimeOptions: RuntimeOptions = {
+      ...runtimeDefaults,
+      dataDir: '/data',
+      dataLogDir: '/data',
+      clientPort: serverPort,
+      preAllocSizeBytes: 4096,
+      purgeIntervalMs: 0,
+      ...options,
+    };
+    this.recording = newRecording({
+      tickMs: coreOptions.tickTimeMs,
+      minSessionTimeoutMs: coreOptions.minSessionTimeoutMs,
+      maxSessionTimeoutMs: coreOptions.maxSessionTimeoutMs,
+      extendedTypesEnabled: coreOptions.extendedTypesEnabled,
+      containerMaxNeverUsedIntervalMs: coreOptions.containerMaxNeverUsedIntervalMs,
+      holdsRequests: coreOptions.requestThrottleLimit > 0,
+      stopsReading: coreOptions.globalOutstandingLimit < coreDefaults.globalOutstandingLimit,
+    });
+    this.servers = Array.from(
+      { length: servers },
+      (_, index) =>
+        new ServerHost({
+          name: `server-${index + 1}`,
+          number: index,
+          clock: this.clock,
+          wire: this.wire,
+          random: this.random,
+          core: coreOptions,
+          options: runtimeOptions,
+          snappy,
+          memory,
+          recording: this.recording,
+          until: (promise, atMostMs) => this.until(promise, atMostMs),
+          run: (ms) => this.run(ms),
+          booted: (name, address) => {
+            this.wire.name(name, [address]);
+            for (const link of this.#links.values()) link.renew();
+          },
+        }),
+    );
+    this.clock.onRun = (what, elapsedMs) => {
+      this.eventCount++;
+      // A world that does so much has stopped getting anywhere.
+      if (this.eventCount > eventsMax) throw new Error(`still busy after ${eventsMax} events, at ${elapsedMs} with ${what}`);
+      this.#numbers.writeDoubleLE(elapsedMs, 0);
+      this.note(this.#numbers);
+      this.trace = crc32(what, this.trace);
+      this.onEvent?.(what, elapsedMs);
+    };
+  }
+
+  /** The first server, or the only one. */
+  get server(): ServerHost {
+    return this.servers[0]!;
+  }
+
+  note(bytes: Uint8Array): void {
+    this.trace = crc32(bytes, this.trace);
+  }
+
+  /** A client's machine, everything on whose connections is written down. */
+  clientNetwork(client: string, address: string): ClientNetwork {
+    this.#clients.set(client, address);
+    return new ClientNetwork(this, client, address);
+  }
+
+  /** Where a machine can be reached now; undefined for a server that is down. */
+  addressOf(name: string): string | undefined {
+    return this.#clients.get(name) ?? this.servers.find((server) => server.name === name)?.address;
+  }
+
+  /** The cable between two machines. */
+  link(a: string, b: string): Link {
+    const key = `${a} ${b}`;
+    let link = this.#links.get(key);
+    if (link === undefined) this.#links.set(key, (link = new Link(this, a, b)));
+    return link;
+  }
+
+  get links(): Iterable<Link> {
+    return this.#links.values();
+  }
+
+  /** The server that can be reached at this address. */
+  serverAt(address: string): ServerHost | undefined {
+    return this.servers.find((server) => server.address === address);
+  }
+
+  // --- Time
+
+  /** Lets so much time pass. */
+  async run(ms: Millis): Promise<void> {
+    const end = this.clock.elapsedMs + ms;
+    await drained();
+    while (this.clock.step(end) !== undefined) await drained();
+  }
+
+  /** Lets time pass until it is so; returns whether it ever was. */
+  async runUntil(isSo: () => boolean, atMostMs: Millis): Promise<boolean> {
+    const end = this.clock.elapsedMs + atMostMs;
+    await drained();
+    while (!isSo()) {
+      if (this.clock.step(end) === undefined) return isSo();
+      await drained();
+    }
+    return true;
+  }
+
+  /**
+   * Lets time pass until a promise of a server is kept. When nothing is left to happen in here, it can only be waiting for work that is
+   * done outside of the world (zlib has threads of its own), and so do we. A run that must be repeatable has no such work.
+   */
+  async until<T>(promise: Promise<T>, atMostMs: Millis): Promise<T> {
+    const end = this.clock.elapsedMs + atMostMs;
+    const progress = { done: false };
+    const note = () => {
+      progress.done = true;
+    };
+    const settled = promise.then(note, note);
+    for (await drained(); !progress.done; await drained()) {
+      if (this.clock.isEmpty) await Promise.race([settled, this.clock.nextEntry()]);
+      else if (this.clock.step(end) === undefined) {
+        const lastWords = this.servers.flatMap(({ lines }) => lines.slice(-3)).join(' / ');
+        throw new Error(`still not done after ${atMostMs} ms of virtual time; the servers' last words: ${lastWords}`);
+      }
+    }
+    return await promise;
+  }
+
+  // --- Evidence
+
+  /**
+   * Reads the log that servers have left, what they have purged included. A zxid that stands in two files, or on two servers, must be the
+   * same txn in both.
+   */
+  async readLogs(): Promise<void> {
+    const { recording } = this;
+    const entries = new Map<number, { readonly server: string; readonly bytes: Buffer }>();
+    for (const server of this.servers) {
+      const files = server.evidence('log');
+      const reading = new MemoryDisk();
+      for (const { name } of numberedFiles([...files.keys()], 'log')) {
+        reading.plant(`/${name}`, files.get(name)!);
+        const file = await reading.open(`/${name}`, 'existing');
+        const end = await readLog(file, 4_000_000, (zxid, bytes, start, stop) => {
+          const entry = { server: `${name} of ${server.name}`, bytes: Buffer.from(bytes.subarray(start, stop)) };
+          const known = entries.get(zxid);
+          if (known === undefined) entries.set(zxid, entry);
+          else if (!known.bytes.equals(entry.bytes)) {
+            recording.faults.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
+          }
+        });
+        if (end.reason !== 'end of file' && end.reason !== 'padding') {
+          recording.faults.push(`${name} of ${server.name} ends with ${end.reason}`);
+        }
+      }
+    }
+    recording.log = [...entries]
+      .toSorted(([a], [b]) => a - b)
+      .map(([, { bytes }]) => {
+        const logged = readTxn(new Reader(bytes));
+        return { atMs: this.#elapsedOf(logged.header.time), logged };
+      });
+    recording.endedMs = this.clock.elapsedMs;
+  }
+
+  /** The instant of a wall-clock time, down to the millisecond. Clocks are set far apart, so it is a time of one of them only. */
+  #elapsedOf(wallMs: Millis): Millis {
+    const { elapsedMs } = this.clock;
+    const clock = this.recording.wallClocks.find(({ offsetMs }) => wallMs >= offsetMs && wallMs <= offsetMs + elapsedMs);
+    return clock === undefined ? NaN : wallMs - clock.offsetMs;
+  }
+}
+
+/** Lets promises that were kept have their effect, all of them and all that follow from them. */
+function drained(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}

@@ -1,0 +1,506 @@
+/** A checker that cannot turn red checks nothing: each is shown a true recording with one thing changed. */
+import { deserialize, serialize } from 'node:v8';
+import { ErrorCode, EventType, type GetChildren2Reply, type MultiReply, OpCode, type Stat, type StatReply } from '@tskeeper/protocol';
+import { describe, expect, test } from 'vitest';
+import {
+  check,
+  type CheckerName,
+  checkers,
+  type CnxnRecord,
+  type Item,
+  type Recording,
+  replay,
+  type Request,
+  runSeed,
+} from '../src/index.ts';
+
+/** Not every story has in it what a change is about; one of so many has. */
+const seedMax = 80;
+
+/** The story has nothing of the kind. */
+class NothingOfTheKind extends Error {}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+function found<T>(what: T | undefined): T {
+  if (what === undefined) throw new NothingOfTheKind();
+  return what;
+}
+
+function change<T extends object>(what: T | undefined, changes: Partial<T>): void {
+  Object.assign(found(what), changes);
+}
+
+const requestsOf = ({ cnxns }: Recording): Request[] => cnxns.flatMap(({ requests }) => requests);
+const answered = (recording: Recording, name: string, err: number = ErrorCode.Ok): Request =>
+  found(requestsOf(recording).findLast((request) => request.name === name && request.reply?.err === err));
+const isWriteRequest = ({ name }: Request): boolean =>
+  name !== undefined && ['create', 'create2', 'delete', 'setData', 'multi', 'setACL'].includes(name);
+const acknowledged = (recording: Recording): Request[] =>
+  requestsOf(recording).filter((each) => isWriteRequest(each) && each.reply !== undefined);
+const logOf = (recording: Recording, type: number) => found(recording.log.findLast(({ logged }) => logged.header.type === type));
+const statOf = (request: Request): Mutable<Stat> => (request.reply!.body as { stat: Mutable<Stat> }).stat;
+const isPlainWrite = (item: Item | undefined): boolean => item?.kind === 'reply' && isWriteRequest(item.request);
+
+function turnRound(list: unknown[]): void {
+  list.splice(0, list.length, ...list.toReversed());
+}
+
+/** A connection with an event right in front of a reply, told under an ordinary zxid. */
+function eventBeforeReply({ cnxns }: Recording, wanted: (cnxn: CnxnRecord) => boolean = () => true): { cnxn: CnxnRecord; at: number } {
+  for (const cnxn of cnxns.toReversed()) {
+    const at = cnxn.items.findIndex(
+      (item, index) => item.kind === 'event' && item.zxid > 0 && cnxn.items[index + 1]?.kind === 'reply' && cnxn.items[index + 1]!.zxid > 0,
+    );
+    if (at !== -1 && wanted(cnxn)) return { cnxn, at };
+  }
+  throw new NothingOfTheKind();
+}
+
+const hasPersistent = ({ requests }: CnxnRecord): boolean =>
+  requests.some(({ name }) => name === 'addWatch' || name === 'setWatches2' || name === 'setWatches');
+
+/** A session that ended without its client's asking. */
+function expired({ log }: Recording) {
+  return found(log.findLast(({ logged }) => logged.header.type === OpCode.closeSession && logged.header.cxid === 0));
+}
+
+const changes: [checker: CheckerName, what: string, change: (recording: Recording) => void][] = [
+  ['oneOrder', 'a hole in the log', ({ log }) => void log.splice(5, 1)],
+  ['oneOrder', 'a write that nobody asked for', (recording) => change(logOf(recording, OpCode.setData).logged.header, { cxid: 99_999 })],
+  [
+    'linearizableWrites',
+    'a write that was asked for after one behind it was acknowledged',
+    (recording) => change(acknowledged(recording)[0], { sentMs: recording.endedMs }),
+  ],
+  ['writeReplies', 'another error', (recording) => change(answered(recording, 'setData').reply, { err: ErrorCode.NoNode })],
+  ['writeReplies', 'another path', (recording) => change(answered(recording, 'create2').reply, { body: { path: '/another' } })],
+  [
+    'writeReplies',
+    'a refusal in the log of what should have gone through',
+    (recording) => {
+      const { txns } = replay(recording);
+      const unanswered = found(
+        txns.find(
+          ({ request, loggedErr, type }) =>
+            request?.reply === undefined && request !== undefined && loggedErr === 0 && type === OpCode.setData,
+        ),
+      );
+      const entry = found(recording.log.find(({ logged }) => logged.header.zxid === unanswered.zxid));
+      change(entry.logged, { txn: { kind: 'error', err: ErrorCode.BadVersion } });
+    },
+  ],
+  [
+    'registerHistory',
+    'a version that nobody has made',
+    (recording) => {
+      const request = found(
+        requestsOf(recording).findLast(
+          ({ name, record, reply }) => name === 'exists' && reply?.err === ErrorCode.Ok && (record as { path: string }).path === '/b',
+        ),
+      );
+      statOf(request).version += 1000;
+    },
+  ],
+  [
+    'registerHistory',
+    'a read of what is long gone',
+    (recording) => {
+      const isRead = ({ name, record, reply }: Request) =>
+        name === 'exists' && reply?.err === ErrorCode.NoNode && ['/a', '/b', '/c'].includes((record as { path: string }).path);
+      const early = found(requestsOf(recording).find(isRead));
+      const { path } = early.record as { path: string };
+      const isThere = ({ name, record, reply }: Request) =>
+        name === 'getData' && reply?.err === ErrorCode.Ok && (record as { path: string }).path === path;
+      const late = found(requestsOf(recording).findLast(isThere));
+      change(early, { sentMs: recording.endedMs });
+      change(early.reply, { atMs: recording.endedMs });
+      change(late, { sentMs: recording.endedMs });
+      change(late.reply, { atMs: recording.endedMs });
+    },
+  ],
+  [
+    'fifoOrder',
+    'two replies in each other’s place',
+    ({ cnxns }) =>
+      turnRound(found(cnxns.find(({ items }) => items.filter(({ kind, zxid }) => kind === 'reply' && zxid > 0).length > 5)).items),
+  ],
+  [
+    'fifoOrder',
+    'writes of one connection in another order',
+    ({ cnxns }) => turnRound(found(cnxns.find(({ items }) => items.filter(isPlainWrite).length > 4)).requests),
+  ],
+  ['reads', 'a Stat that is out by one', (recording) => void statOf(answered(recording, 'exists')).version++],
+  [
+    'reads',
+    'a child too many',
+    (recording) => void (answered(recording, 'getChildren2').reply!.body as { children: string[] }).children.push('more'),
+  ],
+  [
+    'reads',
+    'a read before its own write',
+    ({ cnxns }) => {
+      for (const { items } of cnxns) {
+        const at = items.findIndex(
+          (item, index) => isPlainWrite(item) && items[index + 1]?.kind === 'reply' && !isPlainWrite(items[index + 1]),
+        );
+        if (at !== -1) return change(items[at + 1] as Mutable<Item>, { zxid: 1 });
+      }
+      throw new NothingOfTheKind();
+    },
+  ],
+  [
+    'singleImage',
+    'a zxid that goes back',
+    ({ cnxns }) =>
+      change(found(cnxns.find(({ items }) => items.length > 3 && items.every(({ zxid }) => zxid > 0))).items[2] as Mutable<Item>, {
+        zxid: 1,
+      }),
+  ],
+  [
+    'singleImage',
+    'a client from the future that is served',
+    ({ cnxns }) => {
+      const cnxn = found(cnxns.find(({ session }) => (session ?? 0n) !== 0n));
+      change(cnxn.handshake, { lastZxidSeen: 2 ** 50 });
+    },
+  ],
+  ['nothingRolledBack', 'a zxid in a Stat that is in no log', (recording) => void (statOf(answered(recording, 'exists')).mzxid += 2 ** 40)],
+  [
+    'nothingRolledBack',
+    'a reply from beyond the end of the log',
+    ({ cnxns, log }) => {
+      const item = found(cnxns.flatMap(({ items }) => items).find(({ kind }) => kind === 'reply'));
+      change(item as Mutable<Item>, { zxid: log.at(-1)!.logged.header.zxid + 1 });
+    },
+  ],
+  ['syncThenRead', 'a sync that is behind what was acknowledged', (recording) => change(answered(recording, 'sync').reply, { zxid: 1 })],
+  [
+    'multiAtomic',
+    'a multi that has failed in part',
+    (recording) => {
+      const request = found(
+        requestsOf(recording).find(
+          ({ name, reply }) =>
+            name === 'multi' &&
+            reply?.err === ErrorCode.Ok &&
+            (reply.body as MultiReply).results.length > 1 &&
+            (reply.body as MultiReply).results[0]!.kind === 'error',
+        ),
+      );
+      ((request.reply!.body as MultiReply).results as unknown[])[0] = { kind: 'delete' };
+    },
+  ],
+  [
+    'multiAtomic',
+    'a part with a zxid of its own',
+    (recording) => {
+      const results = requestsOf(recording).flatMap(({ name, reply }) =>
+        name === 'multi' && reply?.err === ErrorCode.Ok ? (reply.body as MultiReply).results : [],
+      );
+      const part = found(results.find((result) => result.kind === 'setData')) as { stat: Mutable<Stat> };
+      part.stat.mzxid--;
+    },
+  ],
+  [
+    'compareAndSet',
+    'two who change a znode on the same condition',
+    ({ cnxns }) => {
+      const { requests } = found(cnxns.find((cnxn) => cnxn.requests.some(isConditional)));
+      requests.push({ ...found(requests.find(isConditional)), xid: 77_777 });
+    },
+  ],
+  [
+    'unknownOutcomes',
+    'a write that happened twice',
+    (recording) => {
+      const { atMs, logged } = logOf(recording, OpCode.setData);
+      const zxid = recording.log.at(-1)!.logged.header.zxid + 1;
+      recording.log.push({ atMs, logged: { ...logged, header: { ...logged.header, zxid } } });
+    },
+  ],
+  [
+    'watchBeforeData',
+    'an event behind the reply that shows the change',
+    (recording) => {
+      const { cnxn, at } = eventBeforeReply(recording, (each) => !hasPersistent(each));
+      cnxn.items.splice(at, 2, cnxn.items[at + 1]!, cnxn.items[at]!);
+    },
+  ],
+  [
+    'watchBeforeData',
+    'an event that is missing',
+    (recording) => {
+      const { cnxn, at } = eventBeforeReply(recording, (each) => !hasPersistent(each));
+      cnxn.items.splice(at, 1);
+    },
+  ],
+  [
+    'watchOnce',
+    'an event that comes twice',
+    (recording) => {
+      const { cnxn, at } = eventBeforeReply(recording, (each) => !hasPersistent(each));
+      cnxn.items.splice(at, 0, cnxn.items[at]!);
+    },
+  ],
+  [
+    'watchOnce',
+    'an event of another kind',
+    (recording) => {
+      const { cnxn, at } = eventBeforeReply(recording, (each) => !hasPersistent(each));
+      change(cnxn.items[at] as Extract<Mutable<Item>, { kind: 'event' }>, { type: EventType.dataWatchRemoved });
+    },
+  ],
+  [
+    'watchOrder',
+    'two events in each other’s place',
+    ({ cnxns }) => {
+      for (const { items, requests } of cnxns) {
+        if (requests.some(({ name }) => name === 'addWatch')) continue;
+        const at = items.findIndex(
+          (item, index) =>
+            item.kind === 'event' && items[index + 1]?.kind === 'event' && item.zxid > 0 && items[index + 1]!.zxid > item.zxid,
+        );
+        if (at === -1) continue;
+        items.splice(at, 2, items[at + 1]!, items[at]!);
+        return;
+      }
+      throw new NothingOfTheKind();
+    },
+  ],
+  [
+    'persistentWatches',
+    'an event that is missing under a persistent watch',
+    ({ cnxns }) => {
+      for (const { items } of cnxns) {
+        const from = items.findIndex(
+          (item) => item.kind === 'reply' && item.request.name === 'addWatch' && (item.request.record as { path: string }).path === '/',
+        );
+        const isRecursive =
+          from !== -1 && ((items[from] as Extract<Item, { kind: 'reply' }>).request.record as { mode: number }).mode === 1;
+        if (!isRecursive) continue;
+        const at = items.findIndex((item, index) => index > from && item.kind === 'event' && items[index + 1]?.kind === 'reply');
+        if (at === -1) continue;
+        items.splice(at, 1);
+        return;
+      }
+      throw new NothingOfTheKind();
+    },
+  ],
+  [
+    'watchesOverReconnect',
+    'a change that a client has missed and is not told of',
+    ({ cnxns }) => {
+      for (const { items } of cnxns) {
+        const at = items.findIndex(({ zxid, kind }) => kind === 'event' && zxid === -1);
+        const isAnswered = items.slice(at).some((item) => item.kind === 'reply' && item.request.name?.startsWith('setWatches') === true);
+        if (at === -1 || !isAnswered) continue;
+        items.splice(at, 1);
+        return;
+      }
+      throw new NothingOfTheKind();
+    },
+  ],
+  [
+    'watchesRestored',
+    'a client that has forgotten what it watched',
+    ({ cnxns, libraryClients }) => {
+      const requests = cnxns.filter(({ client }) => libraryClients.has(client)).flatMap((cnxn) => cnxn.requests);
+      const restoring = found(requests.find(({ name }) => name === 'setWatches2' || name === 'setWatches'));
+      change(restoring, { record: { dataWatches: [], existWatches: [], childWatches: [] } });
+    },
+  ],
+  [
+    'watchAcl',
+    'an event of a znode that nobody may read',
+    (recording) => {
+      const { cnxn, at } = eventBeforeReply(recording);
+      const { path } = cnxn.items[at] as Extract<Item, { kind: 'event' }>;
+      const created = recording.log.filter(({ logged: { txn } }) => txn.kind === 'create' && txn.path === path);
+      const entry = found(created.findLast(({ logged }) => logged.header.zxid <= cnxn.items[at]!.zxid));
+      const request = found(requestsOf(recording).find(({ session, xid }) => sameRequest(session, xid, entry.logged.header)));
+      change(request.record as { acl: unknown }, { acl: [{ perms: 0, id: { scheme: 'world', id: 'anyone' } }] });
+    },
+  ],
+  [
+    'ephemerals',
+    'an ephemeral of a session that has ended',
+    (recording) => {
+      for (const { reply } of requestsOf(recording)) {
+        const { stat } = (reply?.body ?? {}) as { stat?: Stat };
+        if (stat !== undefined && stat.ephemeralOwner !== 0n) return change(reply, { zxid: Infinity });
+      }
+      throw new NothingOfTheKind();
+    },
+  ],
+  ['earlyExpiry', 'a session that ended too early', (recording) => change(expired(recording), { atMs: expired(recording).atMs - 4000 })],
+  ['lateExpiry', 'a session that ended too late', ({ arrivals }) => arrivals.clear()],
+  [
+    'sessionIdentity',
+    'an id that was given twice',
+    ({ cnxns }) => {
+      const [first, second] = cnxns.filter(({ handshake, session }) => handshake?.sessionId === 0n && (session ?? 0n) !== 0n);
+      found(second).session = found(first).session;
+    },
+  ],
+  [
+    'sessionIdentity',
+    'a session that was taken up after its end',
+    ({ cnxns }) =>
+      change(
+        cnxns.find(({ handshake, session }) => handshake !== undefined && handshake.sessionId !== 0n && session === handshake.sessionId),
+        { openedMs: Infinity },
+      ),
+  ],
+  [
+    'sessionIdentity',
+    'a session that was taken up with a wrong password',
+    ({ cnxns }) => {
+      const cnxn = found(
+        cnxns.find(({ handshake, session }) => handshake !== undefined && handshake.sessionId !== 0n && session === handshake.sessionId),
+      );
+      change(cnxn.handshake, { passwd: Buffer.alloc(16) });
+    },
+  ],
+  [
+    'negotiation',
+    'a timeout that nobody asked for',
+    ({ cnxns }) => void found(cnxns.find(({ session }) => (session ?? 0n) !== 0n)).timeoutMs++,
+  ],
+  [
+    'sequences',
+    'a counter that is used again',
+    ({ log }) => {
+      const counted = log.filter(({ logged: { txn } }) => txn.kind === 'create' && /^\/q-\d{10}$/.test(txn.path));
+      const [first, second] = [found(counted.at(-2)), found(counted.at(-1))];
+      change(second.logged.txn as { path: string }, { path: (first.logged.txn as { path: string }).path });
+    },
+  ],
+  ['statLaws', 'a znode that was changed before it was made', (recording) => void (statOf(answered(recording, 'exists')).mzxid = -1)],
+  [
+    'statLaws',
+    'another number of children',
+    (recording) => {
+      const { stat } = answered(recording, 'getChildren2').reply!.body as GetChildren2Reply;
+      (stat as Mutable<Stat>).numChildren++;
+    },
+  ],
+  [
+    'durability',
+    'an acknowledged txn that is gone',
+    (recording) => {
+      const { reply } = found(acknowledged(recording).at(-1));
+      recording.log.splice(recording.log.findIndex(({ logged }) => logged.header.zxid === reply!.zxid));
+    },
+  ],
+  [
+    'durability',
+    'a session that was given out and is not in the log',
+    (recording) => change(logOf(recording, OpCode.createSession).logged.header, { clientLow: 77 }),
+  ],
+  [
+    'durability',
+    'another zxid than the one acknowledged',
+    (recording) => {
+      const { reply } = found(acknowledged(recording).at(-1));
+      change(reply, { zxid: reply!.zxid - 1 });
+    },
+  ],
+  [
+    'snapshots',
+    'a snapshot that leads elsewhere',
+    ({ snapshots }) => void (found(snapshots[0]).znodes as Map<string, string>).set('/a', 'something else'),
+  ],
+  [
+    'snapshots',
+    'a snapshot with a session too many',
+    ({ snapshots }) => void (found(snapshots[0]).sessions as Map<bigint, number>).set(5n, 5),
+  ],
+  [
+    'digests',
+    'another digest in the log',
+    ({ log }) => {
+      const { logged } = found(log.find((entry) => entry.logged.header.zxid % 16 === 0));
+      change(logged, { digest: { version: 2, high: 1, low: 2 } });
+    },
+  ],
+  [
+    'access',
+    'a success that the ACL denies',
+    (recording) => change(answered(recording, 'delete', ErrorCode.NoAuth).reply, { err: ErrorCode.Ok }),
+  ],
+  [
+    'sweeps',
+    'a container that was swept before it had a child',
+    (recording) => {
+      const { logged } = logOf(recording, OpCode.deleteContainer);
+      change(logged.txn as { path: string }, { path: '/zookeeper' });
+    },
+  ],
+  ['noLeak', 'a watch that is left', ({ resting }) => change(found(resting[0]) as Mutable<Recording['resting'][number]>, { watches: 1 })],
+  [
+    'clientTold',
+    'an answer that never arrived',
+    ({ told }) => {
+      const at = told.findIndex(({ kind, text }) => kind === 'answer' && text === 'Ok');
+      found(told[at]);
+      told.splice(at, 0, { ...told[at]!, text: 'SystemError' });
+    },
+  ],
+  [
+    'clientTold',
+    'an event that was told twice',
+    ({ told }) => {
+      const at = told.findIndex(({ kind }) => kind === 'event');
+      told.splice(at, 0, found(told[at]));
+    },
+  ],
+  ['afterFailure', 'a word after the end', ({ processes }) => change(processes[0], { sentAfterFailure: 1 })],
+];
+
+function isConditional({ name, record, reply }: Request): boolean {
+  return (
+    name === 'setData' &&
+    reply?.err === ErrorCode.Ok &&
+    (record as { version: number }).version !== -1 &&
+    (reply.body as StatReply).stat.version > 0
+  );
+}
+
+function sameRequest(
+  session: bigint,
+  xid: number,
+  { clientHigh, clientLow, cxid }: { clientHigh: number; clientLow: number; cxid: number },
+): boolean {
+  return xid === cxid && BigInt.asUintN(64, session) === (BigInt(clientHigh >>> 0) << 32n) + BigInt(clientLow >>> 0);
+}
+
+const recordings = new Map<number, Buffer>();
+
+/** A recording of one's own, told once and then copied. */
+async function recordingOf(seed: number): Promise<Recording> {
+  let bytes = recordings.get(seed);
+  if (bytes === undefined) recordings.set(seed, (bytes = serialize((await runSeed(seed)).recording)));
+  return deserialize(bytes) as Recording;
+}
+
+/** A story takes a quarter of a second, and a canary may need them all. */
+describe('a checker notices', { timeout: 60_000 }, () => {
+  test.each(changes)('%s: %s', async (checker, _what, mutate) => {
+    for (let seed = 1; seed <= seedMax; seed++) {
+      const recording = await recordingOf(seed);
+      try {
+        mutate(recording);
+      } catch (error) {
+        if (!(error instanceof NothingOfTheKind)) throw error;
+        continue;
+      }
+      if (check(recording).some((finding) => finding.checker === checker)) return;
+    }
+    expect.fail(`in ${seedMax} stories nobody noticed`);
+  });
+
+  test('something, each of them', () => {
+    expect(new Set(changes.map(([checker]) => checker))).toEqual(new Set(Object.keys(checkers)));
+  });
+});

@@ -1,0 +1,21 @@
+/** A few of the stories, in each unit run; `npm run sim` tells as many as one likes. */
+import { describe, expect, test } from 'vitest';
+import { check, findingText, runSeed } from '../src/index.ts';
+
+const count = 40;
+
+describe('a seed', { timeout: 120_000 }, () => {
+  test(`of the first ${count} breaks no promise, whatever goes wrong in it`, async () => {
+    for (let seed = 1; seed <= count; seed++) {
+      const findings = check((await runSeed(seed)).recording).map(findingText);
+      expect(findings.slice(0, 20), `npm run sim -- --seed ${seed}`).toEqual([]);
+    }
+  });
+
+  test('tells the same story each time, and another another', async () => {
+    const traces: number[] = [];
+    for (const seed of [3, 3, 4]) traces.push((await runSeed(seed)).world.trace);
+    expect(traces[1]).toBe(traces[0]);
+    expect(traces[2]).not.toBe(traces[0]);
+  });
+});
