@@ -215,6 +215,7 @@ describe('NetNetwork', () => {
     const socket = connect({ host: '127.0.0.1', port: listener.endpoint.port });
     socket.on('error', () => undefined);
     await Promise.all([closed(socket), sink.until(() => sink.heard.some((line) => line.startsWith('closed 0')))]);
+    expect(sink.heard.filter((line) => line.startsWith('closed'))).toHaveLength(1);
   });
 
   it('can drop a stream while it is told of it', async () => {
