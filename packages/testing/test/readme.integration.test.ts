@@ -18,10 +18,12 @@ async function run(mark: string, change: (code: string) => string): Promise<stri
   // This Node does not know `await using`; what it does at the end is done by hand.
   const used = [...code.matchAll(/^await using (\w+) =/gm)].map((match) => match[1]!);
   const body = change(code).replace(whole, '').replaceAll('await using ', 'const ');
-  const program = `return (async () => {\n${body}\n${used.map((name) => `await ${name}.close();`).join('\n')}\n})();`;
+  const ends = used.map((name) => `await ${name}.close();`).join('\n');
+  const program = `export async function start(console, ${names}) {\n${body}\n${ends}\n}`;
   const printed: string[] = [];
   const log = (...values: unknown[]): void => void printed.push(values.join(' '));
-  const start = new Function('console', ...imported, program) as (...args: unknown[]) => Promise<void>;
+  const url = `data:text/javascript,${encodeURIComponent(program)}`;
+  const { start } = (await import(/* @vite-ignore */ url)) as { start: (...args: unknown[]) => Promise<void> };
   await start({ log }, ...imported.map((name) => (packages[from!] as Record<string, unknown>)[name]));
   return printed;
 }
