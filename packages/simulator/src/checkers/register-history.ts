@@ -24,6 +24,9 @@ import type { Checker } from './checker.ts';
 type Register = { readonly version: number; readonly value: string; readonly owner: string } | undefined;
 
 interface Operation {
+  /** Operations of one connection happen in the order in which they were sent: `line` is the connection, `place` the order. */
+  readonly line: number;
+  readonly place: number;
   readonly fromMs: Millis;
   /** Infinity when the answer never came: it may happen at any time, or never. */
   readonly toMs: Millis;
@@ -41,14 +44,20 @@ export const registerHistory: Checker = {
     const byPath = new Map<string, Operation[]>();
     /** Who comes and goes by itself is not a register. */
     const excluded = new Set<string>(['/', ...beginning.znodes.map(({ path }) => path)]);
-    const add = (path: string, operation: Operation) => {
+    const addOne = (path: string, operation: Operation) => {
       const known = byPath.get(path);
       if (known === undefined) byPath.set(path, [operation]);
       else known.push(operation);
     };
     const owners = new Map<string, Set<string>>();
-    for (const { requests } of cnxns) for (const request of requests) note(request, add, excluded, owners);
-    for (const [path, sessions] of owners) for (const session of sessions) for (let i = 0; i < endsMax; i++) add(path, endOf(session));
+    for (const [line, { requests }] of cnxns.entries()) {
+      for (const [place, request] of requests.entries()) {
+        note(request, (path, operation) => addOne(path, { ...operation, line, place }), excluded, owners);
+      }
+    }
+    // A session ends once, and nobody's turn comes before or behind it.
+    let line = cnxns.length;
+    for (const [path, sessions] of owners) for (const session of sessions) addOne(path, { ...endOf(session), line: line++, place: 0 });
     const faults: string[] = [];
     for (const [path, operations] of byPath) {
       if (excluded.has(path) || path.startsWith('/zookeeper') || hasCounter.test(path)) continue;
@@ -67,18 +76,17 @@ export const registerHistory: Checker = {
 /** Whose name was made by the server may have been made by a request whose answer never came. */
 const hasCounter = /\d{9}$/;
 
-/** How often an ephemeral of one session at one path may have gone with it: once, since the session ends once. */
-const endsMax = 1;
-
 function valueOf(data: Uint8Array | null): string {
   return data === null ? 'null' : `=${Buffer.from(data).toString('latin1')}`;
 }
 
 type Effect = (register: Register) => Register | 'impossible';
+/** Before its place in line is known. */
+type Noted = Omit<Operation, 'line' | 'place'>;
 
 function note(
   request: Request,
-  add: (path: string, operation: Operation) => void,
+  add: (path: string, operation: Noted) => void,
   excluded: Set<string>,
   owners: Map<string, Set<string>>,
 ): void {
@@ -234,7 +242,7 @@ function setEffect({ data, version }: SetDataRequest, err: number | undefined, m
 }
 
 /** An ephemeral goes when its owner does, whenever that is. */
-function endOf(session: string): Operation {
+function endOf(session: string): Noted {
   return {
     fromMs: 0,
     toMs: Infinity,
@@ -247,12 +255,23 @@ function stateText(register: Register): string {
 }
 
 function fits(operations: readonly Operation[]): 'yes' | 'no' | 'too long' {
-  // What surely happened, in the order in which it had to be over; behind it what may have.
-  const sorted = operations.toSorted((a, b) => a.toMs - b.toMs || a.fromMs - b.fromMs);
+  // What surely happened, in the order in which it had to be over; behind it what may have, by connection and place.
+  const sorted = operations.toSorted((a, b) => a.toMs - b.toMs || a.line - b.line || a.place - b.place);
   const surely = sorted.filter(({ toMs }) => toMs < Infinity).length;
-  const done = new Uint8Array(sorted.length);
+  const ahead = aheadOf(sorted, surely);
+  const done = new Uint8Array(surely);
+  /** Of each connection with unanswered requests, the place of the one that happened last: those before it can happen no more. */
+  const reached = new Map<number, number>();
+  for (const { line } of sorted.slice(surely)) reached.set(line, -1);
   const seen = new Set<string>();
   let steps = 0;
+  const isFree = (at: number): boolean => ahead[at] === -1 || done[ahead[at]!] === 1;
+  const tried = (first: number, next: Register): boolean => {
+    const key = `${first} ${tailOf(done, first)} ${[...reached.values()].join()} ${stateText(next)}`;
+    if (seen.has(key)) return true;
+    seen.add(key);
+    return false;
+  };
   const search = (register: Register, from: number): boolean => {
     if (++steps > stepsMax) return false;
     let first = from;
@@ -265,25 +284,26 @@ function fits(operations: readonly Operation[]): 'yes' | 'no' | 'too long' {
       const deadlineMs = sorted[first]!.toMs;
       for (let at = first; at < surely; at++) {
         const operation = sorted[at]!;
-        if (done[at] === 1 || operation.fromMs > deadlineMs || operation.apply(register) !== register) continue;
+        if (done[at] === 1 || !isFree(at) || operation.fromMs > deadlineMs || operation.apply(register) !== register) continue;
         done[at] = 1;
         early.push(at);
-        hasMoved ||= at === first;
+        hasMoved = true;
       }
     }
     const deadlineMs = sorted[first]!.toMs;
     for (let at = first; at < sorted.length; at++) {
       const operation = sorted[at]!;
-      if (done[at] === 1 || operation.fromMs > deadlineMs) continue;
+      const { fromMs, line, place } = operation;
+      const isSure = at < surely;
+      if (fromMs > deadlineMs || !isFree(at) || (isSure ? done[at] === 1 : place <= reached.get(line)!)) continue;
       const next = operation.apply(register);
       if (next === 'impossible' || next === register) continue;
-      done[at] = 1;
-      const key = `${first} ${tailOf(done, first)} ${stateText(next)}`;
-      if (!seen.has(key)) {
-        seen.add(key);
-        if (search(next, first)) return true;
-      }
-      done[at] = 0;
+      const before = reached.get(line);
+      if (isSure) done[at] = 1;
+      else reached.set(line, place);
+      if (!tried(first, next) && search(next, first)) return true;
+      if (isSure) done[at] = 0;
+      else reached.set(line, before!);
     }
     for (const at of early) done[at] = 0;
     return false;
@@ -292,6 +312,23 @@ function fits(operations: readonly Operation[]): 'yes' | 'no' | 'too long' {
   return steps > stepsMax ? 'too long' : 'no';
 }
 
+/**
+ * For each operation the one of its connection that was sent before it and surely happened, -1 for none. What was not answered was sent
+ * behind all that was.
+ */
+function aheadOf(sorted: readonly Operation[], surely: number): number[] {
+  return sorted.map(({ line, place }) => {
+    let ahead = -1;
+    for (let at = 0; at < surely; at++) {
+      const other = sorted[at]!;
+      if (other.line === line && other.place < place && (ahead === -1 || other.place > sorted[ahead]!.place)) ahead = at;
+    }
+    return ahead;
+  });
+}
+
+/** What of the sure operations from `first` on has happened already; as short as that is. */
 function tailOf(done: Uint8Array, first: number): string {
-  return Buffer.from(done.buffer, first, done.length - first).toString('latin1');
+  const end = done.lastIndexOf(1) + 1;
+  return end <= first ? '' : Buffer.from(done.buffer, first, end - first).toString('latin1');
 }
