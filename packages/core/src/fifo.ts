@@ -11,6 +11,16 @@ export class Fifo<T> {
     this.#items.push(item);
   }
 
+  /** Puts an item ahead of all others. */
+  unshift(item: T): void {
+    if (this.#head === 0) {
+      // Room for as many again, so that the next ones cost nothing.
+      this.#head = Math.max(16, this.length);
+      this.#items = [...Array.from({ length: this.#head }, () => undefined), ...this.#items];
+    }
+    this.#items[--this.#head] = item;
+  }
+
   peek(): T | undefined {
     return this.#items[this.#head];
   }

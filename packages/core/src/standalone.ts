@@ -191,6 +191,26 @@ export class Standalone {
     this.#admit(cnxn, reader, cnxn.identities, now.elapsedMs, now);
   }
 
+  /**
+   * A frame that had arrived when its connection broke, and was not handed over before. It shows that the client was alive, and what it
+   * asks to be changed is changed; nobody is answered.
+   */
+  lastFrame(id: CnxnId, reader: Reader, now: Now): void {
+    const cnxn = this.#cnxns.get(id);
+    if (cnxn === undefined || cnxn.isClosed) return;
+    if (this.#mustHold()) {
+      this.#hold(cnxn, reader, now);
+      return;
+    }
+    if (cnxn.state !== 'open' || reader.remaining < headerBytes) return;
+    const opCode = reader.bytes.readInt32BE(reader.offset + 4);
+    if (isWrite(opCode) || opCode === OpCode.auth || opCode === OpCode.sasl) {
+      this.#admit(cnxn, reader, cnxn.identities, now.elapsedMs, now);
+    } else if (cnxn.slot !== -1) {
+      this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
+    }
+  }
+
   /** The other side has gone, or we have dropped it. Its session lives on. */
   disconnected(id: CnxnId, now: Now): void {
     const cnxn = this.#cnxns.get(id);
@@ -309,14 +329,14 @@ export class Standalone {
 
   #hold(cnxn: Cnxn, reader: Reader, now: Now): void {
     const frame = parkFrame(reader.bytes, reader.offset, reader.limit, cnxn.identities, now.elapsedMs, false);
-    this.#holdFrame(cnxn, frame, now);
+    this.#noteHolding();
+    this.#held.push(cnxn, frame, now.elapsedMs);
     // Its session has been heard of, whenever the request's turn comes.
     if (cnxn.slot !== -1) this.#tracker.touch(cnxn.slot, now.elapsedMs, cnxn.timeoutMs);
   }
 
-  #holdFrame(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+  #noteHolding(): void {
     if (this.#held.isEmpty && !this.busy) this.#observer.heldBack();
-    this.#held.push(cnxn, frame, now.elapsedMs);
   }
 
   #releaseHeld(now: Now): void {
@@ -337,11 +357,16 @@ export class Standalone {
     this.#held.lookAgainLater(now.elapsedMs);
   }
 
+  /** The turn of a request whose connection has gone meanwhile. Behind one that is dropped nothing of that connection has an effect. */
   #stale(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
-    const dropped = this.#options.requestThrottleDropStale && (cnxn.hasDropped || !asksToClose(frame));
-    if (dropped || !asksToClose(frame)) this.#observer.stale(dropped);
-    if (dropped) cnxn.hasDropped = true;
-    else if (!frame.throttled) this.#writeStale(cnxn, frame, now);
+    const opCode = opCodeOf(frame);
+    // Whoever says good-bye hangs up at once, and means it all the same.
+    const isGoodBye = opCode === OpCode.closeSession;
+    if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.hasLostCredentials = true;
+    const isUnwanted = !isGoodBye && (this.#options.requestThrottleDropStale || cnxn.hasLostCredentials);
+    if (isUnwanted) cnxn.hasDropped = true;
+    if (cnxn.hasDropped || !isGoodBye) this.#observer.stale(cnxn.hasDropped);
+    if (!cnxn.hasDropped && !frame.throttled) this.#writeStale(cnxn, frame, now);
   }
 
   /** A write that waited while its client hung up is still the client's wish, as long as the session lives. Nobody is answered. */
@@ -592,14 +617,18 @@ export class Standalone {
     }
   }
 
-  /** Takes in the frames that came before the connection was ready for them, as requests of whoever it has become. */
+  /** Takes in the frames that came before the connection was ready for them, ahead of those of its frames that are held. */
   #readmit(cnxn: Cnxn, now: Now): void {
-    const { identities } = cnxn;
-    for (const early of cnxn.early.takeAll()) {
-      this.#load.unparked(early);
-      const frame = { ...early, identities };
-      if (this.#mustHold()) this.#holdFrame(cnxn, frame, now);
-      else this.#admitParked(cnxn, frame, now);
+    const early = cnxn.early.takeAll();
+    for (const frame of early) this.#load.unparked(frame);
+    for (const [at, frame] of early.entries()) {
+      if (!this.#hasRoom()) {
+        this.#noteHolding();
+        this.#held.putBack(cnxn, early.slice(at), now.elapsedMs);
+        return;
+      }
+      // One of those before it may have said who the client is.
+      this.#admitParked(cnxn, { ...frame, identities: cnxn.identities }, now);
     }
   }
 
@@ -659,9 +688,8 @@ export class Standalone {
 
 function nothing(): void {}
 
-/** Whoever says good-bye hangs up at once, and means it all the same. */
-function asksToClose({ bytes }: ParkedFrame): boolean {
-  return bytes.length >= headerBytes && bytes.readInt32BE(4) === OpCode.closeSession;
+function opCodeOf({ bytes }: ParkedFrame): number | undefined {
+  return bytes.length < headerBytes ? undefined : bytes.readInt32BE(4);
 }
 
 function earliest(a: Millis | undefined, b: Millis | undefined): Millis | undefined {

@@ -197,7 +197,7 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
     // The disk may have failed over it. Then nobody gets an answer any more.
     if (wasServing && !this.#hasEnded()) {
       const { clock } = this.#world;
-      while (!this.#hasEnded() && (this.#core.deadline() ?? Infinity) <= 0) this.#turn((now) => this.#core.wake(now));
+      while (!this.#hasEnded() && (this.#core.deadline() ?? Infinity) <= 0) this.#turn((now) => this.#core.wake(now, false));
       await this.#port.shutDown(clock.now());
       this.#turn(nothing);
       // Their last answers are on the way; a client that does not take them is not waited for.
@@ -311,9 +311,10 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
 
   /**
    * Whether sessions may be judged by what the core has heard. Behind a standstill the port may have more input at hand than goes into a
-   * turn. A server that is never done with its input ends sessions all the same.
+   * turn. A server that is never done with its input ends sessions all the same; one that closes has ceased to listen, and ends none.
    */
   #allIsHeard(now: Now): boolean {
+    if (this.#state !== 'serving') return false;
     if (!this.#port.inputWaits) this.#inputWaitsSinceMs = Infinity;
     else this.#inputWaitsSinceMs = Math.min(this.#inputWaitsSinceMs, now.elapsedMs);
     return now.elapsedMs - this.#inputWaitsSinceMs > inputWaitsMaxMs || this.#inputWaitsSinceMs === Infinity;

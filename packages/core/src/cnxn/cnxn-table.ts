@@ -54,6 +54,8 @@ export class CnxnTable {
   /** From here on the connection gets nothing: no events, no replies. Its session lives on. */
   #detach(cnxn: Cnxn): void {
     if (cnxn.isClosed) return;
+    cnxn.hasLostCredentials = cnxn.state === 'parked';
+    cnxn.hasDropped = cnxn.early.length > 0;
     cnxn.state = 'closed';
     this.#load.forget(cnxn.waiting.takeAll());
     this.#load.forget(cnxn.early.takeAll());

@@ -45,6 +45,8 @@ export class Cnxn {
   closeReason: CloseReason | undefined;
   /** A request of it was dropped because it had gone before its turn came; then nothing behind that may have an effect either. */
   hasDropped = false;
+  /** It had gone before credentials of it were judged: whose requests those behind them are, nobody knows. */
+  hasLostCredentials = false;
   /** Writes among those that wait. */
   writesWaiting = 0;
   /** Reads are held back until its output has drained. Invariant: never with a write waiting behind them. */

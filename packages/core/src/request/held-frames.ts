@@ -38,6 +38,12 @@ export class HeldFrames {
     this.#frames.push({ cnxn, frame });
   }
 
+  /** Puts back frames of a connection, ahead of all that came later. */
+  putBack(cnxn: Cnxn, frames: readonly ParkedFrame[], nowMs: Millis): void {
+    if (this.isEmpty) this.lookAgainLater(nowMs);
+    for (const frame of frames.toReversed()) this.#frames.unshift({ cnxn, frame });
+  }
+
   /** The one that came first. One that has waited too long is marked as throttled. */
   take(nowMs: Millis): HeldFrame {
     const held = this.#frames.shift();

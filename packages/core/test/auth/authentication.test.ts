@@ -1,7 +1,15 @@
 /** Authentication through a provider that asks elsewhere, or in several steps: what waits, what is answered, and as whom. */
 import { ErrorCode, OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { type AuthOutcome, type AuthProvider, coreDefaults, type Out, silentObserver, Standalone } from '../../src/index.ts';
+import {
+  type AuthOutcome,
+  type AuthProvider,
+  coreDefaults,
+  type CoreOptions,
+  type Out,
+  silentObserver,
+  Standalone,
+} from '../../src/index.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
@@ -37,9 +45,10 @@ class Server implements Out {
   #lastAppended = 0;
   readonly #outputs = new Map<number, Writer>();
 
-  constructor(scheme = 'told') {
+  constructor(scheme = 'told', options: Partial<CoreOptions> = {}) {
     this.provider = new ToldProvider(scheme);
-    this.core = new Standalone({ ...coreDefaults, authProviders: [this.provider] }, this, { uint32: () => 7 }, silentObserver, now);
+    const all = { ...coreDefaults, ...options, authProviders: [this.provider] };
+    this.core = new Standalone(all, this, { uint32: () => 7 }, silentObserver, now);
   }
   reply(cnxn: number): Writer {
     return this.#outputs.get(cnxn)!;
@@ -54,13 +63,26 @@ class Server implements Out {
     this.#lastAppended = zxid;
   }
 
-  connect(cnxn: number): void {
+  /** @param meanwhile what comes while the session is being opened */
+  connect(cnxn: number, meanwhile?: () => void): void {
     this.#outputs.set(cnxn, new Writer());
     this.core.connect(cnxn, context, now);
     const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };
     this.#frame(cnxn, (writer) => writeConnectRequest(writer, hello));
-    this.core.appended(this.#lastAppended, now);
-    this.#outputs.get(cnxn)!.clear();
+    meanwhile?.();
+    if (meanwhile === undefined) {
+      this.applied();
+      this.#outputs.get(cnxn)!.clear();
+    }
+  }
+  /** The session that a connection was given is open: what came behind its handshake is served. */
+  opened(cnxn: number): void {
+    this.applied();
+    const output = this.#outputs.get(cnxn)!;
+    const reader = new Reader(Buffer.from(output.written()));
+    const behind = Buffer.from(reader.bytes.subarray(reader.int32() + reader.offset, reader.limit));
+    output.clear();
+    output.raw(behind);
   }
   auth(cnxn: number, credentials: string, scheme = 'told'): void {
     const request = { type: 0, scheme, auth: Buffer.from(credentials) };
@@ -217,6 +239,89 @@ describe('an authentication that is decided elsewhere', () => {
     server.auth(1, 'secret');
     server.core.authenticated(1, bert, now);
     expect(() => server.core.authenticated(1, bert, now)).toThrow('ticket 1');
+  });
+});
+
+describe('credentials behind the handshake', () => {
+  it('count for what comes behind them', () => {
+    const server = new Server();
+    server.provider.outcome = anna;
+    server.connect(1, () => {
+      server.whoAmI(1, 100);
+      server.auth(1, 'secret');
+      server.whoAmI(1, 101);
+    });
+    server.opened(1);
+    expect(server.heard(1)).toEqual(['100 0 ip:127.0.0.1', '-4 0', '101 0 ip:127.0.0.1 told:anna']);
+  });
+
+  it('stay ahead of what came while requests were held back', () => {
+    const server = new Server('told', { requestThrottleLimit: 1 });
+    server.provider.outcome = anna;
+    server.connect(2);
+    // Its session is the one request there is room for; what comes behind it is held back.
+    server.connect(1, () => {
+      server.auth(1, 'secret');
+      server.whoAmI(1, 100);
+    });
+    server.whoAmI(2, 102);
+    server.opened(1);
+    expect(server.heard(1)).toEqual(['-4 0', '100 0 ip:127.0.0.1 told:anna']);
+    expect(server.heard(2)).toEqual(['102 0 ip:127.0.0.1']);
+  });
+
+  it('are overtaken by nothing of their connection, wherever each had to wait', () => {
+    const server = new Server('told', { requestThrottleLimit: 2 });
+    server.connect(2);
+    server.connect(1, () => {
+      // There is room for one more: it waits for the session. Then there is none: they wait for room.
+      server.auth(1, 'secret');
+      server.setRoot(2, 5);
+      server.setRoot(1, 6);
+      server.whoAmI(1, 100);
+    });
+    server.setRoot(2, 7);
+    server.opened(1);
+    server.core.authenticated(1, bert, now);
+    server.applied();
+    expect(server.heard(1)).toEqual(['-4 0', '6 0', '100 0 ip:127.0.0.1 told:bert']);
+  });
+});
+
+describe('credentials whose connection goes before their turn comes', () => {
+  const throttled = () => {
+    const server = new Server('told', { requestThrottleLimit: 1, requestThrottleDropStale: false });
+    server.connect(1);
+    server.connect(2);
+    server.setRoot(1, 5);
+    return server;
+  };
+  const rootVersion = (server: Server) => server.core.inspect.lastZxid() - 3;
+
+  it('take the writes behind them along: whose they are, nobody knows', () => {
+    const server = throttled();
+    server.setRoot(2, 6);
+    server.auth(2, 'secret');
+    server.setRoot(2, 7);
+    server.core.disconnected(2, now);
+    server.applied();
+    server.applied();
+    // The write ahead of them was carried out; the one behind them was not.
+    expect(rootVersion(server)).toBe(1);
+  });
+
+  it('take them along as well when they were being judged elsewhere', () => {
+    const server = throttled();
+    server.auth(2, 'secret');
+    server.setRoot(2, 6);
+    server.applied();
+    // The credentials are being judged now, and the write waits for them.
+    server.setRoot(1, 8);
+    server.setRoot(2, 7);
+    server.core.disconnected(2, now);
+    server.applied();
+    server.applied();
+    expect(rootVersion(server)).toBe(1);
   });
 });
 

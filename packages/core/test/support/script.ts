@@ -6,6 +6,7 @@
  * a create /x "data" [mode=N] [ttl=MS] [acl=world:anyone:31,...]   any operation, by its name
  * a multi [create /x "1"; delete /y; check /z version=2]
  * a goes away                                                  the connection breaks
+ * a leaves behind create /x                                    a request that had arrived when the connection broke; `goes away` follows
  * appended [0x3]                                               the log has everything, or everything up to there
  * after 1000                                                   time passes; what was due by then happens
  * log at once | log when told                                  whether the log answers by itself
@@ -135,6 +136,8 @@ export class Script implements Out {
       const client = this.#client(words[0]!);
       client.connected = false;
       this.core.disconnected(client.cnxn, this.#now);
+    } else if (words[1] === 'leaves' && words[2] === 'behind') {
+      this.core.lastFrame(...this.#request(this.#client(words[0]!), words.slice(3).join(' ')), this.#now);
     } else {
       this.#ask(this.#client(words[0]!), line.slice(words[0]!.length).trim());
     }
@@ -208,6 +211,10 @@ export class Script implements Out {
   }
 
   #ask(client: Client, text: string): void {
+    this.core.frame(...this.#request(client, text), this.#now);
+  }
+
+  #request(client: Client, text: string): [cnxn: number, reader: Reader] {
     if (!client.connected) throw new Error(`${client.name} is not connected any more`);
     const writer = new Writer();
     const raw = /^opcode (-?\d+)(?: ([0-9a-f]+))?$/.exec(text);
@@ -225,7 +232,7 @@ export class Script implements Out {
     const asked = client.asked.get(xid) ?? [];
     asked.push(opCode);
     client.asked.set(xid, asked);
-    this.core.frame(client.cnxn, new Reader(Buffer.from(writer.written())), this.#now);
+    return [client.cnxn, new Reader(Buffer.from(writer.written()))];
   }
 
   // ---- what came of it ----

@@ -36,6 +36,8 @@ export class ClientCnxn {
 
   /** Frames wait in the cutter, because the core or the turn could not take more. */
   stalled = false;
+  /** The client has sent its end, behind frames that wait. */
+  hasEnded = false;
   /** The core has been told that it is full, and waits to hear that it is not. */
   saidFull = false;
   /** The network has been told to stop reading. */

@@ -7,6 +7,8 @@ export interface ClientCore {
   connect(cnxn: CnxnId, context: CnxnContext, now: Now): void;
   /** One frame without its length prefix. The reader and its bytes are valid during the call only. */
   frame(cnxn: CnxnId, reader: Reader, now: Now): void;
+  /** A frame that had arrived, and not been handed over, when its connection broke. `disconnected` follows. Comes while `busy`, too. */
+  lastFrame(cnxn: CnxnId, reader: Reader, now: Now): void;
   /** The last that is heard of a connection; its number may come back with a later `connect`. */
   disconnected(cnxn: CnxnId, now: Now): void;
   /** There is room again in the output of a connection that was said to be full. */

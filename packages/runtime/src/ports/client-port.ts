@@ -274,8 +274,9 @@ export class ClientPort implements CnxnList {
     if (cnxn === undefined) return;
     // `echo ruok | nc` ends its side right behind the word and still waits for the answer.
     if (cnxn.stage === 'word' || cnxn.stage === 'closing') return;
-    if (cnxn.stage === 'open') this.#observer.cnxnDropped();
-    this.#close(cnxn);
+    // What it said before its end is heard before its end.
+    if (cnxn.stage === 'open' && cnxn.stalled) cnxn.hasEnded = true;
+    else this.#end(cnxn);
   }
 
   closed(stream: StreamId, error: string | undefined, now: Now): void {
@@ -283,6 +284,7 @@ export class ClientPort implements CnxnList {
     const cnxn = this.#cnxns.get(stream);
     if (cnxn === undefined) return;
     if (cnxn.stage === 'open') this.#observer.cnxnDropped();
+    if (cnxn.stage === 'open' && cnxn.stalled) this.#hearLastFrames(cnxn);
     if (cnxn.stage === 'closing') this.#observer.socketClosed(now.elapsedMs - cnxn.closingMs);
     else this.#close(cnxn);
     // At once and not at the end of the turn: from here on its number may be used again.
@@ -714,8 +716,23 @@ export class ClientPort implements CnxnList {
     }
     if (cnxn.stage === 'closing') return;
     if (!wantsMore) this.#stall(cnxn);
+    else if (cnxn.hasEnded) this.#end(cnxn);
     this.#countRetained(cnxn);
     this.#checkLargeFrame(cnxn);
+  }
+
+  /** All at once: there is no later, and nothing of it has to be answered. */
+  #hearLastFrames(cnxn: ClientCnxn): void {
+    try {
+      cnxn.cutter.resume((reader) => {
+        this.#observer.packetReceived(reader.remaining + 4);
+        this.#core.lastFrame(cnxn.stream, reader, this.#now);
+        return true;
+      });
+    } catch (error) {
+      // Garbage, and whoever sent it has gone.
+      if (!(error instanceof ProtocolError)) throw error;
+    }
   }
 
   /** The frame cutter's consumer. Returns whether the connection may hand over another one. */
@@ -815,6 +832,12 @@ export class ClientPort implements CnxnList {
   }
 
   // --- Going away
+
+  /** The client has sent its end, and nothing of it waits. */
+  #end(cnxn: ClientCnxn): void {
+    if (cnxn.stage === 'open') this.#observer.cnxnDropped();
+    this.#close(cnxn);
+  }
 
   /** No more input; what waits goes out, then the end. */
   #close(cnxn: ClientCnxn): void {

@@ -180,6 +180,33 @@ describe('back-pressure', () => {
     expect(clients[2]!.frames()).toEqual(['welcome']);
   });
 
+  test('a client that says good-bye and hangs up is heard to its end, however long that takes', async () => {
+    const rig = await PortRig.open();
+    const client = rig.join();
+    rig.core.busyTurns = 50;
+    client.send(Buffer.concat(Array.from({ length: 600 }, (_, index) => frame(`${index}`))));
+    client.end();
+    rig.settle();
+    expect(rig.core.bodies).toHaveLength(600);
+    expect(rig.core.log).toEqual(['connect 0', 'disconnected 0']);
+    expect(client.frames()).toHaveLength(601);
+    expect(client.closed).toBe('end');
+  });
+
+  test('of a connection that breaks, what has arrived is handed over first', async () => {
+    const rig = await PortRig.open();
+    rig.join();
+    rig.core.busyTurns = 50;
+    // In one turn: there is no later in which it could be heard.
+    rig.turn((now) => {
+      const bytes = Buffer.concat([frame('a'), frame('b'), frame('cut off').subarray(0, 8)]);
+      rig.port.received({ count: 1, streams: [0], buffers: [bytes], starts: [0], ends: [bytes.length] }, now);
+      rig.port.closed(0, 'ECONNRESET', now);
+    });
+    expect(rig.core.log).toEqual(['connect 0', 'last frame of 0: a', 'last frame of 0: b', 'disconnected 0']);
+    expect(rig.port.inFlightBytes).toBe(0);
+  });
+
   test('F32: above 1 MiB of waiting output a connection is not read', async () => {
     const rig = await PortRig.open();
     rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});

@@ -99,6 +99,10 @@ export class FakeCore implements ClientCore {
     this.answer(cnxn, body);
   }
 
+  lastFrame(cnxn: CnxnId, reader: Reader): void {
+    this.log.push(`last frame of ${cnxn}: ${reader.bytes.toString('latin1', reader.offset, reader.limit)}`);
+  }
+
   disconnected(cnxn: CnxnId): void {
     if (!this.#open.delete(cnxn)) throw new Error(`disconnected ${cnxn}, which is not connected`);
     this.#greeted.delete(cnxn);

@@ -11,6 +11,7 @@ export interface CommandOptions {
   readonly scenario: string | undefined;
   readonly mutant: string | undefined;
   readonly trace: boolean;
+  readonly events: boolean;
   readonly jobs: number;
 }
 
@@ -20,7 +21,8 @@ export const usage = `npm run sim -- [options]          runs fresh seeds, 100 of
   --minutes M                     as many as go into so much time
   --scenario NAME                 a story that is told the same way each time; all of them: --scenario all
   --mutant NAME                   against a server with one thing wrong
-  --trace                         prints everything that happens
+  --trace                         prints what was asked, answered, logged and broken, in the order it was
+  --events                        prints each step of the world: to see where two runs of one seed part
   --jobs N                        processes at a time
 npm run sim:zoo -- [--mutant NAME] [--seeds COUNT]
                                   every mutant, each until it is caught`;
@@ -37,6 +39,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
       scenario: { type: 'string' },
       mutant: { type: 'string' },
       trace: { type: 'boolean', default: false },
+      events: { type: 'boolean', default: false },
       jobs: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
@@ -52,6 +55,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     scenario: values.scenario,
     mutant: values.mutant,
     trace: values.trace,
+    events: values.events,
     jobs: numberOf('jobs', values.jobs) ?? availableParallelism(),
   };
 }

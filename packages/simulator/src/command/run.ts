@@ -1,4 +1,5 @@
 /** `npm run sim`: runs seeds, and says what they came to; of the first that fails, why, and the line that runs it again. */
+import { narrate } from '../record/narration.ts';
 import { scenarios } from '../scenarios/scenarios.ts';
 import type { CommandOptions } from './options.ts';
 import { Pool } from './pool.ts';
@@ -28,14 +29,17 @@ export function failureText({ seed, findings }: SeedReport, replay: string): str
 /** Returns whether all went well. */
 export async function runCommand(options: CommandOptions): Promise<boolean> {
   if (options.scenario !== undefined) return await runScenarios(options.scenario);
-  const { seed, mutant, trace } = options;
-  if (seed !== undefined && mutant === undefined) return await runOne(seed, trace);
+  const { seed, mutant, trace, events } = options;
+  if (seed !== undefined && mutant === undefined) return await runOne(seed, trace, events);
   return await runMany(options);
 }
 
-async function runOne(seed: number, trace: boolean): Promise<boolean> {
+async function runOne(seed: number, trace: boolean, events: boolean): Promise<boolean> {
   const begun = performance.now();
-  const report = await reportSeed(seed, trace ? (what, elapsedMs) => console.log(`${elapsedMs.toFixed(3)} ${what}`) : undefined);
+  const report = await reportSeed(seed, {
+    onEvent: events ? (what, elapsedMs) => console.log(`${elapsedMs.toFixed(3)} ${what}`) : undefined,
+    onEnd: trace ? (recording) => console.log(narrate(recording).join('\n')) : undefined,
+  });
   const summary = new Summary();
   summary.add(report);
   console.log(summary.text(performance.now() - begun));

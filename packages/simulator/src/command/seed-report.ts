@@ -1,6 +1,7 @@
 /** What is left of a seed when it has run: small enough to be handed from process to process. */
 import type { Millis } from '@tskeeper/protocol';
 import { check, findingText } from '../checkers/checkers.ts';
+import type { Recording } from '../record/recording.ts';
 import { isWrite, replay } from '../replay/replay.ts';
 import { marksOf } from '../story/marks.ts';
 import { type Outcome, runSeed } from '../story/story.ts';
@@ -22,9 +23,18 @@ export interface SeedReport {
   readonly marks: Readonly<Record<string, number>>;
 }
 
-export async function reportSeed(seed: number, onEvent?: (what: string, elapsedMs: Millis) => void): Promise<SeedReport> {
+export interface Listening {
+  /** Told of each step of the world. */
+  readonly onEvent?: ((what: string, elapsedMs: Millis) => void) | undefined;
+  /** Given what happened, before it is judged. */
+  readonly onEnd?: ((recording: Recording) => void) | undefined;
+}
+
+export async function reportSeed(seed: number, { onEvent, onEnd }: Listening = {}): Promise<SeedReport> {
   try {
-    return reportOutcome(await runSeed(seed, { onEvent }));
+    const outcome = await runSeed(seed, { onEvent });
+    onEnd?.(outcome.recording);
+    return reportOutcome(outcome);
   } catch (error) {
     // A broken belief, or a story that does not come to its end.
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -187,6 +187,13 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     replace: 'const frame = { ...held, identities: cnxn.identities };',
     by: 'const frame = held;',
   },
+  'judged-without-lost-credentials': {
+    what: 'a write whose client hung up is carried out without the credentials that waited before it',
+    from: 'found here: auth-left-behind; P6, P33',
+    file: 'packages/core/src/standalone.ts',
+    replace: 'if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.hasLostCredentials = true;',
+    by: '',
+  },
   'word-after-failure': {
     what: 'a server whose disk has failed goes on answering',
     from: 'ZOOKEEPER-2247, F10',

@@ -134,6 +134,8 @@ export interface Recording {
   readonly told: ToldRecord[];
   /** When servers stood still. */
   readonly pauses: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
+  /** What was done to the world: faults, above all. */
+  readonly noted: { readonly atMs: Millis; readonly text: string }[];
   endedMs: Millis;
 }
 
@@ -160,6 +162,7 @@ export function newRecording(limits: LimitsOfRun): Recording {
     libraryClients: new Set(),
     told: [],
     pauses: [],
+    noted: [],
     endedMs: 0,
   };
 }

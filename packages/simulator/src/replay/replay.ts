@@ -316,7 +316,7 @@ class Replaying {
       this.#writes.push({ request, answer });
       this.#owe(found.line, { kind: 'reply', request });
     } else {
-      expectedErr = this.#perform(asLeftBehind(found, logged), header.time);
+      expectedErr = this.#perform(found, header.time);
       // What became of a multi stands in its parts.
       if (txn.kind === 'multi') expectedErr = loggedErr;
     }
@@ -512,24 +512,6 @@ function underPersistent({ persistent }: Line, path: string): boolean {
 export function parentOf(path: string): string {
   const slash = path.lastIndexOf('/');
   return slash <= 0 ? '/' : path.slice(0, slash);
-}
-
-/**
- * A write that waits at the server when its client hangs up may be carried out all the same. Credentials that waited before it, and were
- * never answered, are gone with the connection; so whether it was judged with them or without, its outcome says.
- */
-function asLeftBehind(found: FoundRequest, { txn }: LoggedTxn): FoundRequest {
-  const { request, admitted, line } = found;
-  const { requests, address } = line.cnxn;
-  if (request.reply !== undefined || !requests.some(({ name, reply }) => name === 'auth' && reply === undefined)) return found;
-  const errors = txn.kind === 'multi' ? txn.txns.map((member) => member.txn) : [txn];
-  const isDenied = errors.some((each) => each.kind === 'error' && (each.err === ErrorCode.NoAuth || each.err === ErrorCode.InvalidACL));
-  if (!isDenied) return found;
-  let identities: readonly Id[] = [{ scheme: 'ip', id: address }];
-  for (const each of requests.slice(0, requests.indexOf(request))) {
-    if (each.name === 'auth' && each.reply !== undefined) identities = identitiesAfter(identities, each.record as AuthRequest);
-  }
-  return { request, admitted: { ...admitted, identities }, line };
 }
 
 function identitiesAfter(before: readonly Id[], { scheme, auth }: AuthRequest): readonly Id[] {

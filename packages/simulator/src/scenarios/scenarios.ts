@@ -2,7 +2,9 @@
 import type { Scenario } from './scenario.ts';
 import {
   authHeldBack,
+  authLeftBehind,
   clockSetBack,
+  closingServer,
   movedSession,
   pausedServer,
   watchesOverPowerLoss,
@@ -13,8 +15,10 @@ import { failedSync, killedWhilePurging, powerLossInMidSync } from './storage-sc
 export const scenarios: Readonly<Record<string, Scenario>> = {
   'clock-set-back': clockSetBack,
   'auth-held-back': authHeldBack,
+  'auth-left-behind': authLeftBehind,
   'moved-session': movedSession,
   'paused-server': pausedServer,
+  'closing-server': closingServer,
   'watches-over-power-loss': watchesOverPowerLoss,
   'watch-set-behind-removal': watchSetBehindRemoval,
   'power-loss-in-mid-sync': powerLossInMidSync,

@@ -50,6 +50,26 @@ export const authHeldBack: Scenario = {
     ),
 };
 
+export const authLeftBehind: Scenario = {
+  story: 'a client hangs up while its credentials and a write behind them wait; the write is not carried out as that of anybody less',
+  run: () =>
+    Scene.play(
+      10,
+      async (scene) => {
+        const [busy, bob] = [await scene.raw(), await scene.raw({ credentials: 'bob:pw' })];
+        await scene.ask(bob, 'whoAmI', undefined);
+        scene.world.server.diskDelayMs = () => 20;
+        for (let count = 0; count < 5; count++) busy.send('setData', { path: '/', data: Buffer.from([count]), version: -1 });
+        bob.send('auth', { type: 0, scheme: 'digest', auth: Buffer.from('alice:secret') });
+        bob.send('create', { path: '/ours', data: null, acl: creatorAcl, flags: CreateMode.persistent });
+        await scene.world.run(10);
+        bob.reset();
+        await scene.comesBack(bob);
+      },
+      { requestThrottleLimit: 1, requestThrottleDropStale: false },
+    ),
+};
+
 export const movedSession: Scenario = {
   story:
     'a client comes back over a second connection; what it had sent over the first and the server had not read has no effect behind it',
@@ -84,6 +104,42 @@ export const pausedServer: Scenario = {
       await scene.world.run(1500);
       if (clients.some(({ lost }) => lost.length > 0)) scene.stage.complain('a client has lost its session');
     }),
+};
+
+export const closingServer: Scenario = {
+  story: 'a server that stood still is told to close as it wakes up; it hears nobody any more, and so it ends no session either',
+  run: () =>
+    Scene.play(
+      11,
+      async (scene) => {
+        const [client, writer] = [await scene.raw({ timeoutMs: 1000 }), await scene.raw({ timeoutMs: 4000 })];
+        await scene.ask(client, 'create', { path: '/e', data: null, acl: openAcl, flags: CreateMode.ephemeral });
+        const { server, clock, recording } = scene.world;
+        // The time of another session is up, and it is about to see whose.
+        const other = await scene.raw({ timeoutMs: 1000 });
+        other.retire();
+        scene.stage.actors.pop();
+        const dueMs = Math.min(...[...server.process!.runtime!.inspect.sessionExpiry()].map(({ dueMs: each }) => each));
+        let latest = '';
+        scene.world.onEvent = (what) => (latest = what);
+        // A snapshot is being written, and the log stays open until it is.
+        server.diskDelayMs = ({ path }) => (path.includes('snapshot') ? 3000 : 0);
+        for (let count = 0; count < 30; count++) writer.send('setData', { path: '/', data: null, version: -1 });
+        await scene.until('a timer has gone off', () => latest === 'timer' && clock.elapsedMs >= dueMs);
+        recording.pauses.push({ server: 'server-1', fromMs: clock.elapsedMs, toMs: clock.elapsedMs + 2000 });
+        server.process!.pause(2000);
+        await scene.world.run(500);
+        client.send('exists', { path: '/e', watch: false });
+        await scene.world.run(1000);
+        await server.stop();
+        server.diskDelayMs = () => 0;
+        await server.start();
+        await scene.comesBack(client);
+        if (client.lost.length > 0) scene.stage.complain('the client has lost its session');
+      },
+      {},
+      { snapCount: 10 },
+    ),
 };
 
 export const watchesOverPowerLoss: Scenario = {

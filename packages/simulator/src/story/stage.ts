@@ -47,6 +47,7 @@ export class Stage {
 
   note(mark: string): void {
     this.marks.set(mark, (this.marks.get(mark) ?? 0) + 1);
+    this.world.recording.noted.push({ atMs: this.world.clock.elapsedMs, text: mark });
   }
 
   complain(text: string): void {

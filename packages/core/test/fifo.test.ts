@@ -1,0 +1,29 @@
+/** A queue against an array that is told the same. */
+import { describe, expect, it } from 'vitest';
+import { Fifo } from '../src/fifo.ts';
+
+describe('a fifo', () => {
+  it('is a queue at both ends, however many come and go', () => {
+    const fifo = new Fifo<number>();
+    const plain: number[] = [];
+    let state = 1;
+    for (let step = 0; step < 20_000; step++) {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+      // Long runs of the same, so that it grows and shrinks.
+      const choice = (state >>> 16) % 10 < 6 ? (step >>> 10) % 3 : (state >>> 20) % 3;
+      if (choice === 0) {
+        fifo.push(step);
+        plain.push(step);
+      } else if (choice === 1) {
+        fifo.unshift(step);
+        plain.unshift(step);
+      } else {
+        expect(fifo.shift()).toBe(plain.shift());
+      }
+      expect(fifo.length).toBe(plain.length);
+      expect(fifo.peek()).toBe(plain[0]);
+    }
+    expect(fifo.takeAll()).toEqual(plain);
+    expect(fifo.length).toBe(0);
+  });
+});
