@@ -10,6 +10,7 @@ export * from './handshake.ts';
 export * from './headers.ts';
 export * from './log-format.ts';
 export * from './multi.ts';
+export * from './notification.ts';
 export * from './numbers.ts';
 export * from './operations.ts';
 export * from './paths.ts';
