@@ -1,11 +1,11 @@
 /** Nothing that arrives in a frame may hurt the server or anyone else on it. */
-import { coreDefaults, silentObserver, Standalone } from '@tskeeper/core';
+import { coreDefaults, silentObserver, Server } from '@tskeeper/core';
 import { describe, expect, it } from 'vitest';
 import { runHostile } from './hostile.ts';
 import type { MakeCore } from './in-process.ts';
 
 const makeCore: MakeCore = (settings, out, random, now) =>
-  new Standalone({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
+  new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
 
 /** TSKEEPER_HOSTILE_RUNS=50 makes this the long run of a million frames. */
 const runs = Number(process.env['TSKEEPER_HOSTILE_RUNS'] ?? 3);

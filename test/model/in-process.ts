@@ -19,7 +19,7 @@ export interface CnxnContext {
   readonly peerCertificate: Buffer | undefined;
 }
 
-/** The inputs of packages/core's Standalone. */
+/** The inputs of packages/core's Server. */
 export interface CoreUnderTest {
   connect(cnxn: number, context: CnxnContext, now: Now): void;
   frame(cnxn: number, reader: Reader, now: Now): void;

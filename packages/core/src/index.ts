@@ -8,6 +8,6 @@ export { coreDefaults, type CoreOptions } from './options.ts';
 export type { CloseReason, CnxnId, Out } from './out.ts';
 export type { MemoryState } from './request/memory-limits.ts';
 export type { Random } from './random.ts';
-export { Standalone } from './standalone.ts';
+export { Server } from './server.ts';
 export type { QuotaTotals } from './tree/data-tree.ts';
 export { namespaceIdEnd, type NamespaceId, noNamespace } from './tree/namespace-table.ts';

@@ -4,7 +4,7 @@
  * A turn is one input from the world (a batch from the network, a completed sync, a timer), everything the core does about it, and then one
  * flush: first the log, so that the disk is at work while we send, then all output. Time is read once per turn.
  */
-import { type CnxnId, type CoreOptions, type Inspect, type Now, type Out, Standalone } from '@tskeeper/core';
+import { type CnxnId, type CoreOptions, type Inspect, type Now, type Out, Server } from '@tskeeper/core';
 import { ConnectionThrottle } from '@tskeeper/core/internal';
 import { formatZxid, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
@@ -29,7 +29,7 @@ import type { Runtime, RuntimeHooks, World } from './world.ts';
  * `DiskError`, a port in use) when it cannot serve; nothing is left behind then.
  */
 export async function startRuntime(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks): Promise<Runtime> {
-  const server = new StandaloneRuntime(world, core, options, hooks);
+  const server = new ServerRuntime(world, core, options, hooks);
   try {
     await server.start();
   } catch (error) {
@@ -54,14 +54,14 @@ const vigilMs = 100;
 /** The least time that a disk gets for one batch of the log, or for the end of everything. */
 const patienceMsMin = 10_000;
 
-class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
+class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #world: World;
   readonly #coreOptions: CoreOptions;
   readonly #options: RuntimeOptions;
   readonly #hooks: RuntimeHooks;
   readonly #storage: Storage;
   readonly #books: Bookkeeping;
-  #core!: Standalone;
+  #core!: Server;
   #port!: ClientPort;
   #throttle: ConnectionThrottle | undefined;
   #listener: Listener | undefined;
@@ -124,7 +124,7 @@ class StandaloneRuntime implements Runtime, NetworkSink, StorageSink {
     const now = clock.now();
     const budgets = inFlightBudgets(this.#hooks.memory?.() ?? []);
     const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, budgets.core) };
-    this.#core = new Standalone(coreOptions, this.#out, random, this.#books, now, recovery.finish());
+    this.#core = new Server(coreOptions, this.#out, random, this.#books, now, recovery.finish());
     const throttle = this.#options.connectionThrottle;
     if (throttle.tokens > 0) this.#throttle = new ConnectionThrottle(throttle, random);
     this.#port = new ClientPort({

@@ -19,7 +19,7 @@ export type AuthVerdict =
 export type AuthOutcome =
   | AuthVerdict
   /**
-   * Someone outside the core must be asked. The connection takes no further requests until `Standalone.authenticated` is called with the
+   * Someone outside the core must be asked. The connection takes no further requests until `Server.authenticated` is called with the
    * ticket, which must happen once, whatever comes of it.
    */
   | { readonly kind: 'later' };

@@ -197,7 +197,7 @@ export class Prepare {
     later = yield;
     const digest = this.#digest();
     if (digest !== undefined) writeTxnDigest(entry, digest);
-    const proposal: Proposal = { kind: 'proposal', zxid, origin, header, txn, node: 0, digest, bytes: entry.offset };
+    const proposal: Proposal = { zxid, origin, header, txn, node: 0, digest, bytes: entry.offset };
     return this.#send(origin, proposal, now, later.elapsedMs - now.elapsedMs);
   }
 
@@ -316,7 +316,7 @@ export class Prepare {
     const digest = this.#digest();
     this.#entry.clear();
     writeTxn(this.#entry, { header, txn, digest });
-    return { kind: 'proposal', zxid, origin, header, txn, node, digest, bytes: this.#entry.offset };
+    return { zxid, origin, header, txn, node, digest, bytes: this.#entry.offset };
   }
 
   /** That of the tree as it will be after everything proposed. */

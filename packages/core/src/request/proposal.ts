@@ -9,6 +9,7 @@ export const noCnxn: CnxnId = -1;
 
 /** Who asked for a write. The server itself asks for expiry and sweeps: then there is no connection. */
 export interface WriteOrigin {
+  readonly kind: 'write';
   /** `noCnxn` when no connection waits for a reply. */
   readonly cnxn: CnxnId;
   readonly sessionHigh: number;
@@ -22,7 +23,6 @@ export interface WriteOrigin {
 
 /** A write that has been judged, has its zxid, and waits for the log (and, in an ensemble, for a quorum). */
 export interface Proposal {
-  readonly kind: 'proposal';
   readonly zxid: Zxid;
   readonly origin: WriteOrigin;
   readonly header: TxnHeader;
@@ -36,7 +36,7 @@ export interface Proposal {
 
 /** A request of the server itself, on behalf of a session or of none (0, 0). */
 export function serverOrigin(opCode: number, high: number, low: number, now: Now): WriteOrigin {
-  return { cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid: 0, opCode, identities: [], arrivedMs: now.elapsedMs };
+  return { kind: 'write', cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid: 0, opCode, identities: [], arrivedMs: now.elapsedMs };
 }
 
 /** Everything that takes a zxid. deleteContainer is the server's own; a client that sends it is told that there is no such operation. */
@@ -70,6 +70,6 @@ export function changesOf(txn: Txn): number {
   }
 }
 
-export function closesSession({ origin }: Proposal): boolean {
-  return origin.opCode === OpCode.closeSession;
+export function closesSession({ opCode }: WriteOrigin): boolean {
+  return opCode === OpCode.closeSession;
 }

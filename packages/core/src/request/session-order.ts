@@ -7,7 +7,7 @@
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Identity } from '../auth/identity.ts';
-import type { Proposal } from './proposal.ts';
+import type { WriteOrigin } from './proposal.ts';
 
 /** A frame that came too early: copied, since its bytes belong to the connection's input. */
 export interface ParkedFrame {
@@ -21,7 +21,7 @@ export interface ParkedFrame {
 }
 
 /** What stands in a connection's line. */
-export type Waiting = Proposal | ParkedFrame;
+export type Waiting = WriteOrigin | ParkedFrame;
 
 /** Copies a frame so that it can wait. `start` is where its header begins. */
 export function parkFrame(

@@ -109,6 +109,7 @@ export class Handshakes {
     this.#attach(cnxn, high, low, this.#tracker.open(high, low, cnxn.timeoutMs, now.elapsedMs));
     cnxn.state = 'opening';
     return {
+      kind: 'write',
       cnxn: cnxn.id,
       sessionHigh: high,
       sessionLow: low,

@@ -8,7 +8,7 @@ import {
   type CoreOptions,
   type Out,
   silentObserver,
-  Standalone,
+  Server,
 } from '../../src/index.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
@@ -38,9 +38,9 @@ class ToldProvider implements AuthProvider {
   }
 }
 
-class Server implements Out {
+class Host implements Out {
   readonly provider: ToldProvider;
-  readonly core: Standalone;
+  readonly core: Server;
   closed: string[] = [];
   #lastAppended = 0;
   readonly #outputs = new Map<number, Writer>();
@@ -48,7 +48,7 @@ class Server implements Out {
   constructor(scheme = 'told', options: Partial<CoreOptions> = {}) {
     this.provider = new ToldProvider(scheme);
     const all = { ...coreDefaults, ...options, authProviders: [this.provider] };
-    this.core = new Standalone(all, this, { uint32: () => 7 }, silentObserver, now);
+    this.core = new Server(all, this, { uint32: () => 7 }, silentObserver, now);
   }
   reply(cnxn: number): Writer {
     return this.#outputs.get(cnxn)!;
@@ -147,7 +147,7 @@ const bert = { kind: 'done', identities: [{ scheme: 'told', id: 'bert' }] } as c
 
 describe('an authentication that is decided elsewhere', () => {
   it('keeps what comes behind it waiting, and lets it go on as who it turned out to be', () => {
-    const server = new Server();
+    const server = new Host();
     server.connect(1);
     server.auth(1, 'secret');
     server.whoAmI(1, 100);
@@ -160,7 +160,7 @@ describe('an authentication that is decided elsewhere', () => {
   });
 
   it('keeps writes waiting too, and the reads behind them in order', () => {
-    const server = new Server();
+    const server = new Host();
     server.connect(1);
     server.auth(1, 'secret');
     server.setRoot(1, 5);
@@ -172,7 +172,7 @@ describe('an authentication that is decided elsewhere', () => {
   });
 
   it('does not reach back to a request that came before it', () => {
-    const server = new Server();
+    const server = new Host();
     server.connect(1);
     server.setRoot(1, 5);
     server.whoAmI(1, 100);
@@ -183,7 +183,7 @@ describe('an authentication that is decided elsewhere', () => {
   });
 
   it('does not hold up what came before it', () => {
-    const server = new Server();
+    const server = new Host();
     server.connect(1);
     server.setRoot(1, 5);
     server.whoAmI(1, 100);
@@ -196,7 +196,7 @@ describe('an authentication that is decided elsewhere', () => {
   });
 
   it('lets requests behind it wait for a write ahead of it, when it comes first', () => {
-    const server = new Server();
+    const server = new Host();
     server.connect(1);
     server.setRoot(1, 5);
     server.auth(1, 'secret');
@@ -209,7 +209,7 @@ describe('an authentication that is decided elsewhere', () => {
   });
 
   it('closes the connection when it is refused, and nothing that waited has any effect', () => {
-    const server = new Server();
+    const server = new Host();
     server.connect(1);
     server.auth(1, 'wrong');
     server.whoAmI(1, 100);
@@ -220,7 +220,7 @@ describe('an authentication that is decided elsewhere', () => {
   });
 
   it('does no harm when it comes after the connection has gone and its number has another', () => {
-    const server = new Server();
+    const server = new Host();
     server.connect(1);
     server.auth(1, 'secret');
     server.core.disconnected(1, now);
@@ -234,7 +234,7 @@ describe('an authentication that is decided elsewhere', () => {
   });
 
   it('can be decided once only', () => {
-    const server = new Server();
+    const server = new Host();
     server.connect(1);
     server.auth(1, 'secret');
     server.core.authenticated(1, bert, now);
@@ -244,7 +244,7 @@ describe('an authentication that is decided elsewhere', () => {
 
 describe('credentials behind the handshake', () => {
   it('count for what comes behind them', () => {
-    const server = new Server();
+    const server = new Host();
     server.provider.outcome = anna;
     server.connect(1, () => {
       server.whoAmI(1, 100);
@@ -256,7 +256,7 @@ describe('credentials behind the handshake', () => {
   });
 
   it('stay ahead of what came while requests were held back', () => {
-    const server = new Server('told', { requestThrottleLimit: 1 });
+    const server = new Host('told', { requestThrottleLimit: 1 });
     server.provider.outcome = anna;
     server.connect(2);
     // Its session is the one request there is room for; what comes behind it is held back.
@@ -271,7 +271,7 @@ describe('credentials behind the handshake', () => {
   });
 
   it('are overtaken by nothing of their connection, wherever each had to wait', () => {
-    const server = new Server('told', { requestThrottleLimit: 2 });
+    const server = new Host('told', { requestThrottleLimit: 2 });
     server.connect(2);
     server.connect(1, () => {
       // There is room for one more: it waits for the session. Then there is none: they wait for room.
@@ -290,13 +290,13 @@ describe('credentials behind the handshake', () => {
 
 describe('credentials whose connection goes before their turn comes', () => {
   const throttled = () => {
-    const server = new Server('told', { requestThrottleLimit: 1, requestThrottleDropStale: false });
+    const server = new Host('told', { requestThrottleLimit: 1, requestThrottleDropStale: false });
     server.connect(1);
     server.connect(2);
     server.setRoot(1, 5);
     return server;
   };
-  const rootVersion = (server: Server) => server.core.inspect.lastZxid() - 3;
+  const rootVersion = (server: Host) => server.core.inspect.lastZxid() - 3;
 
   it('take the writes behind them along: whose they are, nobody knows', () => {
     const server = throttled();
@@ -327,7 +327,7 @@ describe('credentials whose connection goes before their turn comes', () => {
 
 describe('an exchange of tokens', () => {
   it('goes from token to token and ends with an identity', () => {
-    const server = new Server('sasl');
+    const server = new Host('sasl');
     server.connect(1);
     server.provider.outcome = { kind: 'continue', reply: Buffer.from('challenge') };
     server.sasl(1, 200, '');
@@ -339,14 +339,14 @@ describe('an exchange of tokens', () => {
   });
 
   it('is over at once, with nobody known, where no mechanism is set up', () => {
-    const server = new Server();
+    const server = new Host();
     server.connect(1);
     server.sasl(1, 200, 'token');
     expect(server.heard(1)).toEqual(['200 0 null']);
   });
 
   it('is not reached by an auth request that names it', () => {
-    const server = new Server('sasl');
+    const server = new Host('sasl');
     server.connect(1);
     server.auth(1, 'token', 'sasl');
     expect(server.provider.asked).toEqual([]);

@@ -47,7 +47,7 @@ import {
   type Observer,
   type Out,
   silentObserver,
-  Standalone,
+  Server,
 } from '../../src/index.ts';
 import type { Replica } from '../../src/request/replica.ts';
 
@@ -70,7 +70,7 @@ export class Script implements Out {
   readonly #outputs = new Map<CnxnId, Writer>();
   readonly #names = new Map<SessionId, string>();
   readonly #lines: string[] = [];
-  readonly core: Standalone;
+  readonly core: Server;
   #now: Now = { elapsedMs: 1_000_000, wallMs: 1_700_000_000_000 };
   #logged: Zxid = 0;
   #logsAtOnce = false;
@@ -80,7 +80,7 @@ export class Script implements Out {
   constructor(changed: Partial<CoreOptions> = {}, replica?: Replica, observer: Observer = silentObserver) {
     let seed = 1;
     const random = { uint32: () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) };
-    this.core = new Standalone({ ...testOptions, ...changed }, this, random, observer, this.#now, replica);
+    this.core = new Server({ ...testOptions, ...changed }, this, random, observer, this.#now, replica);
   }
 
   // ---- Out ----

@@ -18,7 +18,7 @@ import {
   Xid,
   type Zxid,
 } from '@tskeeper/protocol';
-import { type CnxnId, type CoreOptions, type Now, type Observer, type Out, silentObserver, Standalone } from '../../src/index.ts';
+import { type CnxnId, type CoreOptions, type Now, type Observer, type Out, silentObserver, Server } from '../../src/index.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { testOptions } from './script.ts';
 
@@ -30,7 +30,7 @@ export interface Received {
 }
 
 export class Stepper implements Out {
-  readonly core: Standalone;
+  readonly core: Server;
   readonly replica: Replica;
   readonly #log: Buffer[] = [];
   #lastLogged: Zxid = 0;
@@ -53,7 +53,7 @@ export class Stepper implements Out {
     const random = { uint32: () => 7 };
     this.replica = new Replica(replicaOptions(options, random));
     fill(this.replica);
-    this.core = new Standalone(options, this, random, observer, this.now, this.replica);
+    this.core = new Server(options, this, random, observer, this.now, this.replica);
   }
 
   // ---- Out ----

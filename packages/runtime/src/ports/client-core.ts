@@ -1,7 +1,7 @@
 import type { CnxnContext, CnxnId, Inspect, Now } from '@tskeeper/core';
 import type { Reader } from '@tskeeper/protocol';
 
-/** A server's core, as far as a client port needs it. `Standalone` has this shape. */
+/** A server's core, as far as a client port needs it. `Server` has this shape. */
 export interface ClientCore {
   /** A client has begun to speak; its ConnectRequest follows as the first frame. */
   connect(cnxn: CnxnId, context: CnxnContext, now: Now): void;

@@ -99,7 +99,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'read-overtakes-write': {
     what: 'a read does not wait for the write of its own session before it',
     from: 'ZOOKEEPER-1863, P5, P6',
-    file: 'packages/core/src/standalone.ts',
+    file: 'packages/core/src/server.ts',
     replace: 'if (cnxn.waiting.length > 0) cnxn.waiting.push(',
     by: 'if (cnxn.waiting.length > 1_000_000) cnxn.waiting.push(',
   },
@@ -183,14 +183,14 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   'held-without-credentials': {
     what: 'a request that had to wait is judged without the credentials that waited before it',
     from: 'found here: auth-held-back; P33',
-    file: 'packages/core/src/standalone.ts',
+    file: 'packages/core/src/server.ts',
     replace: 'const frame = { ...held, identities: cnxn.identities };',
     by: 'const frame = held;',
   },
   'judged-without-lost-credentials': {
     what: 'a write whose client hung up is carried out without the credentials that waited before it',
     from: 'found here: auth-left-behind; P6, P33',
-    file: 'packages/core/src/standalone.ts',
+    file: 'packages/core/src/server.ts',
     replace: 'if (opCode === OpCode.auth || opCode === OpCode.sasl) cnxn.hasLostCredentials = true;',
     by: '',
   },

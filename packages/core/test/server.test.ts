@@ -1,6 +1,6 @@
 import { OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { coreDefaults, type Out, silentObserver, Standalone } from '../src/index.ts';
+import { coreDefaults, type Out, silentObserver, Server } from '../src/index.ts';
 import { Script } from './support/script.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
@@ -48,9 +48,9 @@ function request(xid: number, opCode: number, body: (writer: Writer) => void): R
   });
 }
 
-function connected(): { out: CountingOut; core: Standalone } {
+function connected(): { out: CountingOut; core: Server } {
   const out = new CountingOut();
-  const core = new Standalone(coreDefaults, out, { uint32: () => 7 }, silentObserver, now);
+  const core = new Server(coreDefaults, out, { uint32: () => 7 }, silentObserver, now);
   core.connect(1, context, now);
   const hello = { protocolVersion: 0, lastZxidSeen: 0, timeOut: 10_000, sessionId: 0n, passwd: Buffer.alloc(16), readOnly: false };
   core.frame(

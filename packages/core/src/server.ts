@@ -1,9 +1,8 @@
 /**
- * A server that is its own leader: one method per input, everything it wants done goes to `Out`. A quorum of one, so a txn is committed
- * as soon as our own log has it.
+ * What clients talk to, whatever the server's role: one method per input, everything it wants done goes to `Out`.
  *
- * The way of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at once; or prepare.ts, which sends a
- * txn to the log -> `appended` -> replica.ts changes the tree -> notify.ts tells watchers -> answer.ts replies -> what waited behind it.
+ * The way of a request, top to bottom: `frame` (admit, session order) -> read.ts, which answers at once; or order.ts, which brings a write
+ * in order -> `appended` -> replica.ts changes the tree -> notify.ts tells watchers -> answer.ts replies -> what waited behind it.
  */
 import {
   ErrorCode,
@@ -25,7 +24,6 @@ import { ipProvider } from './auth/ip-provider.ts';
 import { Cnxn } from './cnxn/cnxn.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
-import { Fifo } from './fifo.ts';
 import type { Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
@@ -34,19 +32,19 @@ import type { CoreOptions } from './options.ts';
 import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
 import { Answers } from './request/answer.ts';
+import { Authority, earliest, type OrderParts } from './request/authority.ts';
 import { type Job, stepBudget, unitsPerChange, unitsPerRequest, unitsPerTxn } from './request/budget.ts';
 import { HeldFrames } from './request/held-frames.ts';
 import { Load } from './request/load.ts';
 import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import { Notifier } from './request/notify.ts';
-import { Prepare, type PrepareJob, recordsPerStep } from './request/prepare.ts';
-import { changesOf, closesSession, isWrite, noCnxn, type Proposal, serverOrigin, type WriteOrigin } from './request/proposal.ts';
+import type { Order } from './request/order.ts';
+import { recordsPerStep } from './request/prepare.ts';
+import { changesOf, closesSession, isWrite, noCnxn, type Proposal, type WriteOrigin } from './request/proposal.ts';
 import { type ReadRequest, Reads } from './request/read.ts';
 import { Replica, replicaOptions } from './request/replica.ts';
 import { parkFrame, type ParkedFrame } from './request/session-order.ts';
-import { Sweeper } from './request/sweep.ts';
 import { writeResult } from './request/write-result.ts';
-import { Expiry } from './session/expiry.ts';
 import { asksForItsSession, Handshakes } from './session/handshake.ts';
 import { SessionTracker } from './session/session-tracker.ts';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
@@ -56,7 +54,10 @@ const rowsReapedPerStep = 4096;
 
 const headerBytes = 8;
 
-export class Standalone {
+/** How a server that stands alone orders writes: by itself. */
+const alone = (parts: OrderParts, now: Now): Order => new Authority(parts, now);
+
+export class Server {
   readonly #options: CoreOptions;
   readonly #out: Out;
   readonly #observer: Observer;
@@ -69,23 +70,17 @@ export class Standalone {
   readonly #answers: Answers;
   readonly #authentication: Authentication;
   readonly #handshakes: Handshakes;
-  readonly #prepare: Prepare;
+  readonly #order: Order;
   readonly #reads: Reads;
-  readonly #expiry: Expiry;
-  readonly #sweeper: Sweeper;
   readonly inspect: Inspect;
 
-  /** Proposed and not yet applied, in zxid order. */
-  readonly #proposals = new Fifo<Proposal>();
-  /** The log has everything up to here. */
-  #durable: Zxid;
   /** Work that takes more than one step. While there is one, nothing else is applied or answered. */
   #job: Job | undefined;
   #afterJob: ((now: Now) => void) | undefined;
   #jobBeganMs: Millis = 0;
   /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
   readonly #draining: Cnxn[] = [];
-  /** Units of work done so far, those that replica and answers count left out; and where this step has had enough. */
+  /** Units of work done so far, those that replica, order and answers count left out; and where this step has had enough. */
   #units = 0;
   #enough = 0;
   readonly #held: HeldFrames;
@@ -100,6 +95,7 @@ export class Standalone {
 
   /**
    * @param replica what the storage has recovered; without one the server begins empty.
+   * @param orderOf makes what orders the server's writes.
    */
   constructor(
     options: CoreOptions,
@@ -108,12 +104,12 @@ export class Standalone {
     observer: Observer,
     now: Now,
     replica: Replica = new Replica(replicaOptions(options, random)),
+    orderOf: (parts: OrderParts, now: Now) => Order = alone,
   ) {
     this.#options = options;
     this.#out = out;
     this.#observer = observer;
     this.#replica = replica;
-    this.#durable = replica.lastZxid;
     this.#tracker = new SessionTracker(options.tickTimeMs);
     // Nobody knows when they were last heard of: all get their full time again.
     replica.sessions.forEach((slot) => {
@@ -131,10 +127,8 @@ export class Standalone {
     ]);
     this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
     this.#handshakes = new Handshakes(options, replica, this.#tracker, this.#cnxns, this.#answers, observer, now);
-    this.#prepare = new Prepare(options, out, replica, this.#tracker, registry, observer);
+    this.#order = orderOf({ options, out, replica, tracker: this.#tracker, load: this.#load, registry, observer }, now);
     this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, options.skipAcl, observer);
-    this.#expiry = new Expiry(this.#tracker, options.maxSessionTimeoutMs);
-    this.#sweeper = new Sweeper(replica.tree, options, now);
     this.#held = new HeldFrames(options);
     this.inspect = new Inspection('standalone', replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
     const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, registry, options.skipAcl, observer);
@@ -230,9 +224,9 @@ export class Standalone {
     this.#drain(cnxn, now);
   }
 
-  /** The log has made everything up to `zxid` durable. */
+  /** What was sent to the log up to `zxid` is safe. */
   appended(zxid: Zxid, now: Now): void {
-    this.#durable = zxid;
+    this.#order.appended(zxid);
     this.#advance(now);
   }
 
@@ -244,19 +238,13 @@ export class Standalone {
     this.#advance(now);
     if (this.busy) return;
     this.#watches.reap(rowsReapedPerStep);
-    if (allHeard) this.#expire(now);
-    this.#sweeper.wake(now, (path, isDue) => {
-      const proposal = this.#prepare.sweep(serverOrigin(OpCode.deleteContainer, 0, 0, now), path, now, isDue);
-      if (proposal === undefined) return;
-      this.#enqueue(proposal);
-      this.#observer.notice({ kind: 'containerSwept', path });
-    });
+    this.#wakeOrder(now, allHeard);
   }
 
   /** When `wake` must be called if no other input comes first, on the monotonic clock; in the past means at once. */
   deadline(): Millis | undefined {
-    if (this.busy || this.#watches.hasDead || this.#releasing || this.#draining.length > 0 || this.#hasDurable()) return 0;
-    return earliest(earliest(this.#expiry.deadline(), this.#sweeper.deadline()), this.#held.deadline);
+    if (this.busy || this.#watches.hasDead || this.#releasing || this.#draining.length > 0 || this.#order.hasNext) return 0;
+    return earliest(this.#order.deadline(), this.#held.deadline);
   }
 
   /** An authentication that was decided elsewhere has come to its end (see `AuthOutcome`, kind `later`). */
@@ -310,8 +298,8 @@ export class Standalone {
   expireSession(session: SessionId, now: Now): boolean {
     const slot = this.#tracker.findLive(sessionHigh(session), sessionLow(session));
     if (slot === -1) return false;
-    this.#expiry.condemn(slot);
-    this.#expire(now);
+    this.#order.condemn(slot);
+    if (!this.busy) this.#wakeOrder(now, true);
     return true;
   }
 
@@ -379,8 +367,9 @@ export class Standalone {
     const xid = reader.int32();
     const opCode = reader.int32();
     if (!isWrite(opCode) || this.#limits.refuses(opCode, reader)) return;
-    const origin: WriteOrigin = { cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid: xid, opCode, identities, arrivedMs };
-    this.#judged(undefined, this.#judge(origin, reader, now), now);
+    const cxid = xid;
+    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid, opCode, identities, arrivedMs };
+    this.#bringInOrder(origin, reader, now);
   }
 
   #admitParked(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
@@ -474,35 +463,14 @@ export class Standalone {
   // ---- writes ------------------------------------------------------------------------------------------------------------------------
 
   #write(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, identities: readonly Identity[], arrivedMs: Millis, now: Now): void {
-    const { sessionHigh: high, sessionLow: low } = cnxn;
-    const origin: WriteOrigin = { cnxn: cnxn.id, sessionHigh: high, sessionLow: low, cxid: xid, opCode, identities, arrivedMs };
-    this.#judged(cnxn, this.#judge(origin, reader, now), now);
+    const { id, sessionHigh: high, sessionLow: low } = cnxn;
+    const origin: WriteOrigin = { kind: 'write', cnxn: id, sessionHigh: high, sessionLow: low, cxid: xid, opCode, identities, arrivedMs };
+    this.#standInLine(cnxn, origin);
+    this.#bringInOrder(origin, reader, now);
   }
 
-  #judge(origin: WriteOrigin, reader: Reader, now: Now): Proposal | PrepareJob {
-    return origin.opCode === OpCode.closeSession ? this.#prepare.closeSession(origin, now) : this.#prepare.request(origin, reader, now);
-  }
-
-  /** Takes a proposal, or begins the job that will make one. `cnxn` is undefined for what the server itself wants. */
-  #judged(cnxn: Cnxn | undefined, outcome: Proposal | PrepareJob, now: Now): void {
-    if ('kind' in outcome) this.#proposed(cnxn, outcome);
-    else this.#begin(this.#judging(cnxn, outcome), now, nothing);
-  }
-
-  *#judging(cnxn: Cnxn | undefined, job: PrepareJob): Job {
-    this.#proposed(cnxn, yield* job);
-  }
-
-  #enqueue(proposal: Proposal): void {
-    this.#proposals.push(proposal);
-    this.#load.proposed(proposal);
-  }
-
-  #proposed(cnxn: Cnxn | undefined, proposal: Proposal): void {
-    this.#enqueue(proposal);
-    // It may have gone while the request was judged.
-    if (cnxn === undefined || cnxn.isClosed) return;
-    cnxn.waiting.push(proposal);
+  #standInLine(cnxn: Cnxn, origin: WriteOrigin): void {
+    cnxn.waiting.push(origin);
     cnxn.writesWaiting++;
     this.#load.requests++;
     if (!cnxn.isFull) return;
@@ -510,9 +478,9 @@ export class Standalone {
     this.#draining.push(cnxn);
   }
 
-  #hasDurable(): boolean {
-    const next = this.#proposals.peek();
-    return next !== undefined && next.zxid <= this.#durable;
+  #bringInOrder(origin: WriteOrigin, reader: Reader, now: Now): void {
+    const job = this.#order.write(origin, reader, now);
+    if (job !== undefined) this.#begin(job, now, nothing);
   }
 
   /** Goes on with what was begun, then applies what the log has, then lets in what had to wait. */
@@ -524,11 +492,9 @@ export class Standalone {
       this.#drain(this.#draining.shift()!, now);
       if (this.busy) return;
     }
-    while (this.#hasDurable()) {
+    while (this.#order.hasNext) {
       if (this.#hasEnough()) return;
-      const proposal = this.#proposals.shift()!;
-      this.#load.applied(proposal);
-      this.#apply(proposal, now);
+      this.#apply(this.#order.take(), now);
       // Behind an unanswered read of its connection no later write may be answered.
       if (this.busy || this.#draining.length > 0) return;
     }
@@ -536,12 +502,10 @@ export class Standalone {
   }
 
   #work(): number {
-    return this.#units + this.#replica.work;
+    return this.#units + this.#order.work + this.#replica.work;
   }
 
-  #hasEnough(): boolean {
-    return this.#work() >= this.#enough;
-  }
+  readonly #hasEnough = (): boolean => this.#work() >= this.#enough;
 
   #apply(proposal: Proposal, now: Now): void {
     const { header, txn, node, digest } = proposal;
@@ -549,7 +513,7 @@ export class Standalone {
     this.#units += unitsPerTxn + changesOf(txn) * unitsPerChange;
     const job = this.#replica.apply(header, txn, digest, this.#multiResults, node);
     if (job === undefined) {
-      this.#prepare.outstanding.forget(header.zxid);
+      this.#order.applied(header.zxid);
       this.#applied(proposal, now);
     } else {
       this.#begin(this.#applying(job, header.zxid), now, (later) => this.#applied(proposal, later));
@@ -558,7 +522,7 @@ export class Standalone {
 
   *#applying(job: Job, zxid: Zxid): Job {
     yield* job;
-    while (!this.#prepare.outstanding.forget(zxid, recordsPerStep)) yield;
+    while (!this.#order.applied(zxid, recordsPerStep)) yield;
   }
 
   #applied(proposal: Proposal, now: Now): void {
@@ -567,17 +531,13 @@ export class Standalone {
     this.#observer.applied(zxid, header.type, error, now.wallMs - header.time);
     const cnxn = this.#cnxns.get(origin.cnxn);
     // The connection may have gone meanwhile, and its number may even have been given to another.
-    if (cnxn === undefined || cnxn.waiting.peek() !== proposal) return;
+    if (cnxn === undefined || cnxn.waiting.peek() !== origin) return;
     cnxn.waiting.shift();
     cnxn.writesWaiting--;
     this.#load.requests--;
     this.#reply(cnxn, proposal, error, now);
-    this.#closeIfAsked(cnxn, proposal);
+    if (closesSession(origin)) this.#cnxns.close(cnxn, 'closed by the client');
     this.#drain(cnxn, now);
-  }
-
-  #closeIfAsked(cnxn: Cnxn, proposal: Proposal): void {
-    if (closesSession(proposal)) this.#cnxns.close(cnxn, 'closed by the client');
   }
 
   #reply(cnxn: Cnxn, proposal: Proposal, error: number, now: Now): void {
@@ -598,7 +558,7 @@ export class Standalone {
   #drain(cnxn: Cnxn, now: Now): void {
     while (!this.busy && !cnxn.isClosed) {
       const next = cnxn.waiting.peek();
-      if (next === undefined || next.kind === 'proposal') return;
+      if (next === undefined || next.kind === 'write') return;
       if (this.#hasEnough()) {
         this.#draining.push(cnxn);
         return;
@@ -642,7 +602,7 @@ export class Standalone {
   #runJob(now: Now): boolean {
     if (this.#job === undefined) return true;
     if (this.#job.next(now).done !== true) return false;
-    this.#expiry.wasDeaf(this.#jobBeganMs, now.elapsedMs);
+    this.#order.wasDeaf(this.#jobBeganMs, now.elapsedMs);
     const then = this.#afterJob!;
     this.#job = undefined;
     this.#afterJob = undefined;
@@ -654,20 +614,17 @@ export class Standalone {
 
   #handshake(cnxn: Cnxn, reader: Reader, now: Now): void {
     const outcome = this.#handshakes.request(cnxn, reader, now);
-    if (outcome.kind === 'create') this.#proposed(cnxn, this.#prepare.createSession(outcome.origin, cnxn.timeoutMs, now));
-    else if (outcome.kind === 'taken up') this.#readmit(cnxn, now);
+    if (outcome.kind === 'create') {
+      this.#standInLine(cnxn, outcome.origin);
+      this.#order.openSession(outcome.origin, cnxn.timeoutMs, now);
+    } else if (outcome.kind === 'taken up') {
+      this.#readmit(cnxn, now);
+    }
   }
 
-  #expire(now: Now): void {
-    const { outstanding } = this.#prepare;
-    while (!this.busy && !this.#hasEnough()) {
-      const due = this.#expiry.next(now.elapsedMs);
-      if (due === -1) return;
-      const origin = serverOrigin(OpCode.closeSession, this.#tracker.high(due), this.#tracker.low(due), now);
-      const changesBefore = outstanding.size;
-      this.#judged(undefined, this.#prepare.closeSession(origin, now), now);
-      this.#units += unitsPerRequest + (outstanding.size - changesBefore) * unitsPerChange;
-    }
+  #wakeOrder(now: Now, allHeard: boolean): void {
+    const job = this.#order.wake(now, allHeard, this.#hasEnough);
+    if (job !== undefined) this.#begin(job, now, nothing);
   }
 
   /** A closeSession has been applied, whoever asked for it. */
@@ -681,7 +638,7 @@ export class Standalone {
     if (cnxn === undefined) return;
     cnxn.slot = -1;
     // Who asked for it, and is there, still gets its reply.
-    const waitsForReply = cnxn.waiting.some((one) => one.kind === 'proposal' && closesSession(one));
+    const waitsForReply = cnxn.waiting.some((one) => one.kind === 'write' && closesSession(one));
     if (!waitsForReply) this.#cnxns.close(cnxn, 'session expired');
   }
 }
@@ -690,9 +647,4 @@ function nothing(): void {}
 
 function opCodeOf({ bytes }: ParkedFrame): number | undefined {
   return bytes.length < headerBytes ? undefined : bytes.readInt32BE(4);
-}
-
-function earliest(a: Millis | undefined, b: Millis | undefined): Millis | undefined {
-  if (a === undefined) return b;
-  return b === undefined ? a : Math.min(a, b);
 }

@@ -1,0 +1,146 @@
+/**
+ * A server that orders writes itself: one that stands alone, or the leader. It judges each against everything judged before, gives it a
+ * zxid and sends it to the log; whoever keeps the log says from when on it may be applied. It alone ends sessions and sweeps znodes.
+ */
+import { type Millis, OpCode, type Reader, type Zxid } from '@tskeeper/protocol';
+import type { AuthRegistry } from '../auth/auth-provider.ts';
+import { Fifo } from '../fifo.ts';
+import type { Now } from '../now.ts';
+import type { Observer } from '../observer.ts';
+import type { CoreOptions } from '../options.ts';
+import type { Out } from '../out.ts';
+import { Expiry } from '../session/expiry.ts';
+import type { SessionSlot } from '../session/session-table.ts';
+import type { SessionTracker } from '../session/session-tracker.ts';
+import { type Job, unitsPerChange, unitsPerRequest } from './budget.ts';
+import type { Load } from './load.ts';
+import type { Order } from './order.ts';
+import { Prepare, type PrepareJob } from './prepare.ts';
+import { type Proposal, serverOrigin, type WriteOrigin } from './proposal.ts';
+import type { Replica } from './replica.ts';
+import { Sweeper } from './sweep.ts';
+
+/** What an order needs of the server that it works for. */
+export interface OrderParts {
+  readonly options: CoreOptions;
+  readonly out: Out;
+  readonly replica: Replica;
+  readonly tracker: SessionTracker;
+  readonly load: Load;
+  readonly registry: AuthRegistry;
+  readonly observer: Observer;
+}
+
+export class Authority implements Order {
+  readonly #tracker: SessionTracker;
+  readonly #load: Load;
+  readonly #observer: Observer;
+  readonly #prepare: Prepare;
+  readonly #expiry: Expiry;
+  readonly #sweeper: Sweeper;
+  /** Proposed and not yet applied, in zxid order. */
+  readonly #proposals = new Fifo<Proposal>();
+  /** Everything up to here may be applied. */
+  #committed: Zxid;
+  work = 0;
+
+  constructor({ options, out, replica, tracker, load, registry, observer }: OrderParts, now: Now) {
+    this.#tracker = tracker;
+    this.#load = load;
+    this.#observer = observer;
+    this.#prepare = new Prepare(options, out, replica, tracker, registry, observer);
+    this.#expiry = new Expiry(tracker, options.maxSessionTimeoutMs);
+    this.#sweeper = new Sweeper(replica.tree, options, now);
+    this.#committed = replica.lastZxid;
+  }
+
+  write(origin: WriteOrigin, reader: Reader, now: Now): Job | undefined {
+    return this.#judged(
+      origin.opCode === OpCode.closeSession ? this.#prepare.closeSession(origin, now) : this.#prepare.request(origin, reader, now),
+    );
+  }
+
+  openSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void {
+    this.#enqueue(this.#prepare.createSession(origin, timeoutMs, now));
+  }
+
+  appended(zxid: Zxid): void {
+    this.#committed = zxid;
+  }
+
+  get hasNext(): boolean {
+    const next = this.#proposals.peek();
+    return next !== undefined && next.zxid <= this.#committed;
+  }
+
+  take(): Proposal {
+    const proposal = this.#proposals.shift();
+    if (proposal === undefined) throw new Error('nothing is proposed');
+    this.#load.applied(proposal);
+    return proposal;
+  }
+
+  applied(zxid: Zxid, max?: number): boolean {
+    return this.#prepare.outstanding.forget(zxid, max);
+  }
+
+  condemn(slot: SessionSlot): void {
+    this.#expiry.condemn(slot);
+  }
+
+  wasDeaf(beganMs: Millis, nowMs: Millis): void {
+    this.#expiry.wasDeaf(beganMs, nowMs);
+  }
+
+  wake(now: Now, allHeard: boolean, hasEnough: () => boolean): Job | undefined {
+    while (allHeard && !hasEnough()) {
+      const due = this.#expiry.next(now.elapsedMs);
+      if (due === -1) break;
+      const job = this.#endSession(due, now);
+      if (job !== undefined) return job;
+    }
+    this.#sweeper.wake(now, (path, isDue) => {
+      const proposal = this.#prepare.sweep(serverOrigin(OpCode.deleteContainer, 0, 0, now), path, now, isDue);
+      if (proposal === undefined) return;
+      this.#enqueue(proposal);
+      this.#observer.notice({ kind: 'containerSwept', path });
+    });
+    return undefined;
+  }
+
+  deadline(): Millis | undefined {
+    return earliest(this.#expiry.deadline(), this.#sweeper.deadline());
+  }
+
+  #endSession(slot: SessionSlot, now: Now): Job | undefined {
+    const { outstanding } = this.#prepare;
+    const changesBefore = outstanding.size;
+    const origin = serverOrigin(OpCode.closeSession, this.#tracker.high(slot), this.#tracker.low(slot), now);
+    const job = this.#judged(this.#prepare.closeSession(origin, now));
+    this.work += unitsPerRequest + (outstanding.size - changesBefore) * unitsPerChange;
+    return job;
+  }
+
+  /** Takes a proposal, or begins the job that will make one. */
+  #judged(outcome: Proposal | PrepareJob): Job | undefined {
+    if ('zxid' in outcome) {
+      this.#enqueue(outcome);
+      return undefined;
+    }
+    return this.#judging(outcome);
+  }
+
+  *#judging(job: PrepareJob): Job {
+    this.#enqueue(yield* job);
+  }
+
+  #enqueue(proposal: Proposal): void {
+    this.#proposals.push(proposal);
+    this.#load.proposed(proposal);
+  }
+}
+
+export function earliest(a: Millis | undefined, b: Millis | undefined): Millis | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : Math.min(a, b);
+}

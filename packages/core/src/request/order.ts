@@ -1,0 +1,44 @@
+/**
+ * Who puts writes in order: the server itself, when it stands alone or leads (authority.ts), or the leader that it asks (forwarding.ts).
+ * A write stands in its connection's line from the moment it is admitted; its txn comes back when it may be applied, one by one, in the
+ * order of zxids. Whoever waits at the head of a line for just that txn is answered.
+ */
+import type { Millis, Reader, Zxid } from '@tskeeper/protocol';
+import type { Now } from '../now.ts';
+import type { SessionSlot } from '../session/session-table.ts';
+import type { Job } from './budget.ts';
+import type { Proposal, WriteOrigin } from './proposal.ts';
+
+export interface Order {
+  /** Units of work done so far. */
+  readonly work: number;
+
+  /**
+   * Brings a write in order; `reader` is placed over its record, and its bytes may be used again after the call. Returns a job when that
+   * takes more than one step: while it is under way nothing else may be brought in order, applied or answered.
+   */
+  write(origin: WriteOrigin, reader: Reader, now: Now): Job | undefined;
+  /** The same for a new session. */
+  openSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void;
+
+  /** Every txn up to `zxid` is safe: on our own disk, or with a quorum where there is one. */
+  appended(zxid: Zxid): void;
+  /** A txn may be applied. */
+  readonly hasNext: boolean;
+  /** The next one that may be applied, which is the caller's from here on. */
+  take(): Proposal;
+  /** It has been applied. Forgets at most `max` records of it; returns whether that was all. */
+  applied(zxid: Zxid, max?: number): boolean;
+
+  /** Ends a session at an operator's word, at the next `wake`. */
+  condemn(slot: SessionSlot): void;
+  /** Clients could not be heard from `beganMs` until now. */
+  wasDeaf(beganMs: Millis, nowMs: Millis): void;
+  /**
+   * Time has passed: does what the server wants by itself, until `hasEnough`. While not everything has been heard that has arrived,
+   * `allHeard` is false and no session is ended. Returns a job as `write` does.
+   */
+  wake(now: Now, allHeard: boolean, hasEnough: () => boolean): Job | undefined;
+  /** When `wake` must be called, on the monotonic clock; undefined for never. */
+  deadline(): Millis | undefined;
+}
