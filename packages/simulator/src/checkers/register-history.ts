@@ -94,9 +94,12 @@ function hintKey(session: SessionId, xid: number): string {
 function hintsFrom(log: Recording['log']): Map<string, Zxid> {
   const hints = new Map<string, Zxid>();
   for (const { logged } of log) {
+    const { txn } = logged;
+    // What was refused has changed nothing.
+    if (txn.kind === 'error' || (txn.kind === 'multi' && txn.txns.some((part) => part.txn.kind === 'error'))) continue;
     const { clientHigh, clientLow, cxid, zxid } = logged.header;
     const session = sessionIdOf(clientHigh, clientLow);
-    if (logged.txn.kind === 'closeSession') hints.set(`end ${session}`, zxid);
+    if (txn.kind === 'closeSession') hints.set(`end ${session}`, zxid);
     else hints.set(hintKey(session, cxid), zxid);
   }
   return hints;
