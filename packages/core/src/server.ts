@@ -40,13 +40,13 @@ import { MemoryLimits, type MemoryState } from './request/memory-limits.ts';
 import { Notifier } from './request/notify.ts';
 import type { Order } from './request/order.ts';
 import { recordsPerStep } from './request/prepare.ts';
-import { changesOf, closesSession, isWrite, noCnxn, type Proposal, type WriteOrigin } from './request/proposal.ts';
+import { changesOf, closesSession, type ForwardedRequest, isWrite, noCnxn, type Proposal, type WriteOrigin } from './request/proposal.ts';
 import { type ReadRequest, Reads } from './request/read.ts';
-import { Replica, replicaOptions } from './request/replica.ts';
-import { parkFrame, type ParkedFrame } from './request/session-order.ts';
+import { nobody, Replica, replicaOptions } from './request/replica.ts';
+import { parkFrame, type ParkedFrame, type WaitingSync } from './request/session-order.ts';
 import { writeResult } from './request/write-result.ts';
 import { asksForItsSession, Handshakes } from './session/handshake.ts';
-import { SessionTracker } from './session/session-tracker.ts';
+import { ownerHere, type SessionOwner, SessionTracker } from './session/session-tracker.ts';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import { WatchTable } from './tree/watch-table.ts';
 
@@ -96,6 +96,7 @@ export class Server {
   /**
    * @param replica what the storage has recovered; without one the server begins empty.
    * @param orderOf makes what orders the server's writes.
+   * @param notesTouches whether `takeTouched` will be called: somebody else decides which sessions live.
    */
   constructor(
     options: CoreOptions,
@@ -105,17 +106,13 @@ export class Server {
     now: Now,
     replica: Replica = new Replica(replicaOptions(options, random)),
     orderOf: (parts: OrderParts, now: Now) => Order = alone,
+    notesTouches = false,
   ) {
     this.#options = options;
     this.#out = out;
     this.#observer = observer;
     this.#replica = replica;
-    this.#tracker = new SessionTracker(options.tickTimeMs);
-    // Nobody knows when they were last heard of: all get their full time again.
-    replica.sessions.forEach((slot) => {
-      const { sessions } = replica;
-      this.#tracker.open(sessions.high(slot), sessions.low(slot), sessions.timeoutMs(slot), now.elapsedMs);
-    });
+    this.#tracker = new SessionTracker(options.tickTimeMs, notesTouches);
     this.#watches = new WatchTable({ hashSeed: random.uint32() });
     this.#limits = new MemoryLimits(options, replica.tree, this.#watches, this.#load, observer);
     this.#cnxns = new CnxnTable(out, this.#tracker, this.#watches, this.#load);
@@ -126,11 +123,20 @@ export class Server {
       ...options.authProviders,
     ]);
     this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
-    this.#handshakes = new Handshakes(options, replica, this.#tracker, this.#cnxns, this.#answers, observer, now);
     this.#order = orderOf({ options, out, replica, tracker: this.#tracker, load: this.#load, registry, observer }, now);
+    this.#handshakes = new Handshakes(
+      options,
+      replica,
+      this.#tracker,
+      this.#cnxns,
+      this.#answers,
+      observer,
+      now,
+      (high, low, timeoutMs, then) => this.#order.revalidate(high, low, timeoutMs, then),
+    );
     this.#reads = new Reads(replica, this.#watches, this.#cnxns, this.#limits, this.#answers, registry, options.skipAcl, observer);
     this.#held = new HeldFrames(options);
-    this.inspect = new Inspection('standalone', replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
+    this.inspect = new Inspection(this.#order.role, replica, this.#tracker, this.#watches, this.#cnxns, this.#load);
     const notifier = new Notifier(this.#watches, this.#cnxns, this.#answers, registry, options.skipAcl, observer);
     replica.notice = (notice) => observer.notice(notice);
     const { namespaces } = replica.tree;
@@ -150,13 +156,13 @@ export class Server {
       sessionOpened: (high, low, timeoutMs) => observer.sessionOpened(sessionIdOf(high, low), timeoutMs),
       sessionClosed: (high, low, cxid) => this.#sessionClosed(high, low, cxid),
     };
-    const nobody = new Cnxn(
+    const unconnected = new Cnxn(
       noCnxn,
       { remoteAddress: '', remotePort: 0, localPort: 0, secure: false, peerCertificate: undefined },
       now.wallMs,
     );
-    this.#readRequest = { cnxn: nobody, xid: 0, opCode: 0, identities: [], arrivedMs: 0, now };
-    observer.roleChanged('standalone');
+    this.#readRequest = { cnxn: unconnected, xid: 0, opCode: 0, identities: [], arrivedMs: 0, now };
+    observer.roleChanged(this.#order.role);
   }
 
   // ---- inputs ----------------------------------------------------------------------------------------------------------------------
@@ -253,6 +259,61 @@ export class Server {
     if (cnxn !== undefined) this.#readmit(cnxn, now);
   }
 
+  // ---- inputs of a server in an ensemble ---------------------------------------------------------------------------------------------
+
+  /** A learner has passed on a request of one of its clients. */
+  forwarded(request: ForwardedRequest, now: Now): void {
+    if (this.#mustHold()) this.#held.pushForwarded(request, now.elapsedMs);
+    else this.#forwarded(request, now);
+  }
+
+  /** Everything that was committed when a sync was asked for has been handed over. */
+  synced(sync: WaitingSync, now: Now): void {
+    sync.isDone = true;
+    const cnxn = this.#cnxns.get(sync.cnxn);
+    if (cnxn === undefined || cnxn.waiting.peek() !== sync) return;
+    this.#draining.push(cnxn);
+    this.#advance(now);
+  }
+
+  /** The leader has said whether a session lives that a client wants to go on with here. */
+  revalidated(high: number, low: number, isValid: boolean, now: Now): void {
+    const cnxn = this.#handshakes.revalidated(sessionIdOf(high, low), isValid, now);
+    if (cnxn !== undefined) this.#readmit(cnxn, now);
+  }
+
+  /** A learner asks whether a session lives, for a client of its own; from here on its requests come from there. */
+  validate(high: number, low: number, timeoutMs: Millis, owner: SessionOwner, now: Now): boolean {
+    const slot = this.#tracker.findLive(high, low);
+    if (slot === -1) return false;
+    const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
+    if (older !== undefined) this.#cnxns.close(older, 'session moved');
+    this.#tracker.setOwner(slot, owner);
+    this.#tracker.touch(slot, now.elapsedMs, timeoutMs);
+    return true;
+  }
+
+  /** A learner has heard of a session. */
+  touched(high: number, low: number, timeoutMs: Millis, now: Now): void {
+    const slot = this.#tracker.findLive(high, low);
+    if (slot !== -1) this.#tracker.touch(slot, now.elapsedMs, timeoutMs);
+  }
+
+  /** The sessions that were heard of here since the last call. */
+  takeTouched(visit: (high: number, low: number, timeoutMs: Millis) => void): void {
+    this.#tracker.takeTouched(visit);
+  }
+
+  /**
+   * Serves nobody any more, and brings what is half done to its end, in one go: the state is that of a txn's end. What has not been applied
+   * stays with whoever orders writes.
+   */
+  end(now: Now): void {
+    for (const cnxn of this.#cnxns.all()) this.#cnxns.close(cnxn, 'not serving');
+    while (this.#job !== undefined) this.#runJob(now);
+    this.#replica.listener = nobody;
+  }
+
   /** How memory is; see `MemoryLimits`. */
   memory(state: MemoryState, watchesMayGrow: boolean): void {
     this.#limits.set(state, watchesMayGrow);
@@ -335,7 +396,12 @@ export class Server {
         return;
       }
       this.#units += unitsPerRequest;
-      const { cnxn, frame: held } = this.#held.take(now.elapsedMs);
+      const taken = this.#held.take(now.elapsedMs);
+      if (taken.kind === 'forwarded') {
+        this.#forwarded(taken.request, now);
+        continue;
+      }
+      const { cnxn, frame: held } = taken;
       // What the client has said of itself may have waited with it, ahead of it: it is a request of whoever the client has become.
       const frame = { ...held, identities: cnxn.identities };
       if (!cnxn.isClosed) this.#admitParked(cnxn, frame, now);
@@ -368,8 +434,19 @@ export class Server {
     const opCode = reader.int32();
     if (!isWrite(opCode) || this.#limits.refuses(opCode, reader)) return;
     const cxid = xid;
-    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid, opCode, identities, arrivedMs };
-    this.#bringInOrder(origin, reader, now);
+    this.#bringInOrder(
+      { kind: 'write', cnxn: noCnxn, owner: ownerHere, sessionHigh: high, sessionLow: low, cxid, opCode, identities, arrivedMs },
+      reader,
+      now,
+    );
+  }
+
+  #forwarded({ record, ...request }: ForwardedRequest, now: Now): void {
+    this.#units += unitsPerRequest;
+    const origin: WriteOrigin = { kind: 'write', cnxn: noCnxn, ...request };
+    const reader = this.#parkedReader.place(record, 0, record.length);
+    if (request.opCode === OpCode.createSession) this.#order.openSession(origin, reader.int32(), now);
+    else this.#bringInOrder(origin, reader, now);
   }
 
   #admitParked(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
@@ -417,7 +494,18 @@ export class Server {
       else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
       return;
     }
+    if (opCode === OpCode.sync && this.#order.role !== 'standalone' && !throttled) {
+      this.#sync(cnxn, this.#parked(reader, start, identities, arrivedMs, throttled), now);
+      return;
+    }
     this.#answerInOrder(cnxn, reader, start, identities, arrivedMs, throttled, now);
+  }
+
+  #sync(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
+    const { id, sessionHigh, sessionLow } = cnxn;
+    const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh, sessionLow, frame, isDone: false };
+    cnxn.waiting.push(sync);
+    this.#order.sync(sync, now);
   }
 
   /** Session order: behind an unanswered request of the same connection a read waits; otherwise it is answered on the spot. */
@@ -464,7 +552,17 @@ export class Server {
 
   #write(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, identities: readonly Identity[], arrivedMs: Millis, now: Now): void {
     const { id, sessionHigh: high, sessionLow: low } = cnxn;
-    const origin: WriteOrigin = { kind: 'write', cnxn: id, sessionHigh: high, sessionLow: low, cxid: xid, opCode, identities, arrivedMs };
+    const origin: WriteOrigin = {
+      kind: 'write',
+      cnxn: id,
+      owner: ownerHere,
+      sessionHigh: high,
+      sessionLow: low,
+      cxid: xid,
+      opCode,
+      identities,
+      arrivedMs,
+    };
     this.#standInLine(cnxn, origin);
     this.#bringInOrder(origin, reader, now);
   }
@@ -543,6 +641,11 @@ export class Server {
   #reply(cnxn: Cnxn, proposal: Proposal, error: number, now: Now): void {
     const { zxid, origin } = proposal;
     const { opCode, cxid, arrivedMs } = origin;
+    if (error === ErrorCode.SessionMoved) {
+      // Its client speaks to another server by now, and does not want to hear this.
+      this.#cnxns.close(cnxn, 'session moved');
+      return;
+    }
     if (opCode === OpCode.createSession) {
       this.#handshakes.open(cnxn, arrivedMs, now);
       this.#readmit(cnxn, now);
@@ -558,7 +661,7 @@ export class Server {
   #drain(cnxn: Cnxn, now: Now): void {
     while (!this.busy && !cnxn.isClosed) {
       const next = cnxn.waiting.peek();
-      if (next === undefined || next.kind === 'write') return;
+      if (next === undefined || next.kind === 'write' || (next.kind === 'sync' && !next.isDone)) return;
       if (this.#hasEnough()) {
         this.#draining.push(cnxn);
         return;
@@ -571,9 +674,10 @@ export class Server {
       }
       this.#units += unitsPerRequest;
       cnxn.waiting.shift();
-      this.#load.unparked(next);
-      const reader = this.#parkedReader.place(next.bytes, 0, next.bytes.length);
-      this.#read(cnxn, reader, 0, next.identities, next.arrivedMs, next.throttled, now);
+      const frame = next.kind === 'sync' ? next.frame : next;
+      this.#load.unparked(frame);
+      const reader = this.#parkedReader.place(frame.bytes, 0, frame.bytes.length);
+      this.#read(cnxn, reader, 0, frame.identities, frame.arrivedMs, frame.throttled, now);
     }
   }
 

@@ -2,7 +2,7 @@
  * A server that orders writes itself: one that stands alone, or the leader. It judges each against everything judged before, gives it a
  * zxid and sends it to the log; whoever keeps the log says from when on it may be applied. It alone ends sessions and sweeps znodes.
  */
-import { type Millis, OpCode, type Reader, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, type Millis, OpCode, type Reader, type Zxid } from '@tskeeper/protocol';
 import type { AuthRegistry } from '../auth/auth-provider.ts';
 import { Fifo } from '../fifo.ts';
 import type { Now } from '../now.ts';
@@ -11,13 +11,14 @@ import type { CoreOptions } from '../options.ts';
 import type { Out } from '../out.ts';
 import { Expiry } from '../session/expiry.ts';
 import type { SessionSlot } from '../session/session-table.ts';
-import type { SessionTracker } from '../session/session-tracker.ts';
+import { ownerHere, type SessionTracker } from '../session/session-tracker.ts';
 import { type Job, unitsPerChange, unitsPerRequest } from './budget.ts';
 import type { Load } from './load.ts';
 import type { Order } from './order.ts';
 import { Prepare, type PrepareJob } from './prepare.ts';
 import { type Proposal, serverOrigin, type WriteOrigin } from './proposal.ts';
 import type { Replica } from './replica.ts';
+import type { WaitingSync } from './session-order.ts';
 import { Sweeper } from './sweep.ts';
 
 /** What an order needs of the server that it works for. */
@@ -31,7 +32,11 @@ export interface OrderParts {
   readonly observer: Observer;
 }
 
+/** What a leader does for its own clients' syncs. */
+export type ConfirmSync = (sync: WaitingSync, now: Now) => void;
+
 export class Authority implements Order {
+  readonly role: 'standalone' | 'leader';
   readonly #tracker: SessionTracker;
   readonly #load: Load;
   readonly #observer: Observer;
@@ -44,7 +49,12 @@ export class Authority implements Order {
   #committed: Zxid;
   work = 0;
 
-  constructor({ options, out, replica, tracker, load, registry, observer }: OrderParts, now: Now) {
+  readonly #confirmSync: ConfirmSync | undefined;
+
+  /** @param confirmSync how a leader makes sure that it still leads; a server that stands alone has nobody to ask. */
+  constructor({ options, out, replica, tracker, load, registry, observer }: OrderParts, now: Now, confirmSync?: ConfirmSync) {
+    this.role = confirmSync === undefined ? 'standalone' : 'leader';
+    this.#confirmSync = confirmSync;
     this.#tracker = tracker;
     this.#load = load;
     this.#observer = observer;
@@ -52,16 +62,49 @@ export class Authority implements Order {
     this.#expiry = new Expiry(tracker, options.maxSessionTimeoutMs);
     this.#sweeper = new Sweeper(replica.tree, options, now);
     this.#committed = replica.lastZxid;
+    const { sessions } = replica;
+    sessions.forEach((known) => {
+      // Nobody knows when they were last heard of: all get their full time again.
+      const slot = tracker.open(sessions.high(known), sessions.low(known), sessions.timeoutMs(known), now.elapsedMs);
+      if (this.role === 'leader') tracker.forgetOwner(slot);
+    });
   }
 
   write(origin: WriteOrigin, reader: Reader, now: Now): Job | undefined {
+    const fault = this.#sessionFault(origin);
+    if (fault !== ErrorCode.Ok) {
+      this.#enqueue(this.#prepare.refuse(origin, fault, now));
+      return undefined;
+    }
     return this.#judged(
       origin.opCode === OpCode.closeSession ? this.#prepare.closeSession(origin, now) : this.#prepare.request(origin, reader, now),
     );
   }
 
+  /** Of a request that came through another server: there, the session may seem to live that has ended or moved meanwhile. */
+  #sessionFault({ owner, opCode, sessionHigh: high, sessionLow: low }: WriteOrigin): number {
+    if (owner === ownerHere || opCode === OpCode.closeSession) return ErrorCode.Ok;
+    const slot = this.#tracker.findLive(high, low);
+    if (slot === -1) return ErrorCode.SessionExpired;
+    return this.#tracker.mayComeThrough(slot, owner) ? ErrorCode.Ok : ErrorCode.SessionMoved;
+  }
+
   openSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void {
+    const { owner, sessionHigh: high, sessionLow: low } = origin;
+    if (owner !== ownerHere) this.#tracker.setOwner(this.#tracker.open(high, low, timeoutMs, now.elapsedMs), owner);
     this.#enqueue(this.#prepare.createSession(origin, timeoutMs, now));
+  }
+
+  sync(sync: WaitingSync, now: Now): void {
+    if (this.#confirmSync === undefined) throw new Error('a server that stands alone has nobody to ask');
+    this.#confirmSync(sync, now);
+  }
+
+  revalidate(high: number, low: number): boolean {
+    const slot = this.#tracker.findLive(high, low);
+    if (slot === -1) return false;
+    this.#tracker.setOwner(slot, ownerHere);
+    return true;
   }
 
   appended(zxid: Zxid): void {

@@ -6,15 +6,15 @@ import type { Millis } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import { Fifo } from '../fifo.ts';
 import type { CoreOptions } from '../options.ts';
+import type { ForwardedRequest } from './proposal.ts';
 import type { ParkedFrame } from './session-order.ts';
 
-export interface HeldFrame {
-  readonly cnxn: Cnxn;
-  readonly frame: ParkedFrame;
-}
+export type Held =
+  | { readonly kind: 'frame'; readonly cnxn: Cnxn; readonly frame: ParkedFrame }
+  | { readonly kind: 'forwarded'; readonly request: ForwardedRequest };
 
 export class HeldFrames {
-  readonly #frames = new Fifo<HeldFrame>();
+  readonly #frames = new Fifo<Held>();
   readonly #stallMs: Millis;
   readonly #throttledAfterMs: Millis;
   #lookAgainMs: Millis = 0;
@@ -35,21 +35,28 @@ export class HeldFrames {
 
   push(cnxn: Cnxn, frame: ParkedFrame, nowMs: Millis): void {
     if (this.isEmpty) this.lookAgainLater(nowMs);
-    this.#frames.push({ cnxn, frame });
+    this.#frames.push({ kind: 'frame', cnxn, frame });
+  }
+
+  /** A request that a learner has passed on. */
+  pushForwarded(request: ForwardedRequest, nowMs: Millis): void {
+    if (this.isEmpty) this.lookAgainLater(nowMs);
+    this.#frames.push({ kind: 'forwarded', request });
   }
 
   /** Puts back frames of a connection, ahead of all that came later. */
   putBack(cnxn: Cnxn, frames: readonly ParkedFrame[], nowMs: Millis): void {
     if (this.isEmpty) this.lookAgainLater(nowMs);
-    for (const frame of frames.toReversed()) this.#frames.unshift({ cnxn, frame });
+    for (const frame of frames.toReversed()) this.#frames.unshift({ kind: 'frame', cnxn, frame });
   }
 
   /** The one that came first. One that has waited too long is marked as throttled. */
-  take(nowMs: Millis): HeldFrame {
+  take(nowMs: Millis): Held {
     const held = this.#frames.shift();
     if (held === undefined) throw new Error('no frame is held');
+    if (held.kind === 'forwarded') return held;
     const isLate = this.#throttledAfterMs > 0 && nowMs - held.frame.arrivedMs > this.#throttledAfterMs;
-    return isLate ? { cnxn: held.cnxn, frame: { ...held.frame, throttled: true } } : held;
+    return isLate ? { ...held, frame: { ...held.frame, throttled: true } } : held;
   }
 
   lookAgainLater(nowMs: Millis): void {

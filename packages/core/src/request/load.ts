@@ -27,7 +27,10 @@ export class Load {
   /** What stood in the line of a connection no longer does. A proposal is applied all the same, and holds its memory until then. */
   forget(waiting: readonly Waiting[]): void {
     this.requests -= waiting.length;
-    for (const one of waiting) if (one.kind === 'frame') this.bytes -= one.bytes.length;
+    for (const one of waiting) {
+      if (one.kind === 'frame') this.bytes -= one.bytes.length;
+      else if (one.kind === 'sync') this.bytes -= one.frame.bytes.length;
+    }
   }
 
   proposed(proposal: Proposal): void {

@@ -8,8 +8,13 @@ import type { Now } from '../now.ts';
 import type { SessionSlot } from '../session/session-table.ts';
 import type { Job } from './budget.ts';
 import type { Proposal, WriteOrigin } from './proposal.ts';
+import type { WaitingSync } from './session-order.ts';
+
+/** What a server is, as far as its clients are concerned. */
+export type Role = 'standalone' | 'leader' | 'follower' | 'observer';
 
 export interface Order {
+  readonly role: Role;
   /** Units of work done so far. */
   readonly work: number;
 
@@ -20,6 +25,14 @@ export interface Order {
   write(origin: WriteOrigin, reader: Reader, now: Now): Job | undefined;
   /** The same for a new session. */
   openSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void;
+
+  /** Finds out whether everything committed so far has been applied here; `Server.synced` says so. Not asked of one that stands alone. */
+  sync(sync: WaitingSync, now: Now): void;
+  /**
+   * A client has proved by its password that the session is its own, and wants to go on with it here. Returns whether it lives; undefined
+   * when that is for someone else to say, by `Server.revalidated`.
+   */
+  revalidate(high: number, low: number, timeoutMs: Millis, now: Now): boolean | undefined;
 
   /** Every txn up to `zxid` is safe: on our own disk, or with a quorum where there is one. */
   appended(zxid: Zxid): void;

@@ -201,6 +201,11 @@ export class Prepare {
     return this.#send(origin, proposal, now, later.elapsedMs - now.elapsedMs);
   }
 
+  /** A request that is refused for what became of its session. */
+  refuse(origin: WriteOrigin, error: number, now: Now): Proposal {
+    return this.#propose(origin, ++this.lastZxid, now, error);
+  }
+
   createSession(origin: WriteOrigin, timeoutMs: number, now: Now): Proposal {
     return this.#propose(origin, ++this.lastZxid, now, { type: OpCode.createSession, txn: { kind: 'createSession', timeOut: timeoutMs } });
   }

@@ -2,6 +2,7 @@ import { type Millis, OpCode, type Txn, type TxnDigest, type TxnHeader, type Zxi
 import type { Identity } from '../auth/identity.ts';
 import type { Now } from '../now.ts';
 import type { CnxnId } from '../out.ts';
+import { ownerHere, type SessionOwner } from '../session/session-tracker.ts';
 import type { NodeId } from '../tree/data-tree.ts';
 
 /** The number no connection has. */
@@ -12,6 +13,8 @@ export interface WriteOrigin {
   readonly kind: 'write';
   /** `noCnxn` when no connection waits for a reply. */
   readonly cnxn: CnxnId;
+  /** Through which server it came. */
+  readonly owner: SessionOwner;
   readonly sessionHigh: number;
   readonly sessionLow: number;
   /** The client's xid, 0 for the server's own requests. */
@@ -34,9 +37,22 @@ export interface Proposal {
   readonly bytes: number;
 }
 
+/** A write or sync of a client of another server, which that server has passed on. */
+export interface ForwardedRequest {
+  readonly owner: SessionOwner;
+  readonly sessionHigh: number;
+  readonly sessionLow: number;
+  readonly cxid: number;
+  readonly opCode: number;
+  readonly identities: readonly Identity[];
+  /** The request's record, which is the receiver's. */
+  readonly record: Buffer;
+  readonly arrivedMs: Millis;
+}
+
 /** A request of the server itself, on behalf of a session or of none (0, 0). */
 export function serverOrigin(opCode: number, high: number, low: number, now: Now): WriteOrigin {
-  return { kind: 'write', cnxn: noCnxn, sessionHigh: high, sessionLow: low, cxid: 0, opCode, identities: [], arrivedMs: now.elapsedMs };
+  return { kind: 'write', cnxn: noCnxn, owner: ownerHere, sessionHigh: high, sessionLow: low, cxid: 0, opCode, identities: [], arrivedMs: now.elapsedMs };
 }
 
 /** Everything that takes a zxid. deleteContainer is the server's own; a client that sends it is told that there is no such operation. */

@@ -73,7 +73,7 @@ export function replicaOptions(options: CoreOptions, random: Random): ReplicaOpt
 const digestIntervalTxns = 128;
 const digestsRemembered = 1024;
 
-const nobody: ChangeListener = {
+export const nobody: ChangeListener = {
   listens: false,
   work: 0,
   changed: () => undefined,

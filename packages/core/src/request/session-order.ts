@@ -7,6 +7,7 @@
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Identity } from '../auth/identity.ts';
+import type { CnxnId } from '../out.ts';
 import type { WriteOrigin } from './proposal.ts';
 
 /** A frame that came too early: copied, since its bytes belong to the connection's input. */
@@ -20,8 +21,18 @@ export interface ParkedFrame {
   readonly throttled: boolean;
 }
 
+/** A sync that waits to hear that the leader still leads, and that everything it had committed by then has been applied here. */
+export interface WaitingSync {
+  readonly kind: 'sync';
+  readonly cnxn: CnxnId;
+  readonly sessionHigh: number;
+  readonly sessionLow: number;
+  readonly frame: ParkedFrame;
+  isDone: boolean;
+}
+
 /** What stands in a connection's line. */
-export type Waiting = WriteOrigin | ParkedFrame;
+export type Waiting = WriteOrigin | WaitingSync | ParkedFrame;
 
 /** Copies a frame so that it can wait. `start` is where its header begins. */
 export function parkFrame(

@@ -25,19 +25,22 @@ import type { CoreOptions } from '../options.ts';
 import type { Answers } from '../request/answer.ts';
 import type { WriteOrigin } from '../request/proposal.ts';
 import type { Replica } from '../request/replica.ts';
-import type { SessionTracker } from './session-tracker.ts';
+import type { SessionSlot } from './session-table.ts';
+import { ownerHere, type SessionTracker } from './session-tracker.ts';
 
 const noPassword = Buffer.alloc(sessionPasswordBytes);
 /** Where the session id begins in a ConnectRequest: behind protocolVersion, lastZxidSeen and timeOut. */
 const sessionIdAt = 16;
 
-/** What a handshake leads to; with `create`, the session that is to be proposed. */
+/** What a handshake leads to; with `create`, the session that is to be proposed; with `asked`, `revalidated` brings the answer. */
 export type HandshakeOutcome =
   | { readonly kind: 'create'; readonly origin: WriteOrigin }
   | { readonly kind: 'taken up' }
+  | { readonly kind: 'asked' }
   | { readonly kind: 'closed' };
 
 const takenUp: HandshakeOutcome = { kind: 'taken up' };
+const asked: HandshakeOutcome = { kind: 'asked' };
 const closed: HandshakeOutcome = { kind: 'closed' };
 
 export class Handshakes {
@@ -47,6 +50,10 @@ export class Handshakes {
   readonly #cnxns: CnxnTable;
   readonly #answers: Answers;
   readonly #observer: Observer;
+  /** Whether a session lives that a client wants to go on with; undefined when someone else has been asked. See `Order.revalidate`. */
+  readonly #revalidate: (high: number, low: number, timeoutMs: Millis, now: Now) => boolean | undefined;
+  /** Connections that wait to hear whether their session lives. */
+  readonly #asked = new Map<SessionId, Cnxn>();
   #nextSessionId: SessionId;
 
   constructor(
@@ -57,7 +64,9 @@ export class Handshakes {
     answers: Answers,
     observer: Observer,
     now: Now,
+    revalidate: (high: number, low: number, timeoutMs: Millis, now: Now) => boolean | undefined,
   ) {
+    this.#revalidate = revalidate;
     this.#options = options;
     this.#replica = replica;
     this.#tracker = tracker;
@@ -85,7 +94,23 @@ export class Handshakes {
     const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#options;
     cnxn.timeoutMs = Math.max(minSessionTimeoutMs, Math.min(maxSessionTimeoutMs, request.timeOut));
     if (request.sessionId === 0n) return { kind: 'create', origin: this.#create(cnxn, now) };
-    return this.#takeUp(cnxn, request.sessionId, request.passwd, now) ? takenUp : closed;
+    return this.#takeUp(cnxn, request.sessionId, request.passwd, now);
+  }
+
+  /** Whoever was asked has answered. Returns the connection that has its session now, if it is still there. */
+  revalidated(id: SessionId, isValid: boolean, now: Now): Cnxn | undefined {
+    const cnxn = this.#asked.get(id);
+    if (cnxn === undefined) return undefined;
+    this.#asked.delete(id);
+    if (cnxn.isClosed) return undefined;
+    this.#observer.sessionRevalidated(id, isValid);
+    if (!isValid) {
+      this.#refuse(cnxn);
+      return undefined;
+    }
+    const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
+    this.#goOn(cnxn, this.#tracker.open(high, low, timeoutMs, now.elapsedMs), now);
+    return cnxn;
   }
 
   /** The txn of a new session has been applied: requests are served from here on. */
@@ -111,6 +136,7 @@ export class Handshakes {
     return {
       kind: 'write',
       cnxn: cnxn.id,
+      owner: ownerHere,
       sessionHigh: high,
       sessionLow: low,
       cxid: 0,
@@ -128,28 +154,42 @@ export class Handshakes {
     }
   }
 
-  /** Returns whether the session is now this connection's; if not, the client has been told. */
-  #takeUp(cnxn: Cnxn, id: SessionId, password: Uint8Array | null, now: Now): boolean {
+  #takeUp(cnxn: Cnxn, id: SessionId, password: Uint8Array | null, now: Now): HandshakeOutcome {
     const high = sessionHigh(id);
     const low = sessionLow(id);
-    const slot = this.#tracker.findLive(high, low);
     // One connection per session. ZooKeeper cuts the older one before it looks at the password, and so do we: it may be a leftover that
     // the client has given up long ago.
-    if (slot !== -1) {
-      const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
-      if (older !== undefined) this.#cnxns.close(older, 'taken over by another connection of the session');
+    const known = this.#tracker.findLive(high, low);
+    const older = known === -1 ? this.#asked.get(id) : this.#cnxns.get(this.#tracker.cnxnOf(known));
+    if (older !== undefined) this.#cnxns.close(older, 'taken over by another connection of the session');
+    this.#asked.delete(id);
+    const isValid = sessionPasswordMatches(high, low, password) && this.#revalidate(high, low, cnxn.timeoutMs, now);
+    if (isValid === undefined) {
+      cnxn.sessionHigh = high;
+      cnxn.sessionLow = low;
+      cnxn.state = 'opening';
+      this.#asked.set(id, cnxn);
+      return asked;
     }
-    const accepted = slot !== -1 && sessionPasswordMatches(high, low, password);
-    this.#observer.sessionRevalidated(id, accepted);
-    if (!accepted) {
-      this.#answers.handshake(cnxn, 0, 0, 0, noPassword);
-      this.#cnxns.close(cnxn, 'session refused');
-      return false;
+    this.#observer.sessionRevalidated(id, isValid);
+    if (!isValid) {
+      this.#refuse(cnxn);
+      return closed;
     }
-    this.#attach(cnxn, high, low, slot);
+    this.#goOn(cnxn, this.#tracker.findLive(high, low), now);
+    return takenUp;
+  }
+
+  #refuse(cnxn: Cnxn): void {
+    this.#answers.handshake(cnxn, 0, 0, 0, noPassword);
+    this.#cnxns.close(cnxn, 'session refused');
+  }
+
+  /** The session lives, and is the connection's from here on. */
+  #goOn(cnxn: Cnxn, slot: SessionSlot, now: Now): void {
+    this.#attach(cnxn, this.#tracker.high(slot), this.#tracker.low(slot), slot);
     this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);
     this.#welcome(cnxn);
-    return true;
   }
 
   #attach(cnxn: Cnxn, high: number, low: number, slot: number): void {

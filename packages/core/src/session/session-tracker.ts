@@ -9,12 +9,25 @@ import type { CnxnId } from '../out.ts';
 import { ExpiryQueue } from './expiry-queue.ts';
 import { type SessionSlot, SessionTable } from './session-table.ts';
 
+/** Through which server a client speaks: the leader's own number for itself, or the number of a learner's channel. */
+export type SessionOwner = number;
+/** The server that keeps the tracker. */
+export const ownerHere: SessionOwner = 0;
+/** Nobody has spoken for the session since this server leads. */
+const ownerUnknown: SessionOwner = -1;
+
 export class SessionTracker {
   readonly #table = new SessionTable();
   readonly #expiry: ExpiryQueue;
+  /** Those of other servers' clients, and those that nobody has spoken for. A session that is not here is one of our own clients'. */
+  readonly #owners = new Map<SessionSlot, SessionOwner>();
+  /** Since the last `takeTouched`, with the timeouts they were granted; undefined where nobody asks. */
+  readonly #touched: Map<SessionSlot, Millis> | undefined;
 
-  constructor(tickMs: Millis) {
+  /** @param notesTouches whether `takeTouched` will be called. */
+  constructor(tickMs: Millis, notesTouches = false) {
     this.#expiry = new ExpiryQueue(tickMs);
+    this.#touched = notesTouches ? new Map() : undefined;
   }
 
   get count(): number {
@@ -42,7 +55,32 @@ export class SessionTracker {
   touch(slot: SessionSlot, elapsedMs: Millis, timeoutMs: Millis): boolean {
     if (this.#table.isClosing(slot)) return false;
     this.#expiry.touch(slot, elapsedMs, timeoutMs);
+    this.#touched?.set(slot, timeoutMs);
     return true;
+  }
+
+  /** Hands over the sessions that were touched since the last call. */
+  takeTouched(visit: (high: number, low: number, timeoutMs: Millis) => void): void {
+    if (this.#touched === undefined) return;
+    for (const [slot, timeoutMs] of this.#touched) visit(this.high(slot), this.low(slot), timeoutMs);
+    this.#touched.clear();
+  }
+
+  setOwner(slot: SessionSlot, owner: SessionOwner): void {
+    if (owner === ownerHere) this.#owners.delete(slot);
+    else this.#owners.set(slot, owner);
+  }
+
+  /** Whoever speaks first for a session that nobody has spoken for since this server leads. */
+  forgetOwner(slot: SessionSlot): void {
+    this.#owners.set(slot, ownerUnknown);
+  }
+
+  /** Whether requests of the session may come through `owner`. The first one through whom they come is the one. */
+  mayComeThrough(slot: SessionSlot, owner: SessionOwner): boolean {
+    const known = this.#owners.get(slot) ?? ownerHere;
+    if (known === ownerUnknown) this.setOwner(slot, owner);
+    return known === owner || known === ownerUnknown;
   }
 
   /** No more touches, no more writes: its closeSession is on the way. */
@@ -53,6 +91,8 @@ export class SessionTracker {
 
   remove(slot: SessionSlot): void {
     this.#expiry.remove(slot);
+    this.#owners.delete(slot);
+    this.#touched?.delete(slot);
     this.#table.remove(slot);
   }
 
