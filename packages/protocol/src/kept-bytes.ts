@@ -9,7 +9,7 @@ const nothing = Buffer.alloc(0);
 
 export class KeptBytes {
   /** What is kept is [start, end). Ours alone. */
-  bytes = nothing;
+  bytes: Buffer = nothing;
   start = 0;
   end = 0;
 
