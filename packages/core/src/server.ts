@@ -123,7 +123,9 @@ export class Server {
       ...options.authProviders,
     ]);
     this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
-    this.#order = orderOf({ options, out, replica, tracker: this.#tracker, load: this.#load, registry, observer }, now);
+    const tracker = this.#tracker;
+    const headOfLine = (high: number, low: number) => this.#headOfLine(high, low);
+    this.#order = orderOf({ options, out, replica, tracker, load: this.#load, headOfLine, registry, observer }, now);
     this.#handshakes = new Handshakes(
       options,
       replica,
@@ -305,13 +307,17 @@ export class Server {
   }
 
   /**
-   * Serves nobody any more, and brings what is half done to its end, in one go: the state is that of a txn's end. What has not been applied
-   * stays with whoever orders writes.
+   * Serves nobody any more. The state it leaves is that of the log: what stands in there and has not been applied is applied now, all in
+   * one go, since whoever takes part in an election must be what it says it is.
    */
   end(now: Now): void {
     for (const cnxn of this.#cnxns.all()) this.#cnxns.close(cnxn, 'not serving');
     while (this.#job !== undefined) this.#runJob(now);
     this.#replica.listener = nobody;
+    for (const { header, txn, digest } of this.#order.rest()) {
+      const job = this.#replica.apply(header, txn, digest);
+      if (job !== undefined) while (job.next(now).done !== true);
+    }
   }
 
   /** How memory is; see `MemoryLimits`. */
@@ -549,6 +555,13 @@ export class Server {
   }
 
   // ---- writes ------------------------------------------------------------------------------------------------------------------------
+
+  #headOfLine(high: number, low: number): WriteOrigin | undefined {
+    const slot = this.#tracker.find(high, low);
+    if (slot === -1) return undefined;
+    const head = this.#cnxns.get(this.#tracker.cnxnOf(slot))?.waiting.peek();
+    return head?.kind === 'write' ? head : undefined;
+  }
 
   #write(cnxn: Cnxn, opCode: number, xid: number, reader: Reader, identities: readonly Identity[], arrivedMs: Millis, now: Now): void {
     const { id, sessionHigh: high, sessionLow: low } = cnxn;

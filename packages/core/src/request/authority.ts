@@ -28,6 +28,8 @@ export interface OrderParts {
   readonly replica: Replica;
   readonly tracker: SessionTracker;
   readonly load: Load;
+  /** The write that stands first in the line of a session's connection, if one does. */
+  readonly headOfLine: (high: number, low: number) => WriteOrigin | undefined;
   readonly registry: AuthRegistry;
   readonly observer: Observer;
 }
@@ -121,6 +123,10 @@ export class Authority implements Order {
     if (proposal === undefined) throw new Error('nothing is proposed');
     this.#load.applied(proposal);
     return proposal;
+  }
+
+  rest(): Proposal[] {
+    return Array.from({ length: this.#proposals.length }, () => this.take());
   }
 
   applied(zxid: Zxid, max?: number): boolean {

@@ -43,6 +43,9 @@ export interface Order {
   /** It has been applied. Forgets at most `max` records of it; returns whether that was all. */
   applied(zxid: Zxid, max?: number): boolean;
 
+  /** Takes everything that has not been applied, whether it may be or not: this order is at its end, and all of it is in the log. */
+  rest(): Proposal[];
+
   /** Ends a session at an operator's word, at the next `wake`. */
   condemn(slot: SessionSlot): void;
   /** Clients could not be heard from `beganMs` until now. */

@@ -1,0 +1,141 @@
+/**
+ * How a learner orders writes: it asks its leader, and applies what the leader has committed. Nothing is judged here, and no session ends
+ * by this server's word. A txn belongs to the write at the head of its session's line, if it is that one; all others are those of other
+ * servers' clients, or of a connection that has gone.
+ */
+import { type Millis, OpCode, Reader, type Txn, type TxnDigest, type TxnHeader, Writer, type Zxid } from '@tskeeper/protocol';
+import type { Identity } from '../auth/identity.ts';
+import { Fifo } from '../fifo.ts';
+import type { SessionSlot } from '../session/session-table.ts';
+import { ownerHere, type SessionTracker } from '../session/session-tracker.ts';
+import type { OrderParts } from './authority.ts';
+import type { Order } from './order.ts';
+import { noCnxn, type Proposal, type WriteOrigin } from './proposal.ts';
+import type { WaitingSync } from './session-order.ts';
+
+/** What goes from a learner to its leader on behalf of clients. */
+export interface LeaderLink {
+  /** `record` is placed over the request's record; its bytes may be used again after the call. */
+  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: readonly Identity[] | undefined): void;
+  revalidate(high: number, low: number, timeoutMs: Millis): void;
+}
+
+/** A txn as the leader has sent it. */
+export interface SentTxn {
+  readonly zxid: Zxid;
+  readonly header: TxnHeader;
+  readonly txn: Txn;
+  readonly digest: TxnDigest | undefined;
+  /** Size of the log entry. */
+  readonly bytes: number;
+}
+
+const requestHeaderBytes = 8;
+
+export class Forwarding implements Order {
+  readonly role: 'follower' | 'observer';
+  readonly #link: LeaderLink;
+  readonly #headOfLine: OrderParts['headOfLine'];
+  /** In zxid order. */
+  readonly #committed = new Fifo<SentTxn>();
+  /** Asked of the leader and not answered: it answers them in turn. */
+  readonly #syncs = new Fifo<WaitingSync>();
+  readonly #record = new Writer(16);
+  readonly #reader = new Reader();
+  readonly #tracker: SessionTracker;
+  readonly work = 0;
+
+  constructor(role: 'follower' | 'observer', link: LeaderLink, { headOfLine, tracker }: OrderParts) {
+    this.#tracker = tracker;
+    this.role = role;
+    this.#link = link;
+    this.#headOfLine = headOfLine;
+  }
+
+  /** The leader has committed a txn. `Server.appended` comes next. */
+  commit(txn: SentTxn): void {
+    this.#committed.push(txn);
+  }
+
+  /** The leader has answered a sync; undefined when none was asked for. */
+  takeSync(): WaitingSync | undefined {
+    return this.#syncs.shift();
+  }
+
+  write(origin: WriteOrigin, reader: Reader): undefined {
+    const { sessionHigh: high, sessionLow: low, cxid, opCode, identities } = origin;
+    this.#link.request(high, low, cxid, opCode, reader, identities);
+  }
+
+  openSession({ sessionHigh: high, sessionLow: low }: WriteOrigin, timeoutMs: Millis): void {
+    this.#record.clear();
+    this.#record.int32(timeoutMs);
+    this.#ask(high, low, 0, OpCode.createSession);
+  }
+
+  sync(sync: WaitingSync): void {
+    const { sessionHigh: high, sessionLow: low, frame } = sync;
+    const { bytes, identities } = frame;
+    this.#syncs.push(sync);
+    this.#record.clear();
+    this.#record.raw(bytes, requestHeaderBytes);
+    this.#ask(high, low, bytes.readInt32BE(0), OpCode.sync, identities);
+  }
+
+  /** Sends what stands in the record. */
+  #ask(high: number, low: number, cxid: number, opCode: number, identities?: readonly Identity[]): void {
+    const { bytes, offset } = this.#record;
+    this.#link.request(high, low, cxid, opCode, this.#reader.place(bytes, 0, offset), identities);
+  }
+
+  revalidate(high: number, low: number, timeoutMs: Millis): undefined {
+    this.#link.revalidate(high, low, timeoutMs);
+  }
+
+  appended(): void {
+    // The log is the learner's; what is committed comes by `commit`.
+  }
+
+  get hasNext(): boolean {
+    return this.#committed.length > 0;
+  }
+
+  take(): Proposal {
+    const sent = this.#committed.shift();
+    if (sent === undefined) throw new Error('nothing is committed');
+    return { ...sent, origin: this.#originOf(sent), node: 0 };
+  }
+
+  #originOf({ header }: SentTxn): WriteOrigin {
+    const { clientHigh: sessionHigh, clientLow: sessionLow, cxid, type } = header;
+    const head = this.#headOfLine(sessionHigh, sessionLow);
+    if (head !== undefined && head.cxid === cxid) return head;
+    return { kind: 'write', cnxn: noCnxn, owner: ownerHere, sessionHigh, sessionLow, cxid, opCode: type, identities: [], arrivedMs: 0 };
+  }
+
+  applied(): boolean {
+    return true;
+  }
+
+  /** The leader ends it, as one that the client itself has closed. */
+  condemn(slot: SessionSlot): void {
+    this.#record.clear();
+    this.#ask(this.#tracker.high(slot), this.#tracker.low(slot), 0, OpCode.closeSession);
+  }
+
+  rest(): Proposal[] {
+    return Array.from({ length: this.#committed.length }, () => this.take());
+  }
+
+  wasDeaf(): void {
+    // Silence is judged by the leader.
+  }
+
+  wake(): undefined {
+    // Sweeps and ends of sessions are the leader's.
+  }
+
+  deadline(): undefined {
+    return undefined;
+  }
+}
