@@ -25,6 +25,11 @@ export class Fifo<T> {
     return this.#items[this.#head];
   }
 
+  /** In order. The queue may not change meanwhile. */
+  *values(): Generator<T, void, undefined> {
+    for (let at = this.#head; at < this.#items.length; at++) yield this.#items[at]!;
+  }
+
   some(test: (item: T) => boolean): boolean {
     return this.#items.some((item, at) => at >= this.#head && test(item!));
   }

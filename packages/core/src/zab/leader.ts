@@ -1,0 +1,607 @@
+/**
+ * Leading (Zab's discovery, synchronisation and broadcast, from the leader's side).
+ *
+ *     discovery        a quorum has said which epochs it knows        -> a new epoch, written down, LEADERINFO
+ *     acknowledgement  a quorum has accepted it                       -> currentEpoch written down; each is sent what it lacks, NEWLEADER
+ *     synchronisation  a quorum has all of it on disk                 -> clients are served; UPTODATE
+ *     broadcast        PROPOSAL, a quorum of ACKs, in zxid order      -> COMMIT, INFORM
+ *
+ * A leader never goes back to an earlier stage: when it has lost its quorum, or has none in time, it is over, and an election follows.
+ */
+import {
+  beginQuorumPacket,
+  counterOf,
+  endQuorumPacket,
+  epochOf,
+  makeZxid,
+  type Millis,
+  PacketType,
+  type PacketView,
+  packetTypeName,
+  readAckEpoch,
+  readForwardedRequest,
+  readLearnerInfo,
+  readRevalidateRequest,
+  readTouchedSessions,
+  type Sid,
+  OpCode,
+  writeEmptyPacket,
+  writeLeaderInfo,
+  Writer,
+  writeRevalidateAnswer,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { Identity } from '../auth/identity.ts';
+import { Fifo } from '../fifo.ts';
+import type { Now } from '../now.ts';
+import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
+import type { Server } from '../server.ts';
+import type { WaitingSync } from '../request/session-order.ts';
+import type { LearnerSync } from './learner-sync.ts';
+import type { ZabOptions } from './zab-options.ts';
+import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
+
+/** What a leader begins with: its own state, on which everyone else's will be. */
+export interface LeaderStart {
+  readonly acceptedEpoch: number;
+  readonly currentEpoch: number;
+  /** The last txn of its log, all of which has been applied. */
+  readonly lastZxid: Zxid;
+  /** Text and version of the configuration that it goes by. */
+  readonly configText: string;
+  readonly configVersion: number;
+}
+
+/** What a leader needs of the peer that it is. */
+export interface LeaderHost {
+  /** Makes the server that clients speak to, now that there is an epoch to order writes in. Its log is `proposed`. */
+  serve(epoch: number, now: Now): Server;
+  /** Works out what a learner lacks, and sends it; `NEWLEADER` and everything after it follow behind. */
+  synchronise(learner: LearnerSync, now: Now): void;
+}
+
+type Stage = 'discovery' | 'saving acceptedEpoch' | 'acknowledgement' | 'saving currentEpoch' | 'synchronisation' | 'broadcast' | 'over';
+
+type LearnerStage =
+  /** It has connected. */
+  | 'silent'
+  /** FOLLOWERINFO or OBSERVERINFO has come. */
+  | 'known'
+  /** ACKEPOCH has come. */
+  | 'accepted'
+  /** It is being sent what it lacks. */
+  | 'synchronising'
+  /** NEWLEADER has been acknowledged. */
+  | 'synchronised'
+  /** UPTODATE has been sent. */
+  | 'active';
+
+class Learner {
+  readonly channel: ChannelId;
+  stage: LearnerStage = 'silent';
+  sid: Sid = 0;
+  isObserver = false;
+  acceptedEpoch = 0;
+  lastZxid: Zxid = 0;
+  /** Where the history ended that it was sent when it came. */
+  historyEnd: Zxid = 0;
+  heardMs: Millis;
+  /** Everything up to here is in its log. */
+  ackedZxid: Zxid = 0;
+  /** Txns and what belongs behind them wait here while it is sent what was before them; undefined when nothing has to wait. */
+  backlog: Writer | undefined;
+  /** Proposals that it has not acknowledged: the oldest one's age is how far it lags. */
+  readonly unacked = new Fifo<{ readonly zxid: Zxid; readonly sentMs: Millis }>();
+  /** Numbers of the PINGs that it has not answered. */
+  readonly pings = new Fifo<number>();
+  answeredPing = 0;
+
+  constructor(channel: ChannelId, now: Now) {
+    this.channel = channel;
+    this.heardMs = now.elapsedMs;
+  }
+
+  get isFollowing(): boolean {
+    return this.stage === 'synchronising' || this.stage === 'synchronised' || this.stage === 'active';
+  }
+}
+
+/** A txn that has been proposed and not committed. */
+interface Outstanding {
+  readonly zxid: Zxid;
+  /** The packet that proposes it. */
+  readonly packet: Buffer;
+}
+
+/** A sync that waits for the leader to make sure that it still leads. */
+interface PendingSync {
+  /** Where the answer goes: to a learner, or to a client of our own. */
+  readonly learner: Learner | undefined;
+  readonly local: WaitingSync | undefined;
+  /** What was proposed when it came must have been committed. */
+  readonly zxid: Zxid;
+  /** A quorum must have answered this PING, which was sent after it came. */
+  readonly ping: number;
+}
+
+/** Above this an epoch's counter is not taken: whoever leads hands over in time. */
+const counterMax = 0xffff_0000;
+
+export class Leader {
+  readonly #options: ZabOptions;
+  readonly #quorum: QuorumVerifier;
+  readonly #out: ZabOut;
+  readonly #host: LeaderHost;
+  readonly #start: LeaderStart;
+  readonly #isVoter: boolean;
+  #stage: Stage = 'discovery';
+  #epoch = 0;
+  #server: Server | undefined;
+  readonly #learners = new Map<ChannelId, Learner>();
+  /** Voters that are in, this one included, at the stage the leader is at. */
+  #agreeing = new Set<Sid>();
+  #acceptedMax: number;
+  /** Why it is over; undefined while it is not. */
+  #overReason: string | undefined;
+
+  readonly #outstanding = new Fifo<Outstanding>();
+  #proposed: Zxid;
+  #committed: Zxid;
+  #ownAcked: Zxid;
+  readonly #syncs = new Fifo<PendingSync>();
+  #ping = 0;
+  #ownPing = 0;
+
+  /** When the leader came to the stage it is at. */
+  #stageMs: Millis;
+  #nextPingMs: Millis;
+  #nextTickMs: Millis;
+  #unnamed = 0;
+  readonly #acked = { zxid: 0, has: (sid: Sid): boolean => this.#ackedBy(sid) >= this.#acked.zxid };
+  readonly #packet = new Writer(1024);
+  readonly #configText: Buffer;
+
+  constructor(options: ZabOptions, quorum: QuorumVerifier, start: LeaderStart, out: ZabOut, host: LeaderHost, now: Now) {
+    this.#options = options;
+    this.#quorum = quorum;
+    this.#out = out;
+    this.#host = host;
+    this.#start = start;
+    this.#configText = Buffer.from(start.configText, 'utf8');
+    this.#isVoter = quorum.isVoter(options.sid);
+    this.#acceptedMax = start.acceptedEpoch;
+    this.#proposed = this.#committed = this.#ownAcked = start.lastZxid;
+    this.#stageMs = now.elapsedMs;
+    this.#nextPingMs = now.elapsedMs + options.tickTimeMs / 2;
+    this.#nextTickMs = now.elapsedMs + options.tickTimeMs;
+    if (this.#isVoter) this.#agreeing.add(options.sid);
+    this.#maybeChooseEpoch();
+  }
+
+  // ---- what others may ask
+
+  /** Why it is over: it leads no more, and an election follows. Undefined while it is not. */
+  get over(): string | undefined {
+    return this.#overReason;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Clients are served. */
+  get server(): Server | undefined {
+    return this.#server;
+  }
+
+  // ---- inputs
+
+  connected(channel: ChannelId, now: Now): void {
+    this.#learners.set(channel, new Learner(channel, now));
+  }
+
+  gone(channel: ChannelId): void {
+    const learner = this.#learners.get(channel);
+    if (learner !== undefined) this.#forget(learner);
+  }
+
+  /** A packet of a learner. What cannot be read throws a `ProtocolError`, and the stream is to be closed. */
+  packet(channel: ChannelId, packet: PacketView, now: Now): void {
+    const learner = this.#learners.get(channel);
+    if (learner === undefined || this.#stage === 'over') return;
+    learner.heardMs = now.elapsedMs;
+    switch (packet.type) {
+      case PacketType.FOLLOWERINFO:
+      case PacketType.OBSERVERINFO:
+        this.#onInfo(learner, packet);
+        return;
+      case PacketType.ACKEPOCH:
+        this.#onAckEpoch(learner, packet, now);
+        return;
+      case PacketType.ACK:
+        this.#onAck(learner, packet.zxid, now);
+        return;
+      case PacketType.PING:
+        this.#onPing(learner, packet, now);
+        return;
+      case PacketType.REQUEST:
+        this.#onRequest(learner, packet, now);
+        return;
+      case PacketType.REVALIDATE:
+        this.#onRevalidate(learner, packet, now);
+        return;
+      default:
+        this.#drop(learner, `it has sent ${packetTypeName(packet.type)}, which no leader understands`);
+    }
+  }
+
+  /** An epoch file is on disk. */
+  epochSaved(name: EpochName, now: Now): void {
+    this.#stageMs = now.elapsedMs;
+    if (name === 'acceptedEpoch' && this.#stage === 'saving acceptedEpoch') {
+      this.#stage = 'acknowledgement';
+      this.#agreeing = new Set(this.#isVoter ? [this.#options.sid] : []);
+      for (const learner of this.#learners.values()) if (learner.stage === 'known') this.#tellEpoch(learner);
+      this.#maybeSetEpoch();
+    } else if (name === 'currentEpoch' && this.#stage === 'saving currentEpoch') {
+      this.#stage = 'synchronisation';
+      this.#agreeing = new Set(this.#isVoter ? [this.#options.sid] : []);
+      for (const learner of this.#learners.values()) if (learner.stage === 'accepted') this.#synchronise(learner, now);
+      this.#maybeServe(now);
+    }
+  }
+
+  /** Every txn up to `zxid` is in this server's own log. */
+  appended(zxid: Zxid, now: Now): void {
+    this.#ownAcked = zxid;
+    this.#maybeCommit(now);
+  }
+
+  /** The server orders a txn: its bytes are those of the log, and they are used again after the call. */
+  propose(zxid: Zxid, bytes: Buffer, start: number, end: number, now: Now): void {
+    this.#out.append(zxid, bytes, start, end);
+    if (this.#stage === 'over') return;
+    const writer = this.#packet;
+    writer.clear();
+    const at = beginQuorumPacket(writer, PacketType.PROPOSAL, zxid);
+    writer.raw(bytes, start, end);
+    endQuorumPacket(writer, at);
+    const packet = Buffer.from(writer.written());
+    this.#proposed = zxid;
+    this.#outstanding.push({ zxid, packet });
+    for (const learner of this.#learners.values()) {
+      if (!learner.isFollowing || learner.isObserver) continue;
+      this.#behind(learner).raw(packet);
+      learner.unacked.push({ zxid, sentMs: now.elapsedMs });
+    }
+    if (counterOf(zxid) >= counterMax) this.#giveUp('the counter of this epoch is used up');
+  }
+
+  /** A client of our own wants to be sure that it sees everything committed by now. */
+  sync(sync: WaitingSync, now: Now): void {
+    this.#confirm(undefined, sync, now);
+  }
+
+  wake(now: Now): void {
+    if (this.#stage === 'over') return;
+    if (now.elapsedMs >= this.#nextPingMs) {
+      this.#nextPingMs = now.elapsedMs + this.#options.tickTimeMs / 2;
+      this.#sendPing();
+    }
+    this.#dropSilent(now);
+    if (now.elapsedMs < this.#nextTickMs) return;
+    this.#nextTickMs = now.elapsedMs + this.#options.tickTimeMs;
+    this.#checkQuorum(now);
+  }
+
+  deadline(): Millis | undefined {
+    return this.#stage === 'over' ? undefined : Math.min(this.#nextPingMs, this.#nextTickMs);
+  }
+
+  /** Leads no more. What it has proposed is in its log, and may or may not be what the next leader goes on from. */
+  end(now: Now): void {
+    if (this.#stage !== 'over') this.#giveUp('it was told to end');
+    for (const { channel } of this.#learners.values()) this.#out.closeChannel(channel, 'this server leads no more');
+    this.#learners.clear();
+    this.#server?.end(now);
+  }
+
+  // ---- discovery
+
+  #onInfo(learner: Learner, packet: PacketView): void {
+    if (learner.stage !== 'silent') {
+      this.#drop(learner, 'it has introduced itself twice');
+      return;
+    }
+    const { serverId, configVersion } = readLearnerInfo(packet.data, packet.hasData);
+    if (configVersion !== undefined && configVersion > this.#start.configVersion) {
+      this.#drop(learner, `it goes by configuration ${configVersion.toString(16)}, which this leader has not seen yet`);
+      return;
+    }
+    learner.sid = serverId ?? --this.#unnamed;
+    learner.isObserver = packet.type === PacketType.OBSERVERINFO;
+    learner.acceptedEpoch = epochOf(packet.zxid);
+    learner.stage = 'known';
+    // One stream per learner: the older one is a leftover, and what still comes from it is not what its server says now.
+    for (const other of this.#learners.values()) {
+      if (other !== learner && other.sid === learner.sid && other.stage !== 'silent') this.#drop(other, 'it has connected anew');
+    }
+    if (this.#stage === 'discovery') {
+      if (!this.#votes(learner)) return;
+      this.#agreeing.add(learner.sid);
+      this.#acceptedMax = Math.max(this.#acceptedMax, learner.acceptedEpoch);
+      this.#maybeChooseEpoch();
+    } else if (this.#stage !== 'saving acceptedEpoch') {
+      this.#tellEpoch(learner);
+    }
+  }
+
+  #maybeChooseEpoch(): void {
+    if (this.#stage !== 'discovery' || !this.#quorum.containsQuorum(this.#agreeing)) return;
+    this.#stage = 'saving acceptedEpoch';
+    this.#epoch = this.#acceptedMax + 1;
+    this.#out.saveEpoch('acceptedEpoch', this.#epoch);
+  }
+
+  #tellEpoch({ channel }: Learner): void {
+    const writer = this.#out.packets(channel);
+    const at = beginQuorumPacket(writer, PacketType.LEADERINFO, makeZxid(this.#epoch, 0));
+    writeLeaderInfo(writer);
+    endQuorumPacket(writer, at);
+  }
+
+  #onAckEpoch(learner: Learner, packet: PacketView, now: Now): void {
+    if (learner.stage !== 'known' || this.#stage === 'discovery' || this.#stage === 'saving acceptedEpoch') {
+      this.#drop(learner, 'it has accepted an epoch that it was not told');
+      return;
+    }
+    const currentEpoch = readAckEpoch(packet.data);
+    learner.lastZxid = packet.zxid;
+    learner.stage = 'accepted';
+    const { lastZxid } = this.#start;
+    if (currentEpoch > this.#start.currentEpoch || (currentEpoch === this.#start.currentEpoch && packet.zxid > lastZxid)) {
+      // It may have txns that a quorum has, and this leader has not. Whoever follows it must not have those cut off.
+      if (this.#votes(learner)) {
+        this.#drop(learner, `it is ahead of this leader: epoch ${currentEpoch}, zxid 0x${packet.zxid.toString(16)}`);
+        return;
+      }
+    }
+    if (this.#stage !== 'acknowledgement') {
+      if (this.#stage !== 'saving currentEpoch') this.#synchronise(learner, now);
+      return;
+    }
+    // -1: it had accepted this epoch before, of another leader it may be, and does not count again.
+    if (currentEpoch !== -1 && this.#votes(learner)) this.#agreeing.add(learner.sid);
+    this.#maybeSetEpoch();
+  }
+
+  #maybeSetEpoch(): void {
+    if (this.#stage !== 'acknowledgement' || !this.#quorum.containsQuorum(this.#agreeing)) return;
+    this.#stage = 'saving currentEpoch';
+    this.#out.saveEpoch('currentEpoch', this.#epoch);
+  }
+
+  // ---- synchronisation
+
+  #synchronise(learner: Learner, now: Now): void {
+    learner.stage = 'synchronising';
+    learner.historyEnd = this.#committed;
+    // From here on it hears of everything, behind what it lacks of the past.
+    const backlog = (learner.backlog = new Writer(256));
+    if (!learner.isObserver) {
+      for (const { zxid, packet } of this.#outstanding.values()) {
+        backlog.raw(packet);
+        learner.unacked.push({ zxid, sentMs: now.elapsedMs });
+      }
+    }
+    const at = beginQuorumPacket(backlog, PacketType.NEWLEADER, makeZxid(this.#epoch, 0));
+    backlog.raw(this.#configText);
+    endQuorumPacket(backlog, at);
+    this.#host.synchronise(
+      {
+        channel: learner.channel,
+        lastZxid: learner.lastZxid,
+        upTo: this.#committed,
+        done: () => this.#historySent(learner),
+        failed: (reason) => this.#drop(learner, reason),
+      },
+      now,
+    );
+  }
+
+  #historySent(learner: Learner): void {
+    const { backlog, channel } = learner;
+    learner.backlog = undefined;
+    if (backlog !== undefined) this.#out.packets(channel).raw(backlog.bytes, 0, backlog.offset);
+  }
+
+  #maybeServe(now: Now): void {
+    if (this.#stage !== 'synchronisation' || !this.#quorum.containsQuorum(this.#agreeing)) return;
+    this.#stage = 'broadcast';
+    this.#server = this.#host.serve(this.#epoch, now);
+    this.#proposed = this.#committed = this.#ownAcked = makeZxid(this.#epoch, 0);
+    for (const learner of this.#learners.values()) if (learner.stage === 'synchronised') this.#activate(learner);
+  }
+
+  #activate(learner: Learner): void {
+    learner.stage = 'active';
+    writeEmptyPacket(this.#behind(learner), PacketType.UPTODATE, -1);
+  }
+
+  // ---- broadcast
+
+  #onAck(learner: Learner, zxid: Zxid, now: Now): void {
+    if (counterOf(zxid) === 0) {
+      // Of NEWLEADER; or of UPTODATE, which says nothing new.
+      if (learner.stage !== 'synchronising' || zxid !== makeZxid(this.#epoch, 0)) return;
+      learner.stage = 'synchronised';
+      learner.ackedZxid = Math.max(learner.ackedZxid, learner.historyEnd);
+      if (this.#stage === 'broadcast') {
+        this.#activate(learner);
+      } else if (this.#votes(learner)) {
+        this.#agreeing.add(learner.sid);
+        this.#maybeServe(now);
+      }
+      return;
+    }
+    if (!this.#votes(learner)) return;
+    learner.ackedZxid = Math.max(learner.ackedZxid, zxid);
+    for (let next = learner.unacked.peek(); next !== undefined && next.zxid <= zxid; next = learner.unacked.peek()) learner.unacked.shift();
+    this.#maybeCommit(now);
+  }
+
+  #ackedBy(sid: Sid): Zxid {
+    if (sid === this.#options.sid) return this.#ownAcked;
+    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.isFollowing) return learner.ackedZxid;
+    return -1;
+  }
+
+  #maybeCommit(now: Now): void {
+    if (this.#stage !== 'broadcast') return;
+    const before = this.#committed;
+    for (let next = this.#outstanding.peek(); next !== undefined; next = this.#outstanding.peek()) {
+      this.#acked.zxid = next.zxid;
+      if (!this.#quorum.containsQuorum(this.#acked)) break;
+      this.#outstanding.shift();
+      this.#commit(next);
+    }
+    if (this.#committed === before) return;
+    this.#server!.appended(this.#committed, now);
+    this.#answerSyncs(now);
+  }
+
+  #commit({ zxid, packet }: Outstanding): void {
+    this.#committed = zxid;
+    for (const learner of this.#learners.values()) {
+      if (!learner.isFollowing) continue;
+      const writer = this.#behind(learner);
+      if (learner.isObserver) {
+        const at = writer.offset;
+        writer.raw(packet);
+        writer.patchInt32(at, PacketType.INFORM);
+      } else {
+        writeEmptyPacket(writer, PacketType.COMMIT, zxid);
+      }
+    }
+  }
+
+  /** Where something goes that comes behind everything that the learner is being sent. */
+  #behind({ channel, backlog }: Learner): Writer {
+    return backlog ?? this.#out.packets(channel);
+  }
+
+  // ---- learners' clients
+
+  #onRequest(learner: Learner, packet: PacketView, now: Now): void {
+    const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readForwardedRequest(packet.data);
+    if (this.#server === undefined) {
+      this.#drop(learner, 'it has passed on a request before it was told to serve');
+      return;
+    }
+    if (opCode === OpCode.sync) {
+      this.#confirm(learner, undefined, now);
+      return;
+    }
+    const identities: Identity[] = (packet.authinfo() ?? []).map(({ scheme, id }) => ({ scheme: scheme ?? '', id: id ?? '' }));
+    const owner = learner.channel + 1;
+    const record = Buffer.from(payload);
+    this.#server.forwarded({ owner, sessionHigh, sessionLow, cxid, opCode, identities, record, arrivedMs: now.elapsedMs }, now);
+  }
+
+  #onRevalidate(learner: Learner, packet: PacketView, now: Now): void {
+    const { sessionHigh, sessionLow, timeOut } = readRevalidateRequest(packet.data);
+    const valid = this.#server?.validate(sessionHigh, sessionLow, timeOut, learner.channel + 1, now) ?? false;
+    const writer = this.#behind(learner);
+    const at = beginQuorumPacket(writer, PacketType.REVALIDATE, packet.zxid);
+    writeRevalidateAnswer(writer, { sessionHigh, sessionLow, valid });
+    endQuorumPacket(writer, at);
+  }
+
+  // ---- still leading?
+
+  #confirm(learner: Learner | undefined, local: WaitingSync | undefined, now: Now): void {
+    this.#syncs.push({ learner, local, zxid: this.#proposed, ping: this.#sendPing() });
+    this.#answerSyncs(now);
+  }
+
+  /** Returns the PING's number. */
+  #sendPing(): number {
+    const number = ++this.#ping;
+    this.#ownPing = number;
+    for (const learner of this.#learners.values()) {
+      if (!learner.isFollowing) continue;
+      // Not behind what it is being sent: that may take long, and it is to hear that its leader lives.
+      if (learner.backlog !== undefined) continue;
+      writeEmptyPacket(this.#out.packets(learner.channel), PacketType.PING, this.#proposed);
+      learner.pings.push(number);
+    }
+    return number;
+  }
+
+  #onPing(learner: Learner, packet: PacketView, now: Now): void {
+    readTouchedSessions(packet.data, (high, low, timeOut) => this.#server?.touched(high, low, timeOut, now));
+    learner.answeredPing = learner.pings.shift() ?? learner.answeredPing;
+    this.#answerSyncs(now);
+  }
+
+  #answerSyncs(now: Now): void {
+    for (let next = this.#syncs.peek(); next !== undefined; next = this.#syncs.peek()) {
+      const { learner, local, zxid, ping } = next;
+      if (zxid > this.#committed || !this.#quorum.containsQuorum({ has: (sid) => this.#pingAnsweredBy(sid) >= ping })) return;
+      this.#syncs.shift();
+      if (learner !== undefined) writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
+      if (local !== undefined) this.#server!.synced(local, now);
+    }
+  }
+
+  #pingAnsweredBy(sid: Sid): number {
+    if (sid === this.#options.sid) return this.#ownPing;
+    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.isFollowing) return learner.answeredPing;
+    return -1;
+  }
+
+  #dropSilent(now: Now): void {
+    const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
+    for (const learner of this.#learners.values()) {
+      const isIn = learner.stage === 'synchronised' || learner.stage === 'active';
+      const silentMaxMs = (isIn ? syncLimitTicks : initLimitTicks) * tickTimeMs;
+      if (now.elapsedMs - learner.heardMs > silentMaxMs) this.#drop(learner, `nothing came from it for ${now.elapsedMs - learner.heardMs} ms`);
+      const oldest = learner.unacked.peek();
+      if (isIn && oldest !== undefined && now.elapsedMs - oldest.sentMs > syncLimitTicks * tickTimeMs) {
+        this.#drop(learner, `it has not acknowledged 0x${oldest.zxid.toString(16)} for ${now.elapsedMs - oldest.sentMs} ms`);
+      }
+    }
+  }
+
+  #checkQuorum(now: Now): void {
+    const { tickTimeMs, initLimitTicks } = this.#options;
+    if (this.#stage !== 'broadcast') {
+      if (now.elapsedMs - this.#stageMs > initLimitTicks * tickTimeMs) this.#giveUp(`no quorum has come as far as ${this.#stage} in time`);
+      return;
+    }
+    const present = new Set<Sid>(this.#isVoter ? [this.#options.sid] : []);
+    for (const learner of this.#learners.values()) {
+      if (this.#votes(learner) && (learner.stage === 'synchronised' || learner.stage === 'active')) present.add(learner.sid);
+    }
+    if (!this.#quorum.containsQuorum(present)) this.#giveUp('it has lost its quorum');
+  }
+
+  #votes({ isObserver, sid }: Learner): boolean {
+    return !isObserver && this.#quorum.isVoter(sid);
+  }
+
+  #drop(learner: Learner, reason: string): void {
+    this.#out.closeChannel(learner.channel, reason);
+    this.#forget(learner);
+  }
+
+  #forget(learner: Learner): void {
+    this.#learners.delete(learner.channel);
+    if (this.#stage !== 'broadcast' && this.#stage !== 'over') this.#agreeing.delete(learner.sid);
+  }
+
+  #giveUp(reason: string): void {
+    this.#stage = 'over';
+    this.#overReason = reason;
+  }
+}

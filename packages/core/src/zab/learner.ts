@@ -1,0 +1,446 @@
+/**
+ * Learning (Zab's discovery, synchronisation and broadcast, from the side of a follower or an observer).
+ *
+ * What a learner has said it must not forget, so each word waits for the disk: the new epoch is written down before it is accepted; what
+ * the leader has sent is in the log, or in a snapshot, before currentEpoch says so; and only then is NEWLEADER acknowledged, and single
+ * proposals behind it. In this order a crash at any point leaves a server that claims less than it has, never more (ZOOKEEPER-3911, 4643,
+ * 4646, 4685).
+ *
+ * When the leader is lost the learner is over. Nothing that stands in its log is given up: it is applied, and taken into the election.
+ */
+import {
+  beginQuorumPacket,
+  counterOf,
+  endQuorumPacket,
+  epochOf,
+  formatZxid,
+  makeZxid,
+  type Millis,
+  PacketType,
+  type PacketView,
+  packetTypeName,
+  readRevalidateAnswer,
+  readTxn,
+  Reader,
+  writeAckEpoch,
+  writeEmptyPacket,
+  writeLearnerInfo,
+  writeRevalidateRequest,
+  writeTouchedSession,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { Identity } from '../auth/identity.ts';
+import { Fifo } from '../fifo.ts';
+import type { Now } from '../now.ts';
+import type { Forwarding, LeaderLink, SentTxn } from '../request/forwarding.ts';
+import type { Server } from '../server.ts';
+import type { ZabOptions } from './zab-options.ts';
+import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
+
+export interface LearnerOut extends ZabOut {
+  /** Cuts everything behind `zxid` off the log. It completes as the input `truncated`. */
+  truncate(zxid: Zxid): void;
+  /** Makes the state that `LearnerHost.snapshotLoaded` was given what the folder holds, as of `zxid`. It completes as `installed`. */
+  installSnapshot(zxid: Zxid): void;
+}
+
+/** What a learner begins with. */
+export interface LearnerStart {
+  readonly role: 'follower' | 'observer';
+  readonly acceptedEpoch: number;
+  readonly currentEpoch: number;
+  /** The last txn of its log, all of which has been applied. */
+  readonly lastZxid: Zxid;
+  readonly configVersion: number;
+}
+
+/** What a learner needs of the peer that it is. */
+export interface LearnerHost {
+  /** Changes the state by a committed txn while nobody is served yet. */
+  apply(sent: SentTxn, now: Now): void;
+  /** The state is that of the leader's snapshot, and will be kept by `installSnapshot`; it reads the stream until its end. */
+  beginSnapshot(zxid: Zxid): void;
+  /** Makes the server that clients speak to. */
+  serve(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: Forwarding };
+  /** The leader's configuration, as text. */
+  configSeen(text: string): void;
+}
+
+type Stage =
+  /** FOLLOWERINFO has been sent. */
+  | 'introduced'
+  /** LEADERINFO has come, with an epoch that is not on disk yet. */
+  | 'saving acceptedEpoch'
+  /** ACKEPOCH has been sent. */
+  | 'accepted'
+  /** The log is being cut. */
+  | 'truncating'
+  /** A snapshot is coming. */
+  | 'loading'
+  /** Txns come that lie between our history and the leader's. */
+  | 'synchronising'
+  /** NEWLEADER has come; what it stands for is not all on disk yet. */
+  | 'settling'
+  | 'saving currentEpoch'
+  /** NEWLEADER has been acknowledged. */
+  | 'synchronised'
+  /** UPTODATE has come: clients are served. */
+  | 'serving'
+  | 'over';
+
+export class Learner implements LeaderLink {
+  readonly #options: ZabOptions;
+  readonly #start: LearnerStart;
+  readonly #out: LearnerOut;
+  readonly #host: LearnerHost;
+  readonly #channel: ChannelId;
+  #stage: Stage = 'introduced';
+  #overReason: string | undefined;
+  #epoch = 0;
+  #server: Server | undefined;
+  #forwarding: Forwarding | undefined;
+  /** In the log, or on the way there, and not committed. */
+  readonly #proposals = new Fifo<SentTxn>();
+  /** The last txn that was sent to the log, and the last that is durable there. */
+  #logged: Zxid;
+  #durable: Zxid;
+  /** Proposals that are to be acknowledged, in order. */
+  readonly #toAck = new Fifo<Zxid>();
+  /** A snapshot has been loaded and is not on disk. */
+  #mustInstall = false;
+  #snapshotZxid: Zxid = 0;
+  /** Packets that came while the disk was at work on something that has to come first. */
+  readonly #waiting = new Fifo<Buffer>();
+  readonly #view: PacketView;
+  #heardMs: Millis;
+
+  constructor(options: ZabOptions, start: LearnerStart, channel: ChannelId, view: PacketView, out: LearnerOut, host: LearnerHost, now: Now) {
+    this.#options = options;
+    this.#start = start;
+    this.#channel = channel;
+    this.#view = view;
+    this.#out = out;
+    this.#host = host;
+    this.#logged = this.#durable = start.lastZxid;
+    this.#heardMs = now.elapsedMs;
+    const writer = out.packets(channel);
+    const type = start.role === 'observer' ? PacketType.OBSERVERINFO : PacketType.FOLLOWERINFO;
+    const at = beginQuorumPacket(writer, type, makeZxid(start.acceptedEpoch, 0));
+    writeLearnerInfo(writer, { serverId: options.sid, configVersion: start.configVersion });
+    endQuorumPacket(writer, at);
+  }
+
+  /** Why it is over: it learns no more, and an election follows. Undefined while it is not. */
+  get over(): string | undefined {
+    return this.#overReason;
+  }
+
+  /** NEWLEADER has been acknowledged: this server is part of the epoch. */
+  get epoch(): number | undefined {
+    return this.#stage === 'synchronised' || this.#stage === 'serving' ? this.#epoch : undefined;
+  }
+
+  /** Clients are served. */
+  get server(): Server | undefined {
+    return this.#server;
+  }
+
+  /** The state in memory is that of a snapshot which is not on disk: it has to be read anew from there before it may be used. */
+  get isStateAhead(): boolean {
+    return this.#stage === 'loading' || this.#mustInstall;
+  }
+
+  // ---- inputs
+
+  /** A packet of the leader. What cannot be read throws a `ProtocolError`, and the stream is to be closed. */
+  packet(packet: PacketView, now: Now): void {
+    if (this.#stage === 'over') return;
+    this.#heardMs = now.elapsedMs;
+    if (this.#mustWait) this.#waiting.push(Buffer.from(packet.bytes.subarray(packet.start, packet.end)));
+    else this.#take(packet, now);
+  }
+
+  /** The leader's snapshot has been read to its end, and is the state from here on. */
+  snapshotLoaded(now: Now): void {
+    if (this.#stage !== 'loading') return;
+    this.#heardMs = now.elapsedMs;
+    this.#mustInstall = true;
+    this.#out.installSnapshot(this.#snapshotZxid);
+  }
+
+  /** The snapshot is what the folder holds. */
+  installed(now: Now): void {
+    this.#mustInstall = false;
+    this.#logged = this.#durable = this.#snapshotZxid;
+    this.#stage = 'synchronising';
+    this.#goOn(now);
+  }
+
+  /** The log has been cut, and the state is what is left of it. */
+  truncated(lastZxid: Zxid, now: Now): void {
+    this.#logged = this.#durable = lastZxid;
+    this.#stage = 'synchronising';
+    this.#goOn(now);
+  }
+
+  epochSaved(name: EpochName, now: Now): void {
+    if (name === 'acceptedEpoch' && this.#stage === 'saving acceptedEpoch') {
+      this.#acceptEpoch(this.#start.currentEpoch);
+      this.#goOn(now);
+    } else if (name === 'currentEpoch' && this.#stage === 'saving currentEpoch') {
+      this.#stage = 'synchronised';
+      this.#ack(makeZxid(this.#epoch, 0));
+      this.#ackLogged();
+    }
+  }
+
+  /** Every txn up to `zxid` is in the log. */
+  appended(zxid: Zxid): void {
+    this.#durable = zxid;
+    if (this.#stage === 'settling') this.#maybeSettle();
+    else this.#ackLogged();
+  }
+
+  wake(now: Now): void {
+    if (this.#stage === 'over') return;
+    const silentMs = now.elapsedMs - this.#heardMs;
+    if (silentMs > this.#silentMaxMs) this.#giveUp(`nothing came from the leader for ${silentMs} ms`);
+  }
+
+  deadline(): Millis | undefined {
+    return this.#stage === 'over' ? undefined : this.#heardMs + this.#silentMaxMs + 1;
+  }
+
+  /** The stream to the leader is gone. */
+  gone(): void {
+    this.#giveUp('the connection to the leader is gone');
+  }
+
+  /** Learns no more; clients are served no more. Everything in the log has been applied behind it. */
+  end(now: Now): void {
+    if (this.#stage !== 'over') this.#giveUp('it was told to end');
+    this.#server?.end(now);
+    for (let next = this.#proposals.shift(); next !== undefined; next = this.#proposals.shift()) this.#host.apply(next, now);
+  }
+
+  // ---- as LeaderLink
+
+  request(high: number, low: number, cxid: number, opCode: number, record: Reader, identities: readonly Identity[] | undefined): void {
+    if (this.#stage === 'over') return;
+    const writer = this.#out.packets(this.#channel);
+    const at = beginQuorumPacket(writer, PacketType.REQUEST, -1);
+    writer.halves(high, low);
+    writer.int32(cxid);
+    writer.int32(opCode);
+    writer.raw(record.bytes, record.offset, record.limit);
+    endQuorumPacket(writer, at, identities ?? null);
+  }
+
+  revalidate(sessionHigh: number, sessionLow: number, timeOut: Millis): void {
+    if (this.#stage === 'over') return;
+    const writer = this.#out.packets(this.#channel);
+    const at = beginQuorumPacket(writer, PacketType.REVALIDATE, -1);
+    writeRevalidateRequest(writer, { sessionHigh, sessionLow, timeOut });
+    endQuorumPacket(writer, at);
+  }
+
+  // ---- packets, in their turn
+
+  /** The disk is at work on what has to be done before anything else is taken in. */
+  get #mustWait(): boolean {
+    return this.#stage === 'saving acceptedEpoch' || this.#stage === 'truncating' || this.#stage === 'loading' || this.#waiting.length > 0;
+  }
+
+  #goOn(now: Now): void {
+    for (let next = this.#waiting.peek(); next !== undefined && this.#stage !== 'over'; next = this.#waiting.peek()) {
+      if (this.#stage === 'saving acceptedEpoch' || this.#stage === 'truncating' || this.#stage === 'loading') return;
+      this.#waiting.shift();
+      this.#take(this.#view.place(next, 0, next.length), now);
+    }
+  }
+
+  #take(packet: PacketView, now: Now): void {
+    switch (packet.type) {
+      case PacketType.LEADERINFO:
+        return this.#onLeaderInfo(packet);
+      case PacketType.DIFF:
+        return this.#expect('accepted', packet) ? this.#enter('synchronising') : undefined;
+      case PacketType.TRUNC:
+        if (!this.#expect('accepted', packet)) return;
+        this.#stage = 'truncating';
+        return this.#out.truncate(packet.zxid);
+      case PacketType.SNAP:
+        if (!this.#expect('accepted', packet)) return;
+        this.#stage = 'loading';
+        this.#snapshotZxid = packet.zxid;
+        return this.#host.beginSnapshot(packet.zxid);
+      case PacketType.PROPOSAL:
+        return this.#onProposal(packet);
+      case PacketType.COMMIT:
+        return this.#onCommit(packet.zxid, now);
+      case PacketType.INFORM:
+        this.#onProposal(packet);
+        return this.#onCommit(packet.zxid, now);
+      case PacketType.NEWLEADER:
+        return this.#onNewLeader(packet);
+      case PacketType.UPTODATE:
+        return this.#onUpToDate(packet, now);
+      case PacketType.PING:
+        return this.#onPing(packet.zxid);
+      case PacketType.SYNC:
+        return this.#onSync(now);
+      case PacketType.REVALIDATE:
+        return this.#onRevalidate(packet, now);
+      default:
+        this.#giveUp(`the leader has sent ${packetTypeName(packet.type)}, which this server does not understand`);
+    }
+  }
+
+  #onLeaderInfo(packet: PacketView): void {
+    if (!this.#expect('introduced', packet)) return;
+    this.#epoch = epochOf(packet.zxid);
+    const { acceptedEpoch } = this.#start;
+    if (this.#epoch < acceptedEpoch) {
+      this.#giveUp(`the leader's epoch is ${this.#epoch}, and this server has accepted epoch ${acceptedEpoch}`);
+    } else if (this.#epoch === acceptedEpoch) {
+      // It has promised this before, to another leader it may be; it must not count for it twice.
+      this.#acceptEpoch(-1);
+    } else {
+      this.#stage = 'saving acceptedEpoch';
+      this.#out.saveEpoch('acceptedEpoch', this.#epoch);
+    }
+  }
+
+  #acceptEpoch(currentEpoch: number): void {
+    this.#stage = 'accepted';
+    const writer = this.#out.packets(this.#channel);
+    const at = beginQuorumPacket(writer, PacketType.ACKEPOCH, this.#start.lastZxid);
+    writeAckEpoch(writer, currentEpoch);
+    endQuorumPacket(writer, at);
+  }
+
+  #onProposal(packet: PacketView): void {
+    const { zxid, data } = packet;
+    if (!this.#isSynchronising && !this.#expect('serving', packet)) return;
+    const isNext = zxid === this.#logged + 1 || (counterOf(zxid) === 1 && epochOf(zxid) > epochOf(this.#logged));
+    if (!isNext) {
+      this.#giveUp(`behind ${formatZxid(this.#logged)} the leader has sent ${formatZxid(zxid)}`);
+      return;
+    }
+    const { bytes, offset, limit } = data;
+    // Its strings and buffers are views into the bytes of the packet, which will be used again.
+    const copy = Buffer.from(bytes.subarray(offset, limit));
+    const { header, txn, digest } = readTxn(new Reader(copy));
+    this.#proposals.push({ zxid, header, txn, digest, bytes: limit - offset });
+    this.#logged = zxid;
+    this.#out.append(zxid, copy, 0, copy.length);
+    if (this.#start.role === 'follower' && this.#stage !== 'synchronising') this.#toAck.push(zxid);
+  }
+
+  #onCommit(zxid: Zxid, now: Now): void {
+    const next = this.#proposals.shift();
+    if (next === undefined || next.zxid !== zxid) {
+      this.#giveUp(`the leader has committed ${formatZxid(zxid)}, where ${next === undefined ? 'nothing' : formatZxid(next.zxid)} was next`);
+      return;
+    }
+    if (this.#forwarding === undefined) {
+      this.#host.apply(next, now);
+    } else {
+      this.#forwarding.commit(next);
+      this.#server!.appended(zxid, now);
+    }
+  }
+
+  #onNewLeader(packet: PacketView): void {
+    if (!this.#expect('synchronising', packet)) return;
+    if (packet.zxid !== makeZxid(this.#epoch, 0)) {
+      this.#giveUp(`the leader of epoch ${this.#epoch} has ended the synchronisation with ${formatZxid(packet.zxid)}`);
+      return;
+    }
+    const { bytes, offset, limit } = packet.data;
+    if (packet.hasData) this.#host.configSeen(bytes.toString('utf8', offset, limit));
+    this.#stage = 'settling';
+    if (this.#start.role === 'follower') for (const { zxid } of this.#proposals.values()) this.#toAck.push(zxid);
+    this.#maybeSettle();
+  }
+
+  #maybeSettle(): void {
+    if (this.#durable < this.#logged) return;
+    this.#stage = 'saving currentEpoch';
+    this.#out.saveEpoch('currentEpoch', this.#epoch);
+  }
+
+  #onUpToDate(packet: PacketView, now: Now): void {
+    if (!this.#expect('synchronised', packet)) return;
+    this.#stage = 'serving';
+    const { server, forwarding } = this.#host.serve(this.#epoch, this, now);
+    this.#server = server;
+    this.#forwarding = forwarding;
+    this.#ack(makeZxid(this.#epoch, 0));
+  }
+
+  #onPing(zxid: Zxid): void {
+    const writer = this.#out.packets(this.#channel);
+    const at = beginQuorumPacket(writer, PacketType.PING, zxid);
+    this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));
+    endQuorumPacket(writer, at);
+  }
+
+  #onSync(now: Now): void {
+    const sync = this.#forwarding?.takeSync();
+    if (sync === undefined) this.#giveUp('the leader has answered a sync that nobody asked for');
+    else this.#server!.synced(sync, now);
+  }
+
+  #onRevalidate(packet: PacketView, now: Now): void {
+    const { sessionHigh, sessionLow, valid } = readRevalidateAnswer(packet.data);
+    this.#server?.revalidated(sessionHigh, sessionLow, valid, now);
+  }
+
+  // ---- acknowledgements
+
+  /** Single proposals are acknowledged once they are durable, and never before NEWLEADER is. */
+  #ackLogged(): void {
+    if (this.#stage !== 'synchronised' && this.#stage !== 'serving') return;
+    for (let next = this.#toAck.peek(); next !== undefined && next <= this.#durable; next = this.#toAck.peek()) {
+      this.#toAck.shift();
+      this.#ack(next);
+    }
+  }
+
+  #ack(zxid: Zxid): void {
+    writeEmptyPacket(this.#out.packets(this.#channel), PacketType.ACK, zxid);
+  }
+
+  // ---- stages
+
+  get #isSynchronising(): boolean {
+    return (
+      this.#stage === 'synchronising' || this.#stage === 'settling' || this.#stage === 'saving currentEpoch' || this.#stage === 'synchronised'
+    );
+  }
+
+  get #silentMaxMs(): Millis {
+    const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
+    const isIn = this.#stage === 'synchronised' || this.#stage === 'serving';
+    return (isIn ? syncLimitTicks : initLimitTicks) * tickTimeMs;
+  }
+
+  #enter(stage: Stage): void {
+    this.#stage = stage;
+  }
+
+  /** A packet has its place; out of place it means that this leader and this server do not understand each other. */
+  #expect(stage: Stage, { type }: PacketView): boolean {
+    if (this.#stage === stage) return true;
+    this.#giveUp(`the leader has sent ${packetTypeName(type)} at a time when it means nothing (${this.#stage})`);
+    return false;
+  }
+
+  #giveUp(reason: string): void {
+    if (this.#stage === 'over') return;
+    this.#stage = 'over';
+    this.#overReason = reason;
+    this.#out.closeChannel(this.#channel, reason);
+  }
+}

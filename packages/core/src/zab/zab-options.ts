@@ -1,0 +1,15 @@
+import type { Millis, Sid } from '@tskeeper/protocol';
+
+/** What an operator can set that changes how a leader and its learners get on with each other. Defaults are ZooKeeper's. */
+export interface ZabOptions {
+  /** `myid`: this server's number. */
+  readonly sid: Sid;
+  /** tickTime */
+  readonly tickTimeMs: Millis;
+  /** initLimit: how long a learner may take to connect and to be brought up to date. */
+  readonly initLimitTicks: number;
+  /** syncLimit: for how long a learner or a leader may be silent. */
+  readonly syncLimitTicks: number;
+  /** zookeeper.forceSnapshotSync: learners are always sent a snapshot. */
+  readonly forceSnapshotSync: boolean;
+}
