@@ -176,8 +176,8 @@ export class FastLeaderElection {
       return;
     }
     if (this.#repeatAtMs === undefined || now.elapsedMs < this.#repeatAtMs) return;
-    this.#notifyAll(now);
     this.#intervalMs = Math.min(this.#intervalMs * 2, this.#maxIntervalMs);
+    this.#notifyAll(now);
     // Nobody has spoken, and an oracle may have.
     this.#judge(now);
   }
