@@ -221,7 +221,10 @@ function checkGroups(servers: Map<Sid, QuorumServer>, groups: Map<number, Sid[]>
   for (const server of servers.values()) {
     if (!isParticipant(server)) continue;
     if (!groupOf.has(server.sid)) {
-      throw new QuorumConfigError(`server.${server.sid}`, `server ${server.sid} is in no group: with groups or weights every participant is.`);
+      throw new QuorumConfigError(
+        `server.${server.sid}`,
+        `server ${server.sid} is in no group: with groups or weights every participant is.`,
+      );
     }
     if (!weights.has(server.sid)) weights.set(server.sid, 1);
   }

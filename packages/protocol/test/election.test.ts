@@ -262,7 +262,11 @@ describe('an initial message', () => {
   });
 
   test('of a version that is not known, or a sid that is no number, is refused', () => {
-    for (const hex of ['ffffffffffff000200000000000000010000000161', 'ffffffffffffffff', 'ffffffffffff00007ffffffffffffffe00000003613a31']) {
+    for (const hex of [
+      'ffffffffffff000200000000000000010000000161',
+      'ffffffffffffffff',
+      'ffffffffffff00007ffffffffffffffe00000003613a31',
+    ]) {
       const bytes = Buffer.from(hex, 'hex');
       expect(() => readInitialMessage(new Reader(bytes))).toThrow(ProtocolError);
     }
@@ -280,19 +284,25 @@ describe('an initial message', () => {
 
   test('of any bytes is a message or a ProtocolError', () => {
     fc.assert(
-      fc.property(fc.constantFrom(oneAddress, addresses, 1), long, int32, fc.uint8Array({ maxLength: 40 }), (version, sid, length, rest) => {
-        const bytes = written((writer) => {
-          writer.int64(version);
-          writer.int64(sid);
-          writer.int32(length);
-          writer.raw(rest);
-        });
-        try {
-          new InitialMessageCollector().feed(bytes, 0, bytes.length);
-        } catch (error) {
-          expect(error).toBeInstanceOf(ProtocolError);
-        }
-      }),
+      fc.property(
+        fc.constantFrom(oneAddress, addresses, 1),
+        long,
+        int32,
+        fc.uint8Array({ maxLength: 40 }),
+        (version, sid, length, rest) => {
+          const bytes = written((writer) => {
+            writer.int64(version);
+            writer.int64(sid);
+            writer.int32(length);
+            writer.raw(rest);
+          });
+          try {
+            new InitialMessageCollector().feed(bytes, 0, bytes.length);
+          } catch (error) {
+            expect(error).toBeInstanceOf(ProtocolError);
+          }
+        },
+      ),
     );
   });
 });

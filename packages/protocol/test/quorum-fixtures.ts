@@ -5,7 +5,6 @@ import {
   PacketCutter,
   PacketType,
   type PacketView,
-  parseQuorumConfig,
   readAckEpoch,
   readDesignatedLeader,
   Reader,
@@ -187,7 +186,6 @@ export function readPacketData(type: number, fromLearner: boolean, data: Reader,
     }
     case PacketType.NEWLEADER: {
       const config = data.rest().toString('utf8');
-      parseQuorumConfig(config);
       return { decoded: { config }, write: (writer) => writer.raw(Buffer.from(config, 'utf8')) };
     }
     default:

@@ -17,6 +17,7 @@ import {
   readSnapshotMark,
   readSnapshotNode,
   readSnapshotSessions,
+  type SnapshotNode,
   snapshotMarkBytes,
   writeEmptyPacket,
   type Writer,
@@ -115,7 +116,7 @@ describe('the snapshot behind a packet SNAP', () => {
       const reader = new Reader(Buffer.from(hex, 'hex'));
       const sessions = readSnapshotSessions(reader);
       const acls = readSnapshotAcls(reader);
-      const nodes = [];
+      const nodes: SnapshotNode[] = [];
       for (let node = readSnapshotNode(reader); node !== undefined; node = readSnapshotNode(reader)) nodes.push(node);
       readSnapshotMark(reader);
       expect(reader.remaining).toBe(0);
@@ -412,7 +413,7 @@ test('a cutter fed any bytes in any pieces yields packets or a ProtocolError', (
     }
     const consumer = new RecordingConsumer(Array.from({ length: 50 }, () => 1 + below(50)));
     try {
-      for (let at = 0; at < stream.length; ) {
+      for (let at = 0; at < stream.length;) {
         const end = Math.min(stream.length, at + 1 + below(60));
         consumer.feed(stream, at, end);
         expect(consumer.cutter.retainedBytes).toBeLessThanOrEqual(Math.max(128, 2 * end));

@@ -176,8 +176,8 @@ export class FastLeaderElection {
       return;
     }
     if (this.#repeatAtMs === undefined || now.elapsedMs < this.#repeatAtMs) return;
-    this.#notifyAll(now);
     this.#intervalMs = Math.min(this.#intervalMs * 2, this.#maxIntervalMs);
+    this.#notifyAll(now);
     // Nobody has spoken, and an oracle may have.
     this.#judge(now);
   }
@@ -312,6 +312,9 @@ export class FastLeaderElection {
   }
 
   #onSettled(from: Sid, notification: Notification, now: Now): void {
+    // A server that has settled keeps no votes. If it begins to look a moment later, as followers of a failed leader do one after the other,
+    // it will not know what we said to it: to be said again at once, and not with the next repetition.
+    this.#said.delete(from);
     const vote: AnnouncedVote = { ...voteOf(notification), state: notification.state, version: notification.version };
     if (vote.electionEpoch === this.#round) {
       // Within a round some have raised the epoch of their vote already and some have not; the leader is the same. Version 0 says so.
