@@ -17,6 +17,7 @@ import {
   type Millis,
   PacketType,
   type PacketView,
+  packetHeadBytes,
   packetTypeName,
   readAckEpoch,
   readForwardedRequest,
@@ -58,6 +59,8 @@ export interface LeaderHost {
   serve(epoch: number, now: Now): Server;
   /** Works out what a learner lacks, and sends it; `NEWLEADER` and everything after it follow behind. */
   synchronise(learner: LearnerSync, now: Now): void;
+  /** A txn is committed: header, record and digest as they stand in the log. */
+  committed(zxid: Zxid, entry: Buffer): void;
 }
 
 type Stage = 'discovery' | 'saving acceptedEpoch' | 'acknowledgement' | 'saving currentEpoch' | 'synchronisation' | 'broadcast' | 'over';
@@ -124,6 +127,9 @@ interface PendingSync {
   readonly ping: number;
 }
 
+/** Of a packet without identities. */
+const authinfoBytes = 4;
+
 /** Above this an epoch's counter is not taken: whoever leads hands over in time. */
 const counterMax = 0xffff_0000;
 
@@ -154,6 +160,8 @@ export class Leader {
 
   /** When the leader came to the stage it is at. */
   #stageMs: Millis;
+  /** The time of the last input: near enough for how old a proposal is. */
+  #nowMs: Millis;
   #nextPingMs: Millis;
   #nextTickMs: Millis;
   #unnamed = 0;
@@ -171,7 +179,7 @@ export class Leader {
     this.#isVoter = quorum.isVoter(options.sid);
     this.#acceptedMax = start.acceptedEpoch;
     this.#proposed = this.#committed = this.#ownAcked = start.lastZxid;
-    this.#stageMs = now.elapsedMs;
+    this.#stageMs = this.#nowMs = now.elapsedMs;
     this.#nextPingMs = now.elapsedMs + options.tickTimeMs / 2;
     this.#nextTickMs = now.elapsedMs + options.tickTimeMs;
     if (this.#isVoter) this.#agreeing.add(options.sid);
@@ -207,6 +215,7 @@ export class Leader {
 
   /** A packet of a learner. What cannot be read throws a `ProtocolError`, and the stream is to be closed. */
   packet(channel: ChannelId, packet: PacketView, now: Now): void {
+    this.#nowMs = now.elapsedMs;
     const learner = this.#learners.get(channel);
     if (learner === undefined || this.#stage === 'over') return;
     learner.heardMs = now.elapsedMs;
@@ -253,12 +262,13 @@ export class Leader {
 
   /** Every txn up to `zxid` is in this server's own log. */
   appended(zxid: Zxid, now: Now): void {
+    this.#nowMs = now.elapsedMs;
     this.#ownAcked = zxid;
     this.#maybeCommit(now);
   }
 
   /** The server orders a txn: its bytes are those of the log, and they are used again after the call. */
-  propose(zxid: Zxid, bytes: Buffer, start: number, end: number, now: Now): void {
+  propose(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     this.#out.append(zxid, bytes, start, end);
     if (this.#stage === 'over') return;
     const writer = this.#packet;
@@ -272,7 +282,7 @@ export class Leader {
     for (const learner of this.#learners.values()) {
       if (!learner.isFollowing || learner.isObserver) continue;
       this.#behind(learner).raw(packet);
-      learner.unacked.push({ zxid, sentMs: now.elapsedMs });
+      learner.unacked.push({ zxid, sentMs: this.#nowMs });
     }
     if (counterOf(zxid) >= counterMax) this.#giveUp('the counter of this epoch is used up');
   }
@@ -283,6 +293,7 @@ export class Leader {
   }
 
   wake(now: Now): void {
+    this.#nowMs = now.elapsedMs;
     if (this.#stage === 'over') return;
     if (now.elapsedMs >= this.#nextPingMs) {
       this.#nextPingMs = now.elapsedMs + this.#options.tickTimeMs / 2;
@@ -472,6 +483,7 @@ export class Leader {
 
   #commit({ zxid, packet }: Outstanding): void {
     this.#committed = zxid;
+    this.#host.committed(zxid, packet.subarray(packetHeadBytes, packet.length - authinfoBytes));
     for (const learner of this.#learners.values()) {
       if (!learner.isFollowing) continue;
       const writer = this.#behind(learner);

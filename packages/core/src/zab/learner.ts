@@ -54,10 +54,18 @@ export interface LearnerStart {
   readonly configVersion: number;
 }
 
+/** A txn that the leader has sent, and that has gone to the log. */
+export interface LoggedTxn extends SentTxn {
+  /** Header, record and digest as they stand in the log. */
+  readonly entry: Buffer;
+}
+
 /** What a learner needs of the peer that it is. */
 export interface LearnerHost {
   /** Changes the state by a committed txn while nobody is served yet. */
-  apply(sent: SentTxn, now: Now): void;
+  apply(sent: LoggedTxn, now: Now): void;
+  /** A txn is committed. */
+  committed(sent: LoggedTxn): void;
   /** The state is that of the leader's snapshot, and will be kept by `installSnapshot`; it reads the stream until its end. */
   beginSnapshot(zxid: Zxid): void;
   /** Makes the server that clients speak to. */
@@ -100,7 +108,7 @@ export class Learner implements LeaderLink {
   #server: Server | undefined;
   #forwarding: Forwarding | undefined;
   /** In the log, or on the way there, and not committed. */
-  readonly #proposals = new Fifo<SentTxn>();
+  readonly #proposals = new Fifo<LoggedTxn>();
   /** The last txn that was sent to the log, and the last that is durable there. */
   #logged: Zxid;
   #durable: Zxid;
@@ -331,7 +339,7 @@ export class Learner implements LeaderLink {
     // Its strings and buffers are views into the bytes of the packet, which will be used again.
     const copy = Buffer.from(bytes.subarray(offset, limit));
     const { header, txn, digest } = readTxn(new Reader(copy));
-    this.#proposals.push({ zxid, header, txn, digest, bytes: limit - offset });
+    this.#proposals.push({ zxid, header, txn, digest, bytes: copy.length, entry: copy });
     this.#logged = zxid;
     this.#out.append(zxid, copy, 0, copy.length);
     if (this.#start.role === 'follower' && this.#stage !== 'synchronising') this.#toAck.push(zxid);
@@ -343,6 +351,7 @@ export class Learner implements LeaderLink {
       this.#giveUp(`the leader has committed ${formatZxid(zxid)}, where ${next === undefined ? 'nothing' : formatZxid(next.zxid)} was next`);
       return;
     }
+    this.#host.committed(next);
     if (this.#forwarding === undefined) {
       this.#host.apply(next, now);
     } else {

@@ -1,0 +1,423 @@
+/**
+ * A server of an ensemble: it looks for a leader, leads or learns, and looks again when that is over. At any time it is in one of these
+ * roles, and only as a leader or learner that is in step with a quorum does it serve clients.
+ *
+ *     looking     election/fast-leader-election.ts   until there is a vote to go by
+ *     leading     zab/leader.ts
+ *     learning    zab/learner.ts                     as a follower, or as an observer
+ *
+ * Between two roles the state in memory is made that of the log: everything in the log has been applied, and is durable, before the
+ * server says in an election how far it is. What the log loses again, by a TRUNC, memory loses with it (ZOOKEEPER-2845).
+ */
+import { makeZxid, type Millis, type Notification, type PacketView, type Reader, type Sid, type Zxid } from '@tskeeper/protocol';
+import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
+import type { CnxnContext } from './cnxn/cnxn-context.ts';
+import { type ElectionConfig, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
+import type { Now } from './now.ts';
+import type { Observer } from './observer.ts';
+import type { CoreOptions } from './options.ts';
+import type { CnxnId, Out } from './out.ts';
+import type { Random } from './random.ts';
+import { Authority, earliest, type OrderParts } from './request/authority.ts';
+import { Forwarding, type SentTxn } from './request/forwarding.ts';
+import type { Order } from './request/order.ts';
+import type { Replica } from './request/replica.ts';
+import { Server } from './server.ts';
+import type { CommittedLog } from './zab/committed-log.ts';
+import { Leader } from './zab/leader.ts';
+import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
+import type { LearnerSync } from './zab/learner-sync.ts';
+import type { ZabOptions } from './zab/zab-options.ts';
+import type { ChannelId, EpochName } from './zab/zab-out.ts';
+
+/** Where a peer says what must be done, in order. It never calls back. */
+export interface PeerOut extends Out, LearnerOut, ElectionOut {
+  /** Connects to the learner port of another server. It completes as `dialled`, or as `dialFailed`. One dial at a time. */
+  dialLeader(sid: Sid): void;
+  /** The state is wanted as the folder has it. It completes as `reloaded`. */
+  reload(): void;
+}
+
+/** What a start has found in the data folder. */
+export interface Recovered {
+  readonly replica: Replica;
+  /** The last txn of the log, all of which has been applied. */
+  readonly lastZxid: Zxid;
+  readonly acceptedEpoch: number;
+  readonly currentEpoch: number;
+  /** The last txns of the log. */
+  readonly committedLog: CommittedLog;
+}
+
+export interface PeerOptions {
+  readonly core: CoreOptions;
+  readonly zab: ZabOptions;
+  readonly role: 'participant' | 'observer';
+}
+
+type Role =
+  /** What was sent to the log has to be durable first, or the state to be read anew. */
+  | { readonly kind: 'settling' }
+  | { readonly kind: 'looking' }
+  | { readonly kind: 'dialling'; readonly leader: Sid; readonly untilMs: Millis; tries: number; retryMs: Millis | undefined }
+  | { readonly kind: 'leading'; readonly leader: Leader }
+  | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId };
+
+/** How often, and how long apart, a learner tries to reach its leader, which may have to notice first that it leads. */
+const dialTriesMax = 5;
+const dialPauseMs = 100;
+
+export class Peer {
+  readonly #options: PeerOptions;
+  readonly #out: PeerOut;
+  /** The same, for leader and learner: what they send to the log is noted. */
+  readonly #zabOut: LearnerOut;
+  readonly #random: Random;
+  readonly #observer: Observer;
+  readonly #view: PacketView;
+  readonly #election: FastLeaderElection;
+  readonly #config: ElectionConfig;
+  #replica: Replica;
+  #committedLog: CommittedLog;
+  #acceptedEpoch: number;
+  #currentEpoch: number;
+  /** The last txn that was sent to the log, and the last that is durable. */
+  #logged: Zxid;
+  #durable: Zxid;
+  #role: Role = { kind: 'settling' };
+  #isReloading = false;
+
+  constructor(
+    options: PeerOptions,
+    config: ElectionConfig,
+    recovered: Recovered,
+    view: PacketView,
+    out: PeerOut,
+    random: Random,
+    observer: Observer,
+    now: Now,
+  ) {
+    this.#options = options;
+    this.#config = config;
+    this.#out = out;
+    this.#zabOut = {
+      packets: (channel) => out.packets(channel),
+      closeChannel: (channel, reason) => out.closeChannel(channel, reason),
+      append: (zxid, bytes, from, to) => {
+        this.#logged = zxid;
+        out.append(zxid, bytes, from, to);
+      },
+      saveEpoch: (name, epoch) => out.saveEpoch(name, epoch),
+      truncate: (zxid) => out.truncate(zxid),
+      installSnapshot: (zxid) => out.installSnapshot(zxid),
+    };
+    this.#random = random;
+    this.#observer = observer;
+    this.#view = view;
+    this.#replica = recovered.replica;
+    this.#committedLog = recovered.committedLog;
+    this.#acceptedEpoch = recovered.acceptedEpoch;
+    this.#currentEpoch = recovered.currentEpoch;
+    this.#logged = this.#durable = recovered.lastZxid;
+    this.#election = new FastLeaderElection({ sid: options.zab.sid, role: options.role }, config, out);
+    this.#look(now);
+  }
+
+  // ---- what others may ask
+
+  get role(): 'looking' | 'leading' | 'learning' {
+    const { kind } = this.#role;
+    return kind === 'leading' || kind === 'learning' ? kind : 'looking';
+  }
+
+  /** What clients speak to; undefined while nobody is served. */
+  get server(): Server | undefined {
+    if (this.#role.kind === 'leading') return this.#role.leader.server;
+    return this.#role.kind === 'learning' ? this.#role.learner.server : undefined;
+  }
+
+  get replica(): Replica {
+    return this.#replica;
+  }
+
+  get lastLogged(): Zxid {
+    return this.#logged;
+  }
+
+  /** The epoch that this server has acknowledged, or that it leads; undefined while it is part of none. */
+  get epoch(): number | undefined {
+    if (this.#role.kind === 'leading') return this.#role.leader.server === undefined ? undefined : this.#role.leader.epoch;
+    return this.#role.kind === 'learning' ? this.#role.learner.epoch : undefined;
+  }
+
+  // ---- clients
+
+  connect(cnxn: CnxnId, context: CnxnContext, now: Now): void {
+    if (this.server === undefined) this.#out.close(cnxn, 'not serving');
+    else this.server.connect(cnxn, context, now);
+  }
+
+  frame(cnxn: CnxnId, reader: Reader, now: Now): void {
+    this.server?.frame(cnxn, reader, now);
+  }
+
+  lastFrame(cnxn: CnxnId, reader: Reader, now: Now): void {
+    this.server?.lastFrame(cnxn, reader, now);
+  }
+
+  disconnected(cnxn: CnxnId, now: Now): void {
+    this.server?.disconnected(cnxn, now);
+  }
+
+  drained(cnxn: CnxnId, now: Now): void {
+    this.server?.drained(cnxn, now);
+  }
+
+  authenticated(ticket: AuthTicket, verdict: AuthVerdict, now: Now): void {
+    this.server?.authenticated(ticket, verdict, now);
+  }
+
+  // ---- the election port
+
+  notified(from: Sid, notification: Notification, now: Now): void {
+    this.#election.notified(from, notification, now);
+    this.#goOn(now);
+  }
+
+  unreachable(sid: Sid, now: Now): void {
+    this.#election.unreachable(sid, now);
+    this.#goOn(now);
+  }
+
+  reachable(sid: Sid): void {
+    this.#election.reachable(sid);
+  }
+
+  // ---- the learner port
+
+  /** Somebody has connected to this server's learner port. */
+  accepted(channel: ChannelId, now: Now): void {
+    if (this.#role.kind === 'leading') this.#role.leader.connected(channel, now);
+    else this.#out.closeChannel(channel, 'this server does not lead');
+  }
+
+  dialled(channel: ChannelId, now: Now): void {
+    const role = this.#role;
+    if (role.kind !== 'dialling') {
+      this.#out.closeChannel(channel, 'the leader is no longer wanted');
+      return;
+    }
+    const start = {
+      role: this.#options.role === 'observer' ? ('observer' as const) : ('follower' as const),
+      acceptedEpoch: this.#acceptedEpoch,
+      currentEpoch: this.#currentEpoch,
+      lastZxid: this.#logged,
+      configVersion: this.#config.version,
+    };
+    const host = {
+      apply: (sent: SentTxn, then: Now) => this.#apply(sent, then),
+      beginSnapshot: () => {
+        throw new Error('snapshots come with the stream');
+      },
+      serve: (epoch: number, link: Learner, then: Now) => this.#serveAsLearner(epoch, start.role, link, then),
+      configSeen: () => undefined,
+      committed: ({ zxid, entry }: LoggedTxn) => void this.#committedLog.append(zxid, entry),
+    };
+    this.#role = { kind: 'learning', learner: new Learner(this.#options.zab, start, channel, this.#view, this.#zabOut, host, now), channel };
+  }
+
+  dialFailed(now: Now): void {
+    if (this.#role.kind !== 'dialling') return;
+    if (++this.#role.tries >= dialTriesMax) this.#look(now);
+    else this.#role.retryMs = now.elapsedMs + dialPauseMs;
+  }
+
+  /** A packet of the leader, or of a learner. */
+  packet(channel: ChannelId, packet: PacketView, now: Now): void {
+    const role = this.#role;
+    if (role.kind === 'leading') role.leader.packet(channel, packet, now);
+    else if (role.kind === 'learning' && role.channel === channel) role.learner.packet(packet, now);
+    this.#goOn(now);
+  }
+
+  channelGone(channel: ChannelId, now: Now): void {
+    const role = this.#role;
+    if (role.kind === 'leading') role.leader.gone(channel);
+    else if (role.kind === 'learning' && role.channel === channel) role.learner.gone();
+    this.#goOn(now);
+  }
+
+  // ---- the disk
+
+  appended(zxid: Zxid, now: Now): void {
+    this.#durable = zxid;
+    if (this.#role.kind === 'leading') this.#role.leader.appended(zxid, now);
+    else if (this.#role.kind === 'learning') this.#role.learner.appended(zxid);
+    this.#goOn(now);
+  }
+
+  epochSaved(name: EpochName, epoch: number, now: Now): void {
+    if (name === 'acceptedEpoch') this.#acceptedEpoch = epoch;
+    else this.#currentEpoch = epoch;
+    if (this.#role.kind === 'leading') {
+      this.#role.leader.epochSaved(name, now);
+    } else if (this.#role.kind === 'learning') {
+      this.#role.learner.epochSaved(name, now);
+      if (name === 'currentEpoch') this.#election.updateVote(epoch);
+    }
+    this.#goOn(now);
+  }
+
+  /** The log ends with `lastZxid`, and `replica` is the state that it leads to. */
+  truncated(replica: Replica, lastZxid: Zxid, now: Now): void {
+    this.#replica = replica;
+    this.#logged = this.#durable = lastZxid;
+    this.#committedLog.truncate(lastZxid);
+    if (this.#role.kind === 'learning') this.#role.learner.truncated(lastZxid, now);
+    else this.#isReloading = false;
+    this.#goOn(now);
+  }
+
+  /** The state as the folder has it. */
+  reloaded(replica: Replica, lastZxid: Zxid, now: Now): void {
+    this.truncated(replica, lastZxid, now);
+  }
+
+  // ---- time
+
+  wake(now: Now, allHeard = true): void {
+    const role = this.#role;
+    if (role.kind === 'leading') role.leader.wake(now);
+    else if (role.kind === 'learning') role.learner.wake(now);
+    else if (role.kind === 'looking') this.#election.wake(now);
+    else if (role.kind === 'dialling') this.#dialAgain(role, now);
+    this.server?.wake(now, allHeard);
+    this.#goOn(now);
+  }
+
+  deadline(): Millis | undefined {
+    const role = this.#role;
+    const server = this.server?.deadline();
+    switch (role.kind) {
+      case 'leading':
+        return earliest(role.leader.deadline(), server);
+      case 'learning':
+        return earliest(role.learner.deadline(), server);
+      case 'looking':
+        return this.#election.deadline();
+      case 'dialling':
+        return Math.min(role.untilMs, role.retryMs ?? Infinity);
+      default:
+        return undefined;
+    }
+  }
+
+  // ---- from role to role
+
+  /** Whatever has come to its end is followed by what comes next. */
+  #goOn(now: Now): void {
+    const role = this.#role;
+    if (role.kind === 'leading' && role.leader.over !== undefined) {
+      role.leader.end(now);
+      this.#look(now);
+    } else if (role.kind === 'learning' && role.learner.over !== undefined) {
+      this.#isReloading = role.learner.isStateAhead;
+      role.learner.end(now);
+      if (this.#isReloading) this.#out.reload();
+      this.#look(now);
+    } else if (role.kind === 'settling') {
+      this.#maybeStartElection(now);
+    } else if (role.kind === 'looking' && this.#election.decided !== undefined) {
+      const { state, vote } = this.#election.decided;
+      if (state === 'leading') this.#lead(now);
+      else this.#follow(vote.leader, now);
+    }
+  }
+
+  #look(now: Now): void {
+    this.#role = { kind: 'settling' };
+    this.#observer.roleChanged('looking');
+    this.#maybeStartElection(now);
+  }
+
+  #maybeStartElection(now: Now): void {
+    if (this.#durable < this.#logged || this.#isReloading) return;
+    this.#role = { kind: 'looking' };
+    this.#election.start(this.#logged, this.#currentEpoch, now);
+    this.#goOn(now);
+  }
+
+  #lead(now: Now): void {
+    const start = {
+      acceptedEpoch: this.#acceptedEpoch,
+      currentEpoch: this.#currentEpoch,
+      lastZxid: this.#logged,
+      configText: this.#config.text,
+      configVersion: this.#config.version,
+    };
+    const leader: Leader = new Leader(
+      this.#options.zab,
+      this.#config.verifier,
+      start,
+      this.#zabOut,
+      {
+        serve: (epoch, then) => this.#serveAsLeader(leader, epoch, then),
+        synchronise: (learner, then) => this.#synchronise(learner, then),
+        committed: (zxid, entry) => void this.#committedLog.append(zxid, entry),
+      },
+      now,
+    );
+    this.#role = { kind: 'leading', leader };
+  }
+
+  #follow(leader: Sid, now: Now): void {
+    const { tickTimeMs, initLimitTicks } = this.#options.zab;
+    this.#role = { kind: 'dialling', leader, untilMs: now.elapsedMs + tickTimeMs * initLimitTicks, tries: 0, retryMs: undefined };
+    this.#out.dialLeader(leader);
+  }
+
+  #dialAgain(role: Extract<Role, { kind: 'dialling' }>, now: Now): void {
+    if (now.elapsedMs >= role.untilMs) {
+      this.#look(now);
+    } else if (role.retryMs !== undefined && now.elapsedMs >= role.retryMs) {
+      role.retryMs = undefined;
+      this.#out.dialLeader(role.leader);
+    }
+  }
+
+  // ---- serving
+
+  #serveAsLeader(leader: Leader, epoch: number, now: Now): Server {
+    this.#election.updateVote(epoch);
+    this.#begin(epoch);
+    const out: Out = {
+      reply: (cnxn) => this.#out.reply(cnxn),
+      isFull: (cnxn) => this.#out.isFull(cnxn),
+      close: (cnxn, reason) => this.#out.close(cnxn, reason),
+      append: (zxid, bytes, start, end) => leader.propose(zxid, bytes, start, end),
+    };
+    return this.#newServer(out, now, (parts, then) => new Authority(parts, then, (sync, at) => leader.sync(sync, at)), false);
+  }
+
+  #serveAsLearner(epoch: number, role: 'follower' | 'observer', link: Learner, now: Now): { server: Server; forwarding: Forwarding } {
+    this.#begin(epoch);
+    let forwarding!: Forwarding;
+    const server = this.#newServer(this.#out, now, (parts) => (forwarding = new Forwarding(role, link, parts)), true);
+    return { server, forwarding };
+  }
+
+  #newServer(out: Out, now: Now, orderOf: (parts: OrderParts, now: Now) => Order, notesTouches: boolean): Server {
+    return new Server(this.#options.core, out, this.#random, this.#observer, now, this.#replica, orderOf, notesTouches);
+  }
+
+  #apply({ header, txn, digest }: SentTxn, now: Now): void {
+    const job = this.#replica.apply(header, txn, digest);
+    // Nobody is served by this server yet.
+    if (job !== undefined) while (job.next(now).done !== true);
+  }
+
+  /** The first zxid of an epoch is that of no txn: it says that everything of the epochs before is here. */
+  #begin(epoch: number): void {
+    this.#replica.lastZxid = Math.max(this.#replica.lastZxid, makeZxid(epoch, 0));
+  }
+}

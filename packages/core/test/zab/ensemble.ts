@@ -1,0 +1,575 @@
+/**
+ * An ensemble of peers in one process: their network, disks and time are a queue of events in an order that a seed decides. Servers crash
+ * and come back, and streams break, at any moment; what was not on disk by then is lost in part.
+ *
+ * Bytes go from peer to peer as they would over a socket, so the wire form of every packet is taken part in.
+ */
+import {
+  makeZxid,
+  type Millis,
+  type Notification,
+  openAcl,
+  OpCode,
+  PacketCutter,
+  PacketView,
+  Reader,
+  readConnectResponse,
+  readReplyHeader,
+  readTxn,
+  type Sid,
+  writeConnectRequest,
+  writeCreateRequest,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
+import { coreDefaults, type CnxnId, type Now, silentObserver } from '../../src/index.ts';
+import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
+import { Peer, type PeerOut } from '../../src/peer.ts';
+import { Replica, replicaOptions } from '../../src/request/replica.ts';
+import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
+import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
+
+export class Dice {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = (seed * 2_654_435_761 + 1) >>> 0;
+  }
+
+  uint32(): number {
+    // xorshift, which is enough to shuffle events.
+    let x = this.#state || 1;
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    this.#state = x >>> 0;
+    return this.#state;
+  }
+
+  below(end: number): number {
+    return this.uint32() % end;
+  }
+}
+
+interface Event {
+  readonly atMs: Millis;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+export interface LogEntry {
+  readonly zxid: Zxid;
+  readonly bytes: Buffer;
+}
+
+/** What is left of a server when it is down. */
+class Folder {
+  readonly log: LogEntry[] = [];
+  /** How many entries are durable. */
+  durable = 0;
+  acceptedEpoch = 0;
+  currentEpoch = 0;
+}
+
+/** One end of a stream between two servers. */
+interface End {
+  readonly node: Node;
+  readonly channel: ChannelId;
+  readonly cutter: PacketCutter;
+  readonly writer: Writer;
+  other: End;
+  /** Nothing sent arrives before what was sent earlier. */
+  lastArrivalMs: Millis;
+  isOpen: boolean;
+}
+
+/** A client that creates znodes, one after the other, through one server at a time. */
+interface Client {
+  readonly name: string;
+  node: Node | undefined;
+  cnxn: CnxnId;
+  isReady: boolean;
+  count: number;
+  /** The znode that it has asked for and not heard of. */
+  asked: string | undefined;
+}
+
+export class Node implements PeerOut {
+  readonly sid: Sid;
+  readonly ensemble: Ensemble;
+  readonly folder = new Folder();
+  peer: Peer | undefined;
+  /** Raised with each life: what was asked for in an earlier one is of no interest. */
+  life = 0;
+  readonly view = new PacketView();
+  readonly ends = new Map<ChannelId, End>();
+  #nextChannel = 0;
+  #nextCnxn = 0;
+  readonly clients = new Map<CnxnId, Client>();
+  readonly replies = new Map<CnxnId, Writer>();
+  readonly closing: CnxnId[] = [];
+  isDown = true;
+  wakeMs: Millis = Infinity;
+
+  constructor(ensemble: Ensemble, sid: Sid) {
+    this.ensemble = ensemble;
+    this.sid = sid;
+  }
+
+  // --- one life
+
+  start(): void {
+    this.isDown = false;
+    this.life++;
+    const { folder, ensemble } = this;
+    const committedLog = new CommittedLog(committedLogDefaults);
+    for (const { zxid, bytes } of folder.log) committedLog.restore(zxid, bytes);
+    const recovered = {
+      replica: this.#replay(),
+      lastZxid: folder.log.at(-1)?.zxid ?? 0,
+      acceptedEpoch: folder.acceptedEpoch,
+      currentEpoch: folder.currentEpoch,
+      committedLog,
+    };
+    const zab = { sid: this.sid, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false };
+    const core = { ...coreDefaults, serverId: this.sid, tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
+    const config = { verifier: new MajorityQuorum(ensemble.voters), text: 'version=0', version: 0 };
+    const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
+    this.turn(() => {
+      this.peer = new Peer(options, config, recovered, this.view, this, ensemble.dice, silentObserver, this.now);
+    });
+  }
+
+  #replay(): Replica {
+    const replica = new Replica(replicaOptions(coreDefaults, { uint32: () => 7 }));
+    for (const { bytes } of this.folder.log) {
+      const { header, txn, digest } = readTxn(new Reader(Buffer.from(bytes)));
+      const job = replica.apply(header, txn, digest);
+      if (job !== undefined) while (job.next(this.now).done !== true);
+    }
+    return replica;
+  }
+
+  /** Ends at once. Of what was not durable a beginning may be left. */
+  crash(): void {
+    const { folder, ensemble } = this;
+    folder.log.length = folder.durable + ensemble.dice.below(folder.log.length - folder.durable + 1);
+    folder.durable = folder.log.length;
+    this.isDown = true;
+    this.peer = undefined;
+    for (const end of this.ends.values()) ensemble.breakStream(end);
+    this.ends.clear();
+    for (const client of this.clients.values()) ensemble.lost(client);
+    this.clients.clear();
+    this.replies.clear();
+    this.closing.length = 0;
+  }
+
+  get now(): Now {
+    return { elapsedMs: this.ensemble.nowMs, wallMs: 1_700_000_000_000 + this.ensemble.nowMs };
+  }
+
+  /** One input; what it led to leaves at its end. */
+  turn(input: (peer: Peer) => void): void {
+    if (this.isDown) return;
+    input(this.peer!);
+    const { ensemble } = this;
+    for (const end of this.ends.values()) ensemble.flush(end);
+    this.#deliverReplies();
+    const due = this.peer!.deadline() ?? Infinity;
+    if (due < this.wakeMs) {
+      this.wakeMs = due;
+      this.#at(Math.max(0, due - ensemble.nowMs), () => {
+        this.wakeMs = Infinity;
+        this.turn((peer) => peer.wake(this.now));
+      });
+    }
+  }
+
+  /** Something that this life does later. */
+  #at(ms: Millis, run: () => void): void {
+    const { life } = this;
+    this.ensemble.after(ms, () => {
+      if (this.life === life && !this.isDown) run();
+    });
+  }
+
+  // --- PeerOut: election
+
+  notify(to: Sid, notification: Notification): void {
+    this.ensemble.notify(this, to, notification);
+  }
+
+  configSeen(): void {
+    throw new Error('there is one configuration');
+  }
+
+  // --- streams
+
+  newEnd(): End {
+    const channel = this.#nextChannel++;
+    const end = { node: this, channel, cutter: new PacketCutter(10_000_000, this.view), writer: new Writer(64), lastArrivalMs: 0, isOpen: true };
+    const whole = end as unknown as End;
+    this.ends.set(channel, whole);
+    return whole;
+  }
+
+  dialLeader(sid: Sid): void {
+    this.ensemble.dial(this, sid);
+  }
+
+  packets(channel: ChannelId): Writer {
+    return this.ends.get(channel)?.writer ?? new Writer(64);
+  }
+
+  closeChannel(channel: ChannelId, reason: string): void {
+    const end = this.ends.get(channel);
+    if (end === undefined) return;
+    this.ensemble.note(`${this.sid} closes ${channel}: ${reason}`);
+    this.ensemble.flush(end);
+    this.ensemble.breakStream(end);
+    this.ends.delete(channel);
+    this.#at(0, () => this.turn((peer) => peer.channelGone(channel, this.now)));
+  }
+
+  // --- disk
+
+  append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
+    const { folder } = this;
+    const last = folder.log.at(-1)?.zxid ?? 0;
+    if (zxid <= last) throw new Error(`${this.sid} appends ${zxid} behind ${last}`);
+    folder.log.push({ zxid, bytes: Buffer.from(bytes.subarray(start, end)) });
+    const count = folder.log.length;
+    this.#at(this.ensemble.diskMs(), () => {
+      if (folder.durable >= count) return;
+      folder.durable = count;
+      this.turn((peer) => peer.appended(zxid, this.now));
+    });
+  }
+
+  saveEpoch(name: EpochName, epoch: number): void {
+    this.#at(this.ensemble.diskMs(), () => {
+      if (name === 'currentEpoch' && this.folder.durable < this.folder.log.length) {
+        // What the epoch stands for has to be there first, if it was there when this was asked for; newer proposals may still be on their way.
+        this.ensemble.note('currentEpoch is written while the log is at work');
+      }
+      this.folder[name] = epoch;
+      if (this.folder.acceptedEpoch < this.folder.currentEpoch) throw new Error(`${this.sid}: currentEpoch is ahead of acceptedEpoch`);
+      this.turn((peer) => peer.epochSaved(name, epoch, this.now));
+    });
+  }
+
+  truncate(zxid: Zxid): void {
+    this.ensemble.truncations++;
+    this.#at(this.ensemble.diskMs(), () => {
+      const { log } = this.folder;
+      while ((log.at(-1)?.zxid ?? 0) > zxid) log.pop();
+      this.folder.durable = log.length;
+      this.turn((peer) => peer.truncated(this.#replay(), log.at(-1)?.zxid ?? 0, this.now));
+    });
+  }
+
+  installSnapshot(): void {
+    throw new Error('no snapshots here');
+  }
+
+  reload(): void {
+    this.#at(this.ensemble.diskMs(), () => {
+      const { log } = this.folder;
+      this.folder.durable = log.length;
+      this.turn((peer) => peer.reloaded(this.#replay(), log.at(-1)?.zxid ?? 0, this.now));
+    });
+  }
+
+  // --- clients
+
+  connect(client: Client): void {
+    const cnxn = this.#nextCnxn++;
+    client.node = this;
+    client.cnxn = cnxn;
+    client.isReady = false;
+    this.clients.set(cnxn, client);
+    const writer = new Writer(64);
+    const passwd = Buffer.alloc(16);
+    writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 2000, sessionId: 0n, passwd, readOnly: false });
+    const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
+    this.turn((peer) => peer.connect(cnxn, context, this.now));
+    this.#frame(cnxn, writer);
+  }
+
+  create(client: Client, path: string): void {
+    client.asked = path;
+    const writer = new Writer(64);
+    writer.int32(client.count);
+    writer.int32(OpCode.create);
+    writeCreateRequest(writer, { path, data: Buffer.from(path), acl: openAcl, flags: 0 });
+    this.#frame(client.cnxn, writer);
+  }
+
+  #frame(cnxn: CnxnId, writer: Writer): void {
+    if (!this.clients.has(cnxn)) return;
+    const bytes = Buffer.from(writer.written());
+    this.turn((peer) => peer.frame(cnxn, new Reader(bytes), this.now));
+  }
+
+  reply(cnxn: CnxnId): Writer {
+    let writer = this.replies.get(cnxn);
+    if (writer === undefined) this.replies.set(cnxn, (writer = new Writer(64)));
+    return writer;
+  }
+
+  isFull(): boolean {
+    return false;
+  }
+
+  close(cnxn: CnxnId): void {
+    this.closing.push(cnxn);
+  }
+
+  #deliverReplies(): void {
+    for (const [cnxn, writer] of this.replies) {
+      const client = this.clients.get(cnxn);
+      const reader = new Reader(Buffer.from(writer.written()));
+      while (client !== undefined && reader.remaining > 0) {
+        const length = reader.int32();
+        this.#hear(client, new Reader(reader.bytes.subarray(reader.offset, reader.offset + length)));
+        reader.offset += length;
+      }
+    }
+    this.replies.clear();
+    for (const cnxn of this.closing.splice(0)) {
+      const client = this.clients.get(cnxn);
+      this.clients.delete(cnxn);
+      if (client !== undefined) this.ensemble.lost(client);
+      this.#at(0, () => this.turn((peer) => peer.disconnected(cnxn, this.now)));
+    }
+  }
+
+  #hear(client: Client, reader: Reader): void {
+    if (!client.isReady) {
+      client.isReady = readConnectResponse(reader).timeOut > 0;
+      return;
+    }
+    const { zxid, err } = readReplyHeader(reader);
+    if (client.asked === undefined) throw new Error(`${client.name} was answered without having asked`);
+    if (err === 0) this.ensemble.acknowledged.set(client.asked, zxid);
+    client.asked = undefined;
+  }
+}
+
+export class Ensemble {
+  readonly dice: Dice;
+  readonly nodes: Node[];
+  readonly voters: Sid[];
+  readonly clients: Client[];
+  /** What clients were told that it is there, and as of which zxid. */
+  readonly acknowledged = new Map<string, Zxid>();
+  /** Who led in an epoch. */
+  readonly leaders = new Map<number, Sid>();
+  readonly notes: string[] = [];
+  truncations = 0;
+  nowMs: Millis = 0;
+  #events: Event[] = [];
+  #order = 0;
+  /** Pairs of servers that cannot reach each other. */
+  readonly cuts = new Set<string>();
+
+  constructor(seed: number, voters: number, observers = 0, clients = 3) {
+    this.dice = new Dice(seed);
+    this.voters = Array.from({ length: voters }, (_, at) => at + 1);
+    this.nodes = Array.from({ length: voters + observers }, (_, at) => new Node(this, at + 1));
+    this.clients = Array.from({ length: clients }, (_, at) => ({
+      name: `c${at}`,
+      node: undefined,
+      cnxn: 0,
+      isReady: false,
+      count: 0,
+      asked: undefined,
+    }));
+    for (const client of this.clients) this.#live(client);
+  }
+
+  note(text: string): void {
+    this.notes.push(`${this.nowMs.toFixed(1)} ${text}`);
+    if (this.notes.length > 400) this.notes.shift();
+  }
+
+  after(ms: Millis, run: () => void): void {
+    this.#events.push({ atMs: this.nowMs + ms, order: this.#order++, run });
+  }
+
+  /** Lets time pass. */
+  run(ms: Millis): void {
+    const end = this.nowMs + ms;
+    for (;;) {
+      let next: Event | undefined;
+      let at = -1;
+      for (const [index, event] of this.#events.entries()) {
+        if (next === undefined || event.atMs < next.atMs || (event.atMs === next.atMs && event.order < next.order)) {
+          next = event;
+          at = index;
+        }
+      }
+      if (next === undefined || next.atMs > end) break;
+      this.#events[at] = this.#events.at(-1)!;
+      this.#events.pop();
+      this.nowMs = Math.max(this.nowMs, next.atMs);
+      next.run();
+      this.#check();
+    }
+    this.nowMs = end;
+  }
+
+  runUntil(isSo: () => boolean, atMostMs: Millis): boolean {
+    for (const end = this.nowMs + atMostMs; this.nowMs < end && !isSo();) this.run(10);
+    return isSo();
+  }
+
+  /** The one that serves as leader, if one does. */
+  get leader(): Node | undefined {
+    return this.nodes.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
+  }
+
+  get isWhole(): boolean {
+    return this.leader !== undefined && this.nodes.every(({ peer }) => peer?.server !== undefined);
+  }
+
+  // --- what happens between servers
+
+  delayMs(): Millis {
+    return 0.2 + this.dice.below(40) / 20;
+  }
+
+  diskMs(): Millis {
+    return 0.1 + this.dice.below(60) / 20;
+  }
+
+  isCut(a: Sid, b: Sid): boolean {
+    return this.cuts.has(`${Math.min(a, b)} ${Math.max(a, b)}`);
+  }
+
+  notify(from: Node, to: Sid, notification: Notification): void {
+    const { life } = from;
+    const target = this.nodes.find(({ sid }) => sid === to);
+    this.after(this.delayMs(), () => {
+      if (target === undefined || this.isCut(from.sid, to)) return;
+      if (target.isDown) {
+        if (from.life === life) from.turn((peer) => peer.unreachable(to, from.now));
+        return;
+      }
+      if (from.life === life && !from.isDown) from.turn((peer) => peer.reachable(to));
+      target.turn((peer) => peer.notified(from.sid, notification, target.now));
+    });
+  }
+
+  dial(from: Node, to: Sid): void {
+    const { life } = from;
+    const target = this.nodes.find(({ sid }) => sid === to)!;
+    this.after(this.delayMs(), () => {
+      if (from.life !== life || from.isDown) return;
+      if (target.isDown || this.isCut(from.sid, to)) {
+        from.turn((peer) => peer.dialFailed(from.now));
+        return;
+      }
+      const here = from.newEnd();
+      const there = target.newEnd();
+      here.other = there;
+      there.other = here;
+      target.turn((peer) => peer.accepted(there.channel, target.now));
+      from.turn((peer) => peer.dialled(here.channel, from.now));
+    });
+  }
+
+  /** Sends what was written. */
+  flush(end: End): void {
+    const { writer, other } = end;
+    if (writer.offset === 0) return;
+    const bytes = Buffer.from(writer.written());
+    writer.clear();
+    if (!end.isOpen) return;
+    end.lastArrivalMs = Math.max(end.lastArrivalMs, this.nowMs + this.delayMs());
+    this.after(end.lastArrivalMs - this.nowMs, () => {
+      if (!other.isOpen || this.isCut(end.node.sid, other.node.sid)) return;
+      other.node.turn((peer) => {
+        other.cutter.feed(bytes, 0, bytes.length, {
+          packet: (packet) => {
+            peer.packet(other.channel, packet, other.node.now);
+            return true;
+          },
+          raw: () => {
+            throw new Error('nothing is raw here');
+          },
+        });
+      });
+    });
+  }
+
+  /** The other side hears of it, behind what it was sent. */
+  breakStream(end: End): void {
+    const { other } = end;
+    if (!end.isOpen) return;
+    end.isOpen = false;
+    const { life } = other.node;
+    this.after(Math.max(0, end.lastArrivalMs - this.nowMs) + this.delayMs(), () => {
+      if (!other.isOpen || other.node.life !== life) return;
+      other.isOpen = false;
+      other.node.ends.delete(other.channel);
+      other.node.turn((peer) => peer.channelGone(other.channel, other.node.now));
+    });
+  }
+
+  // --- clients
+
+  #live(client: Client): void {
+    this.after(5 + this.dice.below(20), () => {
+      if (client.node === undefined) {
+        const serving = this.nodes.filter(({ peer, isDown }) => !isDown && peer!.server !== undefined);
+        if (serving.length > 0) serving[this.dice.below(serving.length)]!.connect(client);
+      } else if (client.isReady && client.asked === undefined) {
+        client.node.create(client, `/${client.name}-${client.count++}`);
+      }
+      this.#live(client);
+    });
+  }
+
+  lost(client: Client): void {
+    client.node = undefined;
+    client.isReady = false;
+    client.asked = undefined;
+  }
+
+  // --- what must hold
+
+  #check(): void {
+    for (const { peer, sid } of this.nodes) {
+      if (peer?.role !== 'leading' || peer.server === undefined) continue;
+      const epoch = peer.epoch!;
+      const known = this.leaders.get(epoch);
+      if (known !== undefined && known !== sid) throw new Error(`${known} and ${sid} both lead epoch ${epoch}`);
+      this.leaders.set(epoch, sid);
+    }
+  }
+
+  /** Everybody has the same log, and everything that was acknowledged is in it. */
+  compare(): void {
+    const [first, ...others] = this.nodes.map(({ folder }) => folder.log);
+    for (const log of others) {
+      if (log.length !== first!.length) throw new Error(`logs of ${first!.length} and ${log.length} txns`);
+      for (const [at, { zxid, bytes }] of log.entries()) {
+        if (zxid !== first![at]!.zxid || !bytes.equals(first![at]!.bytes)) throw new Error(`logs differ at ${zxid}`);
+      }
+    }
+    const zxids = new Map<string, Zxid>();
+    for (const { zxid, bytes } of first!) {
+      const { txn } = readTxn(new Reader(Buffer.from(bytes)));
+      if (txn.kind === 'create') zxids.set(txn.path, zxid);
+    }
+    for (const [path, zxid] of this.acknowledged) {
+      if (zxids.get(path) !== zxid) throw new Error(`${path} was acknowledged at ${zxid} and stands at ${zxids.get(path)}`);
+    }
+    const digests = new Set(this.nodes.map(({ peer }) => `${peer!.replica.tree.digestHigh} ${peer!.replica.tree.digestLow}`));
+    if (digests.size !== 1) throw new Error(`trees differ: ${[...digests].join(', ')}`);
+  }
+}
+
+export const firstZxidOf = (epoch: number): Zxid => makeZxid(epoch, 1);
