@@ -26,12 +26,14 @@ import { Server } from './server.ts';
 import type { CommittedLog } from './zab/committed-log.ts';
 import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
-import type { LearnerSync } from './zab/learner-sync.ts';
+import { type LogEntry, Synchroniser, type SynchroniserOut } from './zab/synchroniser.ts';
 import type { ZabOptions } from './zab/zab-options.ts';
 import type { ChannelId, EpochName } from './zab/zab-out.ts';
 
 /** Where a peer says what must be done, in order. It never calls back. */
-export interface PeerOut extends Out, LearnerOut, ElectionOut {
+export interface PeerOut extends Out, LearnerOut, ElectionOut, SynchroniserOut {
+  /** How many bytes of the log on disk are cheaper to send to a learner than a snapshot; undefined when it is not to be read. See `logBytesMax`. */
+  logBytesMax(): number | undefined;
   /** Connects to the learner port of another server. It completes as `dialled`, or as `dialFailed`. One dial at a time. */
   dialLeader(sid: Sid): void;
   /** The state is wanted as the folder has it. It completes as `reloaded`. */
@@ -47,6 +49,8 @@ export interface Recovered {
   readonly currentEpoch: number;
   /** The last txns of the log. */
   readonly committedLog: CommittedLog;
+  /** Of the snapshot that the state was begun with, 0 for none. */
+  readonly snapshotZxid: Zxid;
 }
 
 export interface PeerOptions {
@@ -60,7 +64,7 @@ type Role =
   | { readonly kind: 'settling' }
   | { readonly kind: 'looking' }
   | { readonly kind: 'dialling'; readonly leader: Sid; readonly untilMs: Millis; tries: number; retryMs: Millis | undefined }
-  | { readonly kind: 'leading'; readonly leader: Leader }
+  | { readonly kind: 'leading'; readonly leader: Leader; readonly synchroniser: Synchroniser }
   | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId };
 
 /** How often, and how long apart, a learner tries to reach its leader, which may have to notice first that it leads. */
@@ -78,7 +82,9 @@ export class Peer {
   readonly #election: FastLeaderElection;
   readonly #config: ElectionConfig;
   #replica: Replica;
-  #committedLog: CommittedLog;
+  readonly #committedLog: CommittedLog;
+  /** Every txn of the log behind this one has been applied by this server, so none is missing in between. */
+  #wholeFrom: Zxid;
   #acceptedEpoch: number;
   #currentEpoch: number;
   /** The last txn that was sent to the log, and the last that is durable. */
@@ -116,6 +122,7 @@ export class Peer {
     this.#view = view;
     this.#replica = recovered.replica;
     this.#committedLog = recovered.committedLog;
+    this.#wholeFrom = recovered.snapshotZxid;
     this.#acceptedEpoch = recovered.acceptedEpoch;
     this.#currentEpoch = recovered.currentEpoch;
     this.#logged = this.#durable = recovered.lastZxid;
@@ -278,6 +285,11 @@ export class Peer {
     this.#goOn(now);
   }
 
+  /** Txns of the log that was asked for with `readLog`, in order; `isEnd` when there are no more. */
+  logRead(channel: ChannelId, entries: readonly LogEntry[], isEnd: boolean): void {
+    if (this.#role.kind === 'leading') this.#role.synchroniser.logRead(channel, entries, isEnd, this.#role.leader.committed);
+  }
+
   /** The state as the folder has it. */
   reloaded(replica: Replica, lastZxid: Zxid, now: Now): void {
     this.truncated(replica, lastZxid, now);
@@ -287,8 +299,10 @@ export class Peer {
 
   wake(now: Now, allHeard = true): void {
     const role = this.#role;
-    if (role.kind === 'leading') role.leader.wake(now);
-    else if (role.kind === 'learning') role.learner.wake(now);
+    if (role.kind === 'leading') {
+      role.leader.wake(now);
+      role.synchroniser.wake(this.#isBusy);
+    } else if (role.kind === 'learning') role.learner.wake(now);
     else if (role.kind === 'looking') this.#election.wake(now);
     else if (role.kind === 'dialling') this.#dialAgain(role, now);
     this.server?.wake(now, allHeard);
@@ -300,7 +314,7 @@ export class Peer {
     const server = this.server?.deadline();
     switch (role.kind) {
       case 'leading':
-        return earliest(role.leader.deadline(), server);
+        return role.synchroniser.wants(this.#isBusy) ? 0 : earliest(role.leader.deadline(), server);
       case 'learning':
         return earliest(role.learner.deadline(), server);
       case 'looking':
@@ -312,12 +326,17 @@ export class Peer {
     }
   }
 
+  get #isBusy(): boolean {
+    return this.server?.busy ?? false;
+  }
+
   // ---- from role to role
 
   /** Whatever has come to its end is followed by what comes next. */
   #goOn(now: Now): void {
     const role = this.#role;
     if (role.kind === 'leading' && role.leader.over !== undefined) {
+      role.synchroniser.end();
       role.leader.end(now);
       this.#look(now);
     } else if (role.kind === 'learning' && role.learner.over !== undefined) {
@@ -355,6 +374,9 @@ export class Peer {
       configText: this.#config.text,
       configVersion: this.#config.version,
     };
+    const { forceSnapshotSync } = this.#options.zab;
+    const syncOptions = { forceSnapshotSync, logBytesMax: () => this.#out.logBytesMax(), wholeFrom: this.#wholeFrom };
+    const synchroniser = new Synchroniser(syncOptions, this.#replica, this.#committedLog, this.#out);
     const leader: Leader = new Leader(
       this.#options.zab,
       this.#config.verifier,
@@ -362,12 +384,13 @@ export class Peer {
       this.#zabOut,
       {
         serve: (epoch, then) => this.#serveAsLeader(leader, epoch, then),
-        synchronise: (learner, then) => this.#synchronise(learner, then),
+        synchronise: (learner, leaderLast) => synchroniser.add(learner, leaderLast),
+        forget: (channel) => synchroniser.remove(channel),
         committed: (zxid, entry) => void this.#committedLog.append(zxid, entry),
       },
       now,
     );
-    this.#role = { kind: 'leading', leader };
+    this.#role = { kind: 'leading', leader, synchroniser };
   }
 
   #follow(leader: Sid, now: Now): void {

@@ -13,6 +13,7 @@ import {
   counterOf,
   endQuorumPacket,
   epochOf,
+  formatZxid,
   makeZxid,
   type Millis,
   PacketType,
@@ -38,7 +39,7 @@ import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
 import type { WaitingSync } from '../request/session-order.ts';
-import type { LearnerSync } from './learner-sync.ts';
+import type { LearnerSync } from './synchroniser.ts';
 import type { ZabOptions } from './zab-options.ts';
 import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
 
@@ -58,7 +59,9 @@ export interface LeaderHost {
   /** Makes the server that clients speak to, now that there is an epoch to order writes in. Its log is `proposed`. */
   serve(epoch: number, now: Now): Server;
   /** Works out what a learner lacks, and sends it; `NEWLEADER` and everything after it follow behind. */
-  synchronise(learner: LearnerSync, now: Now): void;
+  synchronise(learner: LearnerSync, leaderLast: Zxid): void;
+  /** The learner is gone. */
+  forget(channel: ChannelId): void;
   /** A txn is committed: header, record and digest as they stand in the log. */
   committed(zxid: Zxid, entry: Buffer): void;
 }
@@ -91,6 +94,8 @@ class Learner {
   heardMs: Millis;
   /** Everything up to here is in its log. */
   ackedZxid: Zxid = 0;
+  /** It is told of every txn from here on. */
+  hears = false;
   /** Txns and what belongs behind them wait here while it is sent what was before them; undefined when nothing has to wait. */
   backlog: Writer | undefined;
   /** Proposals that it has not acknowledged: the oldest one's age is how far it lags. */
@@ -104,9 +109,6 @@ class Learner {
     this.heardMs = now.elapsedMs;
   }
 
-  get isFollowing(): boolean {
-    return this.stage === 'synchronising' || this.stage === 'synchronised' || this.stage === 'active';
-  }
 }
 
 /** A txn that has been proposed and not committed. */
@@ -129,6 +131,11 @@ interface PendingSync {
 
 /** Of a packet without identities. */
 const authinfoBytes = 4;
+
+/** The bytes of a txn as they stand in the log, out of the packet that proposes it. */
+function entryOf(packet: Buffer): Buffer {
+  return packet.subarray(packetHeadBytes, packet.length - authinfoBytes);
+}
 
 /** Above this an epoch's counter is not taken: whoever leads hands over in time. */
 const counterMax = 0xffff_0000;
@@ -197,6 +204,11 @@ export class Leader {
     return this.#epoch;
   }
 
+  /** The last txn that is committed. */
+  get committed(): Zxid {
+    return this.#committed;
+  }
+
   /** Clients are served. */
   get server(): Server | undefined {
     return this.#server;
@@ -225,7 +237,7 @@ export class Leader {
         this.#onInfo(learner, packet);
         return;
       case PacketType.ACKEPOCH:
-        this.#onAckEpoch(learner, packet, now);
+        this.#onAckEpoch(learner, packet);
         return;
       case PacketType.ACK:
         this.#onAck(learner, packet.zxid, now);
@@ -255,7 +267,7 @@ export class Leader {
     } else if (name === 'currentEpoch' && this.#stage === 'saving currentEpoch') {
       this.#stage = 'synchronisation';
       this.#agreeing = new Set(this.#isVoter ? [this.#options.sid] : []);
-      for (const learner of this.#learners.values()) if (learner.stage === 'accepted') this.#synchronise(learner, now);
+      for (const learner of this.#learners.values()) if (learner.stage === 'accepted') this.#synchronise(learner);
       this.#maybeServe(now);
     }
   }
@@ -280,7 +292,7 @@ export class Leader {
     this.#proposed = zxid;
     this.#outstanding.push({ zxid, packet });
     for (const learner of this.#learners.values()) {
-      if (!learner.isFollowing || learner.isObserver) continue;
+      if (!learner.hears || learner.isObserver) continue;
       this.#behind(learner).raw(packet);
       learner.unacked.push({ zxid, sentMs: this.#nowMs });
     }
@@ -315,6 +327,8 @@ export class Leader {
     for (const { channel } of this.#learners.values()) this.#out.closeChannel(channel, 'this server leads no more');
     this.#learners.clear();
     this.#server?.end(now);
+    // Whether what was proposed last is committed is for the next leader to say; if that is this server again, it is.
+    for (const { zxid, packet } of this.#outstanding.values()) this.#host.committed(zxid, entryOf(packet));
   }
 
   // ---- discovery
@@ -361,7 +375,7 @@ export class Leader {
     endQuorumPacket(writer, at);
   }
 
-  #onAckEpoch(learner: Learner, packet: PacketView, now: Now): void {
+  #onAckEpoch(learner: Learner, packet: PacketView): void {
     if (learner.stage !== 'known' || this.#stage === 'discovery' || this.#stage === 'saving acceptedEpoch') {
       this.#drop(learner, 'it has accepted an epoch that it was not told');
       return;
@@ -369,16 +383,15 @@ export class Leader {
     const currentEpoch = readAckEpoch(packet.data);
     learner.lastZxid = packet.zxid;
     learner.stage = 'accepted';
-    const { lastZxid } = this.#start;
-    if (currentEpoch > this.#start.currentEpoch || (currentEpoch === this.#start.currentEpoch && packet.zxid > lastZxid)) {
-      // It may have txns that a quorum has, and this leader has not. Whoever follows it must not have those cut off.
-      if (this.#votes(learner)) {
-        this.#drop(learner, `it is ahead of this leader: epoch ${currentEpoch}, zxid 0x${packet.zxid.toString(16)}`);
-        return;
-      }
-    }
     if (this.#stage !== 'acknowledgement') {
-      if (this.#stage !== 'saving currentEpoch') this.#synchronise(learner, now);
+      // The epoch is a quorum's by now: whatever this learner has beyond that was never committed.
+      if (this.#stage !== 'saving currentEpoch') this.#synchronise(learner);
+      return;
+    }
+    const { currentEpoch: ownEpoch, lastZxid } = this.#start;
+    if (currentEpoch > ownEpoch || (currentEpoch === ownEpoch && packet.zxid > lastZxid)) {
+      // It may have txns that a quorum has, and this leader has not. They must not be cut off.
+      this.#drop(learner, `it is ahead of this leader: epoch ${currentEpoch}, zxid ${formatZxid(packet.zxid)}`);
       return;
     }
     // -1: it had accepted this epoch before, of another leader it may be, and does not count again.
@@ -394,30 +407,28 @@ export class Leader {
 
   // ---- synchronisation
 
-  #synchronise(learner: Learner, now: Now): void {
+  #synchronise(learner: Learner): void {
     learner.stage = 'synchronising';
+    const { channel, lastZxid } = learner;
+    const begin = () => this.#beginBacklog(learner);
+    this.#host.synchronise({ channel, lastZxid, begin, done: () => this.#historySent(learner) }, this.#committed);
+  }
+
+  #beginBacklog(learner: Learner): Zxid {
     learner.historyEnd = this.#committed;
     // From here on it hears of everything, behind what it lacks of the past.
+    learner.hears = true;
     const backlog = (learner.backlog = new Writer(256));
     if (!learner.isObserver) {
       for (const { zxid, packet } of this.#outstanding.values()) {
         backlog.raw(packet);
-        learner.unacked.push({ zxid, sentMs: now.elapsedMs });
+        learner.unacked.push({ zxid, sentMs: this.#nowMs });
       }
     }
     const at = beginQuorumPacket(backlog, PacketType.NEWLEADER, makeZxid(this.#epoch, 0));
     backlog.raw(this.#configText);
     endQuorumPacket(backlog, at);
-    this.#host.synchronise(
-      {
-        channel: learner.channel,
-        lastZxid: learner.lastZxid,
-        upTo: this.#committed,
-        done: () => this.#historySent(learner),
-        failed: (reason) => this.#drop(learner, reason),
-      },
-      now,
-    );
+    return this.#committed;
   }
 
   #historySent(learner: Learner): void {
@@ -463,7 +474,7 @@ export class Leader {
 
   #ackedBy(sid: Sid): Zxid {
     if (sid === this.#options.sid) return this.#ownAcked;
-    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.isFollowing) return learner.ackedZxid;
+    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.hears) return learner.ackedZxid;
     return -1;
   }
 
@@ -483,9 +494,9 @@ export class Leader {
 
   #commit({ zxid, packet }: Outstanding): void {
     this.#committed = zxid;
-    this.#host.committed(zxid, packet.subarray(packetHeadBytes, packet.length - authinfoBytes));
+    this.#host.committed(zxid, entryOf(packet));
     for (const learner of this.#learners.values()) {
-      if (!learner.isFollowing) continue;
+      if (!learner.hears) continue;
       const writer = this.#behind(learner);
       if (learner.isObserver) {
         const at = writer.offset;
@@ -541,7 +552,7 @@ export class Leader {
     const number = ++this.#ping;
     this.#ownPing = number;
     for (const learner of this.#learners.values()) {
-      if (!learner.isFollowing) continue;
+      if (!learner.hears) continue;
       // Not behind what it is being sent: that may take long, and it is to hear that its leader lives.
       if (learner.backlog !== undefined) continue;
       writeEmptyPacket(this.#out.packets(learner.channel), PacketType.PING, this.#proposed);
@@ -568,7 +579,7 @@ export class Leader {
 
   #pingAnsweredBy(sid: Sid): number {
     if (sid === this.#options.sid) return this.#ownPing;
-    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.isFollowing) return learner.answeredPing;
+    for (const learner of this.#learners.values()) if (learner.sid === sid && learner.hears) return learner.answeredPing;
     return -1;
   }
 
@@ -609,6 +620,7 @@ export class Leader {
 
   #forget(learner: Learner): void {
     this.#learners.delete(learner.channel);
+    this.#host.forget(learner.channel);
     if (this.#stage !== 'broadcast' && this.#stage !== 'over') this.#agreeing.delete(learner.sid);
   }
 

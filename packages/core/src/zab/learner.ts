@@ -228,7 +228,11 @@ export class Learner implements LeaderLink {
   end(now: Now): void {
     if (this.#stage !== 'over') this.#giveUp('it was told to end');
     this.#server?.end(now);
-    for (let next = this.#proposals.shift(); next !== undefined; next = this.#proposals.shift()) this.#host.apply(next, now);
+    for (let next = this.#proposals.shift(); next !== undefined; next = this.#proposals.shift()) {
+      // Whether they are committed is for the next leader to say; if that is this server, they are.
+      this.#host.committed(next);
+      this.#host.apply(next, now);
+    }
   }
 
   // ---- as LeaderLink

@@ -109,6 +109,7 @@ export class Node implements PeerOut {
   readonly replies = new Map<CnxnId, Writer>();
   readonly closing: CnxnId[] = [];
   isDown = true;
+  readonly #readings = new Map<ChannelId, symbol>();
   wakeMs: Millis = Infinity;
 
   constructor(ensemble: Ensemble, sid: Sid) {
@@ -121,8 +122,9 @@ export class Node implements PeerOut {
   start(): void {
     this.isDown = false;
     this.life++;
+    this.wakeMs = Infinity;
     const { folder, ensemble } = this;
-    const committedLog = new CommittedLog(committedLogDefaults);
+    const committedLog = new CommittedLog({ ...committedLogDefaults, countMax: 100_000 });
     for (const { zxid, bytes } of folder.log) committedLog.restore(zxid, bytes);
     const recovered = {
       replica: this.#replay(),
@@ -130,6 +132,7 @@ export class Node implements PeerOut {
       acceptedEpoch: folder.acceptedEpoch,
       currentEpoch: folder.currentEpoch,
       committedLog,
+      snapshotZxid: 0,
     };
     const zab = { sid: this.sid, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false };
     const core = { ...coreDefaults, serverId: this.sid, tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
@@ -269,6 +272,35 @@ export class Node implements PeerOut {
     });
   }
 
+  logBytesMax(): number | undefined {
+    return this.ensemble.readsLogs ? Infinity : undefined;
+  }
+
+  channelIsFull(): boolean {
+    return false;
+  }
+
+  /** In pieces, each of them when the disk is ready; what was in the log when it began. */
+  readLog(channel: ChannelId, from: Zxid): void {
+    const entries = this.folder.log.slice(0, this.folder.durable);
+    let at = entries.findLastIndex(({ zxid }) => zxid <= from);
+    at = Math.max(0, at - this.ensemble.dice.below(3));
+    const reading = Symbol('reading');
+    this.#readings.set(channel, reading);
+    this.ensemble.logsRead++;
+    const next = (): void => {
+      this.#at(this.ensemble.diskMs(), () => {
+        if (this.#readings.get(channel) !== reading || !this.ends.has(channel)) return;
+        const piece = entries.slice(at, (at += 1 + this.ensemble.dice.below(7)));
+        const isEnd = at >= entries.length;
+        if (isEnd) this.#readings.delete(channel);
+        this.turn((peer) => peer.logRead(channel, piece, isEnd));
+        if (!isEnd) next();
+      });
+    };
+    next();
+  }
+
   installSnapshot(): void {
     throw new Error('no snapshots here');
   }
@@ -368,6 +400,8 @@ export class Ensemble {
   readonly leaders = new Map<number, Sid>();
   readonly notes: string[] = [];
   truncations = 0;
+  logsRead = 0;
+  readonly readsLogs: boolean;
   nowMs: Millis = 0;
   #events: Event[] = [];
   #order = 0;
@@ -376,6 +410,7 @@ export class Ensemble {
 
   constructor(seed: number, voters: number, observers = 0, clients = 3) {
     this.dice = new Dice(seed);
+    this.readsLogs = seed % 5 !== 0;
     this.voters = Array.from({ length: voters }, (_, at) => at + 1);
     this.nodes = Array.from({ length: voters + observers }, (_, at) => new Node(this, at + 1));
     this.clients = Array.from({ length: clients }, (_, at) => ({
@@ -506,22 +541,43 @@ export class Ensemble {
 
   /** The other side hears of it, behind what it was sent. */
   breakStream(end: End): void {
-    const { other } = end;
     if (!end.isOpen) return;
     end.isOpen = false;
-    const { life } = other.node;
-    this.after(Math.max(0, end.lastArrivalMs - this.nowMs) + this.delayMs(), () => {
-      if (!other.isOpen || other.node.life !== life) return;
-      other.isOpen = false;
-      other.node.ends.delete(other.channel);
-      other.node.turn((peer) => peer.channelGone(other.channel, other.node.now));
+    this.#tellGone(end.other, Math.max(0, end.lastArrivalMs - this.nowMs));
+  }
+
+  #tellGone(end: End, ms: Millis): void {
+    const { node, channel } = end;
+    const { life } = node;
+    this.after(ms + this.delayMs(), () => {
+      if (!end.isOpen || node.life !== life) return;
+      end.isOpen = false;
+      node.ends.delete(channel);
+      node.turn((peer) => peer.channelGone(channel, node.now));
     });
+  }
+
+  /** Nothing passes between two servers; what is connected notices by silence only. */
+  cut(a: Node, b: Node): void {
+    if (a !== b) this.cuts.add(`${Math.min(a.sid, b.sid)} ${Math.max(a.sid, b.sid)}`);
+  }
+
+  /** What was cut is whole again; of a stream that has lost something nothing more can be made. */
+  healAll(): void {
+    for (const node of this.nodes) {
+      for (const end of node.ends.values()) if (this.isCut(node.sid, end.other.node.sid)) this.#tellGone(end, 0);
+    }
+    this.cuts.clear();
   }
 
   // --- clients
 
+  /** Clients ask for nothing more. */
+  isQuiet = false;
+
   #live(client: Client): void {
     this.after(5 + this.dice.below(20), () => {
+      if (this.isQuiet) return;
       if (client.node === undefined) {
         const serving = this.nodes.filter(({ peer, isDown }) => !isDown && peer!.server !== undefined);
         if (serving.length > 0) serving[this.dice.below(serving.length)]!.connect(client);
@@ -550,14 +606,22 @@ export class Ensemble {
     }
   }
 
+  describe(): string {
+    const states = this.nodes.map(({ sid, peer, folder }) => `${sid} ${peer?.role} ${peer?.epoch} ${folder.log.at(-1)?.zxid} ${folder.acceptedEpoch} ${folder.currentEpoch} ${peer?.server !== undefined}`);
+    return [...states, ...this.notes.slice(-20)].join('\n');
+  }
+
   /** Everybody has the same log, and everything that was acknowledged is in it. */
   compare(): void {
     const [first, ...others] = this.nodes.map(({ folder }) => folder.log);
     for (const log of others) {
-      if (log.length !== first!.length) throw new Error(`logs of ${first!.length} and ${log.length} txns`);
       for (const [at, { zxid, bytes }] of log.entries()) {
-        if (zxid !== first![at]!.zxid || !bytes.equals(first![at]!.bytes)) throw new Error(`logs differ at ${zxid}`);
+        const same = first![at];
+        if (same === undefined || zxid !== same.zxid || !bytes.equals(same.bytes)) {
+          throw new Error(`behind ${log[at - 1]?.zxid} there is ${zxid} in one log and ${same?.zxid} in another: ${this.describe()}`);
+        }
       }
+      if (log.length !== first!.length) throw new Error(`logs of ${first!.length} and ${log.length} txns: ${this.describe()}`);
     }
     const zxids = new Map<string, Zxid>();
     for (const { zxid, bytes } of first!) {

@@ -1,0 +1,241 @@
+/**
+ * Brings learners to the leader's history, one stream each: DIFF or TRUNC and the txns that are in memory; or those in the log on disk,
+ * which somebody else has to read; or SNAP, in slices, one learner after the other, since the tree can be written once at a time.
+ *
+ * Whatever is decided is decided by sync-plan.ts.
+ */
+import { beginQuorumPacket, endQuorumPacket, PacketType, writeEmptyPacket, Writer, type Zxid } from '@tskeeper/protocol';
+import type { Replica } from '../request/replica.ts';
+import type { SnapshotSource } from '../snapshot/snapshot-source.ts';
+import type { CommittedLog } from './committed-log.ts';
+import { LogWalk, type OpenedPlan, planSync } from './sync-plan.ts';
+import type { ChannelId } from './zab-out.ts';
+
+/** A learner that is to be brought up to date, as its leader sees it. */
+export interface LearnerSync {
+  readonly channel: ChannelId;
+  /** The last txn in its log. */
+  readonly lastZxid: Zxid;
+  /**
+   * From here on everything that is committed or proposed waits for `done`, and follows behind. Returns the last txn that was committed
+   * before: the learner is to be sent everything up to there.
+   */
+  begin(): Zxid;
+  done(): void;
+}
+
+/** A txn as it stands in the log on disk. */
+export interface LogEntry {
+  readonly zxid: Zxid;
+  /** Header, record and digest. */
+  readonly bytes: Buffer;
+}
+
+export interface SynchroniserOut {
+  packets(channel: ChannelId): Writer;
+  /** Whether so much waits for the stream that what can wait should. Once it has been said, `wake` is called when there is room again. */
+  channelIsFull(channel: ChannelId): boolean;
+  closeChannel(channel: ChannelId, reason: string): void;
+  /**
+   * Reads the log, from the last txn up to `from` on. It completes as `logRead`, in pieces. The reader stops when it is asked for another
+   * log over the same stream, or when that is gone.
+   */
+  readLog(channel: ChannelId, from: Zxid): void;
+}
+
+export interface SynchroniserOptions {
+  readonly forceSnapshotSync: boolean;
+  /** How many bytes of log are cheaper to send than a snapshot; undefined when the log is not to be read. See `logBytesMax`. */
+  readonly logBytesMax: () => number | undefined;
+  /** A step between txns is believed only from here on; see `LogWalk`. */
+  readonly wholeFrom: Zxid;
+}
+
+/** A learner for whom the log on disk is read: first to decide, then to send. */
+interface Reading {
+  readonly learner: LearnerSync;
+  readonly bytesMax: number;
+  walk: LogWalk;
+  bytes: number;
+  /** What is to be sent, once that is decided, and up to where it has been. */
+  plan: OpenedPlan | undefined;
+  sent: Zxid;
+  /** What follows out of memory. */
+  tail: Writer | undefined;
+}
+
+/** A learner that is being sent a snapshot. */
+interface Snapshot {
+  readonly learner: LearnerSync;
+  readonly source: SnapshotSource;
+  /** What is committed and not in it. */
+  readonly tail: Writer;
+}
+
+/** Of a snapshot, in one go. */
+const sliceBytes = 64 * 1024;
+
+export class Synchroniser {
+  readonly #options: SynchroniserOptions;
+  readonly #out: SynchroniserOut;
+  readonly #replica: Replica;
+  readonly #committed: CommittedLog;
+  readonly #readings = new Map<ChannelId, Reading>();
+  /** Who waits for a snapshot. */
+  #queue: LearnerSync[] = [];
+  #snapshot: Snapshot | undefined;
+
+  constructor(options: SynchroniserOptions, replica: Replica, committed: CommittedLog, out: SynchroniserOut) {
+    this.#options = options;
+    this.#replica = replica;
+    this.#committed = committed;
+    this.#out = out;
+  }
+
+  /** `leaderLast`: the last txn that is committed. */
+  add(learner: LearnerSync, leaderLast: Zxid): void {
+    const { forceSnapshotSync, logBytesMax } = this.#options;
+    const facts = { learnerLast: learner.lastZxid, leaderLast, forceSnapshotSync, logBytesMax: logBytesMax() };
+    const plan = planSync(facts, this.#committed);
+    if (plan.kind === 'snap') {
+      this.#queue.push(learner);
+    } else if (plan.kind === 'readLog') {
+      const walk = new LogWalk(plan.from, this.#options.wholeFrom);
+      this.#readings.set(learner.channel, { learner, bytesMax: plan.bytesMax, walk, bytes: 0, plan: undefined, sent: 0, tail: undefined });
+      this.#out.readLog(learner.channel, plan.from);
+    } else {
+      const upTo = learner.begin();
+      const writer = this.#open(learner, plan);
+      this.#writeCommitted(writer, plan.from, upTo);
+      learner.done();
+    }
+  }
+
+  /** The learner is gone. */
+  remove(channel: ChannelId): void {
+    this.#readings.delete(channel);
+    this.#queue = this.#queue.filter((learner) => learner.channel !== channel);
+    if (this.#snapshot?.learner.channel === channel) this.#endSnapshot();
+  }
+
+  /** Nobody is to be brought up to date any more. */
+  end(): void {
+    this.#readings.clear();
+    this.#queue = [];
+    if (this.#snapshot !== undefined) this.#endSnapshot();
+  }
+
+  /** The next txns of the log; `isEnd` when there are no more. */
+  logRead(channel: ChannelId, entries: readonly LogEntry[], isEnd: boolean, leaderLast: Zxid): void {
+    const reading = this.#readings.get(channel);
+    if (reading === undefined) return;
+    if (reading.plan === undefined) this.#decide(reading, entries, isEnd, leaderLast);
+    else this.#sendLogged(reading, reading.plan, entries, isEnd);
+  }
+
+  /** There is something to do at once. `isBusy`: the tree is in the midst of a change. */
+  wants(isBusy: boolean): boolean {
+    if (this.#snapshot !== undefined) return !this.#out.channelIsFull(this.#snapshot.learner.channel);
+    return this.#queue.length > 0 && !isBusy;
+  }
+
+  /** A slice of the snapshot that is being sent, or the beginning of the next. */
+  wake(isBusy: boolean): void {
+    if (!this.wants(isBusy)) return;
+    this.#snapshot ??= this.#beginSnapshot(this.#queue.shift()!);
+    const { learner, source, tail } = this.#snapshot;
+    const writer = this.#out.packets(learner.channel);
+    if (!source.next(writer, sliceBytes)) return;
+    this.#snapshot = undefined;
+    writer.raw(tail.bytes, 0, tail.offset);
+    learner.done();
+  }
+
+  #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan): Writer {
+    const writer = this.#out.packets(channel);
+    writeEmptyPacket(writer, kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
+    return writer;
+  }
+
+  /** The txns above `from` that are in memory, up to `upTo`. */
+  #writeCommitted(writer: Writer, from: Zxid, upTo: Zxid): void {
+    this.#committed.forEachAbove(from, (zxid, bytes) => {
+      if (zxid > upTo) return false;
+      sendTxn(writer, zxid, bytes);
+      return true;
+    });
+  }
+
+  /** The same for later, when memory may have let go of them. */
+  #keepCommitted(from: Zxid, upTo: Zxid): Writer {
+    const writer = new Writer(256);
+    this.#writeCommitted(writer, from, upTo);
+    return writer;
+  }
+
+  // ---- from the log
+
+  #decide(reading: Reading, entries: readonly LogEntry[], isEnd: boolean, leaderLast: Zxid): void {
+    const { walk, learner } = reading;
+    const min = this.#committed.min(leaderLast);
+    const max = this.#committed.max(leaderLast);
+    for (const { zxid, bytes } of entries) {
+      if (walk.next(zxid, min, max) === 'send') reading.bytes += bytes.length;
+      if (walk.result !== undefined) break;
+    }
+    if (isEnd && walk.result === undefined) walk.end(min);
+    const { result } = walk;
+    const isTooLarge = reading.bytes > reading.bytesMax;
+    if (result === undefined && !isTooLarge) return;
+    if (result === undefined || result.kind === 'snap' || isTooLarge) {
+      this.#readings.delete(learner.channel);
+      this.#queue.push(learner);
+      return;
+    }
+    reading.plan = result;
+    reading.sent = result.kind === 'trunc' ? result.zxid : learner.lastZxid;
+    reading.tail = this.#keepCommitted(result.from, learner.begin());
+    this.#open(learner, result);
+    this.#out.readLog(learner.channel, learner.lastZxid);
+  }
+
+  #sendLogged(reading: Reading, plan: OpenedPlan, entries: readonly LogEntry[], isEnd: boolean): void {
+    const { learner } = reading;
+    const writer = this.#out.packets(learner.channel);
+    for (const { zxid, bytes } of entries) {
+      if (zxid <= reading.sent || zxid > plan.from) continue;
+      sendTxn(writer, zxid, bytes);
+      reading.sent = zxid;
+    }
+    if (reading.sent < plan.from && !isEnd) return;
+    this.#readings.delete(learner.channel);
+    if (reading.sent < plan.from) {
+      // It has been sent a part; the rest must not be made up for in any other way.
+      this.#out.closeChannel(learner.channel, 'the log was purged while it was read for this learner');
+      return;
+    }
+    writer.raw(reading.tail!.bytes, 0, reading.tail!.offset);
+    learner.done();
+  }
+
+  // ---- snapshots
+
+  #beginSnapshot(learner: LearnerSync): Snapshot {
+    const upTo = learner.begin();
+    const zxid = this.#replica.lastZxid;
+    writeEmptyPacket(this.#out.packets(learner.channel), PacketType.SNAP, zxid);
+    return { learner, source: this.#replica.snapshotStream(), tail: this.#keepCommitted(zxid, upTo) };
+  }
+
+  #endSnapshot(): void {
+    this.#snapshot?.source.abandon();
+    this.#snapshot = undefined;
+  }
+}
+
+function sendTxn(writer: Writer, zxid: Zxid, bytes: Buffer): void {
+  const at = beginQuorumPacket(writer, PacketType.PROPOSAL, zxid);
+  writer.raw(bytes);
+  endQuorumPacket(writer, at);
+  writeEmptyPacket(writer, PacketType.COMMIT, zxid);
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { Ensemble } from './ensemble.ts';
+
+describe('an ensemble', () => {
+  it('elects a leader, and everybody serves', () => {
+    const ensemble = new Ensemble(1, 3);
+    for (const node of ensemble.nodes) node.start();
+    expect(ensemble.runUntil(() => ensemble.isWhole, 3000)).toBe(true);
+    ensemble.run(1000);
+    expect(ensemble.acknowledged.size).toBeGreaterThan(10);
+    ensemble.run(100);
+    ensemble.compare();
+  });
+});
+
+/** Faults at random moments, then peace: everybody serves again, with one history that holds whatever was acknowledged. */
+function storm(seed: number): Ensemble {
+  const voters = [3, 3, 3, 5][seed % 4]!;
+  const ensemble = new Ensemble(seed, voters, seed % 3 === 0 ? 1 : 0);
+  const { dice, nodes } = ensemble;
+  const anyNode = () => nodes[dice.below(nodes.length)]!;
+  for (const node of nodes) node.start();
+  for (let round = 0; round < 25; round++) {
+    ensemble.run(20 + dice.below(200));
+    const node = anyNode();
+    switch (dice.below(8)) {
+      case 0:
+      case 1:
+        if (!node.isDown) node.crash();
+        break;
+      case 2:
+      case 3:
+        if (node.isDown) node.start();
+        break;
+      case 4:
+        ensemble.leader?.crash();
+        break;
+      case 5:
+        for (const each of nodes) if (!each.isDown) each.crash();
+        break;
+      case 6:
+        ensemble.cut(node, anyNode());
+        break;
+      default:
+        ensemble.healAll();
+        for (const each of nodes) if (each.isDown) each.start();
+    }
+  }
+  ensemble.healAll();
+  for (const node of nodes) if (node.isDown) node.start();
+  if (!ensemble.runUntil(() => ensemble.isWhole, 20_000)) throw new Error(`no whole ensemble 20 s after the last fault: ${ensemble.describe()}`);
+  ensemble.run(500);
+  ensemble.isQuiet = true;
+  // Until the sessions of those who say nothing more have ended, and nothing is left to be written.
+  ensemble.run(4000);
+  if (!ensemble.runUntil(() => ensemble.isWhole, 20_000)) throw new Error('it fell apart in peace');
+  ensemble.run(200);
+  ensemble.compare();
+  return ensemble;
+}
+
+describe('an ensemble in a storm', () => {
+  const seeds = Number(process.env['TSKEEPER_STORMS'] ?? 60);
+  const from = Number(process.env['TSKEEPER_STORMS_FROM'] ?? 1);
+
+  it(`comes through ${seeds} of them with one history, and with everything that was acknowledged`, () => {
+    let acknowledged = 0;
+    let epochs = 0;
+    for (let seed = from; seed < from + seeds; seed++) {
+      try {
+        const ensemble = storm(seed);
+        acknowledged += ensemble.acknowledged.size;
+        epochs += ensemble.leaders.size;
+      } catch (error) {
+        throw new Error(`seed ${seed}: ${(error as Error).message}`, { cause: error });
+      }
+    }
+    expect(acknowledged).toBeGreaterThan(seeds * 10);
+    expect(epochs).toBeGreaterThan(seeds * 3);
+  }, 600_000);
+});
