@@ -103,6 +103,8 @@ describe('recorded packets', () => {
       const inside = Buffer.concat([Buffer.from('before'), Buffer.from(hex, 'hex'), Buffer.from('behind')]);
       view.place(inside, 6, inside.length - 6);
       expect(view.toPacket()).toEqual(readQuorumPacket(new Reader(Buffer.from(hex, 'hex'))));
+      // However much of the data has been read.
+      expect(view.authinfo()).toEqual(view.toPacket().authinfo);
       const { type, zxid, hasData } = view;
       const data = hasData ? view.data.rest() : null;
       expect({ type, zxid, data, authinfo: view.authinfo() }).toEqual(view.toPacket());

@@ -89,17 +89,19 @@ export interface EnsembleConfig {
 
 /** The settings of all sources, looked up by key. */
 export interface KnownSettings {
-  text(name: string): string;
-  int(name: string): number;
+  readonly text: (name: string) => string;
+  readonly int: (name: string) => number;
   /** Undefined when the key is not set and has no default. */
-  maybeInt(name: string): number | undefined;
-  real(name: string): number;
-  boolean(name: string): boolean;
+  readonly maybeInt: (name: string) => number | undefined;
+  readonly real: (name: string) => number;
+  readonly boolean: (name: string) => boolean;
+  /** Whether an operator wrote it. */
+  readonly isSet: (name: string) => boolean;
   /** Where a key was written, or else the file it would stand in. */
-  where(name: string): string;
-  warn(where: string, sentence: string): void;
+  readonly where: (name: string) => string;
+  readonly warn: (where: string, sentence: string) => void;
   /** Throws as `readFileSync`. */
-  readFile(path: string): string;
+  readonly readFile: (path: string) => string;
 }
 
 /** The lines that name servers, groups and weights, and where they were written. */
@@ -313,7 +315,7 @@ function listedIn(settings: KnownSettings): string {
 /** The list counts, in ZooKeeper as well. */
 function checkPeerType({ sid, role }: QuorumServer, settings: KnownSettings): void {
   const said = settings.text('peerType').toLowerCase();
-  if (said === role) return;
+  if (said === role || !settings.isSet('peerType')) return;
   settings.warn(
     settings.where('peerType'),
     `peerType is ${said}, and the line of server.${sid} makes it ${role === 'observer' ? 'an' : 'a'} ${role}; the line counts.`,

@@ -503,6 +503,7 @@ class Resolver {
       maybeInt: (name) => this.#maybeInt(name),
       real: (name) => this.#real(name),
       boolean: (name) => this.#boolean(name),
+      isSet: (name) => this.#settings.has(name),
       where: (name) => this.#where(name),
       warn: (where, sentence) => this.#warn(where, sentence),
       readFile: this.#sources.readFile ?? noFiles,
