@@ -21,8 +21,9 @@ import type { Random } from './random.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
 import { Forwarding, type SentTxn } from './request/forwarding.ts';
 import type { Order } from './request/order.ts';
-import type { Replica } from './request/replica.ts';
+import { Replica, replicaOptions, type ReplicaOptions } from './request/replica.ts';
 import { Server } from './server.ts';
+import { SnapshotLoader } from './snapshot/snapshot-loader.ts';
 import type { CommittedLog } from './zab/committed-log.ts';
 import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
@@ -36,8 +37,6 @@ export interface PeerOut extends Out, LearnerOut, ElectionOut, SynchroniserOut {
   logBytesMax(): number | undefined;
   /** Connects to the learner port of another server. It completes as `dialled`, or as `dialFailed`. One dial at a time. */
   dialLeader(sid: Sid): void;
-  /** The state is wanted as the folder has it. It completes as `reloaded`. */
-  reload(): void;
 }
 
 /** What a start has found in the data folder. */
@@ -60,12 +59,15 @@ export interface PeerOptions {
 }
 
 type Role =
-  /** What was sent to the log has to be durable first, or the state to be read anew. */
+  /** The disk is at work on something that has to be there before this server says in an election how far it is. */
   | { readonly kind: 'settling' }
   | { readonly kind: 'looking' }
   | { readonly kind: 'dialling'; readonly leader: Sid; readonly untilMs: Millis; tries: number; retryMs: Millis | undefined }
   | { readonly kind: 'leading'; readonly leader: Leader; readonly synchroniser: Synchroniser }
   | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId };
+
+/** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
+const snapshotItemExtraBytes = 1024 * 1024;
 
 /** How often, and how long apart, a learner tries to reach its leader, which may have to notice first that it leads. */
 const dialTriesMax = 5;
@@ -81,6 +83,7 @@ export class Peer {
   readonly #view: PacketView;
   readonly #election: FastLeaderElection;
   readonly #config: ElectionConfig;
+  readonly #replicaOptions: ReplicaOptions;
   #replica: Replica;
   readonly #committedLog: CommittedLog;
   /** Every txn of the log behind this one has been applied by this server, so none is missing in between. */
@@ -91,7 +94,10 @@ export class Peer {
   #logged: Zxid;
   #durable: Zxid;
   #role: Role = { kind: 'settling' };
-  #isReloading = false;
+  /** Epoch files, TRUNC or a snapshot: what the disk has been asked for and has not done yet. */
+  #diskWork = 0;
+  /** The snapshot that is coming from the leader. */
+  #loading: { readonly loader: SnapshotLoader; readonly zxid: Zxid } | undefined;
 
   constructor(
     options: PeerOptions,
@@ -113,13 +119,23 @@ export class Peer {
         this.#logged = zxid;
         out.append(zxid, bytes, from, to);
       },
-      saveEpoch: (name, epoch) => out.saveEpoch(name, epoch),
-      truncate: (zxid) => out.truncate(zxid),
-      installSnapshot: (zxid) => out.installSnapshot(zxid),
+      saveEpoch: (name, epoch) => {
+        this.#diskWork++;
+        out.saveEpoch(name, epoch);
+      },
+      truncate: (zxid) => {
+        this.#diskWork++;
+        out.truncate(zxid);
+      },
+      installSnapshot: (zxid) => {
+        this.#diskWork++;
+        out.installSnapshot(zxid);
+      },
     };
     this.#random = random;
     this.#observer = observer;
     this.#view = view;
+    this.#replicaOptions = replicaOptions(options.core, random);
     this.#replica = recovered.replica;
     this.#committedLog = recovered.committedLog;
     this.#wholeFrom = recovered.snapshotZxid;
@@ -223,8 +239,9 @@ export class Peer {
     };
     const host = {
       apply: (sent: SentTxn, then: Now) => this.#apply(sent, then),
-      beginSnapshot: () => {
-        throw new Error('snapshots come with the stream');
+      beginSnapshot: (zxid: Zxid) => {
+        const itemBytesMax = this.#options.core.juteMaxBuffer + this.#options.core.juteMaxBufferExtra + snapshotItemExtraBytes;
+        this.#loading = { loader: new SnapshotLoader(this.#replicaOptions, { itemBytesMax }), zxid };
       },
       serve: (epoch: number, link: Learner, then: Now) => this.#serveAsLearner(epoch, start.role, link, then),
       configSeen: () => undefined,
@@ -247,6 +264,29 @@ export class Peer {
     this.#goOn(now);
   }
 
+  /** What comes next over this stream is a snapshot, and goes to `snapshotBytes`. */
+  isLoading(channel: ChannelId): boolean {
+    return this.#loading !== undefined && this.#role.kind === 'learning' && this.#role.channel === channel;
+  }
+
+  /**
+   * Takes the next bytes of the snapshot, and returns how many of them belong to it. Throws a `ProtocolError` for what is no snapshot; the
+   * stream is to be closed then.
+   */
+  snapshotBytes(channel: ChannelId, bytes: Buffer, now: Now): number {
+    if (!this.isLoading(channel) || this.#role.kind !== 'learning') return 0;
+    const { loader, zxid } = this.#loading!;
+    const taken = loader.feed(bytes);
+    this.#role.learner.heard(now);
+    if (!loader.isComplete) return taken;
+    this.#loading = undefined;
+    this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid });
+    this.#committedLog.clear();
+    this.#wholeFrom = zxid;
+    this.#role.learner.snapshotLoaded(now);
+    return taken;
+  }
+
   channelGone(channel: ChannelId, now: Now): void {
     const role = this.#role;
     if (role.kind === 'leading') role.leader.gone(channel);
@@ -264,6 +304,7 @@ export class Peer {
   }
 
   epochSaved(name: EpochName, epoch: number, now: Now): void {
+    this.#diskWork--;
     if (name === 'acceptedEpoch') this.#acceptedEpoch = epoch;
     else this.#currentEpoch = epoch;
     if (this.#role.kind === 'leading') {
@@ -277,22 +318,25 @@ export class Peer {
 
   /** The log ends with `lastZxid`, and `replica` is the state that it leads to. */
   truncated(replica: Replica, lastZxid: Zxid, now: Now): void {
+    this.#diskWork--;
     this.#replica = replica;
     this.#logged = this.#durable = lastZxid;
     this.#committedLog.truncate(lastZxid);
     if (this.#role.kind === 'learning') this.#role.learner.truncated(lastZxid, now);
-    else this.#isReloading = false;
+    this.#goOn(now);
+  }
+
+  /** The folder holds the state as of `zxid`, and nothing else. */
+  installed(zxid: Zxid, now: Now): void {
+    this.#diskWork--;
+    this.#logged = this.#durable = zxid;
+    if (this.#role.kind === 'learning') this.#role.learner.installed(now);
     this.#goOn(now);
   }
 
   /** Txns of the log that was asked for with `readLog`, in order; `isEnd` when there are no more. */
   logRead(channel: ChannelId, entries: readonly LogEntry[], isEnd: boolean): void {
     if (this.#role.kind === 'leading') this.#role.synchroniser.logRead(channel, entries, isEnd, this.#role.leader.committed);
-  }
-
-  /** The state as the folder has it. */
-  reloaded(replica: Replica, lastZxid: Zxid, now: Now): void {
-    this.truncated(replica, lastZxid, now);
   }
 
   // ---- time
@@ -340,9 +384,8 @@ export class Peer {
       role.leader.end(now);
       this.#look(now);
     } else if (role.kind === 'learning' && role.learner.over !== undefined) {
-      this.#isReloading = role.learner.isStateAhead;
+      this.#loading = undefined;
       role.learner.end(now);
-      if (this.#isReloading) this.#out.reload();
       this.#look(now);
     } else if (role.kind === 'settling') {
       this.#maybeStartElection(now);
@@ -360,7 +403,7 @@ export class Peer {
   }
 
   #maybeStartElection(now: Now): void {
-    if (this.#durable < this.#logged || this.#isReloading) return;
+    if (this.#durable < this.#logged || this.#diskWork > 0) return;
     this.#role = { kind: 'looking' };
     this.#election.start(this.#logged, this.#currentEpoch, now);
     this.#goOn(now);

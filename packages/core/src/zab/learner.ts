@@ -40,7 +40,7 @@ import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
 export interface LearnerOut extends ZabOut {
   /** Cuts everything behind `zxid` off the log. It completes as the input `truncated`. */
   truncate(zxid: Zxid): void;
-  /** Makes the state that `LearnerHost.snapshotLoaded` was given what the folder holds, as of `zxid`. It completes as `installed`. */
+  /** Makes the state in memory what the folder holds, as of `zxid`; nothing of the log counts beside it. It completes as `installed`. */
   installSnapshot(zxid: Zxid): void;
 }
 
@@ -66,7 +66,7 @@ export interface LearnerHost {
   apply(sent: LoggedTxn, now: Now): void;
   /** A txn is committed. */
   committed(sent: LoggedTxn): void;
-  /** The state is that of the leader's snapshot, and will be kept by `installSnapshot`; it reads the stream until its end. */
+  /** What comes next is a snapshot as of `zxid`. When it has come, `snapshotLoaded` is called. */
   beginSnapshot(zxid: Zxid): void;
   /** Makes the server that clients speak to. */
   serve(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: Forwarding };
@@ -85,6 +85,8 @@ type Stage =
   | 'truncating'
   /** A snapshot is coming. */
   | 'loading'
+  /** It has come, and is not on disk yet. */
+  | 'installing'
   /** Txns come that lie between our history and the leader's. */
   | 'synchronising'
   /** NEWLEADER has come; what it stands for is not all on disk yet. */
@@ -114,8 +116,6 @@ export class Learner implements LeaderLink {
   #durable: Zxid;
   /** Proposals that are to be acknowledged, in order. */
   readonly #toAck = new Fifo<Zxid>();
-  /** A snapshot has been loaded and is not on disk. */
-  #mustInstall = false;
   #snapshotZxid: Zxid = 0;
   /** Packets that came while the disk was at work on something that has to come first. */
   readonly #waiting = new Fifo<Buffer>();
@@ -153,11 +153,6 @@ export class Learner implements LeaderLink {
     return this.#server;
   }
 
-  /** The state in memory is that of a snapshot which is not on disk: it has to be read anew from there before it may be used. */
-  get isStateAhead(): boolean {
-    return this.#stage === 'loading' || this.#mustInstall;
-  }
-
   // ---- inputs
 
   /** A packet of the leader. What cannot be read throws a `ProtocolError`, and the stream is to be closed. */
@@ -168,17 +163,22 @@ export class Learner implements LeaderLink {
     else this.#take(packet, now);
   }
 
+  /** Something has come from the leader. */
+  heard(now: Now): void {
+    this.#heardMs = now.elapsedMs;
+  }
+
   /** The leader's snapshot has been read to its end, and is the state from here on. */
   snapshotLoaded(now: Now): void {
     if (this.#stage !== 'loading') return;
     this.#heardMs = now.elapsedMs;
-    this.#mustInstall = true;
+    this.#stage = 'installing';
     this.#out.installSnapshot(this.#snapshotZxid);
   }
 
   /** The snapshot is what the folder holds. */
   installed(now: Now): void {
-    this.#mustInstall = false;
+    if (this.#stage !== 'installing') return;
     this.#logged = this.#durable = this.#snapshotZxid;
     this.#stage = 'synchronising';
     this.#goOn(now);
@@ -186,6 +186,7 @@ export class Learner implements LeaderLink {
 
   /** The log has been cut, and the state is what is left of it. */
   truncated(lastZxid: Zxid, now: Now): void {
+    if (this.#stage !== 'truncating') return;
     this.#logged = this.#durable = lastZxid;
     this.#stage = 'synchronising';
     this.#goOn(now);
@@ -260,12 +261,17 @@ export class Learner implements LeaderLink {
 
   /** The disk is at work on what has to be done before anything else is taken in. */
   get #mustWait(): boolean {
-    return this.#stage === 'saving acceptedEpoch' || this.#stage === 'truncating' || this.#stage === 'loading' || this.#waiting.length > 0;
+    return this.#isAtDisk || this.#waiting.length > 0;
+  }
+
+  get #isAtDisk(): boolean {
+    const stage = this.#stage;
+    return stage === 'saving acceptedEpoch' || stage === 'truncating' || stage === 'loading' || stage === 'installing';
   }
 
   #goOn(now: Now): void {
     for (let next = this.#waiting.peek(); next !== undefined && this.#stage !== 'over'; next = this.#waiting.peek()) {
-      if (this.#stage === 'saving acceptedEpoch' || this.#stage === 'truncating' || this.#stage === 'loading') return;
+      if (this.#isAtDisk) return;
       this.#waiting.shift();
       this.#take(this.#view.place(next, 0, next.length), now);
     }
@@ -350,11 +356,12 @@ export class Learner implements LeaderLink {
   }
 
   #onCommit(zxid: Zxid, now: Now): void {
-    const next = this.#proposals.shift();
+    const next = this.#proposals.peek();
     if (next === undefined || next.zxid !== zxid) {
       this.#giveUp(`the leader has committed ${formatZxid(zxid)}, where ${next === undefined ? 'nothing' : formatZxid(next.zxid)} was next`);
       return;
     }
+    this.#proposals.shift();
     this.#host.committed(next);
     if (this.#forwarding === undefined) {
       this.#host.apply(next, now);

@@ -5,7 +5,7 @@
  * Bytes go from peer to peer as they would over a socket, so the wire form of every packet is taken part in.
  */
 import {
-  makeZxid,
+  formatZxid,
   type Millis,
   type Notification,
   openAcl,
@@ -26,6 +26,7 @@ import { coreDefaults, type CnxnId, type Now, silentObserver } from '../../src/i
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Peer, type PeerOut } from '../../src/peer.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
+import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
 
@@ -65,6 +66,8 @@ export interface LogEntry {
 /** What is left of a server when it is down. */
 class Folder {
   readonly log: LogEntry[] = [];
+  /** What comes before the log. */
+  snapshot: { readonly zxid: Zxid; readonly bytes: Buffer } | undefined;
   /** How many entries are durable. */
   durable = 0;
   acceptedEpoch = 0;
@@ -124,15 +127,15 @@ export class Node implements PeerOut {
     this.life++;
     this.wakeMs = Infinity;
     const { folder, ensemble } = this;
-    const committedLog = new CommittedLog({ ...committedLogDefaults, countMax: 100_000 });
+    const committedLog = new CommittedLog({ ...committedLogDefaults, countMax: 3 + ensemble.dice.below(30) });
     for (const { zxid, bytes } of folder.log) committedLog.restore(zxid, bytes);
     const recovered = {
       replica: this.#replay(),
-      lastZxid: folder.log.at(-1)?.zxid ?? 0,
+      lastZxid: this.lastLogged,
       acceptedEpoch: folder.acceptedEpoch,
       currentEpoch: folder.currentEpoch,
       committedLog,
-      snapshotZxid: 0,
+      snapshotZxid: folder.snapshot?.zxid ?? 0,
     };
     const zab = { sid: this.sid, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false };
     const core = { ...coreDefaults, serverId: this.sid, tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
@@ -143,8 +146,19 @@ export class Node implements PeerOut {
     });
   }
 
+  get lastLogged(): Zxid {
+    return this.folder.log.at(-1)?.zxid ?? this.folder.snapshot?.zxid ?? 0;
+  }
+
   #replay(): Replica {
-    const replica = new Replica(replicaOptions(coreDefaults, { uint32: () => 7 }));
+    const options = replicaOptions(coreDefaults, { uint32: () => 7 });
+    const { snapshot: kept } = this.folder;
+    let replica = new Replica(options);
+    if (kept !== undefined) {
+      const loader = new SnapshotLoader(options, { itemBytesMax: Infinity });
+      loader.feed(kept.bytes);
+      replica = new Replica(options, { snapshot: loader.finish(), zxid: kept.zxid });
+    }
     for (const { bytes } of this.folder.log) {
       const { header, txn, digest } = readTxn(new Reader(Buffer.from(bytes)));
       const job = replica.apply(header, txn, digest);
@@ -239,7 +253,7 @@ export class Node implements PeerOut {
 
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     const { folder } = this;
-    const last = folder.log.at(-1)?.zxid ?? 0;
+    const last = this.lastLogged;
     if (zxid <= last) throw new Error(`${this.sid} appends ${zxid} behind ${last}`);
     folder.log.push({ zxid, bytes: Buffer.from(bytes.subarray(start, end)) });
     const count = folder.log.length;
@@ -268,7 +282,7 @@ export class Node implements PeerOut {
       const { log } = this.folder;
       while ((log.at(-1)?.zxid ?? 0) > zxid) log.pop();
       this.folder.durable = log.length;
-      this.turn((peer) => peer.truncated(this.#replay(), log.at(-1)?.zxid ?? 0, this.now));
+      this.turn((peer) => peer.truncated(this.#replay(), this.lastLogged, this.now));
     });
   }
 
@@ -301,15 +315,17 @@ export class Node implements PeerOut {
     next();
   }
 
-  installSnapshot(): void {
-    throw new Error('no snapshots here');
-  }
-
-  reload(): void {
+  installSnapshot(zxid: Zxid): void {
+    this.ensemble.snapshots++;
+    const bytes = new Writer(1024);
+    const source = this.peer!.replica.snapshotStream();
+    while (!source.next(bytes, 1 << 20));
     this.#at(this.ensemble.diskMs(), () => {
-      const { log } = this.folder;
-      this.folder.durable = log.length;
-      this.turn((peer) => peer.reloaded(this.#replay(), log.at(-1)?.zxid ?? 0, this.now));
+      const { folder } = this;
+      folder.snapshot = { zxid, bytes: Buffer.from(bytes.written()) };
+      folder.log.length = 0;
+      folder.durable = 0;
+      this.turn((peer) => peer.installed(zxid, this.now));
     });
   }
 
@@ -400,6 +416,7 @@ export class Ensemble {
   readonly leaders = new Map<number, Sid>();
   readonly notes: string[] = [];
   truncations = 0;
+  snapshots = 0;
   logsRead = 0;
   readonly readsLogs: boolean;
   nowMs: Millis = 0;
@@ -526,13 +543,17 @@ export class Ensemble {
     this.after(end.lastArrivalMs - this.nowMs, () => {
       if (!other.isOpen || this.isCut(end.node.sid, other.node.sid)) return;
       other.node.turn((peer) => {
-        other.cutter.feed(bytes, 0, bytes.length, {
+        const { cutter, channel, node } = other;
+        cutter.feed(bytes, 0, bytes.length, {
           packet: (packet) => {
-            peer.packet(other.channel, packet, other.node.now);
+            peer.packet(channel, packet, node.now);
+            if (peer.isLoading(channel)) cutter.beginRaw();
             return true;
           },
-          raw: () => {
-            throw new Error('nothing is raw here');
+          raw: (chunk, start, stop) => {
+            const taken = start + peer.snapshotBytes(channel, chunk.subarray(start, stop), node.now);
+            if (!peer.isLoading(channel)) cutter.endRaw();
+            return taken;
           },
         });
       });
@@ -611,29 +632,31 @@ export class Ensemble {
     return [...states, ...this.notes.slice(-20)].join('\n');
   }
 
-  /** Everybody has the same log, and everything that was acknowledged is in it. */
+  /** Everybody has the same history, as far as it is in the logs, and the same state; and everything that was acknowledged is in it. */
   compare(): void {
-    const [first, ...others] = this.nodes.map(({ folder }) => folder.log);
-    for (const log of others) {
-      for (const [at, { zxid, bytes }] of log.entries()) {
-        const same = first![at];
-        if (same === undefined || zxid !== same.zxid || !bytes.equals(same.bytes)) {
-          throw new Error(`behind ${log[at - 1]?.zxid} there is ${zxid} in one log and ${same?.zxid} in another: ${this.describe()}`);
-        }
+    const known = new Map<Zxid, Buffer>();
+    for (const { folder } of this.nodes) {
+      for (const { zxid, bytes } of folder.log) {
+        const same = known.get(zxid);
+        if (same === undefined) known.set(zxid, bytes);
+        else if (!bytes.equals(same)) throw new Error(`two txns are called ${formatZxid(zxid)}: ${this.describe()}`);
       }
-      if (log.length !== first!.length) throw new Error(`logs of ${first!.length} and ${log.length} txns: ${this.describe()}`);
     }
-    const zxids = new Map<string, Zxid>();
-    for (const { zxid, bytes } of first!) {
-      const { txn } = readTxn(new Reader(Buffer.from(bytes)));
-      if (txn.kind === 'create') zxids.set(txn.path, zxid);
-    }
-    for (const [path, zxid] of this.acknowledged) {
-      if (zxids.get(path) !== zxid) throw new Error(`${path} was acknowledged at ${zxid} and stands at ${zxids.get(path)}`);
+    const zxids = [...known.keys()].sort((a, b) => a - b);
+    for (const { sid, folder } of this.nodes) {
+      const first = folder.snapshot?.zxid ?? 0;
+      const wanted = zxids.filter((zxid) => zxid > first);
+      if (wanted.length !== folder.log.length || wanted.some((zxid, at) => folder.log[at]!.zxid !== zxid)) {
+        const missing = wanted.filter((zxid) => !folder.log.some((entry) => entry.zxid === zxid));
+        throw new Error(`the log of ${sid} lacks ${missing.map(formatZxid).join(', ')}: ${this.describe()}`);
+      }
     }
     const digests = new Set(this.nodes.map(({ peer }) => `${peer!.replica.tree.digestHigh} ${peer!.replica.tree.digestLow}`));
     if (digests.size !== 1) throw new Error(`trees differ: ${[...digests].join(', ')}`);
+    const { tree } = this.nodes[0]!.peer!.replica;
+    for (const [path, zxid] of this.acknowledged) {
+      const node = tree.find(path);
+      if (node === 0 || tree.czxidOf(node) !== zxid) throw new Error(`${path} was acknowledged at ${formatZxid(zxid)}, and is lost`);
+    }
   }
 }
-
-export const firstZxidOf = (epoch: number): Zxid => makeZxid(epoch, 1);
