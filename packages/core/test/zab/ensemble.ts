@@ -84,6 +84,7 @@ interface End {
   /** Nothing sent arrives before what was sent earlier. */
   lastArrivalMs: Millis;
   isOpen: boolean;
+  isDeaf: boolean;
 }
 
 /** A client that creates znodes, one after the other, through one server at a time. */
@@ -225,7 +226,7 @@ export class Node implements PeerOut {
 
   newEnd(): End {
     const channel = this.#nextChannel++;
-    const end = { node: this, channel, cutter: new PacketCutter(10_000_000, this.view), writer: new Writer(64), lastArrivalMs: 0, isOpen: true };
+    const end = { node: this, channel, cutter: new PacketCutter(10_000_000, this.view), writer: new Writer(64), lastArrivalMs: 0, isOpen: true, isDeaf: false };
     const whole = end as unknown as End;
     this.ends.set(channel, whole);
     return whole;
@@ -414,6 +415,7 @@ export class Ensemble {
   readonly acknowledged = new Map<string, Zxid>();
   /** Who led in an epoch. */
   readonly leaders = new Map<number, Sid>();
+  static kinds = new Map<string, number>();
   readonly notes: string[] = [];
   truncations = 0;
   snapshots = 0;
@@ -442,6 +444,8 @@ export class Ensemble {
   }
 
   note(text: string): void {
+    const kind = text.replaceAll(/0x[0-9a-f]+|\d+/g, 'N');
+    Ensemble.kinds.set(kind, (Ensemble.kinds.get(kind) ?? 0) + 1);
     this.notes.push(`${this.nowMs.toFixed(1)} ${text}`);
     if (this.notes.length > 400) this.notes.shift();
   }
@@ -541,7 +545,9 @@ export class Ensemble {
     if (!end.isOpen) return;
     end.lastArrivalMs = Math.max(end.lastArrivalMs, this.nowMs + this.delayMs());
     this.after(end.lastArrivalMs - this.nowMs, () => {
-      if (!other.isOpen || this.isCut(end.node.sid, other.node.sid)) return;
+      // What was lost is never made up for, and nothing overtakes it.
+      other.isDeaf ||= this.isCut(end.node.sid, other.node.sid);
+      if (!other.isOpen || other.isDeaf) return;
       other.node.turn((peer) => {
         const { cutter, channel, node } = other;
         cutter.feed(bytes, 0, bytes.length, {
