@@ -75,7 +75,6 @@ describe('an ensemble in a storm', () => {
         throw new Error(`seed ${seed}: ${(error as Error).message}`, { cause: error });
       }
     }
-    console.log([...Ensemble.kinds]);
     expect(acknowledged).toBeGreaterThan(seeds * 10);
     expect(epochs).toBeGreaterThan(seeds * 3);
   }, 600_000);
