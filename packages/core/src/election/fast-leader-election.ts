@@ -121,7 +121,7 @@ export class FastLeaderElection {
     this.#out = out;
   }
 
-  /** How the election ended; undefined while it goes on. */
+  /** How the election ended; undefined while it goes on. To be looked at after each input: any of them may end it. */
   get decided(): Outcome | undefined {
     return this.#decided;
   }
