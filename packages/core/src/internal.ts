@@ -18,6 +18,7 @@ export { JointQuorum } from './quorum/joint-quorum.ts';
 export { MajorityQuorum } from './quorum/majority-quorum.ts';
 export { OracleQuorum } from './quorum/oracle-quorum.ts';
 export type { QuorumVerifier, Sids } from './quorum/quorum-verifier.ts';
+export { verifierOf } from './quorum/verifier-of.ts';
 export { Replica, replicaOptions } from './request/replica.ts';
 export { ExpiryQueue } from './session/expiry-queue.ts';
 export { type LoadedSnapshot, SnapshotLoader } from './snapshot/snapshot-loader.ts';

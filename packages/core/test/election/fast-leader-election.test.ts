@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Notification, noVote, type ServerState, type Sid } from '@tskeeper/protocol';
+import { formatQuorumConfig, type Notification, noVote, type ServerState, type Sid } from '@tskeeper/protocol';
 import { type ElectionConfig, type ElectionOptions, FastLeaderElection } from '../../src/election/fast-leader-election.ts';
 import type { Fingerprint } from '../../src/fingerprint.ts';
 import type { Now } from '../../src/now.ts';
@@ -24,7 +24,7 @@ class Bench {
         this.said.push({ to, notification });
         this.out.push(`${to} <- ${shown(notification)}`);
       },
-      configSeen: (from, config) => this.out.push(`config of ${from}: ${config}`),
+      configSeen: (from, config) => this.out.push(`config of ${from}: ${formatQuorumConfig(config)}`),
     });
   }
 
@@ -811,7 +811,8 @@ describe('a configuration of a higher version', () => {
   it.each<[string, Partial<Notification>, Partial<ElectionOptions>]>([
     ['of the same version', {}, { reconfigEnabled: true }],
     ['of a lower version', { config: 'version=4' }, { reconfigEnabled: true }],
-    ['without a version', { config: 'server.1=h:1:2' }, { reconfigEnabled: true }],
+    ['without a version', { config: 'server.1=h:1:2:participant' }, { reconfigEnabled: true }],
+    ['that cannot be read', { config: 'server.1=h\nversion=6' }, { reconfigEnabled: true }],
     ['that is not there', { config: undefined, version: 1 }, { reconfigEnabled: true }],
     ['without reconfigEnabled', newer, {}],
   ])('one %s is not', (_, over, options) => {
