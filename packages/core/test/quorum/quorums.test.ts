@@ -1,12 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Sid } from '@tskeeper/protocol';
+import { parseQuorumConfig, type Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../../src/fingerprint.ts';
 import { HierarchicalQuorum } from '../../src/quorum/hierarchical-quorum.ts';
 import { JointQuorum } from '../../src/quorum/joint-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
 import type { QuorumVerifier } from '../../src/quorum/quorum-verifier.ts';
+import { verifierOf } from '../../src/quorum/verifier-of.ts';
 
 const threeByThree = new Map([
   [1, [1, 2, 3]],
@@ -88,8 +89,22 @@ describe('a quorum of groups', () => {
   });
 
   it('A56: half of an even weight is not enough, half of an odd one rounded up is', () => {
-    const even = new HierarchicalQuorum({ voters: [1, 2], groups: new Map([[1, [1, 2]]]), weights: new Map([[1, 2], [2, 2]]) });
-    const odd = new HierarchicalQuorum({ voters: [1, 2], groups: new Map([[1, [1, 2]]]), weights: new Map([[1, 2], [2, 1]]) });
+    const even = new HierarchicalQuorum({
+      voters: [1, 2],
+      groups: new Map([[1, [1, 2]]]),
+      weights: new Map([
+        [1, 2],
+        [2, 2],
+      ]),
+    });
+    const odd = new HierarchicalQuorum({
+      voters: [1, 2],
+      groups: new Map([[1, [1, 2]]]),
+      weights: new Map([
+        [1, 2],
+        [2, 1],
+      ]),
+    });
     expect([contains(even, [1]), contains(odd, [1]), contains(odd, [2])]).toEqual([false, true, false]);
   });
 
@@ -114,14 +129,24 @@ describe('a quorum of groups', () => {
   });
 
   it.each([
-    [[[1, [1, 2]], [2, [2, 3]]], undefined, /server 2 is in group.1 and in group.2/],
+    [
+      [
+        [1, [1, 2]],
+        [2, [2, 3]],
+      ],
+      undefined,
+      /server 2 is in group.1 and in group.2/,
+    ],
     [[[1, [1, 2]]], undefined, /server 3 is a voter and in no group/],
     [[[1, [1, 2, 3]]], [[2, -1]], /weight.2 is -1/],
     [[[1, [1, 2, 3]]], [[2, 1.5]], /weight.2 is 1.5/],
-  ] as [[number, Sid[]][], [Sid, number][] | undefined, RegExp][])('A56: groups %j with weights %j are refused', (groups, weights, message) => {
-    const options = { voters: [1, 2, 3], groups: new Map(groups), ...(weights === undefined ? {} : { weights: new Map(weights) }) };
-    expect(() => new HierarchicalQuorum(options)).toThrow(message);
-  });
+  ] as [[number, Sid[]][], [Sid, number][] | undefined, RegExp][])(
+    'A56: groups %j with weights %j are refused',
+    (groups, weights, message) => {
+      const options = { voters: [1, 2, 3], groups: new Map(groups), ...(weights === undefined ? {} : { weights: new Map(weights) }) };
+      expect(() => new HierarchicalQuorum(options)).toThrow(message);
+    },
+  );
 });
 
 describe('an oracle', () => {
@@ -137,15 +162,18 @@ describe('an oracle', () => {
     [false, false, false, true],
     [true, true, false, false],
     [false, true, false, false],
-  ])('A57: said %s to a server whose follower is there: %s; alone it is a quorum: %s, and it must not lead: %s', (said, followed, alone, denied) => {
-    const verifier = told(said, followed);
-    expect(contains(verifier, [1])).toBe(alone);
-    expect(contains(verifier, [2])).toBe(alone);
-    expect(verifier.deniedByOracle()).toBe(denied);
-    expect(contains(verifier, [1, 2])).toBe(true);
-    expect(contains(verifier, [])).toBe(false);
-    expect(contains(verifier, [7])).toBe(false);
-  });
+  ])(
+    'A57: said %s to a server whose follower is there: %s; alone it is a quorum: %s, and it must not lead: %s',
+    (said, followed, alone, denied) => {
+      const verifier = told(said, followed);
+      expect(contains(verifier, [1])).toBe(alone);
+      expect(contains(verifier, [2])).toBe(alone);
+      expect(verifier.deniedByOracle()).toBe(denied);
+      expect(contains(verifier, [1, 2])).toBe(true);
+      expect(contains(verifier, [])).toBe(false);
+      expect(contains(verifier, [7])).toBe(false);
+    },
+  );
 
   it('A57: that has not been read says no', () => {
     expect(contains(new OracleQuorum([1, 2]), [1])).toBe(false);
@@ -179,7 +207,14 @@ describe('a joint quorum', () => {
   });
 
   it('takes the weight that is in force, and the coming one for who is new', () => {
-    const weighted = new HierarchicalQuorum({ voters: [3, 4], groups: new Map([[1, [3, 4]]]), weights: new Map([[3, 0], [4, 6]]) });
+    const weighted = new HierarchicalQuorum({
+      voters: [3, 4],
+      groups: new Map([[1, [3, 4]]]),
+      weights: new Map([
+        [3, 0],
+        [4, 6],
+      ]),
+    });
     const both = new JointQuorum(new MajorityQuorum([1, 2, 3]), weighted);
     expect([1, 3, 4].map((sid) => both.weight(sid))).toEqual([1, 1, 6]);
   });
@@ -187,6 +222,27 @@ describe('a joint quorum', () => {
   it('has an oracle’s no when the configuration in force has', () => {
     expect(new JointQuorum(new OracleQuorum([1, 2]), new MajorityQuorum([1, 2, 3])).deniedByOracle()).toBe(true);
     expect(verifier.deniedByOracle()).toBe(false);
+  });
+});
+
+describe('the verifier of a configuration', () => {
+  const servers = ['1:participant', '2:participant', '3:participant', '4:observer']
+    .map((server) => server.split(':'))
+    .map(([sid, role]) => `server.${sid}=h${sid}:2888:3888:${role}`)
+    .join('\n');
+
+  it('is a majority of its participants', () => {
+    const verifier = verifierOf(parseQuorumConfig(`${servers}\nversion=0`));
+    expect(verifier.voters).toEqual([1, 2, 3]);
+    expect(contains(verifier, [1, 2])).toBe(true);
+    expect(contains(verifier, [1, 4])).toBe(false);
+  });
+
+  it('A56: goes by its groups and weights if it has any', () => {
+    const verifier = verifierOf(parseQuorumConfig(`${servers}\ngroup.1=1:2:3\nweight.1=5\nweight.3=0\nversion=0`));
+    expect([1, 2, 3, 4].map((sid) => verifier.weight(sid))).toEqual([5, 1, 0, 0]);
+    expect(contains(verifier, [1])).toBe(true);
+    expect(contains(verifier, [2, 3])).toBe(false);
   });
 });
 
