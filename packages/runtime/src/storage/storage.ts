@@ -242,7 +242,8 @@ export class Storage {
   async saveEpoch(name: EpochName, epoch: number): Promise<void> {
     if (this.#epochs === undefined) throw new Error('a standalone server has no epochs');
     // A start that finds an epoch and no data takes the data for lost.
-    if (name === 'currentEpoch' && !this.#hasSnapshot) throw new Error('currentEpoch was to be saved before the first snapshot was durable');
+    if (name === 'currentEpoch' && !this.#hasSnapshot)
+      throw new Error('currentEpoch was to be saved before the first snapshot was durable');
     await this.#epochs.save(name, epoch);
   }
 
@@ -285,7 +286,11 @@ export class Storage {
    */
   async replaceBySnapshot(zxid: Zxid, source: AsyncSnapshotSource): Promise<boolean> {
     return await this.#rewrite(async () => {
-      const unnamed = await writeUnnamedSnapshot(this.#disk, this.#clock, this.#snapshotJob(zxid, source, () => this.#closing));
+      const unnamed = await writeUnnamedSnapshot(
+        this.#disk,
+        this.#clock,
+        this.#snapshotJob(zxid, source, () => this.#closing),
+      );
       if (unnamed === undefined) return false;
       if (!(await verifySnapshot(this.#disk, unnamed.unfinishedPath, this.#hooks.snappy))) {
         await removeIfThere(this.#disk, unnamed.unfinishedPath);
@@ -330,7 +335,12 @@ export class Storage {
     const lastZxid = this.#log!.durableZxid;
     const names = await this.#disk.list(this.logFolder);
     const all = numberedFiles(names, logPrefix);
-    const logs = all.slice(Math.max(0, all.findLastIndex((log) => log.zxid <= zxid)));
+    const logs = all.slice(
+      Math.max(
+        0,
+        all.findLastIndex((log) => log.zxid <= zxid),
+      ),
+    );
     const first = logs[0];
     if (first === undefined || first.zxid > zxid) return undefined;
     let offset: number | undefined;

@@ -111,7 +111,8 @@ test.each(['gz', 'none'] as const)('one in another format than the old of the sa
 describe('what comes from another server', () => {
   const history = [...zxids(1, 1, 10), ...zxids(2, 1, 30)];
   const zxid = history.at(-1)!;
-  const written = (source: ReturnType<ReturnType<typeof stateWith>['source']>) => (writer: Writer, bytes: number) => source.next(writer, bytes);
+  const written = (source: ReturnType<ReturnType<typeof stateWith>['source']>) => (writer: Writer, bytes: number) =>
+    source.next(writer, bytes);
 
   test('may come later', async () => {
     const disk = await oldHistory();

@@ -170,7 +170,9 @@ describe('a truncation that is impossible', () => {
     const { member, error } = await attempt(disk, makeZxid(1, 5));
     expect(error).toBeInstanceOf(TruncationImpossible);
     expect(error).toMatchObject({ zxid: makeZxid(1, 5), heldZxid: undefined });
-    expect((error as Error).message).toMatch(/^the history in .* cannot be cut behind 0x100000005: no snapshot that can be loaded is that old$/);
+    expect((error as Error).message).toMatch(
+      /^the history in .* cannot be cut behind 0x100000005: no snapshot that can be loaded is that old$/,
+    );
     // And the server goes on.
     await member.write(zxids(1, 13, 14));
     await member.storage.close();
@@ -226,7 +228,7 @@ test('a snapshot that holds changes beyond the txn is not gone back to, whatever
   const member = new Member(disk);
   await member.open();
   class Fuzzy extends HistoryState {
-    beginSnapshot(zxid?: Zxid) {
+    override beginSnapshot(zxid?: Zxid) {
       return { ...super.beginSnapshot(), contentZxid: () => (zxid === makeZxid(1, 6) ? makeZxid(1, 8) : zxid) };
     }
   }
