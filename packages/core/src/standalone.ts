@@ -245,6 +245,8 @@ export class Standalone {
     if (this.busy) return;
     this.#watches.reap(rowsReapedPerStep);
     if (allHeard) this.#expire(now);
+    // A session whose end takes several steps has its zxid already: nothing else may be given one before it is in the log.
+    if (this.busy) return;
     this.#sweeper.wake(now, (path, isDue) => {
       const proposal = this.#prepare.sweep(serverOrigin(OpCode.deleteContainer, 0, 0, now), path, now, isDue);
       if (proposal === undefined) return;

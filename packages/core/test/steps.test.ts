@@ -10,6 +10,7 @@ import {
   readStat,
   readWatcherEvent,
   sessionHigh,
+  sessionIdOf,
   sessionLow,
   writeCreateRequest,
   writeMultiRequest,
@@ -18,6 +19,7 @@ import {
 } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import type { Replica } from '../src/request/replica.ts';
+import { containerOwner } from '../src/request/special-owner.ts';
 import { type Received, Stepper } from './support/stepper.ts';
 
 const owner = 0x0100_0000_0000_0001n;
@@ -367,6 +369,22 @@ describe('long writes', () => {
       [3, 0],
     ]);
     expect(repliesTo(stepper, other).map(({ header }) => header.xid)).toEqual([Xid.notification, 1]);
+  });
+
+  it('sweeps nothing while the session of very many ephemerals is being ended: that txn has its zxid', () => {
+    const stepper = serving((replica) => {
+      putMany(replica, '/mine', 5000, owner);
+      put(replica, '/old', null, sessionIdOf(containerOwner.high, containerOwner.low));
+      put(replica, '/old/only');
+      replica.tree.remove('/old/only', ++replica.lastZxid);
+    });
+    // The session's time is up, and so is the container's.
+    stepper.pass(60_000);
+    stepper.finish();
+    expectLogInOrder(stepper);
+    expect(stepper.logged.map(({ header }) => header.type)).toContain(OpCode.deleteContainer);
+    const { tree } = stepper.replica;
+    expect([tree.ephemeralCount, tree.find('/old')]).toEqual([0, 0]);
   });
 
   it('counts the usage of a new quota on a large subtree in steps', () => {

@@ -1,6 +1,8 @@
 /**
  * A second opinion that trusts no zxid: each znode is a register that is made, changed and deleted, and what clients saw of it must fit
  * into one order in which everything happens at one instant between its request and its reply (Wing and Gong's search, with Lowe's cache).
+ * The log only says where to look first, which makes the search short: an order that is found fits whatever the log says, and one that
+ * there is not is not found.
  *
  * On one server reads are linearizable as well, so they take part.
  */
@@ -15,9 +17,12 @@ import {
   type MultiReply,
   type MultiRequest,
   type SetDataRequest,
+  type SessionId,
+  sessionIdOf,
   type StatReply,
+  type Zxid,
 } from '@tskeeper/protocol';
-import type { Request } from '../record/recording.ts';
+import type { Recording, Request } from '../record/recording.ts';
 import type { Checker } from './checker.ts';
 
 /** Undefined: there is no such znode. */
@@ -30,6 +35,8 @@ interface Operation {
   readonly fromMs: Millis;
   /** Infinity when the answer never came: it may happen at any time, or never. */
   readonly toMs: Millis;
+  /** Where the log has it; Infinity when it has not. */
+  readonly hint: Zxid;
   /** What is there behind it; `impossible` when it cannot have gone this way here. */
   apply(register: Register): Register | 'impossible';
 }
@@ -40,7 +47,8 @@ const stepsMax = 1_000_000;
 export const registerHistory: Checker = {
   property: 'P4',
   promise: 'For each znode there is one order of everything that was done with it, which fits the times and outcomes that clients saw.',
-  check({ cnxns, beginning }) {
+  check({ cnxns, beginning, log }) {
+    const hints = hintsFrom(log);
     const byPath = new Map<string, Operation[]>();
     /** Who comes and goes by itself is not a register. */
     const excluded = new Set<string>(['/', ...beginning.znodes.map(({ path }) => path)]);
@@ -52,12 +60,18 @@ export const registerHistory: Checker = {
     const owners = new Map<string, Set<string>>();
     for (const [line, { requests }] of cnxns.entries()) {
       for (const [place, request] of requests.entries()) {
-        note(request, (path, operation) => addOne(path, { ...operation, line, place }), excluded, owners);
+        const hint = hints.get(hintKey(request.session, request.xid)) ?? Infinity;
+        note(request, (path, operation) => addOne(path, { ...operation, line, place, hint }), excluded, owners);
       }
     }
     // A session ends once, and nobody's turn comes before or behind it.
     let line = cnxns.length;
-    for (const [path, sessions] of owners) for (const session of sessions) addOne(path, { ...endOf(session), line: line++, place: 0 });
+    for (const [path, sessions] of owners) {
+      for (const session of sessions) {
+        const hint = hints.get(`end ${session}`) ?? Infinity;
+        addOne(path, { ...endOf(session), line: line++, place: 0, hint });
+      }
+    }
     const faults: string[] = [];
     for (const [path, operations] of byPath) {
       if (excluded.has(path) || path.startsWith('/zookeeper') || hasCounter.test(path)) continue;
@@ -73,6 +87,24 @@ export const registerHistory: Checker = {
   },
 };
 
+function hintKey(session: SessionId, xid: number): string {
+  return `${session} ${xid}`;
+}
+
+function hintsFrom(log: Recording['log']): Map<string, Zxid> {
+  const hints = new Map<string, Zxid>();
+  for (const { logged } of log) {
+    const { txn } = logged;
+    // What was refused has changed nothing.
+    if (txn.kind === 'error' || (txn.kind === 'multi' && txn.txns.some((part) => part.txn.kind === 'error'))) continue;
+    const { clientHigh, clientLow, cxid, zxid } = logged.header;
+    const session = sessionIdOf(clientHigh, clientLow);
+    if (txn.kind === 'closeSession') hints.set(`end ${session}`, zxid);
+    else hints.set(hintKey(session, cxid), zxid);
+  }
+  return hints;
+}
+
 /** Whose name was made by the server may have been made by a request whose answer never came. */
 const hasCounter = /\d{9}$/;
 
@@ -82,7 +114,7 @@ function valueOf(data: Uint8Array | null): string {
 
 type Effect = (register: Register) => Register | 'impossible';
 /** Before its place in line is known. */
-type Noted = Omit<Operation, 'line' | 'place'>;
+type Noted = Omit<Operation, 'line' | 'place' | 'hint'>;
 
 function note(
   request: Request,
@@ -259,6 +291,8 @@ function fits(operations: readonly Operation[]): 'yes' | 'no' | 'too long' {
   const sorted = operations.toSorted((a, b) => a.toMs - b.toMs || a.line - b.line || a.place - b.place);
   const surely = sorted.filter(({ toMs }) => toMs < Infinity).length;
   const ahead = aheadOf(sorted, surely);
+  // In which order they are tried: any would do, but the log's leads straight there.
+  const turns = sorted.map((_, at) => at).toSorted((a, b) => compare(sorted[a]!.hint, sorted[b]!.hint) || a - b);
   const done = new Uint8Array(surely);
   /** Of each connection with unanswered requests, the place of the one that happened last: those before it can happen no more. */
   const reached = new Map<number, number>();
@@ -291,7 +325,8 @@ function fits(operations: readonly Operation[]): 'yes' | 'no' | 'too long' {
       }
     }
     const deadlineMs = sorted[first]!.toMs;
-    for (let at = first; at < sorted.length; at++) {
+    for (const at of turns) {
+      if (at < first) continue;
       const operation = sorted[at]!;
       const { fromMs, line, place } = operation;
       const isSure = at < surely;
@@ -310,6 +345,10 @@ function fits(operations: readonly Operation[]): 'yes' | 'no' | 'too long' {
   };
   if (search(undefined, 0)) return 'yes';
   return steps > stepsMax ? 'too long' : 'no';
+}
+
+function compare(a: number, b: number): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**

@@ -186,8 +186,11 @@ class Replaying {
   readonly #digests: DigestAt[] = [];
   /** Connections with items left to be accounted for. */
   #active: Line[] = [];
-  /** ACLs of the znodes that the last txn deleted: their watchers may be told if they could read them before. */
-  #aclsOfDeleted = new Map<string, readonly AclEntry[]>();
+  /**
+   * ACLs that znodes had before the last txn or in the midst of it, by path: of those it deleted, whether they were there before or it had
+   * made them itself. Their watchers may be told if they could read them then.
+   */
+  #passedAcls = new Map<string, (readonly AclEntry[])[]>();
 
   constructor(recording: Recording) {
     this.#recording = recording;
@@ -206,7 +209,7 @@ class Replaying {
     this.#active = this.#lines.filter(({ cnxn }) => cnxn.items.length > 0);
     for (const entry of this.#recording.log) {
       this.#consume(entry.logged.header.zxid);
-      this.#noteDeleted(entry.logged);
+      this.#notePassedAcls(entry.logged);
       this.#apply(entry);
     }
     this.#consume(Infinity);
@@ -254,16 +257,28 @@ class Replaying {
 
   // --- The log
 
-  #noteDeleted({ header, txn }: LoggedTxn): void {
-    this.#aclsOfDeleted = new Map();
-    const note = (path: string) => {
-      const acl = this.#model.look(path)?.acl;
-      if (acl !== undefined) this.#aclsOfDeleted.set(path, acl);
+  #notePassedAcls({ header, txn }: LoggedTxn): void {
+    this.#passedAcls = new Map();
+    const note = (path: string, acl: readonly AclEntry[] | undefined) => {
+      if (acl === undefined) return;
+      const known = this.#passedAcls.get(path);
+      if (known === undefined) this.#passedAcls.set(path, [acl]);
+      else known.push(acl);
     };
-    if (txn.kind === 'delete') note(txn.path);
+    const noteDeleted = (path: string) => note(path, this.#model.look(path)?.acl);
+    if (txn.kind === 'delete') noteDeleted(txn.path);
     if (txn.kind === 'closeSession')
-      for (const path of this.#model.ephemeralsOf(sessionIdOf(header.clientHigh, header.clientLow))) note(path);
-    if (txn.kind === 'multi') for (const member of txn.txns) if (member.txn.kind === 'delete') note(member.txn.path);
+      for (const path of this.#model.ephemeralsOf(sessionIdOf(header.clientHigh, header.clientLow))) noteDeleted(path);
+    if (txn.kind !== 'multi') return;
+    for (const { txn: part } of txn.txns) {
+      if (part.kind === 'delete') noteDeleted(part.path);
+      if (part.kind === 'create' || part.kind === 'createContainer' || part.kind === 'createTTL') {
+        note(
+          part.path,
+          part.acl.map(({ perms, id }) => ({ perms, scheme: id.scheme ?? '', id: id.id ?? '' })),
+        );
+      }
+    }
   }
 
   #apply({ atMs, logged }: Recording['log'][number]): void {
@@ -444,8 +459,8 @@ class Replaying {
 
   #tellEvent(line: Line, item: Extract<Item, { kind: 'event' }>): void {
     const { due, cnxn } = line;
-    // A multi may have put another in the place of one it deleted: then either may be meant.
-    const acls = [this.#aclsOfDeleted.get(item.path), this.#model.look(item.path)?.acl].filter((acl) => acl !== undefined);
+    // A multi may have put another in the place of one it deleted: then any of them may be meant.
+    const acls = [...(this.#passedAcls.get(item.path) ?? []), this.#model.look(item.path)?.acl].filter((acl) => acl !== undefined);
     // What a client is told when it comes back is not guarded, in ZooKeeper neither.
     if (acls.length > 0 && item.zxid !== -1) {
       const mayRead = acls.some((acl) => this.#model.mayRead(acl, line.identities));

@@ -164,6 +164,22 @@ export const watchesOverPowerLoss: Scenario = {
     }),
 };
 
+export const passingZnode: Scenario = {
+  story:
+    'one multi puts a znode that all may read in the place of one that they may not, and deletes it: they hear of what they might read',
+  run: () =>
+    Scene.play(12, async (scene) => {
+      const [watcher, owner] = [await scene.raw(), await scene.raw({ credentials: 'alice:secret' })];
+      await scene.ask(owner, 'create', { path: '/a', data: null, acl: creatorAcl, flags: CreateMode.persistent });
+      await scene.ask(watcher, 'addWatch', { path: '/', mode: AddWatchMode.persistentRecursive });
+      const gone = { kind: 'delete', path: '/a', version: -1 } as const;
+      await scene.ask(owner, 'multi', {
+        ops: [gone, { kind: 'create', path: '/a', data: null, acl: openAcl, flags: CreateMode.persistent }, gone],
+      });
+      await scene.until('it has been told of both', () => watcher.cnxn!.record!.items.filter(({ kind }) => kind === 'event').length === 2);
+    }),
+};
+
 export const watchSetBehindRemoval: Scenario = {
   story: 'a watch is removed and set again in one breath; the one set last outlives a lost connection',
   run: () =>
