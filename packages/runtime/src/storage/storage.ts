@@ -312,6 +312,7 @@ export class Storage {
       const isOther = ({ name }: { name: string }) => name !== unnamed.name;
       await removeSnapshots(this.#disk, this.snapshotFolder, isOther);
       await removeLogs(this.#disk, this.logFolder);
+      await this.#useUpInitialize();
     } catch (error) {
       this.#log!.giveUp(error);
       throw error;
@@ -319,12 +320,12 @@ export class Storage {
     this.#hasSnapshot = true;
     this.#log = this.#newLog(zxid);
     this.#hooks.logger.info(`snapshot ${zxid.toString(16)} has taken the place of all that was here: ${unnamed.bytes} bytes`);
-    await this.#useUpInitialize();
   }
 
   /**
    * Reads the log for others: from the txn with the largest zxid up to `zxid`, to the last one that is durable now. Resolves to undefined
-   * when the log does not go back that far, and rejects with `DiskError`. Logs that a reading needs are not purged, so it has to be read to its end or closed.
+   * when the log does not go back that far, and rejects with `DiskError`. Logs that a reading needs are not purged, so it has to be read to
+   * its end or closed.
    */
   async readFrom(zxid: Zxid): Promise<LogReading | undefined> {
     return await this.#aside(() => this.#readFrom(zxid));
