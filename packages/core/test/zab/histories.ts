@@ -203,24 +203,26 @@ export class Ensemble {
   /** Tries every way, then goes on with one of them. `crashAfter`: the learner gets only that far. */
   #synchronise(leader: Server, history: readonly Txn[], learner: Server, crashAfter: number | undefined): void {
     const inMemory = history.filter(({ zxid }) => zxid > leader.wholeFrom);
-    const ways: { readonly memory: number; readonly logFrom: number | undefined }[] = [];
+    const leaderLast = Math.max(history.at(-1)?.zxid ?? 0, leader.standsAt);
+    const ways: { readonly committed: CommittedLog; readonly logFrom: number | undefined }[] = [];
     for (let memory = 0; memory <= inMemory.length; memory++) {
-      ways.push({ memory, logFrom: undefined });
-      for (let logFrom = 0; logFrom <= leader.disk.length; logFrom++) ways.push({ memory, logFrom });
+      const committed = committedLogOf(memory === 0 ? [] : inMemory.slice(-memory));
+      ways.push({ committed, logFrom: undefined });
+      const facts = { learnerLast: last(learner), leaderLast, forceSnapshotSync: false, logBytesMax: Infinity };
+      if (planSync(facts, committed).kind !== 'readLog') continue;
+      for (let logFrom = 0; logFrom <= leader.disk.length; logFrom++) ways.push({ committed, logFrom });
     }
     const before: Server = { ...learner };
     const chosen = (history.length * 7 + learner.history.length * 3 + (crashAfter ?? 0)) % ways.length;
-    for (const [i, { memory, logFrom }] of ways.entries()) {
+    for (const [i, { committed, logFrom }] of ways.entries()) {
       const trial: Server = i === chosen ? learner : { ...before };
-      const committed = committedLogOf(memory === 0 ? [] : inMemory.slice(-memory));
-      const leaderLast = Math.max(history.at(-1)?.zxid ?? 0, leader.standsAt);
       const { plan, sent, through } = this.#planFor(leader, leaderLast, committed, last(before), logFrom);
       this.seen.set(through, (this.seen.get(through) ?? 0) + 1);
       const txns = plan.kind === 'snap' ? [] : [...sent, ...zxidsAbove(committed, plan.from)].map((zxid) => txnOf(leader, zxid));
       const crash = i === chosen ? crashAfter : undefined;
       this.#apply(trial, plan, txns, history, leaderLast, crash);
       if (crash === undefined) {
-        const way = `memory of ${memory}, log from ${logFrom ?? 'nowhere'}, ${plan.kind}`;
+        const way = `memory of ${committed.length}, log from ${logFrom ?? 'nowhere'}, ${plan.kind}`;
         if (!isSame(trial.history, history)) throw new Error(`${way}: ${show(before)} became ${show(trial)}, not ${show({ history })}`);
       }
     }
