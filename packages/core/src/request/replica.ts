@@ -119,6 +119,11 @@ export class Replica {
     return new SnapshotSource(this.tree, this.sessions, this.lastZxid, this.#digestEnabled, writeLastZxid);
   }
 
+  /** A snapshot of this moment, as a leader sends it to a learner behind SNAP. One at a time, those for files included. */
+  snapshotStream(): SnapshotSource {
+    return SnapshotSource.stream(this.tree, this.sessions, this.lastZxid);
+  }
+
   /**
    * Applies one txn. With `results`, the sub-results of a multi are written there as they come about, since a later part may change
    * what an earlier part would show. Returns a job when it could not be finished in one step; the txn counts as applied when that ends.
