@@ -2,11 +2,11 @@
  * Cuts a stream of bytes into frames: an int that says how many bytes follow, then those bytes.
  *
  * A frame that lies whole in the bytes that arrived is handed over where it lies. Only one that arrives in pieces is put together in
- * memory of our own, which grows with what has arrived, never with what was announced, and is given back when the frame is complete;
- * so a connection that is idle between frames holds nothing.
+ * memory of our own (kept-bytes.ts), which is given back when the frame is complete.
  *
  * A consumer that cannot take more says so by returning false. What is left then waits here, and is counted, until `resume`.
  */
+import { KeptBytes } from './kept-bytes.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { Reader } from './reader.ts';
 
@@ -14,32 +14,29 @@ import { Reader } from './reader.ts';
 export type OnFrame = (reader: Reader) => boolean;
 
 const lengthBytes = 4;
-/** First piece of memory for a frame that arrived in part. Most requests fit. */
-const keptBytesMin = 128;
-const nothing = Buffer.alloc(0);
 
 export class FrameCutter {
+  readonly #lengthMin: number;
   readonly #lengthMax: number;
   readonly #reader: Reader;
-  /** Bytes that arrived and were not handed over: [#start, #end). Ours alone. */
-  #kept = nothing;
-  #start = 0;
-  #end = 0;
+  /** Bytes that arrived and were not handed over. */
+  readonly #kept = new KeptBytes();
   #stopped = false;
   #closed = false;
 
   /**
-   * `lengthMax` is jute.maxbuffer: the longest frame body accepted. Many cutters may share one reader, since it is only used while a
-   * frame is handed over.
+   * `lengthMax` is the longest frame body accepted, on the client port jute.maxbuffer, and `lengthMin` the shortest. Many cutters may
+   * share one reader, since it is only used while a frame is handed over.
    */
-  constructor(lengthMax: number, reader: Reader = new Reader()) {
+  constructor(lengthMax: number, reader: Reader = new Reader(), lengthMin = 0) {
+    this.#lengthMin = lengthMin;
     this.#lengthMax = lengthMax;
     this.#reader = reader;
   }
 
   /** Memory held for bytes that have arrived and are not handed over. */
   get retainedBytes(): number {
-    return this.#kept.length;
+    return this.#kept.retainedBytes;
   }
 
   /** Whether the consumer has said no; until `resume`, whatever arrives is kept. */
@@ -49,7 +46,7 @@ export class FrameCutter {
 
   /** The announced length of the frame that has begun to arrive; 0 when none has, or not even its length. */
   get announcedLength(): number {
-    return this.#end - this.#start < lengthBytes ? 0 : this.#kept.readInt32BE(this.#start);
+    return this.#kept.length < lengthBytes ? 0 : this.#kept.bytes.readInt32BE(this.#kept.start);
   }
 
   /**
@@ -60,10 +57,10 @@ export class FrameCutter {
   feed(chunk: Buffer, start: number, end: number, onFrame: OnFrame): boolean {
     if (this.#closed) return false;
     if (this.#stopped) {
-      this.#keep(chunk, start, end);
+      this.#kept.keep(chunk, start, end);
       return false;
     }
-    const at = this.#end === this.#start ? start : this.#completeKept(chunk, start, end, onFrame);
+    const at = this.#kept.length === 0 ? start : this.#completeKept(chunk, start, end, onFrame);
     return this.#isHalted() ? this.#halt(chunk, at, end) : this.#cut(chunk, at, end, onFrame);
   }
 
@@ -76,27 +73,27 @@ export class FrameCutter {
   resume(onFrame: OnFrame): boolean {
     if (this.#closed) return false;
     this.#stopped = false;
-    const kept = this.#kept;
-    const end = this.#end;
-    let at = this.#start;
+    // Taken hold of before the calls: `close` during one lets go of them.
+    const { bytes, end } = this.#kept;
+    let at = this.#kept.start;
     for (;;) {
-      const frameEnd = this.#frameEnd(kept, at, end);
+      const frameEnd = this.#frameEnd(bytes, at, end);
       if (frameEnd === -1) break;
       const body = at + lengthBytes;
       // Moved on before the call, so that the consumer finds this cutter in order if it looks.
-      at = this.#start = frameEnd;
-      if (!onFrame(this.#reader.place(kept, body, frameEnd))) this.#stopped = true;
+      at = this.#kept.start = frameEnd;
+      if (!onFrame(this.#reader.place(bytes, body, frameEnd))) this.#stopped = true;
       if (this.#isHalted()) break;
     }
     if (this.#closed) return false;
-    this.#giveBackSpare();
+    this.#kept.giveBackSpare();
     return !this.#stopped;
   }
 
   /** Forgets everything; nothing is handed over any more. May be called while a frame is being handed over. */
   close(): void {
     this.#closed = true;
-    this.#release();
+    this.#kept.release();
   }
 
   #isHalted(): boolean {
@@ -104,7 +101,7 @@ export class FrameCutter {
   }
 
   #halt(chunk: Buffer, at: number, end: number): false {
-    if (!this.#closed) this.#keep(chunk, at, end);
+    if (!this.#closed) this.#kept.keep(chunk, at, end);
     return false;
   }
 
@@ -119,7 +116,7 @@ export class FrameCutter {
       if (!onFrame(this.#reader.place(chunk, body, frameEnd))) this.#stopped = true;
       if (this.#isHalted()) return this.#halt(chunk, at, end);
     }
-    this.#keep(chunk, at, end);
+    this.#kept.keep(chunk, at, end);
     return true;
   }
 
@@ -129,23 +126,23 @@ export class FrameCutter {
    */
   #completeKept(chunk: Buffer, start: number, end: number, onFrame: OnFrame): number {
     let at = start;
-    const lengthMissing = lengthBytes - (this.#end - this.#start);
+    const lengthMissing = lengthBytes - this.#kept.length;
     if (lengthMissing > 0) {
       const taken = Math.min(lengthMissing, end - at);
-      this.#keep(chunk, at, at + taken);
+      this.#kept.keep(chunk, at, at + taken);
       at += taken;
       if (taken < lengthMissing) return at;
     }
-    const length = this.#checkedLength(this.#kept, this.#start);
-    const missing = length - (this.#end - this.#start - lengthBytes);
+    const length = this.#checkedLength(this.#kept.bytes, this.#kept.start);
+    const missing = length - (this.#kept.length - lengthBytes);
     const taken = Math.min(missing, end - at);
-    this.#keep(chunk, at, at + taken);
+    this.#kept.keep(chunk, at, at + taken);
     at += taken;
     if (taken < missing) return at;
-    const kept = this.#kept;
-    const body = this.#start + lengthBytes;
-    this.#release();
-    if (!onFrame(this.#reader.place(kept, body, body + length))) this.#stopped = true;
+    const { bytes, start: frameStart } = this.#kept;
+    const body = frameStart + lengthBytes;
+    this.#kept.release();
+    if (!onFrame(this.#reader.place(bytes, body, body + length))) this.#stopped = true;
     return at;
   }
 
@@ -158,47 +155,9 @@ export class FrameCutter {
 
   #checkedLength(bytes: Buffer, at: number): number {
     const length = (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
-    if (length < 0 || length > this.#lengthMax) {
-      throw new ProtocolError(`a frame of 0 to ${this.#lengthMax} bytes, not ${length}`, at);
+    if (length < this.#lengthMin || length > this.#lengthMax) {
+      throw new ProtocolError(`a frame of ${this.#lengthMin} to ${this.#lengthMax} bytes, not ${length}`, at);
     }
     return length;
-  }
-
-  #keep(chunk: Buffer, start: number, end: number): void {
-    const count = end - start;
-    if (count === 0) return;
-    if (this.#end + count > this.#kept.length) this.#makeRoom(count);
-    chunk.copy(this.#kept, this.#end, start, end);
-    this.#end += count;
-  }
-
-  /** Doubling keeps the copying linear in what arrives, and never holds more than twice that. */
-  #makeRoom(count: number): void {
-    const used = this.#end - this.#start;
-    const needed = used + count;
-    const target = needed > this.#kept.length ? Buffer.allocUnsafeSlow(Math.max(keptBytesMin, needed, used * 2)) : this.#kept;
-    this.#kept.copy(target, 0, this.#start, this.#end);
-    this.#kept = target;
-    this.#start = 0;
-    this.#end = used;
-  }
-
-  /** After a stop much more may have been kept than is left. */
-  #giveBackSpare(): void {
-    const used = this.#end - this.#start;
-    if (used === 0) {
-      this.#release();
-    } else if (this.#kept.length > keptBytesMin && used * 4 < this.#kept.length) {
-      const left = Buffer.allocUnsafeSlow(Math.max(keptBytesMin, used));
-      this.#kept.copy(left, 0, this.#start, this.#end);
-      this.#kept = left;
-      this.#start = 0;
-      this.#end = used;
-    }
-  }
-
-  #release(): void {
-    this.#kept = nothing;
-    this.#start = this.#end = 0;
   }
 }

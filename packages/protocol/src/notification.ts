@@ -1,8 +1,19 @@
 /**
  * What servers tell each other in an election, one message after the other on the election port: where the sender stands, whom it
  * votes for, and what configuration it goes by.
+ *
+ *     int   state
+ *     long  leader
+ *     long  zxid
+ *     long  electionEpoch
+ *     long  peerEpoch       not in messages of 28 bytes, which are those before 3.4
+ *     int   version         taken for 0 in messages of 40 bytes, which are those of 3.4 and end here
+ *     text  config          since version 2
  */
-import type { Zxid } from './numbers.ts';
+import { epochOf, type Zxid } from './numbers.ts';
+import { ProtocolError } from './protocol-error.ts';
+import type { Reader } from './reader.ts';
+import type { Writer } from './writer.ts';
 
 /**
  * A server's number in its ensemble (`myid`), a whole number within the exact range of JavaScript's. An observer without a number of its
@@ -29,4 +40,63 @@ export interface Notification {
   readonly version: number;
   /** Text of the sender's current configuration; undefined when the message has none. */
   readonly config: string | undefined;
+}
+
+/** The frames that carry notifications: an int that says how many bytes follow, within these bounds. A FrameCutter cuts them. */
+export const notificationBytesMin = 1;
+export const notificationBytesMax = 524_288;
+
+/** What is sent nowadays: the version that has a config. */
+export const notificationVersion = 2;
+
+/** In the order of their numbers on the wire. */
+const serverStates: readonly ServerState[] = ['looking', 'following', 'leading', 'observing'];
+
+/** Length of a message that ends before peerEpoch. */
+const oldestBytes = 28;
+/** Length of a message that ends before config. The releases of 3.4 did not agree on what its version says, so nobody looks at it. */
+const olderBytes = 40;
+
+/** A number of a vote, which is `noVote` where its sender does not vote. */
+function readOfVote(reader: Reader, expected: string): number {
+  const { bytes, offset } = reader;
+  const value = reader.int64();
+  if (Number.isSafeInteger(value)) return value;
+  if (bytes.readInt32BE(offset) === -0x80000000 && bytes.readInt32BE(offset + 4) === 0) return noVote;
+  throw new ProtocolError(`${expected} below 2^53`, offset);
+}
+
+function readState(reader: Reader): ServerState {
+  const at = reader.offset;
+  const code = reader.int32();
+  const state = serverStates[code];
+  if (state === undefined) throw new ProtocolError(`the state of a server, not ${code}`, at);
+  return state;
+}
+
+/**
+ * Reads the message between the reader's offset and its limit; what may stand behind the config is a newer version's and is ignored. A
+ * ProtocolError means that this message is dropped; the connection stays, as in ZooKeeper.
+ */
+export function readNotification(reader: Reader): Notification {
+  const length = reader.remaining;
+  const state = readState(reader);
+  const leader = readOfVote(reader, 'a leader');
+  const zxid = readOfVote(reader, 'a zxid');
+  const electionEpoch = reader.exactInt64('a round');
+  const peerEpoch = length === oldestBytes ? epochOf(zxid) : readOfVote(reader, 'an epoch');
+  const version = length === oldestBytes || length === olderBytes ? 0 : reader.int32();
+  const config = version < notificationVersion ? undefined : reader.text('a configuration');
+  return { state, leader, zxid, peerEpoch, electionEpoch, version, config };
+}
+
+/** Writes what servers of that version send: before version 2 the 40 bytes without a config. */
+export function writeNotification(writer: Writer, notification: Notification): void {
+  writer.int32(serverStates.indexOf(notification.state));
+  writer.int64(notification.leader);
+  writer.int64(notification.zxid);
+  writer.int64(notification.electionEpoch);
+  writer.int64(notification.peerEpoch);
+  writer.int32(notification.version);
+  if (notification.version >= notificationVersion) writer.ustring(notification.config ?? '');
 }

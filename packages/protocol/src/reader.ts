@@ -74,6 +74,14 @@ export class Reader {
     return int64(high, low);
   }
 
+  /** A long that is kept or sent on, and must not be rounded: a ProtocolError when a number cannot hold it. */
+  exactInt64(expected = 'a long'): number {
+    const at = this.offset;
+    const value = this.int64();
+    if (!Number.isSafeInteger(value)) throw new ProtocolError(`${expected} below 2^53`, at);
+    return value;
+  }
+
   /** A long with all its 64 bits. */
   bigint64(): bigint {
     const high = this.int32();
@@ -101,6 +109,13 @@ export class Reader {
   /** A view of the bytes, valid for as long as the reader's own bytes are. */
   buffer(): Buffer | null {
     return this.range() ? this.bytes.subarray(this.rangeStart, this.rangeEnd) : null;
+  }
+
+  /** Whatever is left: a view, as of `buffer`. */
+  rest(): Buffer {
+    const at = this.offset;
+    this.offset = this.limit;
+    return this.bytes.subarray(at, this.limit);
   }
 
   /** UTF-8 text. Malformed bytes become U+FFFD and are no error, as in Java. */

@@ -5,11 +5,15 @@ import {
   FrameCutter,
   LogEntryCursor,
   operationOf,
+  PacketView,
   ProtocolError,
   readConnectRequest,
   readConnectResponse,
   Reader,
   readFileHeader,
+  readInitialMessage,
+  readNotification,
+  readQuorumPacket,
   readReplyBody,
   readReplyHeader,
   readRequestHeader,
@@ -22,6 +26,7 @@ import {
   readWatcherEvent,
   Xid,
 } from '../src/index.ts';
+import { readPacketData, recordedStreams } from './quorum-fixtures.ts';
 import { allCodecs, bodyOf, captureNames, captures, fixtureBytes, outcomeOf, saslFrames, seeded } from './fixtures.ts';
 
 type Read = (reader: Reader) => unknown;
@@ -45,6 +50,14 @@ function readReplyTo(opCode: number): Read {
     if (xid === Xid.notification) return readWatcherEvent(reader);
     const operation = operationOf(opCode);
     return operation && readReplyBody(reader, operation, err);
+  };
+}
+
+function readPacketAndData(fromLearner: boolean): Read {
+  return (reader) => {
+    const view = new PacketView(reader.lengthMax).place(reader.bytes, reader.offset, reader.limit);
+    readQuorumPacket(reader);
+    return readPacketData(view.type, fromLearner, view.data, view.hasData);
   };
 }
 
@@ -75,6 +88,18 @@ function samples(): Sample[] {
     // A refused token is sent as null, and might as well be left out.
     const optionalFrom = what.includes('err=-115') ? 16 : bytes.length;
     found.push({ title: `sasl ${what}`, bytes, read, optionalFrom });
+  }
+  for (const { messages, title } of recordedStreams('election')) {
+    for (const { hex, initial } of messages) {
+      if (initial !== undefined) found.push({ title, bytes: Buffer.from(hex, 'hex'), read: readInitialMessage });
+      // Ends where an older server would have ended it.
+      else found.push({ title, bytes: bodyOf(hex), read: readNotification, optionalFrom: 28 });
+    }
+  }
+  for (const { messages, title, fromInitiator } of recordedStreams('learner')) {
+    for (const { hex, type } of messages) {
+      if (type !== undefined) found.push({ title, bytes: Buffer.from(hex, 'hex'), read: readPacketAndData(fromInitiator) });
+    }
   }
   for (const folder of ['disk-3.9.5', 'disk-3.8.0']) {
     const log = fixtureBytes(`${folder}/log.1`);
@@ -112,7 +137,7 @@ function expectOnlyProtocolError(outcome: unknown, title: string): void {
 }
 
 test('the samples are many, and each is read by its decoder to the last byte', () => {
-  expect(recorded.length).toBeGreaterThan(330);
+  expect(recorded.length).toBeGreaterThan(650);
   for (const { title, bytes, read } of recorded) expect(outcomeOf(read, new Reader(bytes)), title).toBe(bytes.length);
 });
 

@@ -14,6 +14,7 @@ import {
   type World,
 } from '@tskeeper/runtime';
 import { ConfigError } from './config/config-error.ts';
+import type { EnsembleConfig } from './config/ensemble-config.ts';
 import { type ConfigFile, resolveConfig } from './config/server-config.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts } from './host-facts.ts';
@@ -77,6 +78,7 @@ export async function startServerWith(
   const config = resolveConfig({ ...withDefaults(options), ...(surroundings.config === undefined ? {} : { file: surroundings.config }) });
   for (const warning of config.warnings) logger.warn(warning);
   for (const notice of config.notices) logger.info(notice);
+  if (config.ensemble !== undefined) throw noEnsembleYet(config.ensemble);
 
   const disk = surroundings.disk ?? new FsDisk();
   if (!disk.syncsFolders) {
@@ -179,6 +181,13 @@ function withDefaults(options: ServerOptions): Parameters<typeof resolveConfig>[
   const shared = { definitions, environment, readFile: readText };
   if (configFile !== undefined) return { ...shared, file: readConfigFile(configFile, readText), dataDir, clientPort, clientAddress };
   return { ...shared, dataDir: dataDir ?? 'data', clientPort: clientPort ?? 2181, clientAddress: clientAddress ?? '127.0.0.1' };
+}
+
+function noEnsembleYet({ configFile, quorum, myid }: EnsembleConfig): ConfigError {
+  const servers = quorum.servers.size === 1 ? '1 server' : `${quorum.servers.size} servers`;
+  return new ConfigError(
+    `${configFile}: this is server ${myid} of an ensemble of ${servers}, rightly configured, and this version runs standalone servers only. Keep at most one server line, and standaloneEnabled=true, to run it alone.`,
+  );
 }
 
 /** A Java properties file is Latin-1, whatever the locale: the same bytes must name the same folder as under ZooKeeper. */

@@ -51,9 +51,9 @@ describe('where it lives and listens', () => {
     expect(dynamic.listened!.address).toBe('10.0.0.1');
   });
 
-  it('option standaloneEnabled, peerType: what asks for an ensemble is refused', async () => {
+  it('option standaloneEnabled, peerType: they make an ensemble of one server, and an observer of none', async () => {
     const line = 'server.1=10.0.0.1:2888:3888';
-    await expect(VirtualServer.start([line, 'standaloneEnabled=false'])).rejects.toThrow('standaloneEnabled=false asks for an ensemble');
+    await expect(VirtualServer.start([line, 'standaloneEnabled=false'])).rejects.toThrow('an ensemble needs it');
     await expect(VirtualServer.start('peerType=observer')).rejects.toThrow('an observer needs an ensemble to observe');
     expect((await VirtualServer.start([line, 'peerType=participant', 'standaloneEnabled=true'])).listened!.port).toBe(2181);
   });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Inspect } from '@tskeeper/core';
 import { type Logger, type RuntimeHooks, type RuntimeOptions, silentLogger, type World } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ConfigError } from '../src/config/config-error.ts';
 import { startServerWith } from '../src/server.ts';
 
 /** What a runtime would be handed, kept for the test to look at, over a listener on the real network. */
@@ -101,6 +102,23 @@ describe('startServer', () => {
     await expect(startServerWith(probe.start, { configFile: join(folder, 'none.cfg') })).rejects.toThrow(
       `${join(folder, 'none.cfg')}: the configuration cannot be read (ENOENT). Give the path of an existing zoo.cfg.`,
     );
+  });
+
+  it('is refused for an ensemble, behind everything that was odd about its configuration', async () => {
+    const path = join(folder, 'zoo.cfg');
+    writeFileSync(path, `dataDir=${folder}\nclientPort=0\ninitLimit=5\nsyncLimit=2\nserver.1=a:1:2\nserver.2=b:1:2\n`);
+    const warnings: string[] = [];
+    const logger: Logger = { ...silentLogger, warn: (line) => warnings.push(line) };
+    const start = () => startServerWith(probe.start, { configFile: path, logger });
+    await expect(start()).rejects.toThrow(`${join(folder, 'myid')}: the file is missing`);
+    writeFileSync(join(folder, 'myid'), '2\n');
+    await expect(start()).rejects.toThrow(
+      new ConfigError(
+        `${path}: this is server 2 of an ensemble of 2 servers, rightly configured, and this version runs standalone servers only. Keep at most one server line, and standaloneEnabled=true, to run it alone.`,
+      ),
+    );
+    expect(warnings).toEqual([`${path}:5: an ensemble of two participants stands still when one server fails. Use at least three.`]);
+    expect(probe.options).toBeUndefined();
   });
 
   it('writes IPv6 addresses in brackets', async () => {

@@ -16,14 +16,20 @@ export interface ConfigKey {
   readonly value: ValueKind;
   /** As it would be written; empty for none. */
   readonly default: string;
-  readonly status: 'built' | 'no effect' | 'warns' | 'stops';
+  /** `ensemble`: it is read and checked, and only an ensemble goes by it. */
+  readonly status: 'built' | 'ensemble' | 'no effect' | 'warns' | 'stops';
   /** For `stops` and `warns`: what it asks for. For `no effect`: why not. */
   readonly because?: string;
   /** Values at which a key that stops or warns asks for nothing. */
   readonly inert?: readonly string[];
 }
 
-type ValueKind = 'boolean' | 'yes or no' | 'text' | { readonly min: number; readonly max: number } | { readonly real: true };
+type ValueKind =
+  | 'boolean'
+  | 'yes or no'
+  | 'text'
+  | { readonly min: number; readonly max: number }
+  | { readonly real: true; readonly min?: number };
 
 const int32Max = 2 ** 31 - 1;
 const whole = { min: 0, max: int32Max };
@@ -46,6 +52,9 @@ const off = ['false'];
 type Facts = Partial<Omit<ConfigKey, 'name'>>;
 const built = (name: string, place: ConfigKey['place'], value: ValueKind, fallback: string): ConfigKey => {
   return { name, place, value, default: fallback, status: 'built' };
+};
+const inEnsemble = (name: string, place: ConfigKey['place'], value: ValueKind, fallback: string): ConfigKey => {
+  return { name, place, value, default: fallback, status: 'ensemble', because: ensemble };
 };
 const idle = (name: string, because: string, facts: Facts = {}): ConfigKey => {
   return { name, place: 'property', value: 'text', default: '', status: 'no effect', because, ...facts };
@@ -77,8 +86,8 @@ export const configKeys: readonly ConfigKey[] = [
   built('minSessionTimeout', 'file', orMinusOne, '-1'),
   built('maxSessionTimeout', 'file', orMinusOne, '-1'),
   built('nio.sessionlessCnxnTimeout', 'property', positive, '10000'),
-  idle('localSessionsEnabled', ensemble, file('boolean', 'false')),
-  idle('localSessionsUpgradingEnabled', ensemble, file('boolean', 'false')),
+  inEnsemble('localSessionsEnabled', 'file', 'boolean', 'false'),
+  inEnsemble('localSessionsUpgradingEnabled', 'file', 'boolean', 'false'),
 
   // Log and snapshots.
   built('snapCount', 'property', { min: 2, max: int32Max }, '100000'),
@@ -97,7 +106,7 @@ export const configKeys: readonly ConfigKey[] = [
   built('closeSessionTxn.enabled', 'property', 'boolean', 'true'),
   built('autopurge.snapRetainCount', 'file', whole, '3'),
   built('autopurge.purgeInterval', 'file', whole, '1'),
-  idle('commitLogCount', ensemble, { value: whole, default: '500' }),
+  inEnsemble('commitLogCount', 'property', whole, '500'),
 
   // Limits.
   built('jute.maxbuffer', 'bare', { min: 1024, max: 2 ** 30 }, '1048575'),
@@ -143,7 +152,7 @@ export const configKeys: readonly ConfigKey[] = [
   built('DigestAuthenticationProvider.digestAlg', 'property', 'text', 'SHA1'),
   built('enforce.auth.enabled', 'property', 'boolean', 'false'),
   built('enforce.auth.schemes', 'property', 'text', ''),
-  idle('enableEagerACLCheck', ensemble, { value: 'boolean', default: 'false' }),
+  inEnsemble('enableEagerACLCheck', 'property', 'boolean', 'false'),
   stops('sessionRequireClientSASLAuth', 'SASL', { value: 'boolean', default: 'false', inert: off }),
   stops('authProvider.*', 'a further authentication provider'),
   stops('ssl.*', 'TLS'),
@@ -195,45 +204,45 @@ export const configKeys: readonly ConfigKey[] = [
   built('standaloneEnabled', 'file', 'boolean', 'true'),
   built('peerType', 'file', 'text', 'participant'),
   built('readonlymode.enabled', 'bare', 'boolean', 'false'),
-  idle('group.*', ensemble, file('text')),
-  idle('weight.*', ensemble, file('text')),
-  idle('initLimit', ensemble, file(whole)),
-  idle('syncLimit', ensemble, file(whole)),
-  idle('connectToLearnerMasterLimit', ensemble, file(whole, '0')),
-  idle('electionAlg', ensemble, file({ min: 3, max: 3 }, '3')),
-  idle('quorumListenOnAllIPs', ensemble, file('boolean', 'false')),
-  idle('syncEnabled', ensemble, file('boolean', 'true')),
-  idle('observerMasterPort', ensemble, file(port, '0')),
-  idle('quorum.cnxn.threads.size', ensemble, file(whole, '20')),
-  idle('oraclePath', ensemble, file('text')),
-  idle('multiAddress.enabled', ensemble, { value: 'boolean', default: 'false' }),
-  idle('multiAddress.reachabilityCheckTimeoutMs', ensemble, { value: whole, default: '1000' }),
-  idle('multiAddress.reachabilityCheckEnabled', ensemble, { value: 'boolean', default: 'true' }),
-  idle('leaderServes', ensemble, { value: 'yes or no', default: 'yes' }),
-  idle('forceSnapshotSync', ensemble, { value: 'boolean', default: 'false' }),
-  idle('snapshotSizeFactor', ensemble, { value: { real: true }, default: '0.33' }),
-  idle('cnxTimeout', ensemble, { value: any, default: '5000' }),
-  idle('quorumCnxnTimeoutMs', ensemble, { value: any, default: '-1' }),
-  idle('electionPortBindRetry', ensemble, { value: any, default: '3' }),
-  idle('fastleader.minNotificationInterval', ensemble, { value: any, default: '200' }),
-  idle('fastleader.maxNotificationInterval', ensemble, { value: any, default: '60000' }),
-  idle('leader.maxConcurrentSnapSyncs', ensemble, { value: any, default: '10' }),
-  idle('leader.maxConcurrentDiffSyncs', ensemble, { value: any, default: '100' }),
-  idle('leader.maxTimeToWaitForEpoch', ensemble, { value: any, default: '-1' }),
-  idle('leader.ackLoggingFrequency', ensemble, { value: any, default: '1000' }),
-  idle('leader.closeSocketAsync', ensemble, { value: 'boolean', default: 'false' }),
-  idle('leader.nodelay', ensemble, { place: 'bare', value: 'boolean', default: 'true' }),
-  idle('follower.nodelay', ensemble, { place: 'bare', value: 'boolean', default: 'true' }),
-  idle('follower.skipLearnerRequestToNextProcessor', ensemble, { value: 'boolean', default: 'false' }),
-  idle('leaderConnectDelayDuringRetryMs', ensemble, { value: any, default: '100' }),
-  idle('learner.asyncSending', ensemble, { value: 'boolean', default: 'false' }),
-  idle('learner.closeSocketAsync', ensemble, { value: 'boolean', default: 'false' }),
-  idle('observer.reconnectDelayMs', ensemble, { value: any, default: '0' }),
-  idle('observer.election.DelayMs', ensemble, { value: any, default: '200' }),
-  idle('observer.syncEnabled', ensemble, { value: 'boolean', default: 'true' }),
-  idle('observerMaster.sizeLimit', ensemble, { value: any, default: '33554432' }),
-  idle('tcpKeepAlive', ensemble, { value: 'boolean', default: 'false' }),
-  idle('forward_learner_requests_to_commit_processor_disabled', ensemble, { value: 'boolean', default: 'false' }),
+  inEnsemble('group.*', 'file', 'text', ''),
+  inEnsemble('weight.*', 'file', 'text', ''),
+  inEnsemble('initLimit', 'file', whole, ''),
+  inEnsemble('syncLimit', 'file', whole, ''),
+  inEnsemble('connectToLearnerMasterLimit', 'file', whole, '0'),
+  inEnsemble('electionAlg', 'file', { min: 3, max: 3 }, '3'),
+  inEnsemble('quorumListenOnAllIPs', 'file', 'boolean', 'false'),
+  inEnsemble('syncEnabled', 'file', 'boolean', 'true'),
+  inEnsemble('observerMasterPort', 'file', port, '0'),
+  idle('quorum.cnxn.threads.size', jvm, file(whole, '20')),
+  inEnsemble('oraclePath', 'file', 'text', ''),
+  inEnsemble('multiAddress.enabled', 'property', 'boolean', 'false'),
+  inEnsemble('multiAddress.reachabilityCheckTimeoutMs', 'property', whole, '1000'),
+  inEnsemble('multiAddress.reachabilityCheckEnabled', 'property', 'boolean', 'true'),
+  inEnsemble('leaderServes', 'property', 'yes or no', 'yes'),
+  inEnsemble('forceSnapshotSync', 'property', 'boolean', 'false'),
+  inEnsemble('snapshotSizeFactor', 'property', { real: true, min: -Number.MAX_VALUE }, '0.33'),
+  inEnsemble('cnxTimeout', 'property', whole, '5000'),
+  inEnsemble('quorumCnxnTimeoutMs', 'property', orMinusOne, '-1'),
+  inEnsemble('electionPortBindRetry', 'property', any, '3'),
+  inEnsemble('fastleader.minNotificationInterval', 'property', positive, '200'),
+  inEnsemble('fastleader.maxNotificationInterval', 'property', positive, '60000'),
+  inEnsemble('leader.maxConcurrentSnapSyncs', 'property', positive, '10'),
+  inEnsemble('leader.maxConcurrentDiffSyncs', 'property', positive, '100'),
+  inEnsemble('leader.maxTimeToWaitForEpoch', 'property', orMinusOne, '-1'),
+  idle('leader.ackLoggingFrequency', jvm, { value: any, default: '1000' }),
+  idle('leader.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
+  inEnsemble('leader.nodelay', 'bare', 'boolean', 'true'),
+  inEnsemble('follower.nodelay', 'bare', 'boolean', 'true'),
+  idle('follower.skipLearnerRequestToNextProcessor', jvm, { value: 'boolean', default: 'false' }),
+  inEnsemble('leaderConnectDelayDuringRetryMs', 'property', whole, '100'),
+  idle('learner.asyncSending', jvm, { value: 'boolean', default: 'false' }),
+  idle('learner.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
+  inEnsemble('observer.reconnectDelayMs', 'property', whole, '0'),
+  inEnsemble('observer.election.DelayMs', 'property', whole, '200'),
+  inEnsemble('observer.syncEnabled', 'property', 'boolean', ''),
+  inEnsemble('observerMaster.sizeLimit', 'property', whole, '33554432'),
+  inEnsemble('tcpKeepAlive', 'property', 'boolean', 'false'),
+  idle('forward_learner_requests_to_commit_processor_disabled', jvm, { value: 'boolean', default: 'false' }),
 
   // Machinery of the Java server.
   idle('serverCnxnFactory', jvm, { default: 'org.apache.zookeeper.server.NIOServerCnxnFactory' }),

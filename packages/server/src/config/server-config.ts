@@ -1,9 +1,11 @@
+import { isIP } from 'node:net';
 import { coreDefaults, type CoreOptions } from '@tskeeper/core';
-import { digestAlgorithmDefault, isDigestAlgorithm } from '@tskeeper/protocol';
+import { digestAlgorithmDefault, type HostPort, isDigestAlgorithm, type QuorumServer } from '@tskeeper/protocol';
 import type { RuntimeOptions } from '@tskeeper/runtime';
 import { fourLetterWords } from '@tskeeper/runtime/internal';
 import { ConfigError } from './config-error.ts';
 import { type ConfigKey, findKey, jvmProperty, nearestKey } from './config-keys.ts';
+import { type EnsembleConfig, isEnsemble, type KnownSettings, readEnsemble, readQuorum, type QuorumLines } from './ensemble-config.ts';
 import { parseDefinition, parseJavaFlags, parseProperties, type Setting } from './settings.ts';
 
 /** What an operator wrote, wherever they wrote it. */
@@ -18,7 +20,7 @@ export interface ConfigSources {
   readonly dataDir?: string | undefined;
   readonly clientPort?: number | undefined;
   readonly clientAddress?: string | undefined;
-  /** Reads the file that `dynamicConfigFile` names. */
+  /** Reads the file that `dynamicConfigFile` names, the one beside zoo.cfg that a reconfig leaves behind, and myid. Throws as readFileSync. */
   readonly readFile?: ((path: string) => string) | undefined;
 }
 
@@ -30,6 +32,8 @@ export interface ConfigFile {
 export interface ServerConfig {
   readonly core: CoreOptions;
   readonly runtime: RuntimeOptions;
+  /** Undefined for a standalone server. */
+  readonly ensemble: EnsembleConfig | undefined;
   readonly clientTcpKeepAlive: boolean;
   /** What the process may take; undefined: what the container or the machine has. */
   readonly memoryLimitBytes: number | undefined;
@@ -55,7 +59,10 @@ export function resolveConfig(sources: ConfigSources): ServerConfig {
 class Resolver {
   readonly #sources: ConfigSources;
   readonly #settings = new Map<string, Setting>();
-  readonly #serverLines: Setting[] = [];
+  /** Lines that name servers, groups and weights. */
+  readonly #quorumLines = new Map<string, Setting>();
+  /** What was set that means something in an ensemble only. */
+  readonly #ensembleSettings: Setting[] = [];
   readonly #warnings: string[] = [];
   readonly #notices: string[] = [];
 
@@ -68,14 +75,15 @@ class Resolver {
     for (const setting of this.#definitions()) this.#takeProperty(setting);
     const { file } = this.#sources;
     if (file !== undefined) this.#takeFile(file);
-    const clientPortLine = this.#standaloneServerLine();
+    const dataDir = this.#dataDir();
+    const { ensemble, server } = this.#servers(dataDir);
 
     const tickTimeMs = this.#int('tickTime');
     const [minSessionTimeoutMs, maxSessionTimeoutMs] = this.#sessionTimeouts(tickTimeMs);
     const juteMaxBuffer = this.#int('jute.maxbuffer');
     const core: CoreOptions = {
       // A standalone server is number 1 in ZooKeeper too, whatever myid says.
-      serverId: 1,
+      serverId: ensemble?.myid ?? 1,
       tickTimeMs,
       minSessionTimeoutMs,
       maxSessionTimeoutMs,
@@ -105,7 +113,6 @@ class Resolver {
       authProviders: [],
     };
 
-    const dataDir = this.#dataDir();
     const runtime: RuntimeOptions = {
       unsafe: this.#unsafe(),
       dataDir,
@@ -126,7 +133,7 @@ class Resolver {
       serializeLastProcessedZxid: this.#boolean('serializeLastProcessedZxid.enabled'),
       snapRetainCount: this.#snapRetainCount(),
       purgeIntervalMs: this.#int('autopurge.purgeInterval') * hourMs,
-      ...this.#clientEndpoint(clientPortLine),
+      ...this.#clientEndpoint(server),
       clientPortListenBacklog: minusOneIsDefault(this.#int('clientPortListenBacklog')),
       maxClientCnxns: this.#int('maxClientCnxns'),
       maxCnxns: this.#int('maxCnxns'),
@@ -149,6 +156,7 @@ class Resolver {
     return {
       core,
       runtime,
+      ensemble,
       clientTcpKeepAlive: this.#boolean('clientTcpKeepAlive'),
       memoryLimitBytes: this.#memoryLimitBytes(),
       warnings: this.#warnings,
@@ -194,21 +202,24 @@ class Resolver {
   }
 
   #takeFile(file: ConfigFile): void {
-    const settings = parseProperties(file.text, file.name);
-    const last = new Map(settings.map((setting) => [setting.name, setting]));
-    for (const setting of settings) {
+    for (const setting of this.#lastOfEach(parseProperties(file.text, file.name))) {
       const { name, where } = setting;
-      const counts = last.get(name)!;
-      if (counts !== setting) {
-        this.#warn(where, `${name} is set again at ${counts.where}; the last one counts.`);
-        continue;
-      }
       const key = findKey(name, ['file', 'property', 'either']);
       if (key !== undefined) this.#take(key, setting);
       else if (findKey(name, ['bare']) !== undefined) {
         this.#warn(where, `${name} cannot be set in zoo.cfg, as in ZooKeeper; pass -D${name}=${setting.value}. This line has no effect.`);
       } else this.#unknown(setting);
     }
+  }
+
+  #lastOfEach(settings: readonly Setting[]): Setting[] {
+    const last = new Map(settings.map((setting) => [setting.name, setting]));
+    return settings.filter((setting) => {
+      const counts = last.get(setting.name)!;
+      if (counts === setting) return true;
+      this.#warn(setting.where, `${setting.name} is set again at ${counts.where}; the last one counts.`);
+      return false;
+    });
   }
 
   #take(key: ConfigKey, setting: Setting): void {
@@ -227,9 +238,11 @@ class Resolver {
       case 'no effect':
         this.#notice(where, name, key.because!);
         return;
+      case 'ensemble':
       case 'built': {
-        if (key.name === 'server.*') {
-          this.#serverLines.push(setting);
+        if (key.status === 'ensemble') this.#ensembleSettings.push(setting);
+        if (['server.*', 'group.*', 'weight.*'].includes(key.name)) {
+          this.#quorumLines.set(name, setting);
           return;
         }
         const earlier = this.#settings.get(name);
@@ -263,7 +276,7 @@ class Resolver {
     else if (key.value === 'yes or no') readYesNo(setting);
     // An empty value of a number means that it is not set.
     else if (typeof key.value === 'object' && setting.value !== '') {
-      if ('real' in key.value) readReal(setting);
+      if ('real' in key.value) readReal(setting, key.value.min);
       else readInteger(setting, key.value, key.place);
     }
   }
@@ -299,7 +312,8 @@ class Resolver {
 
   #real(name: string): number {
     const { key, setting } = this.#setting(name);
-    return readReal(setting.value === '' ? { ...setting, value: key.default } : setting);
+    const { min } = key.value as { min?: number };
+    return readReal(setting.value === '' ? { ...setting, value: key.default } : setting, min);
   }
 
   #where(name: string): string {
@@ -427,49 +441,84 @@ class Resolver {
     return dataDir;
   }
 
-  #clientEndpoint(line: ClientPart | undefined): { clientPort: number; clientPortAddress: string | undefined } {
-    const written = this.#maybeInt('clientPort');
-    if (line !== undefined && written !== undefined && line.port !== written) {
-      throw new ConfigError(
-        `${this.#where('clientPort')}: clientPort is ${written} and ${line.where} says ${line.port}. Keep one of them.`,
-      );
-    }
-    const clientPort = this.#sources.clientPort ?? line?.port ?? written;
+  /** The client port may stand in the server's line as well. */
+  #clientEndpoint(server: QuorumServer | undefined): { clientPort: number; clientPortAddress: string | undefined } {
+    const line = server?.clientAddress;
+    const clientPort = this.#sources.clientPort ?? line?.port ?? this.#maybeInt('clientPort');
     if (clientPort === undefined) {
       throw new ConfigError(
         `${this.#sources.file?.name ?? 'configuration'}: clientPort is not set. Add the line clientPort=2181, or pass --client-port.`,
       );
     }
-    const address = this.#sources.clientAddress ?? line?.address ?? this.#text('clientPortAddress');
+    const written = this.#text('clientPortAddress');
+    if (server !== undefined && line !== undefined) this.#compareWithLine(server.sid, line, written);
+    const address = this.#sources.clientAddress ?? line?.host ?? written;
     // Java's way of writing "every address" includes IPv6 where the machine has it.
+    return { clientPort, clientPortAddress: isEveryAddress(address) ? undefined : withoutBrackets(address) };
+  }
+
+  /** Of two settings for one thing neither may win unnoticed. Names may well mean the same address, so only addresses are compared. */
+  #compareWithLine(sid: number, line: HostPort, writtenAddress: string): void {
+    const where = this.#quorumLines.get(`server.${sid}`)?.where ?? `server.${sid}`;
+    const port = this.#maybeInt('clientPort');
+    if (port !== undefined && line.port !== port) {
+      throw new ConfigError(`${this.#where('clientPort')}: clientPort is ${port} and ${where} says ${line.port}. Keep one of them.`);
+    }
+    const address = withoutBrackets(writtenAddress);
+    if (isEveryAddress(address) || isIP(address) === 0 || isIP(line.host) === 0 || address === line.host) return;
+    throw new ConfigError(
+      `${this.#where('clientPortAddress')}: clientPortAddress is ${address} and ${where} says ${line.host}. Keep one of them.`,
+    );
+  }
+
+  /** The ensemble, if this is one, and the line of this server, if there is one: a list of one server is a standalone server. */
+  #servers(dataDir: string): { ensemble: EnsembleConfig | undefined; server: QuorumServer | undefined } {
+    const dynamic = this.#text('dynamicConfigFile');
+    if (dynamic !== '') this.#takeDynamicFile(dynamic);
+    const source: QuorumLines = {
+      lines: this.#quorumLines,
+      configFile: this.#sources.file?.name ?? 'configuration',
+      dynamicConfigFile: dynamic === '' ? undefined : dynamic,
+    };
+    const settings = this.#known();
+    this.#checkPeerType();
+    const quorum = readQuorum(source, settings);
+    if (!isEnsemble(quorum, source, settings)) {
+      if (this.#text('peerType').toLowerCase() === 'observer') {
+        throw new ConfigError(
+          `${this.#where('peerType')}: an observer needs an ensemble to observe, and no other server is named. Add the lines of the servers, or remove peerType.`,
+        );
+      }
+      for (const { where, name } of this.#ensembleSettings) this.#notice(where, name, 'it matters in an ensemble only');
+      return { ensemble: undefined, server: quorum.servers.values().next().value };
+    }
+    const ensemble = readEnsemble(quorum, source, dataDir, settings);
+    return { ensemble, server: quorum.servers.get(ensemble.myid) };
+  }
+
+  #known(): KnownSettings {
     return {
-      clientPort,
-      clientPortAddress: ['', '0.0.0.0', '::', '[::]'].includes(address) ? undefined : address.replace(/^\[(.*)\]$/, '$1'),
+      text: (name) => this.#text(name),
+      int: (name) => this.#int(name),
+      maybeInt: (name) => this.#maybeInt(name),
+      real: (name) => this.#real(name),
+      boolean: (name) => this.#boolean(name),
+      isSet: (name) => this.#settings.has(name),
+      where: (name) => this.#where(name),
+      warn: (where, sentence) => this.#warn(where, sentence),
+      readFile: this.#sources.readFile ?? noFiles,
     };
   }
 
-  /** A list of one server is a standalone server; the client port may stand in its line. */
-  #standaloneServerLine(): ClientPart | undefined {
-    const dynamic = this.#text('dynamicConfigFile');
-    if (dynamic !== '') this.#takeDynamicFile(dynamic);
-    const [first] = this.#serverLines;
-    if (this.#text('peerType').toLowerCase() === 'observer' || (first !== undefined && this.#serverLines.every(isObserver))) {
-      throw new ConfigError(
-        `${first?.where ?? this.#where('peerType')}: an observer needs an ensemble to observe, and this version runs standalone only. Remove the line.`,
-      );
-    }
-    if (this.#serverLines.length > 1 || (first !== undefined && !this.#boolean('standaloneEnabled'))) {
-      const what = this.#serverLines.length > 1 ? `${this.#serverLines.length} server lines describe` : 'standaloneEnabled=false asks for';
-      throw new ConfigError(
-        `${first!.where}: ${what} an ensemble, and this version runs standalone only. Keep at most one server line, and standaloneEnabled=true.`,
-      );
-    }
-    return first === undefined ? undefined : clientPart(first);
+  #checkPeerType(): void {
+    const value = this.#text('peerType');
+    if (['participant', 'observer'].includes(value.toLowerCase())) return;
+    throw new ConfigError(`${this.#where('peerType')}: peerType must be participant or observer, not "${value}".`);
   }
 
   #takeDynamicFile(path: string): void {
     const where = this.#where('dynamicConfigFile');
-    const [line] = this.#serverLines;
+    const [line] = this.#quorumLines.values();
     if (line !== undefined)
       throw new ConfigError(`${line.where}: ${line.name} must stand in the dynamic file ${path}. Move the line there.`);
     let text: string;
@@ -481,7 +530,10 @@ class Resolver {
         { cause: error },
       );
     }
-    for (const setting of parseProperties(text, path)) {
+    for (const setting of this.#lastOfEach(parseProperties(text, path))) {
+      if (setting.name === 'version') {
+        throw new ConfigError(`${setting.where}: the version of a dynamic file is the end of its name. Remove the line.`);
+      }
       const key = findKey(setting.name, ['file']);
       if (key === undefined || !['server.*', 'group.*', 'weight.*'].includes(key.name)) {
         throw new ConfigError(
@@ -508,29 +560,12 @@ class Resolver {
   }
 }
 
-interface ClientPart {
-  readonly port: number;
-  readonly address: string | undefined;
-  readonly where: string;
+function isEveryAddress(address: string): boolean {
+  return ['', '0.0.0.0', '::', '[::]'].includes(address);
 }
 
-/** `host:2888:3888[:role][;[clientHost:]clientPort]`, several addresses separated by `|`. */
-const serverLine = /^[^;]+?:\d+:\d+(?::(participant|observer))?(?:\|[^;]+)?(?:;(?:(.*):)?(\d+))?$/i;
-
-function isObserver({ value }: Setting): boolean {
-  return serverLine.exec(value)?.[1]?.toLowerCase() === 'observer';
-}
-
-function clientPart({ name, value, where }: Setting): ClientPart | undefined {
-  const match = serverLine.exec(value);
-  if (match === null) {
-    throw new ConfigError(
-      `${where}: ${name} must be host:quorumPort:electionPort[:participant|observer][;[clientHost:]clientPort], not "${value}".`,
-    );
-  }
-  const [, , address, port] = match;
-  if (port === undefined) return undefined;
-  return { port: readInteger({ name, value: port, where }, { min: 0, max: 65_535 }, 'file'), address, where };
+function withoutBrackets(address: string): string {
+  return address.replace(/^\[(.*)\]$/, '$1');
 }
 
 function noFiles(): string {
@@ -574,10 +609,11 @@ function readInteger({ name, value, where }: Setting, { min, max }: { min: numbe
   return number;
 }
 
-function readReal({ name, value, where }: Setting): number {
+function readReal({ name, value, where }: Setting, min = 0): number {
   const number = Number(value);
-  if (value.trim() === '' || !Number.isFinite(number) || number < 0) {
-    throw new ConfigError(`${where}: ${name} must be a number of at least 0, not "${value}".`);
+  if (value.trim() === '' || !Number.isFinite(number) || number < min) {
+    const range = min === 0 ? 'a number of at least 0' : 'a number';
+    throw new ConfigError(`${where}: ${name} must be ${range}, not "${value}".`);
   }
   return number;
 }

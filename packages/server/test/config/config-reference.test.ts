@@ -8,6 +8,7 @@ const page = readFileSync(new URL('../../../../docs/reference/config.md', import
 
 const statuses: Record<ConfigKey['status'], string> = {
   built: 'built',
+  ensemble: 'for ensembles',
   'no effect': 'accepted, no effect',
   warns: 'warns',
   stops: 'stops the start',

@@ -302,18 +302,13 @@ describe('settings of the command line', () => {
 describe('server lines', () => {
   it.each([
     [
-      'server.1=a:2888:3888\nserver.2=b:2888:3888\nserver.3=c:2888:3888',
-      'zoo.cfg:3: 3 server lines describe an ensemble, and this version runs standalone only. Keep at most one server line, and standaloneEnabled=true.',
-    ],
-    [
-      'standaloneEnabled=false\nserver.1=a:2888:3888',
-      'zoo.cfg:4: standaloneEnabled=false asks for an ensemble, and this version runs standalone only. Keep at most one server line, and standaloneEnabled=true.',
-    ],
-    [
       'server.1=a:2888:3888:observer',
-      'zoo.cfg:3: an observer needs an ensemble to observe, and this version runs standalone only. Remove the line.',
+      'zoo.cfg:3: every server is an observer, and an observer needs participants to observe. Make one or three of them participants.',
     ],
-    ['peerType=observer', 'zoo.cfg:3: an observer needs an ensemble to observe, and this version runs standalone only. Remove the line.'],
+    [
+      'peerType=observer',
+      'zoo.cfg:3: an observer needs an ensemble to observe, and no other server is named. Add the lines of the servers, or remove peerType.',
+    ],
     [
       'server.1=a:2888',
       'zoo.cfg:3: server.1 must be host:quorumPort:electionPort[:participant|observer][;[clientHost:]clientPort], not "a:2888".',

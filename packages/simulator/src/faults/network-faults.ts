@@ -1,4 +1,5 @@
 /** What happens to connections and to the links under them. */
+import type { PipeManners } from '@tskeeper/runtime/internal';
 import type { Fault } from './fault.ts';
 
 export const cut: Fault = {
@@ -23,6 +24,8 @@ export const cut: Fault = {
   },
 };
 
+const wellManners = new WeakMap<object, PipeManners>();
+
 export const badWire: Fault = {
   id: 'F16, F29, F32',
   what: 'bytes are late, come one by one, or are not read for a while',
@@ -31,7 +34,9 @@ export const badWire: Fault = {
     if (wire === undefined) return;
     const pipe = random.below(2) === 0 ? wire.forward : wire.backward;
     const { manners } = pipe;
-    const before = { ...manners };
+    // As it was before any of this: another fault may have its hand on it, or may come before this one is over.
+    const well = wellManners.get(pipe) ?? { ...manners };
+    wellManners.set(pipe, well);
     switch (random.below(4)) {
       case 0:
         manners.delayMs = random.below(150);
@@ -48,7 +53,8 @@ export const badWire: Fault = {
     }
     pipe.changed();
     stage.after(random.below(1200), 'wire well', undefined, () => {
-      Object.assign(manners, before);
+      // What has been healed for good stays as it is.
+      if (!stage.isHealed) Object.assign(manners, well);
       pipe.release();
       pipe.changed();
     });

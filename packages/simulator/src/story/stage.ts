@@ -25,6 +25,8 @@ export class Stage {
   readonly #full = new Set<ServerHost>();
   readonly #bootPlanned = new Set<ServerHost>();
   readonly #impostors: RawClient[] = [];
+  /** Nothing is to go wrong any more. */
+  isHealed = false;
 
   constructor(world: VirtualWorld, random: SeededRandom) {
     this.world = world;
@@ -151,6 +153,7 @@ export class Stage {
   // --- Healing
 
   heal(): void {
+    this.isHealed = true;
     this.#slowUntilMs.clear();
     for (const link of this.world.links) link.heal();
     for (const { forward, backward } of this.world.wire.cnxns) {

@@ -1,0 +1,140 @@
+/**
+ * What the side that dials an election port says first: who it is, and at which addresses it can be dialled back. It is not framed; frames
+ * with notifications follow it.
+ *
+ *     long  protocolVersion   -65536, or -65535 when several addresses may follow
+ *     long  sid
+ *     int   length            1 to 2048
+ *     text  addresses         host:port, separated by "|", IPv6 hosts in brackets
+ *
+ * A first long that is not negative is the sid of a server of 3.4, which says no more.
+ */
+import { formatHostPort, type HostPort, isWildcardHost, parseHostPort, splitList } from './host-port.ts';
+import { KeptBytes } from './kept-bytes.ts';
+import type { Sid } from './notification.ts';
+import { ProtocolError } from './protocol-error.ts';
+import { Reader } from './reader.ts';
+import type { Writer } from './writer.ts';
+
+export const InitialMessageVersion = {
+  /** One address: what servers send unless multiAddress.enabled is set. */
+  oneAddress: -65536,
+  /** Any number of addresses. */
+  addresses: -65535,
+} as const;
+
+export interface InitialMessage {
+  /** Undefined from an observer that has no number of its own: whoever it dialled gives it one. */
+  readonly sid: Sid | undefined;
+  /** Undefined from a server of 3.4, which has sent its sid only. */
+  readonly protocolVersion: number | undefined;
+  /**
+   * Election addresses of the dialler. Those that stand for all addresses of its machine say nothing about where it is, and are left out
+   * on reading.
+   */
+  readonly addresses: readonly HostPort[];
+}
+
+/** Text of the addresses, in bytes; more is refused by whoever reads it. */
+export const addressesBytesMax = 2048;
+
+const longBytes = 8;
+const headBytes = 20;
+/** 2^63-1, as halves: the sid of an observer without one. */
+const anonymousHigh = 0x7fffffff;
+const anonymousLow = -1;
+
+/**
+ * How many bytes the message that begins at `start` has at least, as far as [start, end) tells; the message is whole when that many are
+ * there.
+ */
+function leastLength(bytes: Buffer, start: number, end: number): number {
+  if (end - start < longBytes || bytes[start]! < 0x80) return longBytes;
+  if (end - start < headBytes) return headBytes;
+  const length = bytes.readInt32BE(start + headBytes - 4);
+  if (length < 1 || length > addressesBytesMax) {
+    throw new ProtocolError(`1 to ${addressesBytesMax} bytes of addresses, not ${length}`, start + headBytes - 4);
+  }
+  return headBytes + length;
+}
+
+function readSid(reader: Reader): Sid | undefined {
+  const { bytes, offset } = reader;
+  const sid = reader.int64();
+  if (bytes.readInt32BE(offset) === anonymousHigh && bytes.readInt32BE(offset + 4) === anonymousLow) return undefined;
+  if (!Number.isSafeInteger(sid)) throw new ProtocolError('the number of a server', offset);
+  return sid;
+}
+
+function writeSid(writer: Writer, sid: Sid | undefined): void {
+  if (sid === undefined) writer.halves(anonymousHigh, anonymousLow);
+  else writer.int64(sid);
+}
+
+function parseAddresses(text: string, at: number): HostPort[] {
+  const addresses: HostPort[] = [];
+  for (const part of splitList(text, '|')) {
+    const address = parseHostPort(part);
+    if (address === undefined) throw new ProtocolError(`host:port, not "${part}"`, at);
+    if (!isWildcardHost(address.host)) addresses.push(address);
+  }
+  return addresses;
+}
+
+/** Reads a whole message. Throws a ProtocolError; the connection is closed then. */
+export function readInitialMessage(reader: Reader): InitialMessage {
+  const at = reader.offset;
+  const first = readSid(reader);
+  if (first === undefined || first >= 0) return { sid: first, protocolVersion: undefined, addresses: [] };
+  if (first !== InitialMessageVersion.oneAddress && first !== InitialMessageVersion.addresses) {
+    throw new ProtocolError(`a version of the election protocol, not ${first}`, at);
+  }
+  const sid = readSid(reader);
+  leastLength(reader.bytes, at, reader.limit);
+  const textAt = reader.offset;
+  return { sid, protocolVersion: first, addresses: parseAddresses(reader.text('addresses'), textAt) };
+}
+
+export function writeInitialMessage(writer: Writer, { sid, protocolVersion, addresses }: InitialMessage): void {
+  if (protocolVersion !== undefined) writer.int64(protocolVersion);
+  writeSid(writer, sid);
+  if (protocolVersion !== undefined) writer.ustring(addresses.map(formatHostPort).join('|'));
+}
+
+/** Puts the initial message together, in whatever pieces it arrives; at most 2068 bytes of memory. */
+export class InitialMessageCollector {
+  readonly #kept = new KeptBytes();
+  #message: InitialMessage | undefined;
+
+  /** The message, once it is there. */
+  get message(): InitialMessage | undefined {
+    return this.#message;
+  }
+
+  /** Memory held for a message that has arrived in part. */
+  get retainedBytes(): number {
+    return this.#kept.retainedBytes;
+  }
+
+  /**
+   * Takes what belongs to the message of [start, end), and returns where the bytes behind it begin; `end` while more is to come. Throws a
+   * ProtocolError as soon as it cannot be a message any more.
+   */
+  feed(chunk: Buffer, start: number, end: number): number {
+    let at = start;
+    const kept = this.#kept;
+    while (this.#message === undefined) {
+      const missing = leastLength(kept.bytes, kept.start, kept.end) - kept.length;
+      if (missing === 0) {
+        this.#message = readInitialMessage(new Reader(kept.bytes, kept.start, kept.end));
+        kept.release();
+        break;
+      }
+      const taken = Math.min(missing, end - at);
+      kept.keep(chunk, at, at + taken);
+      at += taken;
+      if (taken < missing) break;
+    }
+    return at;
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * What stands in the data of the packets between leader and learners (quorum-packet.ts), by the packet's type. Readers are placed over
+ * the data. PROPOSAL and INFORM carry the bytes of a log entry, see `readTxn`; NEWLEADER the text of a configuration, see
+ * quorum-config.ts; ACK, COMMIT, SYNC, UPTODATE, DIFF, TRUNC, SNAP and a leader's PING nothing.
+ */
+import type { Sid } from './notification.ts';
+import type { Millis } from './numbers.ts';
+import { ProtocolError } from './protocol-error.ts';
+import type { Reader } from './reader.ts';
+import type { Writer } from './writer.ts';
+
+/** Of leaders and learners since 3.4; below it the epoch is not agreed upon first. */
+export const learnerProtocolVersion = 0x10000;
+/** Of learners that do not say. */
+const oldestProtocolVersion = 1;
+
+/** FOLLOWERINFO, OBSERVERINFO. */
+export interface LearnerInfo {
+  /** Undefined from a learner that has none; the leader gives it a negative number. */
+  readonly serverId: Sid | undefined;
+  /** 1 from a learner that does not say. */
+  readonly protocolVersion: number;
+  /** Version of the configuration that the learner goes by; undefined from one that does not say. */
+  readonly configVersion: number | undefined;
+}
+
+/** `hasData` is false when the packet has none, as from the oldest learners. What stands behind the record is left to be read. */
+export function readLearnerInfo(reader: Reader, hasData = true): LearnerInfo {
+  if (!hasData) return { serverId: undefined, protocolVersion: oldestProtocolVersion, configVersion: undefined };
+  return {
+    serverId: reader.exactInt64('the number of a server'),
+    protocolVersion: reader.remaining < 4 ? oldestProtocolVersion : reader.int32(),
+    configVersion: reader.remaining < 8 ? undefined : reader.exactInt64('the version of a configuration'),
+  };
+}
+
+/** The whole record, which is what learners have sent since 3.5. */
+export function writeLearnerInfo(writer: Writer, info: { serverId: Sid; configVersion: number }): void {
+  writer.int64(info.serverId);
+  writer.int32(learnerProtocolVersion);
+  writer.int64(info.configVersion);
+}
+
+/** LEADERINFO: the leader's version of this protocol. */
+export function readLeaderInfo(reader: Reader): number {
+  return reader.int32();
+}
+
+export function writeLeaderInfo(writer: Writer): void {
+  writer.int32(learnerProtocolVersion);
+}
+
+/** ACKEPOCH: the learner's currentEpoch; -1 when it had accepted the new epoch before, and so must not be counted for it again. */
+export function readAckEpoch(reader: Reader): number {
+  return reader.int32();
+}
+
+export function writeAckEpoch(writer: Writer, currentEpoch: number): void {
+  writer.int32(currentEpoch);
+}
+
+/** REQUEST: what a client asked of the learner. */
+export interface ForwardedRequest {
+  readonly sessionHigh: number;
+  readonly sessionLow: number;
+  readonly cxid: number;
+  /** An opcode. */
+  readonly type: number;
+  /** The client's record, without its header; a view into the bytes that were read. */
+  readonly payload: Uint8Array;
+}
+
+export function readForwardedRequest(reader: Reader): ForwardedRequest {
+  return {
+    sessionHigh: reader.int32(),
+    sessionLow: reader.int32(),
+    cxid: reader.int32(),
+    type: reader.int32(),
+    payload: reader.rest(),
+  };
+}
+
+export function writeForwardedRequest(writer: Writer, request: ForwardedRequest): void {
+  writer.halves(request.sessionHigh, request.sessionLow);
+  writer.int32(request.cxid);
+  writer.int32(request.type);
+  writer.raw(request.payload);
+}
+
+/** REVALIDATE from a learner: whether this session still lives, which a client brings along from another server. */
+export interface RevalidateRequest {
+  readonly sessionHigh: number;
+  readonly sessionLow: number;
+  readonly timeOut: Millis;
+}
+
+export function readRevalidateRequest(reader: Reader): RevalidateRequest {
+  return { sessionHigh: reader.int32(), sessionLow: reader.int32(), timeOut: reader.int32() };
+}
+
+export function writeRevalidateRequest(writer: Writer, request: RevalidateRequest): void {
+  writer.halves(request.sessionHigh, request.sessionLow);
+  writer.int32(request.timeOut);
+}
+
+/** REVALIDATE from a leader. */
+export interface RevalidateAnswer {
+  readonly sessionHigh: number;
+  readonly sessionLow: number;
+  /** False when the session is unknown or about to be closed. */
+  readonly valid: boolean;
+}
+
+export function readRevalidateAnswer(reader: Reader): RevalidateAnswer {
+  return { sessionHigh: reader.int32(), sessionLow: reader.int32(), valid: reader.boolean() };
+}
+
+export function writeRevalidateAnswer(writer: Writer, answer: RevalidateAnswer): void {
+  writer.halves(answer.sessionHigh, answer.sessionLow);
+  writer.boolean(answer.valid);
+}
+
+/** Of one session in a learner's PING. */
+export const touchedSessionBytes = 12;
+
+/**
+ * PING from a learner: hands over each session that it has heard of since its last one, with the timeout of the client's connection. All
+ * or nothing: data that does not consist of whole entries is refused before the first.
+ */
+export function readTouchedSessions(reader: Reader, touch: (high: number, low: number, timeOut: Millis) => void): void {
+  if (reader.remaining % touchedSessionBytes !== 0) {
+    throw new ProtocolError(`sessions of ${touchedSessionBytes} bytes each, not ${reader.remaining} bytes`, reader.offset);
+  }
+  while (reader.remaining > 0) touch(reader.int32(), reader.int32(), reader.int32());
+}
+
+/** One entry of a learner's PING; it has empty data, not none, when there is no entry. */
+export function writeTouchedSession(writer: Writer, high: number, low: number, timeOut: Millis): void {
+  writer.halves(high, low);
+  writer.int32(timeOut);
+}
+
+/**
+ * COMMITANDACTIVATE, INFORMANDACTIVATE: the server that leads under the new configuration. In INFORMANDACTIVATE the bytes of the txn
+ * follow, and are left to be read.
+ */
+export function readDesignatedLeader(reader: Reader): Sid {
+  return reader.exactInt64('the number of a server');
+}
+
+export function writeDesignatedLeader(writer: Writer, leader: Sid): void {
+  writer.int64(leader);
+}
+
+const snapshotMark = 'BenWasHere';
+
+/** How the snapshot ends that follows a packet SNAP: behind the path "/", where a file would have its seal. */
+export const snapshotMarkBytes: Uint8Array = Uint8Array.of(0, 0, 0, snapshotMark.length, ...Buffer.from(snapshotMark, 'latin1'));
+
+export function readSnapshotMark(reader: Reader): void {
+  const at = reader.offset;
+  if (reader.ustring() !== snapshotMark) throw new ProtocolError(`"${snapshotMark}" behind a snapshot`, at);
+}
+
+export function writeSnapshotMark(writer: Writer): void {
+  writer.raw(snapshotMarkBytes);
+}

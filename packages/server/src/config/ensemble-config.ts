@@ -1,0 +1,384 @@
+/**
+ * What zoo.cfg, the dynamic file and myid say about an ensemble, as one value. Everything is judged here that ZooKeeper's QuorumPeerConfig
+ * judges when a server of an ensemble starts, and what it leaves to fail later: two servers on one port, a number that stands in no list.
+ */
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import {
+  formatHostPort,
+  isHierarchical,
+  isParticipant,
+  isWildcardHost,
+  parseQuorumConfig,
+  type PeerRole,
+  type QuorumConfig,
+  QuorumConfigError,
+  quorumConfigOf,
+  type QuorumServer,
+  type Sid,
+} from '@tskeeper/protocol';
+import { ConfigError } from './config-error.ts';
+import type { Setting } from './settings.ts';
+
+/** One server's view of its ensemble. Ticks are multiples of tickTime. */
+export interface EnsembleConfig {
+  /** This server's number, from the file myid; it stands in `quorum`. */
+  readonly myid: Sid;
+  /** As the list of servers has it, whatever peerType says. */
+  readonly role: PeerRole;
+  /** The active configuration. Version 0 unless a reconfig has given the dynamic file a name with one. */
+  readonly quorum: QuorumConfig;
+  /** A configuration that was seen before the end of the last run and not activated; undefined when there is none. */
+  readonly lastSeen: QuorumConfig | undefined;
+  /** zoo.cfg, which a reconfig rewrites. */
+  readonly configFile: string;
+  /** Where the servers stand, if not in zoo.cfg. */
+  readonly dynamicConfigFile: string | undefined;
+  readonly standaloneEnabled: boolean;
+  readonly reconfigEnabled: boolean;
+  readonly readOnlyMode: boolean;
+
+  /** For a learner to connect and be in sync. */
+  readonly initLimitTicks: number;
+  /** For an answer once it is in sync. */
+  readonly syncLimitTicks: number;
+  /** For a learner to reach the leader; initLimit unless set. */
+  readonly connectToLearnerMasterTicks: number;
+  /** For a leader to collect a quorum's accepted epochs; initLimit unless set. */
+  readonly maxTimeToWaitForEpochMs: number;
+  readonly leaderConnectDelayDuringRetryMs: number;
+
+  /** To connect to an election port. */
+  readonly cnxTimeoutMs: number;
+  /** To hear what a dialler of the election port says first; syncLimit unless set. */
+  readonly quorumCnxnTimeoutMs: number;
+  /** 0: for ever. */
+  readonly electionPortBindRetry: number;
+  readonly minNotificationIntervalMs: number;
+  readonly maxNotificationIntervalMs: number;
+  readonly quorumListenOnAllIps: boolean;
+  readonly tcpKeepAlive: boolean;
+  readonly leaderNodelay: boolean;
+  readonly followerNodelay: boolean;
+  readonly multiAddressEnabled: boolean;
+  readonly multiAddressReachabilityCheckEnabled: boolean;
+  readonly multiAddressReachabilityCheckTimeoutMs: number;
+
+  readonly leaderServes: boolean;
+  readonly commitLogCount: number;
+  readonly forceSnapshotSync: boolean;
+  /** Largest part of a snapshot's size that the logs sent instead may have; 0: any; below 0: logs are never sent. */
+  readonly snapshotSizeFactor: number;
+  readonly maxConcurrentSnapSyncs: number;
+  readonly maxConcurrentDiffSyncs: number;
+
+  /** Whether an observer logs what it is told. */
+  readonly syncEnabled: boolean;
+  readonly observerElectionDelayMs: number;
+  readonly observerReconnectDelayMs: number;
+  /** Where followers accept observers; undefined: they do not. */
+  readonly observerMasterPort: number | undefined;
+  readonly observerMasterSizeLimitBytes: number;
+
+  readonly localSessionsEnabled: boolean;
+  readonly localSessionsUpgradingEnabled: boolean;
+  readonly enableEagerAclCheck: boolean;
+  /** The file that decides for one of two servers that is left alone. */
+  readonly oraclePath: string | undefined;
+}
+
+/** The settings of all sources, looked up by key. */
+export interface KnownSettings {
+  readonly text: (name: string) => string;
+  readonly int: (name: string) => number;
+  /** Undefined when the key is not set and has no default. */
+  readonly maybeInt: (name: string) => number | undefined;
+  readonly real: (name: string) => number;
+  readonly boolean: (name: string) => boolean;
+  /** Whether an operator wrote it. */
+  readonly isSet: (name: string) => boolean;
+  /** Where a key was written, or else the file it would stand in. */
+  readonly where: (name: string) => string;
+  readonly warn: (where: string, sentence: string) => void;
+  /** Throws as `readFileSync`. */
+  readonly readFile: (path: string) => string;
+}
+
+/** The lines that name servers, groups and weights, and where they were written. */
+export interface QuorumLines {
+  readonly lines: ReadonlyMap<string, Setting>;
+  /** zoo.cfg. */
+  readonly configFile: string;
+  readonly dynamicConfigFile: string | undefined;
+}
+
+/** Servers above cannot number the sessions that own TTL znodes. */
+const extendedTypesMyidMax = 254;
+/** Fewer are never kept for learners that were away. */
+const commitLogCountMin = 500;
+const electionPortBindRetryDefault = 3;
+const nextSuffix = '.dynamic.next';
+
+/**
+ * The servers, groups and weights as they are written. Throws a ConfigError for what cannot be, and warns of what can be and should not.
+ */
+export function readQuorum(source: QuorumLines, settings: KnownSettings): QuorumConfig {
+  const inFile = source.dynamicConfigFile ?? source.configFile;
+  const place = (line: string): string => source.lines.get(line)?.where ?? inFile;
+  const written = withPlaces(() => quorumConfigOf(source.lines.values()), place);
+  checkAddresses(written, place, settings);
+  const version = versionOfName(source.dynamicConfigFile);
+  if (!Number.isSafeInteger(version)) {
+    throw new ConfigError(
+      `${settings.where('dynamicConfigFile')}: dynamicConfigFile ends in a version of ${version.toString(16)}, and versions are below 2^53. Give the file another name.`,
+    );
+  }
+  if (settings.text('oraclePath') === '' || !isHierarchical(written)) return { ...written, version };
+  settings.warn(settings.where('oraclePath'), 'oraclePath makes majorities count: groups and weights have no effect.');
+  return { ...written, version, groups: new Map(), weights: new Map() };
+}
+
+/**
+ * Whether these servers are an ensemble: more than one of them votes, or one server alone was told to be an ensemble. Throws a ConfigError
+ * when they can be neither that nor a standalone server.
+ */
+export function isEnsemble({ servers }: QuorumConfig, source: QuorumLines, settings: KnownSettings): boolean {
+  const participants = [...servers.values()].filter(isParticipant).length;
+  const where = source.lines.values().next().value?.where ?? settings.where('standaloneEnabled');
+  if (!settings.boolean('standaloneEnabled') && participants === 0) {
+    throw new ConfigError(
+      `${where}: standaloneEnabled=false asks for an ensemble, and no server is a participant. Add a line such as server.1=host:2888:3888.`,
+    );
+  }
+  const observers = servers.size - participants;
+  if (observers > 0 && participants === 0) {
+    throw new ConfigError(
+      `${where}: every server is an observer, and an observer needs participants to observe. Make one or three of them participants.`,
+    );
+  }
+  if (observers > 0 && participants === 1 && settings.boolean('standaloneEnabled')) {
+    throw new ConfigError(
+      `${where}: one participant alone runs standalone, and ${observers === 1 ? 'the observer has' : 'the observers have'} nothing to observe. Add participants, or set standaloneEnabled=false.`,
+    );
+  }
+  return participants > 1 || !settings.boolean('standaloneEnabled');
+}
+
+/** Reads everything else that a server of an ensemble goes by. `dataDir` is where myid lies. */
+export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir: string, settings: KnownSettings): EnsembleConfig {
+  const { text, int, real, boolean } = settings;
+  const tickTimeMs = int('tickTime');
+  const initLimitTicks = limit('initLimit', settings);
+  const syncLimitTicks = limit('syncLimit', settings);
+  const myid = readMyid(quorum, dataDir, settings);
+  const server = quorum.servers.get(myid)!;
+  checkPeerType(server, settings);
+  warnOfSize(quorum, settings, source);
+  const own = (name: string): number | undefined => (int(name) > 0 ? int(name) : undefined);
+  const observerMasterPort = own('observerMasterPort');
+  if (observerMasterPort !== undefined) checkObserverMasterPort(observerMasterPort, server, settings);
+  return {
+    myid,
+    role: server.role,
+    quorum,
+    lastSeen: readLastSeen(source, settings),
+    configFile: source.configFile,
+    dynamicConfigFile: source.dynamicConfigFile,
+    standaloneEnabled: boolean('standaloneEnabled'),
+    reconfigEnabled: boolean('reconfigEnabled'),
+    readOnlyMode: boolean('readonlymode.enabled'),
+    initLimitTicks,
+    syncLimitTicks,
+    connectToLearnerMasterTicks: own('connectToLearnerMasterLimit') ?? initLimitTicks,
+    maxTimeToWaitForEpochMs: int('leader.maxTimeToWaitForEpoch') === -1 ? initLimitTicks * tickTimeMs : int('leader.maxTimeToWaitForEpoch'),
+    leaderConnectDelayDuringRetryMs: int('leaderConnectDelayDuringRetryMs'),
+    cnxTimeoutMs: int('cnxTimeout'),
+    quorumCnxnTimeoutMs: own('quorumCnxnTimeoutMs') ?? syncLimitTicks * tickTimeMs,
+    electionPortBindRetry: atLeast('electionPortBindRetry', 0, electionPortBindRetryDefault, settings),
+    minNotificationIntervalMs: int('fastleader.minNotificationInterval'),
+    maxNotificationIntervalMs: int('fastleader.maxNotificationInterval'),
+    quorumListenOnAllIps: boolean('quorumListenOnAllIPs'),
+    tcpKeepAlive: boolean('tcpKeepAlive'),
+    leaderNodelay: boolean('leader.nodelay'),
+    followerNodelay: boolean('follower.nodelay'),
+    multiAddressEnabled: boolean('multiAddress.enabled'),
+    multiAddressReachabilityCheckEnabled: boolean('multiAddress.reachabilityCheckEnabled'),
+    multiAddressReachabilityCheckTimeoutMs: int('multiAddress.reachabilityCheckTimeoutMs'),
+    leaderServes: boolean('leaderServes'),
+    commitLogCount: atLeast('commitLogCount', commitLogCountMin, commitLogCountMin, settings),
+    forceSnapshotSync: boolean('forceSnapshotSync'),
+    snapshotSizeFactor: real('snapshotSizeFactor'),
+    maxConcurrentSnapSyncs: int('leader.maxConcurrentSnapSyncs'),
+    maxConcurrentDiffSyncs: int('leader.maxConcurrentDiffSyncs'),
+    // The property, where it is set, wins over the key of the file, in ZooKeeper as well.
+    syncEnabled: text('observer.syncEnabled') === '' ? boolean('syncEnabled') : boolean('observer.syncEnabled'),
+    observerElectionDelayMs: int('observer.election.DelayMs'),
+    observerReconnectDelayMs: int('observer.reconnectDelayMs'),
+    observerMasterPort,
+    observerMasterSizeLimitBytes: int('observerMaster.sizeLimit'),
+    localSessionsEnabled: boolean('localSessionsEnabled'),
+    localSessionsUpgradingEnabled: boolean('localSessionsUpgradingEnabled'),
+    enableEagerAclCheck: boolean('enableEagerACLCheck'),
+    oraclePath: text('oraclePath') || undefined,
+  };
+}
+
+/** Errors about the text of a configuration, with the place where the line stands. */
+function withPlaces<T>(read: () => T, place: (line: string) => string): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof QuorumConfigError) throw new ConfigError(`${place(error.line)}: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** A reconfig writes dynamic files whose names end in the version, in hexadecimal digits; other names mean version 0. */
+function versionOfName(path: string | undefined): number {
+  const digits = /\.([0-9a-f]{1,16})$/i.exec(path ?? '')?.[1];
+  return digits === undefined ? 0 : Number.parseInt(digits, 16);
+}
+
+function readLastSeen({ configFile, dynamicConfigFile }: QuorumLines, settings: KnownSettings): QuorumConfig | undefined {
+  if (dynamicConfigFile === undefined) return undefined;
+  const path = configFile + nextSuffix;
+  const text = maybeRead(path, settings);
+  return text === undefined
+    ? undefined
+    : withPlaces(
+        () => parseQuorumConfig(text),
+        () => path,
+      );
+}
+
+/** The text of a file, undefined when there is none of that name. */
+function maybeRead(path: string, settings: KnownSettings): string | undefined {
+  try {
+    return settings.readFile(path);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    // Something of that name that is no file is no file of that name, in ZooKeeper as well.
+    if (code === 'ENOENT' || code === 'EISDIR' || code === 'ENOTDIR') return undefined;
+    throw new ConfigError(`${path}: the file cannot be read (${code}). Let this user read it.`, { cause: error });
+  }
+}
+
+function limit(name: string, settings: KnownSettings): number {
+  const ticks = settings.maybeInt(name);
+  if (ticks !== undefined && ticks > 0) return ticks;
+  const example = name === 'initLimit' ? 10 : 5;
+  throw new ConfigError(
+    `${settings.where(name)}: ${name} is not set, and an ensemble needs it. Add a line such as ${name}=${example}, in ticks.`,
+  );
+}
+
+/** A number that ZooKeeper replaces when it is too small. */
+function atLeast(name: string, least: number, otherwise: number, settings: KnownSettings): number {
+  const value = settings.int(name);
+  if (value >= least) return value;
+  settings.warn(settings.where(name), `${name} must be at least ${least}; it counts as ${otherwise}.`);
+  return otherwise;
+}
+
+function readMyid(quorum: QuorumConfig, dataDir: string, settings: KnownSettings): Sid {
+  const path = join(dataDir, 'myid');
+  const text = maybeRead(path, settings);
+  const listed = [...quorum.servers.keys()].join(', ');
+  if (text === undefined) {
+    throw new ConfigError(
+      `${path}: the file is missing, and a server of an ensemble needs it to know its number. Write into it which of ${listed} this server is.`,
+    );
+  }
+  const line = (text.split(/\r?\n/)[0] ?? '').trim();
+  const myid = /^\+?\d{1,15}$/.test(line) ? Number(line) : Number.NaN;
+  if (Number.isNaN(myid)) {
+    throw new ConfigError(`${path}: the first line must be this server's number in decimal digits, one of ${listed}, not "${line}".`);
+  }
+  if (!quorum.servers.has(myid)) {
+    throw new ConfigError(
+      `${path}: this server is number ${myid}, and there is no line server.${myid} in ${listedIn(settings)}. Add the line, or write one of ${listed} into the file.`,
+    );
+  }
+  if (myid > extendedTypesMyidMax && settings.boolean('extendedTypesEnabled')) {
+    throw new ConfigError(
+      `${path}: with extendedTypesEnabled=true the number of a server is at most ${extendedTypesMyidMax}, not ${myid}. Give it another.`,
+    );
+  }
+  return myid;
+}
+
+/** The file that lists the servers. */
+function listedIn(settings: KnownSettings): string {
+  return settings.text('dynamicConfigFile') || settings.where('server.*').replace(/:\d+$/, '');
+}
+
+/** The list counts, in ZooKeeper as well. */
+function checkPeerType({ sid, role }: QuorumServer, settings: KnownSettings): void {
+  const said = settings.text('peerType').toLowerCase();
+  if (said === role || !settings.isSet('peerType')) return;
+  settings.warn(
+    settings.where('peerType'),
+    `peerType is ${said}, and the line of server.${sid} makes it ${role === 'observer' ? 'an' : 'a'} ${role}; the line counts.`,
+  );
+}
+
+function warnOfSize({ servers }: QuorumConfig, settings: KnownSettings, source: QuorumLines): void {
+  const participants = [...servers.values()].filter(isParticipant).length;
+  const where = source.lines.values().next().value!.where;
+  if (participants <= 2) {
+    const many = participants === 1 ? 'one participant' : 'two participants';
+    settings.warn(where, `an ensemble of ${many} stands still when one server fails. Use at least three.`);
+  } else if (participants % 2 === 0) {
+    settings.warn(where, `${participants} participants bear no more failures than ${participants - 1}. Use an odd number.`);
+  }
+}
+
+/** What would otherwise show as a port in use, or as two servers taken for one another. */
+function checkAddresses(quorum: QuorumConfig, place: (line: string) => string, settings: KnownSettings): void {
+  const users = new Map<string, string>();
+  const claim = (sid: Sid, host: string, port: number, what: string): void => {
+    if (port === 0 || isWildcardHost(host)) return;
+    const address = `${host.toLowerCase()}:${port}`;
+    const user = `the ${what} port of server.${sid}`;
+    const other = users.get(address);
+    if (other !== undefined) {
+      const line = `server.${sid}`;
+      throw new ConfigError(
+        `${place(line)}: ${user} is ${formatHostPort({ host, port })}, which is ${other} already. Give one of them another port.`,
+      );
+    }
+    users.set(address, user);
+  };
+  for (const { sid, addresses, clientAddress } of quorum.servers.values()) {
+    if (addresses.length > 1 && !settings.boolean('multiAddress.enabled')) {
+      throw new ConfigError(
+        `${place(`server.${sid}`)}: server.${sid} has ${addresses.length} addresses, and multiAddress.enabled is false. Keep one address, or set multiAddress.enabled=true on all servers.`,
+      );
+    }
+    for (const { host, quorumPort, electionPort } of addresses) {
+      claim(sid, host, quorumPort, 'quorum');
+      claim(sid, host, electionPort, 'election');
+    }
+    if (clientAddress === undefined) continue;
+    // The loopback address of another server is another machine's.
+    if (!isLoopback(clientAddress.host)) claim(sid, clientAddress.host, clientAddress.port, 'client');
+    const own = addresses.find(({ quorumPort, electionPort }) => [quorumPort, electionPort].includes(clientAddress.port));
+    if (own !== undefined && clientAddress.port !== 0 && (isWildcardHost(clientAddress.host) || clientAddress.host === own.host)) {
+      throw new ConfigError(
+        `${place(`server.${sid}`)}: server.${sid} uses port ${clientAddress.port} for clients and for other servers. Give one of them another port.`,
+      );
+    }
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host.toLowerCase() === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+function checkObserverMasterPort(port: number, { sid, addresses, clientAddress }: QuorumServer, settings: KnownSettings): void {
+  const taken = [clientAddress?.port, ...addresses.flatMap(({ quorumPort, electionPort }) => [quorumPort, electionPort])];
+  if (!taken.includes(port)) return;
+  throw new ConfigError(
+    `${settings.where('observerMasterPort')}: observerMasterPort is ${port}, which the line of server.${sid} uses already. Give one of them another port.`,
+  );
+}

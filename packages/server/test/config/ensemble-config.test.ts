@@ -1,0 +1,467 @@
+import { readFileSync } from 'node:fs';
+import type { QuorumConfig, QuorumServer } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { ConfigError } from '../../src/config/config-error.ts';
+import { configKeys } from '../../src/config/config-keys.ts';
+import type { EnsembleConfig } from '../../src/config/ensemble-config.ts';
+import { type ConfigSources, resolveConfig, type ServerConfig } from '../../src/config/server-config.ts';
+
+const three = 'server.1=a:2888:3888\nserver.2=b:2888:3888\nserver.3=c:2888:3888\n';
+const limits = 'initLimit=10\nsyncLimit=5\n';
+const base = `dataDir=/d\nclientPort=2181\n`;
+
+interface World {
+  readonly files?: Readonly<Record<string, string>>;
+  readonly definitions?: readonly string[];
+}
+
+function sources(text: string, { files = {}, definitions = [] }: World): ConfigSources {
+  const all: Record<string, string> = { '/d/myid': '1\n', ...files };
+  const readFile = (path: string): string => {
+    if (all[path] === undefined) throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+    if (all[path] === 'EACCES') throw Object.assign(new Error('not yours'), { code: 'EACCES' });
+    return all[path];
+  };
+  return { file: { name: 'zoo.cfg', text }, definitions, readFile };
+}
+
+/** `lines` begin at line 5. */
+function read(lines: string, world: World = {}): ServerConfig {
+  return resolveConfig(sources(base + limits + lines, world));
+}
+
+function ensembleOf(lines: string, world: World = {}): EnsembleConfig {
+  const { ensemble } = read(three + lines, world);
+  if (ensemble === undefined) throw new Error('it is no ensemble');
+  return ensemble;
+}
+
+function refusal(text: string, world: World = {}): string {
+  try {
+    resolveConfig(sources(text, world));
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+function sids({ servers }: QuorumConfig): number[] {
+  return [...servers.keys()];
+}
+
+describe('an ensemble', () => {
+  it('of three servers, as the manual has it, is read with the defaults of ZooKeeper', () => {
+    const config = read(`tickTime=2000\n${three}`);
+    const server = (sid: number, host: string): QuorumServer => ({
+      sid,
+      role: 'participant',
+      addresses: [{ host, quorumPort: 2888, electionPort: 3888 }],
+    });
+    expect(config.ensemble).toEqual({
+      myid: 1,
+      role: 'participant',
+      quorum: {
+        version: 0,
+        servers: new Map([
+          [1, server(1, 'a')],
+          [2, server(2, 'b')],
+          [3, server(3, 'c')],
+        ]),
+        groups: new Map(),
+        weights: new Map(),
+      },
+      lastSeen: undefined,
+      configFile: 'zoo.cfg',
+      dynamicConfigFile: undefined,
+      standaloneEnabled: true,
+      reconfigEnabled: false,
+      readOnlyMode: false,
+      initLimitTicks: 10,
+      syncLimitTicks: 5,
+      connectToLearnerMasterTicks: 10,
+      maxTimeToWaitForEpochMs: 20_000,
+      leaderConnectDelayDuringRetryMs: 100,
+      cnxTimeoutMs: 5000,
+      quorumCnxnTimeoutMs: 10_000,
+      electionPortBindRetry: 3,
+      minNotificationIntervalMs: 200,
+      maxNotificationIntervalMs: 60_000,
+      quorumListenOnAllIps: false,
+      tcpKeepAlive: false,
+      leaderNodelay: true,
+      followerNodelay: true,
+      multiAddressEnabled: false,
+      multiAddressReachabilityCheckEnabled: true,
+      multiAddressReachabilityCheckTimeoutMs: 1000,
+      leaderServes: true,
+      commitLogCount: 500,
+      forceSnapshotSync: false,
+      snapshotSizeFactor: 0.33,
+      maxConcurrentSnapSyncs: 10,
+      maxConcurrentDiffSyncs: 100,
+      syncEnabled: true,
+      observerElectionDelayMs: 200,
+      observerReconnectDelayMs: 0,
+      observerMasterPort: undefined,
+      observerMasterSizeLimitBytes: 33_554_432,
+      localSessionsEnabled: false,
+      localSessionsUpgradingEnabled: false,
+      enableEagerAclCheck: false,
+      oraclePath: undefined,
+    } satisfies EnsembleConfig);
+    expect(config.core.serverId).toBe(1);
+    expect([config.warnings, config.notices]).toEqual([[], []]);
+  });
+
+  it.each<[string, Partial<EnsembleConfig>]>([
+    ['connectToLearnerMasterLimit=3', { connectToLearnerMasterTicks: 3 }],
+    ['leader.maxTimeToWaitForEpoch=77', { maxTimeToWaitForEpochMs: 77 }],
+    ['leaderConnectDelayDuringRetryMs=7', { leaderConnectDelayDuringRetryMs: 7 }],
+    ['cnxTimeout=7', { cnxTimeoutMs: 7 }],
+    ['quorumCnxnTimeoutMs=7', { quorumCnxnTimeoutMs: 7 }],
+    ['quorumCnxnTimeoutMs=0', { quorumCnxnTimeoutMs: 15_000 }],
+    ['electionPortBindRetry=0', { electionPortBindRetry: 0 }],
+    ['fastleader.minNotificationInterval=7', { minNotificationIntervalMs: 7 }],
+    ['fastleader.maxNotificationInterval=7', { maxNotificationIntervalMs: 7 }],
+    ['electionAlg=3', {}],
+    ['quorumListenOnAllIPs=true', { quorumListenOnAllIps: true }],
+    ['tcpKeepAlive=true', { tcpKeepAlive: true }],
+    ['-Dleader.nodelay=false', { leaderNodelay: false }],
+    ['-Dfollower.nodelay=false', { followerNodelay: false }],
+    ['multiAddress.enabled=true', { multiAddressEnabled: true }],
+    ['multiAddress.reachabilityCheckEnabled=false', { multiAddressReachabilityCheckEnabled: false }],
+    ['multiAddress.reachabilityCheckTimeoutMs=7', { multiAddressReachabilityCheckTimeoutMs: 7 }],
+    ['leaderServes=no', { leaderServes: false }],
+    ['-Dzookeeper.leaderServes=no', { leaderServes: false }],
+    ['commitLogCount=700', { commitLogCount: 700 }],
+    ['forceSnapshotSync=true', { forceSnapshotSync: true }],
+    ['snapshotSizeFactor=0.5', { snapshotSizeFactor: 0.5 }],
+    ['snapshotSizeFactor=-1', { snapshotSizeFactor: -1 }],
+    ['leader.maxConcurrentSnapSyncs=7', { maxConcurrentSnapSyncs: 7 }],
+    ['leader.maxConcurrentDiffSyncs=7', { maxConcurrentDiffSyncs: 7 }],
+    ['syncEnabled=false', { syncEnabled: false }],
+    ['syncEnabled=false\nobserver.syncEnabled=true', { syncEnabled: true }],
+    ['observer.syncEnabled=false', { syncEnabled: false }],
+    ['observer.election.DelayMs=7', { observerElectionDelayMs: 7 }],
+    ['observer.reconnectDelayMs=7', { observerReconnectDelayMs: 7 }],
+    ['observerMasterPort=2191', { observerMasterPort: 2191 }],
+    ['observerMaster.sizeLimit=7', { observerMasterSizeLimitBytes: 7 }],
+    ['localSessionsEnabled=true', { localSessionsEnabled: true }],
+    ['localSessionsUpgradingEnabled=true', { localSessionsUpgradingEnabled: true }],
+    ['enableEagerACLCheck=true', { enableEagerAclCheck: true }],
+    ['oraclePath=/o', { oraclePath: '/o' }],
+    ['standaloneEnabled=false', { standaloneEnabled: false }],
+    ['reconfigEnabled=true', { reconfigEnabled: true }],
+    ['-Dreadonlymode.enabled=true', { readOnlyMode: true }],
+  ])('goes by %s', (setting, expected) => {
+    const usual = ensembleOf('');
+    const changed = setting.startsWith('-D') ? ensembleOf('', { definitions: [setting.slice(2)] }) : ensembleOf(setting);
+    expect(changed).toEqual({ ...usual, ...expected });
+  });
+
+  it('has a setting above for each key that the reference says is for ensembles', () => {
+    const source = readFileSync(new URL(import.meta.url), 'utf8');
+    const elsewhere = ['group.*', 'weight.*', 'initLimit', 'syncLimit'];
+    const keys = configKeys.filter(({ status }) => status === 'ensemble').map(({ name }) => name);
+    expect(keys.length).toBeGreaterThan(30);
+    expect(keys.filter((name) => !elsewhere.includes(name) && !source.includes(`${name}=`))).toEqual([]);
+  });
+
+  it('goes by the limits, in ticks', () => {
+    const { ensemble } = resolveConfig(sources(`${base}initLimit=7\nsyncLimit=3\ntickTime=1000\n${three}`, {}));
+    expect([ensemble?.initLimitTicks, ensemble?.syncLimitTicks]).toEqual([7, 3]);
+    expect([ensemble?.maxTimeToWaitForEpochMs, ensemble?.quorumCnxnTimeoutMs]).toEqual([7000, 3000]);
+  });
+
+  it('may be one server alone, where standaloneEnabled is false', () => {
+    const config = read('standaloneEnabled=false\nserver.1=a:2888:3888\n');
+    expect(sids(config.ensemble!.quorum)).toEqual([1]);
+    expect(config.warnings).toEqual(['zoo.cfg:6: an ensemble of one participant stands still when one server fails. Use at least three.']);
+  });
+
+  it('may have groups and weights', () => {
+    const { groups, weights } = ensembleOf('group.1=1\ngroup.2=2:3\nweight.2=3').quorum;
+    expect([...groups]).toEqual([
+      [1, [1]],
+      [2, [2, 3]],
+    ]);
+    expect([...weights]).toEqual([
+      [1, 1],
+      [2, 3],
+      [3, 1],
+    ]);
+  });
+
+  it('may have servers with several addresses, if all are told so', () => {
+    const line = 'server.2=b:2888:3888|b2:2888:3888\n';
+    const { ensemble } = read(`server.1=a:2888:3888\n${line}multiAddress.enabled=true`);
+    expect(ensemble!.quorum.servers.get(2)!.addresses.map(({ host }) => host)).toEqual(['b', 'b2']);
+  });
+
+  it('may be observed by this server, whether peerType says so or not', () => {
+    const lines = `${three}server.4=d:1:2:observer\n`;
+    for (const peerType of ['', 'peerType=observer', 'peerType=OBSERVER']) {
+      const { ensemble, warnings } = read(lines + peerType, { files: { '/d/myid': '4' } });
+      expect([ensemble!.role, warnings]).toEqual(['observer', []]);
+    }
+  });
+
+  it('takes the client port of this server from its line', () => {
+    const lines = three.replace('b:2888:3888', 'b:2888:3888:observer;10.0.0.2:2182');
+    const text = `dataDir=/d\n${limits}${lines}server.4=d:2888:3888\n`;
+    const config = resolveConfig(sources(text, { files: { '/d/myid': '2' } }));
+    expect([config.runtime.clientPort, config.runtime.clientPortAddress]).toEqual([2182, '10.0.0.2']);
+    expect([config.ensemble!.role, config.core.serverId]).toEqual(['observer', 2]);
+  });
+
+  it.each(['2', ' 2 \n', '2\r\nwhatever', '+2', '002'])('finds its number in a myid that says %j', (myid) => {
+    expect(ensembleOf('', { files: { '/d/myid': myid } }).myid).toBe(2);
+  });
+
+  it('has no effect on a standalone server, and says so of its keys', () => {
+    const { ensemble, notices } = resolveConfig(sources(`${base}${limits}syncEnabled=true\nserver.1=a:2888:3888\n`, {}));
+    expect(ensemble).toBeUndefined();
+    expect(notices).toEqual(
+      ['zoo.cfg:3: initLimit', 'zoo.cfg:4: syncLimit', 'zoo.cfg:5: syncEnabled'].map(
+        (key) => `${key} is accepted and has no effect: it matters in an ensemble only.`,
+      ),
+    );
+  });
+
+  it('is what a standalone server with a myid is not', () => {
+    expect(read('server.1=a:2888:3888', { files: { '/d/myid': 'nonsense' } }).core.serverId).toBe(1);
+  });
+});
+
+describe('a dynamic file', () => {
+  const dynamic = 'dynamicConfigFile=/conf/zoo.cfg.dynamic.100000003\nreconfigEnabled=true\n';
+  const files = { '/conf/zoo.cfg.dynamic.100000003': three };
+
+  it('has the servers, and its version at the end of its name', () => {
+    const { ensemble } = read(dynamic, { files });
+    expect(sids(ensemble!.quorum)).toEqual([1, 2, 3]);
+    expect([ensemble!.quorum.version, ensemble!.dynamicConfigFile]).toEqual([0x1_00000003, '/conf/zoo.cfg.dynamic.100000003']);
+    expect(ensemble!.lastSeen).toBeUndefined();
+  });
+
+  it.each([
+    ['/conf/zoo.cfg.dynamic', 0],
+    ['/conf/servers', 0],
+    ['/conf.d/servers', 0],
+    ['/conf/x.ff', 255],
+  ])('named %s is of version %i', (path, version) => {
+    const { ensemble } = read(`dynamicConfigFile=${path}`, { files: { [path]: three } });
+    expect(ensemble!.quorum.version).toBe(version);
+  });
+
+  it('may have a successor that was seen and not activated', () => {
+    const next = `${three}server.4=d:2888:3888:observer\nversion=100000009\n`;
+    const { ensemble } = read(dynamic, { files: { ...files, 'zoo.cfg.dynamic.next': next } });
+    expect(sids(ensemble!.lastSeen!)).toEqual([1, 2, 3, 4]);
+    expect(ensemble!.lastSeen!.version).toBe(0x1_00000009);
+  });
+
+  it.each([
+    [
+      { 'zoo.cfg.dynamic.next': 'server.1=a' },
+      'zoo.cfg.dynamic.next: server.1 must be host:quorumPort:electionPort[:participant|observer][;[clientHost:]clientPort], not "a".',
+    ],
+    [{ 'zoo.cfg.dynamic.next': 'EACCES' }, 'zoo.cfg.dynamic.next: the file cannot be read (EACCES). Let this user read it.'],
+    [
+      { '/conf/zoo.cfg.dynamic.100000003': `${three}version=1` },
+      '/conf/zoo.cfg.dynamic.100000003:4: the version of a dynamic file is the end of its name. Remove the line.',
+    ],
+  ])('that cannot be is refused: %j', (more, message) => {
+    expect(refusal(base + limits + dynamic, { files: { ...files, ...more } })).toBe(message);
+  });
+
+  it('of a version beyond what a zxid can be is refused', () => {
+    const path = '/x.20000000000000';
+    expect(refusal(`${base}${limits}dynamicConfigFile=${path}`, { files: { [path]: three } })).toBe(
+      'zoo.cfg:5: dynamicConfigFile ends in a version of 20000000000000, and versions are below 2^53. Give the file another name.',
+    );
+  });
+
+  it('with two lines for one server goes by the later and warns', () => {
+    const text = `server.1=x:2888:3888\n${three}`;
+    const { ensemble, warnings } = read('dynamicConfigFile=/x', { files: { '/x': text } });
+    expect(ensemble!.quorum.servers.get(1)!.addresses[0]!.host).toBe('a');
+    expect(warnings).toEqual(['/x:1: server.1 is set again at /x:2; the last one counts.']);
+  });
+});
+
+describe('a configuration of an ensemble is refused', () => {
+  it.each<[string, string, string, World?]>([
+    [
+      'without initLimit',
+      `${base}syncLimit=5\n${three}`,
+      'zoo.cfg: initLimit is not set, and an ensemble needs it. Add a line such as initLimit=10, in ticks.',
+    ],
+    [
+      'with a syncLimit of 0',
+      `${base}initLimit=5\nsyncLimit=0\n${three}`,
+      'zoo.cfg:4: syncLimit is not set, and an ensemble needs it. Add a line such as syncLimit=5, in ticks.',
+    ],
+    ['with another election algorithm', `${base}${limits}electionAlg=0\n${three}`, 'zoo.cfg:5: electionAlg must be 3, not "0".'],
+    [
+      'with a peerType that is none',
+      `${base}${limits}peerType=voter\n${three}`,
+      'zoo.cfg:5: peerType must be participant or observer, not "voter".',
+    ],
+    [
+      'of observers only',
+      `${base}${limits}server.1=a:1:2:observer\nserver.2=b:1:2:observer`,
+      'zoo.cfg:5: every server is an observer, and an observer needs participants to observe. Make one or three of them participants.',
+    ],
+    [
+      'of one participant with an observer',
+      `${base}${limits}server.1=a:1:2\nserver.2=b:1:2:observer`,
+      'zoo.cfg:5: one participant alone runs standalone, and the observer has nothing to observe. Add participants, or set standaloneEnabled=false.',
+    ],
+    [
+      'of nobody',
+      `${base}${limits}standaloneEnabled=false`,
+      'zoo.cfg:5: standaloneEnabled=false asks for an ensemble, and no server is a participant. Add a line such as server.1=host:2888:3888.',
+    ],
+    [
+      'with a number that is none',
+      `${base}${limits}${three}server.x=d:1:2`,
+      'zoo.cfg:8: server.x: the number behind the dot must be in decimal digits, not "x".',
+    ],
+    [
+      'with a participant in no group',
+      `${base}${limits}${three}group.1=1:2`,
+      'zoo.cfg:7: server 3 is in no group: with groups or weights every participant is.',
+    ],
+    [
+      'with several addresses, unless that is enabled',
+      `${base}${limits}server.1=a:1:2|b:1:2\nserver.2=c:1:2`,
+      'zoo.cfg:5: server.1 has 2 addresses, and multiAddress.enabled is false. Keep one address, or set multiAddress.enabled=true on all servers.',
+    ],
+    [
+      'with two servers on one port',
+      `${base}${limits}server.1=a:2888:3888\nserver.2=A:2889:2888`,
+      'zoo.cfg:6: the election port of server.2 is A:2888, which is the quorum port of server.1 already. Give one of them another port.',
+    ],
+    [
+      'with two servers on one port of this machine',
+      `${base}${limits}server.1=[::1]:2888:3888\nserver.2=[::1]:2888:3889`,
+      'zoo.cfg:6: the quorum port of server.2 is [::1]:2888, which is the quorum port of server.1 already. Give one of them another port.',
+    ],
+    [
+      'with one port for clients and servers',
+      `${base}${limits}server.1=a:2181:3888;2181\nserver.2=b:2181:3888`,
+      'zoo.cfg:5: server.1 uses port 2181 for clients and for other servers. Give one of them another port.',
+    ],
+    [
+      'with two servers whose clients dial the same port',
+      `${base}${limits}server.1=a:1:2;c:2181\nserver.2=b:1:2;c:2181`,
+      'zoo.cfg:6: the client port of server.2 is c:2181, which is the client port of server.1 already. Give one of them another port.',
+    ],
+    [
+      'with observers on a port that is taken',
+      `${base}${limits}observerMasterPort=3888\n${three}`,
+      'zoo.cfg:5: observerMasterPort is 3888, which the line of server.1 uses already. Give one of them another port.',
+    ],
+    [
+      'with another client port in the line of this server',
+      `${base}${limits}server.1=a:1:2;2182\nserver.2=b:1:2`,
+      'zoo.cfg:2: clientPort is 2181 and zoo.cfg:5 says 2182. Keep one of them.',
+    ],
+    [
+      'with another client address in the line of this server',
+      `${base}${limits}clientPortAddress=10.0.0.1\nserver.1=a:1:2;10.0.0.2:2181\nserver.2=b:1:2`,
+      'zoo.cfg:5: clientPortAddress is 10.0.0.1 and zoo.cfg:6 says 10.0.0.2. Keep one of them.',
+    ],
+    [
+      'without a client port',
+      `dataDir=/d\n${limits}${three}`,
+      'zoo.cfg: clientPort is not set. Add the line clientPort=2181, or pass --client-port.',
+    ],
+    [
+      'with a myid that is no number',
+      `${base}${limits}${three}`,
+      `/d/myid: the first line must be this server's number in decimal digits, one of 1, 2, 3, not "0x1".`,
+      { files: { '/d/myid': '0x1\n' } },
+    ],
+    [
+      'with an empty myid',
+      `${base}${limits}${three}`,
+      `/d/myid: the first line must be this server's number in decimal digits, one of 1, 2, 3, not "".`,
+      { files: { '/d/myid': '' } },
+    ],
+    [
+      'with a myid that cannot be read',
+      `${base}${limits}${three}`,
+      '/d/myid: the file cannot be read (EACCES). Let this user read it.',
+      { files: { '/d/myid': 'EACCES' } },
+    ],
+    [
+      'with a myid that is in no list',
+      `${base}${limits}${three}`,
+      '/d/myid: this server is number 7, and there is no line server.7 in zoo.cfg. Add the line, or write one of 1, 2, 3 into the file.',
+      { files: { '/d/myid': '7' } },
+    ],
+    [
+      'with a myid that TTL znodes have no room for',
+      `${base}${limits}extendedTypesEnabled=true\n${three}server.255=d:1:2`,
+      '/d/myid: with extendedTypesEnabled=true the number of a server is at most 254, not 255. Give it another.',
+      { files: { '/d/myid': '255' } },
+    ],
+    [
+      'with no syncs at all',
+      `${base}${limits}leader.maxConcurrentSnapSyncs=0\n${three}`,
+      'zoo.cfg:5: leader.maxConcurrentSnapSyncs must be a whole number from 1 to 2147483647, not "0".',
+    ],
+    [
+      'with a factor that is no number',
+      `${base}${limits}snapshotSizeFactor=x\n${three}`,
+      'zoo.cfg:5: snapshotSizeFactor must be a number, not "x".',
+    ],
+  ])('%s', (_what, text, message, world) => {
+    expect(refusal(text, world)).toBe(message);
+  });
+
+  it('without a myid', () => {
+    const { readFile: _files, ...rest } = sources(base + limits + three, {});
+    const nothing = (): string => {
+      throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+    };
+    expect(() => resolveConfig({ ...rest, readFile: nothing })).toThrow(
+      '/d/myid: the file is missing, and a server of an ensemble needs it to know its number. Write into it which of 1, 2, 3 this server is.',
+    );
+  });
+});
+
+describe('a configuration of an ensemble is accepted', () => {
+  it.each([
+    ['where each server listens for clients on all its addresses', 'server.1=a:1:2;2181\nserver.2=b:1:2;2181'],
+    ['where each server listens for clients on its own loopback', 'server.1=a:1:2;127.0.0.1:2181\nserver.2=b:1:2;127.0.0.1:2181'],
+    ['where this server is written as every address', 'server.1=0.0.0.0:2888:3888\nserver.2=b:2888:3888\nserver.3=0.0.0.0:2888:3888'],
+    ['where two servers share a machine, on ports of their own', 'server.1=a:2888:3888\nserver.2=a:2889:3889'],
+    ['where a name and an address may mean the same', 'clientPortAddress=localhost\nserver.1=a:1:2;127.0.0.1:2181\nserver.2=b:1:2'],
+  ])('%s', (_what, lines) => {
+    expect(refusal(base + limits + lines)).toBe('accepted');
+  });
+});
+
+describe('a configuration of an ensemble is warned of', () => {
+  it.each([
+    [
+      'server.1=a:1:2\nserver.2=b:1:2',
+      'zoo.cfg:5: an ensemble of two participants stands still when one server fails. Use at least three.',
+    ],
+    [`${three}server.4=d:1:2`, 'zoo.cfg:5: 4 participants bear no more failures than 3. Use an odd number.'],
+    [`peerType=observer\n${three}`, 'zoo.cfg:5: peerType is observer, and the line of server.1 makes it a participant; the line counts.'],
+    [
+      `peerType=Participant\n${three.replace('a:2888:3888', 'a:2888:3888:observer')}server.4=d:1:2`,
+      'zoo.cfg:5: peerType is participant, and the line of server.1 makes it an observer; the line counts.',
+    ],
+    [`commitLogCount=3\n${three}`, 'zoo.cfg:5: commitLogCount must be at least 500; it counts as 500.'],
+    [`electionPortBindRetry=-1\n${three}`, 'zoo.cfg:5: electionPortBindRetry must be at least 0; it counts as 3.'],
+    [`oraclePath=/o\n${three}group.1=1:2:3`, 'zoo.cfg:5: oraclePath makes majorities count: groups and weights have no effect.'],
+  ])('%s', (lines, warning) => {
+    expect(read(lines).warnings).toEqual([warning]);
+  });
+});
