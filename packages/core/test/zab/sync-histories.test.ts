@@ -123,7 +123,7 @@ describe('the synchronisation of a learner', () => {
         walk: (learnerLast, wholeFrom) => {
           const walk = rules.walk(learnerLast, wholeFrom);
           return {
-            get result() {
+            get result(): Walk['result'] {
               const { result } = walk;
               const hidden = result?.kind === 'snap' && result.reason === 'the log ends before the committed txns in memory begin';
               return hidden ? { kind: 'diff', zxid: 0, from: Number.MAX_SAFE_INTEGER } : result;
