@@ -1,7 +1,8 @@
 /** A snapshot on its way from a leader to a learner: no file, and packets behind it. */
-import { ProtocolError, sessionIdOf } from '@tskeeper/protocol';
+import { type MultiMember, OpCode, ProtocolError, sessionIdOf, type Txn } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Notice } from '../../src/observer.ts';
 import { Replica } from '../../src/request/replica.ts';
 import { type LoadedSnapshot, SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { SnapshotSource } from '../../src/snapshot/snapshot-source.ts';
@@ -160,6 +161,51 @@ describe('a snapshot in a stream', () => {
     const { tree, sessions: loaded } = loadStream(drain(source));
     expect(loaded).toEqual([{ high: 1, low: 2, timeoutMs: 3000 }]);
     expect(tree.czxidOf(tree.find('/a'))).toBe(5);
+  });
+
+  it('begun in the midst of a txn says the txn before, and that txn leads to the same state again (ZOOKEEPER-3127)', () => {
+    const leader = new Replica(treeOptions);
+    const header = { clientHigh: 0, clientLow: 0, cxid: 1, time: 7, type: OpCode.multi };
+    const create = (path: string, parentCVersion: number): MultiMember => {
+      return {
+        type: OpCode.create,
+        txn: { kind: 'create', path, data: Buffer.from(path), acl: [...open], ephemeral: false, parentCVersion },
+      };
+    };
+    const first: Txn = { kind: 'multi', txns: [create('/a', 1), create('/b', 2)] };
+    expect(leader.apply({ ...header, zxid: 1 }, first, undefined)).toBeUndefined();
+    const paths = Array.from({ length: 2000 }, (_, i) => `/a/n${i}`);
+    const second: Txn = {
+      kind: 'multi',
+      txns: [
+        ...paths.map((path, i) => create(path, i + 1)),
+        ...paths.slice(500, 900).map((path): MultiMember => ({ type: OpCode.delete, txn: { kind: 'delete', path } })),
+        { type: OpCode.setData, txn: { kind: 'setData', path: '/b', data: null, version: 1 } },
+      ],
+    };
+    const moments: Buffer[] = [];
+    const job = leader.apply({ ...header, zxid: 2 }, second, undefined)!;
+    do {
+      const source = leader.snapshotStream();
+      expect(source.zxid).toBe(1);
+      moments.push(drain(source));
+    } while (job.next({ elapsedMs: 0, wallMs: 0 }).done !== true);
+    expect(leader.lastZxid).toBe(2);
+    expect(moments.length).toBeGreaterThan(2);
+    expect(new Set(moments.map((each) => each.length)).size).toBeGreaterThan(2);
+
+    const { digestHigh: high, digestLow: low } = leader.tree;
+    for (const moment of moments) {
+      const snapshot = loadStream(moment);
+      const learner = new Replica(treeOptions, { snapshot, zxid: 1 });
+      const notices: Notice[] = [];
+      learner.notice = (notice) => notices.push(notice);
+      const rest = learner.apply({ ...header, zxid: 2 }, second, { version: 2, high, low });
+      while (rest !== undefined && rest.next({ elapsedMs: 0, wallMs: 0 }).done !== true);
+      expect(notices).toEqual([]);
+      expect([learner.lastZxid, learner.tree.nodeCount]).toEqual([2, leader.tree.nodeCount]);
+      expect([learner.tree.digestHigh, learner.tree.digestLow]).toEqual([high, low]);
+    }
   });
 
   it('is not over before its mark is, and says what is missing', () => {
