@@ -4,6 +4,21 @@ export {
   type ConnectionThrottleOptions,
   type SessionKind,
 } from './cnxn/connection-throttle.ts';
+export {
+  type ElectionConfig,
+  type ElectionOptions,
+  type ElectionOut,
+  FastLeaderElection,
+  type Outcome,
+} from './election/fast-leader-election.ts';
+export type { Vote } from './election/vote.ts';
+export type { Fingerprint } from './fingerprint.ts';
+export { HierarchicalQuorum, type HierarchicalQuorumOptions } from './quorum/hierarchical-quorum.ts';
+export { JointQuorum } from './quorum/joint-quorum.ts';
+export { MajorityQuorum } from './quorum/majority-quorum.ts';
+export { OracleQuorum } from './quorum/oracle-quorum.ts';
+export type { QuorumVerifier, Sids } from './quorum/quorum-verifier.ts';
+export { verifierOf } from './quorum/verifier-of.ts';
 export { Replica, replicaOptions } from './request/replica.ts';
 export { ExpiryQueue } from './session/expiry-queue.ts';
 export { type LoadedSnapshot, SnapshotLoader } from './snapshot/snapshot-loader.ts';

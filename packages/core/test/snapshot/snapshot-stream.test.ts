@@ -200,8 +200,8 @@ describe('a snapshot in a stream', () => {
       const learner = new Replica(treeOptions, { snapshot, zxid: 1 });
       const notices: Notice[] = [];
       learner.notice = (notice) => notices.push(notice);
-      const rest = learner.apply({ ...header, zxid: 2 }, second, { version: 2, high, low });
-      while (rest !== undefined && rest.next({ elapsedMs: 0, wallMs: 0 }).done !== true);
+      const rest = learner.apply({ ...header, zxid: 2 }, second, { version: 2, high, low })!;
+      while (rest.next({ elapsedMs: 0, wallMs: 0 }).done !== true);
       expect(notices).toEqual([]);
       expect([learner.lastZxid, learner.tree.nodeCount]).toEqual([2, leader.tree.nodeCount]);
       expect([learner.tree.digestHigh, learner.tree.digestLow]).toEqual([high, low]);

@@ -1,0 +1,497 @@
+/**
+ * One server's part in the elections of its ensemble, and what it tells others when it takes no part.
+ *
+ * A server that looks for a leader votes for itself, tells every voter, and takes over each better vote it hears of, telling everyone
+ * again. So the best vote spreads, and once a quorum has announced the same one, only a still better one that is under way could change
+ * the outcome: that is what the settling wait is for. A server that comes when the others have settled already is told so by them and joins.
+ *
+ * An election decides nothing for good. Any message may come late, so two servers can believe to have won; what makes at most one of them
+ * lead is the discovery phase that follows (Zab, phase 1). An election that chose badly costs time, never a txn.
+ *
+ * docs/internals/election.md tells the whole of it, and why the wait may end early.
+ */
+import {
+  type Millis,
+  type Notification,
+  notificationVersion,
+  noVote,
+  parseQuorumConfig,
+  type QuorumConfig,
+  QuorumConfigError,
+  type ServerState,
+  type Sid,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
+import type { Now } from '../now.ts';
+import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
+import { agree, type AnnouncedVote, beats, sameVote, type Vote, voteOf } from './vote.ts';
+
+/** Where the machine says what must be done, in order. It never calls back. */
+export interface ElectionOut {
+  /**
+   * To be sent to that server, never to this one. One message waits per server: a newer one takes the place of what has not left
+   * yet. Without a connection the server is dialled, so that a repeated notification is also a repeated attempt to connect.
+   */
+  notify(to: Sid, notification: Notification): void;
+  /**
+   * `from` goes by a configuration of a higher version than this server's; told with `reconfigEnabled` only, to a server that is
+   * looking. The owner adopts it with `reconfigure` before it looks at `decided`, and starts a new election if the voters are others.
+   */
+  configSeen(from: Sid, config: QuorumConfig): void;
+}
+
+export interface ElectionOptions {
+  readonly sid: Sid;
+  /** An observer finds the leader in the same way, without a voice. */
+  readonly role: 'participant' | 'observer';
+  /** Whether configurations of others are heeded. Default: false, as in ZooKeeper. */
+  readonly reconfigEnabled?: boolean;
+  /** How long a better vote is waited for when a quorum agrees. Default: 200, as in ZooKeeper, so that a mixed ensemble settles at one pace. */
+  readonly finalizeWaitMs?: Millis;
+  /** Whether this wait ends when every voter that can be reached agrees. Default: true. Java servers always wait. */
+  readonly earlySettling?: boolean;
+  /** After how long a notification is repeated at first (`zookeeper.fastleader.minNotificationInterval`). Default: 200. */
+  readonly minNotificationIntervalMs?: Millis;
+  /** It doubles each time up to this (`zookeeper.fastleader.maxNotificationInterval`). Default: 60,000. */
+  readonly maxNotificationIntervalMs?: Millis;
+}
+
+/** The configuration a server goes by. */
+export interface ElectionConfig {
+  /** Quorums of the configuration in force, and of the last seen one as well if that is newer (`JointQuorum`). */
+  readonly verifier: QuorumVerifier;
+  /** Its text as in /zookeeper/config, which goes into each notification; and the version that stands in it. */
+  readonly text: string;
+  readonly version: number;
+}
+
+/** How an election ended for this server. */
+export interface Outcome {
+  readonly state: 'leading' | 'following' | 'observing';
+  readonly vote: Vote;
+}
+
+/** What was last said to a server. */
+interface Said {
+  readonly notification: Notification;
+  /** What it answered; undefined for what was said to everyone. */
+  readonly answers: Notification | undefined;
+  readonly atMs: Millis;
+}
+
+/** The zxid of a server that has no data and must not choose among those that have: it may have lost what it had. */
+const noData: Zxid = -1;
+
+export class FastLeaderElection {
+  readonly #sid: Sid;
+  readonly #role: 'participant' | 'observer';
+  readonly #reconfigEnabled: boolean;
+  readonly #finalizeWaitMs: Millis;
+  readonly #earlySettling: boolean;
+  readonly #minIntervalMs: Millis;
+  readonly #maxIntervalMs: Millis;
+  readonly #out: ElectionOut;
+  #config: ElectionConfig;
+
+  /** Undefined before the first election, when there is nothing yet to tell anyone. */
+  #state: ServerState | undefined;
+  /** The logical clock: the number of this server's election, or of a later one that it has heard of. Not kept over a restart. */
+  #round = 0;
+  #ownZxid: Zxid = noData;
+  #currentEpoch = 0;
+  /** The best vote of this round so far. Its electionEpoch is always #round. */
+  #proposal: Vote = { leader: noVote, zxid: noVote, electionEpoch: 0, peerEpoch: noVote };
+  /** The last vote of each voter in this round, the own one included. */
+  readonly #received = new Map<Sid, AnnouncedVote>();
+  /** The last vote of each voter that has settled, of whatever round ("out of election"). */
+  readonly #settled = new Map<Sid, AnnouncedVote>();
+  #decided: Outcome | undefined;
+  /** When the settling wait is over; undefined while no quorum agrees. */
+  #settleAtMs: Millis | undefined;
+  /** When everyone is told again; undefined unless looking. */
+  #repeatAtMs: Millis | undefined;
+  #intervalMs: Millis;
+  readonly #unreachable = new Set<Sid>();
+  readonly #said = new Map<Sid, Said>();
+
+  constructor(options: ElectionOptions, config: ElectionConfig, out: ElectionOut) {
+    this.#sid = options.sid;
+    this.#role = options.role;
+    this.#reconfigEnabled = options.reconfigEnabled ?? false;
+    this.#finalizeWaitMs = options.finalizeWaitMs ?? 200;
+    this.#earlySettling = options.earlySettling ?? true;
+    this.#minIntervalMs = options.minNotificationIntervalMs ?? 200;
+    this.#maxIntervalMs = options.maxNotificationIntervalMs ?? 60_000;
+    this.#intervalMs = this.#minIntervalMs;
+    this.#config = config;
+    this.#out = out;
+  }
+
+  /** How the election ended; undefined while it goes on. To be looked at after each input: any of them may end it. */
+  get decided(): Outcome | undefined {
+    return this.#decided;
+  }
+
+  /** The round, which ZooKeeper calls the logical clock. */
+  get electionEpoch(): number {
+    return this.#round;
+  }
+
+  /** When to call `wake`, on the monotonic clock. */
+  deadline(): Millis | undefined {
+    // No repetition while the wait runs: a quorum has heard us, and the others hear how it ended when they ask.
+    return this.#settleAtMs ?? this.#repeatAtMs;
+  }
+
+  /**
+   * Input: this server looks for a leader, for the first time or again. `ownZxid` is the last one in its log, -1 if it has no data;
+   * `currentEpoch` that of the last leader it was in step with. An observer's are not used.
+   */
+  start(ownZxid: Zxid, currentEpoch: number, now: Now): void {
+    this.#state = 'looking';
+    this.#decided = undefined;
+    this.#ownZxid = ownZxid;
+    this.#currentEpoch = currentEpoch;
+    this.#round++;
+    this.#received.clear();
+    this.#settled.clear();
+    this.#intervalMs = this.#minIntervalMs;
+    this.#propose(this.#ownVote(), now);
+    this.#judge(now);
+  }
+
+  /** Input: what a server has said. The owner vouches for `from`, which is the sid at the other end of the connection. */
+  notified(from: Sid, notification: Notification, now: Now): void {
+    // A round beyond the exact range was not counted up to by anyone, and votes could no longer be told apart by it.
+    if (this.#state === undefined || from === this.#sid || !Number.isSafeInteger(notification.electionEpoch)) return;
+    const newer = this.#state === 'looking' ? this.#newerConfig(notification) : undefined;
+    if (newer !== undefined) this.#out.configSeen(from, newer);
+    if (!this.#config.verifier.isVoter(from)) {
+      // An observer asks everyone and is not counted. It is told this server's round, not that of its vote, as in ZooKeeper.
+      this.#answer(from, notification, this.#notification(this.#round), now);
+    } else if (this.#state === 'looking') {
+      this.#hear(from, notification, now);
+    } else if (notification.state === 'looking') {
+      this.#answer(from, notification, this.#notification(this.#vote().electionEpoch), now);
+    }
+  }
+
+  /** Input: `deadline()` has come. Earlier calls do nothing. */
+  wake(now: Now): void {
+    if (this.#settleAtMs !== undefined) {
+      if (now.elapsedMs >= this.#settleAtMs) this.#decide(this.#proposal);
+      return;
+    }
+    if (this.#repeatAtMs === undefined || now.elapsedMs < this.#repeatAtMs) return;
+    this.#intervalMs = Math.min(this.#intervalMs * 2, this.#maxIntervalMs);
+    this.#notifyAll(now);
+    // Nobody has spoken, and an oracle may have.
+    this.#judge(now);
+  }
+
+  /**
+   * Input: the connection with that server has closed, and a dial made since was refused, which is how a host answers on which
+   * no server listens. A dial without an answer is not a refusal: behind a cut network a voter may be well and about to win. Nor is
+   * a refusal enough where there never was a connection: when an ensemble starts, not all listen yet.
+   */
+  unreachable(sid: Sid, now: Now): void {
+    this.#unreachable.add(sid);
+    if (this.#state === 'looking') this.#judge(now);
+  }
+
+  /** Input: there is a connection with that server again, from whichever side. */
+  reachable(sid: Sid): void {
+    this.#unreachable.delete(sid);
+    // Whoever listens there now may be another process, which has heard nothing yet.
+    this.#said.delete(sid);
+  }
+
+  /**
+   * Input: the election is over for another reason than a vote, such as a reconfiguration that named the leader. Until the next `start`
+   * whoever looks for a leader is told this.
+   */
+  settle(outcome: Outcome): void {
+    this.#state = outcome.state;
+    this.#decided = outcome;
+    this.#settleAtMs = undefined;
+    this.#repeatAtMs = undefined;
+    this.#received.clear();
+    this.#settled.clear();
+  }
+
+  /**
+   * Input: this server is in step with its leader, or has become it, in a new epoch. Its vote is of that epoch from now on. Servers that
+   * come later compare epochs, and those that were in the election would else disagree with those that joined after it (ZOOKEEPER-1732).
+   */
+  updateVote(newEpoch: number): void {
+    if (this.#decided === undefined) return;
+    this.#decided = { state: this.#decided.state, vote: { ...this.#decided.vote, peerEpoch: newEpoch } };
+  }
+
+  /**
+   * Input: another configuration is in force, or was seen; or an oracle has changed its mind. A running election is judged by it at once,
+   * and goes on with the votes it has: if the voters are others, `start` a new one.
+   */
+  reconfigure(config: ElectionConfig, now: Now): void {
+    this.#config = config;
+    if (this.#state === 'looking') this.#judge(now);
+  }
+
+  /** Everything that can influence behaviour, for an explorer. */
+  fingerprint(to: Fingerprint, now: Now): void {
+    to.text(this.#state ?? '');
+    to.number(this.#round);
+    to.number(this.#ownZxid);
+    to.number(this.#currentEpoch);
+    to.number(this.#intervalMs);
+    for (const time of [this.#settleAtMs, this.#repeatAtMs]) to.number(time === undefined ? -1 : Math.max(0, time - now.elapsedMs));
+    to.text(this.#config.text);
+    to.number(this.#config.version);
+    this.#config.verifier.fingerprint(to);
+    writeVote(to, this.#vote());
+    for (const votes of [this.#received, this.#settled]) {
+      to.number(votes.size);
+      for (const sid of ascending(votes.keys())) {
+        const vote = votes.get(sid)!;
+        to.number(sid);
+        writeVote(to, vote);
+        to.text(vote.state);
+        to.number(vote.version);
+      }
+    }
+    to.number(this.#unreachable.size);
+    for (const sid of ascending(this.#unreachable)) to.number(sid);
+    for (const sid of ascending(this.#said.keys())) {
+      const said = this.#saidLately(sid, now);
+      if (said === undefined) continue;
+      to.number(sid);
+      to.number(now.elapsedMs - said.atMs);
+      writeNotification(to, said.notification);
+      if (said.answers !== undefined) writeNotification(to, said.answers);
+    }
+  }
+
+  // --- What others say, while looking ---------------------------------------------------------------------------------------------
+
+  #hear(from: Sid, notification: Notification, now: Now): void {
+    // Whoever sends this lags behind. It is told even when the rest of its message is no use.
+    if (notification.state === 'looking' && notification.electionEpoch < this.#round) {
+      this.#answer(from, notification, this.#notification(this.#round), now);
+      return;
+    }
+    if (!this.#config.verifier.isVoter(notification.leader)) return;
+    switch (notification.state) {
+      case 'looking':
+        this.#onLooking(from, notification, now);
+        return;
+      case 'following':
+      case 'leading':
+        this.#onSettled(from, notification, now);
+        return;
+      case 'observing':
+        // A server that observes does not know better than those it observes.
+        return;
+      default:
+        notification.state satisfies never;
+    }
+  }
+
+  #onLooking(from: Sid, notification: Notification, now: Now): void {
+    if (this.#isWithoutData() || notification.zxid === noData) return;
+    const vote = voteOf(notification);
+    const { verifier } = this.#config;
+    if (vote.electionEpoch > this.#round) {
+      // What was said in an older round is void: whoever said it may since have failed and come back with less.
+      this.#round = vote.electionEpoch;
+      this.#received.clear();
+      const own = this.#ownVote();
+      this.#propose(beats(vote, own, verifier) ? vote : own, now);
+    } else if (beats(vote, this.#proposal, verifier)) {
+      this.#propose(vote, now);
+    }
+    this.#record(from, { ...vote, state: 'looking', version: notification.version });
+    // It votes for less than we do, so our vote has not reached it. It is most likely under way; if we said it long ago, it is lost, and
+    // the next repetition may be a minute away. ZooKeeper leaves it at that.
+    if (!sameVote(vote, this.#proposal) && this.#saidLately(from, now) === undefined) {
+      this.#say(from, this.#notification(this.#round), undefined, now);
+    }
+    this.#judge(now);
+  }
+
+  #onSettled(from: Sid, notification: Notification, now: Now): void {
+    // A server that has settled keeps no votes. If it begins to look a moment later, as followers of a failed leader do one after the other,
+    // it will not know what we said to it: to be said again at once, and not with the next repetition.
+    this.#said.delete(from);
+    const vote: AnnouncedVote = { ...voteOf(notification), state: notification.state, version: notification.version };
+    if (vote.electionEpoch === this.#round) {
+      // Within a round some have raised the epoch of their vote already and some have not; the leader is the same. Version 0 says so.
+      this.#record(from, { ...vote, version: 0 });
+      if (this.#hasQuorum(this.#received, vote) && this.#checksOut(this.#received, vote)) {
+        this.#decide(voteOf(notification));
+        return;
+      }
+    }
+    this.#settled.set(from, vote);
+    if (this.#hasQuorum(this.#settled, vote) && this.#checksOut(this.#settled, vote)) {
+      this.#round = vote.electionEpoch;
+      this.#decide(voteOf(notification));
+      return;
+    }
+    // Of two voters one leads with the oracle's consent, and no quorum will ever confirm it to the other.
+    if (vote.state === 'leading' && vote.leader === from && this.#config.verifier.deniedByOracle()) {
+      this.#round = vote.electionEpoch;
+      this.#decide(voteOf(notification));
+      return;
+    }
+    this.#judge(now);
+  }
+
+  /** Those who follow may not have noticed yet that their leader has failed, so that they follow is not enough: it must lead. */
+  #checksOut(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: Vote): boolean {
+    if (vote.leader !== this.#sid) return votes.get(vote.leader)?.state === 'leading';
+    // They follow us: in this election, or in one before we failed. In the latter case we may have come back with less than they voted for.
+    return vote.electionEpoch === this.#round && !beats(vote, this.#ownVote(), this.#config.verifier);
+  }
+
+  // --- The own vote ---------------------------------------------------------------------------------------------------------------
+
+  #hasVoice(): boolean {
+    return this.#role === 'participant' && this.#config.verifier.isVoter(this.#sid);
+  }
+
+  #isWithoutData(): boolean {
+    return this.#hasVoice() && this.#ownZxid === noData;
+  }
+
+  #ownVote(): Vote {
+    const electionEpoch = this.#round;
+    if (!this.#hasVoice()) return { leader: noVote, zxid: noVote, electionEpoch, peerEpoch: noVote };
+    return { leader: this.#sid, zxid: this.#ownZxid, electionEpoch, peerEpoch: this.#currentEpoch };
+  }
+
+  #propose(vote: Vote, now: Now): void {
+    this.#proposal = vote;
+    this.#settleAtMs = undefined;
+    if (this.#hasVoice() && !this.#isWithoutData()) {
+      this.#received.set(this.#sid, { ...vote, state: 'looking', version: notificationVersion });
+    }
+    this.#notifyAll(now);
+  }
+
+  /** A vote we did not know shows that votes are still under way: the settling wait begins anew. A repeated one does not put it off. */
+  #record(from: Sid, vote: AnnouncedVote): void {
+    const before = this.#received.get(from);
+    if (before === undefined || !sameVote(before, vote)) this.#settleAtMs = undefined;
+    this.#received.set(from, vote);
+  }
+
+  /** Does a quorum agree with the proposal, and is there anything left to wait for? */
+  #judge(now: Now): void {
+    if (!this.#hasQuorum(this.#received, { ...this.#proposal, state: 'looking', version: notificationVersion })) {
+      this.#settleAtMs = undefined;
+    } else if (this.#earlySettling && this.#allReachableAgree()) {
+      this.#decide(this.#proposal);
+    } else {
+      this.#settleAtMs ??= now.elapsedMs + this.#finalizeWaitMs;
+    }
+  }
+
+  #hasQuorum(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: AnnouncedVote): boolean {
+    return this.#config.verifier.containsQuorum({
+      has: (sid) => {
+        const other = votes.get(sid);
+        return other !== undefined && agree(vote, other);
+      },
+    });
+  }
+
+  /**
+   * Whether every voter that can be reached has announced the proposal. The proposed leader must be one of them: nobody is hurried into
+   * following a server that may just have failed.
+   */
+  #allReachableAgree(): boolean {
+    return this.#config.verifier.voters.every((sid) => {
+      if (sid === this.#sid) return true;
+      if (this.#unreachable.has(sid)) return sid !== this.#proposal.leader;
+      const vote = this.#received.get(sid);
+      return vote !== undefined && sameVote(vote, this.#proposal);
+    });
+  }
+
+  #decide(vote: Vote): void {
+    const learns = this.#role === 'observer' ? 'observing' : 'following';
+    this.settle({ state: vote.leader === this.#sid ? 'leading' : learns, vote });
+  }
+
+  // --- What we say ----------------------------------------------------------------------------------------------------------------
+
+  #vote(): Vote {
+    return this.#decided?.vote ?? this.#proposal;
+  }
+
+  #notification(electionEpoch: number): Notification {
+    const { leader, zxid, peerEpoch } = this.#vote();
+    return { state: this.#state!, leader, zxid, peerEpoch, electionEpoch, version: notificationVersion, config: this.#config.text };
+  }
+
+  #notifyAll(now: Now): void {
+    const notification = this.#notification(this.#round);
+    for (const sid of this.#config.verifier.voters) if (sid !== this.#sid) this.#say(sid, notification, undefined, now);
+    this.#repeatAtMs = now.elapsedMs + this.#intervalMs;
+  }
+
+  /**
+   * Two servers that both answer could go on answering each other for ever, as fast as the network carries it: an observer that is told it
+   * is ahead of the voter it asked, say. So the same answer to the same question is not given twice within half the time after which
+   * someone who really asks would ask again.
+   */
+  #answer(to: Sid, question: Notification, answer: Notification, now: Now): void {
+    const said = this.#saidLately(to, now);
+    if (said?.answers !== undefined && sameNotification(said.answers, question) && sameNotification(said.notification, answer)) return;
+    this.#say(to, answer, question, now);
+  }
+
+  #saidLately(to: Sid, now: Now): Said | undefined {
+    const said = this.#said.get(to);
+    return said === undefined || now.elapsedMs - said.atMs >= this.#minIntervalMs / 2 ? undefined : said;
+  }
+
+  #say(to: Sid, notification: Notification, answers: Notification | undefined, now: Now): void {
+    // What was said long ago is of no account. It is dropped here, since observers without a sid get another number each time they come.
+    if (!this.#said.has(to)) for (const sid of this.#said.keys()) if (this.#saidLately(sid, now) === undefined) this.#said.delete(sid);
+    this.#said.set(to, { notification, answers, atMs: now.elapsedMs });
+    this.#out.notify(to, notification);
+  }
+
+  #newerConfig({ config: text }: Notification): QuorumConfig | undefined {
+    if (!this.#reconfigEnabled || text === undefined || text === this.#config.text) return undefined;
+    try {
+      const config = parseQuorumConfig(text);
+      return config.version > this.#config.version ? config : undefined;
+    } catch (error) {
+      // Nobody could go by it. The vote that came with it is judged by the configuration we have, as in ZooKeeper.
+      if (error instanceof QuorumConfigError) return undefined;
+      throw error;
+    }
+  }
+}
+
+function ascending(sids: Iterable<Sid>): Sid[] {
+  return [...sids].sort((a, b) => a - b);
+}
+
+function sameNotification(a: Notification, b: Notification): boolean {
+  return a.state === b.state && a.version === b.version && a.config === b.config && sameVote(a, b);
+}
+
+function writeVote(to: Fingerprint, { leader, zxid, electionEpoch, peerEpoch }: Vote): void {
+  for (const number of [leader, zxid, electionEpoch, peerEpoch]) to.number(number);
+}
+
+function writeNotification(to: Fingerprint, notification: Notification): void {
+  writeVote(to, notification);
+  to.text(notification.state);
+  to.number(notification.version);
+  to.text(notification.config ?? '');
+}

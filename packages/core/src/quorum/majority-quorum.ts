@@ -1,0 +1,35 @@
+/** The usual quorum: more than half of the voters. Of four servers that is three, so a fourth one adds nothing to what three survive. */
+import type { Sid } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
+import { inOrder, type QuorumVerifier, type Sids } from './quorum-verifier.ts';
+
+export class MajorityQuorum implements QuorumVerifier {
+  readonly voters: readonly Sid[];
+
+  constructor(voters: Iterable<Sid>) {
+    this.voters = inOrder(voters);
+  }
+
+  isVoter(sid: Sid): boolean {
+    return this.voters.includes(sid);
+  }
+
+  weight(sid: Sid): number {
+    return this.isVoter(sid) ? 1 : 0;
+  }
+
+  containsQuorum(sids: Sids): boolean {
+    let present = 0;
+    for (let index = 0; index < this.voters.length; index++) if (sids.has(this.voters[index]!)) present++;
+    return present * 2 > this.voters.length;
+  }
+
+  deniedByOracle(): boolean {
+    return false;
+  }
+
+  fingerprint(to: Fingerprint): void {
+    to.text('majority');
+    for (const sid of this.voters) to.number(sid);
+  }
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { noVote, type ServerState } from '@tskeeper/protocol';
+import { agree, type AnnouncedVote, beats, sameVote, type Vote } from '../../src/election/vote.ts';
+import { HierarchicalQuorum } from '../../src/quorum/hierarchical-quorum.ts';
+import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
+
+const majority = new MajorityQuorum([1, 2, 3]);
+
+/** epoch, zxid, sid, and the round, which must not matter. */
+function vote([peerEpoch, zxid, leader]: readonly [number, number, number], electionEpoch = 1): Vote {
+  return { leader, zxid, electionEpoch, peerEpoch };
+}
+
+describe('the order of votes', () => {
+  it.each([
+    ['a later epoch', [2, 0, 1], [1, 0, 1]],
+    ['a later epoch with an older log', [2, 0x10, 1], [1, 0x99, 3]],
+    ['a later zxid', [1, 8, 2], [1, 7, 2]],
+    ['a later zxid with a lower sid', [1, 8, 1], [1, 7, 3]],
+    ['a higher sid', [1, 7, 3], [1, 7, 2]],
+    ['anything, against nobody', [0, 0, 1], [noVote, noVote, noVote]],
+    ['nothing in the log, against nobody', [0, -1, 1], [noVote, noVote, noVote]],
+  ] as const)('C4-9, C4-10, A51: epoch, then zxid, then sid: %s wins', (_, better, worse) => {
+    expect(beats(vote(better), vote(worse), majority)).toBe(true);
+    expect(beats(vote(worse), vote(better), majority)).toBe(false);
+  });
+
+  it('C4-9: an equal vote is kept, and a later round makes no vote better', () => {
+    expect(beats(vote([1, 7, 2], 9), vote([1, 7, 2], 1), majority)).toBe(false);
+    expect(beats(vote([1, 7, 1], 9), vote([1, 7, 2], 1), majority)).toBe(false);
+  });
+
+  it('C4-10: of several the order finds the same best one, however they come', () => {
+    const votes = [vote([1, 9, 3]), vote([2, 1, 1]), vote([2, 5, 1]), vote([2, 5, 2]), vote([1, 9, 2])];
+    for (let turn = 0; turn < votes.length; turn++) {
+      const rotated = [...votes.slice(turn), ...votes.slice(0, turn)];
+      expect(rotated.reduce((best, next) => (beats(next, best, majority) ? next : best))).toEqual(vote([2, 5, 2]));
+    }
+  });
+
+  it('A51: a server of weight 0, or without a vote, never wins', () => {
+    const verifier = new HierarchicalQuorum({ voters: [1, 2, 3], groups: new Map([[1, [1, 2, 3]]]), weights: new Map([[3, 0]]) });
+    expect(beats(vote([9, 9, 3]), vote([1, 1, 1]), verifier)).toBe(false);
+    expect(beats(vote([1, 1, 1]), vote([9, 9, 3]), verifier)).toBe(true);
+    expect(beats(vote([9, 9, 7]), vote([1, 1, 1]), verifier)).toBe(false);
+    expect(beats(vote([9, 9, 3]), vote([noVote, noVote, noVote]), verifier)).toBe(false);
+  });
+});
+
+describe('votes that count together', () => {
+  function announced(state: ServerState, over: Partial<AnnouncedVote> = {}): AnnouncedVote {
+    return { leader: 3, zxid: 7, electionEpoch: 4, peerEpoch: 2, state, version: 2, ...over };
+  }
+
+  it.each([
+    ['all the same', 'looking', {}, 'looking', {}, true],
+    ['another leader', 'looking', {}, 'looking', { leader: 2 }, false],
+    ['another zxid', 'looking', {}, 'looking', { zxid: 8 }, false],
+    ['another round', 'looking', {}, 'looking', { electionEpoch: 5 }, false],
+    ['another epoch', 'looking', {}, 'looking', { peerEpoch: 3 }, false],
+    ['another zxid', 'looking', {}, 'following', { zxid: 8 }, false],
+    ['all the same', 'looking', {}, 'leading', {}, true],
+    ['another version', 'looking', {}, 'looking', { version: 0 }, true],
+    ['another zxid and round', 'following', {}, 'leading', { zxid: 8, electionEpoch: 9 }, true],
+    ['another leader', 'following', {}, 'following', { leader: 2 }, false],
+    ['another epoch', 'following', {}, 'following', { peerEpoch: 3 }, false],
+    ['another epoch, both old', 'following', { version: 0 }, 'following', { peerEpoch: 3, version: 0 }, false],
+    ['another epoch, one old', 'following', {}, 'leading', { peerEpoch: 3, version: 0 }, true],
+    ['another leader, one old', 'following', {}, 'leading', { leader: 2, version: 0 }, false],
+    ['versions 1 and 2', 'following', { version: 1 }, 'following', { peerEpoch: 3 }, false],
+  ] as const)('A51: %s: %s %j and %s %j: %s', (_, stateA, a, stateB, b, together) => {
+    expect(agree(announced(stateA, a), announced(stateB, b))).toBe(together);
+    expect(agree(announced(stateB, b), announced(stateA, a))).toBe(together);
+  });
+
+  it('are the same if leader, zxid, round and epoch are', () => {
+    const one = vote([1, 2, 3]);
+    expect(sameVote(one, { ...one })).toBe(true);
+    for (const key of ['leader', 'zxid', 'electionEpoch', 'peerEpoch'] as const) expect(sameVote(one, { ...one, [key]: 77 })).toBe(false);
+  });
+});

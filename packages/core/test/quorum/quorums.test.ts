@@ -1,0 +1,293 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseQuorumConfig, type Sid } from '@tskeeper/protocol';
+import type { Fingerprint } from '../../src/fingerprint.ts';
+import { HierarchicalQuorum } from '../../src/quorum/hierarchical-quorum.ts';
+import { JointQuorum } from '../../src/quorum/joint-quorum.ts';
+import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
+import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
+import type { QuorumVerifier } from '../../src/quorum/quorum-verifier.ts';
+import { verifierOf } from '../../src/quorum/verifier-of.ts';
+
+const threeByThree = new Map([
+  [1, [1, 2, 3]],
+  [2, [4, 5, 6]],
+  [3, [7, 8, 9]],
+]);
+const nine = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+function contains(verifier: QuorumVerifier, sids: readonly Sid[]): boolean {
+  return verifier.containsQuorum(new Set(sids));
+}
+
+function fingerprintOf(verifier: QuorumVerifier): string {
+  const words: (number | string)[] = [];
+  const to: Fingerprint = { number: (value) => words.push(value), text: (value) => words.push(value) };
+  verifier.fingerprint(to);
+  return words.join(' ');
+}
+
+describe('a majority', () => {
+  it.each([
+    [[1], [1], true],
+    [[1], [], false],
+    [[1, 2], [1], false],
+    [[1, 2], [1, 2], true],
+    [[1, 2, 3], [3, 1], true],
+    [[1, 2, 3], [2], false],
+    [[1, 2, 3, 4], [1, 2], false],
+    [[1, 2, 3, 4], [1, 2, 3], true],
+    [[1, 2, 3, 4, 5], [5, 3, 1], true],
+    [[], [], false],
+  ])('of voters %j with %j: %s', (voters, sids, is) => {
+    expect(contains(new MajorityQuorum(voters), sids)).toBe(is);
+  });
+
+  it('does not count whoever is no voter, however many come', () => {
+    const verifier = new MajorityQuorum([1, 2, 3]);
+    expect(contains(verifier, [1, 7, 8, 9, -1])).toBe(false);
+    expect(contains(verifier, [1, 2, 7])).toBe(true);
+    expect([1, 7].map((sid) => verifier.isVoter(sid))).toEqual([true, false]);
+    expect([1, 7].map((sid) => verifier.weight(sid))).toEqual([1, 0]);
+  });
+
+  it('takes the same voter twice for one, and keeps them in order', () => {
+    expect(new MajorityQuorum([3, 1, 3, 2]).voters).toEqual([1, 2, 3]);
+  });
+
+  it('can be asked with anything that knows whether a server belongs to it', () => {
+    const acknowledged = new Map([
+      [1, 7],
+      [2, 9],
+      [3, 5],
+    ]);
+    const verifier = new MajorityQuorum([1, 2, 3]);
+    const upTo = (zxid: number): boolean => verifier.containsQuorum({ has: (sid) => acknowledged.get(sid)! >= zxid });
+    expect([5, 7, 8].map((zxid) => upTo(zxid))).toEqual([true, true, false]);
+  });
+});
+
+describe('a quorum of groups', () => {
+  it.each([
+    ['two of three groups, two of three servers in each', [1, 2, 4, 5], true],
+    ['one group whole and one in each other', [1, 2, 3, 4, 7], false],
+    ['five of nine, in the wrong places', [1, 4, 7, 2, 3], false],
+    ['all', nine, true],
+    ['none', [], false],
+  ])('A56: needs a majority of groups with a majority in each: %s', (_, sids, is) => {
+    expect(contains(new HierarchicalQuorum({ voters: nine, groups: threeByThree }), sids)).toBe(is);
+  });
+
+  it.each([
+    [[1], true],
+    [[2, 3], false],
+    [[2, 3, 4], false],
+    [[1, 4], true],
+  ])('A56: counts weights, not heads: weight 5 against 1, 1 and 1, with %j: %s', (sids, is) => {
+    const verifier = new HierarchicalQuorum({ voters: [1, 2, 3, 4], groups: new Map([[1, [1, 2, 3, 4]]]), weights: new Map([[1, 5]]) });
+    expect(contains(verifier, sids)).toBe(is);
+  });
+
+  it('A56: half of an even weight is not enough, half of an odd one rounded up is', () => {
+    const even = new HierarchicalQuorum({
+      voters: [1, 2],
+      groups: new Map([[1, [1, 2]]]),
+      weights: new Map([
+        [1, 2],
+        [2, 2],
+      ]),
+    });
+    const odd = new HierarchicalQuorum({
+      voters: [1, 2],
+      groups: new Map([[1, [1, 2]]]),
+      weights: new Map([
+        [1, 2],
+        [2, 1],
+      ]),
+    });
+    expect([contains(even, [1]), contains(odd, [1]), contains(odd, [2])]).toEqual([false, true, false]);
+  });
+
+  it('A56: a server of weight 0 adds nothing, and a group without weight is no group', () => {
+    const weights = new Map([7, 8, 9, 3].map((sid): [Sid, number] => [sid, 0]));
+    const verifier = new HierarchicalQuorum({ voters: nine, groups: threeByThree, weights });
+    expect([3, 9].map((sid) => verifier.weight(sid))).toEqual([0, 0]);
+    // Two groups are left, so both are needed; the first one has a weight of 2.
+    expect(contains(verifier, [1, 2, 4, 5])).toBe(true);
+    expect(contains(verifier, [1, 3, 4, 5])).toBe(false);
+    expect(contains(verifier, [4, 5, 6, 7, 8, 9])).toBe(false);
+  });
+
+  it('A56: an observer with a weight in a group makes half of the group more, as in ZooKeeper, and is not counted', () => {
+    const verifier = new HierarchicalQuorum({ voters: [1, 2], groups: new Map([[1, [1, 2, 9]]]), weights: new Map([[9, 2]]) });
+    expect(verifier.weight(9)).toBe(0);
+    expect(verifier.isVoter(9)).toBe(false);
+    expect(contains(verifier, [1, 9])).toBe(false);
+    expect(contains(verifier, [1, 2, 9])).toBe(false);
+    // Without a weight it is as if it were not there.
+    expect(contains(new HierarchicalQuorum({ voters: [1, 2], groups: new Map([[1, [1, 2, 9]]]) }), [1, 2])).toBe(true);
+  });
+
+  it.each([
+    [
+      [
+        [1, [1, 2]],
+        [2, [2, 3]],
+      ],
+      undefined,
+      /server 2 is in group.1 and in group.2/,
+    ],
+    [[[1, [1, 2]]], undefined, /server 3 is a voter and in no group/],
+    [[[1, [1, 2, 3]]], [[2, -1]], /weight.2 is -1/],
+    [[[1, [1, 2, 3]]], [[2, 1.5]], /weight.2 is 1.5/],
+  ] as [[number, Sid[]][], [Sid, number][] | undefined, RegExp][])(
+    'A56: groups %j with weights %j are refused',
+    (groups, weights, message) => {
+      const options = { voters: [1, 2, 3], groups: new Map(groups), ...(weights === undefined ? {} : { weights: new Map(weights) }) };
+      expect(() => new HierarchicalQuorum(options)).toThrow(message);
+    },
+  );
+});
+
+describe('an oracle', () => {
+  function told(mayGoAlone: boolean, hasFollower: boolean, voters = [1, 2]): OracleQuorum {
+    const verifier = new OracleQuorum(voters);
+    verifier.oracleSaid(mayGoAlone);
+    verifier.followed(hasFollower);
+    return verifier;
+  }
+
+  it.each([
+    [true, false, true, false],
+    [false, false, false, true],
+    [true, true, false, false],
+    [false, true, false, false],
+  ])(
+    'A57: said %s to a server whose follower is there: %s; alone it is a quorum: %s, and it must not lead: %s',
+    (said, followed, alone, denied) => {
+      const verifier = told(said, followed);
+      expect(contains(verifier, [1])).toBe(alone);
+      expect(contains(verifier, [2])).toBe(alone);
+      expect(verifier.deniedByOracle()).toBe(denied);
+      expect(contains(verifier, [1, 2])).toBe(true);
+      expect(contains(verifier, [])).toBe(false);
+      expect(contains(verifier, [7])).toBe(false);
+    },
+  );
+
+  it('A57: that has not been read says no', () => {
+    expect(contains(new OracleQuorum([1, 2]), [1])).toBe(false);
+  });
+
+  it('A57: has no say where there are not two voters', () => {
+    expect(contains(told(true, false, [1, 2, 3]), [1])).toBe(false);
+    expect(told(false, false, [1, 2, 3]).deniedByOracle()).toBe(false);
+    expect(told(false, false, [1]).deniedByOracle()).toBe(false);
+    expect(contains(told(false, false, [1]), [1])).toBe(true);
+  });
+});
+
+describe('a joint quorum', () => {
+  const verifier = new JointQuorum(new MajorityQuorum([1, 2, 3]), new MajorityQuorum([3, 4, 5]));
+
+  it.each([
+    [[1, 2], false],
+    [[4, 5], false],
+    [[1, 2, 4], false],
+    [[1, 3, 4], true],
+    [[1, 2, 4, 5], true],
+  ])('needs both configurations: %j: %s', (sids, is) => {
+    expect(contains(verifier, sids)).toBe(is);
+  });
+
+  it('knows the voters of both', () => {
+    expect(verifier.voters).toEqual([1, 2, 3, 4, 5]);
+    expect([1, 5, 6].map((sid) => verifier.isVoter(sid))).toEqual([true, true, false]);
+    expect([1, 5, 6].map((sid) => verifier.weight(sid))).toEqual([1, 1, 0]);
+  });
+
+  it('takes the weight that is in force, and the coming one for who is new', () => {
+    const weighted = new HierarchicalQuorum({
+      voters: [3, 4],
+      groups: new Map([[1, [3, 4]]]),
+      weights: new Map([
+        [3, 0],
+        [4, 6],
+      ]),
+    });
+    const both = new JointQuorum(new MajorityQuorum([1, 2, 3]), weighted);
+    expect([1, 3, 4].map((sid) => both.weight(sid))).toEqual([1, 1, 6]);
+  });
+
+  it('has an oracle’s no when the configuration in force has', () => {
+    expect(new JointQuorum(new OracleQuorum([1, 2]), new MajorityQuorum([1, 2, 3])).deniedByOracle()).toBe(true);
+    expect(verifier.deniedByOracle()).toBe(false);
+  });
+});
+
+describe('the verifier of a configuration', () => {
+  const servers = ['1:participant', '2:participant', '3:participant', '4:observer']
+    .map((server) => server.split(':'))
+    .map(([sid, role]) => `server.${sid}=h${sid}:2888:3888:${role}`)
+    .join('\n');
+
+  it('is a majority of its participants', () => {
+    const verifier = verifierOf(parseQuorumConfig(`${servers}\nversion=0`));
+    expect(verifier.voters).toEqual([1, 2, 3]);
+    expect(contains(verifier, [1, 2])).toBe(true);
+    expect(contains(verifier, [1, 4])).toBe(false);
+  });
+
+  it('A56: goes by its groups and weights if it has any', () => {
+    const verifier = verifierOf(parseQuorumConfig(`${servers}\ngroup.1=1:2:3\nweight.1=5\nweight.3=0\nversion=0`));
+    expect([1, 2, 3, 4].map((sid) => verifier.weight(sid))).toEqual([5, 1, 0, 0]);
+    expect(contains(verifier, [1])).toBe(true);
+    expect(contains(verifier, [2, 3])).toBe(false);
+  });
+});
+
+it('any two quorums of one verifier have a voter in common', () => {
+  const voters = [1, 2, 3, 4, 5, 6, 7];
+  const groups = new Map([
+    [1, [1, 2]],
+    [2, [3, 4, 5]],
+    [3, [6, 7]],
+  ]);
+  const some = fc.subarray(voters);
+  const weights = fc.array(fc.nat(3), { minLength: 7, maxLength: 7 });
+  let quorums = 0;
+  fc.assert(
+    fc.property(weights, some, some, (weight, a, b) => {
+      const hierarchical = new HierarchicalQuorum({ voters, groups, weights: new Map(voters.map((sid, index) => [sid, weight[index]!])) });
+      const majority = new MajorityQuorum(voters);
+      for (const verifier of [majority, hierarchical, new JointQuorum(majority, hierarchical)]) {
+        if (!contains(verifier, a) || !contains(verifier, b)) continue;
+        quorums++;
+        expect(a.some((sid) => b.includes(sid) && verifier.weight(sid) > 0)).toBe(true);
+      }
+    }),
+    { numRuns: 2000, seed: 1 },
+  );
+  expect(quorums).toBeGreaterThan(100);
+});
+
+it('fingerprints differ where verifiers may decide differently', () => {
+  const oracle = new OracleQuorum([1, 2]);
+  const before = fingerprintOf(oracle);
+  oracle.oracleSaid(true);
+  const said = fingerprintOf(oracle);
+  oracle.followed(true);
+  const groups = new Map([[1, [1, 2, 3]]]);
+  const all = [
+    before,
+    said,
+    fingerprintOf(oracle),
+    fingerprintOf(new MajorityQuorum([1, 2])),
+    fingerprintOf(new MajorityQuorum([1, 2, 3])),
+    fingerprintOf(new HierarchicalQuorum({ voters: [1, 2, 3], groups })),
+    fingerprintOf(new HierarchicalQuorum({ voters: [1, 2, 3], groups, weights: new Map([[2, 2]]) })),
+    fingerprintOf(new JointQuorum(new MajorityQuorum([1, 2]), new MajorityQuorum([1, 2, 3]))),
+  ];
+  expect(new Set(all).size).toBe(all.length);
+  expect(fingerprintOf(new MajorityQuorum([2, 1]))).toBe(fingerprintOf(new MajorityQuorum([1, 2])));
+});
