@@ -1,9 +1,12 @@
 /**
- * Builds a tree from a snapshot that arrives in pieces, cut anywhere.
+ * Builds a tree from a snapshot that arrives in pieces, cut anywhere: from a file, or from the stream of a leader that has sent SNAP.
  *
  * Reads what ZooKeeper 3.6 to 3.9 and we ourselves write; the layout is in protocol/snapshot-format.ts. A seal that does not fit, a znode
  * before its parent, or a length that cannot be is a `ProtocolError` that says what was expected at which byte of the (uncompressed) file.
  * Nothing of a refused snapshot can be used: the caller goes on to an older one with a new loader.
+ *
+ * A stream has no end of its own, since packets follow: it is over behind its mark, which the loader finds by itself (snapshot-source.ts says
+ * what a stream is). Nor has it a checksum; TCP's has to do, as in ZooKeeper.
  */
 import {
   adler32,
@@ -17,9 +20,11 @@ import {
   Reader,
   readSeal,
   readSnapshotDigest,
+  readSnapshotMark,
   sealBytes,
   type SnapshotDigest,
   snapshotMagic,
+  snapshotMarkBytes,
   snapshotPartAfterSeal,
   type Zxid,
 } from '@tskeeper/protocol';
@@ -66,14 +71,17 @@ export class SnapshotLoader {
   readonly #tree: DataTree;
   readonly #extendedTypesEnabled: boolean;
   readonly #reader = new Reader();
-  #stage: 'header' | 'sessions' | 'acls' | 'znodes' | 'seal' | 'tail' = 'header';
+  readonly #isStream: boolean;
+  /** How many bytes one znode or ACL may take. */
+  readonly #itemBytesMax: number;
+  #stage: 'header' | 'sessions' | 'acls' | 'znodes' | 'seal' | 'tail' | 'mark' | 'end' = 'header';
   /** Sessions or ACLs still to come. */
   #left = 0;
   /** Bytes of an item that is not all here yet. */
   #pieces: Buffer[] = [];
   #piecesBytes = 0;
   /** How many bytes the next item takes at least. */
-  #needed = fileHeaderBytes + 4;
+  #needed = 0;
   /** Where the buffer at hand begins in the file. */
   #base = 0;
   #checksum = adler32Seed;
@@ -87,17 +95,33 @@ export class SnapshotLoader {
   #missingPath = '';
   #ownersLikeTtl = 0;
 
-  constructor(options: DataTreeOptions) {
+  /**
+   * For a stream, `stream` says how large a znode or a list of ACLs may be in it, in bytes: a file that lies about a length is at its end soon,
+   * while a stream would be gathered for as long as it goes on.
+   */
+  constructor(options: DataTreeOptions, stream?: { readonly itemBytesMax: number }) {
     this.#tree = new DataTree({ ...options, empty: true });
     this.#extendedTypesEnabled = options.extendedTypesEnabled;
+    this.#isStream = stream !== undefined;
+    this.#itemBytesMax = stream?.itemBytesMax ?? Infinity;
   }
 
-  /** Takes the next bytes. They are copied where they are kept. */
-  feed(chunk: Buffer): void {
+  /** Whether the end of a stream has come: what `feed` did not take belongs to others. A file is over when its caller says so. */
+  get isComplete(): boolean {
+    return this.#stage === 'end';
+  }
+
+  /**
+   * Takes the next bytes, and returns how many of them are the snapshot's: all, but for the piece in which a stream ends, and those behind it.
+   * They are copied where they are kept. Throws a `ProtocolError` for what is no snapshot.
+   */
+  feed(chunk: Buffer): number {
+    if (this.#stage === 'end') return 0;
     if (this.#piecesBytes + chunk.length < this.#needed) {
       this.#keep(chunk);
-      return;
+      return chunk.length;
     }
+    const keptBytes = this.#piecesBytes;
     const bytes = this.#piecesBytes === 0 ? chunk : Buffer.concat([...this.#pieces, chunk]);
     this.#pieces = [];
     this.#piecesBytes = 0;
@@ -106,13 +130,17 @@ export class SnapshotLoader {
     for (let end = this.#item(bytes, 0); end !== incomplete; end = this.#item(bytes, at)) at = end;
     this.#sum(bytes, at);
     this.#base += at;
+    // The mark ended within this piece, for it was not all there before.
+    if (this.isComplete) return at - keptBytes;
     this.#keep(bytes.subarray(at));
+    return chunk.length;
   }
 
-  /** All bytes have been fed. */
+  /** All bytes have been fed. Throws a `ProtocolError` if there should have been more. */
   finish(): LoadedSnapshot {
     const tail = Buffer.concat(this.#pieces);
-    if (this.#stage !== 'tail') throw new ProtocolError(`more of the snapshot's ${this.#stage}`, this.#base + tail.length);
+    const last = this.#isStream ? 'end' : 'tail';
+    if (this.#stage !== last) throw new ProtocolError(`more of the snapshot's ${this.#stage}`, this.#base + tail.length);
     const { digest, lastZxid } = this.#readTail(tail);
     for (const id of this.#aclsByKey.values()) this.#tree.acls.release(id);
     this.#tree.finishLoading();
@@ -133,6 +161,7 @@ export class SnapshotLoader {
   }
 
   #sum(bytes: Buffer, end: number): void {
+    if (this.#isStream) return;
     this.#checksum = adler32(bytes, this.#unsummed, end, this.#checksum);
     this.#unsummed = end;
   }
@@ -143,6 +172,7 @@ export class SnapshotLoader {
 
   /** Says how many bytes the item at `at` takes at least, and whether they are here. */
   #has(bytes: Buffer, at: number, count: number): boolean {
+    if (count > this.#itemBytesMax) this.#fail(`a znode or ACL of at most ${this.#itemBytesMax} bytes, not one of at least ${count}`, at);
     this.#needed = count;
     return bytes.length - at >= count;
   }
@@ -164,18 +194,23 @@ export class SnapshotLoader {
         if (bytes.length - at > tailBytesMax) this.#fail('the end of the snapshot', at + tailBytesMax);
         this.#needed = 0;
         return incomplete;
+      case 'mark':
+        return this.#takeMark(bytes, at);
+      case 'end':
+        return incomplete;
       default:
         return this.#stage satisfies never;
     }
   }
 
   #takeHeader(bytes: Buffer, at: number): number {
-    const length = fileHeaderBytes + 4;
-    if (!this.#has(bytes, at, length)) return incomplete;
-    if (int32At(bytes, at) !== snapshotMagic) this.#fail('a snapshot, which begins with "ZKSN"', at);
-    this.#left = int32At(bytes, at + fileHeaderBytes);
+    const countAt = at + (this.#isStream ? 0 : fileHeaderBytes);
+    const end = countAt + 4;
+    if (!this.#has(bytes, at, end - at)) return incomplete;
+    if (!this.#isStream && int32At(bytes, at) !== snapshotMagic) this.#fail('a snapshot, which begins with "ZKSN"', at);
+    this.#left = int32At(bytes, countAt);
     this.#stage = 'sessions';
-    return at + length;
+    return end;
   }
 
   #takeSession(bytes: Buffer, at: number): number {
@@ -237,7 +272,7 @@ export class SnapshotLoader {
     const pathLength = int32At(bytes, at);
     if (pathLength < 0) this.#fail(`a path, not one of length ${pathLength}`, at);
     if (pathLength === 1 && bytes[at + 4] === slash) {
-      this.#stage = 'seal';
+      this.#stage = this.#isStream ? 'mark' : 'seal';
       return at + 5;
     }
     const pathStart = at + 4;
@@ -282,6 +317,14 @@ export class SnapshotLoader {
     this.#readSeal(this.#reader.place(bytes, at, at + sealBytes));
     this.#stage = 'tail';
     return at + sealBytes;
+  }
+
+  #takeMark(bytes: Buffer, at: number): number {
+    const end = at + snapshotMarkBytes.length;
+    if (!this.#has(bytes, at, end - at)) return incomplete;
+    this.#located(() => readSnapshotMark(this.#reader.place(bytes, at, end)));
+    this.#stage = 'end';
+    return end;
   }
 
   /** Compares the seal at the reader's place with the checksum of everything before it. */

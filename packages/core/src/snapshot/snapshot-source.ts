@@ -5,6 +5,9 @@
  * is written before it changes (`DataTree.beginSnapshot`). ZooKeeper's own snapshots mix moments and are repaired by replaying the log;
  * ours need no repair, and any ZooKeeper reads them. The layout is in protocol/snapshot-format.ts.
  *
+ * What a leader sends behind a packet SNAP is the middle of that: sessions, ACLs and znodes, and then a mark in the place of the seal
+ * (protocol/learner-records.ts). There is no header, no checksum, digest or zxid; the packet itself has told the zxid.
+ *
  * One source at a time: the tree keeps track of one snapshot.
  */
 import {
@@ -17,6 +20,7 @@ import {
   type Writer,
   writeSeal,
   writeSnapshotDigest,
+  writeSnapshotMark,
   type Zxid,
 } from '@tskeeper/protocol';
 import type { AclId } from '../tree/acl-table.ts';
@@ -39,6 +43,7 @@ export class SnapshotSource {
   readonly #zxid: Zxid;
   readonly #writesDigest: boolean;
   readonly #writesLastZxid: boolean;
+  readonly #isStream: boolean;
   readonly #digestHigh: number;
   readonly #digestLow: number;
   readonly #sessions: Int32Array;
@@ -53,14 +58,15 @@ export class SnapshotSource {
   /**
    * Begins a snapshot of this moment, `zxid` being the txn applied last. `writeDigest` is for peers whose digest setting is on, which is
    * ZooKeeper's default: such a peer expects the section, even if it says nothing because we compute no digests. `writeLastZxid` adds
-   * the zxid at the end, as servers from 3.9 on do.
+   * the zxid at the end, as servers from 3.9 on do. `isStream` makes it one for a learner, which has neither: see `stream`.
    */
-  constructor(tree: DataTree, sessions: SessionList, zxid: Zxid, writeDigest: boolean, writeLastZxid = true) {
+  constructor(tree: DataTree, sessions: SessionList, zxid: Zxid, writeDigest: boolean, writeLastZxid = true, isStream = false) {
     tree.beginSnapshot();
     this.#tree = tree;
     this.#zxid = zxid;
     this.#writesDigest = writeDigest;
     this.#writesLastZxid = writeLastZxid;
+    this.#isStream = isStream;
     this.#digestHigh = tree.digestHigh;
     this.#digestLow = tree.digestLow;
     const noted = new Int32Array(sessions.count * sessionInts);
@@ -73,6 +79,16 @@ export class SnapshotSource {
     this.#sessions = noted;
     // The table is frozen, so these stay what they are.
     this.#acls = Array.from(tree.acls.entries(), ({ id }) => id);
+  }
+
+  /** Begins a snapshot of this moment for a learner. `zxid` is what the packet SNAP has to say, and is not in the bytes. */
+  static stream(tree: DataTree, sessions: SessionList, zxid: Zxid): SnapshotSource {
+    return new SnapshotSource(tree, sessions, zxid, false, false, true);
+  }
+
+  /** The txn applied last when the snapshot began. */
+  get zxid(): Zxid {
+    return this.#zxid;
   }
 
   /** Appends about `bytesTarget` further bytes. Returns true when that was the last of them. */
@@ -103,7 +119,7 @@ export class SnapshotSource {
   #write(stage: 'header' | 'sessions' | 'acls' | 'end', writer: Writer, end: number): boolean {
     switch (stage) {
       case 'header':
-        writeFileHeader(writer, snapshotFileHeader);
+        if (!this.#isStream) writeFileHeader(writer, snapshotFileHeader);
         writer.int32(this.#sessions.length / sessionInts);
         this.#stage = 'sessions';
         return false;
@@ -148,6 +164,10 @@ export class SnapshotSource {
 
   #writeEnd(writer: Writer): void {
     writer.ustring(snapshotTerminator);
+    if (this.#isStream) {
+      writeSnapshotMark(writer);
+      return;
+    }
     this.#writeSeal(writer);
     if (this.#writesDigest) {
       // ZooKeeper takes a digest of zxid 0 for "none", and writes none before the first txn.
@@ -167,6 +187,7 @@ export class SnapshotSource {
   }
 
   #sum(writer: Writer): void {
+    if (this.#isStream) return;
     this.#checksum = adler32(writer.bytes, this.#unsummed, writer.offset, this.#checksum);
     this.#unsummed = writer.offset;
   }
