@@ -125,6 +125,14 @@ export class Replica {
   }
 
   /**
+   * A snapshot of this moment, as a leader sends it to a learner behind SNAP. One at a time, those for files included. A txn that is being
+   * applied in steps may be half in it; its zxid is then the one before, and the learner is to be sent that txn behind it.
+   */
+  snapshotStream(): SnapshotSource {
+    return SnapshotSource.stream(this.tree, this.sessions, this.lastZxid);
+  }
+
+  /**
    * Applies one txn. With `results`, the sub-results of a multi are written there as they come about, since a later part may change
    * what an earlier part would show. Returns a job when it could not be finished in one step; the txn counts as applied when that ends.
    * `node` is `Proposal.node`, 0 for whoever did not judge the txn himself.

@@ -20,9 +20,11 @@ import {
   Reader,
   readSeal,
   readSnapshotDigest,
+  readSnapshotMark,
   sealBytes,
   type SnapshotDigest,
   snapshotMagic,
+  snapshotMarkBytes,
   snapshotPartAfterSeal,
   type Zxid,
 } from '@tskeeper/protocol';
@@ -321,12 +323,11 @@ export class SnapshotLoader {
   }
 
   #takeMark(bytes: Buffer, at: number): number {
-    if (!this.#has(bytes, at, markBytes)) return incomplete;
-    const isMark =
-      int32At(bytes, at) === snapshotStreamMark.length && bytes.toString('latin1', at + 4, at + markBytes) === snapshotStreamMark;
-    if (!isMark) this.#fail(`"${snapshotStreamMark}", which ends a snapshot in a stream`, at);
+    const end = at + snapshotMarkBytes.length;
+    if (!this.#has(bytes, at, end - at)) return incomplete;
+    this.#located(() => readSnapshotMark(this.#reader.place(bytes, at, end)));
     this.#stage = 'end';
-    return at + markBytes;
+    return end;
   }
 
   /** Compares the seal at the reader's place with the checksum of everything before it. */
