@@ -31,7 +31,6 @@ import {
 import { type AclId, openAclId } from '../tree/acl-table.ts';
 import { int32At } from '../tree/bytes.ts';
 import { DataTree, type DataTreeOptions } from '../tree/data-tree.ts';
-import { snapshotStreamMark } from './snapshot-source.ts';
 
 export interface LoadedSession {
   readonly high: number;
@@ -65,8 +64,6 @@ const persistedStatBytes = 60;
 const ownerAt = 44;
 /** More than digest and last zxid can take, in any version. */
 const tailBytesMax = 256;
-/** The mark and its length. */
-const markBytes = 4 + snapshotStreamMark.length;
 const slash = 0x2f;
 const incomplete = -1;
 

@@ -35,9 +35,6 @@ export interface SessionList {
   timeoutMs(slot: number): Millis;
 }
 
-/** Ends the snapshot in a stream (LearnerHandler.run), as a ustring. The packets of the connection go on behind it. */
-export const snapshotStreamMark = 'BenWasHere';
-
 const digestVersion = 2;
 const sessionInts = 3;
 

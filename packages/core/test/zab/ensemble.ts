@@ -131,7 +131,7 @@ export class Node implements PeerOut {
       committedLog,
       snapshotZxid: folder.snapshot?.zxid ?? 0,
     };
-    const zab = { sid: this.sid, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false };
+    const zab = { sid: this.sid, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: ensemble.counterMax };
     const core = { ...coreDefaults, serverId: this.sid, tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
     const config = { verifier: new MajorityQuorum(ensemble.voters), text: 'version=0', version: 0 };
     const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
@@ -404,6 +404,8 @@ export class Ensemble {
   /** Who led in an epoch. */
   readonly leaders = new Map<number, Sid>();
   readonly notes: string[] = [];
+  /** Of each epoch. */
+  counterMax = 0xffff_0000;
   truncations = 0;
   snapshots = 0;
   logsRead = 0;
