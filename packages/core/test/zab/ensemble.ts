@@ -410,6 +410,7 @@ export class Ensemble {
   snapshots = 0;
   logsRead = 0;
   readonly readsLogs: boolean;
+  readonly diskFactor: number;
   nowMs: Millis = 0;
   #events: Event[] = [];
   #order = 0;
@@ -420,6 +421,7 @@ export class Ensemble {
   constructor(seed: number, voters: number, observers = 0, writers = 3) {
     this.dice = new Dice(seed);
     this.readsLogs = seed % 5 !== 0;
+    this.diskFactor = [1, 1, 8][seed % 3]!;
     this.voters = Array.from({ length: voters }, (_, at) => at + 1);
     this.nodes = Array.from({ length: voters + observers }, (_, at) => new Node(this, at + 1));
     this.#writers = Array.from({ length: writers }, (_, at) => ({
@@ -464,8 +466,8 @@ export class Ensemble {
     this.nowMs = end;
   }
 
-  runUntil(isSo: () => boolean, atMostMs: Millis): boolean {
-    for (const end = this.nowMs + atMostMs; this.nowMs < end && !isSo();) this.run(10);
+  runUntil(isSo: () => boolean, atMostMs: Millis, stepMs = 10): boolean {
+    for (const end = this.nowMs + atMostMs; this.nowMs < end && !isSo();) this.run(stepMs);
     return isSo();
   }
 
@@ -485,7 +487,7 @@ export class Ensemble {
   }
 
   diskMs(): Millis {
-    return 0.1 + this.dice.below(60) / 20;
+    return (0.1 + this.dice.below(60) / 20) * this.diskFactor;
   }
 
   isCut(a: Sid, b: Sid): boolean {
