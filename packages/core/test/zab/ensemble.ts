@@ -131,7 +131,14 @@ export class Node implements PeerOut {
       committedLog,
       snapshotZxid: folder.snapshot?.zxid ?? 0,
     };
-    const zab = { sid: this.sid, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: ensemble.counterMax };
+    const zab = {
+      sid: this.sid,
+      tickTimeMs: 100,
+      initLimitTicks: 10,
+      syncLimitTicks: 5,
+      forceSnapshotSync: false,
+      counterMax: ensemble.counterMax,
+    };
     const core = { ...coreDefaults, serverId: this.sid, tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
     const config = { verifier: new MajorityQuorum(ensemble.voters), text: 'version=0', version: 0 };
     const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
@@ -219,7 +226,15 @@ export class Node implements PeerOut {
 
   newEnd(): End {
     const channel = this.#nextChannel++;
-    const end = { node: this, channel, cutter: new PacketCutter(10_000_000, this.view), writer: new Writer(64), lastArrivalMs: 0, isOpen: true, isDeaf: false };
+    const end = {
+      node: this,
+      channel,
+      cutter: new PacketCutter(10_000_000, this.view),
+      writer: new Writer(64),
+      lastArrivalMs: 0,
+      isOpen: true,
+      isDeaf: false,
+    };
     const whole = end as unknown as End;
     this.ends.set(channel, whole);
     return whole;
@@ -368,7 +383,8 @@ export class Node implements PeerOut {
     for (const [cnxn, writer] of replies) {
       const client = this.clients.get(cnxn);
       const reader = new Reader(Buffer.from(writer.written()));
-      while (client !== undefined && reader.remaining > 0) {
+      if (client === undefined) continue;
+      while (reader.remaining > 0) {
         const length = reader.int32();
         client.heard(new Reader(reader.bytes.subarray(reader.offset, reader.offset + length)));
         reader.offset += length;
@@ -626,7 +642,10 @@ export class Ensemble {
   }
 
   describe(): string {
-    const states = this.nodes.map(({ sid, peer, folder }) => `${sid} ${peer?.role} ${peer?.epoch} ${folder.log.at(-1)?.zxid} ${folder.acceptedEpoch} ${folder.currentEpoch} ${peer?.server !== undefined}`);
+    const states = this.nodes.map(
+      ({ sid, peer, folder }) =>
+        `${sid} ${peer?.role} ${peer?.epoch} ${folder.log.at(-1)?.zxid} ${folder.acceptedEpoch} ${folder.currentEpoch} ${peer?.server !== undefined}`,
+    );
     return [...states, ...this.notes.slice(-20)].join('\n');
   }
 

@@ -83,8 +83,8 @@ describe('any server of an ensemble', () => {
     const [writer, reader] = followersOf(ensemble).map((node) => joined(ensemble, node));
     told(ensemble, writer!, 'create', create('/a'));
     for (let round = 0; round < 50; round++) {
-      const version = (told(ensemble, writer!, 'setData', { path: '/a', data: null, version: -1 })!.body as { stat: { version: number } }).stat
-        .version;
+      const version = (told(ensemble, writer!, 'setData', { path: '/a', data: null, version: -1 })!.body as { stat: { version: number } })
+        .stat.version;
       const sync = reader!.ask('sync', { path: '/a' });
       const read = reader!.ask('exists', { path: '/a', watch: false });
       ensemble.runUntil(() => read.answer !== undefined, 1000);
