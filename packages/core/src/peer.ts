@@ -13,6 +13,7 @@ import { makeZxid, type Millis, type Notification, type PacketView, type Reader,
 import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { type ElectionConfig, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
+import { distance, type Fingerprint } from './fingerprint.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
 import type { CoreOptions } from './options.ts';
@@ -376,6 +377,33 @@ export class Peer {
 
   get #isBusy(): boolean {
     return this.server?.busy ?? false;
+  }
+
+  /**
+   * Everything that can influence behaviour, for an explorer. Throws an `Error` where there is something that cannot be written down: what
+   * `Server` and `Synchroniser` say, and a snapshot that has been loaded in part.
+   */
+  fingerprint(to: Fingerprint, now: Now): void {
+    if (this.#loading !== undefined) throw new Error('a snapshot that has been loaded in part has no fingerprint');
+    for (const number of [this.#acceptedEpoch, this.#currentEpoch, this.#logged, this.#durable, this.#diskWork, this.#wholeFrom]) {
+      to.number(number);
+    }
+    this.#replica.fingerprint(to);
+    this.#committedLog.fingerprint(to);
+    this.#election.fingerprint(to, now);
+    const role = this.#role;
+    to.text(role.kind);
+    if (role.kind === 'dialling') {
+      for (const number of [role.leader, role.tries, distance(role.untilMs, now.elapsedMs), distance(role.retryMs, now.elapsedMs)]) {
+        to.number(number);
+      }
+    } else if (role.kind === 'leading') {
+      role.leader.fingerprint(to, now);
+      role.synchroniser.fingerprint(to);
+    } else if (role.kind === 'learning') {
+      role.learner.fingerprint(to, now);
+    }
+    this.server?.fingerprint(to, now);
   }
 
   // ---- from role to role

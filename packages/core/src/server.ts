@@ -24,6 +24,7 @@ import { ipProvider } from './auth/ip-provider.ts';
 import { Cnxn } from './cnxn/cnxn.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
+import type { Fingerprint } from './fingerprint.ts';
 import type { Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
@@ -318,6 +319,22 @@ export class Server {
       const job = this.#replica.apply(header, txn, digest);
       if (job !== undefined) while (job.next(now).done !== true);
     }
+  }
+
+  /**
+   * Everything that can influence behaviour, for an explorer; that of the replica is the owner's to write. Throws an `Error` where there is
+   * something that cannot be written down: a job under way, frames that are held back, watches.
+   */
+  fingerprint(to: Fingerprint, now: Now): void {
+    if (this.busy || !this.#held.isEmpty || this.#watches.count > 0) throw new Error('jobs, held frames and watches have no fingerprint');
+    this.#order.fingerprint(to, now);
+    this.#tracker.fingerprint(to, now.elapsedMs);
+    this.#handshakes.fingerprint(to);
+    to.number(this.#draining.length);
+    for (const { id } of this.#draining) to.number(id);
+    to.number(this.#cnxns.size);
+    const cnxns = [...this.#cnxns.all()].sort((a, b) => a.id - b.id);
+    for (const cnxn of cnxns) cnxn.fingerprint(to);
   }
 
   /** How memory is; see `MemoryLimits`. */

@@ -6,8 +6,10 @@ import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
 import { sessionIdOf } from '@tskeeper/protocol';
 import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
+import { type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { CnxnInfo } from '../inspect.ts';
 import type { CloseReason, CnxnId } from '../out.ts';
+import { writeOrigin } from '../request/proposal.ts';
 import type { ParkedFrame, Waiting } from '../request/session-order.ts';
 import type { CnxnContext } from './cnxn-context.ts';
 
@@ -69,6 +71,23 @@ export class Cnxn {
     this.context = context;
     this.establishedWallMs = nowWallMs;
     this.identities = [{ scheme: 'ip', id: context.remoteAddress }];
+  }
+
+  /** Everything that can influence behaviour, for an explorer. What is counted for operators is left out. */
+  fingerprint(to: Fingerprint): void {
+    const { id, sessionHigh, sessionLow, slot, timeoutMs, identities } = this;
+    for (const number of [id, sessionHigh, sessionLow, slot === -1 ? 0 : 1, timeoutMs]) to.number(number);
+    to.text(`${this.state} ${this.speaksReadOnly} ${this.closeReason} ${this.hasDropped} ${this.hasLostCredentials} ${this.isFull}`);
+    for (const { scheme, id: name } of identities) to.text(`${scheme}:${name}`);
+    for (const line of [this.waiting, this.early]) {
+      to.number(line.length);
+      for (const one of line.values()) {
+        to.text(one.kind);
+        if (one.kind === 'write') writeOrigin(to, one);
+        else writeBytes(to, one.kind === 'sync' ? one.frame.bytes : one.bytes);
+        if (one.kind === 'sync') to.number(one.isDone ? 1 : 0);
+      }
+    }
   }
 
   /** Nothing may be written to it, nor its number be used: another connection may have that. */

@@ -5,6 +5,7 @@
 import { ErrorCode, type Millis, OpCode, type Reader, type Zxid } from '@tskeeper/protocol';
 import type { AuthRegistry } from '../auth/auth-provider.ts';
 import { Fifo } from '../fifo.ts';
+import { distance, type Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
@@ -16,7 +17,7 @@ import { type Job, unitsPerChange, unitsPerRequest } from './budget.ts';
 import type { Load } from './load.ts';
 import type { Order } from './order.ts';
 import { Prepare, type PrepareJob } from './prepare.ts';
-import { type Proposal, serverOrigin, type WriteOrigin } from './proposal.ts';
+import { type Proposal, serverOrigin, type WriteOrigin, writeOrigin } from './proposal.ts';
 import type { Replica } from './replica.ts';
 import type { WaitingSync } from './session-order.ts';
 import { Sweeper } from './sweep.ts';
@@ -159,6 +160,20 @@ export class Authority implements Order {
 
   deadline(): Millis | undefined {
     return earliest(this.#expiry.deadline(), this.#sweeper.deadline());
+  }
+
+  /** What is outstanding follows from the proposals and the tree; their bytes are written by whoever keeps the log. */
+  fingerprint(to: Fingerprint, now: Now): void {
+    to.text(this.role);
+    to.number(this.#committed);
+    to.number(this.#prepare.lastZxid);
+    to.number(this.#proposals.length);
+    for (const { zxid, origin } of this.#proposals.values()) {
+      to.number(zxid);
+      writeOrigin(to, origin);
+    }
+    to.number(distance(this.#expiry.deadline(), now.elapsedMs));
+    to.number(distance(this.#sweeper.deadline(), now.elapsedMs));
   }
 
   #endSession(slot: SessionSlot, now: Now): Job | undefined {

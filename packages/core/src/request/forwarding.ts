@@ -6,6 +6,7 @@
 import { type Millis, OpCode, Reader, type Txn, type TxnDigest, type TxnHeader, Writer, type Zxid } from '@tskeeper/protocol';
 import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
+import type { Fingerprint } from '../fingerprint.ts';
 import type { SessionSlot } from '../session/session-table.ts';
 import { ownerHere, type SessionTracker } from '../session/session-tracker.ts';
 import type { OrderParts } from './authority.ts';
@@ -137,5 +138,13 @@ export class Forwarding implements Order {
 
   deadline(): undefined {
     return undefined;
+  }
+
+  fingerprint(to: Fingerprint): void {
+    to.text(this.role);
+    to.number(this.#committed.length);
+    for (const { zxid } of this.#committed.values()) to.number(zxid);
+    to.number(this.#syncs.length);
+    for (const { cnxn } of this.#syncs.values()) to.number(cnxn);
   }
 }

@@ -4,6 +4,7 @@
  * order of zxids. Whoever waits at the head of a line for just that txn is answered.
  */
 import type { Millis, Reader, Zxid } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { SessionSlot } from '../session/session-table.ts';
 import type { Job } from './budget.ts';
@@ -57,4 +58,7 @@ export interface Order {
   wake(now: Now, allHeard: boolean, hasEnough: () => boolean): Job | undefined;
   /** When `wake` must be called, on the monotonic clock; undefined for never. */
   deadline(): Millis | undefined;
+
+  /** Everything that can influence behaviour, for an explorer. */
+  fingerprint(to: Fingerprint, now: Now): void;
 }

@@ -1,5 +1,6 @@
 import { type Millis, OpCode, type Txn, type TxnDigest, type TxnHeader, type Zxid } from '@tskeeper/protocol';
 import type { Identity } from '../auth/identity.ts';
+import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { CnxnId } from '../out.ts';
 import { ownerHere, type SessionOwner } from '../session/session-tracker.ts';
@@ -94,6 +95,13 @@ export function changesOf(txn: Txn): number {
     default:
       return 0;
   }
+}
+
+/** For an explorer. When it arrived is told to operators only. */
+export function writeOrigin(to: Fingerprint, origin: WriteOrigin): void {
+  const { cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities } = origin;
+  for (const number of [cnxn, owner, sessionHigh, sessionLow, cxid, opCode, identities.length]) to.number(number);
+  for (const { scheme, id } of identities) to.text(`${scheme}:${id}`);
 }
 
 export function closesSession({ opCode }: WriteOrigin): boolean {

@@ -23,6 +23,7 @@ import {
   type Writer,
   type Zxid,
 } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
 import type { Notice } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
 import type { Random } from '../random.ts';
@@ -112,6 +113,21 @@ export class Replica {
   /** Units spent on digests and watchers so far: what makes one change take longer than another. */
   get work(): number {
     return this.tree.digestedBytes / bytesPerUnit + this.listener.work;
+  }
+
+  /**
+   * Everything that can influence behaviour, for an explorer. The tree is told by its digest, which is why the digest must not be switched
+   * off (`treeDigestEnabled`): throws an `Error` then.
+   */
+  fingerprint(to: Fingerprint): void {
+    if (!this.#digestEnabled) throw new Error('a tree without a digest has no fingerprint');
+    const { digestHigh, digestLow } = this.tree;
+    for (const number of [this.lastZxid, digestHigh, digestLow]) to.number(number);
+    const rows: string[] = [];
+    const { sessions } = this;
+    sessions.forEach((slot) => rows.push(`${sessions.high(slot)} ${sessions.low(slot)} ${sessions.timeoutMs(slot)}`));
+    to.number(rows.length);
+    for (const row of rows.sort()) to.text(row);
   }
 
   /** A snapshot of this moment; its slices may be taken while further txns are applied. See `SnapshotSource` for `writeLastZxid`. */

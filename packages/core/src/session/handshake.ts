@@ -19,6 +19,7 @@ import {
 } from '@tskeeper/protocol';
 import type { Cnxn } from '../cnxn/cnxn.ts';
 import type { CnxnTable } from '../cnxn/cnxn-table.ts';
+import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Observer } from '../observer.ts';
 import type { CoreOptions } from '../options.ts';
@@ -74,6 +75,12 @@ export class Handshakes {
     this.#answers = answers;
     this.#observer = observer;
     this.#nextSessionId = initialSessionId(options.serverId, now.wallMs, replica.lastZxid);
+  }
+
+  /** Everything that can influence behaviour, for an explorer. */
+  fingerprint(to: Fingerprint): void {
+    to.text(String(this.#nextSessionId));
+    for (const [session, { id }] of this.#asked) to.text(`${session} ${id}`);
   }
 
   request(cnxn: Cnxn, reader: Reader, now: Now): HandshakeOutcome {

@@ -5,6 +5,7 @@
  * than the replica's table does. A session that has been marked as closing takes no further touch and no further write.
  */
 import type { Millis } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
 import type { CnxnId } from '../out.ts';
 import { ExpiryQueue } from './expiry-queue.ts';
 import { type SessionSlot, SessionTable } from './session-table.ts';
@@ -19,6 +20,7 @@ const ownerUnknown: SessionOwner = -1;
 export class SessionTracker {
   readonly #table = new SessionTable();
   readonly #expiry: ExpiryQueue;
+  readonly #tickMs: Millis;
   /** Those of other servers' clients, and those that nobody has spoken for. A session that is not here is one of our own clients'. */
   readonly #owners = new Map<SessionSlot, SessionOwner>();
   /** Since the last `takeTouched`, with the timeouts they were granted; undefined where nobody asks. */
@@ -27,6 +29,7 @@ export class SessionTracker {
   /** @param notesTouches whether `takeTouched` will be called. */
   constructor(tickMs: Millis, notesTouches = false) {
     this.#expiry = new ExpiryQueue(tickMs);
+    this.#tickMs = tickMs;
     this.#touched = notesTouches ? new Map() : undefined;
   }
 
@@ -121,6 +124,23 @@ export class SessionTracker {
   /** Visits at most `max` sessions whose bucket has come due, taking them out; returns whether more are due. */
   takeDue(elapsedMs: Millis, max: number, visit: (slot: SessionSlot) => void): boolean {
     return this.#expiry.takeDue(elapsedMs, max, visit);
+  }
+
+  /** Everything that can influence behaviour, for an explorer. A touch is rounded up to a tick, so how far this one has come counts too. */
+  fingerprint(to: Fingerprint, nowMs: Millis): void {
+    const table = this.#table;
+    const due = new Map<SessionSlot, Millis>();
+    for (const { dueMs, slots } of this.buckets()) for (const slot of slots) due.set(slot, dueMs);
+    const rows: string[] = [];
+    table.forEach((slot) => {
+      const dueMs = due.get(slot);
+      const id = `${table.high(slot)} ${table.low(slot)} ${table.timeoutMs(slot)} ${table.isClosing(slot)} ${table.cnxnOf(slot)}`;
+      const left = dueMs === undefined ? '-' : Math.max(0, dueMs - nowMs);
+      rows.push(`${id} ${left} ${this.#owners.get(slot) ?? ownerHere} ${this.#touched?.get(slot) ?? '-'}`);
+    });
+    to.number(rows.length);
+    for (const row of rows.sort()) to.text(row);
+    if (rows.length > 0) to.number(nowMs % this.#tickMs);
   }
 
   buckets(): Iterable<{ dueMs: Millis; slots: readonly SessionSlot[] }> {

@@ -8,6 +8,7 @@
  * by SNAP, loses them here as well (ZOOKEEPER-2845).
  */
 import { counterOf, epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
+import { type Fingerprint, writeBytes } from '../fingerprint.ts';
 
 export interface CommittedLogOptions {
   /** commitLogCount: how many txns are kept at most. */
@@ -116,6 +117,15 @@ export class CommittedLog {
   /** Forgets everything: another history has taken the place of this one. */
   clear(): void {
     this.truncate(-Infinity);
+  }
+
+  /** Everything that can influence behaviour, for an explorer. */
+  fingerprint(to: Fingerprint): void {
+    to.number(this.#length);
+    for (let at = 0; at < this.#length; at++) {
+      to.number(this.#zxidAt(at));
+      writeBytes(to, this.#txns[this.#at(at)]!);
+    }
   }
 
   /** Whether a txn with this zxid is kept. */

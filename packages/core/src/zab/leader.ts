@@ -35,6 +35,7 @@ import {
 } from '@tskeeper/protocol';
 import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
+import { age, distance, type Fingerprint, writeBytes, writeSet } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
@@ -103,6 +104,25 @@ class Learner {
   /** Numbers of the PINGs that it has not answered. */
   readonly pings = new Fifo<number>();
   answeredPing = 0;
+
+  /** Everything that can influence behaviour, for an explorer. PINGs are counted back from the last one. */
+  fingerprint(to: Fingerprint, nowMs: Millis, limitMs: Millis, lastPing: number): void {
+    to.text(this.stage);
+    to.number(this.isObserver ? 1 : 0);
+    to.number(this.hears ? 1 : 0);
+    for (const number of [this.channel, this.sid, this.acceptedEpoch, this.lastZxid, this.historyEnd, this.ackedZxid]) to.number(number);
+    to.number(age(this.heardMs, nowMs, limitMs));
+    to.number(lastPing - this.answeredPing);
+    to.number(this.pings.length);
+    for (const ping of this.pings.values()) to.number(lastPing - ping);
+    to.number(this.unacked.length);
+    for (const { zxid, sentMs } of this.unacked.values()) {
+      to.number(zxid);
+      to.number(age(sentMs, nowMs, limitMs));
+    }
+    to.number(this.backlog?.offset ?? -1);
+    if (this.backlog !== undefined) writeBytes(to, this.backlog.bytes, 0, this.backlog.offset);
+  }
 
   constructor(channel: ChannelId, now: Now) {
     this.channel = channel;
@@ -325,6 +345,32 @@ export class Leader {
     this.#server?.end(now);
     // Whether what was proposed last is committed is for the next leader to say; if that is this server again, it is.
     for (const { zxid, packet } of this.#outstanding.values()) this.#host.committed(zxid, entryOf(packet));
+  }
+
+  /** Everything that can influence behaviour, for an explorer. That of its server is the peer's to write. */
+  fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
+    const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
+    const limitMs = tickTimeMs * Math.max(initLimitTicks, syncLimitTicks);
+    const { acceptedEpoch, currentEpoch, lastZxid } = this.#start;
+    to.text(this.#stage);
+    for (const number of [acceptedEpoch, currentEpoch, lastZxid, this.#epoch, this.#acceptedMax]) to.number(number);
+    for (const zxid of [this.#proposed, this.#committed, this.#ownAcked]) to.number(zxid);
+    writeSet(to, this.#agreeing);
+    to.number(this.#outstanding.length);
+    for (const { packet } of this.#outstanding.values()) writeBytes(to, packet);
+    to.number(this.#ping - this.#ownPing);
+    to.number(this.#syncs.length);
+    for (const { learner, local, zxid, ping } of this.#syncs.values()) {
+      for (const number of [learner?.channel ?? -1, local?.cnxn ?? -1, zxid, this.#ping - ping]) to.number(number);
+    }
+    to.number(age(this.#stageMs, nowMs, limitMs));
+    to.number(age(this.#nowMs, nowMs, limitMs));
+    to.number(distance(this.#nextPingMs, nowMs));
+    to.number(distance(this.#nextTickMs, nowMs));
+    to.number(this.#unnamed);
+    to.number(this.#learners.size);
+    const channels = [...this.#learners.keys()].sort((a, b) => a - b);
+    for (const channel of channels) this.#learners.get(channel)!.fingerprint(to, nowMs, limitMs, this.#ping);
   }
 
   // ---- discovery

@@ -31,6 +31,7 @@ import {
 } from '@tskeeper/protocol';
 import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
+import { age, type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { Forwarding, LeaderLink, SentTxn } from '../request/forwarding.ts';
 import type { Server } from '../server.ts';
@@ -242,6 +243,21 @@ export class Learner implements LeaderLink {
       this.#host.committed(next);
       this.#host.apply(next, now);
     }
+  }
+
+  /** Everything that can influence behaviour, for an explorer. That of its server is the peer's to write. */
+  fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
+    const { acceptedEpoch, currentEpoch, lastZxid, configVersion } = this.#start;
+    to.text(this.#stage);
+    for (const number of [acceptedEpoch, currentEpoch, lastZxid, configVersion, this.#channel, this.#epoch]) to.number(number);
+    for (const zxid of [this.#logged, this.#durable, this.#snapshotZxid]) to.number(zxid);
+    to.number(this.#proposals.length);
+    for (const { entry } of this.#proposals.values()) writeBytes(to, entry);
+    to.number(this.#toAck.length);
+    for (const zxid of this.#toAck.values()) to.number(zxid);
+    to.number(this.#waiting.length);
+    for (const packet of this.#waiting.values()) writeBytes(to, packet);
+    to.number(age(this.#heardMs, nowMs, this.#silentMaxMs));
   }
 
   // ---- as LeaderLink

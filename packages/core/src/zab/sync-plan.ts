@@ -11,6 +11,7 @@
  * wherever the two histories leave a doubt, the answer is SNAP; where that is stricter than ZooKeeper, it says so.
  */
 import { counterOf, epochOf, type Zxid } from '@tskeeper/protocol';
+import type { Fingerprint } from '../fingerprint.ts';
 import { type CommittedLog, mayFollow } from './committed-log.ts';
 
 /** The packet the synchronisation begins with, unless it is SNAP. */
@@ -150,6 +151,12 @@ export class LogWalk {
   constructor(learnerLast: Zxid, wholeFrom: Zxid) {
     this.#learnerLast = this.#last = learnerLast;
     this.#wholeFrom = wholeFrom;
+  }
+
+  /** Everything that can influence behaviour, for an explorer. */
+  fingerprint(to: Fingerprint): void {
+    for (const zxid of [this.#learnerLast, this.#wholeFrom, this.#previous ?? -1, this.#last, this.#opening?.zxid ?? -1]) to.number(zxid);
+    to.text(`${this.#opening?.kind} ${this.#refusal?.kind} ${this.#met}`);
   }
 
   /** The plan, once the walk has met memory or has been refused. */

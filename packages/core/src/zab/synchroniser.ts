@@ -5,6 +5,7 @@
  * Whatever is decided is decided by sync-plan.ts.
  */
 import { beginQuorumPacket, endQuorumPacket, PacketType, writeEmptyPacket, Writer, type Zxid } from '@tskeeper/protocol';
+import { type Fingerprint, writeBytes } from '../fingerprint.ts';
 import type { Replica } from '../request/replica.ts';
 import type { SnapshotSource } from '../snapshot/snapshot-source.ts';
 import type { CommittedLog } from './committed-log.ts';
@@ -149,6 +150,24 @@ export class Synchroniser {
     this.#snapshot = undefined;
     writer.raw(tail.bytes, 0, tail.offset);
     learner.done();
+  }
+
+  /** Everything that can influence behaviour, for an explorer. A snapshot that is sent in part cannot be written down: throws an `Error`. */
+  fingerprint(to: Fingerprint): void {
+    if (this.#snapshot !== undefined) throw new Error('a snapshot that has been sent in part has no fingerprint');
+    to.number(this.#queue.length);
+    for (const { channel, lastZxid } of this.#queue) {
+      to.number(channel);
+      to.number(lastZxid);
+    }
+    to.number(this.#readings.size);
+    for (const channel of [...this.#readings.keys()].sort((a, b) => a - b)) {
+      const { learner, bytesMax, walk, bytes, plan, sent, tail } = this.#readings.get(channel)!;
+      for (const number of [channel, learner.lastZxid, bytesMax, bytes, plan?.zxid ?? -1, plan?.from ?? -1, sent]) to.number(number);
+      to.text(plan?.kind ?? '');
+      walk.fingerprint(to);
+      if (tail !== undefined) writeBytes(to, tail.bytes, 0, tail.offset);
+    }
   }
 
   #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan): Writer {

@@ -1,0 +1,4 @@
+#!/usr/bin/env node
+import { explore } from '../dist/explorer/command.js';
+
+explore(process.argv.slice(2));

@@ -1,0 +1,68 @@
+/**
+ * What can happen next in a small world, as a number for the search and as a word for people. A run is a list of such words, and the same list
+ * always leads to the same state.
+ *
+ *     notify1>2      the notification that waits from server 1 to server 2 arrives
+ *     packet2#0      the next packet arrives over channel 0 of server 2, or the news that the stream is gone
+ *     break2#0       what was under way over it is lost, and the stream is gone
+ *     dial3          the dial of server 3 succeeds or fails
+ *     log1, file1    the oldest request to the log, or for an epoch file, is durable on the disk of server 1
+ *     wake2          time passes for server 2 until its next deadline
+ *     sleep2         so much time passes for it that nobody would have waited any longer
+ *     write1         a client opens a session at server 1, which is a txn
+ *     crash1.2.0     server 1 ends; of what its disk had not answered, two requests to the log and no epoch file are there all the same
+ *     start1         it comes back
+ *     cut1-2, heal1-2   nothing passes between two servers; it passes again
+ *     elect6         the servers of the mask (here 2 and 3) exchange notifications until nobody of them looks for a leader
+ */
+const kinds = ['notify', 'packet', 'break', 'dial', 'log', 'file', 'wake', 'sleep', 'write', 'crash', 'start', 'cut', 'heal', 'elect'] as const;
+
+export type ChoiceKind = (typeof kinds)[number];
+
+/** A number below 2^16: four bits for the kind, and four for each of three operands. */
+export type Choice = number;
+
+export interface Chosen {
+  readonly kind: ChoiceKind;
+  readonly a: number;
+  readonly b: number;
+  readonly c: number;
+}
+
+/** Operands are below 16. */
+export const operandEnd = 16;
+
+const joints: Readonly<Partial<Record<ChoiceKind, string>>> = { notify: '>', packet: '#', break: '#', cut: '-', heal: '-', crash: '.' };
+
+export function choice(kind: ChoiceKind, a: number, b = 0, c = 0): Choice {
+  if (a >= operandEnd || b >= operandEnd || c >= operandEnd) throw new Error(`an operand of ${kind} ${a} ${b} ${c} has more than four bits`);
+  return (kinds.indexOf(kind) << 12) | (a << 8) | (b << 4) | c;
+}
+
+export function chosen(code: Choice): Chosen {
+  return { kind: kinds[code >> 12]!, a: (code >> 8) & 15, b: (code >> 4) & 15, c: code & 15 };
+}
+
+export function choiceText(code: Choice): string {
+  const { kind, a, b, c } = chosen(code);
+  const joint = joints[kind];
+  if (joint === undefined) return `${kind}${a}`;
+  return kind === 'crash' ? `${kind}${a}.${b}.${c}` : `${kind}${a}${joint}${b}`;
+}
+
+export function runText(run: readonly Choice[]): string {
+  return run.map(choiceText).join(',');
+}
+
+/** Throws an `Error` that says which word is no choice. */
+export function parseRun(text: string): Choice[] {
+  return text
+    .split(',')
+    .filter((word) => word !== '')
+    .map((word) => {
+      const found = /^([a-z]+)(\d+)(?:[>#.-](\d+))?(?:\.(\d+))?$/.exec(word);
+      const kind = kinds.find((each) => each === found?.[1]);
+      if (found === null || kind === undefined) throw new Error(`${word} is no choice; an example is packet2#0`);
+      return choice(kind, Number(found[2]), Number(found[3] ?? 0), Number(found[4] ?? 0));
+    });
+}

@@ -1,0 +1,222 @@
+/**
+ * Goes through the states of a small world. A state is come to again by its choices from the beginning, since machines cannot be copied; so
+ * what a search costs is the way back to where it goes on. There are three orders:
+ *
+ *     chains    goes on from the shallowest state at which a choice is left, and from there down, a new state each time, until one is known.
+ *               Nearly every step finds something, and in the end everything has been seen.
+ *     breadth   all states of a depth before any of the next: what is found first is found on the shortest way. Slow.
+ *     walks     from the beginning, down by chance, again and again. Deep at once, and never done.
+ */
+import { type Choice, chosen } from './choice.ts';
+import { Violation } from './invariants.ts';
+import { type Scope, SmallWorld } from './small-world.ts';
+import { StateHash } from './state-hash.ts';
+import { type StateId, StateTable } from './state-table.ts';
+
+export type SearchOrder = 'chains' | 'breadth' | 'walks';
+
+export interface SearchOptions {
+  readonly scope: Scope;
+  /** Choices that are made before the search begins. */
+  readonly opening: readonly Choice[];
+  readonly order: SearchOrder;
+  /** Decides which choice of a state comes first, and where walks go. */
+  readonly seed: number;
+  /** No state is gone on from behind so many choices. */
+  readonly depthMax: number;
+  /** Asked between two ways: whether it is enough. */
+  readonly isEnough: (progress: Progress) => boolean;
+}
+
+export interface Progress {
+  /** Distinct states. */
+  readonly states: number;
+  /** Choices made, those of ways back included. */
+  readonly steps: number;
+  readonly depth: number;
+}
+
+export interface Found extends Progress {
+  /** Nothing is left to explore within the scope and the depth. Never so for walks. */
+  readonly isComplete: boolean;
+  /** The first violation, and the choices that lead to it, opening included. */
+  readonly violation: { readonly error: Violation; readonly run: readonly Choice[] } | undefined;
+}
+
+export function hashOf(world: SmallWorld): number {
+  const hash = new StateHash();
+  world.fingerprint(hash);
+  return hash.value;
+}
+
+export function search(options: SearchOptions): Found {
+  return new Search(options).run();
+}
+
+class Search {
+  readonly #options: SearchOptions;
+  readonly #states = new StateTable();
+  /** By depth, the states at which choices are left. */
+  readonly #open: StateId[][] = [];
+  #shallowest = 0;
+  #steps = 0;
+  #depth = 0;
+  #chance: number;
+  /** What was done since the world began, for whoever breaks an invariant. */
+  #run: Choice[] = [];
+
+  constructor(options: SearchOptions) {
+    this.#options = options;
+    this.#chance = options.seed >>> 0;
+  }
+
+  run(): Found {
+    try {
+      const world = this.#begin();
+      this.#open[0] = [this.#states.add(hashOf(world), -1, 0)];
+      const { order } = this.#options;
+      let isComplete = false;
+      while (!isComplete && !this.#options.isEnough(this.#progress)) {
+        if (order === 'walks') this.#walk();
+        else isComplete = !this.#goOn(order === 'chains');
+      }
+      return { ...this.#progress, isComplete, violation: undefined };
+    } catch (error) {
+      if (!(error instanceof Violation)) throw error;
+      return { ...this.#progress, isComplete: false, violation: { error, run: this.#run } };
+    }
+  }
+
+  get #progress(): Progress {
+    return { states: this.#states.count, steps: this.#steps, depth: this.#depth };
+  }
+
+  #begin(): SmallWorld {
+    this.#run = [];
+    const world = new SmallWorld(this.#options.scope);
+    for (const code of this.#options.opening) this.#make(world, code);
+    return world;
+  }
+
+  #make(world: SmallWorld, code: Choice): void {
+    this.#run.push(code);
+    this.#steps++;
+    world.make(code);
+  }
+
+  /** Takes up the shallowest state with a choice left. Returns whether there was one. */
+  #goOn(inChains: boolean): boolean {
+    while (this.#open[this.#shallowest]?.length === 0) this.#shallowest++;
+    const states = this.#open[this.#shallowest];
+    if (states === undefined) return false;
+    const state = states.pop()!;
+    const world = this.#begin();
+    for (const code of this.#states.way(state)) this.#make(world, code);
+    if (hashOf(world) !== this.#states.hash(state)) throw new Error(`the same choices have led to another state, at depth ${this.#shallowest}`);
+    let at: StateId = state;
+    do at = this.#descend(world, at);
+    while (at !== -1 && inChains);
+    if (at !== -1) this.#keep(at);
+    return true;
+  }
+
+  /** Makes the next choice of a state. Returns the state it leads to if that is new, and may be gone on from; else -1. */
+  #descend(world: SmallWorld, state: StateId): StateId {
+    const choices = world.choices();
+    if (choices.length === 0) return -1;
+    const turn = this.#states.takeTurn(state);
+    if (turn + 1 < choices.length) this.#keep(state);
+    const first = (this.#states.hash(state) + this.#options.seed) % choices.length;
+    const code = choices[(first + turn) % choices.length]!;
+    this.#make(world, code);
+    const next = this.#states.add(hashOf(world), state, code);
+    if (next === -1) return -1;
+    const depth = this.#states.depth(next);
+    this.#depth = Math.max(this.#depth, depth);
+    return depth < this.#options.depthMax ? next : -1;
+  }
+
+  #keep(state: StateId): void {
+    const depth = this.#states.depth(state);
+    while (this.#open.length <= depth) this.#open.push([]);
+    this.#open[depth]!.push(state);
+    this.#shallowest = Math.min(this.#shallowest, depth);
+  }
+
+  #walk(): void {
+    const world = this.#begin();
+    for (let depth = 1; depth <= this.#options.depthMax; depth++) {
+      const code = this.#draw(world.choices());
+      if (code === undefined) return;
+      this.#make(world, code);
+      this.#states.add(hashOf(world), -1, 0);
+      this.#depth = Math.max(this.#depth, depth);
+    }
+  }
+
+  /** Faults are drawn half as often as they are listed: else all of them would come before anything has begun. */
+  #draw(choices: readonly Choice[]): Choice | undefined {
+    const code = choices[this.#below(choices.length)];
+    if (code === undefined) return undefined;
+    const { kind } = chosen(code);
+    const isFault = kind === 'crash' || kind === 'cut' || kind === 'sleep' || kind === 'wake';
+    return isFault && this.#below(2) === 0 ? choices[this.#below(choices.length)] : code;
+  }
+
+  #below(end: number): number {
+    // xorshift, which is enough to take a turning.
+    let x = this.#chance || 1;
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    this.#chance = x >>> 0;
+    return end === 0 ? 0 : this.#chance % end;
+  }
+}
+
+/** What a run leads to. Choices that are not there at their turn are passed over, which is what `shorten` needs. */
+export function replayRun(scope: Scope, run: readonly Choice[]): { world: SmallWorld; error: Violation | undefined; made: Choice[] } {
+  const world = new SmallWorld(scope);
+  const made: Choice[] = [];
+  for (const code of run) {
+    if (!world.choices().includes(code)) continue;
+    made.push(code);
+    try {
+      world.make(code);
+    } catch (error) {
+      if (error instanceof Violation) return { world, error, made };
+      throw error;
+    }
+  }
+  return { world, error: undefined, made };
+}
+
+/** Leaves out of a run what its violation does not need, one piece at a time, until every choice is needed. */
+export function shorten(scope: Scope, run: readonly Choice[], { invariant }: Violation): Choice[] {
+  let best = [...run];
+  for (let size = Math.max(1, best.length >> 1); size >= 1; size >>= 1) {
+    for (let at = best.length - size; at >= 0; at -= size) {
+      const { error, made } = replayRun(scope, [...best.slice(0, at), ...best.slice(at + size)]);
+      if (error?.invariant === invariant && made.length < best.length) best = made;
+    }
+  }
+  return best;
+}
+
+/** What brings an ensemble to serve when nothing goes wrong. */
+export function openingToServe(scope: Scope): Choice[] {
+  const world = new SmallWorld(scope);
+  const run: Choice[] = [];
+  while (!world.servers.every(({ peer }) => peer?.server !== undefined)) {
+    const choices = world.choices();
+    const all = (1 << scope.servers) - 1;
+    const code =
+      choices.find((each) => ['packet', 'log', 'file', 'dial', 'notify'].includes(chosen(each).kind)) ??
+      choices.find((each) => chosen(each).kind === 'elect' && chosen(each).a === all) ??
+      choices.find((each) => chosen(each).kind === 'wake');
+    if (code === undefined) throw new Error(`the ensemble does not come to serve:\n${world.describe()}`);
+    world.make(code);
+    run.push(code);
+  }
+  return run;
+}

@@ -1,0 +1,89 @@
+/** The states that have been come to: which, and by what choice from where. Ten million of them take about 400 MB. */
+import type { Choice } from './choice.ts';
+
+/** The place of a state in the table. */
+export type StateId = number;
+
+const sizeAtFirst = 1 << 16;
+
+export class StateTable {
+  // By place.
+  #hashes = new Float64Array(sizeAtFirst);
+  #parents = new Int32Array(sizeAtFirst);
+  #choices = new Uint16Array(sizeAtFirst);
+  #depths = new Uint16Array(sizeAtFirst);
+  /** Choices at this state that have been made. */
+  #made = new Uint16Array(sizeAtFirst);
+  #count = 0;
+  /** Places + 1 by hash, with open addressing; 0 for none. Always at least twice as long as there are states. */
+  #index = new Int32Array(sizeAtFirst * 2);
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Adds a state, and returns its place; -1 when it is known. `parent` is -1 for a state that everything begins with. */
+  add(hash: number, parent: StateId, choice: Choice): StateId {
+    let at = this.#slotOf(hash);
+    for (let found = this.#index[at]!; found !== 0; found = this.#index[at]!) {
+      if (this.#hashes[found - 1] === hash) return -1;
+      at = (at + 1) & (this.#index.length - 1);
+    }
+    if (this.#count === this.#hashes.length) {
+      this.#grow();
+      return this.add(hash, parent, choice);
+    }
+    const place = this.#count++;
+    this.#index[at] = place + 1;
+    this.#hashes[place] = hash;
+    this.#parents[place] = parent;
+    this.#choices[place] = choice;
+    this.#depths[place] = parent === -1 ? 0 : this.#depths[parent]! + 1;
+    return place;
+  }
+
+  hash(state: StateId): number {
+    return this.#hashes[state]!;
+  }
+
+  /** How many choices away from where everything begins, on the way on which it was come to. */
+  depth(state: StateId): number {
+    return this.#depths[state]!;
+  }
+
+  /** The number of choices made at a state so far, which is then one more. */
+  takeTurn(state: StateId): number {
+    return this.#made[state]!++;
+  }
+
+  /** The choices that lead to a state. */
+  way(state: StateId): Choice[] {
+    const way: Choice[] = [];
+    for (let at = state; this.#parents[at]! !== -1; at = this.#parents[at]!) way.push(this.#choices[at]!);
+    return way.reverse();
+  }
+
+  #slotOf(hash: number): number {
+    return (hash % 2_147_483_647) & (this.#index.length - 1);
+  }
+
+  #grow(): void {
+    const size = this.#hashes.length * 2;
+    this.#hashes = copied(new Float64Array(size), this.#hashes);
+    this.#parents = copied(new Int32Array(size), this.#parents);
+    this.#choices = copied(new Uint16Array(size), this.#choices);
+    this.#depths = copied(new Uint16Array(size), this.#depths);
+    this.#made = copied(new Uint16Array(size), this.#made);
+    this.#index = new Int32Array(size * 2);
+    for (let place = 0; place < this.#count; place++) {
+      let at = this.#slotOf(this.#hashes[place]!);
+      while (this.#index[at] !== 0) at = (at + 1) & (this.#index.length - 1);
+      this.#index[at] = place + 1;
+    }
+  }
+}
+
+function copied<T extends Float64Array | Int32Array | Uint16Array>(to: T, from: T): T {
+  to.set(from as never);
+  return to;
+}
