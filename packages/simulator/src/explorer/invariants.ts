@@ -75,6 +75,8 @@ export class Invariants {
   readonly #beginnings = new Map<number, readonly NamedTxn[]>();
   readonly #proposed = new Map<Zxid, string>();
   #committed: readonly NamedTxn[] = [];
+  /** What clients have been told in this step. */
+  readonly #told: string[] = [];
   /** How far each server has served. */
   readonly #served = new Map<Sid, Zxid>();
 
@@ -171,10 +173,9 @@ export class Invariants {
     throw new Violation('DurableBeforeAck', `${sid} acknowledges epoch ${epoch} without ${formatZxid(missing.zxid)} on disk`);
   }
 
-  /** A client is told that its session is there. */
+  /** A client is told that its session is there. What is committed is seen when the step is over, so it is judged then. */
   told(name: string): void {
-    if (this.#committed.some((txn) => txn.name === name)) return;
-    throw new Violation('AcknowledgedIsCommitted', `a client is told of ${name}, which is not committed`);
+    this.#told.push(name);
   }
 
   // ---- what is
@@ -187,6 +188,10 @@ export class Invariants {
     this.#checkLeaders(servers);
     for (const server of servers) if (server.serves) this.#checkServed(server);
     this.#checkDurability(servers);
+    for (const name of this.#told.splice(0)) {
+      if (this.#committed.some((txn) => txn.name === name)) continue;
+      throw new Violation('AcknowledgedIsCommitted', `a client is told of ${name}, which is not committed`);
+    }
   }
 
   #checkEpochFiles({ sid, acceptedEpoch, currentEpoch }: ServerView): void {

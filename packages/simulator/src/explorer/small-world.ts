@@ -85,7 +85,8 @@ const wallMs = 1_700_000_000_000;
 /** Session ids are made of seconds: no two writes are to have the same. */
 const wallPerWriteMs = 1000;
 const packetBytesMax = 10_000_000;
-const electionStepsMax = 200;
+/** More than any election among three servers takes that comes to an end at all. */
+const electionRoundsMax = 20;
 /** Reasons for which no stream is ever closed between servers that go by the protocol. */
 const illegal = /means nothing|does not understand|is next|was next|the leader has sent 0x/;
 
@@ -598,6 +599,8 @@ export class SmallWorld {
   #crashes = 0;
   #cutsMade = 0;
   #wakes = 0;
+  /** Exchanges of notifications that have helped nobody. */
+  #vainElections = 0;
   readonly #proposed = new Map<Zxid, StoredTxn>();
 
   constructor(scope: Scope) {
@@ -705,6 +708,8 @@ export class SmallWorld {
     const members = this.#members(mask);
     if (!this.verifier.containsQuorum(new Set(members.map(({ sid }) => sid)))) return false;
     if (members.some(({ peer }) => peer === undefined) || !members.some(({ isLooking }) => isLooking)) return false;
+    // Whoever has settled may not be able to help the others, who would ask again for ever.
+    if (this.#vainElections >= this.scope.wakes && !members.every(({ isLooking }) => isLooking)) return false;
     for (const cut of this.#cuts) if ((cut & mask) === cut) return false;
     return true;
   }
@@ -814,7 +819,8 @@ export class SmallWorld {
   /** Everyone hears what the others say, and time passes when nobody says anything, until nobody looks any more. */
   #elect(mask: number): void {
     const members = this.#members(mask);
-    for (let step = 0; step < electionStepsMax && members.some(({ isLooking }) => isLooking); step++) {
+    const lookedBefore = members.filter(({ isLooking }) => isLooking).length;
+    for (let round = 0; round < electionRoundsMax && members.some(({ isLooking }) => isLooking); round++) {
       let wasSaid = false;
       for (const from of members) {
         for (const to of members) {
@@ -826,12 +832,13 @@ export class SmallWorld {
       if (wasSaid) continue;
       for (const member of members) if (member.isLooking && member.peer!.deadline() !== undefined) member.wake();
     }
+    if (members.filter(({ isLooking }) => isLooking).length === lookedBefore) this.#vainElections++;
   }
 
   // ---- state
 
   fingerprint(to: Fingerprint): void {
-    for (const number of [this.writes, this.#crashes, this.#cutsMade, this.#wakes]) to.number(number);
+    for (const number of [this.writes, this.#crashes, this.#cutsMade, this.#wakes, this.#vainElections]) to.number(number);
     for (const mask of [...this.#cuts].sort((a, b) => a - b)) to.number(mask);
     for (const key of [...this.#notifications.keys()].sort((a, b) => a - b)) {
       const { state, leader, zxid, electionEpoch, peerEpoch } = this.#notifications.get(key)!;
