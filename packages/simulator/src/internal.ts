@@ -1,5 +1,10 @@
+export { choice, chosen, parseRun, runText } from './explorer/choice.ts';
 export { main } from './command/main.ts';
+export { type InvariantName, Invariants, invariants, type NamedTxn, type ServerView, Violation } from './explorer/invariants.ts';
+export { hashOf, openingToServe, replayRun, search, type SearchOptions, shorten } from './explorer/search.ts';
+export { type Scope, scopeDefaults, SmallWorld } from './explorer/small-world.ts';
 export { compiled } from './mutants/compiled.ts';
 export { loadMutant } from './mutants/loader.ts';
 export { mutated } from './mutants/mutant.ts';
 export { mutants } from './mutants/mutants.ts';
+export { zabMutants } from './mutants/zab-mutants.ts';

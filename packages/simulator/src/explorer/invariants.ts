@@ -186,7 +186,7 @@ export class Invariants {
       this.#checkLog(server);
     }
     this.#checkLeaders(servers);
-    for (const server of servers) if (server.serves) this.#checkServed(server);
+    for (const server of servers) if (server.serves) this.served(server);
     this.#checkDurability(servers);
     for (const name of this.#told.splice(0)) {
       if (this.#committed.some((txn) => txn.name === name)) continue;
@@ -229,7 +229,8 @@ export class Invariants {
     }
   }
 
-  #checkServed({ sid, epoch, logged, appliedZxid, state }: ServerView): void {
+  /** A server shows clients what it has applied: that is committed. */
+  served({ sid, epoch, logged, appliedZxid, state }: ServerView): void {
     const applied = logged.filter(({ zxid }) => zxid <= appliedZxid);
     const missing = missingOf(this.#beginnings.get(epoch!), applied);
     if (missing !== undefined) throw new Violation('ProcessConsistency', `${sid} serves in epoch ${epoch} without ${formatZxid(missing.zxid)}`);

@@ -716,14 +716,7 @@ export class SmallWorld {
 
   // ---- what happens
 
-  /** Makes the choice. Returns false, and does nothing, when there is no such choice at this state. Throws a `Violation`. */
-  choose(code: Choice): boolean {
-    if (!this.choices().includes(code)) return false;
-    this.make(code);
-    return true;
-  }
-
-  /** The same for a choice that is known to be there. */
+  /** Makes a choice, which must be one of `choices`. Throws a `Violation`. */
   make(code: Choice): void {
     try {
       this.#carryOut(chosen(code));

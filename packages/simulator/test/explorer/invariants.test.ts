@@ -1,0 +1,131 @@
+/** An invariant that cannot turn red checks nothing: each is shown an ensemble of plain values that breaks it, and only it. */
+import { makeZxid, type Zxid } from '@tskeeper/protocol';
+import { describe, expect, test } from 'vitest';
+import { type InvariantName, Invariants, invariants, type NamedTxn, type ServerView, Violation } from '../../src/internal.ts';
+
+const txn = (epoch: number, counter: number, name = `${epoch}.${counter}`): NamedTxn => ({ zxid: makeZxid(epoch, counter), name });
+
+function server(sid: number, history: readonly NamedTxn[], more: Partial<ServerView> = {}): ServerView {
+  const appliedZxid: Zxid = history.at(-1)?.zxid ?? 0;
+  const epochs = { acceptedEpoch: 1, currentEpoch: 1 };
+  return { sid, role: 'learning', serves: true, epoch: 1, durable: history, logged: history, appliedZxid, state: undefined, ...epochs, ...more };
+}
+
+const leads: Partial<ServerView> = { role: 'leading' };
+const is = (epoch: number): Partial<ServerView> => ({ epoch, acceptedEpoch: epoch, currentEpoch: epoch });
+const down: Partial<ServerView> = { role: undefined, serves: false };
+
+/** What was proposed in order by one leader per epoch that had everything before it. */
+function propose(to: Invariants, ...txns: readonly NamedTxn[]): void {
+  for (const [at, each] of txns.entries()) to.proposed(Math.floor(each.zxid / 2 ** 32), each, txns.slice(0, at));
+}
+
+const a = txn(1, 1);
+const b = txn(1, 2);
+const c = txn(2, 1);
+
+/** Legality is for the world to say: see small-world.test.ts. */
+const canaries: Readonly<Record<Exclude<InvariantName, 'Legality'>, (to: Invariants) => void>> = {
+  Leadership1: (to) => to.check([server(1, [], leads), server(2, [], leads), server(3, [])]),
+  Leadership2: (to) => {
+    to.check([server(1, [], leads), server(2, []), server(3, [])]);
+    to.check([server(1, [], down), server(2, [], leads), server(3, [])]);
+  },
+  PrefixConsistency: (to) => {
+    propose(to, a);
+    propose(to, c);
+    to.check([server(1, [a], leads), server(2, [a]), server(3, [], down)]);
+    to.check([server(1, [a]), server(2, [a]), server(3, [c], is(2))]);
+  },
+  Integrity: (to) => to.check([server(1, [a]), server(2, [a]), server(3, [])]),
+  Agreement: (to) => {
+    propose(to, a);
+    to.check([server(1, [a]), server(2, [{ ...a, name: 'other' }]), server(3, [])]);
+  },
+  TotalOrder: (to) => {
+    propose(to, a, b);
+    propose(to, c);
+    to.check([server(1, [c, a]), server(2, []), server(3, [])]);
+  },
+  LocalPrimaryOrder: (to) => {
+    propose(to, a, b);
+    to.check([server(1, [b]), server(2, []), server(3, [])]);
+  },
+  GlobalPrimaryOrder: (to) => {
+    propose(to, a);
+    propose(to, c);
+    to.check([server(1, [c]), server(2, [c]), server(3, [], down)]);
+    // A log out of order is seen first; what is served is judged by itself.
+    to.served(server(3, [c, a]));
+  },
+  PrimaryIntegrity: (to) => {
+    propose(to, a);
+    to.check([server(1, [a], leads), server(2, [a]), server(3, [], down)]);
+    to.proposed(2, c, []);
+  },
+  ProcessConsistency: (to) => {
+    propose(to, a);
+    to.epochBegun(2, server(1, [a], { ...leads, ...is(2) }));
+    to.check([server(1, [a], down), server(2, [a], down), server(3, [], is(2))]);
+  },
+  MonotonicRead: (to) => {
+    propose(to, a);
+    to.check([server(1, [a], leads), server(2, [a]), server(3, [], down)]);
+    to.check([server(1, [a], leads), server(2, [a], { appliedZxid: 0 }), server(3, [], down)]);
+  },
+  LeaderLogCompleteness: (to) => {
+    propose(to, a);
+    to.check([server(1, [a], leads), server(2, [a]), server(3, [], down)]);
+    to.check([server(1, [a], down), server(2, [a], down), server(3, [], { ...leads, ...is(2) })]);
+  },
+  CommittedLogDurability: (to) => {
+    propose(to, a);
+    to.check([server(1, [a], leads), server(2, [a], { durable: [] }), server(3, [], down)]);
+  },
+  StateIsLog: (to) => {
+    propose(to, a);
+    to.check([server(1, [a], { state: [] }), server(2, [a]), server(3, [], down)]);
+  },
+  AcknowledgedIsCommitted: (to) => {
+    to.told(a.name);
+    to.check([server(1, []), server(2, []), server(3, [])]);
+  },
+  EpochFiles: (to) => to.check([server(1, [], { acceptedEpoch: 1, currentEpoch: 2 }), server(2, []), server(3, [])]),
+  HistoryBeforeEpoch: (to) => {
+    propose(to, a);
+    to.epochBegun(2, server(1, [a], { ...leads, ...is(2) }));
+    to.epochWritten(server(2, [a], { ...is(2), durable: [] }));
+  },
+  AcceptedBeforeWord: (to) => to.epochAccepted(2, server(1, [])),
+  DurableBeforeAck: (to) => to.acknowledged(a.zxid, server(1, [a], { durable: [] })),
+};
+
+describe('the invariants', () => {
+  test.each(Object.entries(canaries))('%s turns red', (name, forge) => {
+    let caught: unknown;
+    try {
+      forge(new Invariants(2));
+    } catch (error) {
+      caught = error;
+    }
+    expect(caught).toBeInstanceOf(Violation);
+    expect((caught as Violation).invariant).toBe(name);
+    expect((caught as Violation).message).toContain(invariants[name as InvariantName]);
+  });
+
+  test('an ensemble that is as it should be breaks none of them', () => {
+    const to = new Invariants(2);
+    to.epochBegun(1, server(1, [], leads));
+    to.check([server(1, [], leads), server(2, []), server(3, [], down)]);
+    propose(to, a, b);
+    to.acknowledged(a.zxid, server(2, [a]));
+    to.check([server(1, [a, b], { ...leads, appliedZxid: a.zxid, state: [a.name] }), server(2, [a], { appliedZxid: 0 }), server(3, [], down)]);
+    to.told(a.name);
+    to.check([server(1, [a, b], { ...leads, appliedZxid: a.zxid }), server(2, [a]), server(3, [], down)]);
+    to.epochProposed(2, server(3, [a, b], is(2)));
+    to.epochBegun(2, server(3, [a, b], { ...leads, ...is(2) }));
+    to.epochWritten(server(2, [a, b], is(2)));
+    to.check([server(1, [a, b], down), server(2, [a, b], is(2)), server(3, [a, b], { ...leads, ...is(2) })]);
+    expect(to.committed).toEqual([a, b]);
+  });
+});

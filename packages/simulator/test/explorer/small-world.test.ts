@@ -1,0 +1,157 @@
+/** The explorer itself, and what it says of the machines in a few seconds. `npm run explore` goes on from there. */
+import { PacketType, Writer, writeEmptyPacket } from '@tskeeper/protocol';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  choice,
+  chosen,
+  hashOf,
+  Invariants,
+  openingToServe,
+  parseRun,
+  replayRun,
+  runText,
+  type Scope,
+  scopeDefaults,
+  search,
+  type SearchOptions,
+  shorten,
+  SmallWorld,
+  Violation,
+} from '../../src/internal.ts';
+
+const still: Scope = { ...scopeDefaults, txns: 1, crashes: 0, cuts: 0, wakes: 0 };
+/** SNAP, TRUNC and the log come into play when a leader remembers one txn. */
+const forgetful: Scope = { ...scopeDefaults, committedLog: 1 };
+
+function options(scope: Scope, more: Partial<SearchOptions> = {}): SearchOptions {
+  return { scope, opening: [], order: 'chains', seed: 1, depthMax: 400, isEnough: () => false, ...more };
+}
+
+const until =
+  (count: number): SearchOptions['isEnough'] =>
+  ({ states }) =>
+    states >= count;
+
+/** Some walks down, by a seed: each state with the run that has led to it. */
+function walk(scope: Scope, opening: readonly number[], seed: number, length: number, visit: (hash: number, run: readonly number[]) => void): void {
+  const world = new SmallWorld(scope);
+  const run: number[] = [];
+  const make = (code: number): void => {
+    run.push(code);
+    world.make(code);
+  };
+  for (const code of opening) make(code);
+  let chance = seed;
+  for (let step = 0; step < length; step++) {
+    const choices = world.choices();
+    if (choices.length === 0) return;
+    chance = (Math.imul(chance, 1_103_515_245) + 12_345) >>> 0;
+    make(choices[(chance >>> 8) % choices.length]!);
+    visit(hashOf(world), run);
+  }
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe('a run', () => {
+  test('is written and read back', () => {
+    const words = 'notify1>2,packet2#0,break2#1,dial3,log1,file1,wake2,sleep2,write1,crash1.2.1,start1,cut1-2,heal1-2,elect6';
+    expect(runText(parseRun(words))).toBe(words);
+    expect(() => parseRun('packet2#0,hop1')).toThrow('hop1 is no choice');
+  });
+
+  test('leads to the same state each time', () => {
+    const opening = openingToServe(scopeDefaults);
+    expect(hashOf(replayRun(scopeDefaults, opening).world)).toBe(hashOf(replayRun(scopeDefaults, opening).world));
+  });
+});
+
+describe('states', () => {
+  test('with the same fingerprint do the same for each next choice', () => {
+    const runs = new Map<number, readonly number[]>();
+    const pairs: [readonly number[], readonly number[]][] = [];
+    for (const scope of [scopeDefaults, forgetful]) {
+      const opening = openingToServe(scope);
+      runs.clear();
+      for (let seed = 1; seed <= 150; seed++) {
+        walk(scope, seed % 2 === 0 ? opening : [], seed, 45, (hash, run) => {
+          const known = runs.get(hash);
+          if (known === undefined) runs.set(hash, [...run]);
+          else if (runText(known) !== runText(run) && pairs.length % 200 < 199) pairs.push([known, [...run]]);
+        });
+      }
+      for (const [one, other] of pairs.splice(0)) {
+        const choices = replayRun(scope, one).world.choices();
+        expect(replayRun(scope, other).world.choices().toSorted()).toEqual(choices.toSorted());
+        const code = choices[one.length % Math.max(1, choices.length)];
+        if (code === undefined) continue;
+        const after = (run: readonly number[]): number => hashOf(replayRun(scope, [...run, code]).world);
+        expect(`${runText([code])} ${after(other)}`, `${runText(one)} and ${runText(other)}`).toBe(`${runText([code])} ${after(one)}`);
+      }
+    }
+  });
+
+  test('differ by fingerprint after each input that matters', () => {
+    const world = new SmallWorld(scopeDefaults);
+    const seen = [hashOf(world)];
+    for (const code of [...openingToServe(scopeDefaults), ...parseRun('write1,write3,crash2.0.0,start2,cut1-3,sleep3')]) {
+      world.make(code);
+      seen.push(hashOf(world));
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+  });
+});
+
+describe('a search', () => {
+  test('that has come to its end has seen the same states in whatever order', () => {
+    const chains = search(options(still));
+    const breadth = search(options(still, { order: 'breadth', seed: 7 }));
+    expect(chains.violation).toBeUndefined();
+    expect([chains.isComplete, breadth.isComplete]).toEqual([true, true]);
+    expect(chains.states).toBe(breadth.states);
+    expect(chains.states).toBeGreaterThan(1000);
+  }, 20_000);
+
+  const searches: Record<string, SearchOptions> = {
+    'from empty servers': options(scopeDefaults, { isEnough: until(8000) }),
+    'from an ensemble that serves': options(scopeDefaults, { opening: openingToServe(scopeDefaults), isEnough: until(4000) }),
+    'with leaders that remember one txn': options(forgetful, { opening: openingToServe(forgetful), isEnough: until(4000), seed: 5 }),
+    'by walks, each notification by itself': options({ ...scopeDefaults, notifications: true }, { order: 'walks', isEnough: until(8000) }),
+  };
+  test.each(Object.entries(searches))('%s finds no violation', (_name, each) => {
+    const { violation } = search(each);
+    expect(violation?.error.message).toBeUndefined();
+  }, 20_000);
+
+  test('that finds a violation gives the run that leads to it, which can be made shorter', () => {
+    vi.spyOn(Invariants.prototype, 'told').mockImplementation((name) => {
+      throw new Violation('AcknowledgedIsCommitted', `${name}: nobody is ever to be told`);
+    });
+    const { violation } = search(options(scopeDefaults));
+    const { error, run } = violation!;
+    expect(error.invariant).toBe('AcknowledgedIsCommitted');
+    const shorter = shorten(scopeDefaults, run, error);
+    expect(shorter.length).toBeLessThan(run.length);
+    expect(replayRun(scopeDefaults, shorter)).toMatchObject({ error: { invariant: 'AcknowledgedIsCommitted' }, made: shorter });
+    expect(shorter.filter((code) => chosen(code).kind === 'crash')).toEqual([]);
+  }, 20_000);
+});
+
+describe('the world', () => {
+  test('notices when a server is sent what it cannot make sense of', () => {
+    const { world } = replayRun(scopeDefaults, openingToServe(scopeDefaults));
+    const follower = world.servers.find(({ peer }) => peer!.role === 'learning')!;
+    const [end] = follower.ends.values();
+    const writer = new Writer(64);
+    writeEmptyPacket(writer, PacketType.COMMIT, 0x1_0000_0009);
+    end!.inbox.push(Buffer.from(writer.written()));
+    expect(() => world.make(choice('packet', follower.sid, end!.channel))).toThrow('Legality');
+  });
+
+  test('makes no choice that is not there', () => {
+    const { made } = replayRun(scopeDefaults, parseRun('packet1#0,start1,crash1.0.0,start1'));
+    expect(runText(made)).toBe('crash1.0.0,start1');
+  });
+});
