@@ -56,7 +56,7 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality'>, (to: Invaria
     propose(to, c);
     to.check([server(1, [c]), server(2, [c]), server(3, [], down)]);
     // A log out of order is seen first; what is served is judged by itself.
-    to.served(server(3, [c, a]));
+    to.served(server(3, [c, a], { appliedZxid: c.zxid }));
   },
   PrimaryIntegrity: (to) => {
     propose(to, a);
