@@ -15,16 +15,14 @@ export class ElectionLink {
   waiting: Buffer | undefined;
   /** What it was told last, or is to be told: said again over each new connection. */
   last: Buffer | undefined;
-  /** It is to be dialled at the end of the turn, if there is no connection by then. */
-  wantsDial = false;
+  /** From when on it is to be dialled, if there is no connection by then; Infinity when it is not. */
+  dialDueMs: Millis = Infinity;
   /** Where it says it can be dialled back, once the dial under way has failed. */
   dialBack: readonly HostPort[] | undefined;
   /** When it was last asked to dial back. */
   askedMs: Millis = -Infinity;
-  /** When it was last dialled because its connection had closed. */
-  redialledMs: Millis = -Infinity;
-  /** How many connections with it have closed. */
-  losses = 0;
+  /** When it is, or was last, to be dialled because its connection had closed. */
+  redialMs: Millis = -Infinity;
   /** The core was told that it is unreachable, or there was nothing to tell since it last was reachable. */
   isUnreachableTold = true;
   /** What came of the last dial, so that one line says it and not one for each repetition. */

@@ -84,7 +84,7 @@ export interface ElectionPortParts {
  * that ask and answer at the same time could go on for ever.
  */
 const dialBackMs: Millis = 500;
-/** A server whose connections close as soon as they are made is not dialled because of each of them. */
+/** A server whose connections close as soon as they are made is not dialled for each of them at once. */
 const redialPauseMs: Millis = 1000;
 /** How long the other side may take to notice that we have closed, and what it may still send meanwhile. */
 const lingerMs: Millis = 2000;
@@ -108,6 +108,8 @@ export class ElectionPort {
   #stalled: ElectionCnxn[] = [];
 
   readonly #links = new Map<Sid, ElectionLink>();
+  /** Those to be dialled later. */
+  readonly #postponed = new Set<ElectionLink>();
   #strangers = 0;
   #dirty: ElectionLink[] = [];
   /** Connections that are over once what they are to say has been sent. */
@@ -210,6 +212,7 @@ export class ElectionPort {
     const listeners = [...this.#listeners];
     this.#listeners.clear();
     this.#dialler.cancelAll();
+    this.#postponed.clear();
     for (const link of this.#links.values()) link.dial = link.dialBack = undefined;
     for (const cnxn of this.#cnxns.values()) {
       if (cnxn.link !== undefined) this.#flushLink(cnxn.link);
@@ -289,7 +292,7 @@ export class ElectionPort {
     }
     if (this.#encoded?.notification !== notification) this.#encoded = { notification, frame: frameOf(notification) };
     link.waiting = link.last = this.#encoded.frame;
-    link.wantsDial = true;
+    link.dialDueMs = -Infinity;
     this.#markDirty(link);
   }
 
@@ -302,6 +305,7 @@ export class ElectionPort {
       due = Math.min(due, first.closingMs + lingerMs);
       break;
     }
+    for (const { dialDueMs } of this.#postponed) due = Math.min(due, dialDueMs);
     return due === Infinity ? undefined : due;
   }
 
@@ -314,6 +318,7 @@ export class ElectionPort {
   wake(now: Now): void {
     this.#now = now;
     this.#dialler.wake(now);
+    for (const link of this.#postponed) if (link.dialDueMs <= now.elapsedMs) this.#markDirty(link);
     for (const cnxn of this.#halfOpen.takeDue(now.elapsedMs)) {
       this.#log.warn(
         'silent',
@@ -340,8 +345,7 @@ export class ElectionPort {
     for (const link of dirty) {
       link.isDirty = false;
       if (link.cnxn !== undefined) this.#flushLink(link);
-      else if (link.wantsDial) this.#maybeDial(link);
-      link.wantsDial = false;
+      else if (link.dialDueMs < Infinity) this.#maybeDial(link);
       this.#maybeForget(link);
     }
     this.#send();
@@ -451,7 +455,7 @@ export class ElectionPort {
       link.dialBack = undefined;
       this.#log.warn('stranger', this.#now.elapsedMs, `Server ${link.sid} at ${nameOf(cnxn)} wants to be dialled, and does not say where.`);
     }
-    link.wantsDial = true;
+    link.dialDueMs = -Infinity;
     this.#markDirty(link);
   }
 
@@ -475,6 +479,8 @@ export class ElectionPort {
     cnxn.link = link;
     link.cnxn = cnxn;
     link.dialBack = undefined;
+    link.dialDueMs = Infinity;
+    this.#postponed.delete(link);
     link.isUnreachableTold = true;
     link.lastFailure = '';
     link.waiting ??= link.last;
@@ -499,6 +505,7 @@ export class ElectionPort {
   #maybeForget(link: ElectionLink): void {
     if (link.isListed || link.cnxn !== undefined || link.dial !== undefined || link.isDirty) return;
     if (this.#links.get(link.sid) !== link) return;
+    this.#postponed.delete(link);
     this.#links.delete(link.sid);
     this.#strangers--;
   }
@@ -507,18 +514,26 @@ export class ElectionPort {
 
   #maybeDial(link: ElectionLink): void {
     const { elapsedMs } = this.#now;
-    if (this.#isShut || link.cnxn !== undefined || link.dial !== undefined) return;
-    if (link.sid > this.#options.sid && elapsedMs - link.askedMs < dialBackMs) return;
+    if (this.#isShut || link.dial !== undefined) {
+      link.dialDueMs = Infinity;
+      return;
+    }
+    if (link.sid > this.#options.sid) link.dialDueMs = Math.max(link.dialDueMs, link.askedMs + dialBackMs);
+    if (link.dialDueMs > elapsedMs) {
+      this.#postponed.add(link);
+      return;
+    }
+    link.dialDueMs = Infinity;
+    this.#postponed.delete(link);
     const hosts = link.dialBack ?? link.addresses;
     link.dialBack = undefined;
     if (hosts.length === 0) return;
-    const { losses } = link;
     const limits = { attemptMs: this.#options.cnxTimeoutMs, totalMs: Infinity };
     link.dial = this.#dialler.dial(hosts, limits, this.#now, (outcome, now) => {
       this.#now = now;
       link.dial = undefined;
       if (outcome.kind === 'open') this.#dialled(link, outcome);
-      else this.#dialFailed(link, outcome, link.losses === losses);
+      else this.#dialFailed(link, outcome);
     });
   }
 
@@ -535,19 +550,15 @@ export class ElectionPort {
     }
   }
 
-  #dialFailed(link: ElectionLink, { refused, reason }: Extract<DialOutcome, { kind: 'failed' }>, isSinceLoss: boolean): void {
+  #dialFailed(link: ElectionLink, { refused, reason }: Extract<DialOutcome, { kind: 'failed' }>): void {
     if (reason !== link.lastFailure) this.#log.warn('dial', this.#now.elapsedMs, `Server ${link.sid} cannot be reached: ${reason}.`);
     link.lastFailure = reason;
-    if (refused && !link.isUnreachableTold && link.isListed) {
-      if (isSinceLoss) {
-        link.isUnreachableTold = true;
-        this.#core.unreachable(link.sid, this.#now);
-      } else {
-        // This dial was begun while there was a connection, and says nothing of what has happened since.
-        link.wantsDial = true;
-      }
+    // A dial and a connection are never there together, so this one was begun since the last connection closed.
+    if (refused && link.isListed && !link.isUnreachableTold) {
+      link.isUnreachableTold = true;
+      this.#core.unreachable(link.sid, this.#now);
     }
-    if (link.dialBack !== undefined) link.wantsDial = true;
+    if (link.dialBack !== undefined) link.dialDueMs = -Infinity;
     this.#markDirty(link);
   }
 
@@ -557,7 +568,6 @@ export class ElectionPort {
   #cutLink(link: ElectionLink): void {
     link.cnxn!.link = undefined;
     link.cnxn = undefined;
-    link.losses++;
     link.isUnreachableTold = false;
   }
 
@@ -567,11 +577,8 @@ export class ElectionPort {
     const { link } = cnxn;
     if (link === undefined) return;
     this.#cutLink(link);
-    const { elapsedMs } = this.#now;
-    if (elapsedMs - link.redialledMs >= redialPauseMs) {
-      link.redialledMs = elapsedMs;
-      link.wantsDial = true;
-    }
+    link.redialMs = Math.max(this.#now.elapsedMs, link.redialMs + redialPauseMs);
+    link.dialDueMs = Math.min(link.dialDueMs, link.redialMs);
     this.#markDirty(link);
   }
 
