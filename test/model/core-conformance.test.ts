@@ -6,8 +6,7 @@ import { runStream, type StreamReport } from './core-conformance.ts';
 import type { MakeCore } from './in-process.ts';
 import { Prng, seedStreams } from './operations.ts';
 
-const makeCore: MakeCore = (settings, out, random, now) =>
-  new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
+const makeCore: MakeCore = (settings, out, random, now) => new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
 
 function stream(seed: number, length: number): number[] {
   const random = new Prng(seed);

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { runHostile } from './hostile.ts';
 import type { MakeCore } from './in-process.ts';
 
-const makeCore: MakeCore = (settings, out, random, now) =>
-  new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
+const makeCore: MakeCore = (settings, out, random, now) => new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
 
 /** TSKEEPER_HOSTILE_RUNS=50 makes this the long run of a million frames. */
 const runs = Number(process.env['TSKEEPER_HOSTILE_RUNS'] ?? 3);

@@ -247,7 +247,11 @@ export class Peer {
       configSeen: () => undefined,
       committed: ({ zxid, entry }: LoggedTxn) => void this.#committedLog.append(zxid, entry),
     };
-    this.#role = { kind: 'learning', learner: new Learner(this.#options.zab, start, channel, this.#view, this.#zabOut, host, now), channel };
+    this.#role = {
+      kind: 'learning',
+      learner: new Learner(this.#options.zab, start, channel, this.#view, this.#zabOut, host, now),
+      channel,
+    };
   }
 
   dialFailed(now: Now): void {

@@ -52,7 +52,17 @@ export interface ForwardedRequest {
 
 /** A request of the server itself, on behalf of a session or of none (0, 0). */
 export function serverOrigin(opCode: number, high: number, low: number, now: Now): WriteOrigin {
-  return { kind: 'write', cnxn: noCnxn, owner: ownerHere, sessionHigh: high, sessionLow: low, cxid: 0, opCode, identities: [], arrivedMs: now.elapsedMs };
+  return {
+    kind: 'write',
+    cnxn: noCnxn,
+    owner: ownerHere,
+    sessionHigh: high,
+    sessionLow: low,
+    cxid: 0,
+    opCode,
+    identities: [],
+    arrivedMs: now.elapsedMs,
+  };
 }
 
 /** Everything that takes a zxid. deleteContainer is the server's own; a client that sends it is told that there is no such operation. */

@@ -108,7 +108,6 @@ class Learner {
     this.channel = channel;
     this.heardMs = now.elapsedMs;
   }
-
 }
 
 /** A txn that has been proposed and not committed. */
@@ -588,7 +587,8 @@ export class Leader {
     for (const learner of this.#learners.values()) {
       const isIn = learner.stage === 'synchronised' || learner.stage === 'active';
       const silentMaxMs = (isIn ? syncLimitTicks : initLimitTicks) * tickTimeMs;
-      if (now.elapsedMs - learner.heardMs > silentMaxMs) this.#drop(learner, `nothing came from it for ${now.elapsedMs - learner.heardMs} ms`);
+      if (now.elapsedMs - learner.heardMs > silentMaxMs)
+        this.#drop(learner, `nothing came from it for ${now.elapsedMs - learner.heardMs} ms`);
       const oldest = learner.unacked.peek();
       if (isIn && oldest !== undefined && now.elapsedMs - oldest.sentMs > syncLimitTicks * tickTimeMs) {
         this.#drop(learner, `it has not acknowledged 0x${oldest.zxid.toString(16)} for ${now.elapsedMs - oldest.sentMs} ms`);

@@ -122,7 +122,15 @@ export class Learner implements LeaderLink {
   readonly #view: PacketView;
   #heardMs: Millis;
 
-  constructor(options: ZabOptions, start: LearnerStart, channel: ChannelId, view: PacketView, out: LearnerOut, host: LearnerHost, now: Now) {
+  constructor(
+    options: ZabOptions,
+    start: LearnerStart,
+    channel: ChannelId,
+    view: PacketView,
+    out: LearnerOut,
+    host: LearnerHost,
+    now: Now,
+  ) {
     this.#options = options;
     this.#start = start;
     this.#channel = channel;
@@ -358,7 +366,9 @@ export class Learner implements LeaderLink {
   #onCommit(zxid: Zxid, now: Now): void {
     const next = this.#proposals.peek();
     if (next === undefined || next.zxid !== zxid) {
-      this.#giveUp(`the leader has committed ${formatZxid(zxid)}, where ${next === undefined ? 'nothing' : formatZxid(next.zxid)} was next`);
+      this.#giveUp(
+        `the leader has committed ${formatZxid(zxid)}, where ${next === undefined ? 'nothing' : formatZxid(next.zxid)} was next`,
+      );
       return;
     }
     this.#proposals.shift();
@@ -436,7 +446,10 @@ export class Learner implements LeaderLink {
 
   get #isSynchronising(): boolean {
     return (
-      this.#stage === 'synchronising' || this.#stage === 'settling' || this.#stage === 'saving currentEpoch' || this.#stage === 'synchronised'
+      this.#stage === 'synchronising' ||
+      this.#stage === 'settling' ||
+      this.#stage === 'saving currentEpoch' ||
+      this.#stage === 'synchronised'
     );
   }
 

@@ -1,15 +1,7 @@
 /** Authentication through a provider that asks elsewhere, or in several steps: what waits, what is answered, and as whom. */
 import { ErrorCode, OpCode, operations, Reader, Writer, writeConnectRequest } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import {
-  type AuthOutcome,
-  type AuthProvider,
-  coreDefaults,
-  type CoreOptions,
-  type Out,
-  silentObserver,
-  Server,
-} from '../../src/index.ts';
+import { type AuthOutcome, type AuthProvider, coreDefaults, type CoreOptions, type Out, silentObserver, Server } from '../../src/index.ts';
 
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };

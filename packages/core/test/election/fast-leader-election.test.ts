@@ -45,7 +45,13 @@ class Bench {
     this.machine.start(zxid, epoch, this.now);
   }
 
-  hear(from: Sid, state: ServerState, [leader, zxid, peerEpoch]: readonly [Sid, number, number], round = 1, over: Partial<Notification> = {}): void {
+  hear(
+    from: Sid,
+    state: ServerState,
+    [leader, zxid, peerEpoch]: readonly [Sid, number, number],
+    round = 1,
+    over: Partial<Notification> = {},
+  ): void {
     const notification = { state, leader, zxid, peerEpoch, electionEpoch: round, version: 2, config: configText, ...over };
     this.machine.notified(from, notification, this.now);
   }
@@ -69,7 +75,9 @@ class Bench {
 }
 
 function shown({ state, leader, zxid, peerEpoch, electionEpoch }: Notification): string {
-  return leader === noVote ? `${state} nobody round ${electionEpoch}` : `${state} ${leader} zxid ${zxid} epoch ${peerEpoch} round ${electionEpoch}`;
+  return leader === noVote
+    ? `${state} nobody round ${electionEpoch}`
+    : `${state} ${leader} zxid ${zxid} epoch ${peerEpoch} round ${electionEpoch}`;
 }
 
 describe('the start of an election', () => {
@@ -735,9 +743,15 @@ describe('what a server says while it does not look', () => {
     const machines = new Map<Sid, FastLeaderElection>();
     const wire: { from: Sid; to: Sid; notification: Notification }[] = [];
     const now = { elapsedMs: 0, wallMs: 0 };
-    for (const [sid, role] of [[1, 'participant'], [9, 'observer']] as const) {
+    for (const [sid, role] of [
+      [1, 'participant'],
+      [9, 'observer'],
+    ] as const) {
       const config = { verifier: new MajorityQuorum([1, 2, 3]), text: configText, version: 5 };
-      const out = { notify: (to: Sid, notification: Notification) => wire.push({ from: sid, to, notification }), configSeen: () => undefined };
+      const out = {
+        notify: (to: Sid, notification: Notification) => wire.push({ from: sid, to, notification }),
+        configSeen: () => undefined,
+      };
       machines.set(sid, new FastLeaderElection({ sid, role }, config, out));
     }
     machines.get(1)!.start(7, 1, now);
@@ -759,7 +773,11 @@ describe('a configuration of a higher version', () => {
     bench.start();
     bench.take();
     bench.hear(2, 'looking', [2, 8, 1], 1, newer);
-    expect(bench.take()).toEqual([`config of 2: ${newer.config}`, '2 <- looking 2 zxid 8 epoch 1 round 1', '3 <- looking 2 zxid 8 epoch 1 round 1']);
+    expect(bench.take()).toEqual([
+      `config of 2: ${newer.config}`,
+      '2 <- looking 2 zxid 8 epoch 1 round 1',
+      '3 <- looking 2 zxid 8 epoch 1 round 1',
+    ]);
   });
 
   it.each<[string, Partial<Notification>, Partial<ElectionOptions>]>([

@@ -148,23 +148,26 @@ describe('elections in small ensembles', () => {
     // Followers notice within 30 ms, and a message takes 5 ms at most.
     [true, 1, 60],
     [false, 200, 260],
-  ])('C4-11: the process of the leader is killed, and the next one is elected without delay (settling early: %s, %i to %i ms, 200 seeds)', (early, least, most) => {
-    for (let seed = 0; seed < 200; seed++) {
-      const servers = Array.from({ length: 3 + 2 * (seed % 3) }, (_, index): ServerSpec => {
-        return { sid: index + 1, role: 'participant', epoch: 1, zxid: 2 ** 32, startMs: 0, earlySettling: early };
-      });
-      const ensemble = new SmallEnsemble({ ...quiet, seed, servers });
-      ensemble.run(10_000);
-      expect(ensemble.unsettled(), `seed ${seed}`).toEqual([]);
-      const [killedAt, killed] = [ensemble.nowMs, ensemble.crashLeader()];
-      expect(killed, `seed ${seed}`).toBe(servers.length);
-      ensemble.run(20_000);
-      expect([...ensemble.unsettled(), ...ensemble.violations], `seed ${seed}`).toEqual([]);
-      expect(ensemble.leader(), `seed ${seed}`).toBe(servers.length - 1);
-      expect(ensemble.tally.electedAtMs - killedAt, `seed ${seed}`).toBeGreaterThanOrEqual(least);
-      expect(ensemble.tally.electedAtMs - killedAt, `seed ${seed}`).toBeLessThanOrEqual(most);
-    }
-  });
+  ])(
+    'C4-11: the process of the leader is killed, and the next one is elected without delay (settling early: %s, %i to %i ms, 200 seeds)',
+    (early, least, most) => {
+      for (let seed = 0; seed < 200; seed++) {
+        const servers = Array.from({ length: 3 + 2 * (seed % 3) }, (_, index): ServerSpec => {
+          return { sid: index + 1, role: 'participant', epoch: 1, zxid: 2 ** 32, startMs: 0, earlySettling: early };
+        });
+        const ensemble = new SmallEnsemble({ ...quiet, seed, servers });
+        ensemble.run(10_000);
+        expect(ensemble.unsettled(), `seed ${seed}`).toEqual([]);
+        const [killedAt, killed] = [ensemble.nowMs, ensemble.crashLeader()];
+        expect(killed, `seed ${seed}`).toBe(servers.length);
+        ensemble.run(20_000);
+        expect([...ensemble.unsettled(), ...ensemble.violations], `seed ${seed}`).toEqual([]);
+        expect(ensemble.leader(), `seed ${seed}`).toBe(servers.length - 1);
+        expect(ensemble.tally.electedAtMs - killedAt, `seed ${seed}`).toBeGreaterThanOrEqual(least);
+        expect(ensemble.tally.electedAtMs - killedAt, `seed ${seed}`).toBeLessThanOrEqual(most);
+      }
+    },
+  );
 });
 
 describe('the checks of small ensembles', () => {

@@ -516,7 +516,10 @@ export class SmallEnsemble {
       if (link.open && this.#below(4) > 0) return;
       link.open = true;
       link.generation++;
-      for (const [one, another] of [[server, other], [other, server]] as const) {
+      for (const [one, another] of [
+        [server, other],
+        [other, server],
+      ] as const) {
         one.wasConnected.add(another.spec.sid);
         one.machine!.reachable(another.spec.sid);
         const direction = this.#direction(one.spec.sid, another.spec.sid);
@@ -534,7 +537,10 @@ export class SmallEnsemble {
     if (!link.open) return;
     link.open = false;
     link.generation++;
-    for (const [one, another] of [[a, b], [b, a]] as const) {
+    for (const [one, another] of [
+      [a, b],
+      [b, a],
+    ] as const) {
       const server = this.#server(one);
       const { life } = server;
       this.#after(1 + this.#below(5), () => {
@@ -551,7 +557,10 @@ export class SmallEnsemble {
       const link = this.#link(sid, other);
       link.cut = true;
       this.#closeLink(sid, other);
-      for (const [one, another] of [[server, this.#server(other)], [this.#server(other), server]] as const) {
+      for (const [one, another] of [
+        [server, this.#server(other)],
+        [this.#server(other), server],
+      ] as const) {
         if (one.leader !== another.spec.sid) continue;
         another.followers.delete(one.spec.sid);
         this.#afterLoss(another);

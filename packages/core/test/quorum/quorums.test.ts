@@ -88,8 +88,22 @@ describe('a quorum of groups', () => {
   });
 
   it('A56: half of an even weight is not enough, half of an odd one rounded up is', () => {
-    const even = new HierarchicalQuorum({ voters: [1, 2], groups: new Map([[1, [1, 2]]]), weights: new Map([[1, 2], [2, 2]]) });
-    const odd = new HierarchicalQuorum({ voters: [1, 2], groups: new Map([[1, [1, 2]]]), weights: new Map([[1, 2], [2, 1]]) });
+    const even = new HierarchicalQuorum({
+      voters: [1, 2],
+      groups: new Map([[1, [1, 2]]]),
+      weights: new Map([
+        [1, 2],
+        [2, 2],
+      ]),
+    });
+    const odd = new HierarchicalQuorum({
+      voters: [1, 2],
+      groups: new Map([[1, [1, 2]]]),
+      weights: new Map([
+        [1, 2],
+        [2, 1],
+      ]),
+    });
     expect([contains(even, [1]), contains(odd, [1]), contains(odd, [2])]).toEqual([false, true, false]);
   });
 
@@ -114,14 +128,24 @@ describe('a quorum of groups', () => {
   });
 
   it.each([
-    [[[1, [1, 2]], [2, [2, 3]]], undefined, /server 2 is in group.1 and in group.2/],
+    [
+      [
+        [1, [1, 2]],
+        [2, [2, 3]],
+      ],
+      undefined,
+      /server 2 is in group.1 and in group.2/,
+    ],
     [[[1, [1, 2]]], undefined, /server 3 is a voter and in no group/],
     [[[1, [1, 2, 3]]], [[2, -1]], /weight.2 is -1/],
     [[[1, [1, 2, 3]]], [[2, 1.5]], /weight.2 is 1.5/],
-  ] as [[number, Sid[]][], [Sid, number][] | undefined, RegExp][])('A56: groups %j with weights %j are refused', (groups, weights, message) => {
-    const options = { voters: [1, 2, 3], groups: new Map(groups), ...(weights === undefined ? {} : { weights: new Map(weights) }) };
-    expect(() => new HierarchicalQuorum(options)).toThrow(message);
-  });
+  ] as [[number, Sid[]][], [Sid, number][] | undefined, RegExp][])(
+    'A56: groups %j with weights %j are refused',
+    (groups, weights, message) => {
+      const options = { voters: [1, 2, 3], groups: new Map(groups), ...(weights === undefined ? {} : { weights: new Map(weights) }) };
+      expect(() => new HierarchicalQuorum(options)).toThrow(message);
+    },
+  );
 });
 
 describe('an oracle', () => {
@@ -137,15 +161,18 @@ describe('an oracle', () => {
     [false, false, false, true],
     [true, true, false, false],
     [false, true, false, false],
-  ])('A57: said %s to a server whose follower is there: %s; alone it is a quorum: %s, and it must not lead: %s', (said, followed, alone, denied) => {
-    const verifier = told(said, followed);
-    expect(contains(verifier, [1])).toBe(alone);
-    expect(contains(verifier, [2])).toBe(alone);
-    expect(verifier.deniedByOracle()).toBe(denied);
-    expect(contains(verifier, [1, 2])).toBe(true);
-    expect(contains(verifier, [])).toBe(false);
-    expect(contains(verifier, [7])).toBe(false);
-  });
+  ])(
+    'A57: said %s to a server whose follower is there: %s; alone it is a quorum: %s, and it must not lead: %s',
+    (said, followed, alone, denied) => {
+      const verifier = told(said, followed);
+      expect(contains(verifier, [1])).toBe(alone);
+      expect(contains(verifier, [2])).toBe(alone);
+      expect(verifier.deniedByOracle()).toBe(denied);
+      expect(contains(verifier, [1, 2])).toBe(true);
+      expect(contains(verifier, [])).toBe(false);
+      expect(contains(verifier, [7])).toBe(false);
+    },
+  );
 
   it('A57: that has not been read says no', () => {
     expect(contains(new OracleQuorum([1, 2]), [1])).toBe(false);
@@ -179,7 +206,14 @@ describe('a joint quorum', () => {
   });
 
   it('takes the weight that is in force, and the coming one for who is new', () => {
-    const weighted = new HierarchicalQuorum({ voters: [3, 4], groups: new Map([[1, [3, 4]]]), weights: new Map([[3, 0], [4, 6]]) });
+    const weighted = new HierarchicalQuorum({
+      voters: [3, 4],
+      groups: new Map([[1, [3, 4]]]),
+      weights: new Map([
+        [3, 0],
+        [4, 6],
+      ]),
+    });
     const both = new JointQuorum(new MajorityQuorum([1, 2, 3]), weighted);
     expect([1, 3, 4].map((sid) => both.weight(sid))).toEqual([1, 1, 6]);
   });

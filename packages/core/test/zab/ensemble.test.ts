@@ -48,7 +48,8 @@ function storm(seed: number): Ensemble {
   }
   ensemble.healAll();
   for (const node of nodes) if (node.isDown) node.start();
-  if (!ensemble.runUntil(() => ensemble.isWhole, 20_000)) throw new Error(`no whole ensemble 20 s after the last fault: ${ensemble.describe()}`);
+  if (!ensemble.runUntil(() => ensemble.isWhole, 20_000))
+    throw new Error(`no whole ensemble 20 s after the last fault: ${ensemble.describe()}`);
   ensemble.run(500);
   ensemble.isQuiet = true;
   // Until the sessions of those who say nothing more have ended, and nothing is left to be written.

@@ -226,7 +226,15 @@ export class Node implements PeerOut {
 
   newEnd(): End {
     const channel = this.#nextChannel++;
-    const end = { node: this, channel, cutter: new PacketCutter(10_000_000, this.view), writer: new Writer(64), lastArrivalMs: 0, isOpen: true, isDeaf: false };
+    const end = {
+      node: this,
+      channel,
+      cutter: new PacketCutter(10_000_000, this.view),
+      writer: new Writer(64),
+      lastArrivalMs: 0,
+      isOpen: true,
+      isDeaf: false,
+    };
     const whole = end as unknown as End;
     this.ends.set(channel, whole);
     return whole;
@@ -634,7 +642,10 @@ export class Ensemble {
   }
 
   describe(): string {
-    const states = this.nodes.map(({ sid, peer, folder }) => `${sid} ${peer?.role} ${peer?.epoch} ${folder.log.at(-1)?.zxid} ${folder.acceptedEpoch} ${folder.currentEpoch} ${peer?.server !== undefined}`);
+    const states = this.nodes.map(
+      ({ sid, peer, folder }) =>
+        `${sid} ${peer?.role} ${peer?.epoch} ${folder.log.at(-1)?.zxid} ${folder.acceptedEpoch} ${folder.currentEpoch} ${peer?.server !== undefined}`,
+    );
     return [...states, ...this.notes.slice(-20)].join('\n');
   }
 

@@ -89,8 +89,8 @@ const redialPauseMs: Millis = 1000;
 /** How long the other side may take to notice that we have closed, and what it may still send meanwhile. */
 const lingerMs: Millis = 2000;
 const discardedBytesMax = 1024 * 1024;
-/** Messages of one connection in one turn. */
-const messagesPerTurn = 64;
+/** Messages of one connection before another gets its turn. */
+const messagesPerGo = 64;
 
 export class ElectionPort {
   readonly #network: Network;
@@ -232,7 +232,11 @@ export class ElectionPort {
     const cnxn = this.#add(stream, remote);
     const leaving = this.#halfOpen.add(cnxn);
     if (leaving === undefined) return;
-    this.#log.warn('flood', now.elapsedMs, `${nameOf(leaving)} was closed: too many connections to the election port do not say who they are.`);
+    this.#log.warn(
+      'flood',
+      now.elapsedMs,
+      `${nameOf(leaving)} was closed: too many connections to the election port do not say who they are.`,
+    );
     this.#drop(leaving);
   }
 
@@ -287,7 +291,8 @@ export class ElectionPort {
   notify(to: Sid, notification: Notification): void {
     const link = this.#links.get(to);
     if (link === undefined) {
-      if (to !== this.#options.sid) this.#log.warn('stranger', this.#now.elapsedMs, `There is no way to reach server ${to}: it is not in the configuration.`);
+      if (to !== this.#options.sid)
+        this.#log.warn('stranger', this.#now.elapsedMs, `There is no way to reach server ${to}: it is not in the configuration.`);
       return;
     }
     if (this.#encoded?.notification !== notification) this.#encoded = { notification, frame: frameOf(notification) };
@@ -429,7 +434,11 @@ export class ElectionPort {
     }
     const link = this.#linkOf(sid ?? this.#nextAnonymous);
     if (link === undefined) {
-      this.#log.warn('strangers', elapsedMs, `${nameOf(cnxn)} was closed: ${this.#strangers} servers outside the configuration are connected already.`);
+      this.#log.warn(
+        'strangers',
+        elapsedMs,
+        `${nameOf(cnxn)} was closed: ${this.#strangers} servers outside the configuration are connected already.`,
+      );
       this.#close(cnxn);
     } else if (sid === undefined) {
       // An observer without a number counts as larger than anyone, so that it keeps what it has dialled.
@@ -614,7 +623,7 @@ export class ElectionPort {
   /** `bytes` undefined: those that were kept. */
   #feed(cnxn: ElectionCnxn, bytes: Buffer | undefined, start = 0, end = 0): void {
     this.#feeding = cnxn;
-    this.#allowance = messagesPerTurn;
+    this.#allowance = messagesPerGo;
     let wantsMore = true;
     try {
       wantsMore = bytes === undefined ? cnxn.cutter.resume(this.#onFrame) : cnxn.cutter.feed(bytes, start, end, this.#onFrame);
@@ -663,7 +672,11 @@ export class ElectionPort {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       // It costs the message and nothing else: whoever is thrown out for one he does not understand himself never votes again (ZOOKEEPER-3769).
-      this.#log.warn('notification', this.#now.elapsedMs, `A notification of server ${sid} at ${nameOf(cnxn)} was dropped: ${error.message}.`);
+      this.#log.warn(
+        'notification',
+        this.#now.elapsedMs,
+        `A notification of server ${sid} at ${nameOf(cnxn)} was dropped: ${error.message}.`,
+      );
       return --this.#allowance > 0;
     }
     this.#core.notified(sid, notification, this.#now);

@@ -12,7 +12,16 @@
  * learner leave in one write.
  */
 import type { Now } from '@tskeeper/core';
-import { formatHostPort, type HostPort, type Millis, type PacketConsumer, type PacketView, ProtocolError, type Sid, Writer } from '@tskeeper/protocol';
+import {
+  formatHostPort,
+  type HostPort,
+  type Millis,
+  type PacketConsumer,
+  type PacketView,
+  ProtocolError,
+  type Sid,
+  Writer,
+} from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
@@ -69,8 +78,8 @@ export interface LearnerPortParts {
 
 /** Of a first packet. FOLLOWERINFO has 40 bytes; whoever announces a megabyte before it has said who it is sends something else. */
 const firstPacketBytesMax = 1024;
-/** Packets of one channel in one turn. */
-const packetsPerTurn = 1024;
+/** Packets of one channel before another gets its turn. */
+const packetsPerGo = 1024;
 /** How long a channel that is closed here may take nothing of what it is still to be sent, and how long its other side may take to notice. */
 const lingerMs: Millis = 2000;
 /** What may still arrive meanwhile. */
@@ -356,7 +365,7 @@ export class LearnerPort {
     this.#dirty = [];
     for (const channel of dirty) channel.isDirty = false;
     // One pass, unless somebody has more to get than one slice.
-    for (let pending = dirty; pending.length > 0; ) {
+    for (let pending = dirty; pending.length > 0;) {
       const given = pending.filter(({ output }) => output.addSlice(this.#sends));
       const held = new Set<StreamId>();
       this.#sends.send(this.#network, (stream) => held.add(stream));
@@ -424,7 +433,7 @@ export class LearnerPort {
   /** `bytes` undefined: those that were kept. */
   #feed(channel: LearnerChannel, bytes: Buffer | undefined, start = 0, end = 0): void {
     this.#feeding = channel;
-    this.#allowance = packetsPerTurn;
+    this.#allowance = packetsPerGo;
     let wantsMore = true;
     try {
       if (bytes === undefined) wantsMore = channel.cutter.resume(this.#consumer);

@@ -87,7 +87,12 @@ describe('who keeps the connection', () => {
     node.notify(1, noteOf(7));
     await rig.settle();
     const asking = host.dial(addressOf(2), electionPort);
-    asking.send(initialOf(1, own(1).map(({ port }) => ({ host: '10.0.1.1', port }))));
+    asking.send(
+      initialOf(
+        1,
+        own(1).map(({ port }) => ({ host: '10.0.1.1', port })),
+      ),
+    );
     await rig.settle();
     expect([asking.closed, host.accepted[0]!.closed, host.accepted.length]).toEqual(['end', 'end', 1]);
     expect(elsewhere.accepted[0]!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(7))]));
@@ -161,7 +166,9 @@ describe('who keeps the connection', () => {
     end.send(bytes);
     await rig.settle();
     expect(end.closed).toBe('end');
-    expect(node.lines).toEqual(['10.0.9.9:32768 was closed on the election port: expected a version of the election protocol, not -65534 at byte 0.']);
+    expect(node.lines).toEqual([
+      '10.0.9.9:32768 was closed on the election port: expected a version of the election protocol, not -65534 at byte 0.',
+    ]);
   });
 
   test('with multiAddress.enabled all own addresses are named', async () => {
@@ -514,8 +521,7 @@ describe('names and addresses', () => {
     const { rig, node } = await openTwo([serverOf(1, 'zk1'), two, three]);
     const answers: (() => void)[] = [];
     const resolve = node.network.resolve.bind(node.network);
-    node.network.resolve = (host) =>
-      host === 'zk1' ? new Promise((done) => answers.push(() => done([addressOf(1)]))) : resolve(host);
+    node.network.resolve = (host) => (host === 'zk1' ? new Promise((done) => answers.push(() => done([addressOf(1)]))) : resolve(host));
     const host = await hostOf(rig, addressOf(1));
     const other = await hostOf(rig, addressOf(3));
     node.notify(1, noteOf(1));

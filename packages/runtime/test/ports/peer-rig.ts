@@ -164,7 +164,10 @@ export class RigNode implements ElectionCore, LearnerCore {
 
   async listen(): Promise<this> {
     const host = this.network.address;
-    for (const listener of [await this.election.listen({ host, port: electionPort }), await this.learner.listen({ host, port: quorumPort })]) {
+    for (const listener of [
+      await this.election.listen({ host, port: electionPort }),
+      await this.learner.listen({ host, port: quorumPort }),
+    ]) {
       this.listeners.push(listener!);
     }
     return this;
