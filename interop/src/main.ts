@@ -19,6 +19,7 @@ import { compareFileTools } from './drivers/file-tools.ts';
 import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts';
 import { runZkCli } from './drivers/zkcli.ts';
 import { runExchange, scenariosFor } from './exchange/exchange.ts';
+import { rewritingsFor, runRewriting } from './exchange/rewriting.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 
@@ -133,6 +134,8 @@ const parts: Record<PartName, Part> = {
         const chosen = bounded ? [there[1]!, there[2]!, there.at(-1)!, ...back.slice(3)] : [...there, ...back];
         for (const scenario of chosen) await runExchange(scenario, report);
       }
+      const rewritings = rewritingsFor(kind === 'ours' ? reference : kind, seed);
+      for (const scenario of bounded ? [rewritings[0]!, rewritings[2]!] : rewritings) await runRewriting(scenario, report);
     },
   },
   differential: {

@@ -49,7 +49,7 @@ function everythingInTheLog({ end, snapCount }: ExchangeScenario): boolean {
   return end === 'kill' && snapCount === 100_000;
 }
 
-const randomRequests = 1500;
+export const randomRequests = 1500;
 
 export async function runExchange(scenario: ExchangeScenario, report: Report): Promise<void> {
   const name = nameOf(scenario);
@@ -103,7 +103,7 @@ export async function runExchange(scenario: ExchangeScenario, report: Report): P
 }
 
 /** Sessions left open on the one server must be taken up on the other by id and password, with their ephemerals, and end in order. */
-async function takeUpSessions(port: number, sessions: readonly OpenSession[], step: string, report: Report): Promise<void> {
+export async function takeUpSessions(port: number, sessions: readonly OpenSession[], step: string, report: Report): Promise<void> {
   for (const { sessionId, passwd, ephemerals } of sessions) {
     const name = `${step}, session with ${ephemerals.length} ephemerals goes on`;
     const client = await RawClient.connect(port, { timeOut: 600_000, sessionId, passwd });

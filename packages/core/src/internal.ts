@@ -4,7 +4,24 @@ export {
   type ConnectionThrottleOptions,
   type SessionKind,
 } from './cnxn/connection-throttle.ts';
+export {
+  type ElectionConfig,
+  type ElectionOptions,
+  type ElectionOut,
+  FastLeaderElection,
+  type Outcome,
+} from './election/fast-leader-election.ts';
+export type { Vote } from './election/vote.ts';
+export type { Fingerprint } from './fingerprint.ts';
+export { HierarchicalQuorum, type HierarchicalQuorumOptions } from './quorum/hierarchical-quorum.ts';
+export { JointQuorum } from './quorum/joint-quorum.ts';
+export { MajorityQuorum } from './quorum/majority-quorum.ts';
+export { OracleQuorum } from './quorum/oracle-quorum.ts';
+export type { QuorumVerifier, Sids } from './quorum/quorum-verifier.ts';
+export { verifierOf } from './quorum/verifier-of.ts';
 export { Replica, replicaOptions } from './request/replica.ts';
 export { ExpiryQueue } from './session/expiry-queue.ts';
 export { type LoadedSnapshot, SnapshotLoader } from './snapshot/snapshot-loader.ts';
 export type { DataTree, NodeId, NodeKind } from './tree/data-tree.ts';
+export { CommittedLog, committedLogDefaults, type CommittedLogOptions } from './zab/committed-log.ts';
+export { logBytesMax, LogWalk, planSync, type SyncPlan } from './zab/sync-plan.ts';

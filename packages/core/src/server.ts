@@ -508,8 +508,8 @@ export class Server {
   }
 
   #sync(cnxn: Cnxn, frame: ParkedFrame, now: Now): void {
-    const { id, sessionHigh, sessionLow } = cnxn;
-    const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh, sessionLow, frame, isDone: false };
+    const { id, sessionHigh: high, sessionLow: low } = cnxn;
+    const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, isDone: false };
     cnxn.waiting.push(sync);
     this.#order.sync(sync, now);
   }

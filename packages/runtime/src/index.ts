@@ -23,11 +23,28 @@ export { startRuntime } from './runtime.ts';
 export type { HostFacts, Runtime, RuntimeHooks, SnappyCodec, World } from './world.ts';
 export { type EpochName, readEpoch, writeEpoch } from './storage/epoch-files.ts';
 export { logName, markName, numberedFiles, type NumberedFile, snapshotName, zxidOfName } from './storage/file-names.ts';
-export { type LogEnd, type LogEndReason, type OnLoggedTxn, readLog } from './storage/log-reader.ts';
+export { type LogEnd, type LogEndReason, type LogRange, type OnLoggedTxn, readLog } from './storage/log-reader.ts';
+export { type LogPiece, LogReading } from './storage/log-reading.ts';
 export { purge, type PurgeFolders, type PurgeResult } from './storage/purge.ts';
+export type { LoggedTxn, RecentTxnsLimits } from './storage/recent-txns.ts';
 export { type Recovered, Recovery, type RecoveryOptions, type RecoveryTarget } from './storage/recovery.ts';
 export { decodeSnapshot, type SnapshotCompression } from './storage/snapshot-codec.ts';
-export { loadSnapshot, type SnapshotSink, type SnapshotSource, verifySnapshot, writeSnapshot } from './storage/snapshot-files.ts';
+export {
+  type AsyncSnapshotSource,
+  loadSnapshot,
+  type SnapshotSink,
+  type SnapshotSource,
+  verifySnapshot,
+  writeSnapshot,
+} from './storage/snapshot-files.ts';
 export { StorageRefused } from './storage/storage-refused.ts';
-export { Storage, type StorageHooks, type StorageSink, type StorageSizes, type StorageWorld } from './storage/storage.ts';
+export {
+  type RecoveredMember,
+  Storage,
+  type StorageHooks,
+  type StorageSink,
+  type StorageSizes,
+  type StorageWorld,
+} from './storage/storage.ts';
+export { TruncationImpossible } from './storage/truncation.ts';
 export { type Arrival, type FlushedBatch, TxnLog, type TxnLogOptions, type TxnLogSink } from './storage/txn-log.ts';

@@ -20,17 +20,20 @@ export class ReplicaRecovery implements RecoveryTarget {
   beginSnapshot(zxid: Zxid): SnapshotSink {
     const loader = new SnapshotLoader(this.#options);
     this.#replica = undefined;
+    let contentZxid: Zxid | undefined;
     return {
       feed: (piece) => loader.feed(piece),
       finish: () => {
         const snapshot = loader.finish();
         this.#replica = new Replica(this.#options, { snapshot, zxid });
+        contentZxid = Math.max(zxid, snapshot.lastZxid ?? 0, snapshot.digest?.zxid ?? 0);
         if (snapshot.ownersLikeTtl > 0) {
           this.#logger.warn(
             `${snapshot.ownersLikeTtl} znodes look like TTL znodes, but extendedTypesEnabled is off: they are taken for ephemerals of sessions nobody knows, and deleted; set it, if they are to stay`,
           );
         }
       },
+      contentZxid: () => contentZxid,
     };
   }
 

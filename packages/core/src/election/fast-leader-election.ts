@@ -10,11 +10,21 @@
  *
  * docs/internals/election.md tells the whole of it, and why the wait may end early.
  */
-import { type Millis, type Notification, noVote, type ServerState, type Sid, type Zxid } from '@tskeeper/protocol';
+import {
+  type Millis,
+  type Notification,
+  notificationVersion,
+  noVote,
+  parseQuorumConfig,
+  type QuorumConfig,
+  QuorumConfigError,
+  type ServerState,
+  type Sid,
+  type Zxid,
+} from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
-import { configVersion } from './config-version.ts';
 import { agree, type AnnouncedVote, beats, sameVote, type Vote, voteOf } from './vote.ts';
 
 /** Where the machine says what must be done, in order. It never calls back. */
@@ -28,7 +38,7 @@ export interface ElectionOut {
    * `from` goes by a configuration of a higher version than this server's; told with `reconfigEnabled` only, to a server that is
    * looking. The owner adopts it with `reconfigure` before it looks at `decided`, and starts a new election if the voters are others.
    */
-  configSeen(from: Sid, config: string): void;
+  configSeen(from: Sid, config: QuorumConfig): void;
 }
 
 export interface ElectionOptions {
@@ -69,9 +79,6 @@ interface Said {
   readonly answers: Notification | undefined;
   readonly atMs: Millis;
 }
-
-/** Version of the notifications we send: with a configuration. */
-const notificationVersion = 2;
 
 /** The zxid of a server that has no data and must not choose among those that have: it may have lost what it had. */
 const noData: Zxid = -1;
@@ -121,7 +128,7 @@ export class FastLeaderElection {
     this.#out = out;
   }
 
-  /** How the election ended; undefined while it goes on. */
+  /** How the election ended; undefined while it goes on. To be looked at after each input: any of them may end it. */
   get decided(): Outcome | undefined {
     return this.#decided;
   }
@@ -158,7 +165,8 @@ export class FastLeaderElection {
   notified(from: Sid, notification: Notification, now: Now): void {
     // A round beyond the exact range was not counted up to by anyone, and votes could no longer be told apart by it.
     if (this.#state === undefined || from === this.#sid || !Number.isSafeInteger(notification.electionEpoch)) return;
-    if (this.#state === 'looking' && this.#knowsNewerConfig(notification)) this.#out.configSeen(from, notification.config!);
+    const newer = this.#state === 'looking' ? this.#newerConfig(notification) : undefined;
+    if (newer !== undefined) this.#out.configSeen(from, newer);
     if (!this.#config.verifier.isVoter(from)) {
       // An observer asks everyone and is not counted. It is told this server's round, not that of its vote, as in ZooKeeper.
       this.#answer(from, notification, this.#notification(this.#round), now);
@@ -456,8 +464,16 @@ export class FastLeaderElection {
     this.#out.notify(to, notification);
   }
 
-  #knowsNewerConfig({ config }: Notification): boolean {
-    return this.#reconfigEnabled && config !== undefined && (configVersion(config) ?? -1) > this.#config.version;
+  #newerConfig({ config: text }: Notification): QuorumConfig | undefined {
+    if (!this.#reconfigEnabled || text === undefined || text === this.#config.text) return undefined;
+    try {
+      const config = parseQuorumConfig(text);
+      return config.version > this.#config.version ? config : undefined;
+    } catch (error) {
+      // Nobody could go by it. The vote that came with it is judged by the configuration we have, as in ZooKeeper.
+      if (error instanceof QuorumConfigError) return undefined;
+      throw error;
+    }
   }
 }
 

@@ -142,8 +142,8 @@ export class Authority implements Order {
   }
 
   wake(now: Now, allHeard: boolean, hasEnough: () => boolean): Job | undefined {
-    while (allHeard && !hasEnough()) {
-      const due = this.#expiry.next(now.elapsedMs);
+    while (!hasEnough()) {
+      const due = allHeard ? this.#expiry.next(now.elapsedMs) : -1;
       if (due === -1) break;
       const job = this.#endSession(due, now);
       if (job !== undefined) return job;

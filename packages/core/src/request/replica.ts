@@ -119,7 +119,10 @@ export class Replica {
     return new SnapshotSource(this.tree, this.sessions, this.lastZxid, this.#digestEnabled, writeLastZxid);
   }
 
-  /** The same for a learner, in the form that goes over a stream. */
+  /**
+   * A snapshot of this moment, as a leader sends it to a learner behind SNAP. One at a time, those for files included. A txn that is being
+   * applied in steps may be half in it; its zxid is then the one before, and the learner is to be sent that txn behind it.
+   */
   snapshotStream(): SnapshotSource {
     return SnapshotSource.stream(this.tree, this.sessions, this.lastZxid);
   }

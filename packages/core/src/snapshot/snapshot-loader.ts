@@ -20,16 +20,17 @@ import {
   Reader,
   readSeal,
   readSnapshotDigest,
+  readSnapshotMark,
   sealBytes,
   type SnapshotDigest,
   snapshotMagic,
+  snapshotMarkBytes,
   snapshotPartAfterSeal,
   type Zxid,
 } from '@tskeeper/protocol';
 import { type AclId, openAclId } from '../tree/acl-table.ts';
 import { int32At } from '../tree/bytes.ts';
 import { DataTree, type DataTreeOptions } from '../tree/data-tree.ts';
-import { snapshotStreamMark } from './snapshot-source.ts';
 
 export interface LoadedSession {
   readonly high: number;
@@ -63,8 +64,6 @@ const persistedStatBytes = 60;
 const ownerAt = 44;
 /** More than digest and last zxid can take, in any version. */
 const tailBytesMax = 256;
-/** The mark and its length. */
-const markBytes = 4 + snapshotStreamMark.length;
 const slash = 0x2f;
 const incomplete = -1;
 
@@ -321,12 +320,11 @@ export class SnapshotLoader {
   }
 
   #takeMark(bytes: Buffer, at: number): number {
-    if (!this.#has(bytes, at, markBytes)) return incomplete;
-    const isMark =
-      int32At(bytes, at) === snapshotStreamMark.length && bytes.toString('latin1', at + 4, at + markBytes) === snapshotStreamMark;
-    if (!isMark) this.#fail(`"${snapshotStreamMark}", which ends a snapshot in a stream`, at);
+    const end = at + snapshotMarkBytes.length;
+    if (!this.#has(bytes, at, end - at)) return incomplete;
+    this.#located(() => readSnapshotMark(this.#reader.place(bytes, at, end)));
     this.#stage = 'end';
-    return at + markBytes;
+    return end;
   }
 
   /** Compares the seal at the reader's place with the checksum of everything before it. */

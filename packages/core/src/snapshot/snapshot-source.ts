@@ -5,8 +5,8 @@
  * is written before it changes (`DataTree.beginSnapshot`). ZooKeeper's own snapshots mix moments and are repaired by replaying the log;
  * ours need no repair, and any ZooKeeper reads them. The layout is in protocol/snapshot-format.ts.
  *
- * What a leader sends behind a packet SNAP is the middle of that: sessions, ACLs and znodes, and then a mark in the place of the seal. There
- * is no header, no checksum, digest or zxid; the packet itself has told the zxid.
+ * What a leader sends behind a packet SNAP is the middle of that: sessions, ACLs and znodes, and then a mark in the place of the seal
+ * (protocol/learner-records.ts). There is no header, no checksum, digest or zxid; the packet itself has told the zxid.
  *
  * One source at a time: the tree keeps track of one snapshot.
  */
@@ -20,6 +20,7 @@ import {
   type Writer,
   writeSeal,
   writeSnapshotDigest,
+  writeSnapshotMark,
   type Zxid,
 } from '@tskeeper/protocol';
 import type { AclId } from '../tree/acl-table.ts';
@@ -33,9 +34,6 @@ export interface SessionList {
   low(slot: number): number;
   timeoutMs(slot: number): Millis;
 }
-
-/** Ends the snapshot in a stream (LearnerHandler.run), as a ustring. The packets of the connection go on behind it. */
-export const snapshotStreamMark = 'BenWasHere';
 
 const digestVersion = 2;
 const sessionInts = 3;
@@ -167,7 +165,7 @@ export class SnapshotSource {
   #writeEnd(writer: Writer): void {
     writer.ustring(snapshotTerminator);
     if (this.#isStream) {
-      writer.ustring(snapshotStreamMark);
+      writeSnapshotMark(writer);
       return;
     }
     this.#writeSeal(writer);

@@ -136,9 +136,6 @@ function entryOf(packet: Buffer): Buffer {
   return packet.subarray(packetHeadBytes, packet.length - authinfoBytes);
 }
 
-/** Above this an epoch's counter is not taken: whoever leads hands over in time. */
-const counterMax = 0xffff_0000;
-
 export class Leader {
   readonly #options: ZabOptions;
   readonly #quorum: QuorumVerifier;
@@ -295,7 +292,7 @@ export class Leader {
       this.#behind(learner).raw(packet);
       learner.unacked.push({ zxid, sentMs: this.#nowMs });
     }
-    if (counterOf(zxid) >= counterMax) this.#giveUp('the counter of this epoch is used up');
+    if (counterOf(zxid) >= this.#options.counterMax) this.#giveUp('the counter of this epoch is used up');
   }
 
   /** A client of our own wants to be sure that it sees everything committed by now. */

@@ -12,4 +12,6 @@ export interface ZabOptions {
   readonly syncLimitTicks: number;
   /** zookeeper.forceSnapshotSync: learners are always sent a snapshot. */
   readonly forceSnapshotSync: boolean;
+  /** An epoch's txns are numbered up to here; then its leader hands over, so that another epoch begins. */
+  readonly counterMax: number;
 }

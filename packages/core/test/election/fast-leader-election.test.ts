@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Notification, noVote, type ServerState, type Sid } from '@tskeeper/protocol';
+import { formatQuorumConfig, type Notification, noVote, type ServerState, type Sid } from '@tskeeper/protocol';
 import { type ElectionConfig, type ElectionOptions, FastLeaderElection } from '../../src/election/fast-leader-election.ts';
 import type { Fingerprint } from '../../src/fingerprint.ts';
 import type { Now } from '../../src/now.ts';
@@ -24,7 +24,7 @@ class Bench {
         this.said.push({ to, notification });
         this.out.push(`${to} <- ${shown(notification)}`);
       },
-      configSeen: (from, config) => this.out.push(`config of ${from}: ${config}`),
+      configSeen: (from, config) => this.out.push(`config of ${from}: ${formatQuorumConfig(config)}`),
     });
   }
 
@@ -152,6 +152,14 @@ describe('repetition', () => {
     expect(waits).toEqual([200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000]);
   });
 
+  it('a new election begins with the shortest wait', () => {
+    const bench = new Bench();
+    bench.start();
+    bench.pass(30_000);
+    bench.start();
+    expect(bench.machine.deadline()! - bench.nowMs).toBe(200);
+  });
+
   it('the times can be set', () => {
     const bench = new Bench([1, 2, 3], { minNotificationIntervalMs: 10, maxNotificationIntervalMs: 30, finalizeWaitMs: 50 });
     bench.start();
@@ -260,6 +268,8 @@ describe('votes of those who look', () => {
     bench.hear(9, 'looking', [1, 7, 1]);
     bench.hear(9, 'following', [1, 7, 1]);
     bench.hear(3, 'leading', [9, 99, 9]);
+    bench.hear(3, 'looking', [9, 99, 9], 8);
+    expect(bench.machine.electionEpoch).toBe(1);
     expect(bench.take()).toEqual(['9 <- looking 1 zxid 7 epoch 1 round 1', '9 <- looking 1 zxid 7 epoch 1 round 1']);
     bench.pass(100);
     expect(bench.outcome()).toBeUndefined();
@@ -622,6 +632,19 @@ describe('those who have settled already', () => {
     expect(bench.outcome()).toBeUndefined();
   });
 
+  it('nor does what they said in an earlier round count in a later one', () => {
+    const bench = new Bench([1, 2, 3, 4, 5]);
+    bench.start();
+    bench.hear(2, 'following', [5, 8, 1]);
+    bench.hear(3, 'following', [5, 8, 1]);
+    bench.hear(4, 'looking', [4, 6, 1], 3);
+    bench.hear(5, 'leading', [5, 8, 2], 3);
+    expect(bench.outcome()).toBeUndefined();
+    bench.hear(2, 'following', [5, 8, 2], 3);
+    bench.hear(3, 'following', [5, 8, 2], 3);
+    expect(bench.outcome()).toBe('following 5 zxid 8 epoch 2 round 3');
+  });
+
   it('what they said in an earlier election is forgotten with the next', () => {
     const bench = new Bench();
     bench.start();
@@ -715,10 +738,12 @@ describe('what a server says while it does not look', () => {
 
   it('a leader that was named by a reconfiguration is told in the same way', () => {
     const bench = leading();
-    const vote = { leader: 3, zxid: 12, electionEpoch: 1, peerEpoch: 4 };
+    const vote = { leader: 3, zxid: 12, electionEpoch: 2, peerEpoch: 4 };
     bench.machine.settle({ state: 'following', vote });
-    bench.hear(2, 'looking', [2, 9, 1], 2);
-    expect(bench.take()).toEqual(['2 <- following 3 zxid 12 epoch 4 round 1']);
+    bench.hear(2, 'looking', [2, 9, 1], 7);
+    bench.hear(9, 'looking', [noVote, noVote, noVote], 7);
+    // A voter is told the round of the vote, an observer that of the server.
+    expect(bench.take()).toEqual(['2 <- following 3 zxid 12 epoch 4 round 2', '9 <- following 3 zxid 12 epoch 4 round 1']);
     expect(bench.machine.deadline()).toBeUndefined();
   });
 
@@ -732,6 +757,9 @@ describe('what a server says while it does not look', () => {
     bench.pass(99);
     expect(ask(8)).toBe(0);
     bench.pass(1);
+    expect(ask(8)).toBe(1);
+    // Nor is another answer held back.
+    bench.machine.updateVote(2);
     expect(ask(8)).toBe(1);
     // A new connection may lead to a process that has heard nothing.
     bench.machine.reachable(3);
@@ -783,7 +811,8 @@ describe('a configuration of a higher version', () => {
   it.each<[string, Partial<Notification>, Partial<ElectionOptions>]>([
     ['of the same version', {}, { reconfigEnabled: true }],
     ['of a lower version', { config: 'version=4' }, { reconfigEnabled: true }],
-    ['without a version', { config: 'server.1=h:1:2' }, { reconfigEnabled: true }],
+    ['without a version', { config: 'server.1=h:1:2:participant' }, { reconfigEnabled: true }],
+    ['that cannot be read', { config: 'server.1=h\nversion=6' }, { reconfigEnabled: true }],
     ['that is not there', { config: undefined, version: 1 }, { reconfigEnabled: true }],
     ['without reconfigEnabled', newer, {}],
   ])('one %s is not', (_, over, options) => {

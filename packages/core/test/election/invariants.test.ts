@@ -63,6 +63,10 @@ function specOf(seed: number, kind: Kind, broken?: Broken): EnsembleSpec {
   };
 }
 
+function blocks(from: number, count: number): number[] {
+  return Array.from({ length: count / 500 }, (_, block) => from + block * 500);
+}
+
 /** Nothing goes wrong unless a test makes it. */
 const quiet = {
   delayMaxMs: 5,
@@ -86,22 +90,21 @@ function play(spec: EnsembleSpec): SmallEnsemble {
   return ensemble;
 }
 
-function playAll(kind: Kind, from: number, count: number, broken?: Broken): { violations: string[]; elections: number; leaders: number } {
-  const outcome = { violations: [] as string[], elections: 0, leaders: 0 };
+function playAll(kind: Kind, from: number, count: number, broken?: Broken): { violations: string[]; leaders: number } {
+  const outcome = { violations: [] as string[], leaders: 0 };
   for (let seed = from; seed < from + count; seed++) {
     const ensemble = play(specOf(seed, kind, broken));
     if (ensemble.violations.length > 0) outcome.violations.push(`${kind} ${seed}: ${ensemble.violations[0]}`);
-    outcome.elections += ensemble.tally.elections;
     outcome.leaders += ensemble.tally.leaders;
   }
   return outcome;
 }
 
 describe('elections in small ensembles', () => {
-  it.each([0, 1000, 2000, 3000])(
-    'C4-7: of servers that start together without faults the best one leads and all others follow (1,000 seeds from %i)',
+  it.each(blocks(0, 4000))(
+    'C4-7, C4-10: of servers that start together without faults the best one leads and all others follow (500 seeds from %i)',
     (from) => {
-      for (let seed = from; seed < from + 1000; seed++) {
+      for (let seed = from; seed < from + 500; seed++) {
         const spec = specOf(seed, 'calm');
         const ensemble = play(spec);
         expect(ensemble.violations, `seed ${seed}`).toEqual([]);
@@ -113,18 +116,27 @@ describe('elections in small ensembles', () => {
     },
   );
 
-  it.each(['early', 'mixed', 'full'] as const)(
-    'C4-7, C4-11: through crashes, cuts and broken connections nobody leads without a quorum or with less than its voters have, and one leads in the end (2,000 seeds, settling: %s)',
-    (kind) => {
-      const { violations, leaders } = playAll(kind, 0, 2000);
-      expect(violations).toEqual([]);
-      expect(leaders).toBeGreaterThan(2000);
-    },
-  );
+  describe.each(['early', 'mixed', 'full'] as const)('that are troubled, settling: %s', (kind) => {
+    it.each(blocks(0, 2000))(
+      'C4-7, C4-11: nobody leads without a quorum or with less than its voters have, and in the end one leads and all others follow (500 seeds from %i)',
+      (from) => {
+        const { violations, leaders } = playAll(kind, from, 500);
+        expect(violations).toEqual([]);
+        // Many of them lost a leader on the way.
+        expect(leaders).toBeGreaterThan(600);
+      },
+    );
+  });
 
-  it('C4-6: a voter that comes late finds the leader, and nobody else enters an election because of it (500 seeds)', () => {
+  it.each(blocks(0, 1000))('that falsely believe nobody can be reached are as safe, and settle (500 seeds from %i)', (from) => {
+    for (let seed = from; seed < from + 500; seed++) {
+      expect(play({ ...specOf(seed, 'early'), falseAlarms: true }).violations, `seed ${seed}`).toEqual([]);
+    }
+  });
+
+  it('C4-6: a voter that comes late finds the leader, and nobody else enters an election because of it (300 seeds)', () => {
     let joined = 0;
-    for (let seed = 0; seed < 500; seed++) {
+    for (let seed = 0; seed < 300; seed++) {
       const spec = specOf(seed, 'calm');
       const voters = spec.servers.filter(({ role }) => role === 'participant');
       if (voters.length < 3 || spec.weights !== undefined) continue;
@@ -141,7 +153,7 @@ describe('elections in small ensembles', () => {
       expect(ensemble.elections(), `seed ${seed}`).toEqual(before.set(sid, 1));
       joined++;
     }
-    expect(joined).toBeGreaterThan(150);
+    expect(joined).toBeGreaterThan(100);
   });
 
   it.each([
@@ -187,9 +199,8 @@ describe('the checks of small ensembles', () => {
     ['one voter is a quorum', { verifier: anyone }, /without the votes of a quorum|lead at the same time/],
     ['a server of weight 0 may win', { verifier: noWeights }, /has no voice/],
   ])('fail when %s', (_, broken, complaint) => {
-    const { violations } = playAll('early', 0, 300, broken);
+    const { violations } = playAll('early', 0, 200, broken);
     expect(violations.filter((violation) => complaint.test(violation)).length).toBeGreaterThan(0);
-    expect(playAll('early', 0, 300).violations).toEqual([]);
   });
 });
 

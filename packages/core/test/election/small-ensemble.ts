@@ -39,6 +39,8 @@ export interface EnsembleSpec {
   /** Voters that stay down when the faults are over; the others must do without. */
   readonly downForEver: readonly Sid[];
   readonly maxNotificationIntervalMs: number;
+  /** Each server is told at the start of each election, falsely, that no other can be reached. */
+  readonly falseAlarms?: boolean;
   /** What is wrong with all machines on purpose, so that the checks can be seen to fail. */
   readonly broken?: Broken;
 }
@@ -94,7 +96,6 @@ interface Event {
 }
 
 export interface Tally {
-  elections: number;
   messages: number;
   leaders: number;
   /** When a server last came to lead. */
@@ -105,7 +106,7 @@ const mirror = 0x10_0000_0000;
 
 export class SmallEnsemble {
   readonly violations: string[] = [];
-  readonly tally: Tally = { elections: 0, messages: 0, leaders: 0, electedAtMs: 0 };
+  readonly tally: Tally = { messages: 0, leaders: 0, electedAtMs: 0 };
   readonly #spec: EnsembleSpec;
   readonly #servers = new Map<Sid, Server>();
   readonly #links = new Map<string, Link>();
@@ -314,10 +315,13 @@ export class SmallEnsemble {
     this.#leave(server);
     server.phase = 'looking';
     server.elections++;
-    this.tally.elections++;
     server.entered = { epoch: server.epoch, zxid: server.zxid };
     const { zxid, peerEpoch } = this.#mirrored({ zxid: server.zxid, peerEpoch: server.epoch });
     this.#turn(server, (machine) => machine.start(zxid, peerEpoch, this.#now()));
+    if (this.#spec.falseAlarms !== true) return;
+    for (const other of this.#servers.keys()) {
+      if (other !== server.spec.sid) this.#turn(server, (machine) => machine.unreachable(other, this.#now()));
+    }
   }
 
   /** One input, and what follows from it. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { noVote, type ServerState } from '@tskeeper/protocol';
-import { configVersion } from '../../src/election/config-version.ts';
 import { agree, type AnnouncedVote, beats, sameVote, type Vote } from '../../src/election/vote.ts';
 import { HierarchicalQuorum } from '../../src/quorum/hierarchical-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
@@ -79,17 +78,4 @@ describe('votes that count together', () => {
     expect(sameVote(one, { ...one })).toBe(true);
     for (const key of ['leader', 'zxid', 'electionEpoch', 'peerEpoch'] as const) expect(sameVote(one, { ...one, [key]: 77 })).toBe(false);
   });
-});
-
-it.each([
-  ['server.1=h:1:2:participant\nversion=100000003', 0x1_0000_0003],
-  ['version=0', 0],
-  ['server.1=h:1:2\nversion=ff\n', 255],
-  ['server.1=h:1:2', undefined],
-  ['version=', undefined],
-  ['version=0x1', undefined],
-  ['xversion=1', undefined],
-  ['', undefined],
-])('the version of the configuration %j is %s', (text, version) => {
-  expect(configVersion(text)).toBe(version);
 });

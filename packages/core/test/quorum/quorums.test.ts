@@ -1,12 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Sid } from '@tskeeper/protocol';
+import { parseQuorumConfig, type Sid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../../src/fingerprint.ts';
 import { HierarchicalQuorum } from '../../src/quorum/hierarchical-quorum.ts';
 import { JointQuorum } from '../../src/quorum/joint-quorum.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
 import type { QuorumVerifier } from '../../src/quorum/quorum-verifier.ts';
+import { verifierOf } from '../../src/quorum/verifier-of.ts';
 
 const threeByThree = new Map([
   [1, [1, 2, 3]],
@@ -221,6 +222,27 @@ describe('a joint quorum', () => {
   it('has an oracle’s no when the configuration in force has', () => {
     expect(new JointQuorum(new OracleQuorum([1, 2]), new MajorityQuorum([1, 2, 3])).deniedByOracle()).toBe(true);
     expect(verifier.deniedByOracle()).toBe(false);
+  });
+});
+
+describe('the verifier of a configuration', () => {
+  const servers = ['1:participant', '2:participant', '3:participant', '4:observer']
+    .map((server) => server.split(':'))
+    .map(([sid, role]) => `server.${sid}=h${sid}:2888:3888:${role}`)
+    .join('\n');
+
+  it('is a majority of its participants', () => {
+    const verifier = verifierOf(parseQuorumConfig(`${servers}\nversion=0`));
+    expect(verifier.voters).toEqual([1, 2, 3]);
+    expect(contains(verifier, [1, 2])).toBe(true);
+    expect(contains(verifier, [1, 4])).toBe(false);
+  });
+
+  it('A56: goes by its groups and weights if it has any', () => {
+    const verifier = verifierOf(parseQuorumConfig(`${servers}\ngroup.1=1:2:3\nweight.1=5\nweight.3=0\nversion=0`));
+    expect([1, 2, 3, 4].map((sid) => verifier.weight(sid))).toEqual([5, 1, 0, 0]);
+    expect(contains(verifier, [1])).toBe(true);
+    expect(contains(verifier, [2, 3])).toBe(false);
   });
 });
 

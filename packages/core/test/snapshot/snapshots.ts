@@ -15,7 +15,7 @@ export function sessionList(sessions: readonly (readonly [high: number, low: num
   };
 }
 
-export function drain(source: SnapshotSource, bytesTarget = 1 << 20): Buffer {
+export function drain(source: Pick<SnapshotSource, 'next'>, bytesTarget = 1 << 20): Buffer {
   const writer = new Writer();
   while (!source.next(writer, bytesTarget));
   return Buffer.from(writer.written());

@@ -9,16 +9,11 @@ import {
   type Millis,
   type Notification,
   openAcl,
-  OpCode,
   PacketCutter,
   PacketView,
   Reader,
-  readConnectResponse,
-  readReplyHeader,
   readTxn,
   type Sid,
-  writeConnectRequest,
-  writeCreateRequest,
   Writer,
   type Zxid,
 } from '@tskeeper/protocol';
@@ -29,6 +24,7 @@ import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
 import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
+import { type Asked, EnsembleClient } from './ensemble-client.ts';
 
 export class Dice {
   #state: number;
@@ -87,15 +83,12 @@ interface End {
   isDeaf: boolean;
 }
 
-/** A client that creates znodes, one after the other, through one server at a time. */
-interface Client {
-  readonly name: string;
-  node: Node | undefined;
-  cnxn: CnxnId;
-  isReady: boolean;
-  count: number;
-  /** The znode that it has asked for and not heard of. */
-  asked: string | undefined;
+/** Whoever is at the other end of a client's connection. */
+export interface Listener {
+  /** One frame, without its length. */
+  heard(reader: Reader): void;
+  /** The server has closed the connection, or is gone. */
+  closed(): void;
 }
 
 export class Node implements PeerOut {
@@ -109,7 +102,7 @@ export class Node implements PeerOut {
   readonly ends = new Map<ChannelId, End>();
   #nextChannel = 0;
   #nextCnxn = 0;
-  readonly clients = new Map<CnxnId, Client>();
+  readonly clients = new Map<CnxnId, Listener>();
   readonly replies = new Map<CnxnId, Writer>();
   readonly closing: CnxnId[] = [];
   isDown = true;
@@ -138,7 +131,14 @@ export class Node implements PeerOut {
       committedLog,
       snapshotZxid: folder.snapshot?.zxid ?? 0,
     };
-    const zab = { sid: this.sid, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false };
+    const zab = {
+      sid: this.sid,
+      tickTimeMs: 100,
+      initLimitTicks: 10,
+      syncLimitTicks: 5,
+      forceSnapshotSync: false,
+      counterMax: ensemble.counterMax,
+    };
     const core = { ...coreDefaults, serverId: this.sid, tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
     const config = { verifier: new MajorityQuorum(ensemble.voters), text: 'version=0', version: 0 };
     const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
@@ -177,7 +177,7 @@ export class Node implements PeerOut {
     this.peer = undefined;
     for (const end of this.ends.values()) ensemble.breakStream(end);
     this.ends.clear();
-    for (const client of this.clients.values()) ensemble.lost(client);
+    for (const client of this.clients.values()) client.closed();
     this.clients.clear();
     this.replies.clear();
     this.closing.length = 0;
@@ -340,33 +340,27 @@ export class Node implements PeerOut {
 
   // --- clients
 
-  connect(client: Client): void {
+  /** A client connects. */
+  open(client: Listener): CnxnId {
     const cnxn = this.#nextCnxn++;
-    client.node = this;
-    client.cnxn = cnxn;
-    client.isReady = false;
     this.clients.set(cnxn, client);
-    const writer = new Writer(64);
-    const passwd = Buffer.alloc(16);
-    writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 2000, sessionId: 0n, passwd, readOnly: false });
     const context = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };
     this.turn((peer) => peer.connect(cnxn, context, this.now));
-    this.#frame(cnxn, writer);
+    return cnxn;
   }
 
-  create(client: Client, path: string): void {
-    client.asked = path;
-    const writer = new Writer(64);
-    writer.int32(client.count);
-    writer.int32(OpCode.create);
-    writeCreateRequest(writer, { path, data: Buffer.from(path), acl: openAcl, flags: 0 });
-    this.#frame(client.cnxn, writer);
-  }
-
-  #frame(cnxn: CnxnId, writer: Writer): void {
-    if (!this.clients.has(cnxn)) return;
+  /** One frame of a client; it is not there at once, and what a client has sent comes in order. */
+  send(cnxn: CnxnId, writer: Writer): void {
     const bytes = Buffer.from(writer.written());
-    this.turn((peer) => peer.frame(cnxn, new Reader(bytes), this.now));
+    this.#at(this.ensemble.clientMs, () => {
+      if (this.clients.has(cnxn)) this.turn((peer) => peer.frame(cnxn, new Reader(bytes), this.now));
+    });
+  }
+
+  /** The client's end of a connection is gone. */
+  hangUp(cnxn: CnxnId): void {
+    this.clients.delete(cnxn);
+    this.turn((peer) => peer.disconnected(cnxn, this.now));
   }
 
   reply(cnxn: CnxnId): Writer {
@@ -384,76 +378,80 @@ export class Node implements PeerOut {
   }
 
   #deliverReplies(): void {
-    for (const [cnxn, writer] of this.replies) {
+    const replies = [...this.replies];
+    this.replies.clear();
+    for (const [cnxn, writer] of replies) {
       const client = this.clients.get(cnxn);
       const reader = new Reader(Buffer.from(writer.written()));
-      while (client !== undefined && reader.remaining > 0) {
+      if (client === undefined) continue;
+      while (reader.remaining > 0) {
         const length = reader.int32();
-        this.#hear(client, new Reader(reader.bytes.subarray(reader.offset, reader.offset + length)));
+        client.heard(new Reader(reader.bytes.subarray(reader.offset, reader.offset + length)));
         reader.offset += length;
       }
     }
-    this.replies.clear();
     for (const cnxn of this.closing.splice(0)) {
       const client = this.clients.get(cnxn);
       this.clients.delete(cnxn);
-      if (client !== undefined) this.ensemble.lost(client);
+      client?.closed();
       this.#at(0, () => this.turn((peer) => peer.disconnected(cnxn, this.now)));
     }
   }
+}
 
-  #hear(client: Client, reader: Reader): void {
-    if (!client.isReady) {
-      client.isReady = readConnectResponse(reader).timeOut > 0;
-      return;
-    }
-    const { zxid, err } = readReplyHeader(reader);
-    if (client.asked === undefined) throw new Error(`${client.name} was answered without having asked`);
-    if (err === 0) this.ensemble.acknowledged.set(client.asked, zxid);
-    client.asked = undefined;
-  }
+/** A client that creates one znode after the other. */
+interface ZnodeWriter {
+  readonly client: EnsembleClient;
+  readonly name: string;
+  count: number;
+  asked: Asked | undefined;
+  path: string;
 }
 
 export class Ensemble {
   readonly dice: Dice;
   readonly nodes: Node[];
   readonly voters: Sid[];
-  readonly clients: Client[];
+  readonly #writers: ZnodeWriter[];
+  /** From a client to its server. */
+  readonly clientMs = 0.5;
   /** What clients were told that it is there, and as of which zxid. */
   readonly acknowledged = new Map<string, Zxid>();
   /** Who led in an epoch. */
   readonly leaders = new Map<number, Sid>();
-  static kinds = new Map<string, number>();
   readonly notes: string[] = [];
+  /** Of each epoch. */
+  counterMax = 0xffff_0000;
   truncations = 0;
   snapshots = 0;
   logsRead = 0;
   readonly readsLogs: boolean;
+  readonly diskFactor: number;
   nowMs: Millis = 0;
   #events: Event[] = [];
   #order = 0;
   /** Pairs of servers that cannot reach each other. */
   readonly cuts = new Set<string>();
 
-  constructor(seed: number, voters: number, observers = 0, clients = 3) {
+  /** @param writers clients that create one znode after the other, through whoever serves. */
+  constructor(seed: number, voters: number, observers = 0, writers = 3) {
     this.dice = new Dice(seed);
     this.readsLogs = seed % 5 !== 0;
+    this.diskFactor = [1, 1, 8][seed % 3]!;
     this.voters = Array.from({ length: voters }, (_, at) => at + 1);
     this.nodes = Array.from({ length: voters + observers }, (_, at) => new Node(this, at + 1));
-    this.clients = Array.from({ length: clients }, (_, at) => ({
+    this.#writers = Array.from({ length: writers }, (_, at) => ({
+      client: new EnsembleClient(),
       name: `c${at}`,
-      node: undefined,
-      cnxn: 0,
-      isReady: false,
       count: 0,
       asked: undefined,
+      path: '',
     }));
-    for (const client of this.clients) this.#live(client);
+    for (const writer of this.#writers) this.#live(writer);
   }
 
   note(text: string): void {
-    const kind = text.replaceAll(/0x[0-9a-f]+|\d+/g, 'N');
-    Ensemble.kinds.set(kind, (Ensemble.kinds.get(kind) ?? 0) + 1);
+    if (/means nothing|does not understand|is next|was next|the leader has sent 0x/.test(text)) throw new Error(text);
     this.notes.push(`${this.nowMs.toFixed(1)} ${text}`);
     if (this.notes.length > 400) this.notes.shift();
   }
@@ -484,8 +482,8 @@ export class Ensemble {
     this.nowMs = end;
   }
 
-  runUntil(isSo: () => boolean, atMostMs: Millis): boolean {
-    for (const end = this.nowMs + atMostMs; this.nowMs < end && !isSo();) this.run(10);
+  runUntil(isSo: () => boolean, atMostMs: Millis, stepMs = 10): boolean {
+    for (const end = this.nowMs + atMostMs; this.nowMs < end && !isSo();) this.run(stepMs);
     return isSo();
   }
 
@@ -505,7 +503,7 @@ export class Ensemble {
   }
 
   diskMs(): Millis {
-    return 0.1 + this.dice.below(60) / 20;
+    return (0.1 + this.dice.below(60) / 20) * this.diskFactor;
   }
 
   isCut(a: Sid, b: Sid): boolean {
@@ -610,23 +608,25 @@ export class Ensemble {
   /** Clients ask for nothing more. */
   isQuiet = false;
 
-  #live(client: Client): void {
+  #live(writer: ZnodeWriter): void {
+    const { client, name, asked } = writer;
     this.after(5 + this.dice.below(20), () => {
       if (this.isQuiet) return;
-      if (client.node === undefined) {
+      if (asked?.answer?.err === 0) this.acknowledged.set(writer.path, asked.answer.zxid);
+      if (client.node === undefined || client.isClosed) {
+        // A session of its own each time: whether the old one lives is not what this is about.
         const serving = this.nodes.filter(({ peer, isDown }) => !isDown && peer!.server !== undefined);
-        if (serving.length > 0) serving[this.dice.below(serving.length)]!.connect(client);
-      } else if (client.isReady && client.asked === undefined) {
-        client.node.create(client, `/${client.name}-${client.count++}`);
+        client.session = 0n;
+        client.isClosed = true;
+        client.asked.length = 0;
+        writer.asked = undefined;
+        if (serving.length > 0) client.connect(serving[this.dice.below(serving.length)]!);
+      } else if (client.isAnswered && (asked === undefined || asked.answer !== undefined)) {
+        writer.path = `/${name}-${writer.count++}`;
+        writer.asked = client.ask('create', { path: writer.path, data: Buffer.from(name), acl: openAcl, flags: 0 });
       }
-      this.#live(client);
+      this.#live(writer);
     });
-  }
-
-  lost(client: Client): void {
-    client.node = undefined;
-    client.isReady = false;
-    client.asked = undefined;
   }
 
   // --- what must hold

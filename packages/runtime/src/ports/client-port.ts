@@ -370,6 +370,7 @@ export class ClientPort implements CnxnList {
     this.#resetEnded();
   }
 
+  /** Whoever is due by this must be found to be so by what is done then, to the last bit: a sum here is the same sum there. */
   #due(): Millis | undefined {
     let due = this.#idle.deadline() ?? Infinity;
     for (const oldest of this.#halfOpen) {
@@ -392,9 +393,9 @@ export class ClientPort implements CnxnList {
     const { halfOpenMax, halfOpenGraceMs, sessionlessTimeoutMs } = this.#options;
     let left = closingsPerTurn;
     for (const cnxn of this.#halfOpen) {
+      const dueMs = cnxn.acceptedMs + (this.#halfOpen.size > halfOpenMax ? halfOpenGraceMs : sessionlessTimeoutMs);
+      if (this.#now.elapsedMs < dueMs || left-- === 0) return;
       const age = this.#now.elapsedMs - cnxn.acceptedMs;
-      const tooOld = age >= sessionlessTimeoutMs || (this.#halfOpen.size > halfOpenMax && age >= halfOpenGraceMs);
-      if (!tooOld || left-- === 0) return;
       this.#observer.cnxnExpired();
       this.#log.warn('half-open', this.#now.elapsedMs, `${nameOf(cnxn)} sent no complete handshake in ${age} ms and was closed.`);
       this.#drop(cnxn);
@@ -407,7 +408,7 @@ export class ClientPort implements CnxnList {
       const cnxn = this.#cnxns.get(stream);
       if (cnxn === undefined || cnxn.stage !== 'open') return;
       const timeoutMs = this.#timeoutOf(this.#core.inspect.cnxn(stream));
-      if (elapsedMs - cnxn.receivedMs < timeoutMs) {
+      if (elapsedMs < cnxn.receivedMs + timeoutMs) {
         this.#idle.touch(stream, cnxn.receivedMs, timeoutMs);
         return;
       }
@@ -421,7 +422,7 @@ export class ClientPort implements CnxnList {
     const { elapsedMs } = this.#now;
     let left = closingsPerTurn;
     for (const cnxn of this.#slow) {
-      if (elapsedMs - cnxn.progressMs < drainTimeoutMs || left-- === 0) return;
+      if (elapsedMs < cnxn.progressMs + drainTimeoutMs || left-- === 0) return;
       if (cnxn.stage === 'open' && (cnxn.writer?.offset ?? 0) <= behindReplyBytesMax) {
         // Slow, but within its bounds. Its session decides how long we wait.
         cnxn.progressMs = elapsedMs;
@@ -443,7 +444,7 @@ export class ClientPort implements CnxnList {
   #resetEnded(): void {
     let left = closingsPerTurn;
     for (const cnxn of this.#ended) {
-      if (this.#now.elapsedMs - cnxn.closingMs < lingerMs || left-- === 0) return;
+      if (this.#now.elapsedMs < cnxn.closingMs + lingerMs || left-- === 0) return;
       this.#drop(cnxn);
     }
   }

@@ -1,9 +1,14 @@
 /**
  * acceptedEpoch and currentEpoch: what a member of an ensemble has promised and where it stands. A wrong one costs acknowledged txns,
- * so nothing is guessed: a file that does not hold exactly one number is refused.
+ * so nothing is guessed: a file that does not hold exactly one number is refused, and what is missing is only made up where the history
+ * proves it.
+ *
+ * acceptedEpoch is promised to whoever wants to lead: no older epoch will be followed any more. currentEpoch says that the history with
+ * which that epoch began is on this disk. So the first is written before the second, and the txns and the snapshot before both.
  */
-import { epochMax } from '@tskeeper/protocol';
+import { epochMax, epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
 import type { Disk } from '../disk.ts';
+import type { Logger } from '../logger.ts';
 import { replaceFile, withFile } from './disk-helpers.ts';
 import { StorageRefused } from './storage-refused.ts';
 
@@ -29,7 +34,173 @@ export async function readEpoch(disk: Disk, folder: string, name: EpochName): Pr
   return epoch;
 }
 
+const temporarySuffix = '.tmp';
+
+/** What a crash may have left of a write; undefined when there is nothing that could be a number. */
+async function readTemporary(disk: Disk, folder: string, name: EpochName): Promise<number | undefined> {
+  const path = `${folder}/${name}${temporarySuffix}`;
+  if (!(await disk.exists(path))) return undefined;
+  const text = (await withFile(disk, path, (file) => file.read(0, bytesMax))).toString('latin1').trim();
+  return /^\d{1,10}$/.test(text) && Number(text) <= epochMax ? Number(text) : undefined;
+}
+
 /** Durable when it resolves. */
 export async function writeEpoch(disk: Disk, folder: string, name: EpochName, epoch: number): Promise<void> {
-  await replaceFile(disk, folder, name, `${name}.tmp`, Buffer.from(String(epoch), 'latin1'));
+  await replaceFile(disk, folder, name, `${name}${temporarySuffix}`, Buffer.from(String(epoch), 'latin1'));
+}
+
+export interface Epochs {
+  readonly accepted: number;
+  readonly current: number;
+}
+
+/** What the folder holds of the epochs; undefined for what is not there. */
+export interface FoundEpochs {
+  readonly accepted: number | undefined;
+  readonly current: number | undefined;
+  /** From files that were being written when their server stopped. */
+  readonly acceptedTemporary: number | undefined;
+  readonly currentTemporary: number | undefined;
+}
+
+export interface HistoryFound {
+  readonly lastZxid: Zxid;
+  /** Whether there is a snapshot or a txn, or a folder without either is trusted (snapshot.trust.empty). */
+  readonly hasData: boolean;
+}
+
+/**
+ * The epochs a member starts with. Throws `StorageRefused` where they cannot be known for certain.
+ *
+ * A folder that has neither is new, or was that of a standalone server: its last txn says both, as in ZooKeeper. One of the two alone is
+ * what a crash in the very first write leaves, and then it is the epoch of the last txn. A history that goes further than currentEpoch is
+ * what a crash leaves that came while this server followed the leader of that epoch, before it said so: the txns of an epoch come behind
+ * all with which it began, so it may be said now. ZooKeeper refuses that folder, and one whose acceptedEpoch is behind currentEpoch
+ * (ZOOKEEPER-2307), unless the right number is found in a file that lost its renaming (ZOOKEEPER-4269).
+ */
+export function settleEpochs(found: FoundEpochs, { lastZxid, hasData }: HistoryFound, folder: string): Epochs {
+  const epoch = epochOf(Math.max(0, lastZxid));
+  const anew = `restore it from a backup, or empty the data folder and let this server fetch everything from the ensemble anew`;
+  if (found.accepted === undefined || found.current === undefined) {
+    const known = found.accepted ?? found.current;
+    if (known !== undefined && known !== epoch) {
+      const [missing, present] = found.accepted === undefined ? ['acceptedEpoch', 'currentEpoch'] : ['currentEpoch', 'acceptedEpoch'];
+      throw new StorageRefused(
+        `${folder}/${missing} is missing, and cannot be told from ${present}, which holds ${known}, and the last txn, ${formatZxid(Math.max(0, lastZxid))}; ${anew}`,
+      );
+    }
+    return { accepted: epoch, current: epoch };
+  }
+  // More may be promised than anybody has asked for, so a promise that was being written counts as made.
+  const accepted = Math.max(found.accepted, found.acceptedTemporary ?? 0);
+  let { current } = found;
+  if (epoch > current) {
+    if (epoch > accepted) {
+      throw new StorageRefused(
+        `the last txn in ${folder} is ${formatZxid(lastZxid)}, of epoch ${epoch}, but acceptedEpoch holds ${accepted} and currentEpoch ${current}: the files do not belong together; restore all of them from one backup, or empty the data folder and let this server fetch everything from the ensemble anew`,
+      );
+    }
+    // The file that lost its renaming was complete if it holds what had been accepted before.
+    current = found.currentTemporary === accepted ? accepted : epoch;
+  }
+  if (accepted < current) {
+    throw new StorageRefused(
+      `${folder}/acceptedEpoch holds ${accepted}, less than the ${current} in currentEpoch, so what this server has promised since is not known; ${anew}`,
+    );
+  }
+  if (current > 0 && !hasData) {
+    throw new StorageRefused(
+      `${folder}/currentEpoch holds ${current}, but there is neither a snapshot nor a log; bring them back, or empty the data folder and let this server fetch everything from the ensemble anew`,
+    );
+  }
+  return { accepted, current };
+}
+
+/** The epochs of a member at work: what is on the disk, and one write after the other. */
+export class EpochFiles {
+  readonly #disk: Disk;
+  readonly #folder: string;
+  /** What is durable. */
+  #accepted: number;
+  #current: number;
+  /** What is durable, or will be when the writes asked for so far are done. */
+  readonly #asked: Record<EpochName, number>;
+  #last: Promise<void> = Promise.resolve();
+  #failure: unknown;
+
+  private constructor(disk: Disk, folder: string, { accepted, current }: Epochs) {
+    this.#disk = disk;
+    this.#folder = folder;
+    this.#accepted = accepted;
+    this.#current = current;
+    this.#asked = { acceptedEpoch: accepted, currentEpoch: current };
+  }
+
+  /** Reads both files, and writes what had to be settled. Rejects with `StorageRefused` or `DiskError`. */
+  static async open(disk: Disk, folder: string, logger: Logger, history: HistoryFound): Promise<EpochFiles> {
+    const found = {
+      accepted: await readEpoch(disk, folder, 'acceptedEpoch'),
+      current: await readEpoch(disk, folder, 'currentEpoch'),
+      acceptedTemporary: await readTemporary(disk, folder, 'acceptedEpoch'),
+      currentTemporary: await readTemporary(disk, folder, 'currentEpoch'),
+    };
+    const epochs = settleEpochs(found, history, folder);
+    if (found.current !== undefined && found.current !== epochs.current) {
+      logger.warn(
+        `${folder}/currentEpoch held ${found.current}, and the last txn is ${formatZxid(history.lastZxid)}: this server stopped while it joined that epoch, and starts in ${epochs.current}`,
+      );
+    }
+    if (found.accepted !== epochs.accepted) await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);
+    if (found.current !== epochs.current) await writeEpoch(disk, folder, 'currentEpoch', epochs.current);
+    await removeTemporaries(disk, folder);
+    return new EpochFiles(disk, folder, epochs);
+  }
+
+  get epochs(): Epochs {
+    return { accepted: this.#accepted, current: this.#current };
+  }
+
+  /** Durable when it resolves. Written in the order asked. Rejects with `DiskError`, and from then on always. */
+  save(name: EpochName, epoch: number): Promise<void> {
+    const asked = this.#asked;
+    if (epoch < asked[name]) throw new Error(`${name} is ${asked[name]} and cannot go back to ${epoch}`);
+    if (name === 'currentEpoch' && epoch > asked.acceptedEpoch) {
+      throw new Error(`currentEpoch cannot be ${epoch} while acceptedEpoch is ${asked.acceptedEpoch}`);
+    }
+    asked[name] = epoch;
+    const written = this.#last.then(() => this.#write(name, epoch));
+    this.#last = written.catch(() => undefined);
+    return written;
+  }
+
+  /** Resolves when nothing is being written any more. */
+  async settled(): Promise<void> {
+    await this.#last;
+  }
+
+  async #write(name: EpochName, epoch: number): Promise<void> {
+    // What the disk has after a write that failed is unknown, and a later one may not build on it.
+    if (this.#failure !== undefined) throw this.#failure;
+    if (epoch === (name === 'acceptedEpoch' ? this.#accepted : this.#current)) return;
+    try {
+      await writeEpoch(this.#disk, this.#folder, name, epoch);
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
+    if (name === 'acceptedEpoch') this.#accepted = epoch;
+    else this.#current = epoch;
+  }
+}
+
+async function removeTemporaries(disk: Disk, folder: string): Promise<void> {
+  const names: readonly EpochName[] = ['acceptedEpoch', 'currentEpoch'];
+  let any = false;
+  for (const name of names) {
+    const path = `${folder}/${name}${temporarySuffix}`;
+    if (!(await disk.exists(path))) continue;
+    await disk.remove(path);
+    any = true;
+  }
+  if (any) await disk.syncFolder(folder);
 }

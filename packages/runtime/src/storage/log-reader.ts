@@ -30,7 +30,9 @@ export type LogEndReason =
   | 'cut header'
   /** Where the header should be are zeros. */
   | 'zero header'
-  | 'bad magic';
+  | 'bad magic'
+  /** The part that was asked for ends here. */
+  | 'limit';
 
 export interface LogEnd {
   readonly reason: LogEndReason;
@@ -51,28 +53,47 @@ export type OnDamagedTxn = (bytes: Buffer, start: number, end: number, offset: n
 /** Gets each entry's txn: the bytes [start, end), valid during the call only. `offset` is where the entry begins in the file. */
 export type OnLoggedTxn = (zxid: Zxid, bytes: Buffer, start: number, end: number, offset: number, entryEndOffset: number) => void;
 
+/** Which part of a log is read. */
+export interface LogRange {
+  /** Where an entry begins, at which reading starts; without it, at the header, which is judged too. */
+  readonly start?: number;
+  /** Reading ends before the first entry with a higher zxid. */
+  readonly zxidMax?: Zxid;
+  /** Reading ends behind the entry with which this many bytes have been read. */
+  readonly bytesMax?: number;
+}
+
 /**
- * Reads all entries of a log. `txnBytesMax` is the longest txn that could have been written; it only matters for a length that reaches
+ * Reads all entries of a log, or those of a part. `txnBytesMax` is the longest txn that could have been written; it only matters for a length that reaches
  * beyond the end of the file, which is then either a cut entry or nonsense.
  *
  * With `visitDamaged`, an entry whose checksum does not fit is handed there and passed over, instead of ending the reading: for tools
  * that show what is behind the damage. Nobody may build a state on what is read that way.
  */
-export async function readLog(file: ReadableFile, txnBytesMax: number, visit: OnLoggedTxn, visitDamaged?: OnDamagedTxn): Promise<LogEnd> {
+export async function readLog(
+  file: ReadableFile,
+  txnBytesMax: number,
+  visit: OnLoggedTxn,
+  visitDamaged?: OnDamagedTxn,
+  { start: rangeStart = 0, zxidMax = Infinity, bytesMax = Infinity }: LogRange = {},
+): Promise<LogEnd> {
   const size = await file.size();
-  let piece = await file.read(0, pieceBytes);
+  let piece = await file.read(rangeStart, pieceBytes);
   /** Where in the file the piece begins. */
-  let pieceStart = 0;
-  let offset = 0;
+  let pieceStart = rangeStart;
+  let offset = rangeStart;
   let count = 0;
   let lastZxid: Zxid | undefined;
   let firstChecksum: number | undefined;
   const end = (reason: LogEndReason): LogEnd => ({ reason, offset, size, count, lastZxid, firstChecksum });
 
   if (size === 0) return end('empty');
-  const headerReason = judgeHeader(piece);
-  if (headerReason !== undefined) return end(headerReason);
-  offset = fileHeaderBytes;
+  if (rangeStart === 0) {
+    const headerReason = judgeHeader(piece);
+    if (headerReason !== undefined) return end(headerReason);
+    offset = fileHeaderBytes;
+  }
+  const first = offset;
 
   const cursor = new LogEntryCursor(lengthMax);
   for (;;) {
@@ -87,11 +108,13 @@ export async function readLog(file: ReadableFile, txnBytesMax: number, visit: On
         // What is too short for a header was not written by any server, whatever its checksum says.
         if (cursor.txnEnd - start < txnHeaderBytes) return end('bad length');
         const zxid = int64(piece.readInt32BE(start + zxidAt), piece.readInt32BE(start + zxidAt + 4));
+        if (zxid > zxidMax) return end('limit');
         const next = cursor.next + pieceStart;
         visit(zxid, piece, start, cursor.txnEnd, offset, next);
         offset = next;
         lastZxid = zxid;
         count++;
+        if (offset - first >= bytesMax) return end('limit');
       } else if (outcome === 'checksum' && visitDamaged !== undefined) {
         visitDamaged(piece, cursor.txnStart, cursor.txnEnd, offset);
         offset = cursor.next + pieceStart;

@@ -26,11 +26,12 @@ export type LogVerdict =
 export function judgeLog(end: LogEnd, mark: SyncedMark | undefined, isLast: boolean, allZero: boolean): LogVerdict {
   if (mark !== undefined) {
     if (end.offset < mark.offset) return 'lost';
-    return end.reason === 'end of file' || end.reason === 'padding' ? 'whole' : 'torn';
+    return end.reason === 'end of file' || end.reason === 'padding' || end.reason === 'limit' ? 'whole' : 'torn';
   }
   switch (end.reason) {
     case 'end of file':
     case 'padding':
+    case 'limit':
       return 'whole';
     case 'cut entry':
     case 'no end mark':
@@ -95,6 +96,8 @@ export function explain(end: LogEnd): string {
       return 'zeros where the header should be';
     case 'bad magic':
       return 'a beginning that is not that of a transaction log';
+    case 'limit':
+      return 'the part that was asked for ends';
     default:
       return end.reason satisfies never;
   }

@@ -25,7 +25,14 @@ export interface PurgeResult {
   readonly oldestKept: Zxid | undefined;
 }
 
-export async function purge(disk: Disk, folders: PurgeFolders, retainCount: number, snappy: SnappyCodec | undefined): Promise<PurgeResult> {
+/** Logs from `keepLogsFrom` on, the zxid in a name, stay in any case: somebody reads them. */
+export async function purge(
+  disk: Disk,
+  folders: PurgeFolders,
+  retainCount: number,
+  snappy: SnappyCodec | undefined,
+  keepLogsFrom: Zxid = Infinity,
+): Promise<PurgeResult> {
   const snapshots = numberedFiles(await disk.list(folders.snapshots), snapshotPrefix).toReversed();
   const damaged: string[] = [];
   const removed: string[] = [];
@@ -53,7 +60,7 @@ export async function purge(disk: Disk, folders: PurgeFolders, retainCount: numb
   const logNames = await disk.list(folders.logs);
   const logs = numberedFiles(logNames, logPrefix);
   const needed = logs.findLastIndex(({ zxid }) => zxid <= oldestKept);
-  for (const { name, zxid } of logs.slice(0, Math.max(0, needed))) {
+  for (const { name, zxid } of logs.slice(0, Math.max(0, needed)).filter((log) => log.zxid < keepLogsFrom)) {
     await remove(`${folders.logs}/${name}`);
     if (logNames.includes(markName(zxid))) await remove(`${folders.logs}/${markName(zxid)}`);
   }

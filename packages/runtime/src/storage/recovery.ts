@@ -9,7 +9,6 @@
  * Everything is looked at before anything is changed, so a refusal leaves the folder as it was.
  */
 import {
-  counterOf,
   epochMax,
   epochOf,
   formatZxid,
@@ -28,11 +27,14 @@ import type { Logger } from '../logger.ts';
 import type { SnappyCodec } from '../world.ts';
 import { copyBytes, syncFile, withFile } from './disk-helpers.ts';
 import { logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
-import { isAllZero, type LogEnd, readLog } from './log-reader.ts';
+import { isAllZero, type LogEnd, type OnLoggedTxn, readLog } from './log-reader.ts';
+import { mayFollow } from './log-order.ts';
 import { behind, explain, judgeLog, markMisfit } from './log-verdict.ts';
+import { type LoggedTxn, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
 import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { moveMark, readMark, type SyncedMark } from './synced-mark.ts';
+import { cutLogs, removeSnapshots, TruncationImpossible } from './truncation.ts';
 
 /** Whoever builds the state. */
 export interface RecoveryTarget {
@@ -55,6 +57,13 @@ export interface RecoveryOptions {
   readonly snappy: SnappyCodec | undefined;
   /** The longest txn that may have been written; tells a cut entry from a length that has gone bad. */
   readonly txnBytesMax: number;
+  /** How much of the end of the log is kept for `Recovered.recent`; nothing when left out. */
+  readonly recent?: RecentTxnsLimits;
+  /**
+   * Goes back to this txn: builds the state as it was behind it, and then takes everything later away. Rejects with `TruncationImpossible`,
+   * and without having changed anything, where the folder does not lead there.
+   */
+  readonly truncateTo?: Zxid;
 }
 
 export interface Recovered {
@@ -67,6 +76,8 @@ export interface Recovered {
   readonly logCount: number;
   readonly loadSnapshotMs: Millis;
   readonly replayMs: Millis;
+  /** The last txns, as far as they stand in the logs that were replayed: without a hole, and ending with `lastZxid`; or none. */
+  readonly recent: readonly LoggedTxn[];
   /** Each has been logged as well. */
   readonly warnings: readonly string[];
 }
@@ -86,12 +97,18 @@ export class Recovery {
   /** Where the last txn came from, for sentences about holes. */
   #lastPlace = '';
   #txnCount = 0;
+  #recent: RecentTxns | undefined;
+  /** What `truncateTo` says, or no limit. */
+  readonly #limit: Zxid;
+  /** Snapshots that hold txns beyond the limit. */
+  readonly #beyond = new Set<string>();
 
   constructor(disk: Disk, clock: Clock, logger: Logger, options: RecoveryOptions) {
     this.#disk = disk;
     this.#clock = clock;
     this.#logger = logger;
     this.#options = options;
+    this.#limit = options.truncateTo ?? Infinity;
   }
 
   async run(target: RecoveryTarget): Promise<Recovered> {
@@ -99,7 +116,13 @@ export class Recovery {
     const startMs = this.#clock.now().elapsedMs;
     const logNames = await this.#disk.list(logFolder);
     const logs = numberedFiles(logNames, logPrefix);
-    const snapshotZxid = await this.#loadNewestSnapshot(target);
+    const snapshots = await listSnapshots(this.#disk, snapshotFolder);
+    this.#recent = new RecentTxns(
+      this.#options.recent ?? { count: 0, bytes: 0 },
+      snapshots.map(({ zxid }) => zxid),
+    );
+    const snapshotZxid = await this.#loadNewestSnapshot(snapshots, target);
+    if (snapshotZxid === undefined) this.#checkLogsAlone(logs);
     const loadedMs = this.#clock.now().elapsedMs;
     if (snapshotZxid === undefined) this.#lastPlace = 'a start without snapshot';
     this.#lastZxid = snapshotZxid ?? 0;
@@ -107,10 +130,10 @@ export class Recovery {
       0,
       logs.findLastIndex(({ zxid }) => zxid <= this.#lastZxid + 1),
     );
-    const replayed = logs.slice(first);
-    for (const [index, log] of replayed.entries()) {
-      await this.#replay(log, index === replayed.length - 1, new Set(logNames), target);
-    }
+    const replayed = logs.slice(first).filter(({ zxid }) => zxid <= this.#limit);
+    for (const log of replayed) await this.#replay(log, log === logs.at(-1), new Set(logNames), target);
+    const { truncateTo } = this.#options;
+    if (truncateTo !== undefined && truncateTo !== this.#lastZxid) throw new TruncationImpossible(truncateTo, this.#lastZxid, logFolder);
     if (snapshotZxid === undefined && this.#txnCount > 0 && !this.#options.snapshotTrustEmpty) {
       throw new StorageRefused(
         `no snapshot found in ${snapshotFolder}, but there are log entries in ${logFolder}; bring the snapshots back, or, if there never were any, start once with snapshot.trust.empty=true`,
@@ -118,6 +141,10 @@ export class Recovery {
     }
     await this.#lookForLostLogs(logNames, logs);
     for (const repair of this.#repairs) await repair();
+    if (truncateTo !== undefined) {
+      await cutLogs(this.#disk, logFolder, truncateTo, this.#options.txnBytesMax);
+      await removeSnapshots(this.#disk, snapshotFolder, ({ name }) => this.#beyond.has(name));
+    }
     await this.#clear(logFolder);
     if (snapshotFolder !== logFolder) await this.#clear(snapshotFolder);
 
@@ -130,6 +157,7 @@ export class Recovery {
       logCount: replayed.length,
       loadSnapshotMs: loadedMs - startMs,
       replayMs: this.#clock.now().elapsedMs - loadedMs,
+      recent: this.#recent.upTo(this.#lastZxid),
       warnings: this.#warnings,
     };
   }
@@ -139,11 +167,14 @@ export class Recovery {
     this.#logger.warn(sentence);
   }
 
-  async #loadNewestSnapshot(target: RecoveryTarget): Promise<Zxid | undefined> {
+  async #loadNewestSnapshot(snapshots: readonly NumberedFile[], target: RecoveryTarget): Promise<Zxid | undefined> {
     const folder = this.#options.snapshotFolder;
-    const snapshots = await listSnapshots(this.#disk, folder);
     let tried = 0;
     for (const { name, zxid } of snapshots) {
+      if (zxid > this.#limit) {
+        this.#beyond.add(name);
+        continue;
+      }
       if (tried >= candidatesMax) break;
       const path = `${folder}/${name}`;
       try {
@@ -152,7 +183,14 @@ export class Recovery {
           continue;
         }
         tried++;
-        await loadSnapshot(this.#disk, path, this.#options.snappy, target.beginSnapshot(zxid));
+        const sink = target.beginSnapshot(zxid);
+        await loadSnapshot(this.#disk, path, this.#options.snappy, sink);
+        const content = sink.contentZxid?.() ?? zxid;
+        if (content > this.#limit) {
+          this.#beyond.add(name);
+          this.#warn(`${path} holds changes up to ${formatZxid(content)}, beyond ${formatZxid(this.#limit)}; trying an older snapshot`);
+          continue;
+        }
         this.#lastPlace = path;
         return zxid;
       } catch (error) {
@@ -160,12 +198,24 @@ export class Recovery {
         this.#warn(`${path} cannot be loaded (${error.message}); trying an older snapshot`);
       }
     }
-    if (snapshots.length > 0) {
+    if (snapshots.length > 0 && this.#options.truncateTo === undefined) {
       throw new StorageRefused(
         `none of the ${snapshots.length} snapshots in ${folder} can be loaded (${this.#warnings.at(-1) ?? ''}); restore one from a backup, together with the logs that follow it`,
       );
     }
     return undefined;
+  }
+
+  /**
+   * Going back needs a snapshot that is old enough. Logs alone will do where they are trusted, if there never was another snapshot, or if
+   * they begin with the very first txn.
+   */
+  #checkLogsAlone(logs: readonly NumberedFile[]): void {
+    const { truncateTo, snapshotTrustEmpty, logFolder } = this.#options;
+    if (truncateTo === undefined) return;
+    const begins = logs[0]?.zxid;
+    const sound = this.#beyond.size === 0 ? begins === undefined || snapshotTrustEmpty : begins === 1 && snapshotTrustEmpty;
+    if (!sound) throw new TruncationImpossible(truncateTo, undefined, logFolder);
   }
 
   async #replay(log: NumberedFile, isLast: boolean, names: ReadonlySet<string>, target: RecoveryTarget): Promise<void> {
@@ -178,20 +228,24 @@ export class Recovery {
     const reader = new Reader();
     const { txnBytesMax } = this.#options;
     const end = await withFile(this.#disk, path, async (file) => {
-      const logEnd = await readLog(file, txnBytesMax, (zxid, bytes, start, stop, offset, entryEnd) => {
+      const visit: OnLoggedTxn = (zxid, bytes, start, stop, offset, entryEnd) => {
         if (mark !== undefined && entryEnd === mark.offset) markMet = zxid === mark.lastZxid;
+        this.#recent!.add(zxid, bytes, start, stop);
         if (zxid <= this.#lastZxid && this.#txnCount === 0) return;
         this.#checkOrder(path, offset, zxid);
         this.#apply(path, offset, reader.place(bytes, start, stop), target);
         this.#lastZxid = Math.max(this.#lastZxid, zxid);
         this.#lastPlace = path;
-      });
+      };
+      const logEnd = await readLog(file, txnBytesMax, visit, undefined, { zxidMax: this.#limit });
       // What was read may be in the page cache only, if the process that wrote it was killed. We build on it, so it has to stay. (Where a
       // sync has failed before, this one does nothing; see `#makeDurable`.)
       await syncFile(file);
       return { ...logEnd, allZero: logEnd.reason === 'zero header' && (await isAllZero(file)) };
     });
 
+    // What comes behind the limit is going to be cut off, with its mark; whether it is whole is of no interest.
+    if (end.reason === 'limit') return;
     if (mark !== undefined && !this.#fits(mark, end, markMet, path)) mark = undefined;
     if (hadMark && mark === undefined) {
       // It would be wrong again at each start.
@@ -292,7 +346,7 @@ export class Recovery {
         `${path} holds a txn of epoch ${epochOf(zxid)} at offset ${offset}; the latest epoch this server can work in is ${epochMax}`,
       );
     }
-    if (zxid === last + 1 || (epochOf(zxid) > epochOf(last) && counterOf(zxid) === 1)) return;
+    if (mayFollow(last, zxid)) return;
     if (zxid <= last) {
       // An error txn of a request that could not be read repeats the zxid before it, in ZooKeeper.
       this.#warn(`${path} has ${formatZxid(zxid)} at offset ${offset} behind ${formatZxid(last)}; applied as it stands`);

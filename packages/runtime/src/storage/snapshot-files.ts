@@ -28,10 +28,18 @@ export interface SnapshotSource {
   next(writer: Writer, bytesTarget: number): boolean;
 }
 
+/** The same, where the content may have to be waited for, as when it comes from another server. */
+export interface AsyncSnapshotSource {
+  /** Rejects when there will be no more; nothing of the snapshot stays then. */
+  next(writer: Writer, bytesTarget: number): boolean | Promise<boolean>;
+}
+
 /** Where the content of a snapshot goes when it is loaded. Both throw on content that is not a snapshot. */
 export interface SnapshotSink {
   feed(piece: Buffer): void;
   finish(): void;
+  /** The last txn whose changes are in the content, where it says so: the snapshots of ZooKeeper may hold more than their names tell. */
+  contentZxid?(): Zxid | undefined;
 }
 
 /** What the tree writes in one go: well below the two milliseconds that others may have to wait. */
@@ -43,35 +51,59 @@ const sizeMin = 10;
 export interface SnapshotJob {
   readonly folder: string;
   readonly zxid: Zxid;
-  readonly source: SnapshotSource;
+  readonly source: AsyncSnapshotSource;
   readonly compression: SnapshotCompression;
   readonly snappy: SnappyCodec | undefined;
   /** Looked at between slices; true gives up. */
   readonly abandoned: () => boolean;
 }
 
+/** A snapshot that is complete and durable, and has no name yet under which a start would find it. */
+export interface UnnamedSnapshot {
+  readonly folder: string;
+  readonly name: string;
+  readonly unfinishedPath: string;
+  readonly bytes: number;
+}
+
 /** Returns the size of the file, or undefined when the job was abandoned. Rejects when the disk fails; nothing half-written stays. */
 export async function writeSnapshot(disk: Disk, clock: Clock, job: SnapshotJob): Promise<number | undefined> {
+  const unnamed = await writeUnnamedSnapshot(disk, clock, job);
+  if (unnamed === undefined) return undefined;
+  try {
+    await nameSnapshot(disk, unnamed);
+  } catch (error) {
+    await removeIfThere(disk, unnamed.unfinishedPath);
+    throw error;
+  }
+  return unnamed.bytes;
+}
+
+export async function nameSnapshot(disk: Disk, { folder, name, unfinishedPath }: UnnamedSnapshot): Promise<void> {
+  await disk.rename(unfinishedPath, `${folder}/${name}`);
+  await disk.syncFolder(folder);
+}
+
+/** Returns undefined when the job was abandoned. Rejects when the disk or the source fails; nothing half-written stays. */
+export async function writeUnnamedSnapshot(disk: Disk, clock: Clock, job: SnapshotJob): Promise<UnnamedSnapshot | undefined> {
+  const { folder } = job;
   const name = snapshotName(job.zxid, compressionSuffix[job.compression]);
-  const unfinished = `${job.folder}/${unfinishedPrefix}${name}`;
+  const unfinishedPath = `${folder}/${unfinishedPrefix}${name}`;
   let bytes: number | undefined;
   try {
-    const file = await disk.open(unfinished, 'replace');
+    const file = await disk.open(unfinishedPath, 'replace');
     try {
       bytes = await writeContent(file, clock, job);
     } finally {
       await file.close();
     }
-    if (bytes !== undefined) {
-      await disk.rename(unfinished, `${job.folder}/${name}`);
-      await disk.syncFolder(job.folder);
-    }
   } catch (error) {
-    await removeIfThere(disk, unfinished);
+    await removeIfThere(disk, unfinishedPath);
     throw error;
   }
-  if (bytes === undefined) await removeIfThere(disk, unfinished);
-  return bytes;
+  if (bytes !== undefined) return { folder, name, unfinishedPath, bytes };
+  await removeIfThere(disk, unfinishedPath);
+  return undefined;
 }
 
 async function writeContent(file: DiskFile, clock: Clock, job: SnapshotJob): Promise<number | undefined> {
@@ -83,7 +115,8 @@ async function writeContent(file: DiskFile, clock: Clock, job: SnapshotJob): Pro
   encoder?.begin(out);
   for (let done = false; !done;) {
     if (job.abandoned()) return undefined;
-    done = job.source.next(plain, sliceBytes);
+    const outcome = job.source.next(plain, sliceBytes);
+    done = typeof outcome === 'boolean' ? outcome : await outcome;
     if (encoder !== undefined) {
       encoder.add(plain.written(), out);
       plain.clear();
@@ -103,7 +136,7 @@ async function writeContent(file: DiskFile, clock: Clock, job: SnapshotJob): Pro
   return position;
 }
 
-async function removeIfThere(disk: Disk, path: string): Promise<void> {
+export async function removeIfThere(disk: Disk, path: string): Promise<void> {
   try {
     await disk.remove(path);
   } catch {

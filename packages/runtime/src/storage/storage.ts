@@ -5,6 +5,14 @@
  *     append      hands a txn to the log; `flush` at the end of the turn; `appended` comes when it is durable
  *     takeSnapshot  writes the tree's state in slices, when `snapshotDue` has asked for it, or after loading
  *     close       makes everything durable and gives the folders back
+ *
+ * A member of an ensemble needs more of it:
+ *
+ *     openMember  the same as open, with its epochs and the last txns
+ *     saveEpoch   makes durable what it has promised, or where it stands
+ *     truncate    goes back to an earlier txn (TRUNC)
+ *     replaceBySnapshot  puts the leader's snapshot in the place of everything (SNAP)
+ *     readFrom    reads the log for others (DIFF)
  */
 import type { Millis, Zxid } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
@@ -13,13 +21,30 @@ import type { Logger } from '../logger.ts';
 import type { StorageOptions } from '../options.ts';
 import type { Random } from '../random.ts';
 import type { SnappyCodec } from '../world.ts';
-import { folderBytes } from './disk-helpers.ts';
-import { logPrefix, snapshotPrefix } from './file-names.ts';
+import { folderBytes, withFile } from './disk-helpers.ts';
+import { EpochFiles, type EpochName } from './epoch-files.ts';
+import { logPrefix, markName, numberedFiles, snapshotPrefix } from './file-names.ts';
+import { readLog } from './log-reader.ts';
+import { LogReading } from './log-reading.ts';
 import { purge, type PurgeResult } from './purge.ts';
 import { type Recovered, Recovery, type RecoveryTarget } from './recovery.ts';
-import { type SnapshotSource, writeSnapshot } from './snapshot-files.ts';
+import type { RecentTxnsLimits } from './recent-txns.ts';
+import {
+  type AsyncSnapshotSource,
+  listSnapshots,
+  nameSnapshot,
+  removeIfThere,
+  type SnapshotJob,
+  type SnapshotSource,
+  type UnnamedSnapshot,
+  verifySnapshot,
+  writeSnapshot,
+  writeUnnamedSnapshot,
+} from './snapshot-files.ts';
 import { SnapshotTrigger } from './snapshot-trigger.ts';
 import { StorageRefused } from './storage-refused.ts';
+import { readMark } from './synced-mark.ts';
+import { cutLogs, removeLogs, removeSnapshots, TruncationImpossible } from './truncation.ts';
 import { type FlushedBatch, TxnLog } from './txn-log.ts';
 
 export interface StorageWorld {
@@ -58,6 +83,15 @@ export interface StorageSizes {
   readonly logDirBytes: number;
 }
 
+export interface RecoveredMember extends Recovered {
+  /** Whether there was a snapshot or a txn. If not, this server may be new, or have lost everything it ever acknowledged. */
+  readonly found: boolean;
+  /** Whether a snapshot has to be taken before anything may be appended, and before currentEpoch may be saved. */
+  readonly needsSnapshot: boolean;
+  readonly acceptedEpoch: number;
+  readonly currentEpoch: number;
+}
+
 /** The part of a data folder that holds files; the 2 is the version of their formats. */
 const versionFolder = 'version-2';
 /** The first purge waits until a start is over and done with. */
@@ -82,6 +116,13 @@ export class Storage {
   #hasSnapshot = false;
   #snapshotUnderWay: Promise<boolean> | undefined;
   #snapshotErrors = 0;
+  /** A member's; undefined for a standalone server, which has no epochs. */
+  #epochs: EpochFiles | undefined;
+  /** How much of the end of the log a recovery hands out. */
+  #recent: RecentTxnsLimits = { count: 0, bytes: 0 };
+  /** A truncation, or a snapshot of the leader on its way: nothing else is written meanwhile. */
+  #rewriting: Promise<unknown> | undefined;
+  readonly #readings = new Set<LogReading>();
   #purgeTimer: TimerHandle | undefined;
   #purgeUnderWay: Promise<unknown> | undefined;
   #lastAside: Promise<unknown> = Promise.resolve();
@@ -131,25 +172,9 @@ export class Storage {
           `this system cannot sync folders, so a power loss may undo the making and removing of files in ${dataDir} and ${dataLogDir}`,
         );
       }
-      const recovery = new Recovery(this.#disk, this.#clock, this.#hooks.logger, {
-        snapshotFolder: this.snapshotFolder,
-        logFolder: this.logFolder,
-        snapshotTrustEmpty: this.#options.snapshotTrustEmpty,
-        dbAutocreate: this.#options.dbAutocreate,
-        initializeMarked: this.#initializeMarked,
-        snappy: this.#hooks.snappy,
-        txnBytesMax: this.#options.txnBytesMax,
-      });
-      const recovered = await recovery.run(target);
+      const recovered = await this.#recovery().run(target);
       this.#hasSnapshot = recovered.snapshotZxid !== undefined || this.#options.snapshotTrustEmpty;
-      this.#log = new TxnLog(
-        this.#disk,
-        this.#clock,
-        this.#hooks.logger,
-        { ...this.#options, folder: this.logFolder },
-        recovered.lastZxid,
-        this.#sink,
-      );
+      this.#log = this.#newLog(recovered.lastZxid);
       this.#setPurgeTimer(Math.min(firstPurgeDelayMs, this.#options.purgeIntervalMs));
       return recovered;
     } catch (error) {
@@ -158,9 +183,31 @@ export class Storage {
     }
   }
 
+  /**
+   * The same for a member of an ensemble. No snapshot need be taken unless `needsSnapshot` says so. `recent` bounds the txns that are handed
+   * out with the result, here and by `truncate`.
+   */
+  async openMember(target: RecoveryTarget, recent: RecentTxnsLimits): Promise<RecoveredMember> {
+    this.#recent = recent;
+    const recovered = await this.open(target);
+    const found = recovered.snapshotZxid !== undefined || recovered.txnCount > 0;
+    try {
+      this.#epochs = await EpochFiles.open(this.#disk, this.snapshotFolder, this.#hooks.logger, {
+        lastZxid: recovered.lastZxid,
+        hasData: found || this.#options.snapshotTrustEmpty,
+      });
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    const { accepted, current } = this.#epochs.epochs;
+    return { ...recovered, found, needsSnapshot: !this.#hasSnapshot, acceptedEpoch: accepted, currentEpoch: current };
+  }
+
   /** Hands a txn to the log; the bytes [start, end) are copied. It is durable when `appended` says so. */
   append(zxid: Zxid, bytes: Uint8Array, start: number, end: number): void {
     const log = this.#log!;
+    if (this.#rewriting !== undefined) throw new Error('a txn came while the folder is being rewritten');
     if (!this.#hasSnapshot) throw new Error('a txn came before the first snapshot was durable');
     if (!this.#trigger.note(log.append(zxid, bytes, start, end))) return;
     log.roll();
@@ -174,17 +221,207 @@ export class Storage {
 
   /**
    * Writes a snapshot named `zxid`, the last txn applied when `source` was begun. Resolves to whether there is one now: false when one was
-   * being written already, when storage is closing, or when the disk would not take it. The last is logged and counted, and the server
+   * being written already, when storage is closing or the folder is being rewritten, or when the disk would not take it. The last is logged and counted, and the server
    * goes on: the next one is tried when it is due, and until then restarts take longer.
    */
   async takeSnapshot(zxid: Zxid, source: SnapshotSource): Promise<boolean> {
-    if (this.#snapshotUnderWay !== undefined || this.#closing) return false;
+    if (this.#snapshotUnderWay !== undefined || this.#rewriting !== undefined || this.#closing) return false;
     this.#snapshotUnderWay = this.#writeSnapshot(zxid, source);
     try {
       return await this.#snapshotUnderWay;
     } finally {
       this.#snapshotUnderWay = undefined;
     }
+  }
+
+  /**
+   * Makes an epoch durable; resolves when it is. Epochs are written one at a time, in the order asked, and only grow. currentEpoch is saved
+   * when the snapshot or the txns with which that epoch begins are durable, not before (ZOOKEEPER-4643). Rejects with `DiskError`; what the
+   * disk has then is unknown, so every later call rejects too.
+   */
+  async saveEpoch(name: EpochName, epoch: number): Promise<void> {
+    if (this.#epochs === undefined) throw new Error('a standalone server has no epochs');
+    // A start that finds an epoch and no data takes the data for lost.
+    if (name === 'currentEpoch' && !this.#hasSnapshot)
+      throw new Error('currentEpoch was to be saved before the first snapshot was durable');
+    await this.#epochs.save(name, epoch);
+  }
+
+  /**
+   * Goes back to `zxid`: builds the state as it was behind that txn in `target`, then takes away every later txn and snapshot, durably. What
+   * was handed over before is made durable and told first; a snapshot under way is abandoned, and readings end. A power loss on the way
+   * leaves the old history or its beginning, at least up to `zxid`.
+   *
+   * Rejects with `TruncationImpossible` or `StorageRefused`: nothing has changed, and what `target` was fed is worth nothing. Rejects with
+   * `DiskError` after `failed` has been called: part of it may have been done, and nothing is appended any more (ZOOKEEPER-3701).
+   */
+  async truncate(zxid: Zxid, target: RecoveryTarget): Promise<Recovered> {
+    return await this.#rewrite(() =>
+      this.#aside(async () => {
+        const lastZxid = await this.#endLog();
+        try {
+          const recovered = await this.#recovery(zxid).run(target);
+          this.#hasSnapshot = recovered.snapshotZxid !== undefined || this.#options.snapshotTrustEmpty;
+          this.#log = this.#newLog(zxid);
+          return recovered;
+        } catch (error) {
+          if (error instanceof TruncationImpossible || error instanceof StorageRefused) this.#log = this.#newLog(lastZxid);
+          else this.#log!.giveUp(error);
+          throw error;
+        }
+      }),
+    );
+  }
+
+  /**
+   * Puts a snapshot of the leader, made at `zxid`, in the place of everything. It is written and read back first; then the log entries and
+   * snapshots beyond it go, it gets its name, and then the rest goes, so that the old history cannot come back should this snapshot become
+   * unreadable one day. A power loss on the way leaves the old history, its beginning, or the snapshot.
+   *
+   * `source` has to reject when its content does not come any more: `close` waits for it.
+   *
+   * Resolves to false when storage is closing; nothing has changed then. Rejects with what `source` rejects with, with `StorageRefused` when
+   * what it gave is not a whole snapshot, or with `DiskError` when it could not be written: nothing has changed. Rejects with `DiskError`
+   * after `failed` has been called when the disk failed later.
+   */
+  async replaceBySnapshot(zxid: Zxid, source: AsyncSnapshotSource): Promise<boolean> {
+    return await this.#rewrite(async () => {
+      const unnamed = await writeUnnamedSnapshot(
+        this.#disk,
+        this.#clock,
+        this.#snapshotJob(zxid, source, () => this.#closing),
+      );
+      if (unnamed === undefined) return false;
+      if (!(await verifySnapshot(this.#disk, unnamed.unfinishedPath, this.#hooks.snappy))) {
+        await removeIfThere(this.#disk, unnamed.unfinishedPath);
+        throw new StorageRefused(
+          `what was written as snapshot ${zxid.toString(16)} into ${this.snapshotFolder} is not a whole snapshot; everything stays as it was, so fetch it anew, and check the disk if this comes again`,
+        );
+      }
+      await this.#aside(() => this.#install(zxid, unnamed));
+      return true;
+    });
+  }
+
+  async #install(zxid: Zxid, unnamed: UnnamedSnapshot): Promise<void> {
+    try {
+      await this.#endLog();
+      // While a snapshot beyond `zxid` is there, it and the logs up to it are what a start finds; so it goes after the new one has its name.
+      await cutLogs(this.#disk, this.logFolder, zxid, this.#options.txnBytesMax);
+      await nameSnapshot(this.#disk, unnamed);
+      const isOther = ({ name }: { name: string }) => name !== unnamed.name;
+      await removeSnapshots(this.#disk, this.snapshotFolder, isOther);
+      await removeLogs(this.#disk, this.logFolder);
+      await this.#useUpInitialize();
+    } catch (error) {
+      this.#log!.giveUp(error);
+      throw error;
+    }
+    this.#hasSnapshot = true;
+    this.#log = this.#newLog(zxid);
+    this.#hooks.logger.info(`snapshot ${zxid.toString(16)} has taken the place of all that was here: ${unnamed.bytes} bytes`);
+  }
+
+  /**
+   * Reads the log for others: from the txn with the largest zxid up to `zxid`, to the last one that is durable now. Resolves to undefined
+   * when the log does not go back that far, and rejects with `DiskError`. Logs that a reading needs are not purged, so it has to be read to
+   * its end or closed.
+   */
+  async readFrom(zxid: Zxid): Promise<LogReading | undefined> {
+    return await this.#aside(() => this.#readFrom(zxid));
+  }
+
+  async #readFrom(zxid: Zxid): Promise<LogReading | undefined> {
+    const { txnBytesMax } = this.#options;
+    const lastZxid = this.#log!.durableZxid;
+    const names = await this.#disk.list(this.logFolder);
+    const all = numberedFiles(names, logPrefix);
+    const logs = all.slice(
+      Math.max(
+        0,
+        all.findLastIndex((log) => log.zxid <= zxid),
+      ),
+    );
+    const first = logs[0];
+    if (first === undefined || first.zxid > zxid) return undefined;
+    let offset: number | undefined;
+    await withFile(this.#disk, `${this.logFolder}/${first.name}`, async (file) => {
+      const visit = (_zxid: Zxid, _bytes: Buffer, _start: number, _end: number, at: number) => {
+        offset = at;
+      };
+      await readLog(file, txnBytesMax, visit, undefined, { zxidMax: Math.min(zxid, lastZxid) });
+    });
+    if (offset === undefined) return undefined;
+    let logBytes = -offset;
+    for (const log of logs) {
+      const mark = names.includes(markName(log.zxid)) ? await readMark(this.#disk, `${this.logFolder}/${markName(log.zxid)}`) : undefined;
+      logBytes += mark?.offset ?? (await withFile(this.#disk, `${this.logFolder}/${log.name}`, (file) => file.size()));
+    }
+    const snapshots = await listSnapshots(this.#disk, this.snapshotFolder);
+    const newest = snapshots[0];
+    const snapshotBytes =
+      newest === undefined ? undefined : await withFile(this.#disk, `${this.snapshotFolder}/${newest.name}`, (file) => file.size());
+    // Begun now, so nobody would end the reading before the logs go.
+    if (this.#rewriting !== undefined || this.#closing) return undefined;
+    const reading = new LogReading(
+      this.#disk,
+      {
+        folder: this.logFolder,
+        logs,
+        offset,
+        lastZxid,
+        snapshots: snapshots.map((snapshot) => snapshot.zxid),
+        txnBytesMax,
+        logBytes: Math.max(0, logBytes),
+        snapshotBytes,
+      },
+      (ended) => this.#readings.delete(ended),
+    );
+    this.#readings.add(reading);
+    return reading;
+  }
+
+  /** Nothing else is written while `work` runs: no snapshot of the state that is being left, and no txn. */
+  async #rewrite<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#rewriting !== undefined || this.#closing || this.#log === undefined) throw new Error('the folder cannot be rewritten now');
+    const done = (async () => {
+      await this.#snapshotUnderWay;
+      const gone = { kind: 'gone', reason: `the logs in ${this.logFolder} are being rewritten` } as const;
+      await Promise.all(Array.from(this.#readings, (reading) => reading.stop(gone)));
+      return await work();
+    })();
+    this.#rewriting = done;
+    try {
+      return await done;
+    } finally {
+      this.#rewriting = undefined;
+    }
+  }
+
+  /** Makes durable what was handed over, and lets go of the log. Returns the last txn. */
+  async #endLog(): Promise<Zxid> {
+    const log = this.#log!;
+    await log.close();
+    if (log.failure !== undefined) throw log.failure;
+    return log.lastZxid;
+  }
+
+  #newLog(lastZxid: Zxid): TxnLog {
+    return new TxnLog(this.#disk, this.#clock, this.#hooks.logger, { ...this.#options, folder: this.logFolder }, lastZxid, this.#sink);
+  }
+
+  #recovery(truncateTo?: Zxid): Recovery {
+    return new Recovery(this.#disk, this.#clock, this.#hooks.logger, {
+      snapshotFolder: this.snapshotFolder,
+      logFolder: this.logFolder,
+      snapshotTrustEmpty: this.#options.snapshotTrustEmpty,
+      dbAutocreate: this.#options.dbAutocreate,
+      initializeMarked: this.#initializeMarked,
+      snappy: this.#hooks.snappy,
+      txnBytesMax: this.#options.txnBytesMax,
+      recent: this.#recent,
+      ...(truncateTo === undefined ? {} : { truncateTo }),
+    });
   }
 
   /**
@@ -201,7 +438,10 @@ export class Storage {
   /** Deletes what no start will need; also done by itself every autopurge.purgeInterval. */
   purge(): Promise<PurgeResult> {
     const folders = { snapshots: this.snapshotFolder, logs: this.logFolder };
-    return this.#aside(() => purge(this.#disk, folders, this.#options.snapRetainCount, this.#hooks.snappy));
+    return this.#aside(() => {
+      const neededFrom = Math.min(...Array.from(this.#readings, (reading) => reading.neededFrom));
+      return purge(this.#disk, folders, this.#options.snapRetainCount, this.#hooks.snappy, neededFrom);
+    });
   }
 
   /** What `dirs` shows. */
@@ -216,7 +456,7 @@ export class Storage {
   }
 
   /**
-   * One thing after the other, of those that nobody waits for. A disk works with few threads (four, as node has them). Should the one of the
+   * One thing after the other, of those that nobody waits for, and those that must not meet them. A disk works with few threads (four, as node has them). Should the one of the
    * snapshots hang, it gets one for a snapshot and one for all of this; a name server that hangs gets another (see NameResolver of the
    * server); and the log has always one left.
    */
@@ -232,6 +472,10 @@ export class Storage {
     if (this.#purgeTimer !== undefined) this.#clock.cancel(this.#purgeTimer);
     this.#purgeTimer = undefined;
     await this.#snapshotUnderWay;
+    // Whoever asked for it hears how it ended.
+    await this.#rewriting?.catch(() => undefined);
+    await Promise.all(Array.from(this.#readings, (reading) => reading.close()));
+    await this.#epochs?.settled();
     await this.#purgeUnderWay;
     await this.#log?.close();
     await this.#release();
@@ -274,25 +518,14 @@ export class Storage {
   async #writeSnapshot(zxid: Zxid, source: SnapshotSource): Promise<boolean> {
     const startMs = this.#clock.now().elapsedMs;
     try {
-      const bytes = await writeSnapshot(this.#disk, this.#clock, {
-        folder: this.snapshotFolder,
-        zxid,
-        source,
-        compression: this.#options.snapshotCompression,
-        snappy: this.#hooks.snappy,
-        abandoned: () => this.#closing,
-      });
+      const abandoned = () => this.#closing || this.#rewriting !== undefined;
+      const bytes = await writeSnapshot(this.#disk, this.#clock, this.#snapshotJob(zxid, source, abandoned));
       if (bytes === undefined) return false;
       this.#hasSnapshot = true;
       this.#hooks.logger.info(
         `snapshot ${zxid.toString(16)} written: ${bytes} bytes in ${Math.round(this.#clock.now().elapsedMs - startMs)} ms`,
       );
-      if (this.#initializeMarked) {
-        // Only now: before the first snapshot was durable, a crash would have left an empty folder that nobody may trust.
-        this.#initializeMarked = false;
-        await this.#disk.remove(`${this.#options.dataDir}/initialize`);
-        await this.#disk.syncFolder(this.#options.dataDir);
-      }
+      await this.#useUpInitialize();
       return true;
     } catch (error) {
       this.#snapshotErrors++;
@@ -301,6 +534,19 @@ export class Storage {
       );
       return false;
     }
+  }
+
+  #snapshotJob(zxid: Zxid, source: AsyncSnapshotSource, abandoned: () => boolean): SnapshotJob {
+    const { snapshotCompression: compression } = this.#options;
+    return { folder: this.snapshotFolder, zxid, source, compression, snappy: this.#hooks.snappy, abandoned };
+  }
+
+  /** Only when a snapshot is durable: before the first one, a crash would leave an empty folder that nobody may trust. */
+  async #useUpInitialize(): Promise<void> {
+    if (!this.#initializeMarked) return;
+    this.#initializeMarked = false;
+    await this.#disk.remove(`${this.#options.dataDir}/initialize`);
+    await this.#disk.syncFolder(this.#options.dataDir);
   }
 
   #setPurgeTimer(delayMs: Millis): void {

@@ -22,7 +22,7 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
-import type { Disk, DiskError, DiskFile } from '../disk.ts';
+import type { Disk, DiskFile } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import { syncFile } from './disk-helpers.ts';
 import { logName, markName, unfinishedPrefix } from './file-names.ts';
@@ -129,6 +129,7 @@ export class TxnLog {
   #completedZxid: Zxid;
   #slowSyncs = 0;
   #state: 'open' | 'closing' | 'closed' | 'failed' = 'open';
+  #failure: unknown;
   #whenIdle: (() => void) | undefined;
 
   /** `lastZxid` is the last txn that recovery found; the first append opens a new log. */
@@ -147,6 +148,16 @@ export class TxnLog {
     return this.#last;
   }
 
+  /** Highest zxid that is durable. */
+  get durableZxid(): Zxid {
+    return this.#completedZxid;
+  }
+
+  /** What made the log fail; undefined while nothing has. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
   /** Syncs that took longer than the threshold. */
   get slowSyncs(): number {
     return this.#slowSyncs;
@@ -158,7 +169,7 @@ export class TxnLog {
   }
 
   /** Gives the log up, as after an error of the disk. */
-  giveUp(error: DiskError): void {
+  giveUp(error: unknown): void {
     this.#fail(error);
   }
 
@@ -418,6 +429,7 @@ export class TxnLog {
   #fail(error: unknown): void {
     if (this.#isFailed()) return;
     this.#state = 'failed';
+    this.#failure = error;
     this.#cancelFlushTimer();
     this.#sink.failed(error);
     this.#whenIdle?.();

@@ -207,6 +207,22 @@ describe('back-pressure', () => {
     expect(rig.port.inFlightBytes).toBe(0);
   });
 
+  test('what is due at a moment is done at that moment, whatever the fraction of a millisecond', async () => {
+    const rig = await PortRig.open();
+    // Sums with what is due here reach beyond 2^20, where there is one bit less for the fraction.
+    rig.clock.advance(2 ** 20 - 5000 - rig.clock.now().elapsedMs);
+    for (let count = 1; count <= 200; count++) {
+      rig.clock.advance(1 / 7);
+      rig.dial();
+      const due = rig.port.deadline()!;
+      const now = { elapsedMs: due, wallMs: 0 };
+      rig.port.wake(now);
+      rig.port.endTurn(now);
+      // Another wake for the same moment would be the first of endlessly many.
+      expect(rig.port.deadline() ?? Infinity).toBeGreaterThan(due);
+    }
+  });
+
   test('F32: above 1 MiB of waiting output a connection is not read', async () => {
     const rig = await PortRig.open();
     rig.wire.mannersOf = (from) => (from === '10.0.0.1' ? { windowBytes: 64 * 1024 } : {});

@@ -15,6 +15,7 @@ import {
 } from '@tskeeper/runtime';
 import { compress, uncompress } from 'snappyjs';
 import { describe, expect, test } from 'vitest';
+import { ReplicaRecovery } from '../../src/replica-recovery.ts';
 import { ListLogger, testOptions, txnBytesMax } from './support.ts';
 
 const snappy = {
@@ -105,6 +106,24 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
       expect(digestOf(second.target)).toBe(snapshot.digest.digest);
     },
   );
+
+  test.each([0x1, 0x15, 0x21])('is cut behind txn %i, and holds what the log says up to there', async (zxid) => {
+    const core = { ...coreDefaults, extendedTypesEnabled: true };
+    const disk = new MemoryDisk();
+    plant(disk, ['log.1', 'snapshot.0', 'snapshot.22']);
+    // ZooKeeper names a snapshot by the txn at which it began to write it, and may write what comes after.
+    disk.plant('/data/version-2/snapshot.1', fixture(`disk-${version}/snapshot.22`));
+    const { storage, recovered } = open(disk, new ListLogger());
+    await recovered;
+    const target = new ReplicaRecovery(core, new SeededRandom(1), new ListLogger());
+    expect(await storage.truncate(zxid, target)).toMatchObject({ lastZxid: zxid, snapshotZxid: 0, txnCount: zxid });
+    await storage.close();
+    expect(numberedFiles(await disk.list('/data/version-2'), 'snapshot').map(({ name }) => name)).toEqual(['snapshot.0']);
+    const again = open(disk, new ListLogger());
+    expect(await again.recovered).toMatchObject({ lastZxid: zxid, snapshotZxid: 0, txnCount: zxid, warnings: [] });
+    const { tree } = target.finish();
+    expect([tree.digestHigh, tree.digestLow]).toEqual([again.target.replica.tree.digestHigh, again.target.replica.tree.digestLow]);
+  });
 
   test('goes on with a log of our own, which loads again', async () => {
     const disk = new MemoryDisk();

@@ -106,6 +106,7 @@ export class HistoryState implements RecoveryTarget {
     if (bytes.readUInt32BE(sealAt + 4) !== adler32(bytes, 0, sealAt)) throw new ProtocolError('a checksum that fits', sealAt);
     const count = bytes.readInt32BE(16);
     this.history = new Map();
+    this.lastZxid = 0;
     for (let i = 0; i < count; i++) {
       const at = 20 + i * 12;
       this.history.set(bytes.readInt32BE(at) * 0x1_0000_0000 + bytes.readUInt32BE(at + 4), bytes.readUInt32BE(at + 8));

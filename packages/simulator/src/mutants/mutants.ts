@@ -156,8 +156,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     what: 'a session is taken up without its password',
     from: 'P23',
     file: 'packages/core/src/session/handshake.ts',
-    replace: 'slot !== -1 && sessionPasswordMatches(high, low, password)',
-    by: 'slot !== -1',
+    replace: 'sessionPasswordMatches(high, low, password) && this.#revalidate',
+    by: 'this.#revalidate',
   },
   'future-client-served': {
     what: 'a client that has seen a later zxid is served',

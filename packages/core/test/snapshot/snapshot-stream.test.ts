@@ -1,0 +1,360 @@
+/** A snapshot on its way from a leader to a learner: no file, and packets behind it. */
+import { type MultiMember, OpCode, ProtocolError, sessionIdOf, type Txn } from '@tskeeper/protocol';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Notice } from '../../src/observer.ts';
+import { Replica } from '../../src/request/replica.ts';
+import { type LoadedSnapshot, SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
+import { SnapshotSource } from '../../src/snapshot/snapshot-source.ts';
+import type { DataTree } from '../../src/tree/data-tree.ts';
+import { fixtureBytes, type ListedNode, type ListedSnapshot } from '../fixtures.ts';
+import { containerOwner, ttlMark } from '../tree/model.ts';
+import { anyChange, type Change, expectSame, open, TreeAndModel, treeOptions } from '../tree/tree-and-model.ts';
+import { drain, sessionList, snapshotOf } from './snapshots.ts';
+
+const sessions = sessionList([
+  [0x01000000, 5, 30_000],
+  [-1, -2, 4000],
+]);
+const mark = Buffer.from('\0\0\0\x0aBenWasHere');
+/** Packets, as far as a snapshot is concerned: bytes that are none of its business, though they look like it. */
+const packets = Buffer.concat([mark, Buffer.from('\0\0\0\x01/'), Buffer.alloc(40, 0xab)]);
+const itemBytesMax = 100_000;
+
+function everyKind(): TreeAndModel {
+  const both = new TreeAndModel();
+  const create = (path: string, data: Buffer | null, acl: string, owner = 0n): Change => {
+    return { kind: 'create', path, data, acl, owner, cversion: -1, raise: true };
+  };
+  const changes: Change[] = [
+    create('/plain', Buffer.from('data'), 'open'),
+    create('/plain/null', null, 'open'),
+    create('/plain/empty', Buffer.alloc(0), 'alice'),
+    create('/plain/n0000000001', Buffer.from('é中😀'), 'two'),
+    create('/é中', Buffer.alloc(70, 7), 'readOnly'),
+    create('/ephemeral', Buffer.from('e'), 'open', 0x0100000000000005n),
+    create('/container', null, 'open', containerOwner),
+    create('/container/child', null, 'two'),
+    create('/ttl', Buffer.from('t'), 'alice', ttlMark | 5000n),
+    { kind: 'setData', path: '/plain', data: Buffer.from('new'), version: 1 },
+    { kind: 'setAcl', path: '/ttl', acl: 'two', version: 1 },
+    create('/gone', null, 'alice'),
+    { kind: 'remove', path: '/gone', late: 0 },
+  ];
+  for (const change of changes) both.change(change);
+  return both;
+}
+
+function streamOf(tree: DataTree, bytesTarget?: number): Buffer {
+  return drain(SnapshotSource.stream(tree, sessions, 9), bytesTarget);
+}
+
+interface Loaded extends LoadedSnapshot {
+  /** How many bytes the loader took. */
+  readonly taken: number;
+}
+
+/** Feeds a stream in pieces that end at these offsets, and the rest. What a piece is made of is gone afterwards, as a read buffer would be. */
+function loadStream(bytes: Buffer, cuts: readonly number[] = []): Loaded {
+  const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
+  let taken = 0;
+  let at = 0;
+  for (const end of [...cuts, bytes.length]) {
+    const piece = Buffer.from(bytes.subarray(at, end));
+    const wasComplete = loader.isComplete;
+    const count = loader.feed(piece);
+    // All of a piece, unless the snapshot ends in it.
+    expect(count).toBe(wasComplete ? 0 : loader.isComplete ? count : piece.length);
+    piece.fill(0xee);
+    taken += count;
+    at = end;
+  }
+  return { ...loader.finish(), taken };
+}
+
+function fileOf({ tree, sessions: loaded }: LoadedSnapshot): string {
+  return snapshotOf(tree, 9, sessionList(loaded.map(({ high, low, timeoutMs }) => [high, low, timeoutMs]))).toString('hex');
+}
+
+describe('a snapshot in a stream', () => {
+  const both = everyKind();
+  const file = snapshotOf(both.tree, 9, sessions, false);
+  const bytes = streamOf(both.tree);
+
+  it('is the middle of a file, and a mark', () => {
+    const fileHeader = 16;
+    const seal = 13;
+    const lastZxid = 8 + seal;
+    expect(bytes.toString('hex')).toBe(Buffer.concat([file.subarray(fileHeader, file.length - seal - lastZxid), mark]).toString('hex'));
+  });
+
+  it('says the zxid of the packet before it, and not in itself', () => {
+    const source = SnapshotSource.stream(both.tree, sessions, 0x12_3456_789a);
+    expect(source.zxid).toBe(0x12_3456_789a);
+    expect(drain(source).toString('hex')).toBe(bytes.toString('hex'));
+    expect(loadStream(bytes)).toMatchObject({ digest: undefined, lastZxid: undefined, missingAcls: undefined });
+  });
+
+  it('comes in slices of any size', () => {
+    for (const size of [1, 7, 100, 1000]) expect(streamOf(both.tree, size).equals(bytes)).toBe(true);
+  });
+
+  it('is told from the packets behind it wherever it is cut', () => {
+    const whole = snapshotOf(both.tree, 9, sessions).toString('hex');
+    const stream = Buffer.concat([bytes, packets]);
+    for (let cut = 0; cut <= stream.length; cut++) {
+      const loaded = loadStream(stream, [cut]);
+      expect(loaded.taken, `cut at ${cut}`).toBe(bytes.length);
+      expect(fileOf(loaded), `cut at ${cut}`).toBe(whole);
+    }
+  });
+
+  it('can come one byte at a time', () => {
+    const stream = Buffer.concat([bytes, packets]);
+    const loaded = loadStream(
+      stream,
+      Array.from(stream, (_, i) => i),
+    );
+    expect(loaded.taken).toBe(bytes.length);
+    expectSame(loaded.tree, both.model);
+    expect(loaded.sessions).toEqual([
+      { high: 0x01000000, low: 5, timeoutMs: 30_000 },
+      { high: -1, low: -2, timeoutMs: 4000 },
+    ]);
+  });
+
+  it('holds what was there when it began, whatever changes on the way', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyChange, { maxLength: 30 }),
+        fc.array(anyChange, { maxLength: 30 }),
+        fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 8 }),
+        (before, during, sizes) => {
+          const changing = new TreeAndModel();
+          for (const change of before) changing.change(change);
+          const then = changing.model.copy();
+          const source = SnapshotSource.stream(changing.tree, sessions, changing.zxid);
+          const stream = drain({
+            next(writer) {
+              for (const change of during.splice(0, 2)) changing.change(change);
+              return source.next(writer, sizes[0]!);
+            },
+          });
+          let at = 0;
+          const cuts = sizes.map((size) => (at = Math.min(stream.length, at + size)));
+          const loaded = loadStream(Buffer.concat([stream, packets]), cuts);
+          expect(loaded.taken).toBe(stream.length);
+          expectSame(loaded.tree, then);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  it('is what a replica makes of its state', () => {
+    const replica = new Replica(treeOptions);
+    replica.sessions.open(1, 2, 3000);
+    replica.tree.create('/a', null, replica.tree.acls.intern(open), 0, 0, 1, 5, 1, true);
+    replica.lastZxid = 5;
+    const source = replica.snapshotStream();
+    expect(source.zxid).toBe(5);
+    const { tree, sessions: loaded } = loadStream(drain(source));
+    expect(loaded).toEqual([{ high: 1, low: 2, timeoutMs: 3000 }]);
+    expect(tree.czxidOf(tree.find('/a'))).toBe(5);
+  });
+
+  it('begun in the midst of a txn says the txn before, and that txn leads to the same state again (ZOOKEEPER-3127)', () => {
+    const leader = new Replica(treeOptions);
+    const header = { clientHigh: 0, clientLow: 0, cxid: 1, time: 7, type: OpCode.multi };
+    const create = (path: string, parentCVersion: number): MultiMember => {
+      return {
+        type: OpCode.create,
+        txn: { kind: 'create', path, data: Buffer.from(path), acl: [...open], ephemeral: false, parentCVersion },
+      };
+    };
+    const first: Txn = { kind: 'multi', txns: [create('/a', 1), create('/b', 2)] };
+    expect(leader.apply({ ...header, zxid: 1 }, first, undefined)).toBeUndefined();
+    const paths = Array.from({ length: 2000 }, (_, i) => `/a/n${i}`);
+    const second: Txn = {
+      kind: 'multi',
+      txns: [
+        ...paths.map((path, i) => create(path, i + 1)),
+        ...paths.slice(500, 900).map((path): MultiMember => ({ type: OpCode.delete, txn: { kind: 'delete', path } })),
+        { type: OpCode.setData, txn: { kind: 'setData', path: '/b', data: null, version: 1 } },
+      ],
+    };
+    const moments: Buffer[] = [];
+    const job = leader.apply({ ...header, zxid: 2 }, second, undefined)!;
+    do {
+      const source = leader.snapshotStream();
+      expect(source.zxid).toBe(1);
+      moments.push(drain(source));
+    } while (job.next({ elapsedMs: 0, wallMs: 0 }).done !== true);
+    expect(leader.lastZxid).toBe(2);
+    expect(moments.length).toBeGreaterThan(2);
+    expect(new Set(moments.map((each) => each.length)).size).toBeGreaterThan(2);
+
+    const { digestHigh: high, digestLow: low } = leader.tree;
+    for (const moment of moments) {
+      const snapshot = loadStream(moment);
+      const learner = new Replica(treeOptions, { snapshot, zxid: 1 });
+      const notices: Notice[] = [];
+      learner.notice = (notice) => notices.push(notice);
+      const rest = learner.apply({ ...header, zxid: 2 }, second, { version: 2, high, low })!;
+      while (rest.next({ elapsedMs: 0, wallMs: 0 }).done !== true);
+      expect(notices).toEqual([]);
+      expect([learner.lastZxid, learner.tree.nodeCount]).toEqual([2, leader.tree.nodeCount]);
+      expect([learner.tree.digestHigh, learner.tree.digestLow]).toEqual([high, low]);
+    }
+  });
+
+  it('is not over before its mark is, and says what is missing', () => {
+    for (let length = 0; length < bytes.length; length++) {
+      const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
+      expect(loader.feed(bytes.subarray(0, length))).toBe(length);
+      expect(loader.isComplete).toBe(false);
+      expect(() => loader.finish()).toThrow(ProtocolError);
+    }
+    expect(() => loadStream(bytes.subarray(0, -1))).toThrow(`expected more of the snapshot's mark at byte ${bytes.length - 1}`);
+    expect(() => loadStream(bytes.subarray(0, 2))).toThrow("expected more of the snapshot's header at byte 2");
+  });
+
+  describe('that lies', () => {
+    const aclsAt = 4 + 2 * 12;
+    const changed = (at: number, value: number): Buffer => {
+      const copy = Buffer.from(bytes);
+      copy.writeInt32BE(value, at);
+      return copy;
+    };
+    const plainAt = bytes.indexOf('/plain') - 4;
+
+    it.each<[string, Buffer, string]>([
+      ['about its mark', changed(bytes.length - 4, 0), `expected "BenWasHere" behind a snapshot at byte ${bytes.length - 14}`],
+      [
+        'about the length of its mark',
+        changed(bytes.length - 14, 9),
+        `expected "BenWasHere" behind a snapshot at byte ${bytes.length - 14}`,
+      ],
+      ['about the number of entries of an ACL', changed(aclsAt + 4 + 8, -2), 'expected a number of ACL entries, not -2 at byte 40'],
+      ['about a scheme', changed(aclsAt + 4 + 16, -7), 'expected a scheme of a possible length, not -7 at byte 48'],
+      ['about a path', changed(plainAt, -1), `expected a path, not one of length -1 at byte ${plainAt}`],
+      ['about data', changed(plainAt + 4 + 6, -2), `expected data of a possible length, not -2 at byte ${plainAt + 10}`],
+      ['that it is a file', snapshotOf(both.tree, 9, sessions), 'expected '],
+    ])('%s is refused, and its place is told', (_, lie, message) => {
+      expect(() => loadStream(lie)).toThrow(message);
+      for (const cut of [1, 30, 45, 200, lie.length - 5]) expect(() => loadStream(lie, [cut])).toThrow(message);
+    });
+
+    it.each<[string, Buffer, number]>([
+      ['a path', changed(plainAt, 0x7fffffff), plainAt],
+      ['data', changed(plainAt + 4 + 6, 0x7fffffff), plainAt],
+      ['a scheme', changed(aclsAt + 4 + 16, 0x7fffff00), aclsAt + 4],
+    ])('about the length of %s is refused at once, and not gathered for as long as it goes on', (_, lie, at) => {
+      const message = new RegExp(`expected a znode or ACL of at most ${itemBytesMax} bytes, not one of at least \\d+ at byte ${at}$`);
+      const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
+      expect(() => loader.feed(lie.subarray(0, at + 40))).toThrow(message);
+    });
+
+    it('that an ACL has ever more entries is refused when they have become too many', () => {
+      const loader = new SnapshotLoader(treeOptions, { itemBytesMax: 5000 });
+      loader.feed(changed(aclsAt + 4 + 8, 0x7fffffff).subarray(0, aclsAt + 4 + 12));
+      const entry = Buffer.alloc(12);
+      let fed = 0;
+      const feedOn = (): void => {
+        for (; fed < 10_000; fed += entry.length) loader.feed(entry);
+      };
+      expect(feedOn).toThrow('expected a znode or ACL of at most 5000 bytes, not one of at least 5004');
+      expect(fed).toBeLessThan(5000);
+    });
+
+    it('of sessions without end leaves the loader waiting, and nothing of it is taken for a snapshot', () => {
+      const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
+      loader.feed(changed(0, 0x7fffffff));
+      expect(() => loader.finish()).toThrow("expected more of the snapshot's sessions");
+    });
+
+    it('in a bit of any byte is refused as what it is, or leads to a tree', () => {
+      let refused = 0;
+      for (let at = 0; at < bytes.length; at++) {
+        const flipped = Buffer.from(bytes);
+        flipped[at]! ^= 1 << (at % 8);
+        try {
+          loadStream(Buffer.concat([flipped, packets]), [at >> 1]);
+        } catch (error) {
+          refused++;
+          expect(error, `byte ${at}`).toBeInstanceOf(ProtocolError);
+          expect((error as ProtocolError).offset).toBeLessThanOrEqual(bytes.length + packets.length);
+        }
+      }
+      expect(refused).toBeGreaterThan(100);
+    });
+  });
+});
+
+interface RecordedMessage {
+  readonly hex: string;
+  readonly packet?: string;
+  readonly snapshotBody?: Pick<ListedSnapshot, 'sessions' | 'aclCache'> & { readonly nodes: readonly ListedNode[] };
+}
+
+type RecordedBody = NonNullable<RecordedMessage['snapshotBody']>;
+
+/** The streams of a Java leader, each with what they hold and the packet that followed. */
+function recordedStreams(): [Buffer, RecordedBody, Buffer][] {
+  const streams: [Buffer, RecordedBody, Buffer][] = [];
+  const { connections } = JSON.parse(fixtureBytes('ensemble-mixed.json').toString('utf8')) as {
+    connections: { messages: RecordedMessage[] }[];
+  };
+  for (const { messages } of connections) {
+    for (const [i, { hex, snapshotBody }] of messages.entries()) {
+      if (snapshotBody === undefined) continue;
+      const next = messages.slice(i).find(({ packet }) => packet === 'NEWLEADER')!;
+      streams.push([Buffer.from(hex, 'hex'), snapshotBody, Buffer.from(next.hex, 'hex')]);
+    }
+  }
+  return streams;
+}
+
+const recorded = recordedStreams();
+
+describe('a snapshot that a Java leader sent', () => {
+  const hexOf = (value: bigint | number): string => `0x${BigInt.asUintN(64, BigInt(value)).toString(16)}`;
+
+  it('was recorded twice', () => {
+    expect(recorded).toHaveLength(2);
+  });
+
+  it.each(recorded)('holds what the recording says, wherever it is cut, and ends where NEWLEADER begins', (bytes, listed, newLeader) => {
+    const stream = Buffer.concat([bytes, newLeader]);
+    for (let cut = 0; cut <= stream.length; cut += 7) {
+      const { tree, sessions: loaded, taken } = loadStream(stream, [cut]);
+      expect(taken).toBe(bytes.length);
+      expect(loaded.map(({ high, low, timeoutMs }) => ({ id: hexOf(sessionIdOf(high, low)), timeout: timeoutMs }))).toEqual(
+        listed.sessions,
+      );
+      expect(tree.nodeCount).toBe(listed.nodes.length + 1);
+      for (const { path, data, acl, stat } of listed.nodes) {
+        const node = tree.find(path);
+        expect(tree.dataOf(node)?.toString('hex') ?? null).toBe(data?.hex ?? null);
+        expect(tree.acls.get(tree.aclOf(node))).toEqual(acl === -1 ? open : listed.aclCache.find(({ key }) => key === acl)!.acl);
+        expect({
+          czxid: hexOf(tree.czxidOf(node)),
+          mzxid: hexOf(tree.mzxidOf(node)),
+          pzxid: hexOf(tree.pzxidOf(node)),
+          ctime: tree.ctimeOf(node),
+          mtime: tree.mtimeOf(node),
+          version: tree.versionOf(node),
+          cversion: tree.cversionOf(node),
+          aversion: tree.aversionOf(node),
+          ephemeralOwner: hexOf(sessionIdOf(tree.ownerHighOf(node), tree.ownerLowOf(node))),
+        }).toEqual(stat);
+      }
+    }
+  });
+
+  it.each(recorded)('is what we send ourselves once we have loaded it', (bytes) => {
+    const { tree, sessions: loaded } = loadStream(bytes);
+    const list = sessionList(loaded.map(({ high, low, timeoutMs }) => [high, low, timeoutMs]));
+    expect(drain(SnapshotSource.stream(tree, list, 0x10000000a)).toString('hex')).toBe(bytes.toString('hex'));
+  });
+});

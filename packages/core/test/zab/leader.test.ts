@@ -1,0 +1,298 @@
+/** What a leader decides, from what its learners tell it: the epoch, when to serve, what is committed, and when it is over. */
+import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type Zxid } from '@tskeeper/protocol';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
+import { Leader, type LeaderStart } from '../../src/zab/leader.ts';
+import type { LearnerSync } from '../../src/zab/synchroniser.ts';
+import { int, Notes, packet } from './packets.ts';
+
+const options = { sid: 1, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
+const start: LeaderStart = { acceptedEpoch: 3, currentEpoch: 3, lastZxid: makeZxid(3, 7), configText: 'version=0', configVersion: 0 };
+const at = (ms: number) => ({ elapsedMs: 1000 + ms, wallMs: 0 });
+const now = at(0);
+
+let notes: Notes;
+beforeEach(() => {
+  notes = new Notes();
+});
+
+function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStart> = {}): Leader {
+  const server = {
+    appended: (zxid: Zxid) => notes.note(`committed 0x${zxid.toString(16)}`),
+    forwarded: ({ opCode, owner }: { opCode: number; owner: number }) => notes.note(`request ${opCode} through ${owner}`),
+    touched: (_high: number, low: number) => notes.note(`touched ${low}`),
+    synced: () => notes.note('synced'),
+    end: () => notes.note('server ends'),
+  };
+  const host = {
+    serve: (epoch: number) => {
+      notes.note(`serve ${epoch}`);
+      return server as never;
+    },
+    synchronise: (learner: LearnerSync) => {
+      notes.note(`synchronise ${learner.channel} from 0x${learner.lastZxid.toString(16)} to 0x${learner.begin().toString(16)}`);
+      learner.done();
+    },
+    forget: () => undefined,
+    committed: () => undefined,
+  };
+  return new Leader(options, new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);
+}
+
+/** Server 12 speaks over channel 12: its number tells who it is. */
+function introduce(leader: Leader, sid: Sid, acceptedEpoch: number, type: number = PacketType.FOLLOWERINFO): void {
+  leader.connected(sid, now);
+  const info = new Writer(32);
+  writeLearnerInfo(info, { serverId: sid, configVersion: 0 });
+  leader.packet(sid, packet(type, makeZxid(acceptedEpoch, 0), info.written()), now);
+}
+
+function acceptEpoch(leader: Leader, sid: Sid, currentEpoch: number, lastZxid: Zxid): void {
+  leader.packet(sid, packet(PacketType.ACKEPOCH, lastZxid, int(currentEpoch)), now);
+}
+
+const acknowledge = (leader: Leader, sid: Sid, zxid: Zxid) => leader.packet(sid, packet(PacketType.ACK, zxid), now);
+
+/** With server 2 in step, and 3 as well if asked for, in epoch 4. */
+function serving(others: readonly Sid[] = [2], voters: readonly Sid[] = [1, 2, 3]): Leader {
+  const leader = leading(voters);
+  for (const sid of others) introduce(leader, sid, 3);
+  leader.epochSaved('acceptedEpoch', now);
+  for (const sid of others) acceptEpoch(leader, sid, 3, start.lastZxid);
+  leader.epochSaved('currentEpoch', now);
+  for (const sid of others) acknowledge(leader, sid, makeZxid(4, 0));
+  notes.take();
+  return leader;
+}
+
+function propose(leader: Leader, zxid: Zxid): void {
+  const bytes = Buffer.from('a txn');
+  leader.propose(zxid, bytes, 0, bytes.length);
+}
+
+describe('a new epoch', () => {
+  it('is later than any that a quorum has accepted', () => {
+    const leader = leading([1, 2, 3, 4, 5]);
+    introduce(leader, 2, 6);
+    expect(notes.take()).toEqual([]);
+    introduce(leader, 3, 1);
+    expect(notes.take()).toEqual(['save acceptedEpoch 7']);
+    // Nobody is told before it is on disk.
+    leader.epochSaved('acceptedEpoch', now);
+    expect(notes.take().toSorted()).toEqual(['2 <- LEADERINFO 0x700000000', '3 <- LEADERINFO 0x700000000']);
+    introduce(leader, 4, 2);
+    expect(notes.take()).toEqual(['4 <- LEADERINFO 0x700000000']);
+  });
+
+  it('is not chosen by observers, nor by those that are gone', () => {
+    const leader = leading();
+    introduce(leader, 7, 3, PacketType.OBSERVERINFO);
+    introduce(leader, 8, 3);
+    expect(notes.take()).toEqual([]);
+    const five = leading([1, 2, 3, 4, 5]);
+    introduce(five, 2, 3);
+    five.gone(2);
+    introduce(five, 3, 3);
+    expect(notes.take()).toEqual([]);
+    introduce(five, 4, 3);
+    expect(notes.take()).toEqual(['save acceptedEpoch 4']);
+  });
+
+  it('is the current one when a quorum has accepted it, and then everybody is brought up to date', () => {
+    const leader = leading([1, 2, 3, 4, 5]);
+    for (const sid of [2, 3, 4]) introduce(leader, sid, 3);
+    leader.epochSaved('acceptedEpoch', now);
+    notes.take();
+    acceptEpoch(leader, 2, 3, makeZxid(3, 5));
+    // It had accepted it before, and does not count.
+    acceptEpoch(leader, 3, -1, makeZxid(3, 6));
+    expect(notes.take()).toEqual([]);
+    acceptEpoch(leader, 4, 2, makeZxid(2, 9));
+    expect(notes.take()).toEqual(['save currentEpoch 4']);
+    leader.epochSaved('currentEpoch', now);
+    expect(notes.take().filter((line) => line.startsWith('sync'))).toEqual([
+      'synchronise 2 from 0x300000005 to 0x300000007',
+      'synchronise 3 from 0x300000006 to 0x300000007',
+      'synchronise 4 from 0x200000009 to 0x300000007',
+    ]);
+  });
+
+  it.each([
+    ['a later txn of the same epoch', 3, makeZxid(3, 8)],
+    ['a later epoch', 4, makeZxid(2, 1)],
+  ])('does not begin over a learner that has %s: it may be what a quorum has', (_what, currentEpoch, lastZxid) => {
+    const leader = leading();
+    introduce(leader, 2, 3);
+    leader.epochSaved('acceptedEpoch', now);
+    notes.take();
+    acceptEpoch(leader, 2, currentEpoch, lastZxid);
+    expect(notes.take()[0]).toContain('close 2: it is ahead of this leader');
+  });
+
+  it('once it is a quorum, cuts off what another has beyond it', () => {
+    const leader = serving();
+    introduce(leader, 3, 3);
+    acceptEpoch(leader, 3, 3, makeZxid(3, 9));
+    expect(notes.take()).toContain('synchronise 3 from 0x300000009 to 0x400000000');
+  });
+});
+
+describe('serving', () => {
+  it('begins when a quorum has acknowledged NEWLEADER, and not before', () => {
+    const leader = leading([1, 2, 3, 4, 5]);
+    for (const sid of [2, 3]) introduce(leader, sid, 3);
+    leader.epochSaved('acceptedEpoch', now);
+    for (const sid of [2, 3]) acceptEpoch(leader, sid, 3, start.lastZxid);
+    leader.epochSaved('currentEpoch', now);
+    acknowledge(leader, 2, makeZxid(4, 0));
+    expect(notes.take().at(-1)).toBe('3 <- NEWLEADER 0x400000000');
+    acknowledge(leader, 3, makeZxid(4, 0));
+    expect(notes.take()).toEqual(['serve 4', '2 <- UPTODATE 0xffffffffffffffff', '3 <- UPTODATE 0xffffffffffffffff']);
+    introduce(leader, 4, 3);
+    acceptEpoch(leader, 4, 3, start.lastZxid);
+    acknowledge(leader, 4, makeZxid(4, 0));
+    expect(notes.take().at(-1)).toBe('4 <- UPTODATE 0xffffffffffffffff');
+  });
+
+  it('is over for a learner that connects anew: its older stream says nothing any more', () => {
+    const leader = serving();
+    propose(leader, makeZxid(4, 1));
+    leader.connected(20, now);
+    const info = new Writer(32);
+    writeLearnerInfo(info, { serverId: 2, configVersion: 0 });
+    leader.packet(20, packet(PacketType.FOLLOWERINFO, makeZxid(4, 0), info.written()), now);
+    notes.take();
+    acknowledge(leader, 2, makeZxid(4, 1));
+    leader.appended(makeZxid(4, 1), now);
+    expect(notes.take()).toEqual([]);
+  });
+});
+
+describe('broadcast', () => {
+  it('C4-16: commits what a quorum has in its logs, in order, and tells followers and observers', () => {
+    const leader = serving([2, 3]);
+    introduce(leader, 7, 3, PacketType.OBSERVERINFO);
+    acceptEpoch(leader, 7, 3, start.lastZxid);
+    acknowledge(leader, 7, makeZxid(4, 0));
+    notes.take();
+    propose(leader, makeZxid(4, 1));
+    propose(leader, makeZxid(4, 2));
+    expect(notes.take().toSorted()).toEqual([
+      '2 <- PROPOSAL 0x400000001',
+      '2 <- PROPOSAL 0x400000002',
+      '3 <- PROPOSAL 0x400000001',
+      '3 <- PROPOSAL 0x400000002',
+      'append 0x400000001',
+      'append 0x400000002',
+    ]);
+    // Two of three, neither of them the leader itself; what is behind it has to wait for what is before it.
+    acknowledge(leader, 2, makeZxid(4, 1));
+    expect(notes.take()).toEqual([]);
+    acknowledge(leader, 3, makeZxid(4, 1));
+    expect(notes.take().toSorted()).toEqual([
+      '2 <- COMMIT 0x400000001',
+      '3 <- COMMIT 0x400000001',
+      '7 <- INFORM 0x400000001',
+      'committed 0x400000001',
+    ]);
+    leader.appended(makeZxid(4, 2), now);
+    expect(notes.take()).toEqual([]);
+    acknowledge(leader, 3, makeZxid(4, 2));
+    expect(notes.take()).toContain('committed 0x400000002');
+  });
+
+  it('does not count the ACKs of observers', () => {
+    const leader = serving();
+    introduce(leader, 7, 3, PacketType.OBSERVERINFO);
+    acceptEpoch(leader, 7, 3, start.lastZxid);
+    acknowledge(leader, 7, makeZxid(4, 0));
+    propose(leader, makeZxid(4, 1));
+    leader.appended(makeZxid(4, 1), now);
+    notes.take();
+    acknowledge(leader, 7, makeZxid(4, 1));
+    expect(notes.take()).toEqual([]);
+  });
+
+  it('sends a learner that joins what is proposed and not committed, ahead of NEWLEADER', () => {
+    const leader = serving();
+    propose(leader, makeZxid(4, 1));
+    notes.take();
+    introduce(leader, 3, 3);
+    acceptEpoch(leader, 3, 3, start.lastZxid);
+    expect(notes.take().slice(-2)).toEqual(['3 <- PROPOSAL 0x400000001', '3 <- NEWLEADER 0x400000000']);
+    // Its ACK counts like any other.
+    leader.appended(makeZxid(4, 1), now);
+    acknowledge(leader, 3, makeZxid(4, 0));
+    acknowledge(leader, 3, makeZxid(4, 1));
+    expect(notes.take()).toContain('committed 0x400000001');
+  });
+
+  it('ends with an epoch whose counter is used up', () => {
+    const leader = serving();
+    propose(leader, makeZxid(4, 0xffff_0000));
+    expect(leader.over).toContain('counter');
+  });
+});
+
+describe('leading on', () => {
+  it('C4-13: is told every half tick, and a learner that is silent for syncLimit is dropped', () => {
+    const leader = serving();
+    leader.wake(at(50));
+    expect(notes.take()).toEqual(['2 <- PING 0x400000000']);
+    leader.wake(at(500));
+    expect(leader.over).toBeUndefined();
+    leader.wake(at(501));
+    expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
+  });
+
+  it('C4-5, C4-14: is over at the next tick when there is no quorum', () => {
+    const leader = serving();
+    leader.gone(2);
+    leader.wake(at(100));
+    expect(leader.over).toBe('it has lost its quorum');
+  });
+
+  it('is over when no quorum comes in time', () => {
+    const leader = leading();
+    leader.wake(at(1000));
+    expect(leader.over).toBeUndefined();
+    leader.wake(at(1100));
+    expect(leader.over).toContain('in time');
+  });
+
+  it('is made sure of before a sync is answered: a quorum answers a PING that was sent after it', () => {
+    const leader = serving([2, 3]);
+    leader.wake(at(50));
+    notes.take();
+    leader.sync({} as never, at(60));
+    expect(notes.take()).toEqual(['2 <- PING 0x400000000', '3 <- PING 0x400000000']);
+    // Of the PING before it.
+    leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), at(61));
+    expect(notes.take()).toEqual([]);
+    leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), at(62));
+    expect(notes.take()).toEqual(['synced']);
+  });
+
+  it('a sync waits for everything that was proposed before it', () => {
+    const leader = serving();
+    propose(leader, makeZxid(4, 1));
+    leader.sync({} as never, now);
+    leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
+    leader.appended(makeZxid(4, 1), now);
+    expect(notes.take()).not.toContain('synced');
+    acknowledge(leader, 2, makeZxid(4, 1));
+    expect(notes.take()).toEqual(['2 <- COMMIT 0x400000001', 'committed 0x400000001', 'synced']);
+  });
+});
+
+it('a learner passes on requests, and whom it has heard of', () => {
+  const leader = serving();
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(OpCode.create, 12);
+  leader.packet(2, packet(PacketType.REQUEST, -1, request), now);
+  const touched = Buffer.alloc(24);
+  touched.writeInt32BE(5, 4);
+  touched.writeInt32BE(6, 16);
+  leader.packet(2, packet(PacketType.PING, 0, touched), now);
+  expect(notes.take()).toEqual([`request ${OpCode.create} through 3`, 'touched 5', 'touched 6']);
+});

@@ -1,0 +1,202 @@
+/** What a learner says to its leader, and above all when: never before the disk has what it speaks of. */
+import { makeZxid, OpCode, PacketType, PacketView, Writer, writeTxn, type Zxid } from '@tskeeper/protocol';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Learner, type LearnerStart } from '../../src/zab/learner.ts';
+import { Notes, packet } from './packets.ts';
+
+const options = { sid: 2, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
+const start: LearnerStart = { role: 'follower', acceptedEpoch: 4, currentEpoch: 3, lastZxid: makeZxid(3, 7), configVersion: 0 };
+const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
+
+let notes: Notes;
+beforeEach(() => {
+  notes = new Notes();
+});
+
+function learning(changed: Partial<LearnerStart> = {}): Learner {
+  const host = {
+    apply: ({ zxid }: { zxid: Zxid }) => notes.note(`apply 0x${zxid.toString(16)}`),
+    committed: () => undefined,
+    beginSnapshot: (zxid: Zxid) => notes.note(`load 0x${zxid.toString(16)}`),
+    serve: () => {
+      notes.note('serve');
+      return { server: undefined as never, forwarding: undefined as never };
+    },
+    configSeen: (text: string) => notes.note(`config ${text}`),
+  };
+  return new Learner(options, { ...start, ...changed }, 9, new PacketView(), notes, host, now);
+}
+
+function txn(zxid: Zxid): Buffer {
+  const writer = new Writer(64);
+  const header = { clientHigh: 0, clientLow: 1, cxid: 1, zxid, time: 0, type: OpCode.delete };
+  writeTxn(writer, { header, txn: { kind: 'delete', path: '/a' }, digest: undefined });
+  return Buffer.from(writer.written());
+}
+
+function proposal(zxid: Zxid): PacketView {
+  return packet(PacketType.PROPOSAL, zxid, txn(zxid));
+}
+
+/** Up to ACKEPOCH, for epoch 5. */
+function accepted(changed: Partial<LearnerStart> = {}): Learner {
+  const learner = learning(changed);
+  learner.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0), Buffer.from([0, 1, 0, 0])), now);
+  learner.epochSaved('acceptedEpoch', now);
+  notes.take();
+  return learner;
+}
+
+const newLeader = packet(PacketType.NEWLEADER, makeZxid(5, 0), Buffer.from('version=0'));
+
+describe('discovery', () => {
+  it('an epoch is accepted when it is on disk, and not before', () => {
+    const learner = learning();
+    expect(notes.take()).toEqual(['9 <- FOLLOWERINFO 0x400000000']);
+    learner.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
+    expect(notes.take()).toEqual(['save acceptedEpoch 5']);
+    learner.epochSaved('acceptedEpoch', now);
+    expect(notes.take()).toEqual(['9 <- ACKEPOCH 0x300000007 3']);
+  });
+
+  it('C4-17: an epoch that is not later than one accepted before is not accepted again', () => {
+    const older = learning();
+    older.packet(packet(PacketType.LEADERINFO, makeZxid(3, 0)), now);
+    expect(older.over).toContain('epoch');
+    notes.take();
+    const same = learning();
+    same.packet(packet(PacketType.LEADERINFO, makeZxid(4, 0)), now);
+    // It says so, and is not counted for it.
+    expect(notes.take()).toEqual(['9 <- FOLLOWERINFO 0x400000000', '9 <- ACKEPOCH 0x300000007 -1']);
+    expect(same.over).toBeUndefined();
+  });
+
+  it('an observer introduces itself as one', () => {
+    learning({ role: 'observer' });
+    expect(notes.take()).toEqual(['9 <- OBSERVERINFO 0x400000000']);
+  });
+});
+
+describe('synchronisation', () => {
+  it('NEWLEADER is acknowledged when the log has everything, and after it currentEpoch', () => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.DIFF, makeZxid(4, 1)), now);
+    learner.packet(proposal(makeZxid(4, 1)), now);
+    learner.packet(packet(PacketType.COMMIT, makeZxid(4, 1)), now);
+    learner.packet(newLeader, now);
+    expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'config version=0']);
+    learner.appended(makeZxid(4, 1));
+    expect(notes.take()).toEqual(['save currentEpoch 5']);
+    learner.epochSaved('currentEpoch', now);
+    expect(notes.take()).toEqual(['9 <- ACK 0x500000000']);
+    learner.packet(packet(PacketType.UPTODATE, -1), now);
+    expect(notes.take()).toEqual(['serve', '9 <- ACK 0x500000000']);
+  });
+
+  it('C4-19: a proposal is acknowledged when it is in the log, and never before NEWLEADER is', () => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
+    // Not committed when it was sent.
+    learner.packet(proposal(makeZxid(5, 1)), now);
+    learner.packet(newLeader, now);
+    learner.packet(proposal(makeZxid(5, 2)), now);
+    learner.appended(makeZxid(5, 1));
+    expect(notes.take()).toEqual(['append 0x500000001', 'config version=0', 'append 0x500000002']);
+    learner.appended(makeZxid(5, 2));
+    expect(notes.take()).toEqual(['save currentEpoch 5']);
+    learner.epochSaved('currentEpoch', now);
+    expect(notes.take()).toEqual(['9 <- ACK 0x500000000', '9 <- ACK 0x500000001', '9 <- ACK 0x500000002']);
+    learner.packet(proposal(makeZxid(5, 3)), now);
+    expect(notes.take()).toEqual(['append 0x500000003']);
+    learner.appended(makeZxid(5, 3));
+    expect(notes.take()).toEqual(['9 <- ACK 0x500000003']);
+  });
+
+  it('a TRUNC is done before anything behind it is looked at', () => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.TRUNC, makeZxid(3, 5)), now);
+    learner.packet(proposal(makeZxid(4, 1)), now);
+    learner.packet(packet(PacketType.COMMIT, makeZxid(4, 1)), now);
+    learner.packet(newLeader, now);
+    expect(notes.take()).toEqual(['truncate 0x300000005']);
+    learner.truncated(makeZxid(3, 5), now);
+    expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'config version=0']);
+  });
+
+  it('a snapshot is on disk before anything behind it is looked at', () => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.SNAP, makeZxid(4, 9)), now);
+    expect(notes.take()).toEqual(['load 0x400000009']);
+    learner.snapshotLoaded(now);
+    learner.packet(proposal(makeZxid(4, 10)), now);
+    learner.packet(newLeader, now);
+    expect(notes.take()).toEqual(['install 0x400000009']);
+    learner.installed(now);
+    expect(notes.take()).toEqual(['append 0x40000000a', 'config version=0']);
+    learner.appended(makeZxid(4, 10));
+    expect(notes.take()).toEqual(['save currentEpoch 5']);
+  });
+
+  it.each([
+    ['a hole', () => [proposal(makeZxid(3, 9))]],
+    ['a txn twice', () => [proposal(makeZxid(3, 8)), proposal(makeZxid(3, 8))]],
+    ['an epoch that begins with 2', () => [proposal(makeZxid(4, 2))]],
+    ['a COMMIT of what was not proposed', () => [packet(PacketType.COMMIT, makeZxid(3, 8))]],
+    ['a COMMIT out of turn', () => [proposal(makeZxid(3, 8)), proposal(makeZxid(3, 9)), packet(PacketType.COMMIT, makeZxid(3, 9))]],
+    ['NEWLEADER of another epoch', () => [packet(PacketType.NEWLEADER, makeZxid(6, 0))]],
+    ['UPTODATE ahead of NEWLEADER', () => [packet(PacketType.UPTODATE, -1)]],
+    ['DIFF twice', () => [packet(PacketType.DIFF, start.lastZxid)]],
+    ['a packet of no type', () => [packet(77, 0)]],
+    ['a SYNC that nobody asked for', () => [packet(PacketType.SYNC, 0)]],
+  ])('a leader that sends %s is left', (_what, packets) => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
+    for (const each of packets()) learner.packet(each, now);
+    expect(learner.over).toBeDefined();
+    expect(notes.take().at(-1)).toContain('close 9');
+  });
+
+  it('an observer acknowledges NEWLEADER, and no txn', () => {
+    const learner = accepted({ role: 'observer' });
+    learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
+    learner.packet(newLeader, now);
+    learner.epochSaved('currentEpoch', now);
+    notes.take();
+    learner.packet(packet(PacketType.INFORM, makeZxid(5, 1), txn(makeZxid(5, 1))), now);
+    learner.appended(makeZxid(5, 1));
+    expect(notes.take()).toEqual(['append 0x500000001', 'apply 0x500000001']);
+  });
+});
+
+describe('silence', () => {
+  it('a leader that says nothing is left: after initLimit at first, after syncLimit once in step', () => {
+    const learner = accepted();
+    const at = (ms: number) => ({ elapsedMs: now.elapsedMs + ms, wallMs: 0 });
+    learner.wake(at(1000));
+    expect(learner.over).toBeUndefined();
+    learner.packet(packet(PacketType.DIFF, start.lastZxid), at(1000));
+    learner.packet(newLeader, at(1000));
+    learner.epochSaved('currentEpoch', at(1000));
+    learner.wake(at(1500));
+    expect(learner.over).toBeUndefined();
+    learner.wake(at(1501));
+    expect(learner.over).toContain('nothing came');
+  });
+
+  it('is broken by a PING, which is answered with whom the server has heard of', () => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.PING, makeZxid(3, 7)), now);
+    expect(notes.take()).toEqual(['9 <- PING 0x300000007']);
+  });
+});
+
+it('what stands in the log when the leader is lost is applied, committed or not', () => {
+  const learner = accepted();
+  learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
+  for (const zxid of [8, 9, 10]) learner.packet(proposal(makeZxid(3, zxid)), now);
+  learner.packet(packet(PacketType.COMMIT, makeZxid(3, 8)), now);
+  notes.take();
+  learner.gone();
+  learner.end(now);
+  expect(notes.take()).toEqual(['close 9: the connection to the leader is gone', 'apply 0x300000009', 'apply 0x30000000a']);
+});

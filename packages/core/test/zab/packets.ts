@@ -1,0 +1,98 @@
+/** Packets as short texts, and what a leader or a learner has asked for: so that a test reads like a capture. */
+import {
+  formatZxid,
+  PacketCutter,
+  packetTypeName,
+  PacketView,
+  type QuorumPacket,
+  Writer,
+  writeQuorumPacket,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { LearnerOut } from '../../src/zab/learner.ts';
+import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
+
+/** Notes what is asked for, in order. */
+export class Notes implements LearnerOut {
+  readonly #lines: string[] = [];
+  readonly #writers = new Map<ChannelId, Writer>();
+
+  packets(channel: ChannelId): Writer {
+    let writer = this.#writers.get(channel);
+    if (writer === undefined) this.#writers.set(channel, (writer = new Writer(64)));
+    return writer;
+  }
+
+  closeChannel(channel: ChannelId, reason: string): void {
+    this.#gather();
+    this.#lines.push(`close ${channel}: ${reason}`);
+  }
+
+  append(zxid: Zxid): void {
+    this.#gather();
+    this.#lines.push(`append ${formatZxid(zxid)}`);
+  }
+
+  saveEpoch(name: EpochName, epoch: number): void {
+    this.#gather();
+    this.#lines.push(`save ${name} ${epoch}`);
+  }
+
+  truncate(zxid: Zxid): void {
+    this.#gather();
+    this.#lines.push(`truncate ${formatZxid(zxid)}`);
+  }
+
+  installSnapshot(zxid: Zxid): void {
+    this.#gather();
+    this.#lines.push(`install ${formatZxid(zxid)}`);
+  }
+
+  note(line: string): void {
+    this.#gather();
+    this.#lines.push(line);
+  }
+
+  /** Everything since the last call. */
+  take(): string[] {
+    this.#gather();
+    return this.#lines.splice(0);
+  }
+
+  #gather(): void {
+    for (const [channel, writer] of this.#writers) {
+      const bytes = Buffer.from(writer.written());
+      writer.clear();
+      new PacketCutter(1_000_000).feed(bytes, 0, bytes.length, {
+        packet: (view) => {
+          this.#lines.push(`${channel} <- ${packetText(view)}`);
+          return true;
+        },
+        raw: () => {
+          throw new Error('nothing is raw here');
+        },
+      });
+    }
+  }
+}
+
+function packetText({ type, zxid, data: reader }: PacketView): string {
+  const data = reader.bytes.subarray(reader.offset, reader.limit);
+  const name = packetTypeName(type);
+  const shown = name === 'ACKEPOCH' ? ` ${data.readInt32BE(0)}` : '';
+  return `${name} ${formatZxid(zxid)}${shown}`;
+}
+
+/** A packet as it comes from the other side. */
+export function packet(type: number, zxid: Zxid, data: Uint8Array | null = null): PacketView {
+  const writer = new Writer(64);
+  writeQuorumPacket(writer, { type, zxid, data, authinfo: null } satisfies QuorumPacket);
+  const bytes = Buffer.from(writer.written());
+  return new PacketView().place(bytes, 0, bytes.length);
+}
+
+export function int(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}

@@ -1,0 +1,333 @@
+/** What clients of an ensemble can rely on, whichever of its servers they speak to. */
+import { CreateMode, ErrorCode, EventType, openAcl } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { type Asked, EnsembleClient } from './ensemble-client.ts';
+import { Ensemble, type Node } from './ensemble.ts';
+
+function served(voters: number, observers = 0, seed = 1, counterMax = 0xffff_0000): Ensemble {
+  const ensemble = new Ensemble(seed, voters, observers, 0);
+  ensemble.counterMax = counterMax;
+  for (const node of ensemble.nodes) node.start();
+  if (!ensemble.runUntil(() => ensemble.isWhole, 5000)) throw new Error(`it does not serve: ${ensemble.describe()}`);
+  return ensemble;
+}
+
+function followersOf(ensemble: Ensemble): Node[] {
+  return ensemble.nodes.filter((node) => node !== ensemble.leader);
+}
+
+function create(path: string, flags: number = CreateMode.persistent, data: string | null = null) {
+  return { path, data: data === null ? null : Buffer.from(data), acl: openAcl, flags };
+}
+
+/** Asks and waits for the answer. */
+function told<Name extends Parameters<EnsembleClient['ask']>[0]>(
+  ensemble: Ensemble,
+  client: EnsembleClient,
+  name: Name,
+  record: Parameters<typeof client.ask<Name>>[1],
+) {
+  const asked = client.ask(name, record);
+  if (!ensemble.runUntil(() => asked.answer !== undefined || client.isClosed, 5000)) throw new Error(`${name} was not answered`);
+  return asked.answer;
+}
+
+function joined(ensemble: Ensemble, node: Node, timeOut = 2000): EnsembleClient {
+  const client = new EnsembleClient().connect(node, timeOut);
+  if (!ensemble.runUntil(() => client.isAnswered || client.isClosed, 5000)) throw new Error('the handshake was not answered');
+  return client;
+}
+
+describe('any server of an ensemble', () => {
+  it('C0-8: takes a write, and it has the same outcome everywhere', () => {
+    const ensemble = served(3, 1);
+    const clients = ensemble.nodes.map((node) => joined(ensemble, node));
+    for (const [at, client] of clients.entries()) {
+      expect(told(ensemble, client, 'create', create(`/n${at}`))?.err).toBe(ErrorCode.Ok);
+      expect(told(ensemble, client, 'create', create(`/n${at}`))?.err).toBe(ErrorCode.NodeExists);
+      expect(told(ensemble, client, 'delete', { path: '/nobody', version: -1 })?.err).toBe(ErrorCode.NoNode);
+    }
+    ensemble.run(50);
+    for (const client of clients) {
+      const answer = told(ensemble, client, 'getChildren', { path: '/', watch: false });
+      expect((answer!.body as { children: string[] }).children.toSorted()).toEqual(['n0', 'n1', 'n2', 'n3', 'zookeeper']);
+    }
+    ensemble.compare();
+  });
+
+  it('answers a client in the order in which it has asked, writes passed on and reads answered on the spot', () => {
+    const ensemble = served(3);
+    const client = joined(ensemble, followersOf(ensemble)[0]!);
+    const asked: Asked[] = [];
+    for (let count = 0; count < 30; count++) {
+      asked.push(client.ask('create', create(`/n${count}`)));
+      asked.push(client.ask('exists', { path: `/n${count}`, watch: false }));
+      if (count % 5 === 0) asked.push(client.ask('sync', { path: '/' }));
+    }
+    // `EnsembleClient` throws at an answer out of turn.
+    expect(ensemble.runUntil(() => asked.every(({ answer }) => answer !== undefined), 5000)).toBe(true);
+    expect(asked.filter(({ answer }) => answer!.err !== ErrorCode.Ok)).toEqual([]);
+  });
+
+  it('tells a watcher before it shows the change', () => {
+    const ensemble = served(3);
+    const [one, two] = followersOf(ensemble).map((node) => joined(ensemble, node));
+    told(ensemble, one!, 'exists', { path: '/a', watch: true });
+    told(ensemble, two!, 'create', create('/a'));
+    ensemble.runUntil(() => one!.events.length > 0, 1000);
+    expect(one!.events).toMatchObject([{ type: EventType.nodeCreated, path: '/a' }]);
+  });
+
+  it('shows what was acknowledged before, behind a sync', () => {
+    const ensemble = served(5);
+    const [writer, reader] = followersOf(ensemble).map((node) => joined(ensemble, node));
+    told(ensemble, writer!, 'create', create('/a'));
+    for (let round = 0; round < 50; round++) {
+      const version = (told(ensemble, writer!, 'setData', { path: '/a', data: null, version: -1 })!.body as { stat: { version: number } })
+        .stat.version;
+      const sync = reader!.ask('sync', { path: '/a' });
+      const read = reader!.ask('exists', { path: '/a', watch: false });
+      ensemble.runUntil(() => read.answer !== undefined, 1000);
+      expect(sync.answer?.err).toBe(ErrorCode.Ok);
+      expect((read.answer!.body as { stat: { version: number } }).stat.version).toBe(version);
+    }
+  });
+
+  it('C0-12: shows nothing that no quorum has', () => {
+    const ensemble = served(3);
+    const leader = ensemble.leader!;
+    const client = joined(ensemble, leader);
+    told(ensemble, client, 'create', create('/a', CreateMode.persistent, 'old'));
+    for (const node of followersOf(ensemble)) ensemble.cut(leader, node);
+    const write = client.ask('setData', { path: '/a', data: Buffer.from('new'), version: -1 });
+    const other = joinedHere(ensemble, leader);
+    ensemble.run(100);
+    const read = other?.ask('getData', { path: '/a', watch: false });
+    ensemble.run(100);
+    expect(write.answer).toBeUndefined();
+    if (read?.answer !== undefined) expect(String((read.answer.body as { data: Buffer }).data)).toBe('old');
+  });
+
+  it('a leader asked to sync while it is cut off does not answer', () => {
+    const ensemble = served(3);
+    const leader = ensemble.leader!;
+    const client = joined(ensemble, leader);
+    for (const node of followersOf(ensemble)) ensemble.cut(leader, node);
+    const sync = client.ask('sync', { path: '/' });
+    ensemble.run(5000);
+    expect(sync.answer).toBeUndefined();
+    expect(client.isClosed).toBe(true);
+  });
+});
+
+/** A client whose session needs no quorum: it has been there before. */
+function joinedHere(ensemble: Ensemble, node: Node): EnsembleClient | undefined {
+  const client = new EnsembleClient().connect(node);
+  ensemble.run(20);
+  return client.isAnswered ? client : undefined;
+}
+
+describe('a session in an ensemble', () => {
+  it('goes on at another server, with its ephemerals', () => {
+    const ensemble = served(3);
+    const [one, two] = followersOf(ensemble);
+    const client = joined(ensemble, one!);
+    const { session } = client;
+    told(ensemble, client, 'create', create('/e', CreateMode.ephemeral));
+    client.break();
+    client.connect(two!);
+    ensemble.runUntil(() => client.isAnswered, 1000);
+    expect([client.session, client.timeoutMs]).toEqual([session, 2000]);
+    expect(told(ensemble, client, 'exists', { path: '/e', watch: false })?.err).toBe(ErrorCode.Ok);
+    expect(told(ensemble, client, 'setData', { path: '/e', data: null, version: 0 })?.err).toBe(ErrorCode.Ok);
+    // And to the leader, and back.
+    for (const node of [ensemble.leader!, one!]) {
+      client.break();
+      client.connect(node);
+      ensemble.runUntil(() => client.isAnswered, 1000);
+      expect(told(ensemble, client, 'setData', { path: '/e', data: null, version: -1 })?.err).toBe(ErrorCode.Ok);
+    }
+  });
+
+  it('C2-21: is cut off at the server that it has left, as soon as something late arrives there', () => {
+    for (const [from, to] of [
+      [0, 1],
+      [0, 2],
+      [2, 0],
+    ] as const) {
+      const ensemble = served(3);
+      const nodes = [...followersOf(ensemble), ensemble.leader!];
+      const client = joined(ensemble, nodes[from]!);
+      const late = new EnsembleClient();
+      Object.assign(late, { session: client.session, password: client.password });
+      late.connect(nodes[to]!);
+      ensemble.runUntil(() => late.isAnswered, 1000);
+      told(ensemble, late, 'create', create('/new'));
+      if (!client.isClosed) {
+        const write = client.ask('create', create('/late'));
+        ensemble.run(300);
+        expect(write.answer).toBeUndefined();
+      }
+      expect(client.isClosed).toBe(true);
+      expect(told(ensemble, late, 'exists', { path: '/late', watch: false })?.err).toBe(ErrorCode.NoNode);
+    }
+  });
+
+  it('is refused to whoever does not know its password, and when it has ended', () => {
+    const ensemble = served(3);
+    for (const node of ensemble.nodes) {
+      const client = joined(ensemble, node);
+      const thief = new EnsembleClient();
+      thief.session = client.session;
+      thief.connect(node);
+      ensemble.run(50);
+      expect(thief.timeoutMs).toBe(0);
+      client.connect(node);
+      ensemble.runUntil(() => client.isAnswered, 500);
+      expect(client.timeoutMs).toBe(2000);
+      told(ensemble, client, 'closeSession', undefined);
+      for (const other of ensemble.nodes) {
+        client.connect(other);
+        ensemble.runUntil(() => client.isAnswered, 500);
+        expect(client.timeoutMs).toBe(0);
+      }
+    }
+  });
+
+  it('ends with a closeSession at any server, and takes its ephemerals along everywhere', () => {
+    const ensemble = served(3, 1);
+    for (const node of ensemble.nodes) {
+      const client = joined(ensemble, node);
+      told(ensemble, client, 'create', create('/e', CreateMode.ephemeral));
+      expect(told(ensemble, client, 'closeSession', undefined)?.err).toBe(ErrorCode.Ok);
+      ensemble.run(50);
+      expect(ensemble.nodes.map(({ peer }) => peer!.replica.tree.ephemeralCount)).toEqual([0, 0, 0, 0]);
+      expect(ensemble.nodes.map(({ peer }) => peer!.replica.sessions.count)).toEqual([0, 0, 0, 0]);
+    }
+  });
+
+  it('lives as long as its client is heard of by any server, and no longer', () => {
+    const ensemble = served(3, 1);
+    const living = ensemble.nodes.map((node) => joined(ensemble, node, 600));
+    const silent = ensemble.nodes.map((node) => joined(ensemble, node, 600));
+    for (const [at, client] of silent.entries()) told(ensemble, client, 'create', create(`/e${at}`, CreateMode.ephemeral));
+    const lastHeardMs = ensemble.nowMs;
+    for (let round = 0; round < 20; round++) {
+      for (const client of living) client.ask('ping', undefined);
+      ensemble.run(200);
+      const passed = ensemble.nowMs - lastHeardMs;
+      const left = ensemble.leader!.peer!.replica.tree.ephemeralCount;
+      // A learner tells its leader of whom it has heard every half tick.
+      if (passed < 600) expect(left).toBe(4);
+      if (passed > 600 + 4 * 100) expect(left).toBe(0);
+    }
+    expect(living.map(({ isClosed }) => isClosed)).toEqual([false, false, false, false]);
+    expect(silent.map(({ isClosed }) => isClosed)).toEqual([true, true, true, true]);
+  });
+
+  it('C0-16: outlives its leader, with a full timeout from there on, and nothing acknowledged is lost', () => {
+    const ensemble = served(3);
+    const [one] = followersOf(ensemble);
+    const client = joined(ensemble, one!, 3000);
+    for (let count = 0; count < 20; count++) told(ensemble, client, 'create', create(`/n${count}`, CreateMode.ephemeral));
+    ensemble.leader!.crash();
+    ensemble.runUntil(() => client.isClosed, 3000);
+    ensemble.runUntil(() => one!.peer!.server !== undefined, 5000);
+    ensemble.run(2500);
+    client.connect(one!, 3000);
+    ensemble.runUntil(() => client.isAnswered, 1000);
+    expect(client.timeoutMs).toBe(3000);
+    for (let count = 0; count < 20; count++) {
+      expect(told(ensemble, client, 'exists', { path: `/n${count}`, watch: false })?.err).toBe(ErrorCode.Ok);
+    }
+  });
+
+  it('an operator ends it at whatever server it is connected to', () => {
+    const ensemble = served(3);
+    for (const node of ensemble.nodes) {
+      const client = joined(ensemble, node);
+      expect(node.peer!.server!.expireSession(client.session, node.now)).toBe(true);
+      node.turn((peer) => peer.wake(node.now));
+      expect(ensemble.runUntil(() => client.isClosed, 1000)).toBe(true);
+    }
+  });
+});
+
+describe('a quorum', () => {
+  it('C0-11: three of five hold an update; two do not, and their leader gives up', () => {
+    const ensemble = served(5);
+    const leader = ensemble.leader!;
+    const followers = followersOf(ensemble);
+    const client = joined(ensemble, leader);
+    for (const node of followers.slice(0, 2)) node.crash();
+    expect(told(ensemble, client, 'create', create('/three'))?.err).toBe(ErrorCode.Ok);
+    followers[2]!.crash();
+    const write = client.ask('create', create('/two'));
+    ensemble.run(300);
+    expect(write.answer).toBeUndefined();
+    expect(ensemble.runUntil(() => leader.peer!.role !== 'leading', 1000)).toBe(true);
+    expect(client.isClosed).toBe(true);
+  });
+
+  it('C0-14: eleven servers serve without five of them, C0-15: not without six, and again when one comes back', () => {
+    const ensemble = served(11);
+    const down = followersOf(ensemble).slice(0, 5);
+    for (const node of down) node.crash();
+    expect(told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/five'))?.err).toBe(ErrorCode.Ok);
+    const sixth = ensemble.nodes.find((node) => !node.isDown && node !== ensemble.leader)!;
+    sixth.crash();
+    ensemble.run(3000);
+    expect(ensemble.nodes.filter(({ peer }) => peer?.server !== undefined)).toEqual([]);
+    sixth.start();
+    expect(ensemble.runUntil(() => ensemble.leader !== undefined, 5000)).toBe(true);
+    const client = joined(ensemble, ensemble.leader!);
+    expect(told(ensemble, client, 'exists', { path: '/five', watch: false })?.err).toBe(ErrorCode.Ok);
+  });
+
+  it('C4-3: of one is enough, for it follows itself', () => {
+    const ensemble = served(1);
+    expect(told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/alone'))?.err).toBe(ErrorCode.Ok);
+  });
+
+  it('C4-6: goes on undisturbed when one of its servers comes back', () => {
+    const ensemble = served(3);
+    const leader = ensemble.leader!;
+    const [one] = followersOf(ensemble);
+    one!.crash();
+    const client = joined(ensemble, leader);
+    told(ensemble, client, 'create', create('/while-away'));
+    one!.start();
+    expect(ensemble.runUntil(() => ensemble.isWhole, 3000)).toBe(true);
+    expect([ensemble.leader, ensemble.leaders.size, client.isClosed]).toEqual([leader, 1, false]);
+    ensemble.run(50);
+    ensemble.compare();
+  });
+
+  it('does not count observers', () => {
+    const ensemble = served(3, 2);
+    const voters = followersOf(ensemble).filter(({ sid }) => sid <= 3);
+    const client = joined(ensemble, ensemble.leader!);
+    for (const node of voters) node.crash();
+    const write = client.ask('create', create('/no'));
+    ensemble.run(1500);
+    expect([write.answer, client.isClosed]).toEqual([undefined, true]);
+  });
+});
+
+describe('the end of an epoch', () => {
+  it('comes before its zxids are used up: the next one begins, and nothing acknowledged is lost', () => {
+    const ensemble = served(3, 0, 1, 8);
+    const leader = ensemble.leader!;
+    const { epoch } = leader.peer!;
+    const client = joined(ensemble, leader, 20_000);
+    const acknowledged = [];
+    for (let count = 0; count < 10 && !client.isClosed; count++) {
+      if (told(ensemble, client, 'create', create(`/n${count}`))?.err === ErrorCode.Ok) acknowledged.push(`/n${count}`);
+    }
+    expect(client.isClosed).toBe(true);
+    expect(ensemble.runUntil(() => ensemble.isWhole && ensemble.leader!.peer!.epoch! > epoch!, 5000)).toBe(true);
+    const other = joined(ensemble, ensemble.leader!);
+    expect(acknowledged.length).toBeGreaterThan(0);
+    for (const path of acknowledged) expect(told(ensemble, other, 'exists', { path, watch: false })?.err).toBe(ErrorCode.Ok);
+  });
+});

@@ -1,0 +1,67 @@
+/**
+ * The last txns of a log, kept while it is replayed: what a leader sends to a follower that has missed a little (ZooKeeper's committedLog)
+ * without reading the disk again.
+ *
+ * They are one piece of history without a hole that ends with the last txn of the state. If a snapshot goes further than the log before it,
+ * what was gathered until then is dropped: a list with a hole in it would spread the hole (ZOOKEEPER-2418, ZOOKEEPER-4925).
+ */
+import type { Zxid } from '@tskeeper/protocol';
+import { isNext } from './log-order.ts';
+
+/** A txn as it stands in the log: header, txn and digest, and nothing around them. */
+export interface LoggedTxn {
+  readonly zxid: Zxid;
+  readonly bytes: Buffer;
+}
+
+export interface RecentTxnsLimits {
+  /** zookeeper.commitLogCount */
+  readonly count: number;
+  /** Their bytes together; the last txn alone may have more. */
+  readonly bytes: number;
+}
+
+export class RecentTxns {
+  readonly #limits: RecentTxnsLimits;
+  readonly #snapshots: readonly Zxid[];
+  #txns: LoggedTxn[] = [];
+  /** What is before it has been dropped already; cut away now and then. */
+  #first = 0;
+  #bytes = 0;
+
+  /** `snapshots` are the zxids of all that the folder has. */
+  constructor(limits: RecentTxnsLimits, snapshots: readonly Zxid[]) {
+    this.#limits = limits;
+    this.#snapshots = snapshots;
+  }
+
+  /** Copies the bytes [start, end). */
+  add(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
+    if (this.#limits.count <= 0) return;
+    const last = this.#txns.at(-1);
+    if (last !== undefined && !isNext(last.zxid, zxid, this.#snapshots)) this.#clear();
+    this.#txns.push({ zxid, bytes: Buffer.from(bytes.subarray(start, end)) });
+    this.#bytes += end - start;
+    while (this.#count > this.#limits.count || (this.#bytes > this.#limits.bytes && this.#count > 1)) {
+      this.#bytes -= this.#txns[this.#first++]!.bytes.length;
+    }
+    if (this.#first > this.#limits.count) {
+      this.#txns = this.#txns.slice(this.#first);
+      this.#first = 0;
+    }
+  }
+
+  /** Those up to `lastZxid`, the last txn of the state; none when the log ends before it. */
+  upTo(lastZxid: Zxid): readonly LoggedTxn[] {
+    return this.#txns.at(-1)?.zxid === lastZxid ? this.#txns.slice(this.#first) : [];
+  }
+
+  get #count(): number {
+    return this.#txns.length - this.#first;
+  }
+
+  #clear(): void {
+    this.#txns = [];
+    this.#first = this.#bytes = 0;
+  }
+}

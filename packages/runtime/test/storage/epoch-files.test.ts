@@ -1,0 +1,142 @@
+import { makeZxid, type Zxid } from '@tskeeper/protocol';
+import { DiskError, MemoryDisk, StorageRefused } from '@tskeeper/runtime';
+import { describe, expect, test } from 'vitest';
+import { type FoundEpochs, settleEpochs } from '../../src/storage/epoch-files.ts';
+import { filesOf, folder, Member, namesIn, withMember, zxids } from './member.ts';
+
+const none: FoundEpochs = { accepted: undefined, current: undefined, acceptedTemporary: undefined, currentTemporary: undefined };
+const settle = (found: Partial<FoundEpochs>, lastZxid: Zxid, hasData = true) =>
+  settleEpochs({ ...none, ...found }, { lastZxid, hasData }, '/data/version-2');
+
+describe('the epochs a member starts with', () => {
+  const at5 = makeZxid(5, 17);
+  test.each<[string, Partial<FoundEpochs>, Zxid, [number, number]]>([
+    ['an empty folder: none', {}, 0, [0, 0]],
+    ['a folder that is not trusted to be new: none', {}, -1, [0, 0]],
+    ['the folder of a standalone server: that of its last txn', {}, at5, [5, 5]],
+    ['what the files say', { accepted: 7, current: 5 }, at5, [7, 5]],
+    ['what the files say, when the epoch has no txn yet', { accepted: 7, current: 7 }, at5, [7, 7]],
+    ['a crash in the first write of all', { accepted: 5 }, at5, [5, 5]],
+    ['a crash in the first write of ZooKeeper, which begins with the other', { current: 5 }, at5, [5, 5]],
+    ['a crash while joining: the epoch of the last txn', { accepted: 5, current: 4 }, at5, [5, 5]],
+    ['a crash while joining, and another epoch promised since', { accepted: 6, current: 4 }, at5, [6, 5]],
+    ['currentEpoch lost its renaming', { accepted: 7, current: 4, currentTemporary: 7 }, at5, [7, 7]],
+    ['a currentEpoch that is cut short is not believed', { accepted: 51, current: 4, currentTemporary: 5 }, at5, [51, 5]],
+    ['nor is one that the history does not ask for', { accepted: 7, current: 5, currentTemporary: 7 }, at5, [7, 5]],
+    ['ZOOKEEPER-4269: acceptedEpoch lost its renaming', { accepted: 4, current: 5, acceptedTemporary: 5 }, at5, [5, 5]],
+    ['a promise that was being written counts as made', { accepted: 5, current: 5, acceptedTemporary: 8 }, at5, [8, 5]],
+    ['a promise that was being written, and is cut short, does not', { accepted: 12, current: 5, acceptedTemporary: 1 }, at5, [12, 5]],
+  ])('%s', (_title, found, lastZxid, [accepted, current]) => {
+    expect(settle(found, lastZxid)).toEqual({ accepted, current });
+  });
+
+  test.each<[string, Partial<FoundEpochs>, Zxid, RegExp]>([
+    ['currentEpoch is missing', { accepted: 7 }, at5, /currentEpoch is missing, and cannot be told from acceptedEpoch, which holds 7/],
+    ['acceptedEpoch is missing', { current: 6 }, at5, /acceptedEpoch is missing, and cannot be told from currentEpoch, which holds 6/],
+    ['acceptedEpoch is missing, and the history goes further', { current: 4 }, at5, /acceptedEpoch is missing/],
+    ['ZOOKEEPER-2307: acceptedEpoch is behind', { accepted: 4, current: 6 }, at5, /acceptedEpoch holds 4, less than the 6 in currentEpoch/],
+    ['the history is of an epoch that was never accepted', { accepted: 4, current: 4 }, at5, /of epoch 5, but acceptedEpoch holds 4/],
+  ])('are refused when %s', (_title, found, lastZxid, message) => {
+    expect(() => settle(found, lastZxid)).toThrow(StorageRefused);
+    expect(() => settle(found, lastZxid)).toThrow(message);
+  });
+
+  test('are refused when all data is gone and the epochs are not: such a server would win elections with nothing', () => {
+    expect(() => settle({ accepted: 5, current: 5 }, 0, false)).toThrow(/currentEpoch holds 5, but there is neither a snapshot nor a log/);
+    expect(settle({ accepted: 5, current: 0 }, 0, false)).toEqual({ accepted: 5, current: 0 });
+  });
+});
+
+describe('saveEpoch', () => {
+  test('is durable when it resolves, and read by the next start', async () => {
+    const disk = new MemoryDisk();
+    const member = new Member(disk);
+    await member.open();
+    await member.storage.saveEpoch('acceptedEpoch', 3);
+    await member.storage.saveEpoch('currentEpoch', 3);
+    await member.storage.saveEpoch('acceptedEpoch', 4);
+    disk.crash(() => 0);
+    await withMember(disk, async (_next, recovered) => expect(recovered).toMatchObject({ acceptedEpoch: 4, currentEpoch: 3 }));
+    expect(disk.contents(`${folder}/acceptedEpoch`).toString()).toBe('4');
+  });
+
+  test('writes one after the other, in the order asked', async () => {
+    const disk = new MemoryDisk();
+    const member = new Member(disk);
+    await member.open();
+    const seen: string[] = [];
+    disk.changed = ({ operation, path }) => {
+      if (operation === 'rename') seen.push(`${path.slice(folder.length + 1)} ${disk.contents(path.replace('.tmp', '')).toString()}`);
+    };
+    await Promise.all([
+      member.storage.saveEpoch('acceptedEpoch', 2),
+      member.storage.saveEpoch('currentEpoch', 2),
+      member.storage.saveEpoch('acceptedEpoch', 5),
+      member.storage.saveEpoch('acceptedEpoch', 6),
+    ]);
+    expect(seen).toEqual(['acceptedEpoch.tmp 2', 'currentEpoch.tmp 2', 'acceptedEpoch.tmp 5', 'acceptedEpoch.tmp 6']);
+  });
+
+  test('of what is there already does not touch the disk', async () => {
+    const disk = new MemoryDisk();
+    const member = new Member(disk);
+    await member.open();
+    await member.storage.saveEpoch('acceptedEpoch', 2);
+    const { calls } = disk;
+    await member.storage.saveEpoch('acceptedEpoch', 2);
+    expect(disk.calls).toBe(calls);
+  });
+
+  test('never goes back, and currentEpoch never overtakes acceptedEpoch', async () => {
+    const member = new Member(new MemoryDisk());
+    await member.open();
+    await member.storage.saveEpoch('acceptedEpoch', 5);
+    await expect(member.storage.saveEpoch('acceptedEpoch', 4)).rejects.toThrow('acceptedEpoch is 5 and cannot go back to 4');
+    await expect(member.storage.saveEpoch('currentEpoch', 6)).rejects.toThrow('currentEpoch cannot be 6 while acceptedEpoch is 5');
+  });
+
+  test('that fails is not tried again, and nothing is built on it', async () => {
+    const disk = new MemoryDisk();
+    const member = new Member(disk);
+    await member.open();
+    disk.fault = ({ operation }) => (operation === 'syncFolder' ? { code: 'EIO' } : undefined);
+    const failed = member.storage.saveEpoch('acceptedEpoch', 5);
+    const behind = member.storage.saveEpoch('currentEpoch', 5);
+    await expect(failed).rejects.toBeInstanceOf(DiskError);
+    disk.fault = undefined;
+    await expect(behind).rejects.toThrow(/EIO/);
+    await expect(member.storage.saveEpoch('acceptedEpoch', 6)).rejects.toThrow(/EIO/);
+    await member.storage.close();
+    await withMember(disk, async (_next, { currentEpoch }) => expect(currentEpoch).toBe(0));
+  });
+
+  test('is not for a standalone server, and currentEpoch not for a folder without a snapshot', async () => {
+    const standalone = new Member(new MemoryDisk());
+    await standalone.storage.open(standalone.state);
+    await expect(standalone.storage.saveEpoch('acceptedEpoch', 1)).rejects.toThrow('a standalone server has no epochs');
+    const fresh = new Member(new MemoryDisk());
+    await fresh.storage.openMember(fresh.state, { count: 0, bytes: 0 });
+    await fresh.storage.saveEpoch('acceptedEpoch', 1);
+    await expect(fresh.storage.saveEpoch('currentEpoch', 1)).rejects.toThrow(/before the first snapshot was durable/);
+  });
+});
+
+test('a refusal because of an epoch file leaves the folder as it was, and free', async () => {
+  const disk = new MemoryDisk();
+  await withMember(disk, (member) => member.write(zxids(2, 1, 3)));
+  disk.plant(`${folder}/acceptedEpoch`, Buffer.from('1'));
+  const before = filesOf(disk);
+  const member = new Member(disk);
+  await expect(member.open()).rejects.toThrow(/acceptedEpoch holds 1/);
+  expect(filesOf(disk)).toEqual(before);
+  await (await disk.lock(folder)).release();
+});
+
+test('what a crash left of writing an epoch is removed', async () => {
+  const disk = new MemoryDisk();
+  await withMember(disk, (member) => member.write(zxids(2, 1, 3)));
+  disk.plant(`${folder}/acceptedEpoch.tmp`, Buffer.from('3'));
+  disk.plant(`${folder}/currentEpoch.tmp`, Buffer.alloc(0));
+  await withMember(disk, async (_member, recovered) => expect(recovered).toMatchObject({ acceptedEpoch: 3, currentEpoch: 2 }));
+  expect(namesIn(disk).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+});

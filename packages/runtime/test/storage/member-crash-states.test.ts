@@ -1,0 +1,313 @@
+/**
+ * What a power loss can leave of a truncation, of a snapshot that replaces everything, and of the epoch files: each state is started from,
+ * judged, brought to where the leader wanted it, written to, and started from once more.
+ */
+import { crc32 } from 'node:zlib';
+import { makeZxid, type Zxid } from '@tskeeper/protocol';
+import { type DiskImage, loseAll, MemoryDisk, type RecoveredMember, SeededRandom, type StorageOptions } from '@tskeeper/runtime';
+import { expect, test } from 'vitest';
+import { choicesOf } from './crash-states.ts';
+import { historyOf, Member, stateWith, zxids } from './member.ts';
+import { testOptions } from './support.ts';
+
+interface Found {
+  readonly history: readonly Zxid[];
+  readonly accepted: number;
+  readonly current: number;
+}
+
+/** Says what is wrong with a state, or nothing. */
+type Judge = (found: Found) => string | undefined;
+
+interface Point {
+  readonly image: DiskImage;
+  readonly judge: Judge;
+}
+
+class Recorder {
+  readonly points: Point[] = [];
+  readonly #disk: MemoryDisk;
+  #judge: Judge;
+
+  constructor(disk: MemoryDisk, judge: Judge) {
+    this.#disk = disk;
+    this.#judge = judge;
+    disk.changed = () => this.capture();
+  }
+
+  /** From now on this holds; what was captured before is judged by what held then. */
+  expect(judge: Judge): void {
+    this.#judge = judge;
+    this.capture();
+  }
+
+  capture(): void {
+    this.points.push({ image: this.#disk.capture(), judge: this.#judge });
+  }
+
+  stop(): void {
+    this.#disk.changed = undefined;
+  }
+}
+
+const isPrefix = (list: readonly Zxid[], of: readonly Zxid[]) => list.every((zxid, index) => of[index] === zxid);
+const isSame = (list: readonly Zxid[], other: readonly Zxid[]) => list.length === other.length && isPrefix(list, other);
+const exactly =
+  (history: readonly Zxid[]): Judge =>
+  (found) =>
+    isSame(found.history, history) ? undefined : 'the history is not what had been promised';
+
+interface Result {
+  states: number;
+  /** How often the history was each of these. */
+  readonly old: number;
+  readonly between: number;
+  readonly target: number;
+}
+
+async function openOn(disk: MemoryDisk, options: Partial<StorageOptions>): Promise<{ member: Member; recovered: RecoveredMember }> {
+  const member = new Member(disk, options);
+  const recovered = await member.open();
+  expect(member.state.history).toEqual(historyOf(member.zxids));
+  expect(recovered.recent.at(-1)?.zxid ?? recovered.lastZxid).toBe(recovered.lastZxid);
+  expect(recovered.recent.map(({ zxid }) => zxid)).toEqual(member.zxids.slice(member.zxids.length - recovered.recent.length));
+  return { member, recovered };
+}
+
+interface Goal {
+  readonly old: readonly Zxid[];
+  readonly target: readonly Zxid[];
+  /** Does once more what the leader wanted. */
+  readonly finish: (member: Member) => Promise<unknown>;
+}
+
+async function check(points: readonly Point[], goal: Goal, options: Partial<StorageOptions>): Promise<Result> {
+  const random = new SeededRandom(23);
+  const seen = new Set<string>();
+  const judges = [...new Set(points.map(({ judge }) => judge))];
+  const result = { states: 0, old: 0, between: 0, target: 0 };
+  for (const point of points) {
+    for (const choice of choicesOf(point.image, random)) {
+      const disk = new MemoryDisk(point.image, (_item, index) => choice[index]!);
+      const key = `${judges.indexOf(point.judge)} ${crc32(disk.fingerprint((bytes) => crc32(bytes)))}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      const files = disk.files();
+      try {
+        const { member, recovered } = await openOn(disk, options);
+        const history = member.zxids;
+        const complaint = point.judge({ history, accepted: recovered.acceptedEpoch, current: recovered.currentEpoch });
+        if (complaint !== undefined) throw new Error(complaint);
+        if (isSame(history, goal.target)) result.target++;
+        else if (isSame(history, goal.old)) result.old++;
+        else result.between++;
+        await goal.finish(member);
+        expect(member.zxids).toEqual(goal.target);
+        const more = zxids(9, 1, 3);
+        await member.write(more);
+        expect(member.failures).toEqual([]);
+        disk.crash(loseAll);
+        const again = await openOn(disk, options);
+        expect(again.member.zxids).toEqual([...goal.target, ...more]);
+        expect(again.recovered.currentEpoch).toBe(9);
+      } catch (error) {
+        const kept = choice.map((bytes, index) => `${bytes} of ${JSON.stringify(point.image.unsynced[index])}`).join('\n  ');
+        throw new Error(`files ${files.join(' ')}, kept\n  ${kept}`, { cause: error });
+      }
+    }
+  }
+  result.states = seen.size;
+  return result;
+}
+
+const small: Partial<StorageOptions> = { preAllocSizeBytes: 2048 };
+const twoFolders: Partial<StorageOptions> = { ...small, dataLogDir: '/logs' };
+
+interface Shape {
+  readonly logs: readonly (readonly Zxid[])[];
+  /** Behind which logs there is a snapshot. */
+  readonly snapshots: readonly number[];
+  /** A log that is not there, since a snapshot of a leader stood in for it. */
+  readonly lost?: number;
+}
+
+const shapes: readonly Shape[] = [
+  { logs: [zxids(1, 1, 6)], snapshots: [] },
+  { logs: [zxids(1, 1, 3), zxids(1, 4, 5), zxids(1, 6, 8)], snapshots: [0, 1] },
+  { logs: [zxids(1, 1, 2), zxids(2, 1, 2), zxids(3, 1, 2)], snapshots: [1, 2] },
+  { logs: [zxids(1, 1, 3), zxids(1, 4, 5), zxids(1, 6, 8)], snapshots: [0, 1], lost: 1 },
+  { logs: [zxids(1, 1, 2), zxids(2, 1, 2)], snapshots: [] },
+];
+
+async function build(disk: MemoryDisk, { logs, snapshots, lost }: Shape, options: Partial<StorageOptions>): Promise<Zxid[]> {
+  for (const [index, log] of logs.entries()) {
+    const member = new Member(disk, options);
+    await member.open();
+    await member.write(log);
+    if (snapshots.includes(index)) await member.snapshot();
+    await member.storage.close();
+  }
+  if (lost !== undefined) {
+    const { dataLogDir } = { ...testOptions, ...options };
+    const name = logs[lost]![0]!.toString(16);
+    disk.lose(`${dataLogDir}/version-2/log.${name}`);
+    disk.lose(`${dataLogDir}/version-2/synced.${name}`);
+  }
+  return logs.flat();
+}
+
+function add(total: Result, result: Result): Result {
+  return {
+    states: total.states + result.states,
+    old: total.old + result.old,
+    between: total.between + result.between,
+    target: total.target + result.target,
+  };
+}
+
+const none: Result = { states: 0, old: 0, between: 0, target: 0 };
+
+test(
+  'whatever a power loss leaves of a truncation is the old history, its beginning, or what was to stay',
+  { timeout: 300_000 },
+  async () => {
+    let total = none;
+    for (const options of [small, twoFolders]) {
+      for (const shape of shapes) {
+        for (let length = 0; length < shape.logs.flat().length; length++) {
+          const disk = new MemoryDisk();
+          const old = await build(disk, shape, options);
+          const target = old.slice(0, length);
+          if (shape.lost !== undefined && shape.logs[shape.lost]!.slice(0, -1).includes(target.at(-1)!)) continue;
+          const { member } = await openOn(disk, options);
+          // Something that is in no file yet when it begins.
+          await member.write([makeZxid(4, 1)]);
+          const longest = [...old, makeZxid(4, 1)];
+          const recorder = new Recorder(disk, ({ history }) =>
+            history.length >= target.length && isPrefix(history, longest) ? undefined : 'it is no beginning of the old history',
+          );
+          recorder.capture();
+          const finish = (other: Member) => other.truncate(target.at(-1) ?? 0);
+          await finish(member);
+          recorder.expect(exactly(target));
+          recorder.stop();
+          total = add(total, await check(recorder.points, { old: longest, target, finish }, options));
+        }
+      }
+    }
+    expect(total.states).toBeGreaterThan(400);
+    for (const count of [total.old, total.between, total.target]) expect(count).toBeGreaterThan(20);
+  },
+);
+
+test(
+  'whatever a power loss leaves of a snapshot that replaces everything is the old history, its beginning, or the snapshot',
+  { timeout: 300_000 },
+  async () => {
+    let total = none;
+    const leaders = [
+      [...zxids(1, 1, 2), ...zxids(2, 1, 1)],
+      zxids(1, 1, 4),
+      [...zxids(1, 1, 8), ...zxids(3, 1, 40)],
+      zxids(1, 1, 1),
+      zxids(1, 1, 5),
+    ];
+    for (const options of [small, twoFolders]) {
+      for (const shape of shapes) {
+        for (const target of leaders) {
+          const disk = new MemoryDisk();
+          const old = await build(disk, shape, options);
+          const zxid = target.at(-1)!;
+          const { member } = await openOn(disk, options);
+          await member.accept(5);
+          const kept = old.filter((other) => other <= zxid).length;
+          const recorder = new Recorder(disk, ({ history, accepted }) => {
+            if (accepted !== 5) return `acceptedEpoch is ${accepted}`;
+            if (isSame(history, target)) return undefined;
+            return history.length >= kept && isPrefix(history, old)
+              ? undefined
+              : 'it is neither the snapshot nor a beginning of the old history';
+          });
+          recorder.capture();
+          const finish = (other: Member) => other.replace(target);
+          await finish(member);
+          recorder.expect(exactly(target));
+          recorder.stop();
+          total = add(total, await check(recorder.points, { old, target, finish }, options));
+        }
+      }
+    }
+    expect(total.states).toBeGreaterThan(400);
+    for (const count of [total.old, total.between, total.target]) expect(count).toBeGreaterThan(20);
+  },
+);
+
+test('a truncation that does not wait for the disk is caught', async () => {
+  const disk = new MemoryDisk();
+  const old = await build(disk, shapes[1]!, small);
+  const target = old.slice(0, 2);
+  const { member } = await openOn(disk, small);
+  const recorder = new Recorder(disk, exactly(target));
+  // As ZooKeeper has it: no folder is synced.
+  const isUnsynced = (path: string) => path === '/data/version-2';
+  const original = disk.syncFolder.bind(disk);
+  disk.syncFolder = (path) => (isUnsynced(path) ? Promise.resolve() : original(path));
+  recorder.stop();
+  const finish = (other: Member) => other.truncate(target.at(-1)!);
+  await finish(member);
+  recorder.capture();
+  await expect(check(recorder.points, { old, target, finish }, small)).rejects.toThrow(/kept/);
+});
+
+test(
+  'at every moment of joining an epoch a crash leaves epochs that are not ahead of the history (ZOOKEEPER-4643, ZOOKEEPER-2307)',
+  { timeout: 300_000 },
+  async () => {
+    let total = none;
+    for (const sync of ['diff', 'trunc', 'snap'] as const) {
+      const disk = new MemoryDisk();
+      const old = await build(disk, shapes[1]!, small);
+      const { member } = await openOn(disk, small);
+      const basis = sync === 'trunc' ? old.slice(0, 5) : sync === 'snap' ? [...zxids(1, 1, 9), ...zxids(2, 1, 4)] : old;
+      // With what epoch 6 begins, and what its leader has written since.
+      const initial = [...basis, ...zxids(3, 1, 3)];
+      const target = [...initial, ...zxids(6, 1, 2)];
+      let accepted = 1;
+      let current = 1;
+      let longest: readonly Zxid[] = old;
+      let shortest: readonly Zxid[] = [];
+      const promised = (): Judge => {
+        const [acceptedNow, currentNow, longestNow, shortestNow] = [accepted, current, longest, shortest];
+        return (found) => {
+          if (found.accepted < acceptedNow) return `acceptedEpoch went back to ${found.accepted} from ${acceptedNow}`;
+          if (found.current < currentNow) return `currentEpoch went back to ${found.current} from ${currentNow}`;
+          if (found.current > found.accepted) return `currentEpoch ${found.current} is ahead of acceptedEpoch ${found.accepted}`;
+          if (found.current === 6 && !isPrefix(initial, found.history)) return 'currentEpoch is ahead of the history';
+          if (!isPrefix(found.history, longestNow) && !isPrefix(found.history, old)) return 'the history is another';
+          return isPrefix(shortestNow, found.history) ? undefined : 'txns are missing';
+        };
+      };
+      const recorder = new Recorder(disk, promised());
+      await member.storage.saveEpoch('acceptedEpoch', 6);
+      accepted = member.acceptedEpoch = 6;
+      longest = target;
+      recorder.expect(promised());
+      if (sync === 'trunc') await member.truncate(basis.at(-1)!);
+      if (sync === 'snap') await member.storage.replaceBySnapshot(basis.at(-1)!, stateWith(basis).source());
+      shortest = basis;
+      recorder.expect(promised());
+      // Not yet: the epoch is only said to be current when all of it is durable.
+      member.currentEpoch = 6;
+      await member.write(target.slice(basis.length));
+      shortest = target;
+      recorder.expect(promised());
+      await member.storage.saveEpoch('currentEpoch', 6);
+      current = 6;
+      recorder.expect(promised());
+      recorder.stop();
+      const finish = (other: Member) => other.replace(target);
+      total = add(total, await check(recorder.points, { old, target, finish }, small));
+    }
+    expect(total.states).toBeGreaterThan(150);
+  },
+);

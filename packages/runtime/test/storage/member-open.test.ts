@@ -1,0 +1,124 @@
+import { makeZxid } from '@tskeeper/protocol';
+import { MemoryDisk } from '@tskeeper/runtime';
+import { describe, expect, test } from 'vitest';
+import { RecentTxns } from '../../src/storage/recent-txns.ts';
+import { dataOfTxn, folder, historyOf, Member, namesIn, recentLimits, withMember, zxids } from './member.ts';
+import { Server, txnBytes } from './support.ts';
+
+describe('a member that starts', () => {
+  test('over an empty folder says that nothing was found, and takes no txn before its first snapshot', async () => {
+    const disk = new MemoryDisk();
+    const member = new Member(disk);
+    const recovered = await member.storage.openMember(member.state, recentLimits);
+    expect(recovered).toMatchObject({ lastZxid: 0, found: false, needsSnapshot: true, acceptedEpoch: 0, currentEpoch: 0, recent: [] });
+    expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch']);
+    expect(() => member.storage.append(1, Buffer.alloc(40), 0, 40)).toThrow(/before the first snapshot was durable/);
+  });
+
+  test('over a folder with data needs no snapshot, and takes none', async () => {
+    const disk = new MemoryDisk();
+    await withMember(disk, (member) => member.write(zxids(1, 1, 3)));
+    const before = namesIn(disk);
+    await withMember(disk, async (_member, recovered) => {
+      expect(recovered).toMatchObject({ found: true, needsSnapshot: false, txnCount: 3, acceptedEpoch: 1, currentEpoch: 1 });
+    });
+    expect(namesIn(disk)).toEqual(before);
+  });
+
+  test('over the folder of a standalone server has the epoch of its last txn', async () => {
+    const disk = new MemoryDisk();
+    const server = new Server(disk);
+    await server.open();
+    await server.write(Buffer.from('a'), Buffer.from('b'));
+    await server.storage.close();
+    await withMember(disk, async (_member, recovered) => {
+      expect(recovered).toMatchObject({ found: true, lastZxid: 2, acceptedEpoch: 0, currentEpoch: 0 });
+    });
+    expect(disk.contents(`${folder}/acceptedEpoch`).toString()).toBe('0');
+  });
+});
+
+describe('the last txns', () => {
+  const open = async (disk: MemoryDisk, recent = recentLimits) => {
+    const member = new Member(disk);
+    const recovered = await member.open(recent);
+    await member.storage.close();
+    return recovered;
+  };
+
+  test('are handed out as they stand in the log, from before the snapshot too', async () => {
+    const disk = new MemoryDisk();
+    await withMember(disk, async (member) => {
+      await member.write(zxids(1, 1, 4));
+      await member.snapshot();
+      await member.write(zxids(1, 5, 6));
+    });
+    const { recent, snapshotZxid } = await open(disk);
+    expect(snapshotZxid).toBe(makeZxid(1, 4));
+    expect(recent).toEqual(zxids(1, 1, 6).map((zxid) => ({ zxid, bytes: txnBytes(zxid, dataOfTxn(zxid)) })));
+  });
+
+  test('are as many as was asked for', async () => {
+    const disk = new MemoryDisk();
+    await withMember(disk, (member) => member.write(zxids(1, 1, 40)));
+    expect((await open(disk, { count: 7, bytes: 1e6 })).recent.map(({ zxid }) => zxid)).toEqual(zxids(1, 34, 40));
+    expect((await open(disk, { count: 0, bytes: 1e6 })).recent).toEqual([]);
+  });
+
+  test('are no more than so many bytes, but at least the last', async () => {
+    const disk = new MemoryDisk();
+    await withMember(disk, (member) => member.write(zxids(1, 1, 40)));
+    const { recent } = await open(disk, { count: 500, bytes: 3000 });
+    expect(recent.at(-1)!.zxid).toBe(makeZxid(1, 40));
+    const sum = recent.reduce((bytes, txn) => bytes + txn.bytes.length, 0);
+    expect(sum).toBeLessThanOrEqual(3000);
+    expect(sum + 12 + 6 * 115 + 60).toBeGreaterThan(3000);
+    expect((await open(disk, { count: 500, bytes: 1 })).recent.map(({ zxid }) => zxid)).toEqual([makeZxid(1, 40)]);
+  });
+
+  test('are none when the snapshot goes further than the log', async () => {
+    const disk = new MemoryDisk();
+    await withMember(disk, async (member) => {
+      await member.write(zxids(1, 1, 9));
+      await member.snapshot();
+    });
+    disk.lose(`${folder}/snapshot.0`);
+    await withMember(disk, (member) => member.truncate(makeZxid(1, 9)));
+    const snapshot = disk.contents(`${folder}/snapshot.${makeZxid(1, 9).toString(16)}`);
+    disk.plant(`${folder}/snapshot.${makeZxid(1, 30).toString(16)}`, snapshot);
+    expect((await open(disk)).recent).toEqual([]);
+  });
+
+  test('have no hole, within an epoch or at its end (ZOOKEEPER-4925)', () => {
+    const kept = (list: readonly number[], snapshots: readonly number[] = []) => {
+      const recent = new RecentTxns(recentLimits, snapshots);
+      for (const zxid of list) recent.add(zxid, Buffer.alloc(9), 2, 8);
+      return recent.upTo(list.at(-1)!).map(({ zxid }) => zxid);
+    };
+    expect(kept([...zxids(1, 1, 3), ...zxids(1, 5, 6)])).toEqual(zxids(1, 5, 6));
+    expect(kept([...zxids(1, 1, 3), ...zxids(2, 1, 2)])).toEqual([...zxids(1, 1, 3), ...zxids(2, 1, 2)]);
+    expect(kept([...zxids(1, 1, 3), ...zxids(2, 1, 2)], [makeZxid(1, 9)])).toEqual(zxids(2, 1, 2));
+    expect(kept([...zxids(1, 1, 3), ...zxids(2, 1, 2)], [makeZxid(2, 0)])).toEqual(zxids(2, 1, 2));
+    expect(kept([...zxids(1, 1, 3), ...zxids(2, 1, 2)], [makeZxid(1, 3)])).toEqual([...zxids(1, 1, 3), ...zxids(2, 1, 2)]);
+    expect(kept([...zxids(1, 1, 3), ...zxids(2, 2, 3)])).toEqual(zxids(2, 2, 3));
+  });
+});
+
+test('one life of a member: follow, go back, take a snapshot over, follow again', async () => {
+  const disk = new MemoryDisk();
+  await withMember(disk, async (member) => {
+    await member.write(zxids(1, 1, 20));
+    await member.truncate(makeZxid(1, 15));
+    await member.write(zxids(2, 1, 5));
+    await member.snapshot();
+    await member.write(zxids(2, 6, 8));
+    await member.replace([...zxids(1, 1, 15), ...zxids(2, 1, 7), ...zxids(4, 1, 60)]);
+    await member.write(zxids(5, 1, 3));
+    await member.truncate(makeZxid(5, 2));
+  });
+  await withMember(disk, async (member, recovered) => {
+    expect(member.state.history).toEqual(historyOf([...zxids(1, 1, 15), ...zxids(2, 1, 7), ...zxids(4, 1, 60), ...zxids(5, 1, 2)]));
+    expect(recovered.recent.map(({ zxid }) => zxid)).toEqual(zxids(5, 1, 2));
+    expect(member.warnings).toEqual([]);
+  });
+});

@@ -1,0 +1,168 @@
+/** A member's storage over a disk in memory, and histories that are easy to say: a zxid decides the data of its txn. */
+import { epochOf, makeZxid, type Zxid } from '@tskeeper/protocol';
+import {
+  ManualClock,
+  type MemoryDisk,
+  type Recovered,
+  type RecoveredMember,
+  SeededRandom,
+  Storage,
+  type StorageOptions,
+} from '@tskeeper/runtime';
+import { crc32 } from 'node:zlib';
+import { dataOf, HistoryState, ListLogger, testOptions, txnBytes, txnBytesMax } from './support.ts';
+
+export const folder = '/data/version-2';
+
+export const recentLimits = { count: 500, bytes: 1 << 20 };
+
+/** 12 to 700 bytes. */
+export function dataOfTxn(zxid: Zxid): Buffer {
+  return dataOf(zxid % 9973, 12 + (zxid % 7) * 115);
+}
+
+export function zxids(epoch: number, from: number, to: number): Zxid[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => makeZxid(epoch, from + index));
+}
+
+export function historyOf(list: readonly Zxid[]): Map<Zxid, number> {
+  return new Map(list.map((zxid) => [zxid, crc32(dataOfTxn(zxid))]));
+}
+
+/** A state that has had these txns. */
+export function stateWith(list: readonly Zxid[]): HistoryState {
+  const state = new HistoryState();
+  for (const zxid of list) state.put(zxid, dataOfTxn(zxid));
+  return state;
+}
+
+export class Member {
+  state = new HistoryState();
+  readonly storage: Storage;
+  readonly clock = new ManualClock();
+  readonly logger = new ListLogger();
+  acked: Zxid = 0;
+  acceptedEpoch = 0;
+  currentEpoch = 0;
+  failures: unknown[] = [];
+  #waiters: (() => void)[] = [];
+
+  constructor(disk: MemoryDisk, options: Partial<StorageOptions> = {}) {
+    this.storage = new Storage(
+      { disk: disk.attach(), clock: this.clock, random: new SeededRandom(7) },
+      { ...testOptions, ...options, txnBytesMax },
+      { logger: this.logger, snappy: undefined },
+      {
+        appended: (zxid) => {
+          this.acked = zxid;
+          this.#wake();
+        },
+        failed: (error) => {
+          this.failures.push(error);
+          this.#wake();
+        },
+        snapshotDue: () => undefined,
+        synced: () => undefined,
+        flushed: () => undefined,
+      },
+    );
+  }
+
+  get zxids(): Zxid[] {
+    return [...this.state.history.keys()];
+  }
+
+  get warnings(): string[] {
+    return this.logger.lines.filter((line) => line.startsWith('warn'));
+  }
+
+  async open(recent = recentLimits): Promise<RecoveredMember> {
+    const recovered = await this.storage.openMember(this.state, recent);
+    this.acked = recovered.lastZxid;
+    this.acceptedEpoch = recovered.acceptedEpoch;
+    this.currentEpoch = recovered.currentEpoch;
+    if (recovered.needsSnapshot) await this.snapshot();
+    return recovered;
+  }
+
+  /** Each txn gets a sync of its own. A new epoch is joined as a learner does: accepted first, and current when its first txn is durable. */
+  async write(list: readonly Zxid[]): Promise<void> {
+    for (const zxid of list) {
+      await this.accept(epochOf(zxid));
+      const data = dataOfTxn(zxid);
+      const bytes = txnBytes(zxid, data);
+      this.storage.append(zxid, bytes, 0, bytes.length);
+      this.storage.flush();
+      while (this.acked < zxid && this.failures.length === 0) {
+        await new Promise<void>((resolve) => this.#waiters.push(resolve));
+      }
+      this.state.put(zxid, data);
+      if (this.failures.length === 0) await this.establish(epochOf(zxid));
+    }
+  }
+
+  async accept(epoch: number): Promise<void> {
+    if (epoch > this.acceptedEpoch) await this.storage.saveEpoch('acceptedEpoch', epoch);
+    this.acceptedEpoch = Math.max(this.acceptedEpoch, epoch);
+  }
+
+  async establish(epoch: number): Promise<void> {
+    if (epoch > this.currentEpoch) await this.storage.saveEpoch('currentEpoch', epoch);
+    this.currentEpoch = Math.max(this.currentEpoch, epoch);
+  }
+
+  snapshot(): Promise<boolean> {
+    return this.storage.takeSnapshot(this.state.lastZxid, this.state.source());
+  }
+
+  async truncate(zxid: Zxid): Promise<Recovered> {
+    const state = new HistoryState();
+    const recovered = await this.storage.truncate(zxid, state);
+    this.state = state;
+    this.acked = recovered.lastZxid;
+    return recovered;
+  }
+
+  /** The leader's state after these txns, with a zxid of its own if the last txn is not what it is named by. */
+  async replace(list: readonly Zxid[], zxid: Zxid = list.at(-1)!): Promise<boolean> {
+    const state = stateWith(list);
+    await this.accept(epochOf(zxid));
+    const done = await this.storage.replaceBySnapshot(zxid, state.source());
+    if (done) {
+      this.state = state;
+      this.acked = zxid;
+      await this.establish(epochOf(zxid));
+    }
+    return done;
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiters.splice(0)) wake();
+  }
+}
+
+/** One session of a member after the other, each ended in good order. */
+export async function withMember<T>(
+  disk: MemoryDisk,
+  work: (member: Member, recovered: RecoveredMember) => Promise<T>,
+  options: Partial<StorageOptions> = {},
+): Promise<T> {
+  const member = new Member(disk, options);
+  const recovered = await member.open();
+  try {
+    return await work(member, recovered);
+  } finally {
+    await member.storage.close();
+  }
+}
+
+export function namesIn(disk: MemoryDisk): string[] {
+  return disk
+    .files()
+    .filter((path) => path.startsWith(`${folder}/`))
+    .map((path) => path.slice(folder.length + 1));
+}
+
+export function filesOf(disk: MemoryDisk): [string, Buffer][] {
+  return disk.files().map((path) => [path, disk.contents(path)]);
+}

@@ -1,0 +1,230 @@
+import { makeZxid, type Writer, type Zxid } from '@tskeeper/protocol';
+import { DiskError, MemoryDisk, StorageRefused } from '@tskeeper/runtime';
+import { describe, expect, test } from 'vitest';
+import { dataOfTxn, filesOf, historyOf, Member, namesIn, stateWith, withMember, zxids } from './member.ts';
+import { quiesce, txnBytes } from './support.ts';
+
+/** Two logs of epoch 1 with four txns each, a snapshot behind each, and two txns more. */
+async function oldHistory(): Promise<MemoryDisk> {
+  const disk = new MemoryDisk();
+  await withMember(disk, async (member) => {
+    await member.write(zxids(1, 1, 4));
+    await member.snapshot();
+  });
+  await withMember(disk, async (member) => {
+    await member.write(zxids(1, 5, 8));
+    await member.snapshot();
+    await member.write(zxids(1, 9, 10));
+  });
+  return disk;
+}
+
+const leaders: readonly [string, Zxid[]][] = [
+  ['far ahead', [...zxids(1, 1, 10), ...zxids(2, 1, 30)]],
+  ['of a history that parted from ours', [...zxids(1, 1, 3), ...zxids(2, 1, 2)]],
+  ['behind ours', zxids(1, 1, 9)],
+  ['behind our snapshots', zxids(1, 1, 2)],
+  ['at our last txn', zxids(1, 1, 10)],
+];
+
+describe.each(leaders)('a snapshot of a leader %s', (_title, history) => {
+  const zxid = history.at(-1)!;
+
+  test('takes the place of all that was here', async () => {
+    const disk = await oldHistory();
+    await withMember(disk, async (member) => {
+      expect(await member.replace(history)).toBe(true);
+      expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch', `snapshot.${zxid.toString(16)}`]);
+    });
+    await withMember(disk, async (member, recovered) => {
+      expect(recovered).toMatchObject({ lastZxid: zxid, snapshotZxid: zxid, txnCount: 0, found: true, needsSnapshot: false });
+      expect(member.state.history).toEqual(historyOf(history));
+      expect(member.warnings).toEqual([]);
+    });
+  });
+
+  test('is followed by a new log', async () => {
+    const disk = await oldHistory();
+    const after = zxids(3, 1, 3);
+    await withMember(disk, async (member) => {
+      await member.replace(history);
+      await member.write(after);
+    });
+    expect(namesIn(disk)).toContain(`log.${after[0]!.toString(16)}`);
+    await withMember(disk, async (member) => expect(member.state.history).toEqual(historyOf([...history, ...after])));
+  });
+});
+
+test('a snapshot of a leader that has begun an epoch and written nothing is named by the epoch', async () => {
+  const disk = await oldHistory();
+  const history = zxids(1, 1, 9);
+  const zxid = makeZxid(4, 0);
+  await withMember(disk, async (member) => {
+    await member.replace(history, zxid);
+    await member.write(zxids(4, 1, 2));
+  });
+  await withMember(disk, async (member, recovered) => {
+    expect(recovered).toMatchObject({ snapshotZxid: zxid, lastZxid: makeZxid(4, 2), currentEpoch: 4 });
+    expect(member.state.history).toEqual(historyOf([...history, ...zxids(4, 1, 2)]));
+  });
+});
+
+test('a folder without anything that is not trusted to be new gets its data so', async () => {
+  const disk = new MemoryDisk();
+  const options = { dbAutocreate: false };
+  const member = new Member(disk, options);
+  const recovered = await member.storage.openMember(member.state, { count: 0, bytes: 0 });
+  expect(recovered).toMatchObject({ lastZxid: -1, found: false, needsSnapshot: true });
+  await member.replace(zxids(2, 1, 5));
+  await member.write(zxids(2, 6, 6));
+  await member.storage.close();
+  await withMember(disk, async (next) => expect(next.zxids).toEqual(zxids(2, 1, 6)), options);
+});
+
+test('what was handed over before is gone with the rest, durable or not', async () => {
+  const disk = await oldHistory();
+  await withMember(disk, async (member) => {
+    const data = dataOfTxn(makeZxid(1, 11));
+    const bytes = txnBytes(makeZxid(1, 11), data);
+    member.storage.append(makeZxid(1, 11), bytes, 0, bytes.length);
+    await member.replace(zxids(1, 1, 9));
+  });
+  await withMember(disk, async (member) => expect(member.zxids).toEqual(zxids(1, 1, 9)));
+});
+
+test.each(['gz', 'none'] as const)('one in another format than the old of the same zxid counts: %s', async (snapshotCompression) => {
+  const disk = new MemoryDisk();
+  const other = { snapshotCompression: snapshotCompression === 'gz' ? ('none' as const) : ('gz' as const) };
+  await withMember(
+    disk,
+    async (member) => {
+      await member.write(zxids(1, 1, 4));
+      await member.snapshot();
+    },
+    other,
+  );
+  await withMember(disk, (member) => member.replace(zxids(1, 1, 4)), { snapshotCompression });
+  expect(namesIn(disk).filter((name) => name.startsWith('snapshot'))).toHaveLength(1);
+  await withMember(disk, async (member) => expect(member.zxids).toEqual(zxids(1, 1, 4)), { snapshotCompression });
+});
+
+describe('what comes from another server', () => {
+  const history = [...zxids(1, 1, 10), ...zxids(2, 1, 30)];
+  const zxid = history.at(-1)!;
+  const written = (source: ReturnType<ReturnType<typeof stateWith>['source']>) => (writer: Writer, bytes: number) =>
+    source.next(writer, bytes);
+
+  test('may come later', async () => {
+    const disk = await oldHistory();
+    await withMember(disk, async (member) => {
+      const next = written(stateWith(history).source());
+      const done = member.storage.replaceBySnapshot(zxid, {
+        next: async (writer, bytes) => {
+          await quiesce();
+          member.clock.advance(0);
+          return next(writer, bytes);
+        },
+      });
+      expect(await done).toBe(true);
+    });
+    expect(namesIn(disk)).toContain(`snapshot.${zxid.toString(16)}`);
+  });
+
+  test('and breaks off changes nothing, and the server goes on', async () => {
+    const disk = await oldHistory();
+    await withMember(disk, async (member) => {
+      const before = filesOf(disk);
+      const broken = { next: () => Promise.reject(new Error('the leader has gone')) };
+      await expect(member.storage.replaceBySnapshot(zxid, broken)).rejects.toThrow('the leader has gone');
+      expect(filesOf(disk)).toEqual(before);
+      await member.write(zxids(1, 11, 11));
+    });
+    await withMember(disk, async (member) => expect(member.zxids).toEqual(zxids(1, 1, 11)));
+  });
+
+  test('and is cut short is refused, and changes nothing', async () => {
+    const disk = await oldHistory();
+    await withMember(disk, async (member) => {
+      const before = filesOf(disk);
+      const next = written(stateWith(history).source());
+      const short = {
+        next: (writer: Writer, bytes: number) => {
+          next(writer, bytes);
+          return true;
+        },
+      };
+      await expect(member.storage.replaceBySnapshot(zxid, short)).rejects.toBeInstanceOf(StorageRefused);
+      expect(filesOf(disk)).toEqual(before);
+      await member.write(zxids(1, 11, 11));
+    });
+  });
+
+  test('is given up when storage closes', async () => {
+    const disk = await oldHistory();
+    const before = filesOf(disk);
+    const member = new Member(disk);
+    await member.open();
+    let asked = 0;
+    const endless = {
+      next: async (writer: Writer) => {
+        asked++;
+        writer.int32(7);
+        await quiesce();
+        return false;
+      },
+    };
+    const done = member.storage.replaceBySnapshot(zxid, endless);
+    await quiesce();
+    expect(asked).toBeGreaterThan(0);
+    const closed = member.storage.close();
+    for (let turn = 0; turn < 10; turn++) {
+      await quiesce();
+      member.clock.advance(0);
+    }
+    expect(await done).toBe(false);
+    await closed;
+    expect(filesOf(disk)).toEqual(before);
+  });
+});
+
+test('a disk that fails before the snapshot is written changes nothing; later it ends the server, and what is left starts', async () => {
+  const history = [...zxids(1, 1, 3), ...zxids(2, 1, 2)];
+  let unchanged = 0;
+  let ended = 0;
+  for (let call = 0; ; call++) {
+    const disk = await oldHistory();
+    const member = new Member(disk);
+    await member.open();
+    await member.accept(2);
+    const firstCall = disk.calls;
+    disk.fault = ({ index, operation }) => (index === firstCall + call && operation !== 'close' ? { code: 'ENOSPC' } : undefined);
+    const error = await member.storage.replaceBySnapshot(history.at(-1)!, stateWith(history).source()).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    const isReached = disk.calls > firstCall + call;
+    disk.fault = undefined;
+    if (error !== undefined) {
+      expect(error instanceof DiskError || error instanceof StorageRefused).toBe(true);
+      if (member.failures.length === 0) {
+        unchanged++;
+        await member.write(zxids(1, 11, 11));
+      } else {
+        ended++;
+        expect(member.failures).toEqual([error]);
+      }
+    }
+    disk.kill();
+    await withMember(disk, async (next) => {
+      const found = next.zxids;
+      const isNew = found.join() === history.join();
+      if (!isNew) expect(found).toEqual(zxids(1, 1, found.length));
+      await next.replace(history);
+    });
+    expect(namesIn(disk).some((name) => name.startsWith('new.'))).toBe(false);
+    await withMember(disk, async (next) => expect(next.state.history).toEqual(historyOf(history)));
+    if (!isReached) break;
+  }
+  expect(unchanged).toBeGreaterThan(3);
+  expect(ended).toBeGreaterThan(10);
+});

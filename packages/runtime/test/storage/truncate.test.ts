@@ -1,0 +1,275 @@
+import { makeZxid, type Zxid } from '@tskeeper/protocol';
+import { DiskError, MemoryDisk, StorageRefused, TruncationImpossible } from '@tskeeper/runtime';
+import { describe, expect, test } from 'vitest';
+import { dataOfTxn, filesOf, folder, historyOf, Member, namesIn, withMember, zxids } from './member.ts';
+import { HistoryState, txnBytes } from './support.ts';
+
+/** Logs 1, 4, 7 and 10 of epoch 1 with three txns each, and a snapshot behind the second. */
+async function fourLogs(): Promise<MemoryDisk> {
+  const disk = new MemoryDisk();
+  for (let log = 0; log < 4; log++) {
+    await withMember(disk, async (member) => {
+      await member.write(zxids(1, 1 + log * 3, 3 + log * 3));
+      if (log === 1) await member.snapshot();
+    });
+  }
+  return disk;
+}
+
+const first = makeZxid(1, 1);
+const hex = (counter: number, epoch = 1) => makeZxid(epoch, counter).toString(16);
+
+async function expectFolder(disk: MemoryDisk, history: readonly Zxid[]): Promise<void> {
+  await withMember(disk, async (member, recovered) => {
+    expect(recovered.lastZxid).toBe(history.at(-1) ?? 0);
+    expect(member.state.history).toEqual(historyOf(history));
+    expect(member.warnings).toEqual([]);
+  });
+}
+
+describe('truncate', () => {
+  test.each([1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12])('to txn %i of twelve leaves what came up to it, and nothing else', async (counter) => {
+    const disk = await fourLogs();
+    await withMember(disk, async (member) => {
+      const recovered = await member.truncate(makeZxid(1, counter));
+      expect(recovered).toMatchObject({ lastZxid: makeZxid(1, counter), snapshotZxid: counter >= 6 ? makeZxid(1, 6) : 0 });
+      expect(member.state.history).toEqual(historyOf(zxids(1, 1, counter)));
+      expect(namesIn(disk)).toContain('snapshot.0');
+      expect(namesIn(disk).includes(`snapshot.${hex(6)}`)).toBe(counter >= 6);
+    });
+    await expectFolder(disk, zxids(1, 1, counter));
+  });
+
+  test('cuts the log right behind the txn, and moves its mark back', async () => {
+    const disk = await fourLogs();
+    const before = disk.contents(`${folder}/log.${hex(4)}`);
+    await withMember(disk, (member) => member.truncate(makeZxid(1, 5)));
+    const after = disk.contents(`${folder}/log.${hex(4)}`);
+    // An entry ends with 0x42, and there is no padding behind it, as in ZooKeeper.
+    expect(after.at(-1)).toBe(0x42);
+    expect(after).toEqual(before.subarray(0, after.length));
+    expect(namesIn(disk)).toEqual([
+      'acceptedEpoch',
+      'currentEpoch',
+      `log.${hex(1)}`,
+      `log.${hex(4)}`,
+      'snapshot.0',
+      `synced.${hex(1)}`,
+      `synced.${hex(4)}`,
+    ]);
+  });
+
+  test('goes on in a new log, with other txns', async () => {
+    const disk = await fourLogs();
+    await withMember(disk, async (member) => {
+      await member.truncate(makeZxid(1, 5));
+      await member.write(zxids(2, 1, 4));
+      await member.truncate(makeZxid(2, 2));
+      await member.write(zxids(3, 1, 2));
+    });
+    await expectFolder(disk, [...zxids(1, 1, 5), ...zxids(2, 1, 2), ...zxids(3, 1, 2)]);
+  });
+
+  test('to the last txn changes nothing', async () => {
+    const disk = await fourLogs();
+    const before = filesOf(disk);
+    await withMember(disk, (member) => member.truncate(makeZxid(1, 12)));
+    expect(filesOf(disk)).toEqual(before);
+  });
+
+  test('to 0 goes back to the empty database', async () => {
+    const disk = await fourLogs();
+    await withMember(disk, async (member) => {
+      expect(await member.truncate(0)).toMatchObject({ lastZxid: 0, snapshotZxid: 0, txnCount: 0 });
+    });
+    expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch', 'snapshot.0']);
+    await expectFolder(disk, []);
+  });
+
+  test('to the txn of a snapshot keeps that snapshot', async () => {
+    const disk = await fourLogs();
+    await withMember(disk, async (member) => {
+      expect(await member.truncate(makeZxid(1, 6))).toMatchObject({ snapshotZxid: makeZxid(1, 6), txnCount: 0 });
+    });
+    await expectFolder(disk, zxids(1, 1, 6));
+  });
+
+  test('takes along what was handed over and not yet durable', async () => {
+    const disk = await fourLogs();
+    await withMember(disk, async (member) => {
+      await member.write(zxids(1, 13, 13));
+      const data = dataOfTxn(makeZxid(1, 14));
+      const bytes = txnBytes(makeZxid(1, 14), data);
+      member.storage.append(makeZxid(1, 14), bytes, 0, bytes.length);
+      await member.truncate(makeZxid(1, 12));
+    });
+    await expectFolder(disk, zxids(1, 1, 12));
+  });
+
+  test('does not let a snapshot come after it that was begun before', async () => {
+    const disk = await fourLogs();
+    await withMember(disk, async (member) => {
+      let slices = 0;
+      const source = member.state.source();
+      const snapshot = member.storage.takeSnapshot(makeZxid(1, 12), {
+        next: (writer, bytes) => {
+          slices++;
+          source.next(writer, bytes);
+          return slices > 100;
+        },
+      });
+      const truncated = member.truncate(makeZxid(1, 8));
+      for (let turn = 0; turn < 300; turn++) {
+        await Promise.resolve();
+        member.clock.advance(0);
+      }
+      expect(await snapshot).toBe(false);
+      expect(slices).toBeLessThan(100);
+      await truncated;
+    });
+    await expectFolder(disk, zxids(1, 1, 8));
+  });
+
+  test('refuses txns and snapshots while it is under way', async () => {
+    const disk = await fourLogs();
+    await withMember(disk, async (member) => {
+      const truncated = member.truncate(makeZxid(1, 8));
+      expect(() => member.storage.append(makeZxid(1, 13), Buffer.alloc(40), 0, 40)).toThrow(/being rewritten/);
+      expect(await member.snapshot()).toBe(false);
+      await expect(member.storage.truncate(makeZxid(1, 7), new HistoryState())).rejects.toThrow(/cannot be rewritten now/);
+      await truncated;
+    });
+  });
+
+  test('hands out the last txns up to it, as they stand in the log', async () => {
+    const disk = await fourLogs();
+    await withMember(disk, async (member) => {
+      const { recent } = await member.truncate(makeZxid(1, 8));
+      // From the log that is replayed behind the snapshot.
+      expect(recent.map(({ zxid }) => zxid)).toEqual(zxids(1, 7, 8));
+    });
+  });
+});
+
+describe('a truncation that is impossible', () => {
+  const attempt = async (disk: MemoryDisk, zxid: Zxid) => {
+    const member = new Member(disk);
+    await member.open();
+    const before = filesOf(disk);
+    const error = await member.truncate(zxid).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(filesOf(disk)).toEqual(before);
+    return { member, error };
+  };
+
+  test('because all snapshots are newer says so, and changes nothing', async () => {
+    const disk = await fourLogs();
+    disk.lose(`${folder}/snapshot.0`);
+    const { member, error } = await attempt(disk, makeZxid(1, 5));
+    expect(error).toBeInstanceOf(TruncationImpossible);
+    expect(error).toMatchObject({ zxid: makeZxid(1, 5), heldZxid: undefined });
+    expect((error as Error).message).toMatch(
+      /^the history in .* cannot be cut behind 0x100000005: no snapshot that can be loaded is that old$/,
+    );
+    // And the server goes on.
+    await member.write(zxids(1, 13, 14));
+    await member.storage.close();
+    await expectFolder(disk, zxids(1, 1, 14));
+  });
+
+  test('because the only snapshot that is old enough is damaged', async () => {
+    const disk = await fourLogs();
+    disk.flipBit(`${folder}/snapshot.0`, 140);
+    const { error } = await attempt(disk, makeZxid(1, 5));
+    expect(error).toMatchObject({ name: 'TruncationImpossible', heldZxid: undefined });
+  });
+
+  test('because the txn was never here names the last one before it, to which it can be truncated', async () => {
+    const disk = await fourLogs();
+    await withMember(disk, (member) => member.write(zxids(3, 1, 2)));
+    const { member, error } = await attempt(disk, makeZxid(2, 7));
+    expect(error).toMatchObject({ name: 'TruncationImpossible', heldZxid: makeZxid(1, 12) });
+    await member.truncate(makeZxid(1, 12));
+    await member.storage.close();
+    await expectFolder(disk, zxids(1, 1, 12));
+  });
+
+  test('because it is beyond the end of the log', async () => {
+    const { error } = await attempt(await fourLogs(), makeZxid(1, 13));
+    expect(error).toMatchObject({ name: 'TruncationImpossible', heldZxid: makeZxid(1, 12) });
+  });
+
+  test('because the log is damaged before the txn, is a refusal', async () => {
+    const disk = await fourLogs();
+    const member = new Member(disk);
+    await member.open();
+    disk.flipBit(`${folder}/log.${hex(7)}`, 8 * 60);
+    await expect(member.truncate(makeZxid(1, 8))).rejects.toBeInstanceOf(StorageRefused);
+    expect(namesIn(disk)).toContain(`log.${hex(10)}`);
+  });
+
+  test('is not, when logs alone are trusted and reach back to the first txn', async () => {
+    const disk = new MemoryDisk();
+    const options = { snapshotTrustEmpty: true };
+    const history = zxids(0, 1, 6);
+    await withMember(disk, (member) => member.write(history), options);
+    await withMember(disk, (member) => member.snapshot(), options);
+    disk.lose(`${folder}/snapshot.0`);
+    await withMember(disk, (member) => member.truncate(4), options);
+    expect(namesIn(disk)).not.toContain('snapshot.6');
+    await withMember(disk, async (member) => expect(member.zxids).toEqual([1, 2, 3, 4]), options);
+  });
+});
+
+test('a snapshot that holds changes beyond the txn is not gone back to, whatever its name says', async () => {
+  const disk = await fourLogs();
+  const member = new Member(disk);
+  await member.open();
+  class Fuzzy extends HistoryState {
+    override beginSnapshot(zxid?: Zxid) {
+      return { ...super.beginSnapshot(), contentZxid: () => (zxid === makeZxid(1, 6) ? makeZxid(1, 8) : zxid) };
+    }
+  }
+  const state = new Fuzzy();
+  expect(await member.storage.truncate(makeZxid(1, 7), state)).toMatchObject({ snapshotZxid: 0, lastZxid: first + 6 });
+  await member.storage.close();
+  expect(namesIn(disk)).not.toContain(`snapshot.${hex(6)}`);
+  await expectFolder(disk, zxids(1, 1, 7));
+});
+
+test('ZOOKEEPER-3701: a truncation whose disk fails ends the server, and what is left starts', async () => {
+  let failed = 0;
+  for (let call = 0; ; call++) {
+    const disk = await fourLogs();
+    const member = new Member(disk);
+    await member.open();
+    const firstCall = disk.calls;
+    disk.fault = ({ index, operation }) => (index === firstCall + call && operation !== 'close' ? { code: 'ENOSPC' } : undefined);
+    const error = await member.truncate(makeZxid(1, 5)).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    const isReached = disk.calls > firstCall + call;
+    disk.fault = undefined;
+    if (error instanceof TruncationImpossible) {
+      // The snapshot could not be read: as if it were damaged.
+      expect(member.failures).toEqual([]);
+      expect(namesIn(disk)).toContain(`log.${hex(10)}`);
+    } else if (error !== undefined) {
+      failed++;
+      expect(error).toBeInstanceOf(DiskError);
+      expect(member.failures).toEqual([error]);
+    }
+    disk.kill();
+    await withMember(disk, async (next) => {
+      expect(next.state.lastZxid).toBeGreaterThanOrEqual(makeZxid(1, 5));
+      expect(next.state.history).toEqual(historyOf(zxids(1, 1, next.state.history.size)));
+      await next.truncate(makeZxid(1, 5));
+    });
+    await expectFolder(disk, zxids(1, 1, 5));
+    if (!isReached) break;
+  }
+  expect(failed).toBeGreaterThan(20);
+});
