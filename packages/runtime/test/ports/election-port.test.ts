@@ -188,7 +188,7 @@ describe('two servers that dial each other', () => {
   /** Delays of dials and of bytes in every combination, and one starting before the other. */
   const delays = [0, 1, 2, 5];
 
-  async function meet(aheadMs: number, delayMs: (from: string, to: string) => number): Promise<void> {
+  async function expectMeeting(aheadMs: number, delayMs: (from: string, to: string) => number): Promise<void> {
     const rig = new Rig();
     rig.wire.mannersOf = (from, to) => ({ delayMs: delayMs(from, to) });
     const [smaller, larger] = await Promise.all([1, 2].map((sid) => new RigNode(rig, sid, [one, two]).listen()));
@@ -214,7 +214,7 @@ describe('two servers that dial each other', () => {
 
   test('end with one connection, dialled by the larger, whoever is first and however long each way takes', async () => {
     for (const aheadMs of [-6, -3, -2, -1, 0, 1, 2, 3, 4, 6, 11]) {
-      for (const there of delays) for (const back of delays) await meet(aheadMs, (from) => (from === addressOf(1) ? there : back));
+      for (const there of delays) for (const back of delays) await expectMeeting(aheadMs, (from) => (from === addressOf(1) ? there : back));
     }
   });
 
@@ -225,7 +225,7 @@ describe('two servers that dial each other', () => {
         state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
         return (state >>> 16) % below;
       };
-      await meet(next(9) - 4, () => next(8));
+      await expectMeeting(next(9) - 4, () => next(8));
     }
   });
 
@@ -411,7 +411,7 @@ describe('reachable and unreachable', () => {
 
   test('a server that never was connected is not unreachable, however often it refuses', async () => {
     const { rig, node } = await openTwo();
-    new RawHost(rig, addressOf(1));
+    rig.wire.stack(addressOf(1));
     for (let round = 1; round < 5; round++) {
       node.notify(1, noteOf(round));
       await rig.run(1000, 100);
@@ -450,7 +450,7 @@ describe('reachable and unreachable', () => {
       const node = await new RigNode(rig, 2, [listed, two]).listen();
       const host = new RawHost(rig, addressOf(1));
       const listener = await host.listen(electionPort);
-      new RawHost(rig, '10.0.1.1');
+      rig.wire.stack('10.0.1.1');
       node.notify(1, noteOf(1));
       await rig.settle();
       await listener.close();
@@ -544,8 +544,8 @@ describe('names and addresses', () => {
     const listed = { ...one, electionAddresses: [...own(1), { host: 'zk1', port: electionPort }] };
     const { rig, node } = await openTwo([listed, two]);
     rig.wire.name('zk1', ['10.0.1.1', '10.0.1.2', '10.0.1.3']);
-    new RawHost(rig, addressOf(1));
-    new RawHost(rig, '10.0.1.1');
+    rig.wire.stack(addressOf(1));
+    rig.wire.stack('10.0.1.1');
     rig.wire.cut('10.0.1.2', addressOf(2));
     const last = await hostOf(rig, '10.0.1.3');
     node.notify(1, noteOf(1));

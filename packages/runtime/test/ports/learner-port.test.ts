@@ -189,7 +189,7 @@ describe('dialling the leader', () => {
     ] as const) {
       const rig = new Rig();
       const node = await new RigNode(rig, 1, [...servers, serverOf(4, 'zk4')]).listen();
-      new RawHost(rig, addressOf(3));
+      rig.wire.stack(addressOf(3));
       node.dialLeader(sid);
       await rig.run(5);
       expect(node.events).toEqual(['dialFailed']);
