@@ -1,6 +1,16 @@
-import type { HostPort, Millis, Sid } from '@tskeeper/protocol';
+/** What the election port keeps of another server, and of a connection. Each knows the other for as long as they belong together. */
+import {
+  FrameCutter,
+  type HostPort,
+  InitialMessageCollector,
+  type Millis,
+  notificationBytesMax,
+  notificationBytesMin,
+  type Reader,
+  type Sid,
+} from '@tskeeper/protocol';
+import type { Endpoint, StreamId } from '../network.ts';
 import type { Dial } from './dialler.ts';
-import type { ElectionCnxn } from './election-cnxn.ts';
 
 /** What the election port keeps of one other server. */
 export class ElectionLink {
@@ -31,5 +41,39 @@ export class ElectionLink {
 
   constructor(sid: Sid) {
     this.sid = sid;
+  }
+}
+
+/** A connection on the election port, from whichever side. */
+export class ElectionCnxn {
+  readonly stream: StreamId;
+  readonly remote: Endpoint;
+  readonly sinceMs: Millis;
+  /** Raised with each connection: of two from one server the later one is the one it uses. */
+  readonly order: number;
+  /** `initial`: who has dialled is not known yet. `closing`: what is still to be sent is sent, nothing is read. */
+  stage: 'initial' | 'open' | 'closing' = 'initial';
+  /** Whose connection this is; undefined before that is known, and once it has been replaced. */
+  link: ElectionLink | undefined;
+  readonly collector = new InitialMessageCollector();
+  readonly cutter: FrameCutter;
+  /** Leaves before anything else: the initial message. */
+  greeting: Buffer | undefined;
+  /** The network still holds what it was given last. */
+  isHeld = false;
+  /** Frames wait in the cutter for the next turn; the connection is not read meanwhile. */
+  isStalled = false;
+  /** The other side will say nothing more, and has not been heard to the end. */
+  hasEnded = false;
+  endSent = false;
+  closingMs: Millis = 0;
+  discardedBytes = 0;
+
+  constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis, order: number, reader: Reader) {
+    this.stream = stream;
+    this.remote = remote;
+    this.sinceMs = sinceMs;
+    this.order = order;
+    this.cutter = new FrameCutter(notificationBytesMax, reader, notificationBytesMin);
   }
 }

@@ -35,8 +35,7 @@ import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
 import { bindListener } from './bind-listener.ts';
 import { Dialler, type DialOutcome } from './dialler.ts';
-import { ElectionCnxn } from './election-cnxn.ts';
-import { ElectionLink } from './election-link.ts';
+import { ElectionCnxn, ElectionLink } from './election-link.ts';
 import { HalfOpen } from './half-open.ts';
 import { LimitedLog } from './limited-log.ts';
 import type { ElectionCore, PeerServer } from './peer-core.ts';
@@ -492,7 +491,7 @@ export class ElectionPort {
     this.#postponed.delete(link);
     link.isUnreachableTold = true;
     link.lastFailure = '';
-    link.waiting ??= link.last;
+    link.waiting = link.last;
     if (old !== undefined) {
       old.link = undefined;
       this.#close(old);

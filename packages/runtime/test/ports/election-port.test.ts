@@ -251,6 +251,38 @@ describe('two servers that dial each other', () => {
   });
 });
 
+describe('a larger server', () => {
+  test('is asked to dial no more often than twice a second, however much there is to say', async () => {
+    const { rig, node } = await openTwo();
+    const host = await hostOf(rig, addressOf(3));
+    for (let round = 1; round <= 40; round++) {
+      node.notify(3, noteOf(round));
+      await rig.run(10);
+    }
+    expect(host.accepted.length).toBe(1);
+    await rig.run(100, 10);
+    expect(host.accepted.length).toBe(2);
+    host.dial(addressOf(2), electionPort).send(initialOf(3, own(3)));
+    await rig.run(2000, 100);
+    expect(host.accepted.length).toBe(2);
+    expect(node.events).toEqual(['reachable 3']);
+  });
+
+  test('that dials while it is being dialled is not asked to dial again', async () => {
+    const { rig, node } = await openTwo();
+    const host = await hostOf(rig, addressOf(3));
+    rig.wire.mannersOf = (_from, to) => ({ delayMs: to === addressOf(3) ? 20 : 1 });
+    const dialling = host.dial(addressOf(2), electionPort);
+    dialling.send(initialOf(3, own(3)));
+    await rig.run(5);
+    node.notify(3, noteOf(1));
+    await rig.run(100);
+    expect(host.accepted).toEqual([]);
+    expect(dialling.received).toEqual(frameOf(noteOf(1)));
+    expect(node.network.streamCount).toBe(1);
+  });
+});
+
 describe('messages', () => {
   async function withOne(setup = {}) {
     const { rig, node } = await openTwo(undefined, setup);

@@ -347,6 +347,17 @@ describe('output', () => {
     expect(node.lines).toEqual(['The connection with 10.0.0.2:32768 was closed: enough.']);
   });
 
+  test('that holds for any amount, however slowly it is taken', async () => {
+    const { rig, node, channel, cnxn, end } = await withLearner();
+    Object.assign(cnxn.backward.manners, { windowBytes: 10_000, pieceBytes: 10_000, pieceIntervalMs: 50 });
+    node.turn(() => {
+      node.learner.packets(channel).raw(Buffer.alloc(mebibyte, 1));
+      node.learner.closeChannel(channel, 'enough');
+    });
+    await rig.run(10_000, 10);
+    expect([end.received.length, end.closed]).toEqual([mebibyte, 'end']);
+  });
+
   test('a channel that is closed and takes nothing is reset after two seconds, and nobody waits for it', async () => {
     const { rig, node, channel, cnxn, end } = await withLearner();
     cnxn.backward.manners.windowBytes = 0;
@@ -437,6 +448,27 @@ describe('half-open connections and hostile input', () => {
       hostile.reset();
     }
     expect(end.closed).toBeUndefined();
+  });
+
+  test('a port that stops to listen refuses, keeps its channels, and listens again when told', async () => {
+    const { rig, node, channel, end } = await withLearner();
+    const address = { host: addressOf(1), port: quorumPort };
+    node.turn(() => void node.learner.stopListening());
+    const host = new RawHost(rig, addressOf(3));
+    const refused = host.dial(addressOf(1), quorumPort);
+    end.send(ack(1));
+    await rig.settle();
+    expect(refused.closed).toBe('ECONNREFUSED');
+    expect(node.events).toEqual([`${channel}: type 3 zxid 1`]);
+    const overtaken = node.learner.listen(address);
+    void node.learner.stopListening();
+    await rig.settle();
+    expect(await overtaken).toBeUndefined();
+    await node.learner.listen(address);
+    const accepted = host.dial(addressOf(1), quorumPort);
+    accepted.send(info);
+    await rig.settle();
+    expect([accepted.closed, node.channels.size]).toEqual([undefined, 2]);
   });
 
   test('a port that is shut down accepts and dials nobody, and its channels are gone', async () => {
