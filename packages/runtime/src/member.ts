@@ -61,7 +61,8 @@ export class Member {
     const { storage, options } = this.#parts;
     const recovered = await storage.openMember(recovery, { count: options.commitLogCount, bytes: committedLogDefaults.bytesMax });
     const replica = recovery.finish();
-    if (!recovered.needsSnapshot) return { replica, recovered };
+    // A folder that is not trusted to be new waits for the leader's snapshot.
+    if (!recovered.needsSnapshot || recovered.lastZxid < 0) return { replica, recovered };
     const source = replica.snapshot();
     try {
       if (!(await storage.takeSnapshot(replica.lastZxid, source))) {
@@ -114,7 +115,7 @@ export class Member {
     const config = { verifier: verifierOf(options.quorum), text: formatQuorumConfig(options.quorum), version: options.quorum.version };
     const found = {
       replica,
-      lastZxid: Math.max(0, recovered.lastZxid),
+      lastZxid: recovered.lastZxid,
       acceptedEpoch: recovered.acceptedEpoch,
       currentEpoch: recovered.currentEpoch,
       committedLog,

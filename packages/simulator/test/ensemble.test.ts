@@ -1,6 +1,6 @@
 /** Servers of an ensemble with everything they have: their ports, their disks, and clients that come back by themselves. */
 import { CreateMode, openAcl } from '@tskeeper/protocol';
-import { SeededRandom } from '@tskeeper/runtime';
+import { type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { survival } from '../src/faults/survival.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
@@ -19,8 +19,9 @@ function leaderOf(world: VirtualWorld): ServerHost | undefined {
   return world.servers.find(({ process }) => process?.runtime?.inspect.role() === 'leader');
 }
 
-async function started(seed: number, servers: number, observers = 0): Promise<VirtualWorld> {
-  const world = new VirtualWorld(seed, { servers, ensemble: { observers, options: { commitLogCount: 20 } }, options: { snapCount: 30 } });
+async function started(seed: number, servers: number, observers = 0, options: Partial<RuntimeOptions> = {}): Promise<VirtualWorld> {
+  const ensemble = { observers, options: { commitLogCount: 20 } };
+  const world = new VirtualWorld(seed, { servers, ensemble, options: { snapCount: 30, ...options } });
   world.wire.mannersOf = () => ({ delayMs: 0.5 });
   for (const server of world.servers) await server.start();
   expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
@@ -65,17 +66,44 @@ describe('servers of an ensemble', () => {
     await expectSame(world);
   });
 
-  it('come back with a log that is far behind, and with none at all', async () => {
-    const world = await started(2, 3, 1);
+  it('come back with a log that is far behind, and with an empty folder', async () => {
+    const world = await started(2, 4, 1);
     const client = await joined(world, 1);
     const away = world.servers.filter((server) => server !== leaderOf(world)).slice(0, 2);
     away[0]!.kill();
     await world.run(2000);
     await world.runUntil(() => client.ready, 10_000);
-    for (let count = 0; count < 120; count++) expect((await answered(world, client.send('create', create(`/n${count}`))))?.err).toBe(0);
+    for (let count = 0; count < 120; count++) {
+      const reply = await answered(world, client.send('create', create(`/n${count}`)));
+      expect(reply?.err).toBe(0);
+    }
     await away[0]!.start();
     expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
     await expectSame(world);
+    // Its disk has been replaced.
+    away[1]!.kill();
+    for (const path of away[1]!.disk.files()) away[1]!.disk.lose(path);
+    await away[1]!.start();
+    expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
+    await expectSame(world);
+  });
+});
+
+describe('a server whose folder is empty and not trusted to be new (db.autocreate=false)', () => {
+  it('waits for what the others have, and does not vote before', async () => {
+    const world = await started(3, 3);
+    const client = await joined(world, 1);
+    expect((await answered(world, client.send('create', create('/a'))))?.err).toBe(0);
+    const lost = world.servers.filter((server) => server !== leaderOf(world));
+    for (const server of world.servers) server.kill();
+    for (const server of lost) {
+      for (const path of server.disk.files()) server.disk.lose(path);
+      Object.assign(server.options, { dbAutocreate: false });
+      server.boot();
+    }
+    // Two of three, a quorum, and neither has anything to lose: they must not begin anew.
+    await world.run(5000);
+    expect(rolesOf(world).filter((role) => role !== undefined)).toEqual(['looking', 'looking']);
   });
 });
 
