@@ -120,7 +120,6 @@ describe('planSync', () => {
     const facts = { learnerLast: -1, leaderLast: z('1:5'), forceSnapshotSync: false, logBytesMax: Infinity };
     expect(told(planSync(facts, committedLog('1:1-1:5')))).toBe('SNAP, the learner has no data');
   });
-  });
 
   it('says how much of the log may be read', () => {
     const facts = { learnerLast: z('1:1'), leaderLast: z('1:5'), forceSnapshotSync: false };
