@@ -9,7 +9,16 @@
  * Between two roles the state in memory is made that of the log: everything in the log has been applied, and is durable, before the
  * server says in an election how far it is. What the log loses again, by a TRUNC, memory loses with it (ZOOKEEPER-2845).
  */
-import { makeZxid, type Millis, type Notification, type PacketView, type Reader, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
+import {
+  makeZxid,
+  type Millis,
+  type Notification,
+  type PacketView,
+  type Reader,
+  type SessionId,
+  type Sid,
+  type Zxid,
+} from '@tskeeper/protocol';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';

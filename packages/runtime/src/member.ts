@@ -184,19 +184,21 @@ export class Member {
 
   // --- Disk work of the peer. What the disk refuses ends the server: nobody could say what is on it.
 
-  #then<T>(work: Promise<T>, done: (result: T, now: Now) => void): void {
+  async #then<T>(work: Promise<T>, done: (result: T, now: Now) => void): Promise<void> {
     const { turn, failed } = this.#parts;
-    work.then(
-      (result) => turn((now) => done(result, now)),
-      (error: unknown) => {
-        // Storage that is closed takes no more work, and nobody waits for it.
-        if (!this.#isShut) failed(error);
-      },
-    );
+    let result: T;
+    try {
+      result = await work;
+    } catch (error) {
+      // Storage that is closed takes no more work, and nobody waits for it.
+      if (!this.#isShut) failed(error);
+      return;
+    }
+    turn((now) => done(result, now));
   }
 
   #saveEpoch(name: EpochName, epoch: number): void {
-    this.#then(this.#parts.storage.saveEpoch(name, epoch), (_, now) => this.peer.epochSaved(name, epoch, now));
+    void this.#then(this.#parts.storage.saveEpoch(name, epoch), (_, now) => this.peer.epochSaved(name, epoch, now));
   }
 
   #truncate(zxid: Zxid): void {
@@ -212,7 +214,7 @@ export class Member {
         throw error;
       }
     };
-    this.#then(cut(zxid), ({ recovery, lastZxid }, now) => this.peer.truncated(recovery.finish(), lastZxid, now));
+    void this.#then(cut(zxid), ({ recovery, lastZxid }, now) => this.peer.truncated(recovery.finish(), lastZxid, now));
   }
 
   #installSnapshot(zxid: Zxid): void {
@@ -224,7 +226,7 @@ export class Member {
         source.abandon();
       }
     };
-    this.#then(replace(), (_, now) => this.peer.installed(zxid, now));
+    void this.#then(replace(), (_, now) => this.peer.installed(zxid, now));
   }
 
   #newRecovery(): ReplicaRecovery {

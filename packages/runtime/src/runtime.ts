@@ -125,7 +125,9 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, budgets.core) };
     const recovery = new ReplicaRecovery(coreOptions, random, logger);
     const recovered =
-      this.#member === undefined ? await this.#beginAlone(recovery, coreOptions) : await this.#beginAsMember(this.#member, recovery, coreOptions);
+      this.#member === undefined
+        ? await this.#beginAlone(recovery, coreOptions)
+        : await this.#beginAsMember(this.#member, recovery, coreOptions);
     this.#books.loaded({
       totalMs: recovered.loadSnapshotMs + recovered.replayMs,
       snapshotMs: recovered.loadSnapshotMs,

@@ -12,7 +12,10 @@ const rolesOf = (world: VirtualWorld) => world.servers.map(({ process }) => proc
 
 function isWhole(world: VirtualWorld): boolean {
   const roles = rolesOf(world);
-  return roles.filter((role) => role === 'leader').length === 1 && roles.every((role) => role === 'leader' || role === 'follower' || role === 'observer');
+  return (
+    roles.filter((role) => role === 'leader').length === 1 &&
+    roles.every((role) => role === 'leader' || role === 'follower' || role === 'observer')
+  );
 }
 
 function leaderOf(world: VirtualWorld): ServerHost | undefined {
@@ -43,10 +46,11 @@ const create = (path: string) => ({ path, data: Buffer.from(path), acl: openAcl,
 
 /** Everybody has the same state. */
 async function expectSame(world: VirtualWorld): Promise<void> {
-  const states = () => world.servers.map(({ process }) => {
-    const inspect = process!.runtime!.inspect;
-    return `${inspect.lastZxid()} ${inspect.nodeCount()} ${inspect.approximateDataBytes()} ${inspect.sessionCount()}`;
-  });
+  const states = () =>
+    world.servers.map(({ process }) => {
+      const inspect = process!.runtime!.inspect;
+      return `${inspect.lastZxid()} ${inspect.nodeCount()} ${inspect.approximateDataBytes()} ${inspect.sessionCount()}`;
+    });
   await world.runUntil(() => new Set(states()).size === 1, 5000);
   expect(new Set(states()).size).toBe(1);
 }
@@ -150,7 +154,9 @@ async function storm(seed: number): Promise<number> {
   for (const link of world.links) link.heal();
   for (const each of world.servers) if (each.process === undefined) each.boot();
   if (!(await world.runUntil(() => isWhole(world), 30_000))) {
-    throw new Error(`no whole ensemble: ${rolesOf(world).join()} ${world.servers.flatMap(({ name, lines }) => lines.slice(-6).map((line) => `${name}: ${line}`)).join('\n')}`);
+    throw new Error(
+      `no whole ensemble: ${rolesOf(world).join()} ${world.servers.flatMap(({ name, lines }) => lines.slice(-6).map((line) => `${name}: ${line}`)).join('\n')}`,
+    );
   }
   await world.runUntil(() => clients.every((client) => client.ready && client.outstandingCount === 0), 10_000);
   await expectSame(world);

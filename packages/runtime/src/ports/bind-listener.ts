@@ -48,7 +48,9 @@ export async function bindListener(
     } catch (error) {
       const said = `The ${what}, ${formatHostPort(address)}, could not be bound: ${sentenceOf(error)}`;
       if (++tries === triesMax) {
-        throw new Error(`${said} It was tried ${tries} times; zookeeper.electionPortBindRetry says how often, 0 for ever.`, { cause: error });
+        throw new Error(`${said} It was tried ${tries} times; zookeeper.electionPortBindRetry says how often, 0 for ever.`, {
+          cause: error,
+        });
       }
       log.warn('bind', clock.now().elapsedMs, `${said} It will be tried again.`);
     }

@@ -1,4 +1,11 @@
-import { FrameCutter, InitialMessageCollector, type Millis, notificationBytesMax, notificationBytesMin, type Reader } from '@tskeeper/protocol';
+import {
+  FrameCutter,
+  InitialMessageCollector,
+  type Millis,
+  notificationBytesMax,
+  notificationBytesMin,
+  type Reader,
+} from '@tskeeper/protocol';
 import type { Endpoint, StreamId } from '../network.ts';
 import type { ElectionLink } from './election-link.ts';
 

@@ -229,7 +229,11 @@ export class ElectionPort {
     const cnxn = this.#add(stream, remote);
     const leaving = this.#halfOpen.add(cnxn);
     if (leaving === undefined) return;
-    this.#log.warn('flood', now.elapsedMs, `${nameOf(leaving)} was closed: too many connections to the election port do not say who they are.`);
+    this.#log.warn(
+      'flood',
+      now.elapsedMs,
+      `${nameOf(leaving)} was closed: too many connections to the election port do not say who they are.`,
+    );
     this.#drop(leaving);
   }
 
@@ -284,7 +288,8 @@ export class ElectionPort {
   notify(to: Sid, notification: Notification): void {
     const link = this.#links.get(to);
     if (link === undefined) {
-      if (to !== this.#options.sid) this.#log.warn('stranger', this.#now.elapsedMs, `There is no way to reach server ${to}: it is not in the configuration.`);
+      if (to !== this.#options.sid)
+        this.#log.warn('stranger', this.#now.elapsedMs, `There is no way to reach server ${to}: it is not in the configuration.`);
       return;
     }
     if (this.#encoded?.notification !== notification) this.#encoded = { notification, frame: frameOf(notification) };
@@ -425,7 +430,11 @@ export class ElectionPort {
     }
     const link = this.#linkOf(sid ?? this.#nextAnonymous);
     if (link === undefined) {
-      this.#log.warn('strangers', elapsedMs, `${nameOf(cnxn)} was closed: ${this.#strangers} servers outside the configuration are connected already.`);
+      this.#log.warn(
+        'strangers',
+        elapsedMs,
+        `${nameOf(cnxn)} was closed: ${this.#strangers} servers outside the configuration are connected already.`,
+      );
       this.#close(cnxn);
     } else if (sid === undefined) {
       // An observer without a number counts as larger than anyone, so that it keeps what it has dialled.
@@ -656,7 +665,11 @@ export class ElectionPort {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       // It costs the message and nothing else: whoever is thrown out for one he does not understand himself never votes again (ZOOKEEPER-3769).
-      this.#log.warn('notification', this.#now.elapsedMs, `A notification of server ${sid} at ${nameOf(cnxn)} was dropped: ${error.message}.`);
+      this.#log.warn(
+        'notification',
+        this.#now.elapsedMs,
+        `A notification of server ${sid} at ${nameOf(cnxn)} was dropped: ${error.message}.`,
+      );
       return --this.#allowance > 0;
     }
     this.#core.notified(sid, notification, this.#now);

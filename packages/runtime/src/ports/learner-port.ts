@@ -12,7 +12,16 @@
  * learner leave in one write.
  */
 import type { Now } from '@tskeeper/core';
-import { formatHostPort, type HostPort, type Millis, type PacketConsumer, type PacketView, ProtocolError, type Sid, Writer } from '@tskeeper/protocol';
+import {
+  formatHostPort,
+  type HostPort,
+  type Millis,
+  type PacketConsumer,
+  type PacketView,
+  ProtocolError,
+  type Sid,
+  Writer,
+} from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
@@ -356,7 +365,7 @@ export class LearnerPort {
     this.#dirty = [];
     for (const channel of dirty) channel.isDirty = false;
     // One pass, unless somebody has more to get than one slice.
-    for (let pending = dirty; pending.length > 0; ) {
+    for (let pending = dirty; pending.length > 0;) {
       const given = pending.filter(({ output }) => output.addSlice(this.#sends));
       const held = new Set<StreamId>();
       this.#sends.send(this.#network, (stream) => held.add(stream));
