@@ -19,8 +19,6 @@ export class ChannelOutput {
   #sentTo = 0;
   #givenTo = 0;
   #isHeld = false;
-  /** The network has held bytes of `#sending`, so that it must not be written to again: nobody says which of them are still needed. */
-  #wasHeld = false;
 
   constructor(stream: StreamId, pool: WriterPool) {
     this.#stream = stream;
@@ -60,17 +58,10 @@ export class ChannelOutput {
     return true;
   }
 
-  /** The network has taken the slice, or holds it. */
+  /** The network has taken the slice, or holds it; once it has let go of that, this is called again. */
   sliceSent(isHeld: boolean): void {
     this.#isHeld = isHeld;
-    this.#wasHeld ||= isHeld;
     if (!isHeld) this.#sentTo = this.#givenTo;
-  }
-
-  /** What the network held has left it. */
-  drained(): void {
-    this.#isHeld = false;
-    this.#sentTo = this.#givenTo;
   }
 
   /** Gives back an empty writer at the end of a turn. */
@@ -88,9 +79,8 @@ export class ChannelOutput {
   }
 
   #release(): void {
-    if (!this.#wasHeld) this.#pool.giveBack(this.#sending!);
+    this.#pool.giveBack(this.#sending!);
     this.#sending = undefined;
     this.#sentTo = this.#givenTo = 0;
-    this.#wasHeld = false;
   }
 }

@@ -35,8 +35,7 @@ import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
 import { bindListener } from './bind-listener.ts';
 import { Dialler, type DialOutcome } from './dialler.ts';
-import { ElectionCnxn } from './election-cnxn.ts';
-import { ElectionLink } from './election-link.ts';
+import { ElectionCnxn, ElectionLink } from './election-link.ts';
 import { HalfOpen } from './half-open.ts';
 import { LimitedLog } from './limited-log.ts';
 import type { ElectionCore, PeerServer } from './peer-core.ts';
@@ -84,13 +83,13 @@ export interface ElectionPortParts {
  * that ask and answer at the same time could go on for ever.
  */
 const dialBackMs: Millis = 500;
-/** A server whose connections close as soon as they are made is not dialled because of each of them. */
+/** A server whose connections close as soon as they are made is not dialled for each of them at once. */
 const redialPauseMs: Millis = 1000;
 /** How long the other side may take to notice that we have closed, and what it may still send meanwhile. */
 const lingerMs: Millis = 2000;
 const discardedBytesMax = 1024 * 1024;
-/** Messages of one connection in one turn. */
-const messagesPerTurn = 64;
+/** Messages of one connection before another gets its turn. */
+const messagesPerGo = 64;
 
 export class ElectionPort {
   readonly #network: Network;
@@ -108,6 +107,8 @@ export class ElectionPort {
   #stalled: ElectionCnxn[] = [];
 
   readonly #links = new Map<Sid, ElectionLink>();
+  /** Those to be dialled later. */
+  readonly #postponed = new Set<ElectionLink>();
   #strangers = 0;
   #dirty: ElectionLink[] = [];
   /** Connections that are over once what they are to say has been sent. */
@@ -210,6 +211,7 @@ export class ElectionPort {
     const listeners = [...this.#listeners];
     this.#listeners.clear();
     this.#dialler.cancelAll();
+    this.#postponed.clear();
     for (const link of this.#links.values()) link.dial = link.dialBack = undefined;
     for (const cnxn of this.#cnxns.values()) {
       if (cnxn.link !== undefined) this.#flushLink(cnxn.link);
@@ -294,7 +296,7 @@ export class ElectionPort {
     }
     if (this.#encoded?.notification !== notification) this.#encoded = { notification, frame: frameOf(notification) };
     link.waiting = link.last = this.#encoded.frame;
-    link.wantsDial = true;
+    link.dialDueMs = -Infinity;
     this.#markDirty(link);
   }
 
@@ -307,6 +309,7 @@ export class ElectionPort {
       due = Math.min(due, first.closingMs + lingerMs);
       break;
     }
+    for (const { dialDueMs } of this.#postponed) due = Math.min(due, dialDueMs);
     return due === Infinity ? undefined : due;
   }
 
@@ -319,6 +322,7 @@ export class ElectionPort {
   wake(now: Now): void {
     this.#now = now;
     this.#dialler.wake(now);
+    for (const link of this.#postponed) if (link.dialDueMs <= now.elapsedMs) this.#markDirty(link);
     for (const cnxn of this.#halfOpen.takeDue(now.elapsedMs)) {
       this.#log.warn(
         'silent',
@@ -345,8 +349,7 @@ export class ElectionPort {
     for (const link of dirty) {
       link.isDirty = false;
       if (link.cnxn !== undefined) this.#flushLink(link);
-      else if (link.wantsDial) this.#maybeDial(link);
-      link.wantsDial = false;
+      else if (link.dialDueMs < Infinity) this.#maybeDial(link);
       this.#maybeForget(link);
     }
     this.#send();
@@ -460,7 +463,7 @@ export class ElectionPort {
       link.dialBack = undefined;
       this.#log.warn('stranger', this.#now.elapsedMs, `Server ${link.sid} at ${nameOf(cnxn)} wants to be dialled, and does not say where.`);
     }
-    link.wantsDial = true;
+    link.dialDueMs = -Infinity;
     this.#markDirty(link);
   }
 
@@ -484,9 +487,11 @@ export class ElectionPort {
     cnxn.link = link;
     link.cnxn = cnxn;
     link.dialBack = undefined;
+    link.dialDueMs = Infinity;
+    this.#postponed.delete(link);
     link.isUnreachableTold = true;
     link.lastFailure = '';
-    link.waiting ??= link.last;
+    link.waiting = link.last;
     if (old !== undefined) {
       old.link = undefined;
       this.#close(old);
@@ -508,6 +513,7 @@ export class ElectionPort {
   #maybeForget(link: ElectionLink): void {
     if (link.isListed || link.cnxn !== undefined || link.dial !== undefined || link.isDirty) return;
     if (this.#links.get(link.sid) !== link) return;
+    this.#postponed.delete(link);
     this.#links.delete(link.sid);
     this.#strangers--;
   }
@@ -516,18 +522,26 @@ export class ElectionPort {
 
   #maybeDial(link: ElectionLink): void {
     const { elapsedMs } = this.#now;
-    if (this.#isShut || link.cnxn !== undefined || link.dial !== undefined) return;
-    if (link.sid > this.#options.sid && elapsedMs - link.askedMs < dialBackMs) return;
+    if (this.#isShut || link.dial !== undefined) {
+      link.dialDueMs = Infinity;
+      return;
+    }
+    if (link.sid > this.#options.sid) link.dialDueMs = Math.max(link.dialDueMs, link.askedMs + dialBackMs);
+    if (link.dialDueMs > elapsedMs) {
+      this.#postponed.add(link);
+      return;
+    }
+    link.dialDueMs = Infinity;
+    this.#postponed.delete(link);
     const hosts = link.dialBack ?? link.addresses;
     link.dialBack = undefined;
     if (hosts.length === 0) return;
-    const { losses } = link;
     const limits = { attemptMs: this.#options.cnxTimeoutMs, totalMs: Infinity };
     link.dial = this.#dialler.dial(hosts, limits, this.#now, (outcome, now) => {
       this.#now = now;
       link.dial = undefined;
       if (outcome.kind === 'open') this.#dialled(link, outcome);
-      else this.#dialFailed(link, outcome, link.losses === losses);
+      else this.#dialFailed(link, outcome);
     });
   }
 
@@ -544,19 +558,15 @@ export class ElectionPort {
     }
   }
 
-  #dialFailed(link: ElectionLink, { refused, reason }: Extract<DialOutcome, { kind: 'failed' }>, isSinceLoss: boolean): void {
+  #dialFailed(link: ElectionLink, { refused, reason }: Extract<DialOutcome, { kind: 'failed' }>): void {
     if (reason !== link.lastFailure) this.#log.warn('dial', this.#now.elapsedMs, `Server ${link.sid} cannot be reached: ${reason}.`);
     link.lastFailure = reason;
-    if (refused && !link.isUnreachableTold && link.isListed) {
-      if (isSinceLoss) {
-        link.isUnreachableTold = true;
-        this.#core.unreachable(link.sid, this.#now);
-      } else {
-        // This dial was begun while there was a connection, and says nothing of what has happened since.
-        link.wantsDial = true;
-      }
+    // A dial and a connection are never there together, so this one was begun since the last connection closed.
+    if (refused && link.isListed && !link.isUnreachableTold) {
+      link.isUnreachableTold = true;
+      this.#core.unreachable(link.sid, this.#now);
     }
-    if (link.dialBack !== undefined) link.wantsDial = true;
+    if (link.dialBack !== undefined) link.dialDueMs = -Infinity;
     this.#markDirty(link);
   }
 
@@ -566,7 +576,6 @@ export class ElectionPort {
   #cutLink(link: ElectionLink): void {
     link.cnxn!.link = undefined;
     link.cnxn = undefined;
-    link.losses++;
     link.isUnreachableTold = false;
   }
 
@@ -576,11 +585,8 @@ export class ElectionPort {
     const { link } = cnxn;
     if (link === undefined) return;
     this.#cutLink(link);
-    const { elapsedMs } = this.#now;
-    if (elapsedMs - link.redialledMs >= redialPauseMs) {
-      link.redialledMs = elapsedMs;
-      link.wantsDial = true;
-    }
+    link.redialMs = Math.max(this.#now.elapsedMs, link.redialMs + redialPauseMs);
+    link.dialDueMs = Math.min(link.dialDueMs, link.redialMs);
     this.#markDirty(link);
   }
 
@@ -616,7 +622,7 @@ export class ElectionPort {
   /** `bytes` undefined: those that were kept. */
   #feed(cnxn: ElectionCnxn, bytes: Buffer | undefined, start = 0, end = 0): void {
     this.#feeding = cnxn;
-    this.#allowance = messagesPerTurn;
+    this.#allowance = messagesPerGo;
     let wantsMore = true;
     try {
       wantsMore = bytes === undefined ? cnxn.cutter.resume(this.#onFrame) : cnxn.cutter.feed(bytes, start, end, this.#onFrame);

@@ -78,8 +78,8 @@ export interface LearnerPortParts {
 
 /** Of a first packet. FOLLOWERINFO has 40 bytes; whoever announces a megabyte before it has said who it is sends something else. */
 const firstPacketBytesMax = 1024;
-/** Packets of one channel in one turn. */
-const packetsPerTurn = 1024;
+/** Packets of one channel before another gets its turn. */
+const packetsPerGo = 1024;
 /** How long a channel that is closed here may take nothing of what it is still to be sent, and how long its other side may take to notice. */
 const lingerMs: Millis = 2000;
 /** What may still arrive meanwhile. */
@@ -98,6 +98,8 @@ export class LearnerPort {
   #addresses = new Map<Sid, readonly HostPort[]>();
 
   readonly #listeners = new Set<Listener>();
+  /** Raised by `stopListening`: whoever still waits for the port is too late. */
+  #listeningSince = 0;
   readonly #channels = new Map<StreamId, LearnerChannel>();
   readonly #halfOpen: HalfOpen<LearnerChannel>;
   /** Closed here, and something is still to be sent or the other side has not noticed. */
@@ -150,14 +152,26 @@ export class LearnerPort {
    * second apart, and for as long as a name does not resolve. Rejects with a sentence for the operator.
    */
   async listen(address: HostPort): Promise<Listener | undefined> {
+    const since = this.#listeningSince;
     const listener = await bindListener(this.#network, this.#clock, this.#log, {
       what: 'quorum port',
       address,
       triesMax: this.#options.bindTriesMax,
-      isOver: () => this.#isShut,
+      isOver: () => this.#isShut || since !== this.#listeningSince,
     });
     if (listener !== undefined) this.#listeners.add(listener);
     return listener;
+  }
+
+  /**
+   * Accepts nobody until the next `listen`; the channels there are stay. For a server that has ceased to lead: a learner that is refused
+   * dials again a moment later, while one that is accepted and closed gives up the leader it has found.
+   */
+  async stopListening(): Promise<void> {
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    this.#listeningSince++;
+    await Promise.all(listeners.map((listener) => listener.close()));
   }
 
   owns(listener: Listener): boolean {
@@ -172,12 +186,10 @@ export class LearnerPort {
   async shutDown(now: Now): Promise<void> {
     this.#now = now;
     this.#isShut = true;
-    const listeners = [...this.#listeners];
-    this.#listeners.clear();
     this.#dialler.cancelAll();
     this.#dial = this.#wanted = undefined;
     for (const channel of this.#channels.values()) this.#close(channel);
-    await Promise.all(listeners.map((listener) => listener.close()));
+    await this.stopListening();
   }
 
   // --- What the network reports
@@ -212,7 +224,7 @@ export class LearnerPort {
     this.#now = now;
     const channel = this.#channels.get(stream);
     if (channel === undefined || !channel.output.isHeld) return;
-    channel.output.drained();
+    channel.output.sliceSent(false);
     channel.closingMs = now.elapsedMs;
     this.#markDirty(channel);
   }
@@ -317,7 +329,6 @@ export class LearnerPort {
     this.#flush();
     // Whoever was cut off for taking nothing is gone for the core as well.
     this.#tellGone();
-    if (this.#dirty.length > 0 || this.#wanted !== undefined) this.#unfinished = true;
   }
 
   #dialWanted(): void {
@@ -433,7 +444,7 @@ export class LearnerPort {
   /** `bytes` undefined: those that were kept. */
   #feed(channel: LearnerChannel, bytes: Buffer | undefined, start = 0, end = 0): void {
     this.#feeding = channel;
-    this.#allowance = packetsPerTurn;
+    this.#allowance = packetsPerGo;
     let wantsMore = true;
     try {
       if (bytes === undefined) wantsMore = channel.cutter.resume(this.#consumer);
