@@ -384,6 +384,11 @@ export class MemoryNetwork implements Network {
     return Promise.resolve(listener);
   }
 
+  /** Nobody listens any more: whoever dials is refused. */
+  stopListening(): void {
+    this.#listeners.clear();
+  }
+
   connect(endpoint: Endpoint): StreamId {
     const side = this.#number({ address: this.address, port: this.#nextPort++ });
     this.#wire.dial(side, endpoint);
