@@ -1,3 +1,4 @@
+export { explore } from './explorer/command.ts';
 export { choice, chosen, parseRun, runText } from './explorer/choice.ts';
 export { main } from './command/main.ts';
 export { type InvariantName, Invariants, invariants, type NamedTxn, type ServerView, Violation } from './explorer/invariants.ts';

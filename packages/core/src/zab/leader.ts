@@ -436,8 +436,8 @@ export class Leader {
       this.#drop(learner, `it is ahead of this leader: epoch ${currentEpoch}, zxid ${formatZxid(packet.zxid)}`);
       return;
     }
-    // -1: it had accepted this epoch before, of another leader it may be, and does not count again.
-    if (currentEpoch !== -1 && this.#votes(learner)) this.#agreeing.add(learner.sid);
+    // -1: it had accepted this epoch before, of another leader it may be, and does not count again. And whoever has no data may have lost it.
+    if (currentEpoch !== -1 && packet.zxid !== -1 && this.#votes(learner)) this.#agreeing.add(learner.sid);
     this.#maybeSetEpoch();
   }
 

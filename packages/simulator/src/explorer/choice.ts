@@ -15,7 +15,22 @@
  *     cut1-2, heal1-2   nothing passes between two servers; it passes again
  *     elect6         the servers of the mask (here 2 and 3) exchange notifications until nobody of them looks for a leader
  */
-const kinds = ['notify', 'packet', 'break', 'dial', 'log', 'file', 'wake', 'sleep', 'write', 'crash', 'start', 'cut', 'heal', 'elect'] as const;
+const kinds = [
+  'notify',
+  'packet',
+  'break',
+  'dial',
+  'log',
+  'file',
+  'wake',
+  'sleep',
+  'write',
+  'crash',
+  'start',
+  'cut',
+  'heal',
+  'elect',
+] as const;
 
 export type ChoiceKind = (typeof kinds)[number];
 
@@ -35,7 +50,8 @@ export const operandEnd = 16;
 const joints: Readonly<Partial<Record<ChoiceKind, string>>> = { notify: '>', packet: '#', break: '#', cut: '-', heal: '-', crash: '.' };
 
 export function choice(kind: ChoiceKind, a: number, b = 0, c = 0): Choice {
-  if (a >= operandEnd || b >= operandEnd || c >= operandEnd) throw new Error(`an operand of ${kind} ${a} ${b} ${c} has more than four bits`);
+  if (a >= operandEnd || b >= operandEnd || c >= operandEnd)
+    throw new Error(`an operand of ${kind} ${a} ${b} ${c} has more than four bits`);
   return (kinds.indexOf(kind) << 12) | (a << 8) | (b << 4) | c;
 }
 

@@ -163,7 +163,8 @@ function scopeText(scope: Scope): string {
 /** Returns whether all went well. */
 function exploreRun(scope: Scope, run: readonly Choice[]): boolean {
   const { world, error, made } = replayRun(scope, run);
-  if (made.length < run.length && error === undefined) console.log(`${run.length - made.length} of the choices are not there at their turn`);
+  if (made.length < run.length && error === undefined)
+    console.log(`${run.length - made.length} of the choices are not there at their turn`);
   for (const [at, code] of made.entries()) console.log(`  ${at + 1} ${choiceText(code)}`);
   console.log(world.describe());
   console.log(error === undefined ? 'all invariants hold' : error.message);

@@ -167,7 +167,8 @@ export class Invariants {
       throw new Violation('DurableBeforeAck', `${sid} acknowledges ${formatZxid(zxid)}, which is not on its disk`);
     }
     const epoch = epochOf(zxid);
-    if (currentEpoch !== epoch) throw new Violation('DurableBeforeAck', `${sid} acknowledges epoch ${epoch}, and has ${currentEpoch} on disk`);
+    if (currentEpoch !== epoch)
+      throw new Violation('DurableBeforeAck', `${sid} acknowledges epoch ${epoch}, and has ${currentEpoch} on disk`);
     const missing = missingOf(this.#beginnings.get(epoch), durable);
     if (missing === undefined) return;
     throw new Violation('DurableBeforeAck', `${sid} acknowledges epoch ${epoch} without ${formatZxid(missing.zxid)} on disk`);
@@ -205,7 +206,8 @@ export class Invariants {
       const known = this.#proposed.get(txn.zxid);
       if (known === undefined) throw new Violation('Integrity', `${sid} has ${formatZxid(txn.zxid)}, which nobody has proposed`);
       if (known !== txn.name) throw new Violation('Agreement', `${formatZxid(txn.zxid)} is another txn at ${sid} than it was proposed as`);
-      if (before !== undefined && before.zxid >= txn.zxid) throw new Violation('TotalOrder', `${sid} has ${formatZxid(txn.zxid)} out of order`);
+      if (before !== undefined && before.zxid >= txn.zxid)
+        throw new Violation('TotalOrder', `${sid} has ${formatZxid(txn.zxid)} out of order`);
       const isNext = counterOf(txn.zxid) === 1 || before?.zxid === txn.zxid - 1;
       if (!isNext) throw new Violation('LocalPrimaryOrder', `the log of ${sid} lacks a txn before ${formatZxid(txn.zxid)}`);
       before = txn;
@@ -233,9 +235,20 @@ export class Invariants {
   served({ sid, epoch, logged, appliedZxid, state }: ServerView): void {
     const applied = logged.filter(({ zxid }) => zxid <= appliedZxid);
     const missing = missingOf(this.#beginnings.get(epoch!), applied);
-    if (missing !== undefined) throw new Violation('ProcessConsistency', `${sid} serves in epoch ${epoch} without ${formatZxid(missing.zxid)}`);
-    if (state !== undefined && state.join() !== applied.map(({ name }) => name).sort().join()) {
-      throw new Violation('StateIsLog', `${sid} serves ${state.length} txns, and its log has ${applied.length} up to ${formatZxid(appliedZxid)}`);
+    if (missing !== undefined)
+      throw new Violation('ProcessConsistency', `${sid} serves in epoch ${epoch} without ${formatZxid(missing.zxid)}`);
+    if (
+      state !== undefined &&
+      state.join() !==
+        applied
+          .map(({ name }) => name)
+          .sort()
+          .join()
+    ) {
+      throw new Violation(
+        'StateIsLog',
+        `${sid} serves ${state.length} txns, and its log has ${applied.length} up to ${formatZxid(appliedZxid)}`,
+      );
     }
     const last = applied.at(-1)?.zxid ?? 0;
     const before = this.#served.get(sid) ?? 0;

@@ -112,7 +112,8 @@ class Search {
     const state = states.pop()!;
     const world = this.#begin();
     for (const code of this.#states.way(state)) this.#make(world, code);
-    if (hashOf(world) !== this.#states.hash(state)) throw new Error(`the same choices have led to another state, at depth ${this.#shallowest}`);
+    if (hashOf(world) !== this.#states.hash(state))
+      throw new Error(`the same choices have led to another state, at depth ${this.#shallowest}`);
     let at: StateId = state;
     do at = this.#descend(world, at);
     while (at !== -1 && inChains);

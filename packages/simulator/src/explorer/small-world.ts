@@ -341,7 +341,10 @@ class SmallServer implements PeerOut {
         this.#turn((peer) => peer.installed(request.snapshot.zxid, this.now));
         return;
       case 'read': {
-        const from = Math.max(0, this.log.findLastIndex(({ zxid }) => zxid <= request.from));
+        const from = Math.max(
+          0,
+          this.log.findLastIndex(({ zxid }) => zxid <= request.from),
+        );
         this.#turn((peer) => peer.logRead(request.channel, this.log.slice(from), true));
         return;
       }

@@ -8,7 +8,18 @@ const txn = (epoch: number, counter: number, name = `${epoch}.${counter}`): Name
 function server(sid: number, history: readonly NamedTxn[], more: Partial<ServerView> = {}): ServerView {
   const appliedZxid: Zxid = history.at(-1)?.zxid ?? 0;
   const epochs = { acceptedEpoch: 1, currentEpoch: 1 };
-  return { sid, role: 'learning', serves: true, epoch: 1, durable: history, logged: history, appliedZxid, state: undefined, ...epochs, ...more };
+  return {
+    sid,
+    role: 'learning',
+    serves: true,
+    epoch: 1,
+    durable: history,
+    logged: history,
+    appliedZxid,
+    state: undefined,
+    ...epochs,
+    ...more,
+  };
 }
 
 const leads: Partial<ServerView> = { role: 'leading' };
@@ -119,7 +130,11 @@ describe('the invariants', () => {
     to.check([server(1, [], leads), server(2, []), server(3, [], down)]);
     propose(to, a, b);
     to.acknowledged(a.zxid, server(2, [a]));
-    to.check([server(1, [a, b], { ...leads, appliedZxid: a.zxid, state: [a.name] }), server(2, [a], { appliedZxid: 0 }), server(3, [], down)]);
+    to.check([
+      server(1, [a, b], { ...leads, appliedZxid: a.zxid, state: [a.name] }),
+      server(2, [a], { appliedZxid: 0 }),
+      server(3, [], down),
+    ]);
     to.told(a.name);
     to.check([server(1, [a, b], { ...leads, appliedZxid: a.zxid }), server(2, [a]), server(3, [], down)]);
     to.epochProposed(2, server(3, [a, b], is(2)));

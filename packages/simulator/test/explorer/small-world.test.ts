@@ -35,7 +35,13 @@ const until =
     states >= count;
 
 /** Some walks down, by a seed: each state with the run that has led to it. */
-function walk(scope: Scope, opening: readonly number[], seed: number, length: number, visit: (hash: number, run: readonly number[]) => void): void {
+function walk(
+  scope: Scope,
+  opening: readonly number[],
+  seed: number,
+  length: number,
+  visit: (hash: number, run: readonly number[]) => void,
+): void {
   const world = new SmallWorld(scope);
   const run: number[] = [];
   const make = (code: number): void => {
@@ -123,10 +129,14 @@ describe('a search', () => {
     'with leaders that remember one txn': options(forgetful, { opening: openingToServe(forgetful), isEnough: until(4000), seed: 5 }),
     'by walks, each notification by itself': options({ ...scopeDefaults, notifications: true }, { order: 'walks', isEnough: until(8000) }),
   };
-  test.each(Object.entries(searches))('%s finds no violation', (_name, each) => {
-    const { violation } = search(each);
-    expect(violation?.error.message).toBeUndefined();
-  }, 20_000);
+  test.each(Object.entries(searches))(
+    '%s finds no violation',
+    (_name, each) => {
+      const { violation } = search(each);
+      expect(violation?.error.message).toBeUndefined();
+    },
+    20_000,
+  );
 
   test('that finds a violation gives the run that leads to it, which can be made shorter', () => {
     vi.spyOn(Invariants.prototype, 'told').mockImplementation((name) => {
