@@ -470,6 +470,7 @@ export class Peer {
     for (const number of [this.#acceptedEpoch, this.#currentEpoch, this.#logged, this.#durable, this.#diskWork, this.#wholeFrom]) {
       to.number(number);
     }
+    to.text(`${this.#memory.state} ${this.#memory.watchesMayGrow}`);
     this.#replica.fingerprint(to);
     this.#committedLog.fingerprint(to);
     this.#election.fingerprint(to, now);

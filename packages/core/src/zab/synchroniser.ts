@@ -163,6 +163,7 @@ export class Synchroniser {
   /** Everything that can influence behaviour, for an explorer. A snapshot that is sent in part cannot be written down: throws an `Error`. */
   fingerprint(to: Fingerprint): void {
     if (this.#snapshot !== undefined) throw new Error('a snapshot that has been sent in part has no fingerprint');
+    to.number(this.#replica.tree.isBeingWritten ? 1 : 0);
     to.number(this.#queue.length);
     for (const { channel, lastZxid } of this.#queue) {
       to.number(channel);

@@ -691,7 +691,7 @@ export class SmallWorld {
 
   #pairChoice(kind: 'cut' | 'heal', mask: number): Choice {
     const [a, b] = [1, 2, 3].filter((sid) => (mask & (1 << (sid - 1))) !== 0);
-    return choice(kind, a!, b!);
+    return choice(kind, a!, b);
   }
 
   #pairMask(a: Sid, b: Sid): number {

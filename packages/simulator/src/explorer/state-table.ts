@@ -60,7 +60,7 @@ export class StateTable {
   way(state: StateId): Choice[] {
     const way: Choice[] = [];
     for (let at = state; this.#parents[at]! !== -1; at = this.#parents[at]!) way.push(this.#choices[at]!);
-    return way.reverse();
+    return way.toReversed();
   }
 
   #slotOf(hash: number): number {
@@ -84,6 +84,6 @@ export class StateTable {
 }
 
 function copied<T extends Float64Array | Int32Array | Uint16Array>(to: T, from: T): T {
-  to.set(from as never);
+  to.set(from);
   return to;
 }

@@ -22,6 +22,7 @@ import {
 /** Small enough to be seen as a whole. */
 const tiny: Scope = { ...scopeDefaults, servers: 2, txns: 1, crashes: 1, cuts: 0, wakes: 0 };
 const pairsMax = 200;
+const ascending = (codes: readonly number[]): number[] => codes.toSorted((a, b) => a - b);
 /** SNAP, TRUNC and the log come into play when a leader remembers one txn. */
 const forgetful: Scope = { ...scopeDefaults, committedLog: 1 };
 
@@ -93,7 +94,7 @@ describe('states', () => {
       expect(pairs.length).toBeGreaterThan(100);
       for (const [one, other] of pairs.splice(0)) {
         const choices = replayRun(scope, one).world.choices();
-        expect(replayRun(scope, other).world.choices().toSorted()).toEqual(choices.toSorted());
+        expect(ascending(replayRun(scope, other).world.choices())).toEqual(ascending(choices));
         const code = choices[one.length % Math.max(1, choices.length)];
         if (code === undefined) continue;
         const after = (run: readonly number[]): number => hashOf(replayRun(scope, [...run, code]).world);
