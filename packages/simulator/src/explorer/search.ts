@@ -114,10 +114,9 @@ class Search {
     for (const code of this.#states.way(state)) this.#make(world, code);
     if (hashOf(world) !== this.#states.hash(state))
       throw new Error(`the same choices have led to another state, at depth ${this.#shallowest}`);
-    let at: StateId = state;
-    do at = this.#descend(world, at);
-    while (at !== -1 && inChains);
-    if (at !== -1) this.#keep(at);
+    let at: StateId = this.#descend(world, state);
+    if (inChains) while (at !== -1) at = this.#descend(world, at);
+    else if (at !== -1) this.#keep(at);
     return true;
   }
 
