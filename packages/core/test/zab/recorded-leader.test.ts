@@ -42,6 +42,7 @@ import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
 import { CommittedLog, committedLogDefaults } from '../../src/zab/committed-log.ts';
+import type { NodeId } from "../../src/tree/node-store.ts";
 import type { ChannelId, EpochName } from '../../src/zab/zab-out.ts';
 import { type RecordedLearning, recordedLearnings, type RecordedPacket, viewOf } from './recordings.ts';
 
@@ -287,7 +288,26 @@ function viewZxid({ name, bytes }: RecordedPacket): Zxid | undefined {
 }
 
 function shown({ name, bytes }: { name: string; bytes: Buffer }): string {
-  return name === 'snapshot' ? name : `${name} ${bytes.toString('hex')}`;
+  return name === 'snapshot' ? contentOf(bytes) : `${name} ${bytes.toString('hex')}`;
+}
+
+/** Everything that a snapshot says, in an order of its own. */
+function contentOf(bytes: Buffer): string {
+  const loader = snapshotLoader();
+  if (loader.feed(bytes) !== bytes.length || !loader.isComplete) throw new Error('these are no bytes of a snapshot');
+  const { tree, sessions, digest } = loader.finish();
+  const lines: string[] = sessions.map(({ high, low, timeoutMs }) => `session ${high}:${low} ${timeoutMs}`).toSorted();
+  const visit = (node: NodeId): void => {
+    const path = tree.pathOf(node);
+    const writer = new Writer(256);
+    tree.writeDataAndStat(node, writer);
+    const acl = JSON.stringify(tree.acls.get(tree.aclOf(node)));
+    // The one znode that each server fills by itself.
+    lines.push(path === '/zookeeper/config' ? `${path} ${acl}` : `${path} ${acl} ${writer.written().toString('hex')}`);
+    for (let child = tree.firstChildOf(node); child !== 0; child = tree.nextSiblingOf(child)) visit(child);
+  };
+  visit(tree.find('/'));
+  return [...lines.toSorted(), `digest ${JSON.stringify(digest)}`].join('\n');
 }
 
 function compare(beginning: Beginning): void {
