@@ -128,6 +128,9 @@ interface PendingSync {
   readonly ping: number;
 }
 
+/** Where a server stands that should have data and has none. */
+const noData: Zxid = -1;
+
 /** Of a packet without identities. */
 const authinfoBytes = 4;
 
@@ -254,7 +257,7 @@ export class Leader {
 
   /** An epoch file is on disk. */
   epochSaved(name: EpochName, now: Now): void {
-    this.#stageMs = now.elapsedMs;
+    this.#stageMs = this.#nowMs = now.elapsedMs;
     if (name === 'acceptedEpoch' && this.#stage === 'saving acceptedEpoch') {
       this.#stage = 'acknowledgement';
       this.#agreeing = new Set(this.#isVoter ? [this.#options.sid] : []);
@@ -348,9 +351,10 @@ export class Leader {
       if (other !== learner && other.sid === learner.sid && other.stage !== 'silent') this.#drop(other, 'it has connected anew');
     }
     if (this.#stage === 'discovery') {
+      // Of observers too: they do not choose, and refuse a leader whose epoch is behind.
+      this.#acceptedMax = Math.max(this.#acceptedMax, learner.acceptedEpoch);
       if (!this.#votes(learner)) return;
       this.#agreeing.add(learner.sid);
-      this.#acceptedMax = Math.max(this.#acceptedMax, learner.acceptedEpoch);
       this.#maybeChooseEpoch();
     } else if (this.#stage !== 'saving acceptedEpoch') {
       this.#tellEpoch(learner);
@@ -390,8 +394,9 @@ export class Leader {
       this.#drop(learner, `it is ahead of this leader: epoch ${currentEpoch}, zxid ${formatZxid(packet.zxid)}`);
       return;
     }
-    // -1: it had accepted this epoch before, of another leader it may be, and does not count again.
-    if (currentEpoch !== -1 && this.#votes(learner)) this.#agreeing.add(learner.sid);
+    // Epoch -1: it had accepted this epoch before, of another leader it may be, and does not count again. Zxid -1: it should have data and
+    // has none, so that it may have lost what it was counted for (ZOOKEEPER-2325).
+    if (currentEpoch !== -1 && packet.zxid !== noData && this.#votes(learner)) this.#agreeing.add(learner.sid);
     this.#maybeSetEpoch();
   }
 
@@ -443,6 +448,8 @@ export class Leader {
 
   #activate(learner: Learner): void {
     learner.stage = 'active';
+    // It may have had to wait for the others, with nothing to say.
+    learner.heardMs = this.#nowMs;
     writeEmptyPacket(this.#behind(learner), PacketType.UPTODATE, -1);
   }
 
@@ -552,7 +559,8 @@ export class Leader {
       // Not behind what it is being sent: that may take long, and it is to hear that its leader lives.
       if (learner.backlog !== undefined) continue;
       writeEmptyPacket(this.#out.packets(learner.channel), PacketType.PING, this.#proposed);
-      learner.pings.push(number);
+      // Learners answer from UPTODATE on. What comes before tells them that we live; to wait for an answer would put the numbers out of step.
+      if (learner.stage === 'active') learner.pings.push(number);
     }
     return number;
   }
@@ -582,7 +590,7 @@ export class Leader {
   #dropSilent(now: Now): void {
     const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
     for (const learner of this.#learners.values()) {
-      const isIn = learner.stage === 'synchronised' || learner.stage === 'active';
+      const isIn = learner.stage === 'active';
       const silentMaxMs = (isIn ? syncLimitTicks : initLimitTicks) * tickTimeMs;
       if (now.elapsedMs - learner.heardMs > silentMaxMs)
         this.#drop(learner, `nothing came from it for ${now.elapsedMs - learner.heardMs} ms`);

@@ -409,7 +409,12 @@ export class Learner implements LeaderLink {
     this.#ack(makeZxid(this.#epoch, 0));
   }
 
+  /**
+   * The first thing a leader of ZooKeeper takes from a learner behind ACKEPOCH is the ACK of NEWLEADER; at anything else it hangs up. It sends
+   * PINGs before that all the same, and its own learners answer from UPTODATE on. So do ours.
+   */
   #onPing(zxid: Zxid): void {
+    if (this.#stage !== 'serving') return;
     const writer = this.#out.packets(this.#channel);
     const at = beginQuorumPacket(writer, PacketType.PING, zxid);
     this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));

@@ -183,10 +183,21 @@ describe('silence', () => {
     expect(learner.over).toContain('nothing came');
   });
 
-  it('is broken by a PING, which is answered with whom the server has heard of', () => {
+  it('is broken by a PING, which is answered once UPTODATE has come, and not before', () => {
     const learner = accepted();
-    learner.packet(packet(PacketType.PING, makeZxid(3, 7)), now);
-    expect(notes.take()).toEqual(['9 <- PING 0x300000007']);
+    const ping = packet(PacketType.PING, makeZxid(3, 7));
+    learner.packet(ping, now);
+    learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
+    learner.packet(ping, now);
+    learner.packet(newLeader, now);
+    // A leader of ZooKeeper sends PINGs from here on, and hangs up when something else comes than the ACK that it waits for.
+    learner.packet(ping, now);
+    learner.epochSaved('currentEpoch', now);
+    learner.packet(ping, now);
+    expect(notes.take()).toEqual(['config version=0', 'save currentEpoch 5', '9 <- ACK 0x500000000']);
+    learner.packet(packet(PacketType.UPTODATE, -1), now);
+    learner.packet(ping, now);
+    expect(notes.take()).toEqual(['serve', '9 <- ACK 0x500000000', '9 <- PING 0x300000007']);
   });
 });
 
