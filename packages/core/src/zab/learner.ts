@@ -116,6 +116,10 @@ export class Learner implements LeaderLink {
   #durable: Zxid;
   /** Proposals that are to be acknowledged, in order. */
   readonly #toAck = new Fifo<Zxid>();
+  /**
+   * Of the snapshot that came, 0 for none. Txns up to here are in it, and may come again: a leader of ZooKeeper decides from where on it sends
+   * txns before it reads off, a moment later, what the snapshot it is about to write is as of.
+   */
   #snapshotZxid: Zxid = 0;
   /** Packets that came while the disk was at work on something that has to come first. */
   readonly #waiting = new Fifo<Buffer>();
@@ -348,6 +352,7 @@ export class Learner implements LeaderLink {
   #onProposal(packet: PacketView): void {
     const { zxid, data } = packet;
     if (!this.#isSynchronising && !this.#expect('serving', packet)) return;
+    if (zxid <= this.#snapshotZxid) return;
     const isNext = zxid === this.#logged + 1 || (counterOf(zxid) === 1 && epochOf(zxid) > epochOf(this.#logged));
     if (!isNext) {
       this.#giveUp(`behind ${formatZxid(this.#logged)} the leader has sent ${formatZxid(zxid)}`);
@@ -364,6 +369,7 @@ export class Learner implements LeaderLink {
   }
 
   #onCommit(zxid: Zxid, now: Now): void {
+    if (zxid <= this.#snapshotZxid) return;
     const next = this.#proposals.peek();
     if (next === undefined || next.zxid !== zxid) {
       this.#giveUp(

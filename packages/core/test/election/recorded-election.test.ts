@@ -54,7 +54,15 @@ interface Life {
 }
 
 const mixed = { recording: 'ensemble-mixed', newEpoch: 1 } as const;
-const reconfigured = { recording: 'ensemble-reconfig', newEpoch: 1, from: 0, to: 6, zxid: 0, epoch: 0, configVersion: '100000000' } as const;
+const reconfigured = {
+  recording: 'ensemble-reconfig',
+  newEpoch: 1,
+  from: 0,
+  to: 6,
+  zxid: 0,
+  epoch: 0,
+  configVersion: '100000000',
+} as const;
 
 const lives: readonly Life[] = [
   { ...mixed, sid: 1, from: 0, to: 13, zxid: 0, epoch: 0, outcome: 'following 2' },

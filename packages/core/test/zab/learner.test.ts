@@ -137,6 +137,25 @@ describe('synchronisation', () => {
     expect(notes.take()).toEqual(['save currentEpoch 5']);
   });
 
+  it.each(['follower', 'observer'] as const)(
+    'what a snapshot holds already is passed over, and the next txn goes on from it: %s',
+    (role) => {
+      const learner = accepted({ role });
+      learner.packet(packet(PacketType.SNAP, makeZxid(4, 9)), now);
+      learner.snapshotLoaded(now);
+      learner.installed(now);
+      notes.take();
+      // A leader of ZooKeeper decides first from where on it sends txns, and then says what it has applied by the time it writes the snapshot.
+      learner.packet(proposal(makeZxid(4, 8)), now);
+      learner.packet(packet(PacketType.COMMIT, makeZxid(4, 8)), now);
+      learner.packet(packet(PacketType.INFORM, makeZxid(4, 9), txn(makeZxid(4, 9))), now);
+      learner.packet(proposal(makeZxid(4, 10)), now);
+      learner.packet(packet(PacketType.COMMIT, makeZxid(4, 10)), now);
+      expect(notes.take()).toEqual(['append 0x40000000a', 'apply 0x40000000a']);
+      expect(learner.over).toBeUndefined();
+    },
+  );
+
   it.each([
     ['a hole', () => [proposal(makeZxid(3, 9))]],
     ['a txn twice', () => [proposal(makeZxid(3, 8)), proposal(makeZxid(3, 8))]],

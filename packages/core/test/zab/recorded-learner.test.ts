@@ -72,7 +72,14 @@ class Replayed {
     const lastZxid = ackEpoch.zxid;
     const told = readAckEpoch(ackEpoch.data);
     const currentEpoch = told === -1 ? acceptedEpoch : told;
-    const options = { sid: learner, tickTimeMs: 500, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
+    const options = {
+      sid: learner,
+      tickTimeMs: 500,
+      initLimitTicks: 10,
+      syncLimitTicks: 5,
+      forceSnapshotSync: false,
+      counterMax: 0xffff_0000,
+    };
     const out: LearnerOut = {
       packets: () => this.#writer,
       closeChannel: () => undefined,
@@ -240,14 +247,17 @@ it.each(recordedLearnings('ensemble-mixed'))('$title: our learner says and does 
   expect(replayed.revalidated).toEqual(answers('REVALIDATE').map(() => true));
 });
 
-it.each(recordedLearnings('ensemble-reconfig'))('$title: our learner says what the recorded one said, and leaves when the configuration changes', (recorded) => {
-  const { packets } = recorded;
-  const change = packets.findIndex(({ name }) => name.endsWith('ANDACTIVATE'));
-  const before = change === -1 ? packets : packets.slice(0, change);
-  const replayed = replay(before, recorded);
-  expect(replayed.learner.over).toBeUndefined();
-  compare(replayed, before);
-  if (change === -1) return;
-  replayed.hear(packets[change]!.bytes, packets[change]!.t);
-  expect(replayed.learner.over).toContain(packets[change]!.name);
-});
+it.each(recordedLearnings('ensemble-reconfig'))(
+  '$title: our learner says what the recorded one said, and leaves when the configuration changes',
+  (recorded) => {
+    const { packets } = recorded;
+    const change = packets.findIndex(({ name }) => name.endsWith('ANDACTIVATE'));
+    const before = change === -1 ? packets : packets.slice(0, change);
+    const replayed = replay(before, recorded);
+    expect(replayed.learner.over).toBeUndefined();
+    compare(replayed, before);
+    if (change === -1) return;
+    replayed.hear(packets[change]!.bytes, packets[change]!.t);
+    expect(replayed.learner.over).toContain(packets[change]!.name);
+  },
+);
