@@ -9,10 +9,23 @@
  * Between two roles the state in memory is made that of the log: everything in the log has been applied, and is durable, before the
  * server says in an election how far it is. What the log loses again, by a TRUNC, memory loses with it (ZOOKEEPER-2845).
  */
-import { makeZxid, type Millis, type Notification, type PacketView, type Reader, type Sid, type Zxid } from '@tskeeper/protocol';
+import {
+  makeZxid,
+  type Millis,
+  type Notification,
+  type PacketView,
+  type Reader,
+  type SessionId,
+  type Sid,
+  type Zxid,
+} from '@tskeeper/protocol';
+import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
+import { CnxnTable } from './cnxn/cnxn-table.ts';
 import { type ElectionConfig, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
+import type { Inspect } from './inspect.ts';
+import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
 import type { CoreOptions } from './options.ts';
@@ -22,7 +35,12 @@ import { Authority, earliest, type OrderParts } from './request/authority.ts';
 import { Forwarding, type SentTxn } from './request/forwarding.ts';
 import type { Order } from './request/order.ts';
 import { Replica, replicaOptions, type ReplicaOptions } from './request/replica.ts';
+import { Load } from './request/load.ts';
+import type { MemoryState } from './request/memory-limits.ts';
 import { Server } from './server.ts';
+import { SessionTracker } from './session/session-tracker.ts';
+import { WatchTable } from './tree/watch-table.ts';
+import { PeerInspection } from './peer-inspection.ts';
 import { SnapshotLoader } from './snapshot/snapshot-loader.ts';
 import type { CommittedLog } from './zab/committed-log.ts';
 import { Leader } from './zab/leader.ts';
@@ -94,6 +112,8 @@ export class Peer {
   #logged: Zxid;
   #durable: Zxid;
   #role: Role = { kind: 'settling' };
+  #memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
+  readonly inspect: Inspect;
   /** Epoch files, TRUNC or a snapshot: what the disk has been asked for and has not done yet. */
   #diskWork = 0;
   /** The snapshot that is coming from the leader. */
@@ -142,6 +162,7 @@ export class Peer {
     this.#acceptedEpoch = recovered.acceptedEpoch;
     this.#currentEpoch = recovered.currentEpoch;
     this.#logged = this.#durable = recovered.lastZxid;
+    this.inspect = new PeerInspection(() => this.server?.inspect ?? this.#atRest());
     this.#election = new FastLeaderElection({ sid: options.zab.sid, role: options.role }, config, out);
     this.#look(now);
   }
@@ -161,6 +182,49 @@ export class Peer {
 
   get replica(): Replica {
     return this.#replica;
+  }
+
+  /** A long job is under way: frames given now would only be copied and wait. */
+  get busy(): boolean {
+    return this.server?.busy ?? false;
+  }
+
+  /** See `Server.wantsInput`. Whoever is not served is not kept waiting: it is being closed. */
+  wantsInput(id: CnxnId): boolean {
+    return this.server?.wantsInput(id) ?? true;
+  }
+
+  get idleTreeBytes(): number {
+    return this.#replica.tree.idleBytes;
+  }
+
+  get returnedTreeBytes(): number {
+    return this.#replica.tree.returnedBytes;
+  }
+
+  get watchBytes(): number {
+    return this.server?.watchBytes ?? 0;
+  }
+
+  /** Whether a snapshot can be begun: none is being taken, for a file or for a learner, and the state is that of a txn's end. */
+  get canSnapshot(): boolean {
+    return !this.busy && !this.#replica.tree.isBeingWritten && this.#diskWork === 0;
+  }
+
+  /** A snapshot of this moment, to be written in slices. See `SnapshotSource` for `writeLastZxid`. */
+  snapshot(writeLastZxid = true): SnapshotSource {
+    return this.#replica.snapshot(writeLastZxid);
+  }
+
+  /** How memory is; see `MemoryLimits`. */
+  memory(state: MemoryState, watchesMayGrow: boolean): void {
+    this.#memory = { state, watchesMayGrow };
+    this.server?.memory(state, watchesMayGrow);
+  }
+
+  /** See `Server.expireSession`. Returns false as well while nobody is served. */
+  expireSession(session: SessionId, now: Now): boolean {
+    return this.server?.expireSession(session, now) ?? false;
   }
 
   get lastLogged(): Zxid {
@@ -291,6 +355,11 @@ export class Peer {
     return taken;
   }
 
+  /** There is room again in the output of a channel that was said to be full. */
+  channelDrained(_channel: ChannelId, now: Now): void {
+    this.wake(now);
+  }
+
   channelGone(channel: ChannelId, now: Now): void {
     const role = this.#role;
     if (role.kind === 'leading') role.leader.gone(channel);
@@ -338,6 +407,12 @@ export class Peer {
     this.#goOn(now);
   }
 
+  /** The log that was asked for with `readLog` is more than is worth sending. */
+  logRefused(channel: ChannelId, now: Now): void {
+    if (this.#role.kind === 'leading') this.#role.synchroniser.logRefused(channel);
+    this.wake(now);
+  }
+
   /** Txns of the log that was asked for with `readLog`, in order; `isEnd` when there are no more. */
   logRead(channel: ChannelId, entries: readonly LogEntry[], isEnd: boolean): void {
     if (this.#role.kind === 'leading') this.#role.synchroniser.logRead(channel, entries, isEnd, this.#role.leader.committed);
@@ -372,6 +447,13 @@ export class Peer {
       default:
         return undefined;
     }
+  }
+
+  /** What there is to tell while nobody is served: the state, and no clients. */
+  #atRest(): Inspect {
+    const { tickTimeMs } = this.#options.core;
+    const [tracker, watches, load] = [new SessionTracker(tickTimeMs), new WatchTable({ hashSeed: 0 }), new Load()];
+    return new Inspection('looking', this.#replica, tracker, watches, new CnxnTable(this.#out, tracker, watches, load), load);
   }
 
   get #isBusy(): boolean {
@@ -477,7 +559,9 @@ export class Peer {
   }
 
   #newServer(out: Out, now: Now, orderOf: (parts: OrderParts, now: Now) => Order, notesTouches: boolean): Server {
-    return new Server(this.#options.core, out, this.#random, this.#observer, now, this.#replica, orderOf, notesTouches);
+    const server = new Server(this.#options.core, out, this.#random, this.#observer, now, this.#replica, orderOf, notesTouches);
+    server.memory(this.#memory.state, this.#memory.watchesMayGrow);
+    return server;
   }
 
   #apply({ header, txn, digest }: SentTxn, now: Now): void {

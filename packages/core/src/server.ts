@@ -351,6 +351,11 @@ export class Server {
     return this.#replica.tree.returnedBytes;
   }
 
+  /** Whether a snapshot can be begun: the state is that of a txn's end. */
+  get canSnapshot(): boolean {
+    return !this.busy;
+  }
+
   /** What the watches take, in bytes. */
   get watchBytes(): number {
     return this.#watches.bytes;

@@ -4,12 +4,14 @@
  * A turn is one input from the world (a batch from the network, a completed sync, a timer), everything the core does about it, and then one
  * flush: first the log, so that the disk is at work while we send, then all output. Time is read once per turn.
  */
-import { type CnxnId, type CoreOptions, type Inspect, type Now, type Out, Server } from '@tskeeper/core';
+import { type CnxnId, type CoreOptions, type Inspect, type Now, type Out, type Peer, Server } from '@tskeeper/core';
 import { ConnectionThrottle } from '@tskeeper/core/internal';
 import { formatZxid, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
 import { DiskError } from './disk.ts';
 import { MemoryGuard } from './memory-guard.ts';
+import { firstDeadline, Member, type MemberPort } from './member.ts';
+import type { MemberOptions } from './member-options.ts';
 import type { MemoryUse } from './memory-use.ts';
 import { Bookkeeping } from './metrics/bookkeeping.ts';
 import type { Endpoint, Listener, NetworkSink, ReceivedBatch, StreamId } from './network.ts';
@@ -25,11 +27,18 @@ import type { FlushedBatch } from './storage/txn-log.ts';
 import type { Runtime, RuntimeHooks, World } from './world.ts';
 
 /**
- * Starts a standalone server; resolves when clients can connect. Rejects with a sentence for the operator (`FolderInUse`, `StorageRefused`,
+ * Starts a server, alone or, with `member`, as one of an ensemble; resolves when clients can connect, though one of an ensemble turns them
+ * away until it leads or follows. Rejects with a sentence for the operator (`FolderInUse`, `StorageRefused`,
  * `DiskError`, a port in use) when it cannot serve; nothing is left behind then.
  */
-export async function startRuntime(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks): Promise<Runtime> {
-  const server = new ServerRuntime(world, core, options, hooks);
+export async function startRuntime(
+  world: World,
+  core: CoreOptions,
+  options: RuntimeOptions,
+  hooks: RuntimeHooks,
+  member?: MemberOptions,
+): Promise<Runtime> {
+  const server = new ServerRuntime(world, core, options, hooks, member);
   try {
     await server.start();
   } catch (error) {
@@ -61,7 +70,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #hooks: RuntimeHooks;
   readonly #storage: Storage;
   readonly #books: Bookkeeping;
-  #core!: Server;
+  readonly #member: MemberOptions | undefined;
+  #core!: Server | Peer;
+  /** What a server of an ensemble has besides. */
+  #others: Member | undefined;
   #port!: ClientPort;
   #throttle: ConnectionThrottle | undefined;
   #listener: Listener | undefined;
@@ -86,7 +98,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   /** Who waits for a session to be gone. */
   #farewells: Farewell[] = [];
 
-  constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks) {
+  constructor(world: World, core: CoreOptions, options: RuntimeOptions, hooks: RuntimeHooks, member: MemberOptions | undefined) {
+    this.#member = member;
     this.#world = world;
     this.#coreOptions = core;
     this.#options = options;
@@ -108,23 +121,19 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   async start(): Promise<void> {
     const { clock, network, random } = this.#world;
     const { logger } = this.#hooks;
-    const recovery = new ReplicaRecovery(this.#coreOptions, random, logger);
-    const recovered = await this.#storage.open(recovery);
-    if (recovered.lastZxid < 0) {
-      throw new Error(
-        `${this.#options.dataDir} is empty and db.autocreate is false; put the data in place, or make a file named initialize there to begin a new database`,
-      );
-    }
+    const budgets = inFlightBudgets(this.#hooks.memory?.() ?? []);
+    const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, budgets.core) };
+    const recovery = new ReplicaRecovery(coreOptions, random, logger);
+    const recovered =
+      this.#member === undefined
+        ? await this.#beginAlone(recovery, coreOptions)
+        : await this.#beginAsMember(this.#member, recovery, coreOptions);
     this.#books.loaded({
       totalMs: recovered.loadSnapshotMs + recovered.replayMs,
       snapshotMs: recovered.loadSnapshotMs,
       logMs: recovered.replayMs,
       txns: recovered.txnCount,
     });
-    const now = clock.now();
-    const budgets = inFlightBudgets(this.#hooks.memory?.() ?? []);
-    const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, budgets.core) };
-    this.#core = new Server(coreOptions, this.#out, random, this.#books, now, recovery.finish());
     const throttle = this.#options.connectionThrottle;
     if (throttle.tokens > 0) this.#throttle = new ConnectionThrottle(throttle, random);
     this.#port = new ClientPort({
@@ -147,8 +156,12 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       observer: this.#books,
       logger,
     });
-    await this.#firstSnapshot(recovered);
+    if (this.#others === undefined) await this.#firstSnapshot(recovered);
     network.start(this);
+    if (this.#others !== undefined) {
+      this.#state = 'serving';
+      await this.#others.listen();
+    }
     this.#listener = await this.#port.listen({
       address: this.#options.clientPortAddress,
       port: this.#options.clientPort,
@@ -167,6 +180,35 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const { unsafe } = this.#options;
     if (unsafe.length > 0)
       logger.warn(`serving UNSAFELY, with ${unsafe.join(', ')}; srvr and mntr show it for as long as this server runs`);
+  }
+
+  async #beginAlone(recovery: ReplicaRecovery, coreOptions: CoreOptions): Promise<Recovered> {
+    const recovered = await this.#storage.open(recovery);
+    if (recovered.lastZxid < 0) {
+      throw new Error(
+        `${this.#options.dataDir} is empty and db.autocreate is false; put the data in place, or make a file named initialize there to begin a new database`,
+      );
+    }
+    const { clock, random } = this.#world;
+    this.#core = new Server(coreOptions, this.#out, random, this.#books, clock.now(), recovery.finish());
+    return recovered;
+  }
+
+  async #beginAsMember(options: MemberOptions, recovery: ReplicaRecovery, coreOptions: CoreOptions): Promise<Recovered> {
+    this.#others = new Member({
+      world: this.#world,
+      core: coreOptions,
+      options,
+      storage: this.#storage,
+      observer: this.#books,
+      logger: this.#hooks.logger,
+      out: this.#out,
+      turn: (work) => this.#turn(work),
+      failed: (error) => this.failed(error),
+    });
+    const { replica, recovered } = await this.#others.recover(recovery);
+    this.#core = this.#others.begin(replica, recovered, this.#world.clock.now());
+    return recovered;
   }
 
   /**
@@ -198,7 +240,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     if (wasServing && !this.#hasEnded()) {
       const { clock } = this.#world;
       while (!this.#hasEnded() && (this.#core.deadline() ?? Infinity) <= 0) this.#turn((now) => this.#core.wake(now, false));
-      await this.#port.shutDown(clock.now());
+      await Promise.all([this.#port.shutDown(clock.now()), this.#others?.shutDown(clock.now())]);
       this.#turn(nothing);
       // Their last answers are on the way; a client that does not take them is not waited for.
       const goneMs = clock.now().elapsedMs + lastAnswersMs;
@@ -267,8 +309,9 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       input(now);
       this.#storage.flush();
       this.#port.endTurn(now);
+      if (this.#others !== undefined) for (const port of this.#others.ports) port.endTurn(now);
       this.#storage.flush();
-      if (this.#snapshotWanted && !this.#core.busy) this.#beginSnapshot();
+      if (this.#snapshotWanted && this.#core.canSnapshot) this.#beginSnapshot();
       if (this.#farewells.length > 0) this.#sayFarewells();
       this.#planWake(now);
     } catch (error) {
@@ -279,7 +322,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   #planWake(now: Now): void {
     if (this.#wakeIsSoon || this.#state !== 'serving') return;
     const { clock } = this.#world;
-    const due = this.#port.unfinished ? 0 : Math.min(this.#core.deadline() ?? Infinity, this.#port.deadline() ?? Infinity);
+    const own = this.#port.unfinished ? 0 : Math.min(this.#core.deadline() ?? Infinity, this.#port.deadline() ?? Infinity);
+    const due = this.#others === undefined ? own : Math.min(own, firstDeadline(this.#others.ports));
     if (due <= now.elapsedMs) {
       this.#wakeIsSoon = true;
       clock.soon(this.#wake);
@@ -306,6 +350,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#turn((now) => {
       this.#core.wake(now, this.#allIsHeard(now));
       this.#port.wake(now);
+      if (this.#others !== undefined) for (const port of this.#others.ports) port.wake(now);
     });
   };
 
@@ -323,28 +368,40 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   // --- What the network reports
 
   accepted(stream: StreamId, listener: Listener, remote: Endpoint): void {
-    this.#turn((now) => this.#port.accepted(stream, listener, remote, now));
+    this.#turn((now) => {
+      const other = this.#others?.ports.find((port) => port.owns(listener));
+      (other ?? this.#port).accepted(stream, listener, remote, now);
+    });
   }
 
-  connected(): void {
-    // A standalone server dials nobody.
+  connected(stream: StreamId): void {
+    this.#turn((now) => this.#portOf(stream)?.connected(stream, now));
+  }
+
+  /** The port to other servers that the stream belongs to; undefined for a client's. */
+  #portOf(stream: StreamId): MemberPort | undefined {
+    return this.#others?.ports.find((port) => port.ownsStream(stream));
   }
 
   received(batch: ReceivedBatch): void {
     if (this.#state === 'closing') return;
-    this.#turn((now) => this.#port.received(batch, now));
+    this.#turn((now) => {
+      // Each takes out of the batch what is its own.
+      this.#port.received(batch, now);
+      if (this.#others !== undefined) for (const port of this.#others.ports) port.received(batch, now);
+    });
   }
 
   drained(stream: StreamId): void {
-    this.#turn((now) => this.#port.drained(stream, now));
+    this.#turn((now) => (this.#portOf(stream) ?? this.#port).drained(stream, now));
   }
 
   ended(stream: StreamId): void {
-    this.#turn((now) => this.#port.ended(stream, now));
+    this.#turn((now) => (this.#portOf(stream) ?? this.#port).ended(stream, now));
   }
 
   closed(stream: StreamId, error: string | undefined): void {
-    this.#turn((now) => this.#port.closed(stream, error, now));
+    this.#turn((now) => (this.#portOf(stream) ?? this.#port).closed(stream, error, now));
   }
 
   // --- What the storage reports
@@ -458,7 +515,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       minSessionTimeoutMs: core.minSessionTimeoutMs,
       maxSessionTimeoutMs: core.maxSessionTimeoutMs,
       clientPortListenBacklog: this.#options.clientPortListenBacklog ?? -1,
-      serverId: 0,
+      serverId: this.#member?.zab.sid ?? 0,
     });
     return {
       version: host.version,

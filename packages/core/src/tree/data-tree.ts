@@ -1062,6 +1062,11 @@ export class DataTree {
 
   // ---- snapshots ------------------------------------------------------------------------------------------------------------------
 
+  /** A snapshot of the tree is being taken, and no other can be begun. */
+  get isBeingWritten(): boolean {
+    return this.#snapshot !== 0;
+  }
+
   /**
    * Begins a snapshot of this moment. Until `endSnapshot` every znode is written once, as it is now: in its turn, depth first, or, when
    * it is about to change, ahead of it. So a snapshot can be taken slowly while changes go on, and is still exact as of one zxid.

@@ -128,9 +128,6 @@ interface PendingSync {
   readonly ping: number;
 }
 
-/** Where a server stands that should have data and has none. */
-const noData: Zxid = -1;
-
 /** Of a packet without identities. */
 const authinfoBytes = 4;
 
@@ -394,9 +391,8 @@ export class Leader {
       this.#drop(learner, `it is ahead of this leader: epoch ${currentEpoch}, zxid ${formatZxid(packet.zxid)}`);
       return;
     }
-    // Epoch -1: it had accepted this epoch before, of another leader it may be, and does not count again. Zxid -1: it should have data and
-    // has none, so that it may have lost what it was counted for (ZOOKEEPER-2325).
-    if (currentEpoch !== -1 && packet.zxid !== noData && this.#votes(learner)) this.#agreeing.add(learner.sid);
+    // -1: it had accepted this epoch before, of another leader it may be, and does not count again. And whoever has no data may have lost it.
+    if (currentEpoch !== -1 && packet.zxid !== -1 && this.#votes(learner)) this.#agreeing.add(learner.sid);
     this.#maybeSetEpoch();
   }
 

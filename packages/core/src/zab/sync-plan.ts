@@ -22,6 +22,7 @@ export type SyncOpening =
 
 export type SnapshotReason =
   | 'forceSnapshotSync is set'
+  | 'the learner has no data'
   | 'the learner has no txn from which the committed txns in memory go on, and the log may not be read'
   | 'the learner stands at the beginning of an epoch that the leader has no txn of'
   | 'there is no txn that the learner could cut its log behind'
@@ -74,6 +75,8 @@ export function planSync(facts: SyncFacts, committed: CommittedLog): SyncPlan {
   const min = committed.min(leaderLast);
   const max = committed.max(leaderLast);
   if (facts.forceSnapshotSync) return snap('forceSnapshotSync is set');
+  // Not even an empty database (zxid -1): a log alone would not be trusted there.
+  if (learnerLast < 0) return snap('the learner has no data');
   if (learnerLast === leaderLast) return { kind: 'diff', zxid: learnerLast, from: learnerLast };
   if (learnerLast > max) {
     // Zxids with counter 0 are no txns: whoever stands there may have nothing that could be cut.

@@ -133,10 +133,18 @@ export class Synchroniser {
     else this.#sendLogged(reading, reading.plan, entries, isEnd);
   }
 
+  /** The log is more than is worth sending; the learner is sent a snapshot. */
+  logRefused(channel: ChannelId): void {
+    const reading = this.#readings.get(channel);
+    if (reading === undefined || reading.plan !== undefined) return;
+    this.#readings.delete(channel);
+    this.#queue.push(reading.learner);
+  }
+
   /** There is something to do at once. `isBusy`: the tree is in the midst of a change. */
   wants(isBusy: boolean): boolean {
     if (this.#snapshot !== undefined) return !this.#out.channelIsFull(this.#snapshot.learner.channel);
-    return this.#queue.length > 0 && !isBusy;
+    return this.#queue.length > 0 && !isBusy && !this.#replica.tree.isBeingWritten;
   }
 
   /** A slice of the snapshot that is being sent, or the beginning of the next. */

@@ -384,6 +384,11 @@ export class MemoryNetwork implements Network {
     return Promise.resolve(listener);
   }
 
+  /** Nobody listens any more: whoever dials is refused. */
+  stopListening(): void {
+    this.#listeners.clear();
+  }
+
   connect(endpoint: Endpoint): StreamId {
     const side = this.#number({ address: this.address, port: this.#nextPort++ });
     this.#wire.dial(side, endpoint);
@@ -422,7 +427,8 @@ export class MemoryNetwork implements Network {
   reset(stream: StreamId): void {
     const side = this.#sides[stream];
     if (side === undefined || side.gone) return;
-    if (side.open) {
+    // The other side may have accepted what this side has not heard of yet.
+    if (side.out !== undefined) {
       const peer = side.out.to;
       this.#scheduler.after(side.out.manners.delayMs, () => peer.stack.lose(peer, 'ECONNRESET'));
     }

@@ -103,6 +103,17 @@ describe('connections', () => {
     expect(here.lines).toEqual(['closed 0 ECONNREFUSED', 'closed 1 EHOSTUNREACH']);
   });
 
+  test('a dial that is given up before its sender hears that it was accepted is closed on the other side', async () => {
+    const { clock, here, there, wire } = await pair({ delayMs: 10 });
+    const stream = here.network.connect(target);
+    clock.advance(15);
+    here.network.reset(stream);
+    clock.advance(100);
+    expect(here.lines).toEqual([`closed ${stream} well`]);
+    expect(there.lines).toEqual(['accepted 0 from 10.0.0.1:32768', 'closed 0 ECONNRESET']);
+    expect([wire.cnxns.size, there.network.streamCount]).toEqual([0, 0]);
+  });
+
   test('a number is used again only when its end has been told', async () => {
     const { clock, here } = await pair();
     const first = here.network.connect(target);

@@ -8,6 +8,7 @@ import {
   type CrashChoice,
   type DiskCall,
   type Logger,
+  type MemberOptions,
   MemoryDisk,
   type MemoryProbe,
   type RuntimeOptions,
@@ -28,6 +29,8 @@ export interface ServerHostParts {
   readonly random: SeededRandom;
   readonly core: CoreOptions;
   readonly options: RuntimeOptions;
+  /** Of a server in an ensemble. */
+  readonly member: MemberOptions | undefined;
   readonly snappy: SnappyCodec | undefined;
   /** What there is of memory. */
   readonly memory: MemoryProbe | undefined;
@@ -95,7 +98,7 @@ export class ServerHost implements MachineTime {
 
   /** Turns the server on. It serves when `serving` says so. */
   boot(): ServerProcess {
-    const { clock, wire, random, core, options, snappy, memory, recording, number } = this.#parts;
+    const { clock, wire, random, core, options, member, snappy, memory, recording, number } = this.#parts;
     const record: ProcessRecord = {
       server: this.name,
       startedMs: clock.elapsedMs,
@@ -120,6 +123,7 @@ export class ServerHost implements MachineTime {
       random: new SeededRandom(random.uint32()),
       core,
       options,
+      member,
       logger,
       snappy,
       memory,

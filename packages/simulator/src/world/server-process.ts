@@ -9,6 +9,7 @@ import {
   type Endpoint,
   type Listener,
   type Logger,
+  type MemberOptions,
   type MemoryProbe,
   type Network,
   type NetworkSink,
@@ -34,6 +35,8 @@ export interface ProcessParts {
   readonly random: SeededRandom;
   readonly core: CoreOptions;
   readonly options: RuntimeOptions;
+  /** Of a server in an ensemble. */
+  readonly member: MemberOptions | undefined;
   readonly logger: Logger;
   readonly snappy: SnappyCodec | undefined;
   readonly memory: MemoryProbe | undefined;
@@ -76,11 +79,12 @@ export class ServerProcess implements Owner {
   }
 
   async #start(): Promise<Error | undefined> {
-    const { clock, machine, disk, random, core, options, logger, snappy, memory, record } = this.#parts;
+    const { clock, machine, disk, random, core, options, member, logger, snappy, memory, record } = this.#parts;
     // The world knows of it before it does anything.
     await Promise.resolve();
     try {
-      this.runtime = await startRuntime({ disk, network: this.#network(), clock: clock.of(this, machine), random }, core, options, {
+      const world = { disk, network: this.#network(), clock: clock.of(this, machine), random };
+      const hooks = {
         logger,
         snappy,
         memory,
@@ -90,12 +94,13 @@ export class ServerProcess implements Owner {
           openFileDescriptors: () => undefined,
           maxFileDescriptors: () => undefined,
         },
-        failed: (error) => {
+        failed: (error: unknown) => {
           record.failedMs ??= clock.elapsedMs;
           record.failure = String(error);
           this.#parts.failed(error);
         },
-      });
+      };
+      this.runtime = await startRuntime(world, core, options, hooks, member);
       record.servingMs = clock.elapsedMs;
       return undefined;
     } catch (error) {
@@ -122,6 +127,8 @@ export class ServerProcess implements Owner {
     const { network, clock, record } = this.#parts;
     record.endedMs = clock.elapsedMs;
     network.start(nobody(network));
+    // Other servers can tell a process that is gone from a machine that does not answer.
+    if (this.#parts.member !== undefined) network.stopListening();
     for (const stream of this.#streams.keys()) network.reset(stream);
     this.#streams.clear();
   }
@@ -138,7 +145,7 @@ export class ServerProcess implements Owner {
     return {
       start: (sink) => network.start(this.#sink(sink)),
       listen: (listenOptions) => (this.dead ? new Promise(() => undefined) : network.listen(listenOptions)),
-      connect: (endpoint) => network.connect(endpoint),
+      connect: (endpoint) => this.#dial(endpoint),
       resolve: (host) => network.resolve(host),
       send: (batch: SendBatch) => {
         if (!this.dead) this.#send(batch, record);
@@ -148,6 +155,18 @@ export class ServerProcess implements Owner {
       pause: forward((inner) => network.pause(inner)),
       resume: forward((inner) => network.resume(inner)),
     };
+  }
+
+  #numbered(inner: StreamId, remote: Endpoint): StreamId {
+    const stream = this.#free.pop() ?? this.#innerOf.length;
+    this.#innerOf[stream] = inner;
+    this.#streams.set(inner, { stream, key: `${remote.address}:${remote.port}`, cutter: new FrameCutter(0x7fffffff) });
+    return stream;
+  }
+
+  /** A process that is gone dials nobody. */
+  #dial(endpoint: Endpoint): StreamId {
+    return this.dead ? this.#innerOf.length : this.#numbered(this.#parts.network.connect(endpoint), endpoint);
   }
 
   #send(batch: SendBatch, record: ProcessRecord): void {
@@ -181,12 +200,13 @@ export class ServerProcess implements Owner {
     };
     return {
       accepted: (inner, listener: Listener, remote: Endpoint) => {
-        const stream = this.#free.pop() ?? this.#innerOf.length;
-        this.#innerOf[stream] = inner;
-        this.#streams.set(inner, { stream, key: `${remote.address}:${remote.port}`, cutter: new FrameCutter(0x7fffffff) });
+        const stream = this.#numbered(inner, remote);
         deliver(() => sink.accepted(stream, listener, remote));
       },
-      connected: () => undefined,
+      connected: (inner) => {
+        const { stream } = this.#streams.get(inner)!;
+        deliver(() => sink.connected(stream));
+      },
       received: (batch) => {
         this.#note(batch);
         const { count, buffers, starts, ends } = batch;

@@ -3,9 +3,10 @@
  * clients on others. There is one list of everything that is going to happen; nothing happens by itself.
  */
 import { crc32 } from 'node:zlib';
-import { type CoreOptions, coreDefaults } from '@tskeeper/core';
-import { formatZxid, type Millis, Reader, readTxn } from '@tskeeper/protocol';
+import { type CoreOptions, coreDefaults, type ZabOptions } from '@tskeeper/core';
+import { formatZxid, type Millis, type QuorumServer, Reader, readTxn } from '@tskeeper/protocol';
 import {
+  type MemberOptions,
   MemoryDisk,
   type MemoryProbe,
   numberedFiles,
@@ -27,13 +28,42 @@ export const serverPort = 2181;
 const eventsMax = 400_000;
 
 export interface WorldOptions {
-  /** How many servers there are. They know nothing of each other as long as they are standalone servers. */
+  /** How many servers there are. Without `ensemble` they know nothing of each other. */
   readonly servers?: number;
+  /** They are an ensemble: the last of them observe, so many; and what its servers go by. */
+  readonly ensemble?: { readonly observers?: number; readonly options?: Partial<MemberOptions>; readonly zab?: Partial<ZabOptions> };
   readonly core?: Partial<CoreOptions>;
   readonly options?: Partial<RuntimeOptions>;
   readonly snappy?: SnappyCodec | undefined;
   /** What there is of memory. */
   readonly memory?: MemoryProbe | undefined;
+}
+
+const quorumPort = 2888;
+const electionPort = 3888;
+
+/** Servers know each other by name, since each life of one has another address. */
+function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensemble: NonNullable<WorldOptions['ensemble']>): MemberOptions {
+  const { observers = 0, options, zab } = ensemble;
+  const all = Array.from({ length: servers }, (_, index): [number, QuorumServer] => {
+    const addresses = [{ host: `server-${index + 1}`, quorumPort, electionPort }];
+    return [index + 1, { sid: index + 1, addresses, role: index < servers - observers ? 'participant' : 'observer' }];
+  });
+  return {
+    zab: { sid, tickTimeMs, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000, ...zab },
+    role: sid <= servers - observers ? 'participant' : 'observer',
+    quorum: { version: 0, servers: new Map(all), groups: new Map(), weights: new Map() },
+    electionAddress: { host: '0.0.0.0', port: electionPort },
+    quorumAddress: { host: '0.0.0.0', port: quorumPort },
+    cnxTimeoutMs: 5 * tickTimeMs,
+    quorumCnxnTimeoutMs: 5 * tickTimeMs,
+    bindTriesMax: 3,
+    multiAddressEnabled: false,
+    connectToLeaderMs: 5 * tickTimeMs,
+    commitLogCount: 500,
+    snapshotSizeFactor: 0.33,
+    ...options,
+  };
 }
 
 export class VirtualWorld {
@@ -51,7 +81,7 @@ export class VirtualWorld {
   readonly #clients = new Map<string, string>();
   readonly #links = new Map<string, Link>();
 
-  constructor(seed: number, { servers = 1, core, options, snappy, memory }: WorldOptions = {}) {
+  constructor(seed: number, { servers = 1, ensemble, core, options, snappy, memory }: WorldOptions = {}) {
     this.random = new SeededRandom(seed);
     this.clock = new VirtualClock(new SeededRandom(this.random.uint32()));
     this.wire = new VirtualWire(this.clock);
@@ -83,8 +113,9 @@ export class VirtualWorld {
           clock: this.clock,
           wire: this.wire,
           random: this.random,
-          core: coreOptions,
+          core: ensemble === undefined ? coreOptions : { ...coreOptions, serverId: index + 1 },
           options: runtimeOptions,
+          member: ensemble === undefined ? undefined : memberOptions(index + 1, servers, coreOptions.tickTimeMs, ensemble),
           snappy,
           memory,
           recording: this.recording,

@@ -1,0 +1,93 @@
+/** Answers an operator's questions for a server of an ensemble, whose roles come and go: whoever serves clients now answers. */
+import type { SessionId } from '@tskeeper/protocol';
+import type { CnxnInfo, Inspect } from './inspect.ts';
+import type { CnxnId } from './out.ts';
+
+export class PeerInspection implements Inspect {
+  readonly #current: () => Inspect;
+
+  /** @param current while nobody is served, one that knows of no clients. */
+  constructor(current: () => Inspect) {
+    this.#current = current;
+  }
+
+  role(): ReturnType<Inspect['role']> {
+    return this.#current().role();
+  }
+
+  lastZxid(): number {
+    return this.#current().lastZxid();
+  }
+
+  nodeCount(): number {
+    return this.#current().nodeCount();
+  }
+
+  approximateDataBytes(): number {
+    return this.#current().approximateDataBytes();
+  }
+
+  ephemeralCount(): number {
+    return this.#current().ephemeralCount();
+  }
+
+  watchCount(): number {
+    return this.#current().watchCount();
+  }
+
+  quotaTotals(): ReturnType<Inspect['quotaTotals']> {
+    return this.#current().quotaTotals();
+  }
+
+  outstandingRequests(): number {
+    return this.#current().outstandingRequests();
+  }
+
+  sessionCount(): number {
+    return this.#current().sessionCount();
+  }
+
+  hasSession(session: SessionId): boolean {
+    return this.#current().hasSession(session);
+  }
+
+  cnxnCount(): number {
+    return this.#current().cnxnCount();
+  }
+
+  cnxns(): Iterable<CnxnInfo> {
+    return this.#current().cnxns();
+  }
+
+  cnxn(id: CnxnId): CnxnInfo | undefined {
+    return this.#current().cnxn(id);
+  }
+
+  sessionExpiry(): ReturnType<Inspect['sessionExpiry']> {
+    return this.#current().sessionExpiry();
+  }
+
+  ephemerals(): ReturnType<Inspect['ephemerals']> {
+    return this.#current().ephemerals();
+  }
+
+  watchSummary(): ReturnType<Inspect['watchSummary']> {
+    return this.#current().watchSummary();
+  }
+
+  watchesByCnxn(): ReturnType<Inspect['watchesByCnxn']> {
+    return this.#current().watchesByCnxn();
+  }
+
+  watchesByPath(): ReturnType<Inspect['watchesByPath']> {
+    return this.#current().watchesByPath();
+  }
+
+  digests(): ReturnType<Inspect['digests']> {
+    return this.#current().digests();
+  }
+
+  resetCnxnStats(): void {
+    this.#current().resetCnxnStats();
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * What a server of an ensemble has besides its clients: the ports to the other servers, and the disk work that its peer asks for. The
+ * runtime drives it in its turns.
+ */
+import { type ChannelId, type CoreOptions, type EpochName, type Now, type Observer, type Out, Peer, type PeerOut } from '@tskeeper/core';
+import { CommittedLog, committedLogDefaults, logBytesMax, type Replica, verifierOf } from '@tskeeper/core/internal';
+import { formatQuorumConfig, type Millis, type Notification, PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
+import type { Logger } from './logger.ts';
+import type { MemberOptions } from './member-options.ts';
+import { ElectionPort, electionPortDefaults } from './ports/election-port.ts';
+import { LearnerPort, learnerPortDefaults } from './ports/learner-port.ts';
+import type { ElectionCore, LearnerCore, PeerServer } from './ports/peer-core.ts';
+import { ReplicaRecovery } from './replica-recovery.ts';
+import type { LogReading } from './storage/log-reading.ts';
+import type { RecoveredMember, Storage } from './storage/storage.ts';
+import { TruncationImpossible } from './storage/truncation.ts';
+import type { World } from './world.ts';
+
+export interface MemberParts {
+  readonly world: World;
+  readonly core: CoreOptions;
+  readonly options: MemberOptions;
+  readonly storage: Storage;
+  readonly observer: Observer;
+  readonly logger: Logger;
+  /** What the peer asks for on behalf of clients. */
+  readonly out: Out;
+  /** Runs something as a turn of its own. */
+  readonly turn: (work: (now: Now) => void) => void;
+  /** The server cannot go on. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** A port of the server, as the runtime drives it. */
+export type MemberPort = ElectionPort | LearnerPort;
+
+export class Member {
+  readonly #parts: MemberParts;
+  readonly #view: PacketView;
+  readonly #readings = new Map<ChannelId, LogReading | undefined>();
+  #peer: Peer | undefined;
+  #election: ElectionPort | undefined;
+  #learners: LearnerPort | undefined;
+  #isShut = false;
+  /** None before `begin`. */
+  ports: readonly MemberPort[] = [];
+
+  constructor(parts: MemberParts) {
+    this.#parts = parts;
+    const { juteMaxBuffer, juteMaxBufferExtra } = parts.core;
+    this.#view = new PacketView(juteMaxBuffer + juteMaxBufferExtra);
+  }
+
+  get peer(): Peer {
+    if (this.#peer === undefined) throw new Error('the member has not been opened');
+    return this.#peer;
+  }
+
+  /** Reads what the folder holds into `recovery`. Where there was nothing, a beginning is written: a log alone is not trusted. */
+  async recover(recovery: ReplicaRecovery): Promise<{ readonly replica: Replica; readonly recovered: RecoveredMember }> {
+    const { storage, options } = this.#parts;
+    const recovered = await storage.openMember(recovery, { count: options.commitLogCount, bytes: committedLogDefaults.bytesMax });
+    const replica = recovery.finish();
+    // A folder that is not trusted to be new waits for the leader's snapshot.
+    if (!recovered.needsSnapshot || recovered.lastZxid < 0) return { replica, recovered };
+    const source = replica.snapshot();
+    try {
+      if (!(await storage.takeSnapshot(replica.lastZxid, source))) {
+        throw new Error(`cannot begin a database in ${storage.snapshotFolder}: its first snapshot could not be written`);
+      }
+    } finally {
+      source.abandon();
+    }
+    return { replica, recovered };
+  }
+
+  /** Makes the peer, which begins to look for a leader at once, and its ports. Nothing is listened to before `listen`. */
+  begin(replica: Replica, recovered: RecoveredMember, now: Now): Peer {
+    const { world, core, options, logger, turn, observer } = this.#parts;
+    const servers = serversOf(options);
+    const { tickTimeMs, initLimitTicks } = options.zab;
+    const shared = { network: world.network, clock: world.clock, core: this.#core(), logger, turn };
+    this.#election = new ElectionPort(
+      {
+        ...shared,
+        options: {
+          ...electionPortDefaults,
+          sid: options.zab.sid,
+          cnxTimeoutMs: options.cnxTimeoutMs,
+          initialMessageTimeoutMs: options.quorumCnxnTimeoutMs,
+          multiAddressEnabled: options.multiAddressEnabled,
+          bindTriesMax: options.bindTriesMax,
+        },
+      },
+      servers,
+    );
+    this.#learners = new LearnerPort(
+      {
+        ...shared,
+        view: this.#view,
+        options: {
+          ...learnerPortDefaults,
+          packetBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
+          dialTimeoutMs: options.connectToLeaderMs,
+          cnxTimeoutMs: options.cnxTimeoutMs,
+          firstPacketTimeoutMs: tickTimeMs * initLimitTicks,
+          bindTriesMax: options.bindTriesMax,
+        },
+      },
+      servers,
+    );
+    this.ports = [this.#election, this.#learners];
+    const committedLog = new CommittedLog({ ...committedLogDefaults, countMax: options.commitLogCount });
+    for (const { zxid, bytes } of recovered.recent) committedLog.restore(zxid, bytes);
+    const config = { verifier: verifierOf(options.quorum), text: formatQuorumConfig(options.quorum), version: options.quorum.version };
+    const found = {
+      replica,
+      lastZxid: recovered.lastZxid,
+      acceptedEpoch: recovered.acceptedEpoch,
+      currentEpoch: recovered.currentEpoch,
+      committedLog,
+      snapshotZxid: recovered.snapshotZxid ?? 0,
+    };
+    const { zab, role } = options;
+    this.#peer = new Peer({ core, zab, role }, config, found, this.#view, this.#out(), world.random, observer, now);
+    return this.#peer;
+  }
+
+  /** Others can reach this server. Rejects with a sentence for the operator when a port cannot be had. */
+  async listen(): Promise<void> {
+    const { electionAddress, quorumAddress } = this.#parts.options;
+    await this.#learners?.listen(quorumAddress);
+    await this.#election?.listen(electionAddress);
+  }
+
+  async shutDown(now: Now): Promise<void> {
+    this.#isShut = true;
+    for (const reading of this.#readings.values()) void reading?.close();
+    this.#readings.clear();
+    await Promise.all([this.#election?.shutDown(now), this.#learners?.shutDown(now)]);
+  }
+
+  /** The ports are there before the peer is, which speaks through them from its first moment. */
+  #core(): ElectionCore & LearnerCore {
+    const peer = () => this.#peer;
+    return {
+      notified: (from, notification, now) => peer()?.notified(from, notification, now),
+      reachable: (sid) => peer()?.reachable(sid),
+      unreachable: (sid, now) => peer()?.unreachable(sid, now),
+      accepted: (channel, now) => peer()?.accepted(channel, now),
+      dialled: (channel, now) => peer()?.dialled(channel, now),
+      dialFailed: (now) => peer()?.dialFailed(now),
+      packet: (channel, packet, now) => peer()?.packet(channel, packet, now),
+      isLoading: (channel) => peer()?.isLoading(channel) ?? false,
+      snapshotBytes: (channel, bytes, now) => peer()?.snapshotBytes(channel, bytes, now) ?? 0,
+      channelDrained: (channel, now) => peer()?.channelDrained(channel, now),
+      channelGone: (channel, now) => {
+        this.#stopReading(channel);
+        peer()?.channelGone(channel, now);
+      },
+    };
+  }
+
+  #out(): PeerOut {
+    const { out, storage } = this.#parts;
+    return {
+      reply: (cnxn) => out.reply(cnxn),
+      isFull: (cnxn) => out.isFull(cnxn),
+      close: (cnxn, reason) => out.close(cnxn, reason),
+      append: (zxid, bytes, start, end) => storage.append(zxid, bytes, start, end),
+      notify: (to: Sid, notification: Notification) => this.#election!.notify(to, notification),
+      configSeen: () => undefined,
+      dialLeader: (sid) => this.#learners!.dialLeader(sid),
+      packets: (channel) => this.#learners!.packets(channel),
+      channelIsFull: (channel) => this.#learners!.channelIsFull(channel),
+      closeChannel: (channel, reason) => this.#learners!.closeChannel(channel, reason),
+      saveEpoch: (name, epoch) => this.#saveEpoch(name, epoch),
+      truncate: (zxid) => this.#truncate(zxid),
+      installSnapshot: (zxid) => this.#installSnapshot(zxid),
+      readLog: (channel, from) => void this.#readLog(channel, from),
+      logBytesMax: () => (this.#parts.options.snapshotSizeFactor < 0 ? undefined : Infinity),
+    };
+  }
+
+  // --- Disk work of the peer. What the disk refuses ends the server: nobody could say what is on it.
+
+  async #then<T>(work: Promise<T>, done: (result: T, now: Now) => void): Promise<void> {
+    const { turn, failed } = this.#parts;
+    let result: T;
+    try {
+      result = await work;
+    } catch (error) {
+      // Storage that is closed takes no more work, and nobody waits for it.
+      if (!this.#isShut) failed(error);
+      return;
+    }
+    turn((now) => done(result, now));
+  }
+
+  #saveEpoch(name: EpochName, epoch: number): void {
+    void this.#then(this.#parts.storage.saveEpoch(name, epoch), (_, now) => this.peer.epochSaved(name, epoch, now));
+  }
+
+  #truncate(zxid: Zxid): void {
+    const { storage } = this.#parts;
+    const cut = async (to: Zxid): Promise<{ recovery: ReplicaRecovery; lastZxid: Zxid }> => {
+      const recovery = this.#newRecovery();
+      try {
+        const { lastZxid } = await storage.truncate(to, recovery);
+        return { recovery, lastZxid };
+      } catch (error) {
+        // The leader goes by a txn that is not here. Behind the one before it the two histories are the same, and are compared again.
+        if (error instanceof TruncationImpossible && error.heldZxid !== undefined && error.heldZxid < to) return await cut(error.heldZxid);
+        throw error;
+      }
+    };
+    void this.#then(cut(zxid), ({ recovery, lastZxid }, now) => this.peer.truncated(recovery.finish(), lastZxid, now));
+  }
+
+  #installSnapshot(zxid: Zxid): void {
+    const source = this.peer.snapshot();
+    const replace = async (): Promise<void> => {
+      try {
+        if (!(await this.#parts.storage.replaceBySnapshot(zxid, source))) throw new Error('the server ends');
+      } finally {
+        source.abandon();
+      }
+    };
+    void this.#then(replace(), (_, now) => this.peer.installed(zxid, now));
+  }
+
+  #newRecovery(): ReplicaRecovery {
+    const { core, world, logger } = this.#parts;
+    return new ReplicaRecovery(core, world.random, logger);
+  }
+
+  /** Reads the log for a learner, piece by piece, for as long as its stream is there and no other reading is wanted for it. */
+  async #readLog(channel: ChannelId, from: Zxid): Promise<void> {
+    const { storage, turn, options } = this.#parts;
+    this.#stopReading(channel);
+    this.#readings.set(channel, undefined);
+    const reading = await storage.readFrom(from);
+    if (!this.#readings.has(channel) || this.#readings.get(channel) !== undefined) {
+      void reading?.close();
+      return;
+    }
+    const bytesMax = logBytesMax(options.snapshotSizeFactor, reading?.snapshotBytes ?? 0) ?? 0;
+    if (reading === undefined || reading.logBytes > bytesMax) {
+      this.#readings.delete(channel);
+      void reading?.close();
+      turn((now) => this.peer.logRefused(channel, now));
+      return;
+    }
+    this.#readings.set(channel, reading);
+    for (;;) {
+      const piece = await reading.next();
+      if (this.#readings.get(channel) !== reading) return;
+      const isEnd = piece.kind !== 'txns';
+      if (isEnd) this.#readings.delete(channel);
+      turn(() => this.peer.logRead(channel, piece.kind === 'txns' ? piece.txns : [], isEnd));
+      if (isEnd) return;
+    }
+  }
+
+  #stopReading(channel: ChannelId): void {
+    void this.#readings.get(channel)?.close();
+    this.#readings.delete(channel);
+  }
+}
+
+function serversOf({ quorum }: MemberOptions): PeerServer[] {
+  return [...quorum.servers.values()].map(({ sid, addresses }) => ({
+    sid,
+    electionAddresses: addresses.map(({ host, electionPort }) => ({ host, port: electionPort })),
+    quorumAddresses: addresses.map(({ host, quorumPort }) => ({ host, port: quorumPort })),
+  }));
+}
+
+/** When the first of them wants to be woken. */
+export function firstDeadline(ports: readonly MemberPort[]): Millis {
+  return Math.min(Infinity, ...ports.map((port) => (port.unfinished ? 0 : (port.deadline() ?? Infinity))));
+}

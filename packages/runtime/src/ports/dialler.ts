@@ -1,0 +1,188 @@
+/**
+ * Reaches a server at the addresses it may have, one after the other: each name is looked up anew, since addresses move, and each of its
+ * addresses is tried for as long as its share of the time allows. Dials do not wait for each other.
+ *
+ * Whether a dial was refused is told apart from everything else that can go wrong: only a host that answers, on which nobody listens,
+ * says for certain that a server is down.
+ */
+import type { Now } from '@tskeeper/core';
+import { formatHostPort, type HostPort, type Millis } from '@tskeeper/protocol';
+import type { Endpoint, Network, StreamId } from '../network.ts';
+
+export type DialOutcome =
+  | { readonly kind: 'open'; readonly stream: StreamId; readonly remote: Endpoint }
+  /** `refused`: every address was tried, and refused. `reason` names each one that was tried, and what came of it. */
+  | { readonly kind: 'failed'; readonly refused: boolean; readonly reason: string };
+
+export interface DialLimits {
+  /** For one look-up, or for one address. */
+  readonly attemptMs: Millis;
+  /** For all of them together, shared evenly among those that are left; Infinity: no limit. */
+  readonly totalMs: Millis;
+}
+
+export interface DiallerParts {
+  readonly network: Network;
+  /** Runs something as a turn of its own: a look-up has come back. */
+  readonly turn: (work: (now: Now) => void) => void;
+}
+
+/** A dial under way. */
+export interface Dial {
+  readonly hosts: readonly HostPort[];
+}
+
+class Attempt implements Dial {
+  readonly hosts: readonly HostPort[];
+  readonly limits: DialLimits;
+  readonly untilMs: Millis;
+  readonly onDone: (outcome: DialOutcome, now: Now) => void;
+  /** Names not looked up yet. */
+  readonly names: HostPort[];
+  /** Addresses not tried yet. */
+  addresses: Endpoint[] = [];
+  /** Of what is being tried. */
+  stream: StreamId | undefined;
+  remote: Endpoint | undefined;
+  target = '';
+  dueMs: Millis = Infinity;
+  isOver = false;
+  /** Raised with each step, so that a look-up that comes back late is recognised. */
+  step = 0;
+  failures: string[] = [];
+  refusals = 0;
+
+  constructor(hosts: readonly HostPort[], limits: DialLimits, now: Now, onDone: (outcome: DialOutcome, now: Now) => void) {
+    this.hosts = hosts;
+    this.limits = limits;
+    this.untilMs = now.elapsedMs + limits.totalMs;
+    this.onDone = onDone;
+    this.names = [...hosts];
+  }
+}
+
+export class Dialler {
+  readonly #network: Network;
+  readonly #turn: DiallerParts['turn'];
+  readonly #attempts = new Set<Attempt>();
+  /** By the stream that is being connected; undefined once it was given up and only its `closed` is still to come. */
+  readonly #streams = new Map<StreamId, Attempt | undefined>();
+
+  constructor(parts: DiallerParts) {
+    this.#network = parts.network;
+    this.#turn = parts.turn;
+  }
+
+  /** Begins to dial. `onDone` is called once, never from inside this call; not at all if the dial is cancelled before. `hosts` has one at least. */
+  dial(hosts: readonly HostPort[], limits: DialLimits, now: Now, onDone: (outcome: DialOutcome, now: Now) => void): Dial {
+    const attempt = new Attempt(hosts, limits, now, onDone);
+    this.#attempts.add(attempt);
+    this.#next(attempt, now);
+    return attempt;
+  }
+
+  cancel(dial: Dial): void {
+    const attempt = dial as Attempt;
+    attempt.isOver = true;
+    this.#attempts.delete(attempt);
+    this.#giveUpStream(attempt);
+  }
+
+  ownsStream(stream: StreamId): boolean {
+    return this.#streams.has(stream);
+  }
+
+  connected(stream: StreamId, now: Now): void {
+    const attempt = this.#streams.get(stream);
+    if (attempt === undefined) return;
+    this.#streams.delete(stream);
+    attempt.stream = undefined;
+    this.#finish(attempt, { kind: 'open', stream, remote: attempt.remote! }, now);
+  }
+
+  closed(stream: StreamId, error: string | undefined, now: Now): void {
+    const attempt = this.#streams.get(stream);
+    this.#streams.delete(stream);
+    if (attempt === undefined) return;
+    attempt.stream = undefined;
+    if (error === 'ECONNREFUSED') attempt.refusals++;
+    this.#failed(attempt, error ?? 'closed', now);
+  }
+
+  deadline(): Millis | undefined {
+    let due = Infinity;
+    for (const { dueMs } of this.#attempts) due = Math.min(due, dueMs);
+    return due === Infinity ? undefined : due;
+  }
+
+  wake(now: Now): void {
+    for (const attempt of this.#attempts) {
+      if (attempt.dueMs > now.elapsedMs) continue;
+      this.#giveUpStream(attempt);
+      this.#failed(attempt, 'no answer', now);
+    }
+  }
+
+  cancelAll(): void {
+    for (const attempt of this.#attempts) this.cancel(attempt);
+  }
+
+  #failed(attempt: Attempt, reason: string, now: Now): void {
+    attempt.failures.push(`${attempt.target} (${reason})`);
+    this.#next(attempt, now);
+  }
+
+  #next(attempt: Attempt, now: Now): void {
+    const step = ++attempt.step;
+    const left = attempt.addresses.length + attempt.names.length;
+    const timeMs = Math.min(attempt.limits.attemptMs, (attempt.untilMs - now.elapsedMs) / Math.max(1, left));
+    if (left === 0 || timeMs <= 0) {
+      const { failures, refusals } = attempt;
+      this.#finish(attempt, { kind: 'failed', refused: left === 0 && refusals === failures.length, reason: failures.join(', ') }, now);
+      return;
+    }
+    attempt.dueMs = now.elapsedMs + timeMs;
+    const address = attempt.addresses.shift();
+    if (address !== undefined) {
+      attempt.target = formatHostPort({ host: address.address, port: address.port });
+      attempt.remote = address;
+      attempt.stream = this.#network.connect(address);
+      this.#streams.set(attempt.stream, attempt);
+      return;
+    }
+    const name = attempt.names.shift()!;
+    attempt.target = formatHostPort(name);
+    const settled = (addresses: readonly string[], reason: string): void => {
+      if (attempt.isOver || attempt.step !== step) return;
+      this.#turn((then) => this.#lookedUp(attempt, step, name, addresses, reason, then));
+    };
+    this.#network.resolve(name.host).then(
+      (addresses) => settled(addresses, 'the name has no address'),
+      (error: unknown) => settled([], error instanceof Error ? error.message : String(error)),
+    );
+  }
+
+  #lookedUp(attempt: Attempt, step: number, { port }: HostPort, addresses: readonly string[], reason: string, now: Now): void {
+    if (attempt.isOver || attempt.step !== step) return;
+    if (addresses.length === 0) {
+      this.#failed(attempt, reason, now);
+      return;
+    }
+    attempt.addresses = [...new Set(addresses)].map((address) => ({ address, port }));
+    this.#next(attempt, now);
+  }
+
+  #giveUpStream(attempt: Attempt): void {
+    const { stream } = attempt;
+    if (stream === undefined) return;
+    attempt.stream = undefined;
+    this.#streams.set(stream, undefined);
+    this.#network.reset(stream);
+  }
+
+  #finish(attempt: Attempt, outcome: DialOutcome, now: Now): void {
+    attempt.isOver = true;
+    this.#attempts.delete(attempt);
+    attempt.onDone(outcome, now);
+  }
+}

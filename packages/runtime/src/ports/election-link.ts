@@ -1,0 +1,79 @@
+/** What the election port keeps of another server, and of a connection. Each knows the other for as long as they belong together. */
+import {
+  FrameCutter,
+  type HostPort,
+  InitialMessageCollector,
+  type Millis,
+  notificationBytesMax,
+  notificationBytesMin,
+  type Reader,
+  type Sid,
+} from '@tskeeper/protocol';
+import type { Endpoint, StreamId } from '../network.ts';
+import type { Dial } from './dialler.ts';
+
+/** What the election port keeps of one other server. */
+export class ElectionLink {
+  readonly sid: Sid;
+  /** Configured; empty for a server that is not in the configuration. */
+  addresses: readonly HostPort[] = [];
+  isListed = false;
+  /** The one connection with it. */
+  cnxn: ElectionCnxn | undefined;
+  dial: Dial | undefined;
+  /** What it is to be told; a newer message takes its place. */
+  waiting: Buffer | undefined;
+  /** What it was told last, or is to be told: said again over each new connection. */
+  last: Buffer | undefined;
+  /** From when on it is to be dialled, if there is no connection by then; Infinity when it is not. */
+  dialDueMs: Millis = Infinity;
+  /** Where it says it can be dialled back, once the dial under way has failed. */
+  dialBack: readonly HostPort[] | undefined;
+  /** When it was last asked to dial back. */
+  askedMs: Millis = -Infinity;
+  /** When it is, or was last, to be dialled because its connection had closed. */
+  redialMs: Millis = -Infinity;
+  /** The core was told that it is unreachable, or there was nothing to tell since it last was reachable. */
+  isUnreachableTold = true;
+  /** What came of the last dial, so that one line says it and not one for each repetition. */
+  lastFailure = '';
+  isDirty = false;
+
+  constructor(sid: Sid) {
+    this.sid = sid;
+  }
+}
+
+/** A connection on the election port, from whichever side. */
+export class ElectionCnxn {
+  readonly stream: StreamId;
+  readonly remote: Endpoint;
+  readonly sinceMs: Millis;
+  /** Raised with each connection: of two from one server the later one is the one it uses. */
+  readonly order: number;
+  /** `initial`: who has dialled is not known yet. `closing`: what is still to be sent is sent, nothing is read. */
+  stage: 'initial' | 'open' | 'closing' = 'initial';
+  /** Whose connection this is; undefined before that is known, and once it has been replaced. */
+  link: ElectionLink | undefined;
+  readonly collector = new InitialMessageCollector();
+  readonly cutter: FrameCutter;
+  /** Leaves before anything else: the initial message. */
+  greeting: Buffer | undefined;
+  /** The network still holds what it was given last. */
+  isHeld = false;
+  /** Frames wait in the cutter for the next turn; the connection is not read meanwhile. */
+  isStalled = false;
+  /** The other side will say nothing more, and has not been heard to the end. */
+  hasEnded = false;
+  endSent = false;
+  closingMs: Millis = 0;
+  discardedBytes = 0;
+
+  constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis, order: number, reader: Reader) {
+    this.stream = stream;
+    this.remote = remote;
+    this.sinceMs = sinceMs;
+    this.order = order;
+    this.cutter = new FrameCutter(notificationBytesMax, reader, notificationBytesMin);
+  }
+}

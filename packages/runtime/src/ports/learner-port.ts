@@ -1,0 +1,545 @@
+/**
+ * The learner port: the streams between a leader and its learners. A leader accepts them at its quorum address, a learner dials that of its
+ * leader; from then on both ends are alike. Packets go both ways, and from the leader now and then a snapshot, raw, in between.
+ *
+ * A stream that was accepted is shown to the core with its first packet. Until then it is one of a bounded number that have a bounded time, so
+ * that the core never hears of those who connect and say nothing.
+ *
+ * Nobody waits for anybody here. What a slow learner has not taken waits, up to a bound; one that takes nothing is cut off, and closing a stream
+ * is over for the core with the turn (ZOOKEEPER-2201, -3574, -3774: a leader stood still because one learner did).
+ *
+ * The owner drives it in turns, as the client port: what happens, as it happens, then `endTurn` once. All packets that a turn has for a
+ * learner leave in one write.
+ */
+import type { Now } from '@tskeeper/core';
+import {
+  formatHostPort,
+  type HostPort,
+  type Millis,
+  type PacketConsumer,
+  type PacketView,
+  ProtocolError,
+  type Sid,
+  Writer,
+} from '@tskeeper/protocol';
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
+import { bindListener } from './bind-listener.ts';
+import { type Dial, Dialler, type DialOutcome } from './dialler.ts';
+import { HalfOpen } from './half-open.ts';
+import { LearnerChannel } from './learner-channel.ts';
+import { LimitedLog } from './limited-log.ts';
+import type { ChannelId, LearnerCore, PeerServer } from './peer-core.ts';
+import { SendList } from './send-list.ts';
+import { WriterPool } from './writer-pool.ts';
+
+export interface LearnerPortOptions {
+  /** jute.maxbuffer and its extra: the most bytes that the data of a packet may have. */
+  readonly packetBytesMax: number;
+  /** For a dial as a whole: initLimit ticks, or connectToLearnerMasterLimit. */
+  readonly dialTimeoutMs: Millis;
+  /** Of these, for one look-up of a name or one address. */
+  readonly cnxTimeoutMs: Millis;
+  /** initLimit ticks: for who has connected to send its first packet. */
+  readonly firstPacketTimeoutMs: Millis;
+  /** How often it is tried to listen; 0 = until it works. */
+  readonly bindTriesMax: number;
+  /** Connections that have not sent a packet. */
+  readonly halfOpenMax: number;
+  /** Waiting output above which a channel says that it is full. */
+  readonly fullBytes: number;
+  /** What may wait behind the output of one turn; above it the channel is reset. */
+  readonly behindBytesMax: number;
+}
+
+export const learnerPortDefaults: LearnerPortOptions = {
+  packetBytesMax: 2 * 0xfffff,
+  dialTimeoutMs: 20_000,
+  cnxTimeoutMs: 5000,
+  firstPacketTimeoutMs: 20_000,
+  bindTriesMax: 3,
+  halfOpenMax: 256,
+  fullBytes: 1024 * 1024,
+  behindBytesMax: 64 * 1024 * 1024,
+};
+
+export interface LearnerPortParts {
+  readonly network: Network;
+  readonly clock: Pick<Clock, 'now' | 'after'>;
+  readonly core: LearnerCore;
+  readonly options: LearnerPortOptions;
+  /** Placed over each packet, one after the other. */
+  readonly view: PacketView;
+  readonly logger: Logger;
+  /** Runs something as a turn of its own, `endTurn` included. */
+  readonly turn: (work: (now: Now) => void) => void;
+}
+
+/** Of a first packet. FOLLOWERINFO has 40 bytes; whoever announces a megabyte before it has said who it is sends something else. */
+const firstPacketBytesMax = 1024;
+/** Packets of one channel before another gets its turn. */
+const packetsPerGo = 1024;
+/** How long a channel that is closed here may take nothing of what it is still to be sent, and how long its other side may take to notice. */
+const lingerMs: Millis = 2000;
+/** What may still arrive meanwhile. */
+const discardedBytesMax = 1024 * 1024;
+/** Much written to a channel that is gone is no reason to keep its memory. */
+const nowhereBytesMax = 64 * 1024;
+
+export class LearnerPort {
+  readonly #network: Network;
+  readonly #clock: Pick<Clock, 'now' | 'after'>;
+  readonly #core: LearnerCore;
+  readonly #options: LearnerPortOptions;
+  readonly #view: PacketView;
+  readonly #log: LimitedLog;
+  readonly #dialler: Dialler;
+  #addresses = new Map<Sid, readonly HostPort[]>();
+
+  readonly #listeners = new Set<Listener>();
+  /** Raised by `stopListening`: whoever still waits for the port is too late. */
+  #listeningSince = 0;
+  readonly #channels = new Map<StreamId, LearnerChannel>();
+  readonly #halfOpen: HalfOpen<LearnerChannel>;
+  /** Closed here, and something is still to be sent or the other side has not noticed. */
+  readonly #closing = new Set<LearnerChannel>();
+  /** The core has to hear `channelGone` of these. */
+  #leaving: LearnerChannel[] = [];
+  #stalled: LearnerChannel[] = [];
+  #dirty: LearnerChannel[] = [];
+
+  /** The leader that is to be dialled at the end of the turn. */
+  #wanted: Sid | undefined;
+  #dial: Dial | undefined;
+
+  readonly #pool = new WriterPool();
+  readonly #sends = new SendList();
+  /** Takes what is written to channels that are gone. */
+  #nowhere = new Writer();
+  #feeding: LearnerChannel | undefined;
+  #allowance = 0;
+  #now: Now = { elapsedMs: 0, wallMs: 0 };
+  #unfinished = false;
+  #isShut = false;
+
+  readonly #consumer: PacketConsumer = {
+    packet: (packet) => this.#packet(packet),
+    raw: (bytes, start, end) => this.#raw(bytes, start, end),
+  };
+
+  constructor(parts: LearnerPortParts, servers: readonly PeerServer[]) {
+    this.#network = parts.network;
+    this.#clock = parts.clock;
+    this.#core = parts.core;
+    this.#options = parts.options;
+    this.#view = parts.view;
+    this.#log = new LimitedLog(parts.logger);
+    this.#dialler = new Dialler(parts);
+    this.#halfOpen = new HalfOpen(parts.options.halfOpenMax, parts.options.firstPacketTimeoutMs);
+    this.setServers(servers);
+  }
+
+  /** Another configuration is in force: the next dial goes by it. */
+  setServers(servers: readonly PeerServer[]): void {
+    this.#addresses = new Map(servers.map(({ sid, quorumAddresses }) => [sid, quorumAddresses]));
+  }
+
+  // --- Listening
+
+  /**
+   * Listens on one of the own quorum addresses; a wildcard host stands for all addresses of the machine. Tries again as `bindTriesMax` says, a
+   * second apart, and for as long as a name does not resolve. Rejects with a sentence for the operator.
+   */
+  async listen(address: HostPort): Promise<Listener | undefined> {
+    const since = this.#listeningSince;
+    const listener = await bindListener(this.#network, this.#clock, this.#log, {
+      what: 'quorum port',
+      address,
+      triesMax: this.#options.bindTriesMax,
+      isOver: () => this.#isShut || since !== this.#listeningSince,
+    });
+    if (listener !== undefined) this.#listeners.add(listener);
+    return listener;
+  }
+
+  /**
+   * Accepts nobody until the next `listen`; the channels there are stay. For a server that has ceased to lead: a learner that is refused
+   * dials again a moment later, while one that is accepted and closed gives up the leader it has found.
+   */
+  async stopListening(): Promise<void> {
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    this.#listeningSince++;
+    await Promise.all(listeners.map((listener) => listener.close()));
+  }
+
+  owns(listener: Listener): boolean {
+    return this.#listeners.has(listener);
+  }
+
+  ownsStream(stream: StreamId): boolean {
+    return this.#channels.has(stream) || this.#dialler.ownsStream(stream);
+  }
+
+  /** Accepts and dials nobody from now on, and closes the channels there are; what was written to them still goes out. */
+  async shutDown(now: Now): Promise<void> {
+    this.#now = now;
+    this.#isShut = true;
+    this.#dialler.cancelAll();
+    this.#dial = this.#wanted = undefined;
+    for (const channel of this.#channels.values()) this.#close(channel);
+    await this.stopListening();
+  }
+
+  // --- What the network reports
+
+  accepted(stream: StreamId, listener: Listener, remote: Endpoint, now: Now): void {
+    this.#now = now;
+    if (!this.#listeners.has(listener)) {
+      this.#network.reset(stream);
+      return;
+    }
+    const leaving = this.#halfOpen.add(this.#add(stream, remote));
+    if (leaving === undefined) return;
+    this.#log.warn('flood', now.elapsedMs, `${nameOf(leaving)} was closed: too many connections to the quorum port say nothing.`);
+    this.#drop(leaving);
+  }
+
+  connected(stream: StreamId, now: Now): void {
+    this.#now = now;
+    this.#dialler.connected(stream, now);
+  }
+
+  /** Takes the channels of this port out of the batch and leaves the others alone. */
+  received(batch: ReceivedBatch, now: Now): void {
+    this.#now = now;
+    for (let index = 0; index < batch.count; index++) {
+      const channel = this.#channels.get(batch.streams[index]!);
+      if (channel !== undefined) this.#receive(channel, batch.buffers[index]!, batch.starts[index]!, batch.ends[index]!);
+    }
+  }
+
+  drained(stream: StreamId, now: Now): void {
+    this.#now = now;
+    const channel = this.#channels.get(stream);
+    if (channel === undefined || !channel.output.isHeld) return;
+    channel.output.sliceSent(false);
+    channel.closingMs = now.elapsedMs;
+    this.#markDirty(channel);
+  }
+
+  ended(stream: StreamId, now: Now): void {
+    this.#now = now;
+    const channel = this.#channels.get(stream);
+    if (channel === undefined || channel.stage === 'closing') return;
+    // What it said before its end is heard before its end.
+    if (channel.isStalled) channel.hasEnded = true;
+    else this.#close(channel);
+  }
+
+  closed(stream: StreamId, error: string | undefined, now: Now): void {
+    this.#now = now;
+    const channel = this.#channels.get(stream);
+    if (channel === undefined) {
+      this.#dialler.closed(stream, error, now);
+      return;
+    }
+    this.#close(channel);
+    // At once and not at the end of the turn: from here on its number may be used again.
+    this.#tellGone();
+    this.#closing.delete(channel);
+    this.#channels.delete(stream);
+    channel.output.discard();
+  }
+
+  // --- What the core asks for
+
+  /** As `PeerOut.dialLeader`: it completes as `dialled` or `dialFailed`. A dial that is under way is given up, and nothing more is heard of it. */
+  dialLeader(sid: Sid): void {
+    this.#wanted = sid;
+  }
+
+  /** As `ZabOut.packets`. */
+  packets(id: ChannelId): Writer {
+    const channel = this.#channels.get(id);
+    if (channel === undefined || channel.stage !== 'open') {
+      if (this.#nowhere.bytes.length > nowhereBytesMax) this.#nowhere = new Writer();
+      this.#nowhere.clear();
+      return this.#nowhere;
+    }
+    this.#markDirty(channel);
+    return channel.output.writer();
+  }
+
+  /** As `SynchroniserOut.channelIsFull`: `channelDrained` follows when there is room again. */
+  channelIsFull(id: ChannelId): boolean {
+    const channel = this.#channels.get(id);
+    if (channel === undefined || channel.stage !== 'open' || channel.output.waitingBytes <= this.#options.fullBytes) return false;
+    channel.saidFull = true;
+    return true;
+  }
+
+  /** As `ZabOut.closeChannel`. The core hears `channelGone` at the end of the turn, whether or not the other side takes what was written. */
+  closeChannel(id: ChannelId, reason: string): void {
+    const channel = this.#channels.get(id);
+    if (channel === undefined || channel.stage !== 'open') return;
+    this.#log.warn('closed', this.#now.elapsedMs, `The connection with ${nameOf(channel)} was closed: ${reason}.`);
+    this.#close(channel);
+  }
+
+  // --- Time
+
+  /** When to call `wake` if nothing else happens. */
+  deadline(): Millis | undefined {
+    let due = Math.min(this.#dialler.deadline() ?? Infinity, this.#halfOpen.deadline() ?? Infinity);
+    for (const { closingMs } of this.#closing) due = Math.min(due, closingMs + lingerMs);
+    return due === Infinity ? undefined : due;
+  }
+
+  /** More can be done at once: the owner should hold another turn soon. */
+  get unfinished(): boolean {
+    return this.#unfinished;
+  }
+
+  /** Gives up on those whose time is over. */
+  wake(now: Now): void {
+    this.#now = now;
+    this.#dialler.wake(now);
+    for (const channel of this.#halfOpen.takeDue(now.elapsedMs)) {
+      this.#log.warn(
+        'silent',
+        now.elapsedMs,
+        `${nameOf(channel)} sent no packet to the quorum port within ${this.#options.firstPacketTimeoutMs} ms, and was closed.`,
+      );
+      this.#drop(channel);
+    }
+    for (const channel of this.#closing) if (now.elapsedMs - channel.closingMs >= lingerMs) this.#drop(channel);
+  }
+
+  // --- The end of a turn
+
+  /** Hears those who had to wait, dials if that was asked for, and hands all output to the network at once. */
+  endTurn(now: Now): void {
+    this.#now = now;
+    this.#unfinished = false;
+    this.#feedStalled();
+    this.#tellGone();
+    this.#dialWanted();
+    this.#flush();
+    // Whoever was cut off for taking nothing is gone for the core as well.
+    this.#tellGone();
+  }
+
+  #dialWanted(): void {
+    const sid = this.#wanted;
+    this.#wanted = undefined;
+    if (sid === undefined || this.#isShut) return;
+    if (this.#dial !== undefined) this.#dialler.cancel(this.#dial);
+    this.#dial = undefined;
+    const hosts = this.#addresses.get(sid) ?? [];
+    const { dialTimeoutMs, cnxTimeoutMs } = this.#options;
+    if (hosts.length === 0) {
+      this.#dialFailed(sid, 'it is not in the configuration');
+      return;
+    }
+    this.#dial = this.#dialler.dial(hosts, { attemptMs: cnxTimeoutMs, totalMs: dialTimeoutMs }, this.#now, (outcome, now) => {
+      this.#now = now;
+      this.#dial = undefined;
+      if (outcome.kind === 'failed') this.#dialFailed(sid, outcome.reason);
+      else this.#dialled(outcome);
+    });
+  }
+
+  #dialled({ stream, remote }: Extract<DialOutcome, { kind: 'open' }>): void {
+    this.#add(stream, remote).stage = 'open';
+    this.#core.dialled(stream, this.#now);
+  }
+
+  #dialFailed(sid: Sid, reason: string): void {
+    this.#log.warn('dial', this.#now.elapsedMs, `The leader, server ${sid}, cannot be reached: ${reason}.`);
+    this.#core.dialFailed(this.#now);
+    // Whatever the core does about it belongs to another turn.
+    this.#unfinished = true;
+  }
+
+  #tellGone(): void {
+    if (this.#leaving.length === 0) return;
+    const leaving = this.#leaving;
+    this.#leaving = [];
+    for (const { stream } of leaving) this.#core.channelGone(stream, this.#now);
+    this.#unfinished = true;
+  }
+
+  #flush(): void {
+    const dirty = this.#dirty;
+    this.#dirty = [];
+    for (const channel of dirty) channel.isDirty = false;
+    // One pass, unless somebody has more to get than one slice.
+    for (let pending = dirty; pending.length > 0;) {
+      const given = pending.filter(({ output }) => output.addSlice(this.#sends));
+      const held = new Set<StreamId>();
+      this.#sends.send(this.#network, (stream) => held.add(stream));
+      for (const { output, stream } of given) output.sliceSent(held.has(stream));
+      pending = given;
+    }
+    for (const channel of dirty) this.#settle(channel);
+  }
+
+  #settle(channel: LearnerChannel): void {
+    const { output } = channel;
+    output.settle();
+    const { waitingBytes } = output;
+    if (channel.stage === 'closing') {
+      if (waitingBytes === 0) this.#sendEnd(channel);
+      return;
+    }
+    const { fullBytes, behindBytesMax } = this.#options;
+    if (output.behindBytes > behindBytesMax) {
+      this.#log.warn(
+        'slow',
+        this.#now.elapsedMs,
+        `${nameOf(channel)} was cut off: ${waitingBytes} bytes wait for it, and it does not take them.`,
+      );
+      this.#drop(channel);
+    } else if (channel.saidFull && waitingBytes <= fullBytes) {
+      channel.saidFull = false;
+      this.#core.channelDrained(channel.stream, this.#now);
+      // What has been written now leaves with the next turn.
+      this.#unfinished = true;
+    }
+  }
+
+  #sendEnd(channel: LearnerChannel): void {
+    if (channel.endSent || !this.#closing.has(channel)) return;
+    channel.endSent = true;
+    channel.closingMs = this.#now.elapsedMs;
+    this.#network.end(channel.stream);
+  }
+
+  #markDirty(channel: LearnerChannel): void {
+    if (channel.isDirty) return;
+    channel.isDirty = true;
+    this.#dirty.push(channel);
+  }
+
+  // --- Coming in
+
+  #add(stream: StreamId, remote: Endpoint): LearnerChannel {
+    const channel = new LearnerChannel(stream, remote, this.#now.elapsedMs, this.#options.packetBytesMax, this.#view, this.#pool);
+    this.#channels.set(stream, channel);
+    return channel;
+  }
+
+  #receive(channel: LearnerChannel, bytes: Buffer, start: number, end: number): void {
+    if (channel.stage === 'closing') {
+      // Read on, since closing a socket with unread input makes the kernel reset it, and what we said last could be lost. Not without end.
+      channel.discardedBytes += end - start;
+      if (channel.discardedBytes > discardedBytesMax) this.#drop(channel);
+      return;
+    }
+    this.#feed(channel, bytes, start, end);
+  }
+
+  /** `bytes` undefined: those that were kept. */
+  #feed(channel: LearnerChannel, bytes: Buffer | undefined, start = 0, end = 0): void {
+    this.#feeding = channel;
+    this.#allowance = packetsPerGo;
+    let wantsMore = true;
+    try {
+      if (bytes === undefined) wantsMore = channel.cutter.resume(this.#consumer);
+      else wantsMore = channel.cutter.feed(bytes, start, end, this.#consumer);
+      if (channel.stage === 'half-open' && channel.cutter.retainedBytes > firstPacketBytesMax) {
+        throw new ProtocolError('a server that says who it is, in a short packet', 0);
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#log.warn('malformed', this.#now.elapsedMs, `${nameOf(channel)} was closed on the quorum port: ${error.message}.`);
+      this.#close(channel);
+    } finally {
+      this.#feeding = undefined;
+    }
+    if (channel.stage === 'closing') return;
+    if (!wantsMore) this.#stall(channel);
+    else if (channel.hasEnded) this.#close(channel);
+  }
+
+  #stall(channel: LearnerChannel): void {
+    if (channel.isStalled) return;
+    channel.isStalled = true;
+    this.#stalled.push(channel);
+    this.#network.pause(channel.stream);
+  }
+
+  #feedStalled(): void {
+    const stalled = this.#stalled;
+    if (stalled.length === 0) return;
+    this.#stalled = [];
+    for (const channel of stalled) {
+      if (!channel.isStalled) continue;
+      channel.isStalled = false;
+      this.#feed(channel, undefined);
+      if (channel.isStalled || channel.stage === 'closing') continue;
+      this.#network.resume(channel.stream);
+    }
+    if (this.#stalled.length > 0) this.#unfinished = true;
+  }
+
+  /** The packet cutter's consumer. Returns whether the channel may hand over another one. */
+  #packet(packet: PacketView): boolean {
+    const channel = this.#feeding!;
+    const { stream } = channel;
+    if (channel.stage === 'half-open') {
+      this.#halfOpen.delete(channel);
+      channel.stage = 'open';
+      this.#core.accepted(stream, this.#now);
+    }
+    if (!isOpen(channel)) return false;
+    this.#core.packet(stream, packet, this.#now);
+    if (!isOpen(channel)) return false;
+    if (this.#core.isLoading(stream)) channel.cutter.beginRaw();
+    return --this.#allowance > 0;
+  }
+
+  #raw(bytes: Buffer, start: number, end: number): number {
+    const channel = this.#feeding!;
+    const taken = this.#core.snapshotBytes(channel.stream, bytes.subarray(start, end), this.#now);
+    if (!isOpen(channel)) return end;
+    if (!this.#core.isLoading(channel.stream)) channel.cutter.endRaw();
+    return start + taken;
+  }
+
+  // --- Going away
+
+  /** No more input; what was written goes out, then the end. */
+  #close(channel: LearnerChannel): void {
+    if (channel.stage === 'closing') return;
+    if (channel.stage === 'open') this.#leaving.push(channel);
+    this.#halfOpen.delete(channel);
+    channel.stage = 'closing';
+    channel.closingMs = this.#now.elapsedMs;
+    channel.cutter.close();
+    this.#closing.add(channel);
+    this.#markDirty(channel);
+    if (!channel.isStalled) return;
+    channel.isStalled = false;
+    this.#network.resume(channel.stream);
+  }
+
+  /** At once, with what waits. `closed` follows. */
+  #drop(channel: LearnerChannel): void {
+    this.#close(channel);
+    this.#closing.delete(channel);
+    channel.output.discard();
+    this.#network.reset(channel.stream);
+  }
+}
+
+/** Asked anew after each call to the core, which may have closed it. */
+function isOpen(channel: LearnerChannel): boolean {
+  return channel.stage === 'open';
+}
+
+function nameOf({ remote }: LearnerChannel): string {
+  return formatHostPort({ host: remote.address, port: remote.port });
+}

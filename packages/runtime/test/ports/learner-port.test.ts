@@ -1,0 +1,486 @@
+import { PacketType, ProtocolError, writeEmptyPacket, writeQuorumPacket, Writer } from '@tskeeper/protocol';
+import { describe, expect, test } from 'vitest';
+import { learnerPortDefaults } from '../../src/internal.ts';
+import { addressOf, type NodeOptions, quorumPort, RawHost, Rig, RigNode, serverOf } from './peer-rig.ts';
+
+const servers = [serverOf(1), serverOf(2), serverOf(3)];
+const mebibyte = 1024 * 1024;
+
+function packetOf(type: PacketType, zxid: number, data: Buffer | null = null): Buffer {
+  const writer = new Writer();
+  writeQuorumPacket(writer, { type, zxid, data, authinfo: null });
+  return Buffer.from(writer.written());
+}
+
+const info = packetOf(PacketType.FOLLOWERINFO, 0, Buffer.alloc(20));
+const ack = (zxid: number): Buffer => packetOf(PacketType.ACK, zxid);
+
+async function open(setup: NodeOptions = {}): Promise<{ rig: Rig; node: RigNode }> {
+  const rig = new Rig();
+  return { rig, node: await new RigNode(rig, 1, servers, setup).listen() };
+}
+
+/** A leader and a raw learner that has said who it is. */
+async function withLearner(setup: NodeOptions = {}) {
+  const { rig, node } = await open(setup);
+  const end = new RawHost(rig, addressOf(2)).dial(addressOf(1), quorumPort);
+  end.send(info);
+  await rig.settle();
+  const [channel] = node.channels;
+  node.events.length = 0;
+  return { rig, node, end, channel: channel!, cnxn: rig.cnxns[0]! };
+}
+
+/** A learner that has dialled its leader, a raw host. */
+async function withLeader(setup: NodeOptions = {}) {
+  const { rig, node } = await open(setup);
+  const host = new RawHost(rig, addressOf(3));
+  await host.listen(quorumPort);
+  node.dialLeader(3);
+  await rig.settle();
+  const [channel] = node.channels;
+  return { rig, node, host, end: host.accepted[0]!, channel: channel! };
+}
+
+describe('channels that are accepted', () => {
+  test('are shown to the core with their first packet, and carry packets both ways', async () => {
+    const { rig, node } = await open();
+    const end = new RawHost(rig, addressOf(2)).dial(addressOf(1), quorumPort);
+    end.send(info.subarray(0, 39));
+    await rig.settle();
+    expect(node.events).toEqual([]);
+    end.send(Buffer.concat([info.subarray(39), ack(7)]));
+    await rig.settle();
+    expect(node.events).toEqual(['accepted 0', '0: type 11 zxid 0', '0: type 3 zxid 7']);
+    node.turn(() => {
+      for (const zxid of [8, 9]) writeEmptyPacket(node.learner.packets(0), PacketType.COMMIT, zxid);
+    });
+    await rig.settle();
+    expect(end.received).toEqual(Buffer.concat([packetOf(PacketType.COMMIT, 8), packetOf(PacketType.COMMIT, 9)]));
+    expect([end.pieces.length, node.network.sendCalls]).toEqual([1, 1]);
+  });
+
+  test('are gone once, whoever ends them and however', async () => {
+    for (const how of ['end', 'reset', 'closeChannel', 'garbage', 'closeChannel and reset'] as const) {
+      const { rig, node, end, channel } = await withLearner();
+      if (how === 'end') end.end();
+      if (how.includes('closeChannel')) node.closeChannel(channel);
+      if (how === 'garbage') end.send(Buffer.alloc(16, 0x77));
+      if (how.includes('reset')) end.reset();
+      await rig.run(5000, 500);
+      expect(node.events).toEqual([`gone ${channel}`]);
+      expect(node.network.streamCount).toBe(0);
+      expect(node.learner.deadline()).toBeUndefined();
+    }
+  });
+
+  test('whatever the other side said before its end is heard before it', async () => {
+    const { rig, node, end, channel } = await withLearner();
+    end.send(Buffer.concat(Array.from({ length: 3000 }, (_, zxid) => ack(zxid))));
+    end.end();
+    await rig.run(5);
+    expect(node.events.length).toBe(3001);
+    expect(node.events.slice(-2)).toEqual([`${channel}: type 3 zxid 2999`, `gone ${channel}`]);
+  });
+
+  test('a flood of packets takes several turns', async () => {
+    const { rig, node, end } = await withLearner();
+    const before = node.turns;
+    end.send(Buffer.concat(Array.from({ length: 5000 }, (_, zxid) => ack(zxid))));
+    await rig.run(5);
+    expect(node.events.length).toBe(5000);
+    expect(node.turns - before).toBeGreaterThanOrEqual(4);
+  });
+});
+
+describe('packets and snapshots', () => {
+  const body = Buffer.from(Array.from({ length: 5000 }, (_, at) => at & 0xff));
+  const stream = Buffer.concat([
+    packetOf(PacketType.LEADERINFO, 1, Buffer.alloc(4)),
+    packetOf(PacketType.SNAP, 2),
+    body,
+    packetOf(PacketType.NEWLEADER, 3, Buffer.from('version=0')),
+  ]);
+
+  for (const pieceBytes of [1, 7, 4096, Infinity]) {
+    test(`a snapshot between packets is handed over raw, in pieces of ${pieceBytes}`, async () => {
+      const { rig, node, end, channel } = await withLeader();
+      node.snapshots.push(body.length);
+      node.events.length = 0;
+      Object.assign(rig.cnxns[0]!.backward.manners, { pieceBytes });
+      end.send(stream);
+      await rig.run(5);
+      expect(node.events).toEqual([17, 15, 10].map((type, at) => `${channel}: type ${type} zxid ${at + 1}`));
+      expect(Buffer.concat(node.snapshot)).toEqual(body);
+    });
+  }
+
+  test('a reset at any byte of the stream ends the channel once', async () => {
+    for (let at = 0; at <= 140; at++) {
+      const { rig, node, end, channel } = await withLeader();
+      node.snapshots.push(20);
+      rig.cnxns[0]!.backward.resetAfter(at);
+      end.send(Buffer.concat([packetOf(PacketType.LEADERINFO, 1, Buffer.alloc(4)), packetOf(PacketType.SNAP, 2), Buffer.alloc(96)]));
+      await rig.settle();
+      expect(node.events.filter((event) => event.startsWith('gone'))).toEqual([`gone ${channel}`]);
+      expect(node.network.streamCount).toBe(0);
+    }
+  });
+
+  test('a snapshot that is none closes the channel with one line', async () => {
+    const { rig, node, end, channel } = await withLeader();
+    node.snapshots.push(10);
+    node.snapshotBytes = () => {
+      throw new ProtocolError('a snapshot', 3);
+    };
+    end.send(Buffer.concat([packetOf(PacketType.SNAP, 2), Buffer.alloc(10)]));
+    await rig.settle();
+    expect(node.events.at(-1)).toBe(`gone ${channel}`);
+    expect(node.lines).toEqual(['10.0.0.3:2888 was closed on the quorum port: expected a snapshot at byte 3.']);
+  });
+
+  test('a packet that the core cannot read closes its channel with one line, and no other', async () => {
+    const { rig, node, end, channel } = await withLearner();
+    const other = new RawHost(rig, addressOf(3)).dial(addressOf(1), quorumPort);
+    other.send(info);
+    await rig.settle();
+    node.events.length = 0;
+    node.onPacket = (from) => {
+      if (from === channel) throw new ProtocolError('a sensible packet', 0);
+    };
+    end.send(Buffer.concat([ack(1), ack(2)]));
+    other.send(ack(3));
+    await rig.settle();
+    expect(node.events).toEqual([`${channel}: type 3 zxid 1`, expect.stringContaining('zxid 3'), `gone ${channel}`]);
+    expect(node.lines.length).toBe(1);
+    expect([end.closed, other.closed]).toEqual(['end', undefined]);
+  });
+
+  test('a channel that the core closes at a packet hears nothing more', async () => {
+    const { rig, node, end, channel } = await withLearner();
+    node.onPacket = () => node.learner.closeChannel(channel, 'enough');
+    end.send(Buffer.concat([ack(1), ack(2)]));
+    await rig.settle();
+    end.send(ack(3));
+    await rig.run(5);
+    expect(node.events).toEqual([`${channel}: type 3 zxid 1`, `gone ${channel}`]);
+  });
+});
+
+describe('dialling the leader', () => {
+  test('the core hears that it is through, and its first packet leaves with the same turn', async () => {
+    const { rig, node } = await open();
+    const host = new RawHost(rig, addressOf(3));
+    await host.listen(quorumPort);
+    node.dialled = (channel) => {
+      node.channels.add(channel);
+      node.learner.packets(channel).raw(info);
+    };
+    node.dialLeader(3);
+    await rig.settle();
+    expect(host.accepted[0]!.received).toEqual(info);
+  });
+
+  test('a leader that refuses, does not resolve, or is not in the configuration, is a dial that has failed', async () => {
+    for (const [sid, reason] of [
+      [3, 'ECONNREFUSED'],
+      [4, 'does not resolve'],
+      [9, 'it is not in the configuration'],
+    ] as const) {
+      const rig = new Rig();
+      const node = await new RigNode(rig, 1, [...servers, serverOf(4, 'zk4')]).listen();
+      rig.wire.stack(addressOf(3));
+      node.dialLeader(sid);
+      await rig.run(5);
+      expect(node.events).toEqual(['dialFailed']);
+      expect(node.lines[0]).toContain(`The leader, server ${sid}, cannot be reached: `);
+      expect(node.lines[0]).toContain(reason);
+    }
+  });
+
+  test('several addresses share the time; a dial without an answer fails when it is over', async () => {
+    const rig = new Rig();
+    const three = { ...serverOf(3), quorumAddresses: ['10.0.1.1', '10.0.1.2'].map((host) => ({ host, port: quorumPort })) };
+    const node = await new RigNode(rig, 1, [serverOf(1), three], { learner: { dialTimeoutMs: 4000 } }).listen();
+    for (const address of ['10.0.1.1', '10.0.1.2']) rig.wire.cut(addressOf(1), new RawHost(rig, address).address);
+    node.dialLeader(3);
+    await rig.run(3999);
+    expect(node.events).toEqual([]);
+    await rig.run(1);
+    expect(node.events).toEqual(['dialFailed']);
+    expect(node.lines[0]).toBe('The leader, server 3, cannot be reached: 10.0.1.1:2888 (no answer), 10.0.1.2:2888 (no answer).');
+    rig.wire.heal(addressOf(1), '10.0.1.2');
+    await new RawHost(rig, '10.0.1.2').listen(quorumPort);
+    node.dialLeader(3);
+    await rig.run(1999);
+    expect(node.events.length).toBe(1);
+    await rig.run(2);
+    expect(node.events.at(-1)).toMatch(/^dialled/);
+    expect(node.network.streamCount).toBe(1);
+  });
+
+  test('a new dial takes the place of an older one, of which nothing more is heard', async () => {
+    const { rig, node } = await open();
+    const slow = new RawHost(rig, addressOf(2));
+    await slow.listen(quorumPort);
+    const host = new RawHost(rig, addressOf(3));
+    await host.listen(quorumPort);
+    rig.wire.mannersOf = (_from, to) => ({ delayMs: to === addressOf(2) ? 20 : 1 });
+    node.dialLeader(2);
+    await rig.run(20);
+    node.dialLeader(3);
+    await rig.run(100);
+    expect(node.events.length).toBe(1);
+    expect(host.accepted.length).toBe(1);
+    expect(slow.accepted.every(({ closed }) => closed !== undefined)).toBe(true);
+    expect(node.network.streamCount).toBe(1);
+    node.turn(() => [2, 9, 3].forEach((sid) => node.learner.dialLeader(sid)));
+    await rig.run(100);
+    expect(node.events.length).toBe(2);
+    expect(host.accepted.length).toBe(2);
+  });
+
+  test('another configuration is used by the next dial', async () => {
+    const { rig, node } = await open();
+    const moved = new RawHost(rig, '10.0.1.1');
+    await moved.listen(quorumPort);
+    node.turn(() => node.learner.setServers([serverOf(3, '10.0.1.1')]));
+    node.dialLeader(3);
+    await rig.settle();
+    expect(moved.accepted.length).toBe(1);
+  });
+});
+
+describe('output', () => {
+  test('a channel is full above 1 MiB, and the core hears once when there is room again', async () => {
+    const { rig, node, channel, cnxn } = await withLearner();
+    cnxn.backward.manners.windowBytes = 0;
+    node.write(channel, Buffer.alloc(mebibyte));
+    expect(node.learner.channelIsFull(channel)).toBe(false);
+    node.write(channel, Buffer.alloc(1));
+    expect(node.learner.channelIsFull(channel)).toBe(true);
+    await rig.settle();
+    expect(node.events).toEqual([]);
+    cnxn.backward.manners.windowBytes = mebibyte;
+    cnxn.backward.changed();
+    await rig.run(5);
+    expect(node.events).toEqual([`drained ${channel}`]);
+    expect(node.learner.channelIsFull(channel)).toBe(false);
+    expect(cnxn.backward.deliveredBytes).toBe(mebibyte + 1);
+  });
+
+  test('what the core writes when it is woken leaves as well', async () => {
+    const { rig, node, channel, cnxn } = await withLearner();
+    let left = 5;
+    node.onDrained = (drained) => {
+      if (left-- > 0) node.learner.packets(drained).raw(Buffer.alloc(2 * mebibyte));
+      node.learner.channelIsFull(drained);
+    };
+    node.turn(() => {
+      node.learner.packets(channel).raw(Buffer.alloc(2 * mebibyte));
+      node.learner.channelIsFull(channel);
+    });
+    await rig.run(20);
+    expect(cnxn.backward.deliveredBytes).toBe(12 * mebibyte);
+  });
+
+  test('bytes arrive in order and unchanged through a narrow pipe, whatever is written meanwhile', async () => {
+    const { rig, node, channel, cnxn, end } = await withLearner();
+    Object.assign(cnxn.backward.manners, { windowBytes: 50_000, pieceBytes: 10_000, pieceIntervalMs: 1 });
+    const sent: Buffer[] = [];
+    for (let round = 0; round < 60; round++) {
+      const bytes = Buffer.alloc(1 + ((round * 37_171) % 90_000), round);
+      sent.push(bytes);
+      node.write(channel, bytes);
+      await rig.run(2);
+    }
+    await rig.run(1000);
+    expect(end.received.equals(Buffer.concat(sent))).toBe(true);
+  });
+
+  test('a learner that takes nothing is cut off above 64 MiB, and the others are served meanwhile', async () => {
+    const { rig, node, channel, cnxn } = await withLearner();
+    const other = new RawHost(rig, addressOf(3)).dial(addressOf(1), quorumPort);
+    other.send(info);
+    await rig.settle();
+    const second = [...node.channels].find((id) => id !== channel)!;
+    node.events.length = 0;
+    cnxn.backward.manners.windowBytes = 0;
+    const chunk = Buffer.alloc(mebibyte);
+    let rounds = 0;
+    while (node.channels.has(channel) && rounds < 200) {
+      rounds++;
+      node.write(channel, chunk);
+      node.write(second, ack(rounds));
+      await rig.settle();
+    }
+    expect(rounds).toBe(66);
+    expect(node.events).toEqual([`gone ${channel}`]);
+    expect(node.lines).toEqual(['10.0.0.2:32768 was cut off: 69206016 bytes wait for it, and it does not take them.']);
+    expect(other.received.length).toBe(rounds * 20);
+  });
+
+  test('what one turn writes may be larger than that, for a learner that takes it', async () => {
+    const { rig, node, channel, cnxn } = await withLearner();
+    node.write(channel, Buffer.alloc(80 * mebibyte));
+    await rig.run(200);
+    expect(cnxn.backward.deliveredBytes).toBe(80 * mebibyte);
+    expect(node.channels.has(channel)).toBe(true);
+  });
+
+  test('what was written before a channel is closed is sent before its end; the core hears at once', async () => {
+    const { rig, node, channel, cnxn, end } = await withLearner();
+    cnxn.backward.manners.windowBytes = 0;
+    node.turn(() => {
+      node.learner.packets(channel).raw(Buffer.alloc(1000, 1));
+      node.learner.closeChannel(channel, 'enough');
+    });
+    expect(node.events).toEqual([`gone ${channel}`]);
+    node.write(channel, Buffer.from('late'));
+    await rig.settle();
+    expect(end.ended).toBe(false);
+    cnxn.backward.manners.windowBytes = 1000;
+    cnxn.backward.changed();
+    await rig.settle();
+    expect(end.received).toEqual(Buffer.alloc(1000, 1));
+    expect([end.closed, node.network.streamCount]).toEqual(['end', 0]);
+    expect(node.lines).toEqual(['The connection with 10.0.0.2:32768 was closed: enough.']);
+  });
+
+  test('that holds for any amount, however slowly it is taken', async () => {
+    const { rig, node, channel, cnxn, end } = await withLearner();
+    Object.assign(cnxn.backward.manners, { windowBytes: 10_000, pieceBytes: 10_000, pieceIntervalMs: 50 });
+    node.turn(() => {
+      node.learner.packets(channel).raw(Buffer.alloc(mebibyte, 1));
+      node.learner.closeChannel(channel, 'enough');
+    });
+    await rig.run(10_000, 10);
+    expect([end.received.length, end.closed]).toEqual([mebibyte, 'end']);
+  });
+
+  test('a channel that is closed and takes nothing is reset after two seconds, and nobody waits for it', async () => {
+    const { rig, node, channel, cnxn, end } = await withLearner();
+    cnxn.backward.manners.windowBytes = 0;
+    node.turn(() => {
+      node.learner.packets(channel).raw(Buffer.alloc(1000, 1));
+      node.learner.closeChannel(channel, 'enough');
+    });
+    await rig.run(1999);
+    expect(end.closed).toBeUndefined();
+    await rig.run(2);
+    expect(end.closed).toBe('ECONNRESET');
+    expect(node.network.streamCount).toBe(0);
+  });
+
+  test('a peer that never closes its side is reset after two seconds', async () => {
+    const { rig, node, channel, cnxn } = await withLearner();
+    cnxn.backward.hold();
+    node.closeChannel(channel);
+    await rig.run(2001);
+    expect(node.network.streamCount).toBe(0);
+  });
+});
+
+describe('half-open connections and hostile input', () => {
+  test('who sends no packet within initLimit is closed, and the core never hears of it', async () => {
+    const { rig, node } = await open();
+    const end = new RawHost(rig, '10.0.9.9').dial(addressOf(1), quorumPort);
+    end.send(info.subarray(0, 20));
+    await rig.run(19_999, 1000);
+    expect(end.closed).toBeUndefined();
+    await rig.run(2);
+    expect(end.closed).toBe('ECONNRESET');
+    expect(node.events).toEqual([]);
+    expect(node.lines).toEqual(['10.0.9.9:32768 sent no packet to the quorum port within 20000 ms, and was closed.']);
+  });
+
+  test('a channel that was dialled may wait for its first packet', async () => {
+    const { rig, node, end } = await withLeader();
+    await rig.run(60_000, 1000);
+    expect(end.closed).toBeUndefined();
+    expect(node.channels.size).toBe(1);
+  });
+
+  test('ten thousand connections without a word take a bounded number of places, and none from an honest learner', async () => {
+    const { rig, node } = await open();
+    const host = new RawHost(rig, '10.0.9.9');
+    for (let count = 0; count < 5000; count++) host.dial(addressOf(1), quorumPort);
+    const honest = new RawHost(rig, addressOf(2)).dial(addressOf(1), quorumPort);
+    for (let count = 0; count < 5000; count++) host.dial(addressOf(1), quorumPort);
+    await rig.settle();
+    expect(node.network.streamCount).toBeLessThanOrEqual(learnerPortDefaults.halfOpenMax + 1);
+    honest.send(Buffer.concat([info, ack(4)]));
+    await rig.settle();
+    expect(node.events.length).toBe(3);
+    expect(node.lines.length).toBeLessThan(30);
+    await rig.run(20_000, 1000);
+    expect(node.network.streamCount).toBe(1);
+  });
+
+  test('a first packet that is long, and lengths that lie, close their connection and hold no memory', async () => {
+    const { rig, node } = await open();
+    const host = new RawHost(rig, '10.0.9.9');
+    const long = host.dial(addressOf(1), quorumPort);
+    long.send(packetOf(PacketType.FOLLOWERINFO, 0, Buffer.alloc(100_000)).subarray(0, 50_000));
+    const lie = host.dial(addressOf(1), quorumPort);
+    const bytes = Buffer.from(info);
+    bytes.writeInt32BE(0x7fffffff, 12);
+    lie.send(bytes);
+    await rig.settle();
+    expect([long.closed, lie.closed]).toEqual(['end', 'end']);
+    expect([node.events.length, node.lines.length]).toEqual([0, 2]);
+  });
+
+  test('random bytes never harm an honest learner', async () => {
+    const { rig, node, end, channel } = await withLearner();
+    const host = new RawHost(rig, '10.0.9.9');
+    let state = 1;
+    const byte = (): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) >>> 24;
+    for (let round = 1; round <= 1000; round++) {
+      const noise = Buffer.from(Array.from({ length: 1 + (byte() % 80) }, byte));
+      const hostile = host.dial(addressOf(1), quorumPort);
+      if (round % 2 === 0) hostile.send(info);
+      hostile.send(noise);
+      end.send(ack(round));
+      await rig.run(1);
+      expect(node.events).toContain(`${channel}: type 3 zxid ${round}`);
+      node.events.length = 0;
+      hostile.reset();
+    }
+    expect(end.closed).toBeUndefined();
+  });
+
+  test('a port that stops to listen refuses, keeps its channels, and listens again when told', async () => {
+    const { rig, node, channel, end } = await withLearner();
+    const address = { host: addressOf(1), port: quorumPort };
+    node.turn(() => void node.learner.stopListening());
+    const host = new RawHost(rig, addressOf(3));
+    const refused = host.dial(addressOf(1), quorumPort);
+    end.send(ack(1));
+    await rig.settle();
+    expect(refused.closed).toBe('ECONNREFUSED');
+    expect(node.events).toEqual([`${channel}: type 3 zxid 1`]);
+    const overtaken = node.learner.listen(address);
+    void node.learner.stopListening();
+    await rig.settle();
+    expect(await overtaken).toBeUndefined();
+    await node.learner.listen(address);
+    const accepted = host.dial(addressOf(1), quorumPort);
+    accepted.send(info);
+    await rig.settle();
+    expect([accepted.closed, node.channels.size]).toEqual([undefined, 2]);
+  });
+
+  test('a port that is shut down accepts and dials nobody, and its channels are gone', async () => {
+    const { rig, node, channel } = await withLearner();
+    node.turn((now) => {
+      node.learner.packets(channel).raw(ack(1));
+      void node.learner.shutDown(now);
+    });
+    node.dialLeader(3);
+    const late = new RawHost(rig, addressOf(3)).dial(addressOf(1), quorumPort);
+    await rig.run(5000, 500);
+    expect(node.events).toEqual([`gone ${channel}`]);
+    expect([late.closed, node.network.streamCount]).toEqual(['ECONNREFUSED', 0]);
+  });
+});

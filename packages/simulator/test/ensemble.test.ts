@@ -1,0 +1,188 @@
+/** Servers of an ensemble with everything they have: their ports, their disks, and clients that come back by themselves. */
+import { CreateMode, openAcl } from '@tskeeper/protocol';
+import { type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it } from 'vitest';
+import { survival } from '../src/faults/survival.ts';
+import { RawClient } from '../src/clients/raw-client.ts';
+import type { Request } from '../src/record/recording.ts';
+import type { ServerHost } from '../src/world/server-host.ts';
+import { VirtualWorld } from '../src/world/virtual-world.ts';
+
+const rolesOf = (world: VirtualWorld) => world.servers.map(({ process }) => process?.runtime?.inspect.role());
+
+function isWhole(world: VirtualWorld): boolean {
+  const roles = rolesOf(world);
+  return (
+    roles.filter((role) => role === 'leader').length === 1 &&
+    roles.every((role) => role === 'leader' || role === 'follower' || role === 'observer')
+  );
+}
+
+function leaderOf(world: VirtualWorld): ServerHost | undefined {
+  return world.servers.find(({ process }) => process?.runtime?.inspect.role() === 'leader');
+}
+
+async function started(seed: number, servers: number, observers = 0, options: Partial<RuntimeOptions> = {}): Promise<VirtualWorld> {
+  const ensemble = { observers, options: { commitLogCount: 20 } };
+  const world = new VirtualWorld(seed, { servers, ensemble, options: { snapCount: 30, ...options } });
+  world.wire.mannersOf = () => ({ delayMs: 0.5 });
+  for (const server of world.servers) await server.start();
+  expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
+  return world;
+}
+
+async function joined(world: VirtualWorld, number: number): Promise<RawClient> {
+  const client = new RawClient(world, new SeededRandom(number), { name: `client-${number}`, address: `10.9.0.${number}`, timeoutMs: 4000 });
+  expect(await world.runUntil(() => client.ready, 10_000)).toBe(true);
+  return client;
+}
+
+async function answered(world: VirtualWorld, request: Request | undefined): Promise<Request['reply']> {
+  await world.runUntil(() => request?.reply !== undefined, 5000);
+  return request?.reply;
+}
+
+const create = (path: string) => ({ path, data: Buffer.from(path), acl: openAcl, flags: CreateMode.persistent });
+
+/** Everybody has the same state. */
+async function expectSame(world: VirtualWorld): Promise<void> {
+  const states = () =>
+    world.servers.map(({ process }) => {
+      const inspect = process!.runtime!.inspect;
+      return `${inspect.lastZxid()} ${inspect.nodeCount()} ${inspect.approximateDataBytes()} ${inspect.sessionCount()}`;
+    });
+  await world.runUntil(() => new Set(states()).size === 1, 5000);
+  expect(new Set(states()).size).toBe(1);
+}
+
+describe('servers of an ensemble', () => {
+  it('find a leader, serve clients anywhere, and go on without it', async () => {
+    const world = await started(1, 3, 0);
+    const client = await joined(world, 1);
+    expect((await answered(world, client.send('create', create('/a'))))?.err).toBe(0);
+    const old = leaderOf(world)!;
+    old.kill();
+    expect(await world.runUntil(() => leaderOf(world) !== undefined && leaderOf(world) !== old, 10_000)).toBe(true);
+    await world.runUntil(() => client.ready, 10_000);
+    expect((await answered(world, client.send('create', create('/b'))))?.err).toBe(0);
+    await old.start();
+    expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
+    await expectSame(world);
+  });
+
+  it('come back with a log that is far behind, and with an empty folder', async () => {
+    const world = await started(2, 4, 1);
+    const client = await joined(world, 1);
+    const away = world.servers.filter((server) => server !== leaderOf(world)).slice(0, 2);
+    away[0]!.kill();
+    await world.run(2000);
+    await world.runUntil(() => client.ready, 10_000);
+    for (let count = 0; count < 120; count++) {
+      const reply = await answered(world, client.send('create', create(`/n${count}`)));
+      expect(reply?.err).toBe(0);
+    }
+    await away[0]!.start();
+    expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
+    await expectSame(world);
+    // Its disk has been replaced.
+    away[1]!.kill();
+    for (const path of away[1]!.disk.files()) away[1]!.disk.lose(path);
+    await away[1]!.start();
+    expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
+    await expectSame(world);
+  });
+});
+
+describe('a server whose folder is empty and not trusted to be new (db.autocreate=false)', () => {
+  it('waits for what the others have, and does not vote before', async () => {
+    const world = await started(3, 3);
+    const client = await joined(world, 1);
+    expect((await answered(world, client.send('create', create('/a'))))?.err).toBe(0);
+    const lost = world.servers.filter((server) => server !== leaderOf(world));
+    for (const server of world.servers) server.kill();
+    for (const server of lost) {
+      for (const path of server.disk.files()) server.disk.lose(path);
+      Object.assign(server.options, { dbAutocreate: false });
+      server.boot();
+    }
+    // Two of three, a quorum, and neither has anything to lose: they must not begin anew.
+    await world.run(5000);
+    expect(rolesOf(world).filter((role) => role !== undefined)).toEqual(['looking', 'looking']);
+  });
+});
+
+/** Kills, power losses and cut cables at random moments, then peace. */
+async function storm(seed: number): Promise<number> {
+  const world = await started(seed, 3 + (seed % 2), seed % 2);
+  const random = new SeededRandom(seed);
+  const clients = [await joined(world, 1), await joined(world, 2), await joined(world, 3)];
+  const asked: { readonly path: string; readonly request: Request }[] = [];
+  let count = 0;
+  const work = () => {
+    for (const client of clients) {
+      if (!client.ready || client.outstandingCount > 3) continue;
+      const path = `/n${count++}`;
+      const request = client.send('create', create(path));
+      if (request !== undefined) asked.push({ path, request });
+    }
+  };
+  for (let round = 0; round < 40; round++) {
+    work();
+    await world.run(random.below(150));
+    const server = world.servers[random.below(world.servers.length)]!;
+    const other = world.servers[random.below(world.servers.length)]!;
+    switch (random.below(7)) {
+      case 0:
+        server.kill();
+        break;
+      case 1:
+        server.losePower(survival(random));
+        break;
+      case 2:
+        leaderOf(world)?.kill();
+        break;
+      case 3:
+        if (server !== other) world.link(server.name, other.name).cut();
+        break;
+      case 4:
+        for (const link of world.links) link.heal();
+        break;
+      default:
+        for (const each of world.servers) if (each.process === undefined) each.boot();
+    }
+  }
+  for (const link of world.links) link.heal();
+  for (const each of world.servers) if (each.process === undefined) each.boot();
+  if (!(await world.runUntil(() => isWhole(world), 30_000))) {
+    throw new Error(
+      `no whole ensemble: ${rolesOf(world).join()} ${world.servers.flatMap(({ name, lines }) => lines.slice(-6).map((line) => `${name}: ${line}`)).join('\n')}`,
+    );
+  }
+  await world.runUntil(() => clients.every((client) => client.ready && client.outstandingCount === 0), 10_000);
+  await expectSame(world);
+  const reader = await joined(world, 9);
+  let acknowledged = 0;
+  for (const { path, request } of asked) {
+    if (request.reply?.err !== 0) continue;
+    acknowledged++;
+    const reply = await answered(world, reader.send('exists', { path, watch: false }));
+    if (reply?.err !== 0) throw new Error(`${path} was acknowledged at ${request.reply.zxid}, and is lost`);
+  }
+  return acknowledged;
+}
+
+describe('servers of an ensemble in a storm', () => {
+  const storms = Number(process.env['TSKEEPER_STORMS'] ?? 10);
+
+  it(`come through ${storms} of them and lose nothing`, async () => {
+    let acknowledged = 0;
+    for (let seed = 1; seed <= storms; seed++) {
+      try {
+        acknowledged += await storm(seed);
+      } catch (error) {
+        throw new Error(`seed ${seed}: ${(error as Error).message}`, { cause: error });
+      }
+    }
+    expect(acknowledged).toBeGreaterThan(storms * 5);
+  }, 300_000);
+});
