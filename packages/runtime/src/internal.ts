@@ -11,7 +11,7 @@ export type { CnxnList, CnxnView } from './ports/cnxn-list.ts';
 export { ElectionPort, electionPortDefaults, type ElectionPortOptions, type ElectionPortParts } from './ports/election-port.ts';
 export { type FourLetterWord, FourLetterWords, fourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
 export { LearnerPort, learnerPortDefaults, type LearnerPortOptions, type LearnerPortParts } from './ports/learner-port.ts';
-export type { ChannelId, ElectionCore, LearnerCore, PeerServer } from './ports/peer-core.ts';
+export type { ElectionCore, LearnerCore, PeerServer } from './ports/peer-core.ts';
 export type { PortObserver } from './ports/port-observer.ts';
 export type { ServerConf, ServerFacts } from './ports/server-facts.ts';
 export { logPrefix, snapshotPrefix } from './storage/file-names.ts';

@@ -11,7 +11,7 @@
  * The owner drives it in turns, as the client port: what happens, as it happens, then `endTurn` once. All packets that a turn has for a
  * learner leave in one write.
  */
-import type { Now } from '@tskeeper/core';
+import type { ChannelId, Now } from '@tskeeper/core';
 import {
   formatHostPort,
   type HostPort,
@@ -30,7 +30,7 @@ import { type Dial, Dialler, type DialOutcome } from './dialler.ts';
 import { HalfOpen } from './half-open.ts';
 import { LearnerChannel } from './learner-channel.ts';
 import { LimitedLog } from './limited-log.ts';
-import type { ChannelId, LearnerCore, PeerServer } from './peer-core.ts';
+import type { LearnerCore, PeerServer } from './peer-core.ts';
 import { SendList } from './send-list.ts';
 import { WriterPool } from './writer-pool.ts';
 

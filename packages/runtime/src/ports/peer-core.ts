@@ -1,6 +1,5 @@
-import type { Now } from '@tskeeper/core';
+import type { ChannelId, Now } from '@tskeeper/core';
 import type { HostPort, Notification, PacketView, Sid } from '@tskeeper/protocol';
-import type { StreamId } from '../network.ts';
 
 /** A server of the ensemble, and where the others reach it. */
 export interface PeerServer {
@@ -10,9 +9,6 @@ export interface PeerServer {
   /** Where learners dial it while it leads. */
   readonly quorumAddresses: readonly HostPort[];
 }
-
-/** The stream between a leader and a learner: its number on the network, which is used again only after the core has heard `channelGone`. */
-export type ChannelId = StreamId;
 
 /** The core of a server in an ensemble, as far as its election port needs it. `Peer` has this shape. */
 export interface ElectionCore {

@@ -1,5 +1,5 @@
 /** Servers of an ensemble as their ports see them, on a network in memory: recording cores, and hosts that speak raw bytes. */
-import type { Now } from '@tskeeper/core';
+import type { ChannelId, Now } from '@tskeeper/core';
 import {
   type HostPort,
   type Notification,
@@ -12,7 +12,6 @@ import {
 } from '@tskeeper/protocol';
 import type { Endpoint, Listener, Logger, NetworkSink, StreamId } from '../../src/index.ts';
 import {
-  type ChannelId,
   type ElectionCore,
   ElectionPort,
   electionPortDefaults,
