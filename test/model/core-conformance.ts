@@ -288,8 +288,15 @@ class Stream {
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
   }
 
-  /** A txn carries the digest of the tree as it will be once it has been applied. Counting it from scratch is slow, so not each time. */
+  /**
+   * A txn carries the digest of the tree as it will be once it has been applied, and a refusal none. Counting it from scratch is slow, so
+   * not each time.
+   */
   #checkDigest({ zxid, digest, type }: Append): void {
+    if (type === OpCode.error) {
+      if (digest !== undefined) throw new Parted(`the refusal at zxid ${zxid} has a tree digest`);
+      return;
+    }
     if (digest === undefined) throw new Parted(`the txn at zxid ${zxid} has no tree digest`);
     if (zxid % 16 !== 0) return;
     this.#digests++;

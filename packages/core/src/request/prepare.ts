@@ -318,7 +318,8 @@ export class Prepare {
 
   #encode(origin: WriteOrigin, zxid: Zxid, now: Now, { type, txn, node = 0 }: TypedTxn): Proposal {
     const header = headerOf(origin, zxid, type, now);
-    const digest = this.#digest();
+    // A refusal changes nothing, and ZooKeeper logs it without a digest.
+    const digest = txn.kind === 'error' ? undefined : this.#digest();
     this.#entry.clear();
     writeTxn(this.#entry, { header, txn, digest });
     return { zxid, origin, header, txn, node, digest, bytes: this.#entry.offset };

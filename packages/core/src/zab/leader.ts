@@ -274,7 +274,7 @@ export class Leader {
 
   /** An epoch file is on disk. */
   epochSaved(name: EpochName, now: Now): void {
-    this.#stageMs = now.elapsedMs;
+    this.#stageMs = this.#nowMs = now.elapsedMs;
     if (name === 'acceptedEpoch' && this.#stage === 'saving acceptedEpoch') {
       this.#stage = 'acknowledgement';
       this.#agreeing = new Set(this.#isVoter ? [this.#options.sid] : []);
@@ -394,9 +394,10 @@ export class Leader {
       if (other !== learner && other.sid === learner.sid && other.stage !== 'silent') this.#drop(other, 'it has connected anew');
     }
     if (this.#stage === 'discovery') {
+      // Of observers too: they do not choose, and refuse a leader whose epoch is behind.
+      this.#acceptedMax = Math.max(this.#acceptedMax, learner.acceptedEpoch);
       if (!this.#votes(learner)) return;
       this.#agreeing.add(learner.sid);
-      this.#acceptedMax = Math.max(this.#acceptedMax, learner.acceptedEpoch);
       this.#maybeChooseEpoch();
     } else if (this.#stage !== 'saving acceptedEpoch') {
       this.#tellEpoch(learner);
@@ -489,6 +490,8 @@ export class Leader {
 
   #activate(learner: Learner): void {
     learner.stage = 'active';
+    // It may have had to wait for the others, with nothing to say.
+    learner.heardMs = this.#nowMs;
     writeEmptyPacket(this.#behind(learner), PacketType.UPTODATE, -1);
   }
 
@@ -598,7 +601,8 @@ export class Leader {
       // Not behind what it is being sent: that may take long, and it is to hear that its leader lives.
       if (learner.backlog !== undefined) continue;
       writeEmptyPacket(this.#out.packets(learner.channel), PacketType.PING, this.#proposed);
-      learner.pings.push(number);
+      // Learners answer from UPTODATE on. What comes before tells them that we live; to wait for an answer would put the numbers out of step.
+      if (learner.stage === 'active') learner.pings.push(number);
     }
     return number;
   }
@@ -628,7 +632,7 @@ export class Leader {
   #dropSilent(now: Now): void {
     const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
     for (const learner of this.#learners.values()) {
-      const isIn = learner.stage === 'synchronised' || learner.stage === 'active';
+      const isIn = learner.stage === 'active';
       const silentMaxMs = (isIn ? syncLimitTicks : initLimitTicks) * tickTimeMs;
       if (now.elapsedMs - learner.heardMs > silentMaxMs)
         this.#drop(learner, `nothing came from it for ${now.elapsedMs - learner.heardMs} ms`);

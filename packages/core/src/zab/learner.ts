@@ -117,6 +117,10 @@ export class Learner implements LeaderLink {
   #durable: Zxid;
   /** Proposals that are to be acknowledged, in order. */
   readonly #toAck = new Fifo<Zxid>();
+  /**
+   * Of the snapshot that came, 0 for none. Txns up to here are in it, and may come again: a leader of ZooKeeper decides from where on it sends
+   * txns before it reads off, a moment later, what the snapshot it is about to write is as of.
+   */
   #snapshotZxid: Zxid = 0;
   /** Packets that came while the disk was at work on something that has to come first. */
   readonly #waiting = new Fifo<Buffer>();
@@ -364,6 +368,7 @@ export class Learner implements LeaderLink {
   #onProposal(packet: PacketView): void {
     const { zxid, data } = packet;
     if (!this.#isSynchronising && !this.#expect('serving', packet)) return;
+    if (zxid <= this.#snapshotZxid) return;
     const isNext = zxid === this.#logged + 1 || (counterOf(zxid) === 1 && epochOf(zxid) > epochOf(this.#logged));
     if (!isNext) {
       this.#giveUp(`behind ${formatZxid(this.#logged)} the leader has sent ${formatZxid(zxid)}`);
@@ -380,6 +385,7 @@ export class Learner implements LeaderLink {
   }
 
   #onCommit(zxid: Zxid, now: Now): void {
+    if (zxid <= this.#snapshotZxid) return;
     const next = this.#proposals.peek();
     if (next === undefined || next.zxid !== zxid) {
       this.#giveUp(
@@ -425,7 +431,12 @@ export class Learner implements LeaderLink {
     this.#ack(makeZxid(this.#epoch, 0));
   }
 
+  /**
+   * The first thing a leader of ZooKeeper takes from a learner behind ACKEPOCH is the ACK of NEWLEADER; at anything else it hangs up. It sends
+   * PINGs before that all the same, and its own learners answer from UPTODATE on. So do ours.
+   */
   #onPing(zxid: Zxid): void {
+    if (this.#stage !== 'serving') return;
     const writer = this.#out.packets(this.#channel);
     const at = beginQuorumPacket(writer, PacketType.PING, zxid);
     this.#server?.takeTouched((high, low, timeoutMs) => writeTouchedSession(writer, high, low, timeoutMs));

@@ -98,6 +98,26 @@ describe('a new epoch', () => {
     expect(notes.take()).toEqual(['save acceptedEpoch 4']);
   });
 
+  it('is later than what observers have accepted as well, whom nobody asks', () => {
+    const leader = leading();
+    introduce(leader, 7, 9, PacketType.OBSERVERINFO);
+    introduce(leader, 2, 3);
+    expect(notes.take()).toEqual(['save acceptedEpoch 10']);
+  });
+
+  it('is not the current one by the word of a server that has lost its data', () => {
+    const leader = leading();
+    introduce(leader, 2, 3);
+    introduce(leader, 3, 3);
+    leader.epochSaved('acceptedEpoch', now);
+    notes.take();
+    // -1 is where a server stands that should have data and has none: what it had acknowledged is gone.
+    acceptEpoch(leader, 2, 0, -1);
+    expect(notes.take()).toEqual([]);
+    acceptEpoch(leader, 3, 3, makeZxid(3, 5));
+    expect(notes.take()).toEqual(['save currentEpoch 4']);
+  });
+
   it('is the current one when a quorum has accepted it, and then everybody is brought up to date', () => {
     const leader = leading([1, 2, 3, 4, 5]);
     for (const sid of [2, 3, 4]) introduce(leader, sid, 3);
@@ -271,6 +291,39 @@ describe('leading on', () => {
     expect(notes.take()).toEqual([]);
     leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), at(62));
     expect(notes.take()).toEqual(['synced']);
+  });
+
+  it('a PING from before UPTODATE, which learners do not answer, is not waited for', () => {
+    const leader = serving([2, 3]);
+    leader.gone(3);
+    introduce(leader, 3, 3);
+    acceptEpoch(leader, 3, 3, start.lastZxid);
+    leader.wake(at(50));
+    expect(notes.take()).toContain('3 <- PING 0x400000000');
+    acknowledge(leader, 3, makeZxid(4, 0));
+    leader.gone(2);
+    leader.sync({} as never, at(60));
+    notes.take();
+    leader.packet(3, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), at(61));
+    expect(notes.take()).toEqual(['synced']);
+  });
+
+  it('a learner that waits for the others to come as far as itself may be silent meanwhile', () => {
+    const leader = leading([1, 2, 3, 4, 5]);
+    for (const sid of [2, 3]) introduce(leader, sid, 3);
+    leader.epochSaved('acceptedEpoch', now);
+    for (const sid of [2, 3]) acceptEpoch(leader, sid, 3, start.lastZxid);
+    leader.epochSaved('currentEpoch', now);
+    acknowledge(leader, 2, makeZxid(4, 0));
+    leader.wake(at(900));
+    notes.take();
+    leader.packet(3, packet(PacketType.ACK, makeZxid(4, 0)), at(900));
+    expect(notes.take()).toEqual(['serve 4', '2 <- UPTODATE 0xffffffffffffffff', '3 <- UPTODATE 0xffffffffffffffff']);
+    // From here on its silence counts.
+    leader.wake(at(1400));
+    expect(notes.take().filter((line) => line.startsWith('close'))).toEqual([]);
+    leader.wake(at(1401));
+    expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
   it('a sync waits for everything that was proposed before it', () => {

@@ -137,6 +137,25 @@ describe('synchronisation', () => {
     expect(notes.take()).toEqual(['save currentEpoch 5']);
   });
 
+  it.each(['follower', 'observer'] as const)(
+    'what a snapshot holds already is passed over, and the next txn goes on from it: %s',
+    (role) => {
+      const learner = accepted({ role });
+      learner.packet(packet(PacketType.SNAP, makeZxid(4, 9)), now);
+      learner.snapshotLoaded(now);
+      learner.installed(now);
+      notes.take();
+      // A leader of ZooKeeper decides first from where on it sends txns, and then says what it has applied by the time it writes the snapshot.
+      learner.packet(proposal(makeZxid(4, 8)), now);
+      learner.packet(packet(PacketType.COMMIT, makeZxid(4, 8)), now);
+      learner.packet(packet(PacketType.INFORM, makeZxid(4, 9), txn(makeZxid(4, 9))), now);
+      learner.packet(proposal(makeZxid(4, 10)), now);
+      learner.packet(packet(PacketType.COMMIT, makeZxid(4, 10)), now);
+      expect(notes.take()).toEqual(['append 0x40000000a', 'apply 0x40000000a']);
+      expect(learner.over).toBeUndefined();
+    },
+  );
+
   it.each([
     ['a hole', () => [proposal(makeZxid(3, 9))]],
     ['a txn twice', () => [proposal(makeZxid(3, 8)), proposal(makeZxid(3, 8))]],
@@ -183,10 +202,21 @@ describe('silence', () => {
     expect(learner.over).toContain('nothing came');
   });
 
-  it('is broken by a PING, which is answered with whom the server has heard of', () => {
+  it('is broken by a PING, which is answered once UPTODATE has come, and not before', () => {
     const learner = accepted();
-    learner.packet(packet(PacketType.PING, makeZxid(3, 7)), now);
-    expect(notes.take()).toEqual(['9 <- PING 0x300000007']);
+    const ping = packet(PacketType.PING, makeZxid(3, 7));
+    learner.packet(ping, now);
+    learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
+    learner.packet(ping, now);
+    learner.packet(newLeader, now);
+    // A leader of ZooKeeper sends PINGs from here on, and hangs up when something else comes than the ACK that it waits for.
+    learner.packet(ping, now);
+    learner.epochSaved('currentEpoch', now);
+    learner.packet(ping, now);
+    expect(notes.take()).toEqual(['config version=0', 'save currentEpoch 5', '9 <- ACK 0x500000000']);
+    learner.packet(packet(PacketType.UPTODATE, -1), now);
+    learner.packet(ping, now);
+    expect(notes.take()).toEqual(['serve', '9 <- ACK 0x500000000', '9 <- PING 0x300000007']);
   });
 });
 

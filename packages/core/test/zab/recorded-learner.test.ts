@@ -1,0 +1,263 @@
+/**
+ * Our learner in the place of the learners of Apache ZooKeeper that were recorded: it is sent what their leader sent them, its disk answers
+ * at once, its clients ask what theirs asked. What it says must be what they said, byte for byte.
+ *
+ * Differences that are allowed, and why:
+ *
+ * - ACKs come elsewhere in the stream. A recorded learner's disk took its time, so PINGs and requests of clients came between a PROPOSAL
+ *   and its ACK. The ACKs themselves are the same, in the same order, and so is everything else.
+ * - A learner that is told of a new configuration (COMMITANDACTIVATE, INFORMANDACTIVATE) leaves its leader, as the recorded ones did when the
+ *   configuration made them something else. The recorded ones stayed when it concerned others only.
+ *
+ * What is not in the recording and is made up here: most PINGs of the leader were left out of it when the answer was kept for the sessions it
+ * names. Such an answer is preceded by a PING of the same zxid.
+ */
+import {
+  OpCode,
+  PacketCutter,
+  PacketType,
+  packetTypeName,
+  PacketView,
+  readAckEpoch,
+  Reader,
+  readForwardedRequest,
+  readLearnerInfo,
+  readRevalidateRequest,
+  readTouchedSessions,
+  Writer,
+  type Zxid,
+  epochOf,
+} from '@tskeeper/protocol';
+import { expect, it } from 'vitest';
+import type { Now } from '../../src/now.ts';
+import { Forwarding, type LeaderLink } from '../../src/request/forwarding.ts';
+import { noCnxn } from '../../src/request/proposal.ts';
+import { parkFrame } from '../../src/request/session-order.ts';
+import type { Server } from '../../src/server.ts';
+import { Learner, type LearnerOut, type LoggedTxn } from '../../src/zab/learner.ts';
+import type { EpochName } from '../../src/zab/zab-out.ts';
+import { recordedLearnings, type RecordedLearning, type RecordedPacket, viewOf } from './recordings.ts';
+
+const ping = (zxid: Zxid): Buffer => {
+  const bytes = Buffer.alloc(20);
+  bytes.writeInt32BE(PacketType.PING, 0);
+  bytes.writeBigInt64BE(BigInt(zxid), 4);
+  bytes.writeInt32BE(-1, 12);
+  bytes.writeInt32BE(-1, 16);
+  return bytes;
+};
+
+/** A learner, its disk, which answers at once, and the part of its server that talks to the leader. */
+class Replayed {
+  readonly learner: Learner;
+  readonly #writer = new Writer(256);
+  readonly #said: Buffer[] = [];
+  readonly #disk: (() => void)[] = [];
+  #forwarding: Forwarding | undefined;
+  /** Whom clients were heard of in, since the last PING. */
+  #touched: [high: number, low: number, timeoutMs: number][] = [];
+  /** What became of the state, in order. */
+  readonly state: string[] = [];
+  syncsAnswered = 0;
+  readonly revalidated: boolean[] = [];
+  #now: Now = { elapsedMs: 0, wallMs: 0 };
+
+  constructor({ packets, learner }: RecordedLearning) {
+    const sent = packets.filter(({ fromLeader }) => !fromLeader);
+    const info = viewOf(sent[0]!.bytes);
+    const { configVersion = 0 } = readLearnerInfo(info.data);
+    const role = info.type === PacketType.OBSERVERINFO ? 'observer' : 'follower';
+    const acceptedEpoch = epochOf(info.zxid);
+    const ackEpoch = viewOf(sent[1]!.bytes);
+    const lastZxid = ackEpoch.zxid;
+    const told = readAckEpoch(ackEpoch.data);
+    const currentEpoch = told === -1 ? acceptedEpoch : told;
+    const options = {
+      sid: learner,
+      tickTimeMs: 500,
+      initLimitTicks: 10,
+      syncLimitTicks: 5,
+      forceSnapshotSync: false,
+      counterMax: 0xffff_0000,
+    };
+    const out: LearnerOut = {
+      packets: () => this.#writer,
+      closeChannel: () => undefined,
+      append: (zxid) => this.#disk.push(() => this.learner.appended(zxid)),
+      saveEpoch: (name: EpochName, epoch) => {
+        this.state.push(`${name} ${epoch}`);
+        this.#disk.push(() => this.learner.epochSaved(name, this.#now));
+      },
+      truncate: (zxid) => {
+        this.state.push(`cut to ${zxid.toString(16)}`);
+        this.#disk.push(() => this.learner.truncated(zxid, this.#now));
+      },
+      installSnapshot: () => this.#disk.push(() => this.learner.installed(this.#now)),
+    };
+    const server = {
+      takeTouched: (visit: (high: number, low: number, timeoutMs: number) => void) => {
+        for (const [high, low, timeoutMs] of this.#touched.splice(0)) visit(high, low, timeoutMs);
+      },
+      synced: () => void this.syncsAnswered++,
+      revalidated: (_high: number, _low: number, isValid: boolean) => void this.revalidated.push(isValid),
+      appended: () => {
+        const { header } = this.#forwarding!.take();
+        this.state.push(`commit ${header.zxid.toString(16)}`);
+      },
+      end: () => undefined,
+    };
+    const host = {
+      apply: ({ zxid }: LoggedTxn) => void this.state.push(`commit ${zxid.toString(16)}`),
+      committed: () => undefined,
+      beginSnapshot: (zxid: Zxid) => void this.state.push(`load ${zxid.toString(16)}`),
+      serve: (_epoch: number, link: LeaderLink) => {
+        // It asks its parts for what concerns connections, of which there are none.
+        const forwarding = (this.#forwarding = new Forwarding(role, link, { headOfLine: () => undefined } as never));
+        return { server: server as unknown as Server, forwarding };
+      },
+      configSeen: () => undefined,
+    };
+    const start = { role, acceptedEpoch, currentEpoch, lastZxid, configVersion } as const;
+    this.learner = new Learner(options, start, 0, new PacketView(), out, host, this.#now);
+  }
+
+  #settle(): void {
+    for (let next = this.#disk.shift(); next !== undefined; next = this.#disk.shift()) next();
+  }
+
+  hear(bytes: Buffer, t: number): void {
+    this.#now = { elapsedMs: t * 1000, wallMs: 0 };
+    this.learner.packet(viewOf(bytes), this.#now);
+    this.#settle();
+  }
+
+  snapshot(): void {
+    this.learner.snapshotLoaded(this.#now);
+    this.#settle();
+  }
+
+  /** A client has asked what the recorded learner passed on. */
+  ask({ name, bytes }: RecordedPacket): void {
+    const packet = viewOf(bytes);
+    if (name === 'REVALIDATE') {
+      const { sessionHigh, sessionLow, timeOut } = readRevalidateRequest(packet.data);
+      this.#forwarding!.revalidate(sessionHigh, sessionLow, timeOut);
+      return;
+    }
+    const { sessionHigh, sessionLow, cxid, type: opCode, payload } = readForwardedRequest(packet.data);
+    const identities = (packet.authinfo() ?? []).map(({ scheme, id }) => ({ scheme: scheme!, id: id! }));
+    const record = new Reader(Buffer.from(payload));
+    const origin = { kind: 'write', cnxn: noCnxn, owner: 0, sessionHigh, sessionLow, cxid, opCode, identities, arrivedMs: 0 } as const;
+    if (opCode === OpCode.createSession) {
+      this.#forwarding!.openSession(origin, record.int32());
+    } else if (opCode === OpCode.sync) {
+      const header = Buffer.alloc(8);
+      header.writeInt32BE(cxid, 0);
+      header.writeInt32BE(opCode, 4);
+      const whole = Buffer.concat([header, payload]);
+      const frame = parkFrame(whole, 0, whole.length, identities, 0, false);
+      this.#forwarding!.sync({ kind: 'sync', cnxn: noCnxn, sessionHigh, sessionLow, frame, isDone: false });
+    } else {
+      this.#forwarding!.write(origin, record);
+    }
+  }
+
+  touch({ bytes }: RecordedPacket): void {
+    readTouchedSessions(viewOf(bytes).data, (high, low, timeoutMs) => void this.#touched.push([high, low, timeoutMs]));
+  }
+
+  /** Everything that it has sent, packet by packet. */
+  said(): Buffer[] {
+    const bytes = Buffer.from(this.#writer.written());
+    this.#writer.clear();
+    new PacketCutter(1_000_000).feed(bytes, 0, bytes.length, {
+      packet: (view) => {
+        this.#said.push(Buffer.from(view.bytes.subarray(view.start, view.end)));
+        return true;
+      },
+      raw: () => {
+        throw new Error('nothing is raw here');
+      },
+    });
+    return this.#said;
+  }
+}
+
+function replay(packets: readonly RecordedPacket[], recorded: RecordedLearning): Replayed {
+  const replayed = new Replayed(recorded);
+  const pings = packets.filter(({ fromLeader, name }) => fromLeader && name === 'PING');
+  for (const packet of packets) {
+    const { fromLeader, name, bytes, t } = packet;
+    if (name === 'PING') {
+      if (fromLeader) continue;
+      // The leader's PING that it answers is in the recording, or was left out.
+      replayed.touch(packet);
+      const { zxid } = viewOf(bytes);
+      const at = pings.findIndex((one) => viewOf(one.bytes).zxid === zxid && Math.abs(one.t - t) < 0.1);
+      replayed.hear(at === -1 ? ping(zxid) : pings.splice(at, 1)[0]!.bytes, t);
+    } else if (!fromLeader) {
+      if (name === 'REQUEST' || name === 'REVALIDATE') replayed.ask(packet);
+    } else if (name === 'snapshot') {
+      replayed.snapshot();
+    } else {
+      replayed.hear(bytes, t);
+    }
+  }
+  return replayed;
+}
+
+function shown(bytes: Buffer): string {
+  return `${packetTypeName(bytes.readInt32BE(0))} ${bytes.toString('hex')}`;
+}
+
+const isAck = (line: string): boolean => line.startsWith('ACK ');
+
+/** What the leader's stream leads to, in the words of `state`: read off the recording, and not off what our learner did. */
+function expectedState(packets: readonly RecordedPacket[]): string[] {
+  const sent = (name: string) => packets.find((packet) => packet.name === name);
+  const ackEpoch = viewOf(sent('ACKEPOCH')!.bytes);
+  const epoch = epochOf(viewOf(sent('LEADERINFO')!.bytes).zxid);
+  // Whoever answers -1 had accepted the epoch before.
+  const state = readAckEpoch(ackEpoch.data) === -1 ? [] : [`acceptedEpoch ${epoch}`];
+  for (const { fromLeader, name, bytes } of packets) {
+    if (!fromLeader || name === 'snapshot') continue;
+    const zxid = viewOf(bytes).zxid.toString(16);
+    if (name === 'SNAP') state.push(`load ${zxid}`);
+    if (name === 'TRUNC') state.push(`cut to ${zxid}`);
+    if (name === 'COMMIT' || name === 'INFORM') state.push(`commit ${zxid}`);
+    if (name === 'NEWLEADER') state.push(`currentEpoch ${epoch}`);
+  }
+  return state;
+}
+
+function compare(replayed: Replayed, packets: readonly RecordedPacket[]): void {
+  const expected = packets.filter(({ fromLeader }) => !fromLeader).map(({ bytes }) => shown(bytes));
+  const said = replayed.said().map(shown);
+  expect(said.filter((line) => !isAck(line))).toEqual(expected.filter((line) => !isAck(line)));
+  expect(said.filter(isAck)).toEqual(expected.filter(isAck));
+  expect(replayed.state).toEqual(expectedState(packets));
+}
+
+it.each(recordedLearnings('ensemble-mixed'))('$title: our learner says and does what the recorded one did', (recorded) => {
+  const replayed = replay(recorded.packets, recorded);
+  expect(replayed.learner.over).toBeUndefined();
+  compare(replayed, recorded.packets);
+  const answers = (wanted: string) => recorded.packets.filter(({ fromLeader, name }) => fromLeader && name === wanted);
+  expect(replayed.syncsAnswered).toBe(answers('SYNC').length);
+  expect(replayed.revalidated).toEqual(answers('REVALIDATE').map(() => true));
+});
+
+it.each(recordedLearnings('ensemble-reconfig'))(
+  '$title: our learner says what the recorded one said, and leaves when the configuration changes',
+  (recorded) => {
+    const { packets } = recorded;
+    const change = packets.findIndex(({ name }) => name.endsWith('ANDACTIVATE'));
+    const before = change === -1 ? packets : packets.slice(0, change);
+    const replayed = replay(before, recorded);
+    expect(replayed.learner.over).toBeUndefined();
+    compare(replayed, before);
+    if (change === -1) return;
+    replayed.hear(packets[change]!.bytes, packets[change]!.t);
+    expect(replayed.learner.over).toContain(packets[change]!.name);
+  },
+);
