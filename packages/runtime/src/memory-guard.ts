@@ -112,8 +112,8 @@ export class MemoryGuard {
 
 const rank: Readonly<Record<MemoryState, number>> = { ample: 0, tight: 1, full: 2 };
 
-function shareOf({ usedBytes, limitBytes }: MemoryUse): number {
-  return usedBytes / limitBytes;
+function shareOf({ usedBytes, limitBytes, reserveBytes }: MemoryUse): number {
+  return usedBytes / (limitBytes - reserveBytes);
 }
 
 function nextState(state: MemoryState, share: number): MemoryState {

@@ -16,6 +16,8 @@ export interface MemoryUse {
    * likely to be among it, and is there for the tree to take again.
    */
   readonly slackBytes: number;
+  /** Of the limit, what requests and garbage take for a moment: stages are shares of what is left without it. */
+  readonly reserveBytes: number;
 }
 
 /** Looks at all kinds of memory there are. Called several times a second, so it takes some microseconds. */

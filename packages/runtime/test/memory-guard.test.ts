@@ -11,6 +11,7 @@ class Rig {
   idleTree = 0;
   returnedTree = 0;
   slack = 0;
+  reserve = 0;
   watches = 0;
   readonly lines: string[] = [];
   readonly guard: MemoryGuard;
@@ -24,6 +25,7 @@ class Rig {
         remedy: `Get ${what} more.`,
         holdsTree,
         slackBytes: holdsTree ? this.slack * mebibyte : 0,
+        reserveBytes: holdsTree ? this.reserve * mebibyte : 0,
       };
     };
     const note = (level: string) => (line: string) => void this.lines.push(`${level} ${line}`);
@@ -51,7 +53,10 @@ class Rig {
   #nowMs = 0;
 
   /** The state after a look, a second after the one before. */
-  look(changed: Partial<Pick<Rig, 'heap' | 'process' | 'idleTree' | 'returnedTree' | 'slack' | 'watches'>>, afterMs = 1000): string {
+  look(
+    changed: Partial<Pick<Rig, 'heap' | 'process' | 'idleTree' | 'returnedTree' | 'slack' | 'reserve' | 'watches'>>,
+    afterMs = 1000,
+  ): string {
     Object.assign(this, changed);
     this.#nowMs += afterMs;
     this.guard.look(this.#nowMs);
@@ -117,4 +122,10 @@ it('F34: watches may take a quarter of the memory of the process', () => {
     'warn watches take 251.0 MiB, a quarter of what this process may take (1000.0 MiB): no more are set, and such requests are answered ThrottledOp. Get this process more.',
     'info watches take 199.0 MiB: more may be set again',
   ]);
+});
+
+it('what a moment takes is no part of what a stage is a share of', () => {
+  expect(new Rig().look({ process: 840, reserve: 0 })).toBe('ample');
+  expect(new Rig().look({ process: 840, reserve: 50 })).toBe('tight');
+  expect(new Rig().look({ process: 840, reserve: 100 })).toBe('full');
 });

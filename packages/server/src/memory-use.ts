@@ -46,7 +46,8 @@ export function memoryProbe({ processBytes }: MemoryLimits): MemoryProbe {
   const wholeBytes = processBytes ?? machineBytes();
   const ownBytes = slackOf(process.memoryUsage());
   // Pages that the tree has given back are garbage as well, and a server that only refuses makes no other that would have it collected.
-  const whole = new LiveMemory({ limitBytes: wholeBytes, usedBytes: () => process.memoryUsage.rss(), collect, nowMs });
+  const wholeUsableBytes = wholeBytes - processReserve(wholeBytes);
+  const whole = new LiveMemory({ limitBytes: wholeUsableBytes, usedBytes: () => process.memoryUsage.rss(), collect, nowMs });
   return () => [heapUse(heap.usedBytes(), heapBytes), processUse(whole.usedBytes(), wholeBytes, slackOf(process.memoryUsage()) - ownBytes)];
 }
 
@@ -58,6 +59,7 @@ function heapUse(usedBytes: number, limitBytes: number): MemoryUse {
     remedy: 'Close sessions, remove ACLs that are used once, or start the server with NODE_OPTIONS=--max-old-space-size=<more MB>.',
     holdsTree: false,
     slackBytes: 0,
+    reserveBytes: 0,
   };
 }
 
@@ -74,7 +76,13 @@ function processUse(usedBytes: number, limitBytes: number, slackBytes: number): 
     remedy: 'Delete znodes, or give the machine or container more memory (and tskeeper.memoryLimitInMb, if that is set).',
     holdsTree: true,
     slackBytes,
+    reserveBytes: processReserve(limitBytes),
   };
+}
+
+/** The young part of the heap grows within milliseconds, and requests with it: sooner than anyone looks. */
+function processReserve(limitBytes: number): number {
+  return Math.min(momentaryBytes, limitBytes / 8);
 }
 
 /** Of the container if it has a limit, and of the machine. */

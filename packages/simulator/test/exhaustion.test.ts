@@ -9,7 +9,17 @@ const limitBytes = 200_000;
 /** A world in which the tree's data and each session take memory, of which there is so much. */
 function smallWorld(): VirtualWorld {
   const memory = (): MemoryUse[] => {
-    return [{ what: 'the world', usedBytes: usedIn(world), limitBytes, remedy: 'Delete something.', holdsTree: false, slackBytes: 0 }];
+    return [
+      {
+        what: 'the world',
+        usedBytes: usedIn(world),
+        limitBytes,
+        remedy: 'Delete something.',
+        holdsTree: false,
+        slackBytes: 0,
+        reserveBytes: 0,
+      },
+    ];
   };
   const world: VirtualWorld = new VirtualWorld(1, { memory });
   return world;
