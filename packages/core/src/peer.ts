@@ -374,6 +374,13 @@ export class Peer {
     return taken;
   }
 
+  /** Bytes go over a stream: part of a packet has come, or something of what waits has been taken. */
+  channelMoves(channel: ChannelId, now: Now): void {
+    const role = this.#role;
+    if (role.kind === 'leading') role.leader.moves(channel, now);
+    else if (role.kind === 'learning' && role.channel === channel) role.learner.heard(now);
+  }
+
   /** There is room again in the output of a channel that was said to be full. */
   channelDrained(_channel: ChannelId, now: Now): void {
     this.wake(now);
