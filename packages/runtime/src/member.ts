@@ -195,6 +195,7 @@ export class Member {
       packet: (channel, packet, now) => peer()?.packet(channel, packet, now),
       isLoading: (channel) => peer()?.isLoading(channel) ?? false,
       snapshotBytes: (channel, bytes, now) => peer()?.snapshotBytes(channel, bytes, now) ?? 0,
+      channelMoves: (channel, now) => peer()?.channelMoves(channel, now),
       channelDrained: (channel, now) => peer()?.channelDrained(channel, now),
       channelGone: (channel, now) => {
         this.#stopReading(channel);
@@ -211,7 +212,6 @@ export class Member {
       close: (cnxn, reason) => out.close(cnxn, reason),
       append: (zxid, bytes, start, end) => storage.append(zxid, bytes, start, end),
       notify: (to: Sid, notification: Notification) => this.#election!.notify(to, notification),
-      configSeen: () => undefined,
       dialLeader: (sid) => this.#learners!.dialLeader(sid),
       packets: (channel) => this.#learners!.packets(channel),
       channelIsFull: (channel) => this.#learners!.channelIsFull(channel),

@@ -7,7 +7,7 @@ import type { LearnerSync } from '../../src/zab/synchroniser.ts';
 import { int, Notes, packet } from './packets.ts';
 
 const options = { sid: 1, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
-const start: LeaderStart = { acceptedEpoch: 3, currentEpoch: 3, lastZxid: makeZxid(3, 7), configText: 'version=0', configVersion: 0 };
+const start: LeaderStart = { acceptedEpoch: 3, currentEpoch: 3, lastZxid: makeZxid(3, 7) };
 const at = (ms: number) => ({ elapsedMs: 1000 + ms, wallMs: 0 });
 const now = at(0);
 
@@ -34,6 +34,8 @@ function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStar
       learner.done();
     },
     forget: () => undefined,
+    configVersion: () => 0,
+    newLeaderConfig: () => 'version=0',
     committed: () => undefined,
   };
   return new Leader(options, new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);
@@ -323,6 +325,31 @@ describe('leading on', () => {
     leader.wake(at(1400));
     expect(notes.take().filter((line) => line.startsWith('close'))).toEqual([]);
     leader.wake(at(1401));
+    expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
+  });
+
+  it('C4-18: a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
+    const leader = leading();
+    introduce(leader, 2, 3);
+    leader.epochSaved('acceptedEpoch', now);
+    acceptEpoch(leader, 2, 3, start.lastZxid);
+    leader.epochSaved('currentEpoch', now);
+    notes.take();
+    for (let ms = 900; ms <= 4500; ms += 900) {
+      leader.moves(2, at(ms));
+      leader.wake(at(ms));
+    }
+    expect(notes.take().filter((line) => line.startsWith('close'))).toEqual([]);
+    expect(leader.over).toBeUndefined();
+    // When nothing moves any more the time runs.
+    leader.wake(at(5501));
+    expect(notes.take()).toContain('close 2: nothing came from it for 1001 ms');
+  });
+
+  it('a learner that takes what it is sent and says nothing is dropped all the same once it is in step', () => {
+    const leader = serving();
+    leader.moves(2, at(500));
+    leader.wake(at(501));
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
