@@ -28,7 +28,7 @@ import { CnxnTable } from './cnxn/cnxn-table.ts';
 import { Configuration } from './quorum/configuration.ts';
 import { type ElectionConfig, type ElectionOptions, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
 import { distance, type Fingerprint } from './fingerprint.ts';
-import type { Inspect } from './inspect.ts';
+import type { EnsembleInspect, Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
@@ -91,7 +91,7 @@ type Role =
   | { readonly kind: 'looking' }
   | { readonly kind: 'dialling'; readonly leader: Sid; readonly untilMs: Millis; tries: number; retryMs: Millis | undefined }
   | { readonly kind: 'leading'; readonly leader: Leader; readonly synchroniser: Synchroniser }
-  | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId };
+  | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId; readonly leader: Sid };
 
 /** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
 const snapshotItemExtraBytes = 1024 * 1024;
@@ -180,7 +180,10 @@ export class Peer {
     this.#acceptedEpoch = recovered.acceptedEpoch;
     this.#currentEpoch = recovered.currentEpoch;
     this.#logged = this.#durable = recovered.lastZxid;
-    this.inspect = new PeerInspection(() => this.#front?.inspect ?? this.#atRest());
+    this.inspect = new PeerInspection(
+      () => this.#front?.inspect ?? this.#atRest(),
+      () => this.#place(),
+    );
     const { core, zab, role, election } = options;
     const electionOptions = { ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled };
     this.#election = new FastLeaderElection(electionOptions, config, {
@@ -356,6 +359,7 @@ export class Peer {
       kind: 'learning',
       learner: new Learner(this.#options.zab, start, channel, this.#view, this.#zabOut, host, now),
       channel,
+      leader: role.leader,
     };
   }
 
@@ -510,6 +514,30 @@ export class Peer {
     const { tickTimeMs } = this.#options.core;
     const [tracker, watches, load] = [new SessionTracker(tickTimeMs), new WatchTable({ hashSeed: 0 }), new Load()];
     return new Inspection('looking', this.#replica, tracker, watches, new CnxnTable(this.#out, tracker, watches, load), load);
+  }
+
+  #place(): EnsembleInspect {
+    const role = this.#role;
+    const { sid } = this.#options.zab;
+    const { verifier, text: configText } = this.#config.active;
+    const learns = this.#options.role === 'observer' ? ('observing' as const) : ('following' as const);
+    const shared = { sid, voterCount: verifier.voters.length, configText, syncMode: undefined, leading: undefined };
+    switch (role.kind) {
+      case 'leading': {
+        const { leader } = role;
+        const leading = leader.server === undefined ? undefined : leader.inspect();
+        return { ...shared, state: 'leading', phase: leader.phase, leader: sid, leading };
+      }
+      case 'learning':
+        return { ...shared, state: learns, phase: role.learner.phase, syncMode: role.learner.syncMode, leader: role.leader };
+      case 'dialling':
+        return { ...shared, state: learns, phase: 'discovery', leader: role.leader };
+      case 'settling':
+      case 'looking':
+        return { ...shared, state: 'looking', phase: 'election', leader: undefined };
+      default:
+        return role satisfies never;
+    }
   }
 
   get #isBusy(): boolean {

@@ -36,6 +36,7 @@ import {
 import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
 import { age, distance, type Fingerprint, writeBytes, writeSet } from '../fingerprint.ts';
+import type { LeadingInspect } from '../inspect.ts';
 import type { Now } from '../now.ts';
 import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
@@ -182,6 +183,7 @@ export class Leader {
   #ping = 0;
   #ownPing = 0;
 
+  #servesSinceMs: Millis = 0;
   /** When the leader came to the stage it is at. */
   #stageMs: Millis;
   /** The time of the last input: near enough for how old a proposal is. */
@@ -227,6 +229,25 @@ export class Leader {
   /** Clients are served. */
   get server(): Server | undefined {
     return this.#server;
+  }
+
+  get phase(): 'discovery' | 'synchronization' | 'broadcast' {
+    if (this.#stage === 'broadcast') return 'broadcast';
+    return this.#stage === 'synchronisation' ? 'synchronization' : 'discovery';
+  }
+
+  /** What an operator may know of its learners. */
+  inspect(): LeadingInspect {
+    let [learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers] = [0, 0, 0, 0];
+    for (const learner of this.#learners.values()) {
+      if (learner.stage !== 'silent') learners++;
+      if (!learner.hears) continue;
+      if (learner.isObserver) syncedObservers++;
+      else syncedFollowers++;
+      if (!learner.isObserver && !this.#votes(learner)) syncedNonVotingFollowers++;
+    }
+    const pendingSyncs = this.#syncs.length;
+    return { sinceMs: this.#servesSinceMs, learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers, pendingSyncs };
   }
 
   // ---- inputs
@@ -499,6 +520,7 @@ export class Leader {
   #maybeServe(now: Now): void {
     if (this.#stage !== 'synchronisation' || !this.#quorum.containsQuorum(this.#agreeing)) return;
     this.#stage = 'broadcast';
+    this.#servesSinceMs = now.elapsedMs;
     this.#server = this.#host.serve(this.#epoch, now);
     this.#proposed = this.#committed = this.#ownAcked = makeZxid(this.#epoch, 0);
     for (const learner of this.#learners.values()) if (learner.stage === 'synchronised') this.#activate(learner);
