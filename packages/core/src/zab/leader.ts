@@ -271,6 +271,18 @@ export class Leader {
     }
   }
 
+  /**
+   * Something of what a learner is being sent has been taken, or a part of a packet has come. While a snapshot is under way nothing else tells
+   * that the learner lives; a learner that is in step has to say something.
+   */
+  moves(channel: ChannelId, now: Now): void {
+    const learner = this.#learners.get(channel);
+    if (learner === undefined || learner.stage !== 'synchronising') return;
+    learner.heardMs = now.elapsedMs;
+    // Of a quorum that is on its way it is known that it comes, so there is no use in another election.
+    if (this.#stage === 'synchronisation' && this.#votes(learner)) this.#stageMs = now.elapsedMs;
+  }
+
   /** An epoch file is on disk. */
   epochSaved(name: EpochName, now: Now): void {
     this.#stageMs = this.#nowMs = now.elapsedMs;

@@ -251,6 +251,23 @@ describe('a session in an ensemble', () => {
       expect(ensemble.runUntil(() => client.isClosed, 1000)).toBe(true);
     }
   });
+
+  it('an operator ends it at any other server as well, once', () => {
+    const ensemble = served(3, 1);
+    for (const asked of ensemble.nodes) {
+      for (const node of ensemble.nodes.filter((other) => other !== asked)) {
+        const client = joined(ensemble, node);
+        ensemble.runUntil(() => asked.peer!.inspect.hasSession(client.session), 1000);
+        const expire = () => asked.peer!.expireSession(client.session, asked.now);
+        expect([expire(), expire()]).toEqual([true, false]);
+        asked.turn((peer) => peer.wake(asked.now));
+        const isGone = () => client.isClosed && ensemble.nodes.every(({ peer }) => !peer!.inspect.hasSession(client.session));
+        expect(ensemble.runUntil(isGone, 1000)).toBe(true);
+        expect(expire()).toBe(false);
+      }
+    }
+    ensemble.compare();
+  });
 });
 
 describe('a quorum', () => {
