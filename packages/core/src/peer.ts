@@ -26,7 +26,7 @@ import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
 import { Configuration } from './quorum/configuration.ts';
-import { type ElectionConfig, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
+import { type ElectionConfig, type ElectionOptions, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
 import { distance, type Fingerprint } from './fingerprint.ts';
 import type { Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
@@ -78,6 +78,11 @@ export interface PeerOptions {
   readonly core: CoreOptions;
   readonly zab: ZabOptions;
   readonly role: 'participant' | 'observer';
+  /** Whether a leader takes clients (`zookeeper.leaderServes`). Default: true. */
+  readonly leaderServes?: boolean;
+  /** How long after a try to reach the leader the next one comes (`zookeeper.leaderConnectDelayDuringRetryMs`). Default: 100. */
+  readonly leaderConnectDelayMs?: Millis;
+  readonly election?: Pick<ElectionOptions, 'minNotificationIntervalMs' | 'maxNotificationIntervalMs'>;
 }
 
 type Role =
@@ -91,9 +96,14 @@ type Role =
 /** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
 const snapshotItemExtraBytes = 1024 * 1024;
 
-/** How often, and how long apart, a learner tries to reach its leader, which may have to notice first that it leads. */
-const dialTriesMax = 5;
-const dialPauseMs = 100;
+/**
+ * How often, and how long apart at most unless told otherwise, a learner tries to reach its leader. It may have to notice first that it leads, and
+ * listens from then on; that is a matter of a few milliseconds, so the first tries come one shortly after the other. All of them take as long as
+ * the five of ZooKeeper.
+ */
+const dialTriesMax = 8;
+const dialPauseMs = 10;
+const leaderConnectDelayMsDefault = 100;
 
 export class Peer {
   readonly #options: PeerOptions;
@@ -168,9 +178,9 @@ export class Peer {
     this.#acceptedEpoch = recovered.acceptedEpoch;
     this.#currentEpoch = recovered.currentEpoch;
     this.#logged = this.#durable = recovered.lastZxid;
-    this.inspect = new PeerInspection(() => this.server?.inspect ?? this.#atRest());
-    const electionOptions = { sid: options.zab.sid, role: options.role, reconfigEnabled: options.core.reconfigEnabled };
-    this.#election = new FastLeaderElection(electionOptions, config, {
+    this.inspect = new PeerInspection(() => this.#front?.inspect ?? this.#atRest());
+    const { reconfigEnabled } = options.core;
+    this.#election = new FastLeaderElection({ ...options.election, sid: options.zab.sid, role: options.role, reconfigEnabled }, config, {
       notify: (to, notification) => out.notify(to, notification),
       configSeen: (_from, heard) => (this.#configHeard = formatQuorumConfig(heard)),
     });
@@ -186,10 +196,15 @@ export class Peer {
     return kind === 'leading' || kind === 'learning' ? kind : 'looking';
   }
 
-  /** What clients speak to; undefined while nobody is served. */
+  /** What orders, forwards and applies; undefined while nobody is served. */
   get server(): Server | undefined {
     if (this.#role.kind === 'leading') return this.#role.leader.server;
     return this.#role.kind === 'learning' ? this.#role.learner.server : undefined;
+  }
+
+  /** What clients of this server speak to: nobody at a leader that leaves them to its learners. */
+  get #front(): Server | undefined {
+    return this.#role.kind === 'leading' && this.#options.leaderServes === false ? undefined : this.server;
   }
 
   get replica(): Replica {
@@ -252,8 +267,8 @@ export class Peer {
   // ---- clients
 
   connect(cnxn: CnxnId, context: CnxnContext, now: Now): void {
-    if (this.server === undefined) this.#out.close(cnxn, 'not serving');
-    else this.server.connect(cnxn, context, now);
+    if (this.#front === undefined) this.#out.close(cnxn, 'not serving');
+    else this.#front.connect(cnxn, context, now);
   }
 
   frame(cnxn: CnxnId, reader: Reader, now: Now): void {
@@ -303,6 +318,12 @@ export class Peer {
     else this.#out.closeChannel(channel, 'this server does not lead');
   }
 
+  /** Learners cannot reach this server, so it must not lead. */
+  standDown(reason: string, now: Now): void {
+    if (this.#role.kind === 'leading') this.#role.leader.standDown(reason);
+    this.#goOn(now);
+  }
+
   dialled(channel: ChannelId, now: Now): void {
     const role = this.#role;
     if (role.kind !== 'dialling') {
@@ -337,8 +358,10 @@ export class Peer {
 
   dialFailed(now: Now): void {
     if (this.#role.kind !== 'dialling') return;
-    if (++this.#role.tries >= dialTriesMax) this.#look(now);
-    else this.#role.retryMs = now.elapsedMs + dialPauseMs;
+    const tries = ++this.#role.tries;
+    const pauseMs = Math.min(dialPauseMs * 2 ** (tries - 1), this.#options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault);
+    if (tries >= dialTriesMax) this.#look(now);
+    else this.#role.retryMs = now.elapsedMs + pauseMs;
   }
 
   /** A packet of the leader, or of a learner. */
