@@ -309,7 +309,6 @@ export class Leader {
   /** The server orders a txn: its bytes are those of the log, and they are used again after the call. */
   propose(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     this.#out.append(zxid, bytes, start, end);
-    if (this.#stage === 'over') return;
     const writer = this.#packet;
     writer.clear();
     const at = beginQuorumPacket(writer, PacketType.PROPOSAL, zxid);
@@ -318,6 +317,8 @@ export class Leader {
     const packet = Buffer.from(writer.written());
     this.#proposed = zxid;
     this.#outstanding.push({ zxid, packet });
+    // It gave up in this very turn. What stands in its log is still part of what it goes into the election with, and may lead others from.
+    if (this.#stage === 'over') return;
     for (const learner of this.#learners.values()) {
       if (!learner.hears || learner.isObserver) continue;
       this.#behind(learner).raw(packet);
