@@ -196,8 +196,7 @@ class SmallServer implements PeerOut {
     const appliedZxid = peer?.replica.lastZxid ?? 0;
     const [state, remembered] = serves ? [this.#state(), this.#remembered()] : [];
     const { epoch } = peer ?? {};
-    const snapshotZxid = this.snapshot?.zxid ?? 0;
-    return { sid, role, serves, epoch, durable, logged, appliedZxid, state, remembered, snapshotZxid, acceptedEpoch, currentEpoch };
+    return { sid, role, serves, epoch, durable, logged, appliedZxid, state, remembered, acceptedEpoch, currentEpoch };
   }
 
   #remembered(): Zxid[] {
