@@ -23,7 +23,7 @@ import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
-import { type ElectionConfig, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
+import { type ElectionConfig, type ElectionOptions, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
 import { distance, type Fingerprint } from './fingerprint.ts';
 import type { Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
@@ -75,6 +75,11 @@ export interface PeerOptions {
   readonly core: CoreOptions;
   readonly zab: ZabOptions;
   readonly role: 'participant' | 'observer';
+  /** Whether a leader takes clients (`zookeeper.leaderServes`). Default: true. */
+  readonly leaderServes?: boolean;
+  /** How long after a try to reach the leader the next one comes (`zookeeper.leaderConnectDelayDuringRetryMs`). Default: 100. */
+  readonly leaderConnectDelayMs?: Millis;
+  readonly election?: Pick<ElectionOptions, 'minNotificationIntervalMs' | 'maxNotificationIntervalMs'>;
 }
 
 type Role =
@@ -88,9 +93,9 @@ type Role =
 /** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
 const snapshotItemExtraBytes = 1024 * 1024;
 
-/** How often, and how long apart, a learner tries to reach its leader, which may have to notice first that it leads. */
+/** How often, and how long apart unless told otherwise, a learner tries to reach its leader, which may have to notice first that it leads. */
 const dialTriesMax = 5;
-const dialPauseMs = 100;
+const leaderConnectDelayMsDefault = 100;
 
 export class Peer {
   readonly #options: PeerOptions;
@@ -163,8 +168,8 @@ export class Peer {
     this.#acceptedEpoch = recovered.acceptedEpoch;
     this.#currentEpoch = recovered.currentEpoch;
     this.#logged = this.#durable = recovered.lastZxid;
-    this.inspect = new PeerInspection(() => this.server?.inspect ?? this.#atRest());
-    this.#election = new FastLeaderElection({ sid: options.zab.sid, role: options.role }, config, out);
+    this.inspect = new PeerInspection(() => this.#front?.inspect ?? this.#atRest());
+    this.#election = new FastLeaderElection({ ...options.election, sid: options.zab.sid, role: options.role }, config, out);
     this.#look(now);
   }
 
@@ -175,10 +180,15 @@ export class Peer {
     return kind === 'leading' || kind === 'learning' ? kind : 'looking';
   }
 
-  /** What clients speak to; undefined while nobody is served. */
+  /** What orders, forwards and applies; undefined while nobody is served. */
   get server(): Server | undefined {
     if (this.#role.kind === 'leading') return this.#role.leader.server;
     return this.#role.kind === 'learning' ? this.#role.learner.server : undefined;
+  }
+
+  /** What clients of this server speak to: nobody at a leader that leaves them to its learners. */
+  get #front(): Server | undefined {
+    return this.#role.kind === 'leading' && this.#options.leaderServes === false ? undefined : this.server;
   }
 
   get replica(): Replica {
@@ -241,8 +251,8 @@ export class Peer {
   // ---- clients
 
   connect(cnxn: CnxnId, context: CnxnContext, now: Now): void {
-    if (this.server === undefined) this.#out.close(cnxn, 'not serving');
-    else this.server.connect(cnxn, context, now);
+    if (this.#front === undefined) this.#out.close(cnxn, 'not serving');
+    else this.#front.connect(cnxn, context, now);
   }
 
   frame(cnxn: CnxnId, reader: Reader, now: Now): void {
@@ -322,7 +332,7 @@ export class Peer {
   dialFailed(now: Now): void {
     if (this.#role.kind !== 'dialling') return;
     if (++this.#role.tries >= dialTriesMax) this.#look(now);
-    else this.#role.retryMs = now.elapsedMs + dialPauseMs;
+    else this.#role.retryMs = now.elapsedMs + (this.#options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault);
   }
 
   /** A packet of the leader, or of a learner. */

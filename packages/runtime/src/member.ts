@@ -121,16 +121,26 @@ export class Member {
       committedLog,
       snapshotZxid: recovered.snapshotZxid ?? 0,
     };
-    const { zab, role } = options;
-    this.#peer = new Peer({ core, zab, role }, config, found, this.#view, this.#out(), world.random, observer, now);
+    const { zab, role, leaderServes, leaderConnectDelayMs, minNotificationIntervalMs, maxNotificationIntervalMs } = options;
+    const election = { minNotificationIntervalMs, maxNotificationIntervalMs };
+    this.#peer = new Peer(
+      { core, zab, role, leaderServes, leaderConnectDelayMs, election },
+      config,
+      found,
+      this.#view,
+      this.#out(),
+      world.random,
+      observer,
+      now,
+    );
     return this.#peer;
   }
 
   /** Others can reach this server. Rejects with a sentence for the operator when a port cannot be had. */
   async listen(): Promise<void> {
-    const { electionAddress, quorumAddress } = this.#parts.options;
-    await this.#learners?.listen(quorumAddress);
-    await this.#election?.listen(electionAddress);
+    const { electionAddresses, quorumAddresses } = this.#parts.options;
+    for (const address of quorumAddresses) await this.#learners?.listen(address);
+    for (const address of electionAddresses) await this.#election?.listen(address);
   }
 
   async shutDown(now: Now): Promise<void> {

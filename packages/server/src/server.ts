@@ -6,6 +6,7 @@ import type { SessionId } from '@tskeeper/protocol';
 import {
   type Disk,
   type Logger,
+  type MemberOptions,
   type Network,
   type Runtime,
   type RuntimeHooks,
@@ -14,7 +15,7 @@ import {
   type World,
 } from '@tskeeper/runtime';
 import { ConfigError } from './config/config-error.ts';
-import type { EnsembleConfig } from './config/ensemble-config.ts';
+import { memberOptionsOf } from './config/member-config.ts';
 import { type ConfigFile, resolveConfig } from './config/server-config.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts } from './host-facts.ts';
@@ -57,7 +58,13 @@ export interface Server extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export type StartRuntime = (world: World, core: CoreOptions, runtime: RuntimeOptions, hooks: RuntimeHooks) => Promise<Runtime>;
+export type StartRuntime = (
+  world: World,
+  core: CoreOptions,
+  runtime: RuntimeOptions,
+  hooks: RuntimeHooks,
+  member?: MemberOptions,
+) => Promise<Runtime>;
 
 /** What takes the place of the real thing: for tests. */
 export interface Surroundings {
@@ -78,7 +85,7 @@ export async function startServerWith(
   const config = resolveConfig({ ...withDefaults(options), ...(surroundings.config === undefined ? {} : { file: surroundings.config }) });
   for (const warning of config.warnings) logger.warn(warning);
   for (const notice of config.notices) logger.info(notice);
-  if (config.ensemble !== undefined) throw noEnsembleYet(config.ensemble);
+  const member = config.ensemble === undefined ? undefined : memberOptionsOf(config.ensemble, config.core.tickTimeMs);
 
   const disk = surroundings.disk ?? new FsDisk();
   if (!disk.syncsFolders) {
@@ -97,13 +104,14 @@ export async function startServerWith(
     dataLogDir: resolve(config.runtime.dataLogDir),
   };
   const end = new End();
-  const runtime = await startRuntime(world, config.core, runtimeOptions, {
+  const hooks: RuntimeHooks = {
     logger,
     snappy,
     host: hostFacts,
     memory: memoryProbe({ processBytes: config.memoryLimitBytes }),
     failed: (error) => end.fail(error),
-  });
+  };
+  const runtime = await startRuntime(world, config.core, runtimeOptions, hooks, member);
   return new RunningServer(runtime, runtimeOptions.dataDir, end);
 }
 
@@ -181,13 +189,6 @@ function withDefaults(options: ServerOptions): Parameters<typeof resolveConfig>[
   const shared = { definitions, environment, readFile: readText };
   if (configFile !== undefined) return { ...shared, file: readConfigFile(configFile, readText), dataDir, clientPort, clientAddress };
   return { ...shared, dataDir: dataDir ?? 'data', clientPort: clientPort ?? 2181, clientAddress: clientAddress ?? '127.0.0.1' };
-}
-
-function noEnsembleYet({ configFile, quorum, myid }: EnsembleConfig): ConfigError {
-  const servers = quorum.servers.size === 1 ? '1 server' : `${quorum.servers.size} servers`;
-  return new ConfigError(
-    `${configFile}: this is server ${myid} of an ensemble of ${servers}, rightly configured, and this version runs standalone servers only. Keep at most one server line, and standaloneEnabled=true, to run it alone.`,
-  );
 }
 
 /** A Java properties file is Latin-1, whatever the locale: the same bytes must name the same folder as under ZooKeeper. */
