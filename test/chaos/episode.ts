@@ -5,6 +5,7 @@
  *
  * Seeds decide what strikes and when, not how the machine takes it: an episode is not repeated by its seed, it is explained by its recording.
  */
+import path from 'node:path';
 import { type Actor, check, type Finding, RawClient } from '@tskeeper/simulator';
 import { type Habits, RealClient, Workload } from '@tskeeper/simulator/internal';
 import { openAcl } from '@tskeeper/protocol';
@@ -12,6 +13,7 @@ import { SeededRandom } from '@tskeeper/runtime';
 import { readLogs, readSnapshots } from './evidence.ts';
 import { type FaultName, faults } from './faults.ts';
 import { connectedTo, ledgerOf, ledgerPath, LedgerWriter, readBack } from './ledger.ts';
+import { LogKeeper } from './log-keeper.ts';
 import { delay, eventually } from './real-clock.ts';
 import { RealWorld } from './real-world.ts';
 import { type KillDeck, shuffled, Stage } from './stage.ts';
@@ -89,6 +91,7 @@ class Episode {
   readonly #options: EpisodeOptions;
   readonly #stage: Stage;
   readonly #workload: Workload;
+  readonly #keeper: LogKeeper;
   #calm = false;
 
   constructor(world: RealWorld, random: SeededRandom, options: EpisodeOptions) {
@@ -97,6 +100,7 @@ class Episode {
     this.#options = options;
     this.#stage = new Stage(world, random, options.deck);
     this.#workload = new Workload(random, habits);
+    this.#keeper = new LogKeeper(world.servers, path.join(options.folder, 'kept'));
   }
 
   async run(ledgerNames: readonly string[], workerNames: readonly string[]): Promise<EpisodeReport> {
@@ -128,7 +132,8 @@ class Episode {
     const sigkills = world.servers.reduce((sum, { kills }) => sum + kills, 0);
     for (const server of world.servers) await server.kill();
     recording.endedMs = world.clock.elapsedMs;
-    await readLogs(world);
+    await this.#keeper.end();
+    await readLogs(world, this.#keeper.logs);
     await readSnapshots(world, { extendedTypesEnabled: true }, this.#chance(), snapshotsChecked);
     this.#options.forge?.(recording);
     return {
@@ -150,6 +155,7 @@ class Episode {
 
   async #begin(): Promise<void> {
     const world = this.#world;
+    await this.#keeper.begin();
     for (const server of world.servers) await server.start();
     if (!(await this.#whole())) throw new Error(`the servers do not find together:\n${world.servers.map((each) => each.lastWords()).join('\n')}`);
     const first = await connectedTo(world, 'server-1', 'first', this.#chance());

@@ -2,10 +2,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type CoreOptions, coreDefaults } from '@tskeeper/core';
-import { formatZxid, Reader, readTxn } from '@tskeeper/protocol';
+import { counterOf, epochOf, formatZxid, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
 import { MemoryDisk, numberedFiles, readLog, SeededRandom } from '@tskeeper/runtime';
 import { snappy } from '@tskeeper/simulator';
 import { snapshotState } from '@tskeeper/simulator/internal';
+import type { KeptLog } from './log-keeper.ts';
 import type { Member } from './member.ts';
 import type { RealWorld } from './real-world.ts';
 
@@ -24,39 +25,52 @@ interface Entry {
   readonly bytes: Buffer;
 }
 
-/** Puts the logs of all servers together: a zxid names one txn, whoever has it. Returns how many each has. */
-export async function readLogs(world: RealWorld): Promise<Map<string, number>> {
+/** The end of an epoch, as far as somebody's log shows what came behind it. */
+interface EpochEnd {
+  readonly counter: number;
+  readonly server: string;
+}
+
+/**
+ * Puts the logs of all servers together, those included that have been removed since: a zxid names one txn, whoever has it. What an
+ * epoch had proposed and not committed when it ended is left out: it stands behind the last txn that any later history goes on from.
+ */
+export async function readLogs(world: RealWorld, logs: readonly KeptLog[]): Promise<void> {
   const { recording } = world;
-  const entries = new Map<number, Entry>();
-  const counts = new Map<string, number>();
-  for (const server of world.servers) {
+  const entries = new Map<Zxid, Entry>();
+  const ends = new Map<number, EpochEnd>();
+  /** By server, the txn it logged last. */
+  const last = new Map<Member, Zxid>();
+  for (const { server, name, path: file, continues } of logs) {
+    if (!continues) last.delete(server);
     const disk = new MemoryDisk();
-    let count = 0;
-    for (const [name, content] of await filesOf(server, 'log')) {
-      disk.plant(`/${name}`, content);
-      const file = await disk.open(`/${name}`, 'existing');
-      const end = await readLog(file, txnBytesMax, (zxid, bytes, start, stop) => {
-        count++;
-        const entry: Entry = { server: `${name} of ${server.name}`, bytes: Buffer.from(bytes.subarray(start, stop)) };
-        const known = entries.get(zxid);
-        if (known === undefined) entries.set(zxid, entry);
-        else if (!known.bytes.equals(entry.bytes)) {
-          recording.faults.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
-        }
-      });
-      if (end.reason !== 'end of file' && end.reason !== 'padding') {
-        recording.faults.push(`${name} of ${server.name} ends with ${end.reason}`);
+    disk.plant(`/${name}`, await readFile(file));
+    await readLog(await disk.open(`/${name}`, 'existing'), txnBytesMax, (zxid, bytes, start, stop) => {
+      const entry: Entry = { server: `${name} of ${server.name}`, bytes: Buffer.from(bytes.subarray(start, stop)) };
+      const known = entries.get(zxid);
+      if (known === undefined) entries.set(zxid, entry);
+      else if (!known.bytes.equals(entry.bytes)) {
+        recording.faults.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
       }
-    }
-    counts.set(server.name, count);
+      const before = last.get(server);
+      last.set(server, zxid);
+      if (before === undefined || epochOf(before) === epochOf(zxid)) return;
+      const end = ends.get(epochOf(before));
+      if (end === undefined) ends.set(epochOf(before), { counter: counterOf(before), server: entry.server });
+      else if (end.counter !== counterOf(before)) {
+        recording.faults.push(
+          `epoch ${epochOf(before)} ends with its txn ${end.counter} in ${end.server}, and with its txn ${counterOf(before)} in ${entry.server}`,
+        );
+      }
+    });
   }
   recording.log = [...entries]
+    .filter(([zxid]) => counterOf(zxid) <= (ends.get(epochOf(zxid))?.counter ?? Infinity))
     .toSorted(([a], [b]) => a - b)
     .map(([, { bytes }]) => {
       const logged = readTxn(new Reader(bytes));
       return { atMs: logged.header.time, logged };
     });
-  return counts;
 }
 
 /** Of each server's snapshots the oldest, the newest and some between. */
