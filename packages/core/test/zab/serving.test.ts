@@ -347,4 +347,18 @@ describe('the end of an epoch', () => {
     expect(acknowledged.length).toBeGreaterThan(0);
     for (const path of acknowledged) expect(told(ensemble, other, 'exists', { path, watch: false })?.err).toBe(ErrorCode.Ok);
   });
+
+  it('cuts off nothing that was proposed in the same turn behind its last zxid, and leaves no follower without it', () => {
+    const ensemble = served(3, 0, 1, 8);
+    const leader = ensemble.leader!;
+    const { epoch } = leader.peer!;
+    const client = joined(ensemble, leader, 20_000);
+    leader.turn(() => {
+      for (let count = 0; count < 12; count++) client.ask('create', create(`/n${count}`));
+    });
+    expect(ensemble.runUntil(() => ensemble.isWhole && ensemble.leader!.peer!.epoch! > epoch!, 5000)).toBe(true);
+    told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/behind'));
+    ensemble.run(50);
+    ensemble.compare();
+  });
 });

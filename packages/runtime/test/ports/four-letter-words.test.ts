@@ -212,8 +212,8 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     metrics.txnLogged(3);
     for (let learner = 0; learner < 2; learner++) metrics.learnerSynchronised('diff');
     const leading = { ...recordedEnsemble.leading!, sinceMs: now.elapsedMs - 1604 };
-    const inspect = { role: () => 'leader' as const, ensemble: () => ({ ...recordedEnsemble, leading }) };
-    const lines = new Set(ask('mntr', { metrics, inspect }).split('\n'));
+    const asLeader = { role: () => 'leader' as const, ensemble: () => ({ ...recordedEnsemble, leading }) };
+    const lines = new Set(ask('mntr', { metrics, inspect: asLeader }).split('\n'));
     const pattern =
       /^zk_(server_state|peer_state|quorum_size|learners|synced_\w+|pending_syncs|leader_uptime|\w+_proposal_size|proposal_count|commit_count|looking_count|(diff|snap)_count|\w+_(election|unavailable)_time|\w+_quorum_ack_latency|\w+_proposal_ack_creation_latency)\t/;
     const expected = recorded.mntrLeader.split('\n').filter((line) => pattern.test(line));
