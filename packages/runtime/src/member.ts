@@ -128,10 +128,11 @@ export class Member {
       committedLog,
       snapshotZxid: recovered.snapshotZxid ?? 0,
     };
-    const { zab, role, leaderServes, leaderConnectDelayMs, minNotificationIntervalMs, maxNotificationIntervalMs } = options;
+    const { zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs } = options;
+    const { minNotificationIntervalMs, maxNotificationIntervalMs } = options;
     const election = { minNotificationIntervalMs, maxNotificationIntervalMs };
     this.#peer = new Peer(
-      { core, zab, role, leaderServes, leaderConnectDelayMs, election },
+      { core, zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, election },
       config,
       found,
       this.#view,

@@ -102,6 +102,25 @@ describe('what an operator is told', () => {
   });
 });
 
+describe('observer.election.DelayMs', () => {
+  it('spreads the observers of a leader that has gone over time, and nobody else', async () => {
+    const delays = async (observerElectionDelayMs: number) => {
+      const rig = await MemberRig.start({ servers: 7, observers: 4, options: { observerElectionDelayMs } });
+      const old = rig.leader;
+      await rig.close(old);
+      await rig.until(() => rig.nodes.every((node) => node === old || (node.role !== 'looking' && node.role !== undefined)), 10_000);
+      const foundAfterMs = (node: MemberNode) =>
+        Number(/found in (\d+) ms/.exec(node.lines.findLast((line) => line.includes('the leader is to be')) ?? '')![1]);
+      const of = (role: string) => rig.nodes.filter((node) => node.role === role).map(foundAfterMs);
+      return { voters: Math.max(...of('follower'), ...of('leader')), observers: of('observer') };
+    };
+    const at = { once: await delays(0), spread: await delays(4000) };
+    expect(Math.max(at.once.voters, at.spread.voters, ...at.once.observers)).toBeLessThan(500);
+    expect(Math.max(...at.spread.observers)).toBeGreaterThan(1000);
+    expect(Math.max(...at.spread.observers) - Math.min(...at.spread.observers)).toBeGreaterThan(500);
+  });
+});
+
 describe('leaderServes=no', () => {
   it('leaves clients to the others: the leader turns them away, and says that it does not serve', async () => {
     const rig = new MemberRig({ options: { leaderServes: false } });

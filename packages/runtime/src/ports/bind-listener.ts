@@ -41,7 +41,7 @@ export async function bindListener(
     }
     if (isOver()) break;
     try {
-      const listener = await network.listen({ address: numeric, port: address.port, backlog: undefined });
+      const listener = await network.listen({ address: numeric, port: address.port, backlog: undefined, forServers: true });
       if (!isOver()) return listener;
       await listener.close();
       return undefined;
