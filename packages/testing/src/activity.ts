@@ -4,12 +4,18 @@
  * has to be guessed by waiting for a while.
  */
 
-/** Turns of the event loop without anything under way after which it has become quiet. A request of a client and its answer take two. */
-const quietTurns = 4;
+/**
+ * Turns of the event loop with nothing under way after which it is quiet. What goes on outside, over TCP, is not seen from here: a request of a client
+ * and its answer take two turns.
+ */
+const quietTurns = 1;
+const quietTurnsOutside = 4;
 /** Each takes what was under way when it began to its end. An exchange of packets between servers takes five, so more is no consequence. */
-const roundsMax = 20;
-/** Real time that one moment may take. Only a disk that hangs is not through by then. */
-const settleMsMax = 5000;
+const roundsMax = 40;
+/** Turns that one settling may take in all. Only a disk that hangs is not through by then. */
+const turnsMax = 10_000;
+/** An answer of a disk in memory comes through so many promises at most. */
+const promisesMax = 8;
 
 /** Something that has begun. */
 export type Begun = number;
@@ -18,6 +24,10 @@ export class Activity {
   /** Of each round that something is still under way from, how much. */
   readonly #underWay = new Map<number, number>();
   #round = 0;
+  #soon: (() => void)[] = [];
+  #isSoonPlanned = false;
+  /** Something outside of the process was spoken to, or may have been. */
+  #wasOutside = false;
   #waiting: (() => void)[] = [];
   #isTelling = false;
 
@@ -30,6 +40,49 @@ export class Activity {
     const left = this.#underWay.get(begun)! - 1;
     if (left === 0) this.#underWay.delete(begun);
     else this.#underWay.set(begun, left);
+    this.happened();
+  }
+
+  /** Calls back once, in the next turn of the event loop. */
+  soon(callback: () => void): void {
+    const begun = this.begin();
+    this.#soon.push(() => {
+      try {
+        callback();
+      } finally {
+        this.end(begun);
+      }
+    });
+    this.#planSoon();
+  }
+
+  #planSoon(): void {
+    if (this.#isSoonPlanned) return;
+    this.#isSoonPlanned = true;
+    setImmediate(() => {
+      this.#isSoonPlanned = false;
+      this.#doSoon();
+    });
+  }
+
+  #doSoon(): void {
+    const soon = this.#soon;
+    this.#soon = [];
+    for (let index = 0; index < soon.length; index++) {
+      try {
+        soon[index]!();
+      } catch (error) {
+        // It goes where an error of a timer goes, and the others are called all the same.
+        this.#soon.unshift(...soon.slice(index + 1));
+        if (this.#soon.length > 0) this.#planSoon();
+        throw error;
+      }
+    }
+  }
+
+  /** A client was spoken to, or has spoken. */
+  outside(): void {
+    this.#wasOutside = true;
     this.happened();
   }
 
@@ -69,14 +122,35 @@ export class Activity {
 
   /** Resolves when what is under way has come to its end, and what came of it. */
   async settle(): Promise<void> {
-    const startMs = performance.now();
     let quiet = 0;
-    for (let rounds = 0; rounds < roundsMax && quiet < quietTurns; rounds++) {
+    for (let rounds = 0, turns = 0; rounds < roundsMax && turns < turnsMax; turns++) {
+      // Outside may have something to say first.
+      if (this.#wasOutside || this.#underWay.size === 0) {
+        await turn();
+        quiet = this.#underWay.size === 0 ? quiet + 1 : 0;
+        if (quiet >= (this.#wasOutside ? quietTurnsOutside : quietTurns)) break;
+      }
       this.#round++;
-      do await turn();
-      while (this.#isEarlierUnderWay() && performance.now() - startMs < settleMsMax);
-      quiet = this.#underWay.size === 0 ? quiet + 1 : 0;
+      rounds++;
+      while (this.#isEarlierUnderWay() && turns < turnsMax) {
+        turns++;
+        if (!(await this.#goOn())) await turn();
+      }
     }
+    this.#wasOutside = false;
+  }
+
+  /** Does what can be done without a turn of the event loop, which costs more than all the rest. Returns whether anything could. */
+  async #goOn(): Promise<boolean> {
+    for (let promises = 0; promises < promisesMax; promises++) {
+      if (this.#soon.length > 0) {
+        this.#doSoon();
+        return true;
+      }
+      await Promise.resolve();
+      if (!this.#isEarlierUnderWay()) return true;
+    }
+    return this.#soon.length > 0;
   }
 
   #isEarlierUnderWay(): boolean {

@@ -9,7 +9,7 @@ import type { Activity } from './activity.ts';
 import type { PeerWire } from './peer-wire.ts';
 import { ProcessDisk } from './process-disk.ts';
 import { ProcessNetwork } from './process-network.ts';
-import { ProcessClock, type TestClock } from './test-clock.ts';
+import { inRealTime, ProcessClock, type TestClock } from './test-clock.ts';
 import { TroubledNetwork } from './troubled-network.ts';
 
 /** What a server does in its ensemble. `looking`: it has no leader, and turns clients away. `stopped`: it is not running. */
@@ -299,6 +299,7 @@ class ServerProcess {
     const starting = startServerWith(startRuntime, options, {
       disk: this.#disk,
       clock: this.#clock,
+      memory: inRealTime,
       network: (real) => {
         this.#troubled = new TroubledNetwork(real);
         this.silences.begin(this.#troubled);

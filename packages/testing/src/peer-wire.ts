@@ -120,15 +120,10 @@ export class PeerWire {
   flush(): void {
     if (this.#isFlushing) return;
     this.#isFlushing = true;
-    const begun = this.#activity.begin();
-    setImmediate(() => {
+    this.#activity.soon(() => {
       this.#isFlushing = false;
-      try {
-        this.#connect();
-        for (const network of [...this.#networks.values()]) network.deliver();
-      } finally {
-        this.#activity.end(begun);
-      }
+      this.#connect();
+      for (const network of [...this.#networks.values()]) network.deliver();
     });
   }
 

@@ -42,6 +42,8 @@ export type ServerOrSid = EnsembleServer | Sid;
 const serversMax = 7;
 const timeoutMsDefault = 10_000;
 const tickTimeMsDefault = 200;
+/** The longest pause before a server that has lost its connection to another dials it again. */
+const introductionsMs = 1000;
 const ownKeys = /^(?:server\.\d+|clientPort|clientPortAddress|dataDir|dataLogDir|dynamicConfigFile)$/;
 
 /**
@@ -107,6 +109,8 @@ export class TestEnsemble implements AsyncDisposable {
     try {
       await Promise.all(ensemble.servers.map((server) => server.begin()));
       await ensemble.ready();
+      // Servers that have just connected to each other keep pauses before they do so again. What a test does first should not have to wait for them.
+      await ensemble.advance(introductionsMs);
     } catch (error) {
       await ensemble.close();
       throw error;
