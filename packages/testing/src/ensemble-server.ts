@@ -25,6 +25,7 @@ export interface Ground {
   readonly configText: string;
   /** Waits until a server that has been started serves, if it can. */
   started(server: EnsembleServer): Promise<void>;
+  expireSession(session: SessionId): Promise<boolean>;
 }
 
 export interface EnsembleServerParts {
@@ -203,12 +204,18 @@ export class EnsembleServer {
   }
 
   /**
-   * Ends a session as if nothing had been heard of its client for too long; any server of the ensemble can be asked. Resolves when it is gone from this
-   * server, with false when this server knew no such session. Rejects when the server ends before.
+   * Ends a session as if nothing had been heard of its client for too long: any server of the ensemble can be asked, and it is ended by the leader. See
+   * `TestEnsemble.expireSession`.
    */
-  expireSession(session: SessionId): Promise<boolean> {
+  async expireSession(session: SessionId): Promise<boolean> {
+    if (!this.isRunning) throw new Error(`server ${this.sid} is stopped`);
+    return await this.#ground.expireSession(session);
+  }
+
+  /** As the leader. Resolves when the session is gone from this server. For `TestEnsemble`. */
+  async endSession(session: SessionId): Promise<boolean> {
     const process = this.#running;
-    return Promise.race([process.server!.expireSession(session), process.ended]);
+    return await Promise.race([process.server!.expireSession(session), process.ended]);
   }
 
   /** Stops for good. For `TestEnsemble`. */

@@ -206,11 +206,11 @@ const lookMs = 50;
 export function inRealTime(probe: MemoryProbe): MemoryProbe {
   let lookedMs = -Infinity;
   let seen: ReturnType<MemoryProbe> = [];
-  return () => {
+  return (...asked) => {
     const nowMs = performance.now();
     if (nowMs - lookedMs >= lookMs) {
       lookedMs = nowMs;
-      seen = probe();
+      seen = probe(...asked);
     }
     return seen;
   };

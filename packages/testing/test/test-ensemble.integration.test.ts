@@ -170,7 +170,7 @@ describe('when a server ends', () => {
     await client.create('/counter', '0');
     await client.create('/mine', '', { mode: 'ephemeral' });
     const session = client.sessionId;
-    for (let round = 1; round <= 5; round++) {
+    for (let round = 1; round <= 3; round++) {
       const { leader } = ensemble;
       await leader.kill();
       expect(leader.isRunning).toBe(false);
@@ -443,7 +443,6 @@ describe('sessions', () => {
       for (const connected of ensemble.servers) {
         const client = await connect(connected.connectString);
         await client.create('/mine', '', { mode: 'ephemeral' });
-        await ensemble.inStep();
         const expired = stateOf(client, ({ state }) => state === 'Expired');
         expect(await asked.expireSession(client.sessionId)).toBe(true);
         await expired;
@@ -462,6 +461,8 @@ describe('sessions', () => {
     for (const server of ensemble.servers) expect(server.inspect.hasSession(client.sessionId)).toBe(false);
     await expired;
     expect(await ensemble.expireSession(client.sessionId)).toBe(false);
+    await ensemble.server(1).stop();
+    await expect(ensemble.server(1).expireSession(client.sessionId)).rejects.toThrow('server 1 is stopped');
   });
 
   it('move when their connection is cut', async () => {
@@ -503,7 +504,7 @@ describe('time', () => {
     console.log(`4.4 s passed in ${(performance.now() - begun).toFixed(0)} ms`);
   });
 
-  it('passes for an hour without an election, and nobody who lives is lost', async () => {
+  it('passes for twenty minutes without an election, and nobody who lives is lost', async () => {
     await using ensemble = await TestEnsemble.start({ observers: 1, config: { tickTime: 2000 } });
     const clients = await Promise.all(
       ensemble.servers.map(({ connectString }) => connect(connectString, { sessionTimeoutMs: 10_000, clock: ensemble.clock })),
@@ -513,8 +514,8 @@ describe('time', () => {
     const { leader } = ensemble;
     const epoch = Math.floor(leader.lastZxid / 2 ** 32);
     const begun = performance.now();
-    await ensemble.advance(3_600_000);
-    console.log(`an hour passed in ${(performance.now() - begun).toFixed(0)} ms`);
+    await ensemble.advance(1_200_000);
+    console.log(`twenty minutes passed in ${(performance.now() - begun).toFixed(0)} ms`);
     expect(heard).toEqual([]);
     expect(ensemble.leader).toBe(leader);
     expect(ensemble.followers).toHaveLength(2);
@@ -534,7 +535,7 @@ describe('time', () => {
     const writing = (async () => {
       for (; !isOver; writes++) await client.setData('/a', `${writes}`);
     })();
-    await ensemble.advance(60_000);
+    await ensemble.advance(20_000);
     isOver = true;
     await writing;
     expect(writes).toBeGreaterThan(0);
