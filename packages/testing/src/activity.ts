@@ -8,8 +8,9 @@
  * Turns of the event loop with nothing under way after which it is quiet. What goes on outside, over TCP, is not seen from here: a request of a client
  * and its answer take two turns.
  */
-const quietTurns = 1;
-const quietTurnsOutside = 4;
+const quietTurns = 4;
+/** So often nothing is waited for when nothing is under way. A turn of the event loop costs more than a tick of three servers. */
+const unheardMax = 16;
 /**
  * Each takes what was under way when it began to its end. From a timer to the answer of another server it takes eight; what is still under way after
  * more is no consequence of what is waited for, but others' business, as of clients that write all the time.
@@ -29,6 +30,8 @@ export class Activity {
   #isSoonPlanned = false;
   /** Something outside of the process was spoken to, or may have been. */
   #wasOutside = false;
+  /** How often it has settled without having listened outside. */
+  #unheard = 0;
   #waiting: (() => void)[] = [];
   #isTelling = false;
 
@@ -121,15 +124,20 @@ export class Activity {
     }
   }
 
-  /** Resolves when what is under way has come to its end, and what came of it. */
-  async settle(): Promise<void> {
+  /**
+   * Resolves when what is under way has come to its end, and what came of it. `thoroughly`: with what may be under way outside as well. Otherwise
+   * clients are waited for only if they were spoken to, or have to be heard now because they have not been for some time.
+   */
+  async settle(thoroughly: boolean): Promise<void> {
+    if (thoroughly || ++this.#unheard >= unheardMax) this.#wasOutside = true;
     let quiet = 0;
     for (let rounds = 0, turns = 0; rounds < roundsMax && turns < turnsMax; turns++) {
-      // Outside may have something to say first.
-      if (this.#wasOutside || this.#underWay.size === 0) {
+      if (this.#wasOutside) {
         await turn();
         quiet = this.#underWay.size === 0 ? quiet + 1 : 0;
-        if (quiet >= (this.#wasOutside ? quietTurnsOutside : quietTurns)) break;
+        if (quiet >= quietTurns) break;
+      } else if (this.#underWay.size === 0) {
+        return;
       }
       this.#round++;
       rounds++;
@@ -139,6 +147,7 @@ export class Activity {
       }
     }
     this.#wasOutside = false;
+    this.#unheard = 0;
   }
 
   /** Does what can be done without a turn of the event loop, which costs more than all the rest. Returns whether anything could. */

@@ -88,10 +88,10 @@ export class TestClock implements Clock {
   }
 
   async #advance(ms: number): Promise<void> {
-    await this.#activity.settle();
+    await this.#activity.settle(true);
     for (let left = ms; left > 0; left -= this.#stepMs) {
       this.#pass(Math.min(left, this.#stepMs));
-      await this.#activity.settle();
+      await this.#activity.settle(left <= this.#stepMs);
     }
   }
 
