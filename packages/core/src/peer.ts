@@ -185,8 +185,9 @@ export class Peer {
     this.#currentEpoch = recovered.currentEpoch;
     this.#logged = this.#durable = recovered.lastZxid;
     this.inspect = new PeerInspection(() => this.#front?.inspect ?? this.#atRest());
-    const { reconfigEnabled } = options.core;
-    this.#election = new FastLeaderElection({ ...options.election, sid: options.zab.sid, role: options.role, reconfigEnabled }, config, {
+    const { core, zab, role, election } = options;
+    const electionOptions = { ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled };
+    this.#election = new FastLeaderElection(electionOptions, config, {
       notify: (to, notification) => out.notify(to, notification),
       configSeen: (_from, heard) => (this.#configHeard = formatQuorumConfig(heard)),
     });

@@ -284,17 +284,34 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     if (this.#state !== 'serving') return Promise.reject(new Error('the server is not serving any more, and ends no session'));
     return new Promise((resolve, reject) => {
       this.#turn((now) => {
-        if (this.#core.expireSession(session, now)) this.#farewells.push({ session, resolve, reject });
+        const askedOf = this.#server;
+        if (askedOf === undefined)
+          reject(new Error('this server serves nobody at the moment, and ends no session; ask one that leads or follows'));
+        else if (this.#core.expireSession(session, now)) this.#farewells.push({ session, askedOf, resolve, reject });
         else resolve(false);
       });
     });
   }
 
-  #sayFarewells(): void {
-    this.#farewells = this.#farewells.filter(({ session, resolve }) => {
-      if (this.#core.inspect.hasSession(session)) return true;
-      resolve(true);
-      return false;
+  /** What clients speak to; in an ensemble a new one with each role. */
+  get #server(): Server | undefined {
+    return this.#core instanceof Server ? this.#core : this.#core.server;
+  }
+
+  #sayFarewells(now: Now): void {
+    const server = this.#server;
+    this.#farewells = this.#farewells.filter((farewell) => {
+      const { session, resolve, askedOf } = farewell;
+      if (!this.#core.inspect.hasSession(session)) {
+        resolve(true);
+        return false;
+      }
+      // The role it was asked of is over, and the wish may have been lost with it.
+      if (server !== undefined && server !== askedOf) {
+        farewell.askedOf = server;
+        this.#core.expireSession(session, now);
+      }
+      return true;
     });
   }
 
@@ -315,7 +332,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       this.#others?.endTurn(now);
       this.#storage.flush();
       if (this.#snapshotWanted && this.#core.canSnapshot) this.#beginSnapshot();
-      if (this.#farewells.length > 0) this.#sayFarewells();
+      if (this.#farewells.length > 0) this.#sayFarewells(now);
       this.#planWake(now);
     } catch (error) {
       this.failed(error);
@@ -563,6 +580,7 @@ function inFlightBudgets(uses: readonly MemoryUse[]): { readonly core: number; r
 
 interface Farewell {
   readonly session: SessionId;
+  askedOf: Server;
   readonly resolve: (ended: boolean) => void;
   readonly reject: (error: Error) => void;
 }
