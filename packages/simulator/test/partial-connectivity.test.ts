@@ -55,7 +55,10 @@ async function expectOneLeader(world: VirtualWorld, settled: () => boolean): Pro
   const leader = leadersOf(world)[0]!;
   for (let ms = 0; ms < 20_000; ms += 100) {
     await world.run(100);
-    expect(leadersOf(world).map(({ name }) => name), `after ${ms} ms more`).toEqual([leader.name]);
+    expect(
+      leadersOf(world).map(({ name }) => name),
+      `after ${ms} ms more`,
+    ).toEqual([leader.name]);
   }
   const client = new RawClient(world, new SeededRandom(1), { name: 'client', address: '10.9.0.1', timeoutMs: 4000 });
   expect(await world.runUntil(() => client.ready, 10_000)).toBe(true);
@@ -135,9 +138,13 @@ describe('whatever else is cut for ever', () => {
       try {
         await expectOneLeader(world, () => isLed(world));
       } catch (error) {
-        const cuts = [...world.links].map((link) => `${link.a}-${link.b} ${['forth', 'back'].filter((way) => link.isCutOneWay(way as 'forth'))}`);
+        const cuts = [...world.links].map(
+          (link) => `${link.a}-${link.b} ${(['forth', 'back'] as const).filter((way) => link.isCutOneWay(way)).join()}`,
+        );
         const said = world.servers.flatMap(({ name, lines }) => lines.slice(-8).map((line) => `${name}: ${line}`));
-        throw new Error([`seed ${seed}: ${(error as Error).message}`, core.map(({ name }) => name), ...cuts, ...said].join('\n'), { cause: error });
+        throw new Error([`seed ${seed}: ${(error as Error).message}`, core.map(({ name }) => name), ...cuts, ...said].join('\n'), {
+          cause: error,
+        });
       }
     }
   }, 300_000);

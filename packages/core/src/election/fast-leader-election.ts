@@ -392,7 +392,8 @@ export class FastLeaderElection {
   /** What voters say once this server has settled: whoever looks in a later round, or has another leader, does not come to this one any more. */
   #noteWhereabouts(from: Sid, { state, leader, electionEpoch }: Notification): void {
     const own = this.#vote();
-    const isElsewhere = state === 'looking' ? electionEpoch > own.electionEpoch : leader !== own.leader && electionEpoch >= own.electionEpoch;
+    const isElsewhere =
+      state === 'looking' ? electionEpoch > own.electionEpoch : leader !== own.leader && electionEpoch >= own.electionEpoch;
     if (isElsewhere) this.#elsewhere.add(from);
     else this.#elsewhere.delete(from);
   }
