@@ -12,6 +12,7 @@ import {
   ErrorCode,
   type Millis,
   OpCode,
+  type Reader,
   operations,
   readCreate2Reply,
   readErrorReply,
@@ -591,12 +592,16 @@ export class Client implements AsyncDisposable {
     options: CallOptions,
     make: () => Operation<Result>,
   ): Promise<Result> {
-    let synced: Promise<boolean> | undefined;
+    let synced: Promise<void> | undefined;
     try {
       const operation = make();
       const sync = syncOperation('/');
       let isSynced = false;
-      synced = this.#session.perform({ ...sync, read: (reader) => (isSynced = sync.read(reader) === undefined) }, options);
+      const noted = (reader: Reader) => {
+        sync.read(reader);
+        isSynced = true;
+      };
+      synced = this.#session.perform({ ...sync, read: noted }, options);
       // Its reason is asked for below, and only if the read fails.
       synced.catch(() => undefined);
       const read: Operation<Result> = {
