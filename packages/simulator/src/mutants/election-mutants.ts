@@ -22,7 +22,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     what: 'who has settled does not answer those who look for a leader later',
     from: 'ZOOKEEPER-1419, ZOOKEEPER-1514',
     file: election,
-    replace: "this.#answer(from, notification, this.#notification(this.#vote().electionEpoch), now);",
+    replace: 'this.#answer(from, notification, this.#notification(this.#vote().electionEpoch), now);',
     by: '',
   },
   'rounds-not-joined': {
