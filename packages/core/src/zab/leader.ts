@@ -543,15 +543,32 @@ export class Leader {
   #maybeCommit(now: Now): void {
     if (this.#stage !== 'broadcast') return;
     const before = this.#committed;
+    let told = before;
+    const tell = () => {
+      if (this.#committed === told) return;
+      told = this.#committed;
+      this.#server!.appended(told, now);
+    };
     for (let next = this.#outstanding.peek(); next !== undefined; next = this.#outstanding.peek()) {
       this.#acked.zxid = next.zxid;
       if (!this.#quorum.containsQuorum(this.#acked)) break;
+      // A session's sync stands in line with its writes, and what comes behind it must not be done before it is answered. That a quorum has
+      // acknowledged a later proposal says as much as its answers to a PING: this is still the leader.
+      if (this.#hasSyncBefore(next.zxid)) {
+        tell();
+        while (this.#hasSyncBefore(next.zxid)) this.#answerSync(this.#syncs.shift()!, now);
+      }
       this.#outstanding.shift();
       this.#commit(next);
     }
     if (this.#committed === before) return;
-    this.#server!.appended(this.#committed, now);
+    tell();
     this.#answerSyncs(now);
+  }
+
+  #hasSyncBefore(zxid: Zxid): boolean {
+    const sync = this.#syncs.peek();
+    return sync !== undefined && sync.zxid < zxid;
   }
 
   #commit({ zxid, packet }: Outstanding): void {
@@ -632,12 +649,16 @@ export class Leader {
 
   #answerSyncs(now: Now): void {
     for (let next = this.#syncs.peek(); next !== undefined; next = this.#syncs.peek()) {
-      const { learner, local, zxid, ping } = next;
+      const { zxid, ping } = next;
       if (zxid > this.#committed || !this.#quorum.containsQuorum({ has: (sid) => this.#pingAnsweredBy(sid) >= ping })) return;
       this.#syncs.shift();
-      if (learner !== undefined) writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
-      if (local !== undefined) this.#server!.synced(local, now);
+      this.#answerSync(next, now);
     }
+  }
+
+  #answerSync({ learner, local }: PendingSync, now: Now): void {
+    if (learner !== undefined) writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
+    if (local !== undefined) this.#server!.synced(local, now);
   }
 
   #pingAnsweredBy(sid: Sid): number {

@@ -67,6 +67,12 @@ function serving(others: readonly Sid[] = [2], voters: readonly Sid[] = [1, 2, 3
   return leader;
 }
 
+function requestOf(opCode: number): Buffer {
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(opCode, 12);
+  return request;
+}
+
 function propose(leader: Leader, zxid: Zxid): void {
   const bytes = Buffer.from('a txn');
   leader.propose(zxid, bytes, 0, bytes.length);
@@ -363,13 +369,47 @@ describe('leading on', () => {
     acknowledge(leader, 2, makeZxid(4, 1));
     expect(notes.take()).toEqual(['2 <- COMMIT 0x400000001', 'committed 0x400000001', 'synced']);
   });
+
+  it('a sync is answered ahead of what was proposed behind it, though both are committed at once', () => {
+    const leader = serving();
+    propose(leader, makeZxid(4, 1));
+    leader.sync({} as never, now);
+    leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
+    propose(leader, makeZxid(4, 2));
+    leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
+    leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
+    acknowledge(leader, 2, makeZxid(4, 2));
+    notes.take();
+    leader.appended(makeZxid(4, 2), now);
+    expect(notes.take()).toEqual([
+      '2 <- COMMIT 0x400000001',
+      'committed 0x400000001',
+      'synced',
+      '2 <- SYNC 0x0',
+      '2 <- COMMIT 0x400000002',
+      'committed 0x400000002',
+    ]);
+  });
+
+  it('a quorum that has acknowledged a later proposal has said as much as by answers to a PING', () => {
+    const leader = serving([2]);
+    leader.sync({} as never, now);
+    // It has come into step since, and was not told of that PING.
+    leader.gone(2);
+    introduce(leader, 3, 3);
+    acceptEpoch(leader, 3, 3, start.lastZxid);
+    acknowledge(leader, 3, makeZxid(4, 0));
+    propose(leader, makeZxid(4, 1));
+    acknowledge(leader, 3, makeZxid(4, 1));
+    notes.take();
+    leader.appended(makeZxid(4, 1), now);
+    expect(notes.take()).toEqual(['synced', '3 <- COMMIT 0x400000001', 'committed 0x400000001']);
+  });
 });
 
 it('a learner passes on requests, and whom it has heard of', () => {
   const leader = serving();
-  const request = Buffer.alloc(16);
-  request.writeInt32BE(OpCode.create, 12);
-  leader.packet(2, packet(PacketType.REQUEST, -1, request), now);
+  leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.create)), now);
   const touched = Buffer.alloc(24);
   touched.writeInt32BE(5, 4);
   touched.writeInt32BE(6, 16);
