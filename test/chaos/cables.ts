@@ -8,7 +8,7 @@
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../scripts/server-process.js';
 
 export type Purpose = 'client' | 'quorum' | 'election';
 
@@ -313,7 +313,13 @@ export class Cables {
     return lane;
   }
 
-  async lay(from: string, to: string, purpose: Purpose, targetPort: number, extra: Pick<CableParts, 'passed' | 'rewrite'> = {}): Promise<Cable> {
+  async lay(
+    from: string,
+    to: string,
+    purpose: Purpose,
+    targetPort: number,
+    extra: Pick<CableParts, 'passed' | 'rewrite'> = {},
+  ): Promise<Cable> {
     const forth = this.lane(from, to);
     const back = this.lane(to, from);
     const cable = await Cable.lay({ from, to, purpose, targetPort, forth, back, ...extra });

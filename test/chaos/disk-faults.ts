@@ -20,7 +20,10 @@ export type DiskFault = keyof typeof modes;
 
 /** The path of the library, compiled when its source has changed. */
 export async function buildDiskFaults(): Promise<string> {
-  const digest = createHash('sha256').update(await readFile(source)).digest('hex').slice(0, 12);
+  const digest = createHash('sha256')
+    .update(await readFile(source))
+    .digest('hex')
+    .slice(0, 12);
   const library = path.join(cacheFolder, `disk-faults-${digest}.so`);
   if (existsSync(library)) return library;
   await mkdir(cacheFolder, { recursive: true });

@@ -121,7 +121,8 @@ class Episode {
     let asked = 0;
     if (await this.#rests()) {
       asked += await this.#readAll('reader-1');
-      for (const ledger of ledgers) if (ledger.lost.length > 0) recording.faults.push(`${ledger.name} was alive, and its session has expired`);
+      for (const ledger of ledgers)
+        if (ledger.lost.length > 0) recording.faults.push(`${ledger.name} was alive, and its session has expired`);
       for (const actor of this.#stage.actors) actor.ask({ name: 'closeSession', record: undefined });
       for (const actor of this.#stage.actors) actor.retire();
       await Promise.all(world.servers.map((server) => server.kill()));
@@ -157,7 +158,8 @@ class Episode {
     const world = this.#world;
     await this.#keeper.begin();
     for (const server of world.servers) await server.start();
-    if (!(await this.#whole())) throw new Error(`the servers do not find together:\n${world.servers.map((each) => each.lastWords()).join('\n')}`);
+    if (!(await this.#whole()))
+      throw new Error(`the servers do not find together:\n${world.servers.map((each) => each.lastWords()).join('\n')}`);
     const first = await connectedTo(world, 'server-1', 'first', this.#chance());
     if (first === undefined) throw new Error(`nobody is let in:\n${world.servers[0]!.lastWords()}`);
     const made = first.send('create', { path: ledgerPath, data: null, acl: openAcl, flags: 0 });
@@ -216,13 +218,17 @@ class Episode {
     const { recording } = this.#world;
     const { actors } = this.#stage;
     if (!(await this.#whole())) {
-      const modes = await Promise.all(this.#world.servers.map(async (server) => `${server.name} ${(await server.mode()) ?? 'does not serve'}`));
+      const modes = await Promise.all(
+        this.#world.servers.map(async (server) => `${server.name} ${(await server.mode()) ?? 'does not serve'}`),
+      );
       recording.faults.push(`no rest ${restMaxMs} ms after the last fault: ${modes.join(', ')}`);
       return false;
     }
     const idle = () => actors.every((actor) => actor.ready && actor.outstandingCount === 0);
     if (!(await eventually(idle, restMaxMs))) {
-      const waiting = actors.filter((actor) => !actor.ready || actor.outstandingCount > 0).map(({ name, ready, outstandingCount }) => `${name} (${ready ? `${outstandingCount} unanswered` : 'not let in'})`);
+      const waiting = actors
+        .filter((actor) => !actor.ready || actor.outstandingCount > 0)
+        .map(({ name, ready, outstandingCount }) => `${name} (${ready ? `${outstandingCount} unanswered` : 'not let in'})`);
       recording.faults.push(`no rest ${restMaxMs} ms after the last fault: ${waiting.join(', ')}`);
       return false;
     }

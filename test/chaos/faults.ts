@@ -26,7 +26,8 @@ const kill: Fault = {
     const leader = await stage.world.leader();
     const others = stage.servers.filter((server) => server.running && server !== leader);
     // Of the leader only when there is one: waiting for it is no reason to kill somebody else in its name.
-    const victim = kind === 'leader' ? (leader ?? (await someLeader(stage))) : (others[stage.random.below(Math.max(1, others.length))] ?? leader);
+    const victim =
+      kind === 'leader' ? (leader ?? (await someLeader(stage))) : (others[stage.random.below(Math.max(1, others.length))] ?? leader);
     if (victim === undefined) return;
     if (kind === 'leader') stage.note('the leader was killed');
     await stage.killFor(victim, stage.between(...downMs));
@@ -202,7 +203,8 @@ const rollingRestart: Fault = {
       if (!server.running || server.paused) continue;
       if (!(await server.stop())) stage.world.recording.faults.push(`${server.name} did not heed SIGTERM`);
       await server.start();
-      for (let tries = 0; tries < 100 && (await server.mode()) === undefined; tries++) await new Promise((resolve) => setTimeout(resolve, 20));
+      for (let tries = 0; tries < 100 && (await server.mode()) === undefined; tries++)
+        await new Promise((resolve) => setTimeout(resolve, 20));
     }
   },
 };

@@ -114,7 +114,8 @@ async function readList(reader: RawClient, recording: Recording, server: string)
     }
     const line = reply.err === 0 ? Buffer.from((reply.body as GetDataReply).data ?? []).toString('latin1') : undefined;
     const wanted = acknowledged.get(path);
-    if (wanted !== undefined && line !== wanted) recording.faults.push(`${path} was acknowledged with "${wanted}", and ${server} has ${line ?? 'nothing'}`);
+    if (wanted !== undefined && line !== wanted)
+      recording.faults.push(`${path} was acknowledged with "${wanted}", and ${server} has ${line ?? 'nothing'}`);
     if (line === undefined) continue;
     const before = seen.get(line);
     if (before !== undefined) recording.faults.push(`"${line}" is there twice on ${server}: ${before} and ${path}`);

@@ -20,10 +20,13 @@ export class RealClock implements ClientClock {
 
   after(delayMs: number, callback: () => void): object {
     if (this.#stopped) return {};
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      callback();
-    }, Math.min(delayMs, 0x7fffffff));
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(timer);
+        callback();
+      },
+      Math.min(delayMs, 0x7fffffff),
+    );
     this.#timers.add(timer);
     return timer;
   }

@@ -11,7 +11,7 @@ import { type Cable, Cables, redirected } from './cables.ts';
 import { RealMachine } from './client-machine.ts';
 import { FaultyDisk } from './disk-faults.ts';
 import { Member } from './member.ts';
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../scripts/server-process.js';
 import { RealClock } from './real-clock.ts';
 
 export interface RealWorldOptions {
@@ -67,7 +67,10 @@ export class RealWorld implements ClientWorld {
     for (const sid of sids) {
       const folder = path.join(options.folder, `server-${sid}`);
       await mkdir(folder, { recursive: true });
-      const lines = sids.map((each) => [`server.${each}`, `${this.#seenFrom(sid, each, ports)}${each > servers - observers ? ':observer' : ''}`]);
+      const lines = sids.map((each) => [
+        `server.${each}`,
+        `${this.#seenFrom(sid, each, ports)}${each > servers - observers ? ':observer' : ''}`,
+      ]);
       const member: Member = new Member({
         sid,
         folder,
