@@ -181,7 +181,7 @@ export async function startServer(options) {
   const logFile = path.join(folder, 'server.log');
   // A free port may be taken by someone else before the server binds it; that is worth another try, any other failure is not.
   for (let attempt = 1; ; attempt++) {
-    const port = await freePort();
+    const port = Number(config.clientPort ?? (await freePort()));
     const settings = {
       tickTime: 2000,
       clientPort: port,

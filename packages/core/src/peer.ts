@@ -49,7 +49,7 @@ import { SnapshotLoader } from './snapshot/snapshot-loader.ts';
 import type { CommittedLog } from './zab/committed-log.ts';
 import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
-import { type LogEntry, Synchroniser, type SynchroniserOut } from './zab/synchroniser.ts';
+import { type LogEntry, Synchroniser, type SynchroniserOptions, type SynchroniserOut } from './zab/synchroniser.ts';
 import type { ZabOptions } from './zab/zab-options.ts';
 import type { ChannelId, EpochName } from './zab/zab-out.ts';
 
@@ -128,6 +128,8 @@ export class Peer {
   #logged: Zxid;
   #durable: Zxid;
   #role: Role = { kind: 'settling' };
+  /** For the observer only. */
+  #lookingSinceMs: Millis = 0;
   #memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
   readonly inspect: Inspect;
   /** Epoch files, TRUNC or a snapshot: what the disk has been asked for and has not done yet. */
@@ -179,12 +181,8 @@ export class Peer {
     this.#currentEpoch = recovered.currentEpoch;
     this.#logged = this.#durable = recovered.lastZxid;
     this.inspect = new PeerInspection(() => this.#front?.inspect ?? this.#atRest());
-    const electionOptions = {
-      ...options.election,
-      sid: options.zab.sid,
-      role: options.role,
-      reconfigEnabled: options.core.reconfigEnabled,
-    };
+    const { core, zab, role, election } = options;
+    const electionOptions = { ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled };
     this.#election = new FastLeaderElection(electionOptions, config, {
       notify: (to, notification) => out.notify(to, notification),
       configSeen: (_from, heard) => (this.#configHeard = formatQuorumConfig(heard)),
@@ -402,6 +400,13 @@ export class Peer {
     return taken;
   }
 
+  /** Bytes go over a stream: part of a packet has come, or something of what waits has been taken. */
+  channelMoves(channel: ChannelId, now: Now): void {
+    const role = this.#role;
+    if (role.kind === 'leading') role.leader.moves(channel, now);
+    else if (role.kind === 'learning' && role.channel === channel) role.learner.heard(now);
+  }
+
   /** There is room again in the output of a channel that was said to be full. */
   channelDrained(_channel: ChannelId, now: Now): void {
     this.wake(now);
@@ -418,6 +423,7 @@ export class Peer {
 
   appended(zxid: Zxid, now: Now): void {
     this.#durable = zxid;
+    this.#observer.logged(zxid);
     if (this.#role.kind === 'leading') this.#role.leader.appended(zxid, now);
     else if (this.#role.kind === 'learning') this.#role.learner.appended(zxid);
     this.#goOn(now);
@@ -443,6 +449,7 @@ export class Peer {
     this.#keepConfig();
     this.#logged = this.#durable = lastZxid;
     this.#committedLog.truncate(lastZxid);
+    this.#observer.historyReplaced('trunc', lastZxid);
     if (this.#role.kind === 'learning') this.#role.learner.truncated(lastZxid, now);
     this.#goOn(now);
   }
@@ -451,6 +458,7 @@ export class Peer {
   installed(zxid: Zxid, now: Now): void {
     this.#diskWork--;
     this.#logged = this.#durable = zxid;
+    this.#observer.historyReplaced('snap', zxid);
     if (this.#role.kind === 'learning') this.#role.learner.installed(now);
     this.#goOn(now);
   }
@@ -545,15 +553,18 @@ export class Peer {
     if (role.kind === 'leading' && role.leader.over !== undefined) {
       role.synchroniser.end();
       role.leader.end(now);
+      this.#observer.roleEnded(role.leader.over);
       this.#look(now);
     } else if (role.kind === 'learning' && role.learner.over !== undefined) {
       this.#loading = undefined;
       role.learner.end(now);
+      this.#observer.roleEnded(role.learner.over);
       this.#look(now);
     } else if (role.kind === 'settling') {
       this.#maybeStartElection(now);
     } else if (role.kind === 'looking' && this.#election.decided !== undefined) {
       const { state, vote } = this.#election.decided;
+      this.#observer.elected(vote.leader, now.elapsedMs - this.#lookingSinceMs);
       if (state === 'leading') this.#lead(now);
       else this.#follow(vote.leader, now);
     }
@@ -561,6 +572,7 @@ export class Peer {
 
   #look(now: Now): void {
     this.#role = { kind: 'settling' };
+    this.#lookingSinceMs = now.elapsedMs;
     this.#observer.roleChanged('looking');
     this.#maybeStartElection(now);
   }
@@ -580,7 +592,12 @@ export class Peer {
       lastZxid: this.#logged,
     };
     const { forceSnapshotSync } = this.#options.zab;
-    const syncOptions = { forceSnapshotSync, logBytesMax: () => this.#out.logBytesMax(), wholeFrom: this.#wholeFrom };
+    const syncOptions: SynchroniserOptions = {
+      forceSnapshotSync,
+      logBytesMax: () => this.#out.logBytesMax(),
+      wholeFrom: this.#wholeFrom,
+      begun: (by, from) => this.#observer.learnerSynchronised(by, from),
+    };
     const synchroniser = new Synchroniser(syncOptions, this.#replica, this.#committedLog, this.#out);
     const leader: Leader = new Leader(
       this.#options.zab,
@@ -670,6 +687,7 @@ export class Peer {
 
   /** The first zxid of an epoch is that of no txn: it says that everything of the epochs before is here. */
   #begin(epoch: number): void {
+    this.#observer.epochBegun(epoch, this.#replica.lastZxid);
     this.#replica.lastZxid = Math.max(this.#replica.lastZxid, makeZxid(epoch, 0));
   }
 }

@@ -385,9 +385,7 @@ export class Server {
 
   /** Ends a session at an operator's word, as if nothing had been heard of it for too long. Returns false when there is none to end. */
   expireSession(session: SessionId, now: Now): boolean {
-    const slot = this.#tracker.findLive(sessionHigh(session), sessionLow(session));
-    if (slot === -1) return false;
-    this.#order.condemn(slot);
+    if (!this.#order.condemn(sessionHigh(session), sessionLow(session))) return false;
     if (!this.busy) this.#wakeOrder(now, true);
     return true;
   }

@@ -195,6 +195,7 @@ export class Member {
       packet: (channel, packet, now) => peer()?.packet(channel, packet, now),
       isLoading: (channel) => peer()?.isLoading(channel) ?? false,
       snapshotBytes: (channel, bytes, now) => peer()?.snapshotBytes(channel, bytes, now) ?? 0,
+      channelMoves: (channel, now) => peer()?.channelMoves(channel, now),
       channelDrained: (channel, now) => peer()?.channelDrained(channel, now),
       channelGone: (channel, now) => {
         this.#stopReading(channel);

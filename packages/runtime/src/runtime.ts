@@ -4,7 +4,7 @@
  * A turn is one input from the world (a batch from the network, a completed sync, a timer), everything the core does about it, and then one
  * flush: first the log, so that the disk is at work while we send, then all output. Time is read once per turn.
  */
-import { type CnxnId, type CoreOptions, type Inspect, type Now, type Out, type Peer, Server } from '@tskeeper/core';
+import { type CnxnId, type CoreOptions, type Inspect, type Now, type Observer, type Out, type Peer, Server } from '@tskeeper/core';
 import { ConnectionThrottle } from '@tskeeper/core/internal';
 import { formatZxid, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
@@ -23,6 +23,7 @@ import type { ServerConf, ServerFacts } from './ports/server-facts.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
 import type { Recovered } from './storage/recovery.ts';
 import { Storage, type StorageSink, type StorageSizes } from './storage/storage.ts';
+import { twoObservers } from './metrics/two-observers.ts';
 import type { FlushedBatch } from './storage/txn-log.ts';
 import type { Runtime, RuntimeHooks, World } from './world.ts';
 
@@ -70,6 +71,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   readonly #hooks: RuntimeHooks;
   readonly #storage: Storage;
   readonly #books: Bookkeeping;
+  /** The books, and whoever else listens to the core. */
+  readonly #observer: Observer;
   readonly #member: MemberOptions | undefined;
   #core!: Server | Peer;
   /** What a server of an ensemble has besides. */
@@ -105,6 +108,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#options = options;
     this.#hooks = hooks;
     this.#books = new Bookkeeping(hooks.logger, world.clock);
+    this.#observer = hooks.observer === undefined ? this.#books : twoObservers(this.#books, hooks.observer);
     this.#storage = new Storage(world, { ...options, txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra }, hooks, this);
   }
 
@@ -189,7 +193,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       );
     }
     const { clock, random } = this.#world;
-    this.#core = new Server(coreOptions, this.#out, random, this.#books, clock.now(), recovery.finish());
+    this.#core = new Server(coreOptions, this.#out, random, this.#observer, clock.now(), recovery.finish());
     return recovered;
   }
 
@@ -199,7 +203,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       core: coreOptions,
       options,
       storage: this.#storage,
-      observer: this.#books,
+      observer: this.#observer,
       logger: this.#hooks.logger,
       out: this.#out,
       turn: (work) => this.#turn(work),
@@ -280,17 +284,34 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     if (this.#state !== 'serving') return Promise.reject(new Error('the server is not serving any more, and ends no session'));
     return new Promise((resolve, reject) => {
       this.#turn((now) => {
-        if (this.#core.expireSession(session, now)) this.#farewells.push({ session, resolve, reject });
+        const askedOf = this.#server;
+        if (askedOf === undefined)
+          reject(new Error('this server serves nobody at the moment, and ends no session; ask one that leads or follows'));
+        else if (this.#core.expireSession(session, now)) this.#farewells.push({ session, askedOf, resolve, reject });
         else resolve(false);
       });
     });
   }
 
-  #sayFarewells(): void {
-    this.#farewells = this.#farewells.filter(({ session, resolve }) => {
-      if (this.#core.inspect.hasSession(session)) return true;
-      resolve(true);
-      return false;
+  /** What clients speak to; in an ensemble a new one with each role. */
+  get #server(): Server | undefined {
+    return this.#core instanceof Server ? this.#core : this.#core.server;
+  }
+
+  #sayFarewells(now: Now): void {
+    const server = this.#server;
+    this.#farewells = this.#farewells.filter((farewell) => {
+      const { session, resolve, askedOf } = farewell;
+      if (!this.#core.inspect.hasSession(session)) {
+        resolve(true);
+        return false;
+      }
+      // The role it was asked of is over, and the wish may have been lost with it.
+      if (server !== undefined && server !== askedOf) {
+        farewell.askedOf = server;
+        this.#core.expireSession(session, now);
+      }
+      return true;
     });
   }
 
@@ -311,7 +332,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       this.#others?.endTurn(now);
       this.#storage.flush();
       if (this.#snapshotWanted && this.#core.canSnapshot) this.#beginSnapshot();
-      if (this.#farewells.length > 0) this.#sayFarewells();
+      if (this.#farewells.length > 0) this.#sayFarewells(now);
       this.#planWake(now);
     } catch (error) {
       this.failed(error);
@@ -559,6 +580,7 @@ function inFlightBudgets(uses: readonly MemoryUse[]): { readonly core: number; r
 
 interface Farewell {
   readonly session: SessionId;
+  askedOf: Server;
   readonly resolve: (ended: boolean) => void;
   readonly reject: (error: Error) => void;
 }

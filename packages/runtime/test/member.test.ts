@@ -65,11 +65,50 @@ describe('leaderServes=no', () => {
   });
 });
 
+describe('expireSession', () => {
+  it('ends a session of any server, whichever server is asked, and knows of none that is not there', async () => {
+    const rig = await MemberRig.start({ observers: 1, servers: 4 });
+    for (const asked of rig.nodes) {
+      for (const node of rig.nodes) {
+        const end = rig.dial(node, clientPort);
+        end.send(handshake());
+        await rig.until(() => end.received.length >= 41, 1000);
+        const session = end.received.readBigInt64BE(12);
+        await rig.until(() => asked.runtime!.inspect.hasSession(session), 1000);
+        const ended = asked.runtime!.expireSession(session);
+        await rig.until(() => end.closed !== undefined, 1000);
+        await rig.rig.run(20);
+        expect(await ended).toBe(true);
+        expect(await asked.runtime!.expireSession(session)).toBe(false);
+      }
+    }
+  });
+
+  it('is asked for again when the role it was asked of is over', async () => {
+    const rig = await MemberRig.start();
+    const asked = rig.learners[0]!;
+    const end = rig.dial(asked, clientPort);
+    end.send(handshake());
+    await rig.until(() => end.received.length >= 41, 1000);
+    const session = end.received.readBigInt64BE(12);
+    const leader = rig.leader;
+    rig.rig.wire.cut(addressOf(asked.sid), addressOf(leader.sid));
+    const ended = asked.runtime!.expireSession(session);
+    await rig.until(() => asked.role === 'looking', 10_000);
+    await expect(asked.runtime!.expireSession(session)).rejects.toThrow('this server serves nobody at the moment');
+    const other = rig.learners.find((node) => node !== asked)!;
+    rig.rig.wire.cut(addressOf(other.sid), addressOf(leader.sid));
+    await rig.until(() => [asked, other].some(({ role }) => role === 'leader'), 20_000);
+    await rig.until(() => !asked.runtime!.inspect.hasSession(session), 2000);
+    expect(await ended).toBe(true);
+  });
+});
+
 function handshake(): Buffer {
   const writer = new Writer();
   const start = writer.beginFrame();
   const passwd = Buffer.alloc(16);
-  writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 6000, sessionId: 0n, passwd, readOnly: false });
+  writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 20_000, sessionId: 0n, passwd, readOnly: false });
   writer.endFrame(start);
   return Buffer.from(writer.written());
 }

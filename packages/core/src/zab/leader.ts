@@ -271,6 +271,18 @@ export class Leader {
     }
   }
 
+  /**
+   * Something of what a learner is being sent has been taken, or a part of a packet has come. While a snapshot is under way nothing else tells
+   * that the learner lives; a learner that is in step has to say something.
+   */
+  moves(channel: ChannelId, now: Now): void {
+    const learner = this.#learners.get(channel);
+    if (learner === undefined || learner.stage !== 'synchronising') return;
+    learner.heardMs = now.elapsedMs;
+    // Of a quorum that is on its way it is known that it comes, so there is no use in another election.
+    if (this.#stage === 'synchronisation' && this.#votes(learner)) this.#stageMs = now.elapsedMs;
+  }
+
   /** An epoch file is on disk. */
   epochSaved(name: EpochName, now: Now): void {
     this.#stageMs = this.#nowMs = now.elapsedMs;
@@ -297,7 +309,6 @@ export class Leader {
   /** The server orders a txn: its bytes are those of the log, and they are used again after the call. */
   propose(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     this.#out.append(zxid, bytes, start, end);
-    if (this.#stage === 'over') return;
     const writer = this.#packet;
     writer.clear();
     const at = beginQuorumPacket(writer, PacketType.PROPOSAL, zxid);
@@ -306,6 +317,8 @@ export class Leader {
     const packet = Buffer.from(writer.written());
     this.#proposed = zxid;
     this.#outstanding.push({ zxid, packet });
+    // It gave up in this very turn. What stands in its log is still part of what it goes into the election with, and may lead others from.
+    if (this.#stage === 'over') return;
     for (const learner of this.#learners.values()) {
       if (!learner.hears || learner.isObserver) continue;
       this.#behind(learner).raw(packet);

@@ -185,7 +185,7 @@ export class Learner implements LeaderLink {
     else this.#take(packet, now);
   }
 
-  /** Something has come from the leader. */
+  /** Something has come from the leader, if only a part of a packet or of a snapshot. */
   heard(now: Now): void {
     this.#heardMs = now.elapsedMs;
   }
@@ -201,6 +201,7 @@ export class Learner implements LeaderLink {
   /** The snapshot is what the folder holds. */
   installed(now: Now): void {
     if (this.#stage !== 'installing') return;
+    this.#heardMs = now.elapsedMs;
     this.#logged = this.#durable = this.#snapshotZxid;
     this.#stage = 'synchronising';
     this.#goOn(now);
@@ -209,6 +210,7 @@ export class Learner implements LeaderLink {
   /** The log has been cut, and the state is what is left of it. */
   truncated(lastZxid: Zxid, now: Now): void {
     if (this.#stage !== 'truncating') return;
+    this.#heardMs = now.elapsedMs;
     this.#logged = this.#durable = lastZxid;
     this.#stage = 'synchronising';
     this.#goOn(now);
@@ -216,6 +218,7 @@ export class Learner implements LeaderLink {
 
   epochSaved(name: EpochName, now: Now): void {
     if (name === 'acceptedEpoch' && this.#stage === 'saving acceptedEpoch') {
+      this.#heardMs = now.elapsedMs;
       this.#acceptEpoch(this.#start.currentEpoch);
       this.#goOn(now);
     } else if (name === 'currentEpoch' && this.#stage === 'saving currentEpoch') {
@@ -234,6 +237,8 @@ export class Learner implements LeaderLink {
 
   wake(now: Now): void {
     if (this.#stage === 'over') return;
+    // Whoever does not listen cannot say that nothing comes.
+    if (this.#isAtDisk && this.#stage !== 'loading') this.#heardMs = now.elapsedMs;
     const silentMs = now.elapsedMs - this.#heardMs;
     if (silentMs > this.#silentMaxMs) this.#giveUp(`nothing came from the leader for ${silentMs} ms`);
   }

@@ -17,7 +17,7 @@ import {
   Writer,
   type Zxid,
 } from '@tskeeper/protocol';
-import { coreDefaults, type CnxnId, type Now, silentObserver } from '../../src/index.ts';
+import { coreDefaults, type CnxnId, type Now, type Observer, silentObserver } from '../../src/index.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Peer, type PeerOut } from '../../src/peer.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
@@ -108,6 +108,7 @@ export class Node implements PeerOut {
   isDown = true;
   readonly #readings = new Map<ChannelId, symbol>();
   wakeMs: Millis = Infinity;
+  observer: Observer = silentObserver;
 
   constructor(ensemble: Ensemble, sid: Sid) {
     this.ensemble = ensemble;
@@ -146,7 +147,7 @@ export class Node implements PeerOut {
     const config = { verifier: new MajorityQuorum(ensemble.voters), text: configText, version };
     const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
     this.turn(() => {
-      this.peer = new Peer(options, config, recovered, this.view, this, ensemble.dice, silentObserver, this.now);
+      this.peer = new Peer(options, config, recovered, this.view, this, ensemble.dice, this.observer, this.now);
     });
   }
 

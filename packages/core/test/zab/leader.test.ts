@@ -334,6 +334,31 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
+  it('C4-18: a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
+    const leader = leading();
+    introduce(leader, 2, 3);
+    leader.epochSaved('acceptedEpoch', now);
+    acceptEpoch(leader, 2, 3, start.lastZxid);
+    leader.epochSaved('currentEpoch', now);
+    notes.take();
+    for (let ms = 900; ms <= 4500; ms += 900) {
+      leader.moves(2, at(ms));
+      leader.wake(at(ms));
+    }
+    expect(notes.take().filter((line) => line.startsWith('close'))).toEqual([]);
+    expect(leader.over).toBeUndefined();
+    // When nothing moves any more the time runs.
+    leader.wake(at(5501));
+    expect(notes.take()).toContain('close 2: nothing came from it for 1001 ms');
+  });
+
+  it('a learner that takes what it is sent and says nothing is dropped all the same once it is in step', () => {
+    const leader = serving();
+    leader.moves(2, at(500));
+    leader.wake(at(501));
+    expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
+  });
+
   it('a sync waits for everything that was proposed before it', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 1));

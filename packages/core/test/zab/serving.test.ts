@@ -251,6 +251,23 @@ describe('a session in an ensemble', () => {
       expect(ensemble.runUntil(() => client.isClosed, 1000)).toBe(true);
     }
   });
+
+  it('an operator ends it at any other server as well, once', () => {
+    const ensemble = served(3, 1);
+    for (const asked of ensemble.nodes) {
+      for (const node of ensemble.nodes.filter((other) => other !== asked)) {
+        const client = joined(ensemble, node);
+        ensemble.runUntil(() => asked.peer!.inspect.hasSession(client.session), 1000);
+        const expire = () => asked.peer!.expireSession(client.session, asked.now);
+        expect([expire(), expire()]).toEqual([true, false]);
+        asked.turn((peer) => peer.wake(asked.now));
+        const isGone = () => client.isClosed && ensemble.nodes.every(({ peer }) => !peer!.inspect.hasSession(client.session));
+        expect(ensemble.runUntil(isGone, 1000)).toBe(true);
+        expect(expire()).toBe(false);
+      }
+    }
+    ensemble.compare();
+  });
 });
 
 describe('a quorum', () => {
@@ -329,5 +346,19 @@ describe('the end of an epoch', () => {
     const other = joined(ensemble, ensemble.leader!);
     expect(acknowledged.length).toBeGreaterThan(0);
     for (const path of acknowledged) expect(told(ensemble, other, 'exists', { path, watch: false })?.err).toBe(ErrorCode.Ok);
+  });
+
+  it('cuts off nothing that was proposed in the same turn behind its last zxid, and leaves no follower without it', () => {
+    const ensemble = served(3, 0, 1, 8);
+    const leader = ensemble.leader!;
+    const { epoch } = leader.peer!;
+    const client = joined(ensemble, leader, 20_000);
+    leader.turn(() => {
+      for (let count = 0; count < 12; count++) client.ask('create', create(`/n${count}`));
+    });
+    expect(ensemble.runUntil(() => ensemble.isWhole && ensemble.leader!.peer!.epoch! > epoch!, 5000)).toBe(true);
+    told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/behind'));
+    ensemble.run(50);
+    ensemble.compare();
   });
 });

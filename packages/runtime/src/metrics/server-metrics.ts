@@ -191,6 +191,12 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   }
 
   roleChanged(): void {}
+  elected(): void {}
+  epochBegun(): void {}
+  roleEnded(): void {}
+  logged(): void {}
+  historyReplaced(): void {}
+  learnerSynchronised(): void {}
 
   notice(notice: Notice): void {
     if (notice.kind === 'digestMismatch') this.#count('digest_mismatches_count');

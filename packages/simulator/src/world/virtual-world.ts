@@ -125,6 +125,7 @@ export class VirtualWorld {
           },
         }),
     );
+    if (ensemble !== undefined) for (const { name, sid, isVoter } of this.servers) this.recording.ensemble.set(name, { sid, isVoter });
     this.clock.onRun = (what, elapsedMs) => {
       this.eventCount++;
       // A world that does so much has stopped getting anywhere.
