@@ -83,6 +83,7 @@ export class RealWorld implements ClientWorld {
         down: () => this.cables.down(`server-${sid}`),
       });
       this.servers.push(member);
+      this.recording.ensemble.set(member.name, { sid, isVoter: sid <= servers - observers });
       await member.prepare();
     }
   }
