@@ -530,12 +530,25 @@ export class Leader {
     for (let next = this.#outstanding.peek(); next !== undefined; next = this.#outstanding.peek()) {
       this.#acked.zxid = next.zxid;
       if (!this.#quorum.containsQuorum(this.#acked)) break;
+      this.#answerSyncsBefore(next.zxid, now);
       this.#outstanding.shift();
       this.#commit(next);
     }
     if (this.#committed === before) return;
     this.#server!.appended(this.#committed, now);
     this.#answerSyncs(now);
+  }
+
+  /**
+   * A quorum has acknowledged a txn that was proposed behind these syncs, so it has followed since they came. And they must not be answered
+   * behind that txn: it may be of the same client, which has asked for the sync first.
+   */
+  #answerSyncsBefore(zxid: Zxid, now: Now): void {
+    for (let next = this.#syncs.peek(); next !== undefined && next.zxid < zxid; next = this.#syncs.peek()) {
+      this.#syncs.shift();
+      if (next.local !== undefined) this.#server!.appended(this.#committed, now);
+      this.#answerSync(next, now);
+    }
   }
 
   #commit({ zxid, packet }: Outstanding): void {
@@ -616,12 +629,16 @@ export class Leader {
 
   #answerSyncs(now: Now): void {
     for (let next = this.#syncs.peek(); next !== undefined; next = this.#syncs.peek()) {
-      const { learner, local, zxid, ping } = next;
+      const { zxid, ping } = next;
       if (zxid > this.#committed || !this.#quorum.containsQuorum({ has: (sid) => this.#pingAnsweredBy(sid) >= ping })) return;
       this.#syncs.shift();
-      if (learner !== undefined) writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
-      if (local !== undefined) this.#server!.synced(local, now);
+      this.#answerSync(next, now);
     }
+  }
+
+  #answerSync({ learner, local }: PendingSync, now: Now): void {
+    if (learner !== undefined) writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
+    if (local !== undefined) this.#server!.synced(local, now);
   }
 
   #pingAnsweredBy(sid: Sid): number {

@@ -326,6 +326,24 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
+  it('a sync is answered before what was proposed behind it is committed: who has acknowledged that has followed since', () => {
+    const leader = serving([2, 3]);
+    leader.sync({} as never, now);
+    leader.packet(2, packet(PacketType.REQUEST, -1, Buffer.concat([int(0), int(5), int(77), int(OpCode.sync)])), now);
+    propose(leader, makeZxid(4, 1));
+    notes.take();
+    acknowledge(leader, 2, makeZxid(4, 1));
+    leader.appended(makeZxid(4, 1), now);
+    expect(notes.take()).toEqual([
+      'committed 0x400000000',
+      'synced',
+      '2 <- SYNC 0x0',
+      '2 <- COMMIT 0x400000001',
+      '3 <- COMMIT 0x400000001',
+      'committed 0x400000001',
+    ]);
+  });
+
   it('a sync waits for everything that was proposed before it', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 1));
