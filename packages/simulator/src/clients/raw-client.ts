@@ -29,6 +29,7 @@ import {
 import type { ReceivedBatch, SeededRandom, StreamId } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import type { CnxnRecord, Request } from '../record/recording.ts';
+import type { ServerHost } from '../world/server-host.ts';
 import { serverPort, type VirtualWorld } from '../world/virtual-world.ts';
 import type { Actor, Ask } from './actor.ts';
 import type { ClientNetwork } from './client-network.ts';
@@ -52,6 +53,8 @@ export interface RawClientOptions {
   readonly restoresWatches?: boolean;
   /** Who it says it is, at the beginning of each connection: `user:password`. */
   readonly credentials?: string | undefined;
+  /** The only server that it speaks to. Default: all of them. */
+  readonly server?: ServerHost | undefined;
 }
 
 /** The watches that a client believes to have. */
@@ -238,7 +241,7 @@ export class RawClient implements Actor {
   #dial(): void {
     const { servers, clock } = this.#world;
     if (this.#retired || this.cnxn !== undefined) return;
-    const { address } = servers[this.#random.below(servers.length)]!;
+    const { address } = this.options.server ?? servers[this.#random.below(servers.length)]!;
     if (address === undefined || clock.elapsedMs < this.#asleepUntilMs) {
       this.#planDial(5 + this.#random.below(40));
       return;
