@@ -49,6 +49,8 @@ export interface ServerHostParts {
 const startMaxMs = 120_000;
 /** Machines differ by more than any run takes, so that a wall-clock time tells whose it is and when it was. */
 const wallClocksApartMs = 3_600_000;
+/** Apart from the addresses of clients. */
+const serverNet = 100;
 
 export class ServerHost implements MachineTime {
   readonly name: string;
@@ -143,7 +145,7 @@ export class ServerHost implements MachineTime {
       clock,
       machine: this,
       disk: this.#watchedDisk(),
-      network: wire.stack(`10.${number}.${this.#lives >> 8}.${this.#lives & 255}`),
+      network: wire.stack(`10.${serverNet + number}.${this.#lives >> 8}.${this.#lives & 255}`),
       random: new SeededRandom(random.uint32()),
       core,
       options,
