@@ -121,7 +121,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   async start(): Promise<void> {
     const { clock, network, random } = this.#world;
     const { logger } = this.#hooks;
-    const budgets = inFlightBudgets(this.#hooks.memory?.() ?? []);
+    const budgets = inFlightBudgets(this.#hooks.memory?.(0) ?? []);
     const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, budgets.core) };
     const recovery = new ReplicaRecovery(coreOptions, random, logger);
     const recovered =
