@@ -6,7 +6,7 @@ import { OpCode, type SessionId, Xid } from '@tskeeper/protocol';
 
 import { readReply, type ReplyValue } from './replies.ts';
 import { type Fields, opName, record, requestBody } from './requests.ts';
-import { type Handshake, handshakeBody, type Message, WireCnxn } from './wire-cnxn.ts';
+import { frameOf, type Handshake, handshakeBody, type Message, WireCnxn } from './wire-cnxn.ts';
 
 const replyTimeoutMs = 20_000;
 
@@ -55,6 +55,20 @@ export class RawClient {
     const reply = this.#cnxn.take().find((message): message is Message & { kind: 'reply' } => message.kind === 'reply');
     if (reply === undefined) throw new Error(`no reply to ${opName(type)}`);
     return { err: reply.err, zxid: reply.zxid, value: readReply(type, reply.err, reply.body) };
+  }
+
+  /** Sends all at once, waits for all the answers, and gives their error codes. */
+  async callAll(requests: readonly { readonly type: number; readonly fields: Fields }[]): Promise<number[]> {
+    this.send(requests);
+    await this.#cnxn.replies(requests.length, replyTimeoutMs);
+    const errors = this.#cnxn.take().flatMap((message) => (message.kind === 'reply' ? [message.err] : []));
+    if (errors.length < requests.length) throw new Error(`${errors.length} replies to ${requests.length} requests`);
+    return errors;
+  }
+
+  /** Sends all at once and waits for nothing. */
+  send(requests: readonly { readonly type: number; readonly fields: Fields }[]): void {
+    this.#cnxn.sendRaw(Buffer.concat(requests.map(({ type, fields }) => frameOf(requestBody(++this.#xid, type, fields)))));
   }
 
   async auth(scheme: string, auth: string): Promise<void> {
