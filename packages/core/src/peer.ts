@@ -95,8 +95,13 @@ type Role =
 /** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
 const snapshotItemExtraBytes = 1024 * 1024;
 
-/** How often, and how long apart unless told otherwise, a learner tries to reach its leader, which may have to notice first that it leads. */
-const dialTriesMax = 5;
+/**
+ * How often, and how long apart at most unless told otherwise, a learner tries to reach its leader. It may have to notice first that it leads, and
+ * listens from then on; that is a matter of a few milliseconds, so the first tries come one shortly after the other. All of them take as long as
+ * the five of ZooKeeper.
+ */
+const dialTriesMax = 8;
+const dialPauseMs = 10;
 const leaderConnectDelayMsDefault = 100;
 
 /** Why a learner is let go that has come to the wrong server, or for nothing. */
@@ -308,6 +313,12 @@ export class Peer {
     else if (!mayLead || !this.#early.add(channel, now)) this.#out.closeChannel(channel, notLeading);
   }
 
+  /** Learners cannot reach this server, so it must not lead. */
+  standDown(reason: string, now: Now): void {
+    if (this.#role.kind === 'leading') this.#role.leader.standDown(reason);
+    this.#goOn(now);
+  }
+
   dialled(channel: ChannelId, now: Now): void {
     const role = this.#role;
     if (role.kind !== 'dialling') {
@@ -340,8 +351,10 @@ export class Peer {
 
   dialFailed(now: Now): void {
     if (this.#role.kind !== 'dialling') return;
-    if (++this.#role.tries >= dialTriesMax) this.#look(now);
-    else this.#role.retryMs = now.elapsedMs + (this.#options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault);
+    const tries = ++this.#role.tries;
+    const pauseMs = Math.min(dialPauseMs * 2 ** (tries - 1), this.#options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault);
+    if (tries >= dialTriesMax) this.#look(now);
+    else this.#role.retryMs = now.elapsedMs + pauseMs;
   }
 
   /** A packet of the leader, or of a learner. */

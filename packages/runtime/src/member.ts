@@ -42,6 +42,9 @@ export class Member {
   #election: ElectionPort | undefined;
   #learners: LearnerPort | undefined;
   #isShut = false;
+  #admitsLearners = false;
+  /** Raised whenever it begins or ends to lead. */
+  #leadership = 0;
   /** None before `begin`. */
   ports: readonly MemberPort[] = [];
 
@@ -136,11 +139,40 @@ export class Member {
     return this.#peer;
   }
 
-  /** Others can reach this server. Rejects with a sentence for the operator when a port cannot be had. */
+  /** Others can send this server their votes. Rejects with a sentence for the operator when a port cannot be had. */
   async listen(): Promise<void> {
-    const { electionAddresses, quorumAddresses } = this.#parts.options;
-    for (const address of quorumAddresses) await this.#learners?.listen(address);
-    for (const address of electionAddresses) await this.#election?.listen(address);
+    for (const address of this.#parts.options.electionAddresses) await this.#election?.listen(address);
+  }
+
+  /** At the end of each turn: all output of the ports, and what follows from the role that the peer has now. */
+  endTurn(now: Now): void {
+    for (const port of this.ports) port.endTurn(now);
+    this.#admitLearners();
+  }
+
+  /**
+   * Learners are listened to while this server leads, or tries to. One that is refused dials again a moment later; one that is let in by a
+   * server that does not lead would give up the leader it has found.
+   */
+  #admitLearners(): void {
+    const leads = this.peer.role === 'leading';
+    if (leads === this.#admitsLearners || this.#isShut) return;
+    this.#admitsLearners = leads;
+    this.#leadership++;
+    if (leads) void this.#listenForLearners(this.#leadership);
+    else void this.#learners?.stopListening();
+  }
+
+  async #listenForLearners(leadership: number): Promise<void> {
+    try {
+      for (const address of this.#parts.options.quorumAddresses) {
+        if (leadership === this.#leadership) await this.#learners?.listen(address);
+      }
+    } catch (error) {
+      if (leadership !== this.#leadership || this.#isShut) return;
+      this.#parts.logger.error(`${messageOf(error)} This server cannot lead without it.`);
+      this.#parts.turn((now) => this.peer.standDown('its quorum port cannot be had', now));
+    }
   }
 
   async shutDown(now: Now): Promise<void> {
@@ -284,6 +316,10 @@ function serversOf({ quorum }: MemberOptions): PeerServer[] {
     electionAddresses: addresses.map(({ host, electionPort }) => ({ host, port: electionPort })),
     quorumAddresses: addresses.map(({ host, quorumPort }) => ({ host, port: quorumPort })),
   }));
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** When the first of them wants to be woken. */

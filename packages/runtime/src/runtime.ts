@@ -158,10 +158,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     });
     if (this.#others === undefined) await this.#firstSnapshot(recovered);
     network.start(this);
-    if (this.#others !== undefined) {
-      this.#state = 'serving';
-      await this.#others.listen();
-    }
+    if (this.#others !== undefined) this.#state = 'serving';
     this.#listener = await this.#port.listen({
       address: this.#options.clientPortAddress,
       port: this.#options.clientPort,
@@ -169,6 +166,8 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     });
     this.#startedMs = clock.now().elapsedMs;
     this.#state = 'serving';
+    // Behind the client port: while the own name is waited for, four letter words tell how things are.
+    await this.#others?.listen();
     this.#turn(nothing);
     void this.#measureSizes();
     this.#keepVigil();
@@ -309,7 +308,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       input(now);
       this.#storage.flush();
       this.#port.endTurn(now);
-      if (this.#others !== undefined) for (const port of this.#others.ports) port.endTurn(now);
+      this.#others?.endTurn(now);
       this.#storage.flush();
       if (this.#snapshotWanted && this.#core.canSnapshot) this.#beginSnapshot();
       if (this.#farewells.length > 0) this.#sayFarewells();

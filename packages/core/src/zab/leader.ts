@@ -333,6 +333,11 @@ export class Leader {
     this.#checkQuorum(now);
   }
 
+  /** Leads no more, for a reason that only its owner knows. */
+  standDown(reason: string): void {
+    if (this.#stage !== 'over') this.#giveUp(reason);
+  }
+
   deadline(): Millis | undefined {
     return this.#stage === 'over' ? undefined : Math.min(this.#nextPingMs, this.#nextTickMs);
   }
