@@ -14,7 +14,6 @@ import {
   type Millis,
   type Notification,
   type PacketView,
-  ProtocolError,
   type Reader,
   type SessionId,
   type Sid,
@@ -45,7 +44,6 @@ import { WatchTable } from './tree/watch-table.ts';
 import { PeerInspection } from './peer-inspection.ts';
 import { SnapshotLoader } from './snapshot/snapshot-loader.ts';
 import type { CommittedLog } from './zab/committed-log.ts';
-import { EarlyLearners } from './zab/early-learners.ts';
 import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
 import { type LogEntry, Synchroniser, type SynchroniserOut } from './zab/synchroniser.ts';
@@ -104,9 +102,6 @@ const dialTriesMax = 8;
 const dialPauseMs = 10;
 const leaderConnectDelayMsDefault = 100;
 
-/** Why a learner is let go that has come to the wrong server, or for nothing. */
-const notLeading = 'this server does not lead';
-
 export class Peer {
   readonly #options: PeerOptions;
   readonly #out: PeerOut;
@@ -128,7 +123,6 @@ export class Peer {
   #logged: Zxid;
   #durable: Zxid;
   #role: Role = { kind: 'settling' };
-  readonly #early: EarlyLearners;
   #memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
   readonly inspect: Inspect;
   /** Epoch files, TRUNC or a snapshot: what the disk has been asked for and has not done yet. */
@@ -175,7 +169,6 @@ export class Peer {
     this.#replicaOptions = replicaOptions(options.core, random);
     this.#replica = recovered.replica;
     this.#committedLog = recovered.committedLog;
-    this.#early = new EarlyLearners(options.zab.tickTimeMs * options.zab.initLimitTicks);
     this.#wholeFrom = recovered.snapshotZxid;
     this.#acceptedEpoch = recovered.acceptedEpoch;
     this.#currentEpoch = recovered.currentEpoch;
@@ -307,10 +300,8 @@ export class Peer {
 
   /** Somebody has connected to this server's learner port. */
   accepted(channel: ChannelId, now: Now): void {
-    const role = this.#role;
-    const mayLead = role.kind === 'settling' || role.kind === 'looking';
-    if (role.kind === 'leading') role.leader.connected(channel, now);
-    else if (!mayLead || !this.#early.add(channel, now)) this.#out.closeChannel(channel, notLeading);
+    if (this.#role.kind === 'leading') this.#role.leader.connected(channel, now);
+    else this.#out.closeChannel(channel, 'this server does not lead');
   }
 
   /** Learners cannot reach this server, so it must not lead. */
@@ -362,7 +353,6 @@ export class Peer {
     const role = this.#role;
     if (role.kind === 'leading') role.leader.packet(channel, packet, now);
     else if (role.kind === 'learning' && role.channel === channel) role.learner.packet(packet, now);
-    else if (!this.#early.packet(channel, packet)) this.#out.closeChannel(channel, notLeading);
     this.#goOn(now);
   }
 
@@ -396,7 +386,6 @@ export class Peer {
 
   channelGone(channel: ChannelId, now: Now): void {
     const role = this.#role;
-    this.#early.gone(channel);
     if (role.kind === 'leading') role.leader.gone(channel);
     else if (role.kind === 'learning' && role.channel === channel) role.learner.gone();
     this.#goOn(now);
@@ -463,7 +452,6 @@ export class Peer {
     } else if (role.kind === 'learning') role.learner.wake(now);
     else if (role.kind === 'looking') this.#election.wake(now);
     else if (role.kind === 'dialling') this.#dialAgain(role, now);
-    for (const channel of this.#early.takeLate(now)) this.#out.closeChannel(channel, notLeading);
     this.server?.wake(now, allHeard);
     this.#goOn(now);
   }
@@ -477,7 +465,7 @@ export class Peer {
       case 'learning':
         return earliest(role.learner.deadline(), server);
       case 'looking':
-        return earliest(this.#election.deadline(), this.#early.deadline());
+        return this.#election.deadline();
       case 'dialling':
         return Math.min(role.untilMs, role.retryMs ?? Infinity);
       default:
@@ -509,7 +497,6 @@ export class Peer {
     this.#replica.fingerprint(to);
     this.#committedLog.fingerprint(to);
     this.#election.fingerprint(to, now);
-    this.#early.fingerprint(to, now.elapsedMs);
     const role = this.#role;
     to.text(role.kind);
     if (role.kind === 'dialling') {
@@ -585,22 +572,10 @@ export class Peer {
       now,
     );
     this.#role = { kind: 'leading', leader, synchroniser };
-    for (const { channel, introduction } of this.#early.takeAll()) {
-      leader.connected(channel, now);
-      if (introduction === undefined) continue;
-      try {
-        leader.packet(channel, this.#view.place(introduction, 0, introduction.length), now);
-      } catch (error) {
-        if (!(error instanceof ProtocolError)) throw error;
-        leader.gone(channel);
-        this.#out.closeChannel(channel, error.message);
-      }
-    }
   }
 
   #follow(leader: Sid, now: Now): void {
     const { tickTimeMs, initLimitTicks } = this.#options.zab;
-    for (const { channel } of this.#early.takeAll()) this.#out.closeChannel(channel, notLeading);
     this.#role = { kind: 'dialling', leader, untilMs: now.elapsedMs + tickTimeMs * initLimitTicks, tries: 0, retryMs: undefined };
     this.#out.dialLeader(leader);
   }
