@@ -9,6 +9,7 @@ export type { CloseReason, CnxnId, Out } from './out.ts';
 export { Peer, type PeerOptions, type PeerOut, type Recovered } from './peer.ts';
 export type { MemoryState } from './request/memory-limits.ts';
 export type { Random } from './random.ts';
+export { ConfigurationConflict } from './quorum/configuration.ts';
 export { Server } from './server.ts';
 export type { QuotaTotals } from './tree/data-tree.ts';
 export { namespaceIdEnd, type NamespaceId, noNamespace } from './tree/namespace-table.ts';

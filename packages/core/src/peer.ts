@@ -10,6 +10,7 @@
  * server says in an election how far it is. What the log loses again, by a TRUNC, memory loses with it (ZOOKEEPER-2845).
  */
 import {
+  formatQuorumConfig,
   makeZxid,
   type Millis,
   type Notification,
@@ -17,12 +18,14 @@ import {
   type Reader,
   type SessionId,
   type Sid,
+  systemPath,
   type Zxid,
 } from '@tskeeper/protocol';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
+import { Configuration } from './quorum/configuration.ts';
 import { type ElectionConfig, type ElectionOptions, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
 import { distance, type Fingerprint } from './fingerprint.ts';
 import type { Inspect } from './inspect.ts';
@@ -51,7 +54,7 @@ import type { ZabOptions } from './zab/zab-options.ts';
 import type { ChannelId, EpochName } from './zab/zab-out.ts';
 
 /** Where a peer says what must be done, in order. It never calls back. */
-export interface PeerOut extends Out, LearnerOut, ElectionOut, SynchroniserOut {
+export interface PeerOut extends Out, LearnerOut, Pick<ElectionOut, 'notify'>, SynchroniserOut {
   /** How many bytes of the log on disk are cheaper to send to a learner than a snapshot; undefined when it is not to be read. See `logBytesMax`. */
   logBytesMax(): number | undefined;
   /** Connects to the learner port of another server. It completes as `dialled`, or as `dialFailed`. One dial at a time. */
@@ -111,7 +114,9 @@ export class Peer {
   readonly #observer: Observer;
   readonly #view: PacketView;
   readonly #election: FastLeaderElection;
-  readonly #config: ElectionConfig;
+  readonly #config: Configuration;
+  /** What others have said that they go by, while this server was looking. */
+  #configHeard: string | undefined;
   readonly #replicaOptions: ReplicaOptions;
   #replica: Replica;
   readonly #committedLog: CommittedLog;
@@ -141,7 +146,7 @@ export class Peer {
     now: Now,
   ) {
     this.#options = options;
-    this.#config = config;
+    this.#config = new Configuration(config, options.core.reconfigEnabled);
     this.#out = out;
     this.#zabOut = {
       packets: (channel) => out.packets(channel),
@@ -174,7 +179,18 @@ export class Peer {
     this.#currentEpoch = recovered.currentEpoch;
     this.#logged = this.#durable = recovered.lastZxid;
     this.inspect = new PeerInspection(() => this.#front?.inspect ?? this.#atRest());
-    this.#election = new FastLeaderElection({ ...options.election, sid: options.zab.sid, role: options.role }, config, out);
+    const electionOptions = {
+      ...options.election,
+      sid: options.zab.sid,
+      role: options.role,
+      reconfigEnabled: options.core.reconfigEnabled,
+    };
+    this.#election = new FastLeaderElection(electionOptions, config, {
+      notify: (to, notification) => out.notify(to, notification),
+      configSeen: (_from, heard) => (this.#configHeard = formatQuorumConfig(heard)),
+    });
+    this.#takeKeptConfig(now);
+    this.#keepConfig();
     this.#look(now);
   }
 
@@ -284,6 +300,9 @@ export class Peer {
 
   notified(from: Sid, notification: Notification, now: Now): void {
     this.#election.notified(from, notification, now);
+    const heard = this.#configHeard;
+    this.#configHeard = undefined;
+    if (heard !== undefined) this.#maybeAdopt(heard, now);
     this.#goOn(now);
   }
 
@@ -322,6 +341,7 @@ export class Peer {
       currentEpoch: this.#currentEpoch,
       lastZxid: this.#logged,
       configVersion: this.#config.version,
+      leader: role.leader,
     };
     const host = {
       apply: (sent: SentTxn, then: Now) => this.#apply(sent, then),
@@ -330,7 +350,8 @@ export class Peer {
         this.#loading = { loader: new SnapshotLoader(this.#replicaOptions, { itemBytesMax }), zxid };
       },
       serve: (epoch: number, link: Learner, then: Now) => this.#serveAsLearner(epoch, start.role, link, then),
-      configSeen: () => undefined,
+      configSeen: (text: string) => this.#config.check(text),
+      configActivated: (text: string, then: Now) => this.#maybeAdopt(text, then),
       committed: ({ zxid, entry }: LoggedTxn) => void this.#committedLog.append(zxid, entry),
     };
     this.#role = {
@@ -375,6 +396,8 @@ export class Peer {
     this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid });
     this.#committedLog.clear();
     this.#wholeFrom = zxid;
+    // What the leader goes by is in the snapshot; which of its configurations this server goes by is another matter (ZOOKEEPER-2819).
+    this.#keepConfig();
     this.#role.learner.snapshotLoaded(now);
     return taken;
   }
@@ -417,6 +440,7 @@ export class Peer {
   truncated(replica: Replica, lastZxid: Zxid, now: Now): void {
     this.#diskWork--;
     this.#replica = replica;
+    this.#keepConfig();
     this.#logged = this.#durable = lastZxid;
     this.#committedLog.truncate(lastZxid);
     if (this.#role.kind === 'learning') this.#role.learner.truncated(lastZxid, now);
@@ -496,6 +520,7 @@ export class Peer {
     to.text(`${this.#memory.state} ${this.#memory.watchesMayGrow}`);
     this.#replica.fingerprint(to);
     this.#committedLog.fingerprint(to);
+    this.#config.fingerprint(to);
     this.#election.fingerprint(to, now);
     const role = this.#role;
     to.text(role.kind);
@@ -542,6 +567,7 @@ export class Peer {
 
   #maybeStartElection(now: Now): void {
     if (this.#durable < this.#logged || this.#diskWork > 0) return;
+    this.#takeKeptConfig(now);
     this.#role = { kind: 'looking' };
     this.#election.start(this.#logged, this.#currentEpoch, now);
     this.#goOn(now);
@@ -552,21 +578,21 @@ export class Peer {
       acceptedEpoch: this.#acceptedEpoch,
       currentEpoch: this.#currentEpoch,
       lastZxid: this.#logged,
-      configText: this.#config.text,
-      configVersion: this.#config.version,
     };
     const { forceSnapshotSync } = this.#options.zab;
     const syncOptions = { forceSnapshotSync, logBytesMax: () => this.#out.logBytesMax(), wholeFrom: this.#wholeFrom };
     const synchroniser = new Synchroniser(syncOptions, this.#replica, this.#committedLog, this.#out);
     const leader: Leader = new Leader(
       this.#options.zab,
-      this.#config.verifier,
+      this.#config.active.verifier,
       start,
       this.#zabOut,
       {
         serve: (epoch, then) => this.#serveAsLeader(leader, epoch, then),
         synchronise: (learner, leaderLast) => synchroniser.add(learner, leaderLast),
         forget: (channel) => synchroniser.remove(channel),
+        configVersion: () => this.#config.version,
+        newLeaderConfig: (epoch) => this.#config.proposedBy(epoch),
         committed: (zxid, entry) => void this.#committedLog.append(zxid, entry),
       },
       now,
@@ -594,6 +620,7 @@ export class Peer {
   #serveAsLeader(leader: Leader, epoch: number, now: Now): Server {
     this.#election.updateVote(epoch);
     this.#begin(epoch);
+    this.#maybeAdopt(this.#config.proposedBy(epoch), now);
     const out: Out = {
       reply: (cnxn) => this.#out.reply(cnxn),
       isFull: (cnxn) => this.#out.isFull(cnxn),
@@ -620,6 +647,25 @@ export class Peer {
     const job = this.#replica.apply(header, txn, digest);
     // Nobody is served by this server yet.
     if (job !== undefined) while (job.next(now).done !== true);
+  }
+
+  /** Another configuration is in force, or this server has only heard of it and is late. */
+  #maybeAdopt(text: string, now: Now): void {
+    if (!this.#config.maybeAdopt(text)) return;
+    this.#keepConfig();
+    this.#election.reconfigure(this.#config.active, now);
+  }
+
+  /** What log and snapshot say of it, which is where it is kept over a restart. */
+  #takeKeptConfig(now: Now): void {
+    if (!this.#options.core.reconfigEnabled) return;
+    const { tree } = this.#replica;
+    const node = tree.find(systemPath.config);
+    if (node !== 0) this.#maybeAdopt(tree.dataOf(node)?.toString('utf8') ?? '', now);
+  }
+
+  #keepConfig(): void {
+    this.#replica.tree.keepConfig(this.#config.active.text, this.#config.version);
   }
 
   /** The first zxid of an epoch is that of no txn: it says that everything of the epochs before is here. */

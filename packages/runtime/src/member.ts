@@ -211,7 +211,6 @@ export class Member {
       close: (cnxn, reason) => out.close(cnxn, reason),
       append: (zxid, bytes, start, end) => storage.append(zxid, bytes, start, end),
       notify: (to: Sid, notification: Notification) => this.#election!.notify(to, notification),
-      configSeen: () => undefined,
       dialLeader: (sid) => this.#learners!.dialLeader(sid),
       packets: (channel) => this.#learners!.packets(channel),
       channelIsFull: (channel) => this.#learners!.channelIsFull(channel),

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { CoreOptions, Inspect } from '@tskeeper/core';
 import type { SessionId } from '@tskeeper/protocol';
 import {
+  type Clock,
   type Disk,
   type Logger,
   type MemberOptions,
@@ -16,7 +17,7 @@ import {
 } from '@tskeeper/runtime';
 import { ConfigError } from './config/config-error.ts';
 import { memberOptionsOf } from './config/member-config.ts';
-import { type ConfigFile, resolveConfig } from './config/server-config.ts';
+import { type ConfigFile, type ConfigSources, resolveConfig } from './config/server-config.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts } from './host-facts.ts';
 import { memoryProbe } from './memory-use.ts';
@@ -71,8 +72,12 @@ export interface Surroundings {
   readonly disk?: Disk | undefined;
   /** Stands between the server and the network of this machine. */
   readonly network?: ((real: Network) => Network) | undefined;
+  /** Time, other than this machine's. */
+  readonly clock?: Clock | undefined;
   /** Instead of a configuration file. */
   readonly config?: ConfigFile | undefined;
+  /** What the file says that tells a server of an ensemble its number. Throws as readFileSync. */
+  readonly readMyid?: ((path: string) => string) | undefined;
 }
 
 /** Builds the real world out of what an operator wrote, and hands it to a runtime. */
@@ -82,7 +87,7 @@ export async function startServerWith(
   surroundings: Surroundings = {},
 ): Promise<Server> {
   const logger = options.logger ?? silentLogger;
-  const config = resolveConfig({ ...withDefaults(options), ...(surroundings.config === undefined ? {} : { file: surroundings.config }) });
+  const config = resolveConfig(sourcesOf(options, surroundings));
   for (const warning of config.warnings) logger.warn(warning);
   for (const notice of config.notices) logger.info(notice);
   const member = config.ensemble === undefined ? undefined : memberOptionsOf(config.ensemble, config.core.tickTimeMs);
@@ -95,7 +100,7 @@ export async function startServerWith(
   const world: World = {
     disk,
     network: surroundings.network?.(network) ?? network,
-    clock: new SystemClock(),
+    clock: surroundings.clock ?? new SystemClock(),
     random: new SystemRandom(),
   };
   const runtimeOptions: RuntimeOptions = {
@@ -183,7 +188,14 @@ class End {
   }
 }
 
-function withDefaults(options: ServerOptions): Parameters<typeof resolveConfig>[0] {
+function sourcesOf(options: ServerOptions, { config, readMyid }: Surroundings): ConfigSources {
+  const sources = withDefaults(options);
+  const { readFile } = sources;
+  const readOne = (path: string): string => (readMyid !== undefined && basename(path) === 'myid' ? readMyid(path) : readFile(path));
+  return { ...sources, readFile: readOne, ...(config === undefined ? {} : { file: config }) };
+}
+
+function withDefaults(options: ServerOptions): ConfigSources & { readonly readFile: (path: string) => string } {
   const { configFile, dataDir, clientPort, clientAddress, definitions, environment } = options;
   const readText = (path: string): string => readFileSync(path, 'latin1');
   const shared = { definitions, environment, readFile: readText };

@@ -50,9 +50,6 @@ export interface LeaderStart {
   readonly currentEpoch: number;
   /** The last txn of its log, all of which has been applied. */
   readonly lastZxid: Zxid;
-  /** Text and version of the configuration that it goes by. */
-  readonly configText: string;
-  readonly configVersion: number;
 }
 
 /** What a leader needs of the peer that it is. */
@@ -63,6 +60,10 @@ export interface LeaderHost {
   synchronise(learner: LearnerSync, leaderLast: Zxid): void;
   /** The learner is gone. */
   forget(channel: ChannelId): void;
+  /** Of the configuration in force. */
+  configVersion(): number;
+  /** The configuration that learners are told of in NEWLEADER: the one in force, or one that this epoch gives its first version. */
+  newLeaderConfig(epoch: number): string;
   /** A txn is committed: header, record and digest as they stand in the log. */
   committed(zxid: Zxid, entry: Buffer): void;
 }
@@ -190,7 +191,6 @@ export class Leader {
   #unnamed = 0;
   readonly #acked = { zxid: 0, has: (sid: Sid): boolean => this.#ackedBy(sid) >= this.#acked.zxid };
   readonly #packet = new Writer(1024);
-  readonly #configText: Buffer;
 
   constructor(options: ZabOptions, quorum: QuorumVerifier, start: LeaderStart, out: ZabOut, host: LeaderHost, now: Now) {
     this.#options = options;
@@ -198,7 +198,6 @@ export class Leader {
     this.#out = out;
     this.#host = host;
     this.#start = start;
-    this.#configText = Buffer.from(start.configText, 'utf8');
     this.#isVoter = quorum.isVoter(options.sid);
     this.#acceptedMax = start.acceptedEpoch;
     this.#proposed = this.#committed = this.#ownAcked = start.lastZxid;
@@ -386,7 +385,7 @@ export class Leader {
       return;
     }
     const { serverId, configVersion } = readLearnerInfo(packet.data, packet.hasData);
-    if (configVersion !== undefined && configVersion > this.#start.configVersion) {
+    if (configVersion !== undefined && configVersion > this.#host.configVersion()) {
       this.#drop(learner, `it goes by configuration ${configVersion.toString(16)}, which this leader has not seen yet`);
       return;
     }
@@ -474,7 +473,7 @@ export class Leader {
       }
     }
     const at = beginQuorumPacket(backlog, PacketType.NEWLEADER, makeZxid(this.#epoch, 0));
-    backlog.raw(this.#configText);
+    backlog.raw(Buffer.from(this.#host.newLeaderConfig(this.#epoch), 'utf8'));
     endQuorumPacket(backlog, at);
     return this.#committed;
   }

@@ -19,9 +19,12 @@ import {
   PacketType,
   type PacketView,
   packetTypeName,
+  OpCode,
   readRevalidateAnswer,
   readTxn,
   Reader,
+  type Sid,
+  type Txn,
   writeAckEpoch,
   writeEmptyPacket,
   writeLearnerInfo,
@@ -53,6 +56,8 @@ export interface LearnerStart {
   /** The last txn of its log, all of which has been applied. */
   readonly lastZxid: Zxid;
   readonly configVersion: number;
+  /** Whom it learns from. */
+  readonly leader: Sid;
 }
 
 /** A txn that the leader has sent, and that has gone to the log. */
@@ -71,8 +76,10 @@ export interface LearnerHost {
   beginSnapshot(zxid: Zxid): void;
   /** Makes the server that clients speak to. */
   serve(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: Forwarding };
-  /** The leader's configuration, as text. */
+  /** A configuration that is to follow the one in force. Throws a `ConfigurationConflict` if this server cannot go by it. */
   configSeen(text: string): void;
+  /** A configuration is in force. */
+  configActivated(text: string, now: Now): void;
 }
 
 type Stage =
@@ -126,6 +133,8 @@ export class Learner implements LeaderLink {
   readonly #waiting = new Fifo<Buffer>();
   readonly #view: PacketView;
   #heardMs: Millis;
+  /** Of NEWLEADER. */
+  #leaderConfig = '';
 
   constructor(
     options: ZabOptions,
@@ -251,9 +260,10 @@ export class Learner implements LeaderLink {
 
   /** Everything that can influence behaviour, for an explorer. That of its server is the peer's to write. */
   fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
-    const { acceptedEpoch, currentEpoch, lastZxid, configVersion } = this.#start;
+    const { acceptedEpoch, currentEpoch, lastZxid, configVersion, leader } = this.#start;
     to.text(this.#stage);
-    for (const number of [acceptedEpoch, currentEpoch, lastZxid, configVersion, this.#channel, this.#epoch]) to.number(number);
+    for (const number of [acceptedEpoch, currentEpoch, lastZxid, configVersion, leader, this.#channel, this.#epoch]) to.number(number);
+    to.text(this.#leaderConfig);
     for (const zxid of [this.#logged, this.#durable, this.#snapshotZxid]) to.number(zxid);
     to.number(this.#proposals.length);
     for (const { entry } of this.#proposals.values()) writeBytes(to, entry);
@@ -327,6 +337,13 @@ export class Learner implements LeaderLink {
       case PacketType.INFORM:
         this.#onProposal(packet);
         return this.#onCommit(packet.zxid, now);
+      case PacketType.COMMITANDACTIVATE:
+        return this.#onActivate(packet.zxid, packet.data.int64(), now);
+      case PacketType.INFORMANDACTIVATE: {
+        const designated = packet.data.int64();
+        this.#onProposal(packet);
+        return this.#onActivate(packet.zxid, designated, now);
+      }
       case PacketType.NEWLEADER:
         return this.#onNewLeader(packet);
       case PacketType.UPTODATE:
@@ -378,6 +395,8 @@ export class Learner implements LeaderLink {
     // Its strings and buffers are views into the bytes of the packet, which will be used again.
     const copy = Buffer.from(bytes.subarray(offset, limit));
     const { header, txn, digest } = readTxn(new Reader(copy));
+    // What this server cannot go by it must not acknowledge either, so it is judged before it is in the log.
+    if (header.type === OpCode.reconfig) this.#host.configSeen(configTextOf(txn));
     this.#proposals.push({ zxid, header, txn, digest, bytes: copy.length, entry: copy });
     this.#logged = zxid;
     this.#out.append(zxid, copy, 0, copy.length);
@@ -403,6 +422,15 @@ export class Learner implements LeaderLink {
     }
   }
 
+  /** A reconfig is committed. Its leader may have chosen another one for what follows, and commits nothing more then. */
+  #onActivate(zxid: Zxid, designated: Sid, now: Now): void {
+    const next = this.#proposals.peek();
+    this.#onCommit(zxid, now);
+    if (this.#stage === 'over' || next === undefined || zxid <= this.#snapshotZxid) return;
+    this.#host.configActivated(configTextOf(next.txn), now);
+    if (designated !== this.#start.leader) this.#giveUp(`the leader has made way for server ${designated}`);
+  }
+
   #onNewLeader(packet: PacketView): void {
     if (!this.#expect('synchronising', packet)) return;
     if (packet.zxid !== makeZxid(this.#epoch, 0)) {
@@ -410,7 +438,8 @@ export class Learner implements LeaderLink {
       return;
     }
     const { bytes, offset, limit } = packet.data;
-    if (packet.hasData) this.#host.configSeen(bytes.toString('utf8', offset, limit));
+    this.#leaderConfig = bytes.toString('utf8', offset, limit);
+    this.#host.configSeen(this.#leaderConfig);
     this.#stage = 'settling';
     if (this.#start.role === 'follower') for (const { zxid } of this.#proposals.values()) this.#toAck.push(zxid);
     this.#maybeSettle();
@@ -425,6 +454,8 @@ export class Learner implements LeaderLink {
   #onUpToDate(packet: PacketView, now: Now): void {
     if (!this.#expect('synchronised', packet)) return;
     this.#stage = 'serving';
+    // A quorum has it, or the leader would not serve.
+    this.#host.configActivated(this.#leaderConfig, now);
     const { server, forwarding } = this.#host.serve(this.#epoch, this, now);
     this.#server = server;
     this.#forwarding = forwarding;
@@ -503,4 +534,9 @@ export class Learner implements LeaderLink {
     this.#overReason = reason;
     this.#out.closeChannel(this.#channel, reason);
   }
+}
+
+/** The txn of a reconfig is one of setData, of the configuration's text. */
+function configTextOf(txn: Txn): string {
+  return txn.kind === 'setData' && txn.data !== null ? Buffer.from(txn.data).toString('utf8') : '';
 }

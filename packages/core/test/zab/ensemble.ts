@@ -139,8 +139,11 @@ export class Node implements PeerOut {
       forceSnapshotSync: false,
       counterMax: ensemble.counterMax,
     };
-    const core = { ...coreDefaults, serverId: this.sid, tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
-    const config = { verifier: new MajorityQuorum(ensemble.voters), text: 'version=0', version: 0 };
+    const { reconfigEnabled, configText } = ensemble;
+    const version = Number.parseInt(/version=(\w+)$/.exec(configText)![1]!, 16);
+    const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
+    const core = { ...coreDefaults, ...times, serverId: this.sid, reconfigEnabled };
+    const config = { verifier: new MajorityQuorum(ensemble.voters), text: configText, version };
     const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
     this.turn(() => {
       this.peer = new Peer(options, config, recovered, this.view, this, ensemble.dice, silentObserver, this.now);
@@ -216,10 +219,6 @@ export class Node implements PeerOut {
 
   notify(to: Sid, notification: Notification): void {
     this.ensemble.notify(this, to, notification);
-  }
-
-  configSeen(): void {
-    throw new Error('there is one configuration');
   }
 
   // --- streams
@@ -422,6 +421,8 @@ export class Ensemble {
   readonly notes: string[] = [];
   /** Of each epoch. */
   counterMax = 0xffff_0000;
+  configText = 'version=0';
+  reconfigEnabled = false;
   truncations = 0;
   snapshots = 0;
   logsRead = 0;

@@ -7,7 +7,7 @@ import type { LearnerSync } from '../../src/zab/synchroniser.ts';
 import { int, Notes, packet } from './packets.ts';
 
 const options = { sid: 1, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
-const start: LeaderStart = { acceptedEpoch: 3, currentEpoch: 3, lastZxid: makeZxid(3, 7), configText: 'version=0', configVersion: 0 };
+const start: LeaderStart = { acceptedEpoch: 3, currentEpoch: 3, lastZxid: makeZxid(3, 7) };
 const at = (ms: number) => ({ elapsedMs: 1000 + ms, wallMs: 0 });
 const now = at(0);
 
@@ -34,6 +34,8 @@ function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStar
       learner.done();
     },
     forget: () => undefined,
+    configVersion: () => 0,
+    newLeaderConfig: () => 'version=0',
     committed: () => undefined,
   };
   return new Leader(options, new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);

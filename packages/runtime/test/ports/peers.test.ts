@@ -160,8 +160,6 @@ class Server implements PeerOut {
   channelIsFull: PeerOut['channelIsFull'] = (channel) => this.#learner.channelIsFull(channel);
   closeChannel: PeerOut['closeChannel'] = (channel, reason) => this.#learner.closeChannel(channel, reason);
 
-  configSeen(): void {}
-
   reply(): Writer {
     this.#replies.clear();
     return this.#replies;

@@ -410,10 +410,6 @@ class SmallServer implements PeerOut {
     this.world.notify(this.sid, to, notification);
   }
 
-  configSeen(): void {
-    throw new Error('there is one configuration');
-  }
-
   dialLeader(sid: Sid): void {
     this.saidLooking = false;
     this.dialing = sid;
