@@ -102,6 +102,10 @@ class Learner {
   backlog: Writer | undefined;
   /** Proposals that it has not acknowledged: the oldest one's age is how far it lags. */
   readonly unacked = new Fifo<{ readonly zxid: Zxid; readonly sentMs: Millis }>();
+  /** What had been proposed when each of its syncs came that are not answered yet. */
+  readonly syncs = new Fifo<Zxid>();
+  /** Committed behind the first of these, and not told it: see `#tellCommit`. */
+  readonly untold = new Fifo<Outstanding>();
   /** Numbers of the PINGs that it has not answered. */
   readonly pings = new Fifo<number>();
   answeredPing = 0;
@@ -116,6 +120,10 @@ class Learner {
     to.number(lastPing - this.answeredPing);
     to.number(this.pings.length);
     for (const ping of this.pings.values()) to.number(lastPing - ping);
+    to.number(this.syncs.length);
+    for (const zxid of this.syncs.values()) to.number(zxid);
+    to.number(this.untold.length);
+    for (const { zxid } of this.untold.values()) to.number(zxid);
     to.number(this.unacked.length);
     for (const { zxid, sentMs } of this.unacked.values()) {
       to.number(zxid);
@@ -541,19 +549,30 @@ export class Leader {
     this.#answerSyncs(now);
   }
 
-  #commit({ zxid, packet }: Outstanding): void {
-    this.#committed = zxid;
-    this.#host.committed(zxid, entryOf(packet));
-    for (const learner of this.#learners.values()) {
-      if (!learner.hears) continue;
-      const writer = this.#behind(learner);
-      if (learner.isObserver) {
-        const at = writer.offset;
-        writer.raw(packet);
-        writer.patchInt32(at, PacketType.INFORM);
-      } else {
-        writeEmptyPacket(writer, PacketType.COMMIT, zxid);
-      }
+  #commit(committed: Outstanding): void {
+    this.#committed = committed.zxid;
+    this.#host.committed(committed.zxid, entryOf(committed.packet));
+    for (const learner of this.#learners.values()) if (learner.hears) this.#tellCommit(learner, committed);
+  }
+
+  /**
+   * A learner of ZooKeeper keeps one line of its clients' writes and syncs, and a commit or SYNC that comes out of turn stops it for good. A
+   * sync takes longer here than there, so what is committed behind it must not overtake its answer on the way to the same learner.
+   */
+  #tellCommit(learner: Learner, committed: Outstanding): void {
+    const { zxid, packet } = committed;
+    const sync = learner.syncs.peek();
+    if (sync !== undefined && zxid > sync) {
+      learner.untold.push(committed);
+      return;
+    }
+    const writer = this.#behind(learner);
+    if (learner.isObserver) {
+      const at = writer.offset;
+      writer.raw(packet);
+      writer.patchInt32(at, PacketType.INFORM);
+    } else {
+      writeEmptyPacket(writer, PacketType.COMMIT, zxid);
     }
   }
 
@@ -592,6 +611,7 @@ export class Leader {
   // ---- still leading?
 
   #confirm(learner: Learner | undefined, local: WaitingSync | undefined, now: Now): void {
+    learner?.syncs.push(this.#proposed);
     this.#syncs.push({ learner, local, zxid: this.#proposed, ping: this.#sendPing() });
     this.#answerSyncs(now);
   }
@@ -622,9 +642,16 @@ export class Leader {
       const { learner, local, zxid, ping } = next;
       if (zxid > this.#committed || !this.#quorum.containsQuorum({ has: (sid) => this.#pingAnsweredBy(sid) >= ping })) return;
       this.#syncs.shift();
-      if (learner !== undefined) writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
+      if (learner !== undefined) this.#tellSync(learner);
       if (local !== undefined) this.#server!.synced(local, now);
     }
+  }
+
+  #tellSync(learner: Learner): void {
+    writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
+    learner.syncs.shift();
+    // Everything up to the next sync, if there is one.
+    for (let count = learner.untold.length; count > 0; count--) this.#tellCommit(learner, learner.untold.shift()!);
   }
 
   #pingAnsweredBy(sid: Sid): number {

@@ -67,6 +67,12 @@ function serving(others: readonly Sid[] = [2], voters: readonly Sid[] = [1, 2, 3
   return leader;
 }
 
+function askSync(leader: Leader, sid: Sid): void {
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(OpCode.sync, 12);
+  leader.packet(sid, packet(PacketType.REQUEST, -1, request), now);
+}
+
 function propose(leader: Leader, zxid: Zxid): void {
   const bytes = Buffer.from('a txn');
   leader.propose(zxid, bytes, 0, bytes.length);
@@ -337,6 +343,69 @@ describe('leading on', () => {
     expect(notes.take()).not.toContain('synced');
     acknowledge(leader, 2, makeZxid(4, 1));
     expect(notes.take()).toEqual(['2 <- COMMIT 0x400000001', 'committed 0x400000001', 'synced']);
+  });
+});
+
+describe('a sync of a learner, which keeps its writes and syncs in one line', () => {
+  const pingBack = (leader: Leader, sid: Sid) => leader.packet(sid, packet(PacketType.PING, 0, Buffer.alloc(0)), now);
+  const commit = (leader: Leader, counter: number) => {
+    propose(leader, makeZxid(4, counter));
+    leader.appended(makeZxid(4, counter), now);
+    acknowledge(leader, 2, makeZxid(4, counter));
+  };
+  /** To one server, PINGs and PROPOSALs left out. */
+  const told = (sid: Sid) => notes.take().filter((line) => line.startsWith(`${sid} <- `) && !/PING|PROPOSAL/.test(line));
+
+  it('is answered ahead of what is proposed behind it, though the quorum is sure of both sooner than of its leader', () => {
+    const leader = serving([2, 3]);
+    commit(leader, 1);
+    askSync(leader, 3);
+    notes.take();
+    commit(leader, 2);
+    commit(leader, 3);
+    expect(told(3)).toEqual([]);
+    pingBack(leader, 2);
+    expect(told(3)).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000002', '3 <- COMMIT 0x400000003']);
+  });
+
+  it('keeps its place among others, and keeps no other learner waiting', () => {
+    const leader = serving([2, 3]);
+    askSync(leader, 3);
+    commit(leader, 1);
+    askSync(leader, 3);
+    notes.take();
+    commit(leader, 2);
+    expect(told(2)).toEqual(['2 <- COMMIT 0x400000002']);
+    pingBack(leader, 2);
+    expect(told(3)).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000001']);
+    pingBack(leader, 2);
+    expect(told(3)).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000002']);
+    commit(leader, 3);
+    expect(told(3)).toEqual(['3 <- COMMIT 0x400000003']);
+  });
+
+  it('waits for what was proposed before it, as ever', () => {
+    const leader = serving([2, 3]);
+    propose(leader, makeZxid(4, 1));
+    leader.appended(makeZxid(4, 1), now);
+    askSync(leader, 3);
+    pingBack(leader, 2);
+    notes.take();
+    acknowledge(leader, 2, makeZxid(4, 1));
+    expect(told(3)).toEqual(['3 <- COMMIT 0x400000001', '3 <- SYNC 0x0']);
+  });
+
+  it('an observer hears of txns behind it as well', () => {
+    const leader = serving([2]);
+    introduce(leader, 4, 3, PacketType.OBSERVERINFO);
+    acceptEpoch(leader, 4, 3, start.lastZxid);
+    acknowledge(leader, 4, makeZxid(4, 0));
+    askSync(leader, 4);
+    notes.take();
+    commit(leader, 1);
+    expect(told(4)).toEqual([]);
+    pingBack(leader, 2);
+    expect(told(4)).toEqual(['4 <- SYNC 0x0', '4 <- INFORM 0x400000001']);
   });
 });
 
