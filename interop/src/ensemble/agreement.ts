@@ -14,6 +14,8 @@ import { RawClient } from '../wire/raw-client.ts';
 import type { Ensemble, Member } from './ensemble.ts';
 import { until } from './until.ts';
 
+const configPath = '/zookeeper/config';
+
 /** For all servers to have applied what the leader has committed. */
 const levelMs = 30_000;
 
@@ -43,7 +45,9 @@ async function dumpOf(member: Member): Promise<Dump> {
   const hash = await member.ask('hash');
   const mntr = await member.ask('mntr');
   const znodes = await dumpTree(member.port);
-  znodes.delete('/zookeeper/config');
+  // Each server writes it itself, when it begins to lead or to learn.
+  const config = znodes.get(configPath);
+  if (config !== undefined) znodes.set(configPath, config.replace(/ mtime=\d+/, ''));
   return {
     znodes,
     zxid: 'not compared',
