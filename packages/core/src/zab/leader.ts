@@ -36,8 +36,9 @@ import {
 import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
 import { age, distance, type Fingerprint, writeBytes, writeSet } from '../fingerprint.ts';
+import type { LeadingInspect } from '../inspect.ts';
 import type { Now } from '../now.ts';
-import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
+import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
 import type { WaitingSync } from '../request/session-order.ts';
 import type { LearnerSync } from './synchroniser.ts';
@@ -102,10 +103,6 @@ class Learner {
   backlog: Writer | undefined;
   /** Proposals that it has not acknowledged: the oldest one's age is how far it lags. */
   readonly unacked = new Fifo<{ readonly zxid: Zxid; readonly sentMs: Millis }>();
-  /** What had been proposed when each of its syncs came that are not answered yet. */
-  readonly syncs = new Fifo<Zxid>();
-  /** Committed behind the first of these, and not told it: see `#tellCommit`. */
-  readonly untold = new Fifo<Outstanding>();
   /** Numbers of the PINGs that it has not answered. */
   readonly pings = new Fifo<number>();
   answeredPing = 0;
@@ -120,10 +117,6 @@ class Learner {
     to.number(lastPing - this.answeredPing);
     to.number(this.pings.length);
     for (const ping of this.pings.values()) to.number(lastPing - ping);
-    to.number(this.syncs.length);
-    for (const zxid of this.syncs.values()) to.number(zxid);
-    to.number(this.untold.length);
-    for (const { zxid } of this.untold.values()) to.number(zxid);
     to.number(this.unacked.length);
     for (const { zxid, sentMs } of this.unacked.values()) {
       to.number(zxid);
@@ -190,6 +183,7 @@ export class Leader {
   #ping = 0;
   #ownPing = 0;
 
+  #servesSinceMs: Millis = 0;
   /** When the leader came to the stage it is at. */
   #stageMs: Millis;
   /** The time of the last input: near enough for how old a proposal is. */
@@ -237,6 +231,25 @@ export class Leader {
     return this.#server;
   }
 
+  get phase(): 'discovery' | 'synchronization' | 'broadcast' {
+    if (this.#stage === 'broadcast') return 'broadcast';
+    return this.#stage === 'synchronisation' ? 'synchronization' : 'discovery';
+  }
+
+  /** What an operator may know of its learners. */
+  inspect(): LeadingInspect {
+    let [learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers] = [0, 0, 0, 0];
+    for (const learner of this.#learners.values()) {
+      if (learner.stage !== 'silent') learners++;
+      if (!learner.hears) continue;
+      if (learner.isObserver) syncedObservers++;
+      else syncedFollowers++;
+      if (!learner.isObserver && !this.#votes(learner)) syncedNonVotingFollowers++;
+    }
+    const pendingSyncs = this.#syncs.length;
+    return { sinceMs: this.#servesSinceMs, learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers, pendingSyncs };
+  }
+
   // ---- inputs
 
   connected(channel: ChannelId, now: Now): void {
@@ -279,6 +292,32 @@ export class Leader {
     }
   }
 
+  /**
+   * Something of what a learner is being sent has been taken, or a part of a packet has come. While a snapshot is under way nothing else tells
+   * that the learner lives; a learner that is in step has to say something.
+   */
+  moves(channel: ChannelId, now: Now): void {
+    const learner = this.#learners.get(channel);
+    if (learner === undefined || learner.stage !== 'synchronising') return;
+    learner.heardMs = now.elapsedMs;
+    // Of a quorum that is on its way it is known that it comes, so there is no use in another election.
+    if (this.#stage === 'synchronisation' && this.#votes(learner)) this.#stageMs = now.elapsedMs;
+  }
+
+  /**
+   * Some voters will not come any more, as far as is known (`FastLeaderElection.lost`). If those that are left make no quorum there is nothing to
+   * wait for: this server looks for a leader with the others, rather than alone for what is left of initLimit. Whoever has connected has
+   * come, whatever it said before. A leader that has served is over by the silence of its learners alone.
+   */
+  maybeMakeWay(lost: Sids): void {
+    if (this.#stage === 'broadcast' || this.#stage === 'over') return;
+    const here = new Set<Sid>([this.#options.sid]);
+    for (const { stage, sid } of this.#learners.values()) if (stage !== 'silent') here.add(sid);
+    if (!this.#quorum.containsQuorum({ has: (sid) => here.has(sid) || !lost.has(sid) })) {
+      this.#giveUp('those who could be its quorum have gone on without it');
+    }
+  }
+
   /** An epoch file is on disk. */
   epochSaved(name: EpochName, now: Now): void {
     this.#stageMs = this.#nowMs = now.elapsedMs;
@@ -305,7 +344,6 @@ export class Leader {
   /** The server orders a txn: its bytes are those of the log, and they are used again after the call. */
   propose(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
     this.#out.append(zxid, bytes, start, end);
-    if (this.#stage === 'over') return;
     const writer = this.#packet;
     writer.clear();
     const at = beginQuorumPacket(writer, PacketType.PROPOSAL, zxid);
@@ -314,6 +352,8 @@ export class Leader {
     const packet = Buffer.from(writer.written());
     this.#proposed = zxid;
     this.#outstanding.push({ zxid, packet });
+    // It gave up in this very turn. What stands in its log is still part of what it goes into the election with, and may lead others from.
+    if (this.#stage === 'over') return;
     for (const learner of this.#learners.values()) {
       if (!learner.hears || learner.isObserver) continue;
       this.#behind(learner).raw(packet);
@@ -495,6 +535,7 @@ export class Leader {
   #maybeServe(now: Now): void {
     if (this.#stage !== 'synchronisation' || !this.#quorum.containsQuorum(this.#agreeing)) return;
     this.#stage = 'broadcast';
+    this.#servesSinceMs = now.elapsedMs;
     this.#server = this.#host.serve(this.#epoch, now);
     this.#proposed = this.#committed = this.#ownAcked = makeZxid(this.#epoch, 0);
     for (const learner of this.#learners.values()) if (learner.stage === 'synchronised') this.#activate(learner);
@@ -538,41 +579,47 @@ export class Leader {
   #maybeCommit(now: Now): void {
     if (this.#stage !== 'broadcast') return;
     const before = this.#committed;
+    let told = before;
+    const tell = () => {
+      if (this.#committed === told) return;
+      told = this.#committed;
+      this.#server!.appended(told, now);
+    };
     for (let next = this.#outstanding.peek(); next !== undefined; next = this.#outstanding.peek()) {
       this.#acked.zxid = next.zxid;
       if (!this.#quorum.containsQuorum(this.#acked)) break;
+      // A session's sync stands in line with its writes, and what comes behind it must not be done before it is answered. That a quorum has
+      // acknowledged a later proposal says as much as its answers to a PING: this is still the leader.
+      if (this.#hasSyncBefore(next.zxid)) {
+        tell();
+        while (this.#hasSyncBefore(next.zxid)) this.#answerSync(this.#syncs.shift()!, now);
+      }
       this.#outstanding.shift();
       this.#commit(next);
     }
     if (this.#committed === before) return;
-    this.#server!.appended(this.#committed, now);
+    tell();
     this.#answerSyncs(now);
   }
 
-  #commit(committed: Outstanding): void {
-    this.#committed = committed.zxid;
-    this.#host.committed(committed.zxid, entryOf(committed.packet));
-    for (const learner of this.#learners.values()) if (learner.hears) this.#tellCommit(learner, committed);
+  #hasSyncBefore(zxid: Zxid): boolean {
+    const sync = this.#syncs.peek();
+    return sync !== undefined && sync.zxid < zxid;
   }
 
-  /**
-   * A learner of ZooKeeper keeps one line of its clients' writes and syncs, and a commit or SYNC that comes out of turn stops it for good. A
-   * sync takes longer here than there, so what is committed behind it must not overtake its answer on the way to the same learner.
-   */
-  #tellCommit(learner: Learner, committed: Outstanding): void {
-    const { zxid, packet } = committed;
-    const sync = learner.syncs.peek();
-    if (sync !== undefined && zxid > sync) {
-      learner.untold.push(committed);
-      return;
-    }
-    const writer = this.#behind(learner);
-    if (learner.isObserver) {
-      const at = writer.offset;
-      writer.raw(packet);
-      writer.patchInt32(at, PacketType.INFORM);
-    } else {
-      writeEmptyPacket(writer, PacketType.COMMIT, zxid);
+  #commit({ zxid, packet }: Outstanding): void {
+    this.#committed = zxid;
+    this.#host.committed(zxid, entryOf(packet));
+    for (const learner of this.#learners.values()) {
+      if (!learner.hears) continue;
+      const writer = this.#behind(learner);
+      if (learner.isObserver) {
+        const at = writer.offset;
+        writer.raw(packet);
+        writer.patchInt32(at, PacketType.INFORM);
+      } else {
+        writeEmptyPacket(writer, PacketType.COMMIT, zxid);
+      }
     }
   }
 
@@ -611,7 +658,6 @@ export class Leader {
   // ---- still leading?
 
   #confirm(learner: Learner | undefined, local: WaitingSync | undefined, now: Now): void {
-    learner?.syncs.push(this.#proposed);
     this.#syncs.push({ learner, local, zxid: this.#proposed, ping: this.#sendPing() });
     this.#answerSyncs(now);
   }
@@ -639,19 +685,16 @@ export class Leader {
 
   #answerSyncs(now: Now): void {
     for (let next = this.#syncs.peek(); next !== undefined; next = this.#syncs.peek()) {
-      const { learner, local, zxid, ping } = next;
+      const { zxid, ping } = next;
       if (zxid > this.#committed || !this.#quorum.containsQuorum({ has: (sid) => this.#pingAnsweredBy(sid) >= ping })) return;
       this.#syncs.shift();
-      if (learner !== undefined) this.#tellSync(learner);
-      if (local !== undefined) this.#server!.synced(local, now);
+      this.#answerSync(next, now);
     }
   }
 
-  #tellSync(learner: Learner): void {
-    writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
-    learner.syncs.shift();
-    // Everything up to the next sync, if there is one.
-    for (let count = learner.untold.length; count > 0; count--) this.#tellCommit(learner, learner.untold.shift()!);
+  #answerSync({ learner, local }: PendingSync, now: Now): void {
+    if (learner !== undefined) writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
+    if (local !== undefined) this.#server!.synced(local, now);
   }
 
   #pingAnsweredBy(sid: Sid): number {

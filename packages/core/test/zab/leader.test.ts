@@ -67,10 +67,10 @@ function serving(others: readonly Sid[] = [2], voters: readonly Sid[] = [1, 2, 3
   return leader;
 }
 
-function askSync(leader: Leader, sid: Sid): void {
+function requestOf(opCode: number): Buffer {
   const request = Buffer.alloc(16);
-  request.writeInt32BE(OpCode.sync, 12);
-  leader.packet(sid, packet(PacketType.REQUEST, -1, request), now);
+  request.writeInt32BE(opCode, 12);
+  return request;
 }
 
 function propose(leader: Leader, zxid: Zxid): void {
@@ -280,6 +280,24 @@ describe('leading on', () => {
     expect(leader.over).toBe('it has lost its quorum');
   });
 
+  it('is over at once when those who could be its quorum have gone on without it', () => {
+    const leader = leading([1, 2, 3, 4, 5]);
+    introduce(leader, 2, 3);
+    leader.maybeMakeWay(new Set([3, 4]));
+    expect(leader.over).toBeUndefined();
+    // Whoever has come is here, whatever it said before.
+    leader.maybeMakeWay(new Set([2, 3, 4]));
+    expect(leader.over).toBeUndefined();
+    leader.maybeMakeWay(new Set([3, 4, 5]));
+    expect(leader.over).toBe('those who could be its quorum have gone on without it');
+  });
+
+  it('is not over by what others say once it serves', () => {
+    const leader = serving();
+    leader.maybeMakeWay(new Set([2, 3]));
+    expect(leader.over).toBeUndefined();
+  });
+
   it('is over when no quorum comes in time', () => {
     const leader = leading();
     leader.wake(at(1000));
@@ -334,6 +352,31 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
+  it('C4-18: a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
+    const leader = leading();
+    introduce(leader, 2, 3);
+    leader.epochSaved('acceptedEpoch', now);
+    acceptEpoch(leader, 2, 3, start.lastZxid);
+    leader.epochSaved('currentEpoch', now);
+    notes.take();
+    for (let ms = 900; ms <= 4500; ms += 900) {
+      leader.moves(2, at(ms));
+      leader.wake(at(ms));
+    }
+    expect(notes.take().filter((line) => line.startsWith('close'))).toEqual([]);
+    expect(leader.over).toBeUndefined();
+    // When nothing moves any more the time runs.
+    leader.wake(at(5501));
+    expect(notes.take()).toContain('close 2: nothing came from it for 1001 ms');
+  });
+
+  it('a learner that takes what it is sent and says nothing is dropped all the same once it is in step', () => {
+    const leader = serving();
+    leader.moves(2, at(500));
+    leader.wake(at(501));
+    expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
+  });
+
   it('a sync waits for everything that was proposed before it', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 1));
@@ -344,76 +387,62 @@ describe('leading on', () => {
     acknowledge(leader, 2, makeZxid(4, 1));
     expect(notes.take()).toEqual(['2 <- COMMIT 0x400000001', 'committed 0x400000001', 'synced']);
   });
-});
 
-describe('a sync of a learner, which keeps its writes and syncs in one line', () => {
-  const pingBack = (leader: Leader, sid: Sid) => leader.packet(sid, packet(PacketType.PING, 0, Buffer.alloc(0)), now);
-  const commit = (leader: Leader, counter: number) => {
-    propose(leader, makeZxid(4, counter));
-    leader.appended(makeZxid(4, counter), now);
-    acknowledge(leader, 2, makeZxid(4, counter));
-  };
-  /** To one server, PINGs and PROPOSALs left out. */
-  const told = (sid: Sid) => notes.take().filter((line) => line.startsWith(`${sid} <- `) && !/PING|PROPOSAL/.test(line));
-
-  it('is answered ahead of what is proposed behind it, though the quorum is sure of both sooner than of its leader', () => {
-    const leader = serving([2, 3]);
-    commit(leader, 1);
-    askSync(leader, 3);
-    notes.take();
-    commit(leader, 2);
-    commit(leader, 3);
-    expect(told(3)).toEqual([]);
-    pingBack(leader, 2);
-    expect(told(3)).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000002', '3 <- COMMIT 0x400000003']);
-  });
-
-  it('keeps its place among others, and keeps no other learner waiting', () => {
-    const leader = serving([2, 3]);
-    askSync(leader, 3);
-    commit(leader, 1);
-    askSync(leader, 3);
-    notes.take();
-    commit(leader, 2);
-    expect(told(2)).toEqual(['2 <- COMMIT 0x400000002']);
-    pingBack(leader, 2);
-    expect(told(3)).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000001']);
-    pingBack(leader, 2);
-    expect(told(3)).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000002']);
-    commit(leader, 3);
-    expect(told(3)).toEqual(['3 <- COMMIT 0x400000003']);
-  });
-
-  it('waits for what was proposed before it, as ever', () => {
-    const leader = serving([2, 3]);
+  it('a sync is answered ahead of what was proposed behind it, though both are committed at once', () => {
+    const leader = serving();
     propose(leader, makeZxid(4, 1));
-    leader.appended(makeZxid(4, 1), now);
-    askSync(leader, 3);
-    pingBack(leader, 2);
+    leader.sync({} as never, now);
+    leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
+    propose(leader, makeZxid(4, 2));
+    leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
+    leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
+    acknowledge(leader, 2, makeZxid(4, 2));
     notes.take();
-    acknowledge(leader, 2, makeZxid(4, 1));
-    expect(told(3)).toEqual(['3 <- COMMIT 0x400000001', '3 <- SYNC 0x0']);
+    leader.appended(makeZxid(4, 2), now);
+    expect(notes.take()).toEqual([
+      '2 <- COMMIT 0x400000001',
+      'committed 0x400000001',
+      'synced',
+      '2 <- SYNC 0x0',
+      '2 <- COMMIT 0x400000002',
+      'committed 0x400000002',
+    ]);
   });
 
-  it('an observer hears of txns behind it as well', () => {
-    const leader = serving([2]);
+  it('the SYNC of one learner is ahead of what was proposed behind it, whoever has acknowledged that; a learner of ZooKeeper stops for good otherwise', () => {
+    const leader = serving([2, 3]);
     introduce(leader, 4, 3, PacketType.OBSERVERINFO);
     acceptEpoch(leader, 4, 3, start.lastZxid);
     acknowledge(leader, 4, makeZxid(4, 0));
-    askSync(leader, 4);
+    for (const sid of [3, 4]) leader.packet(sid, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
+    propose(leader, makeZxid(4, 1));
+    leader.appended(makeZxid(4, 1), now);
     notes.take();
-    commit(leader, 1);
-    expect(told(4)).toEqual([]);
-    pingBack(leader, 2);
-    expect(told(4)).toEqual(['4 <- SYNC 0x0', '4 <- INFORM 0x400000001']);
+    acknowledge(leader, 2, makeZxid(4, 1));
+    const told = notes.take();
+    expect(told.filter((line) => line.startsWith('3 <- '))).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000001']);
+    expect(told.filter((line) => line.startsWith('4 <- '))).toEqual(['4 <- SYNC 0x0', '4 <- INFORM 0x400000001']);
+  });
+
+  it('a quorum that has acknowledged a later proposal has said as much as by answers to a PING', () => {
+    const leader = serving([2]);
+    leader.sync({} as never, now);
+    // It has come into step since, and was not told of that PING.
+    leader.gone(2);
+    introduce(leader, 3, 3);
+    acceptEpoch(leader, 3, 3, start.lastZxid);
+    acknowledge(leader, 3, makeZxid(4, 0));
+    propose(leader, makeZxid(4, 1));
+    acknowledge(leader, 3, makeZxid(4, 1));
+    notes.take();
+    leader.appended(makeZxid(4, 1), now);
+    expect(notes.take()).toEqual(['synced', '3 <- COMMIT 0x400000001', 'committed 0x400000001']);
   });
 });
 
 it('a learner passes on requests, and whom it has heard of', () => {
   const leader = serving();
-  const request = Buffer.alloc(16);
-  request.writeInt32BE(OpCode.create, 12);
-  leader.packet(2, packet(PacketType.REQUEST, -1, request), now);
+  leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.create)), now);
   const touched = Buffer.alloc(24);
   touched.writeInt32BE(5, 4);
   touched.writeInt32BE(6, 16);

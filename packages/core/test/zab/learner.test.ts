@@ -240,6 +240,24 @@ describe('silence', () => {
     expect(learner.over).toContain('nothing came');
   });
 
+  it('is not what it is while bytes come, nor while the own disk is at work', () => {
+    const at = (ms: number) => ({ elapsedMs: now.elapsedMs + ms, wallMs: 0 });
+    const learner = accepted();
+    learner.packet(packet(PacketType.SNAP, makeZxid(4, 9)), now);
+    for (let ms = 900; ms <= 4500; ms += 900) {
+      learner.heard(at(ms));
+      learner.wake(at(ms));
+    }
+    learner.snapshotLoaded(at(4500));
+    // What the leader has sent since waits behind the disk, so that nothing is heard.
+    learner.wake(at(9000));
+    learner.installed(at(9900));
+    learner.wake(at(10_900));
+    expect(learner.over).toBeUndefined();
+    learner.wake(at(10_901));
+    expect(learner.over).toContain('nothing came from the leader for 1001 ms');
+  });
+
   it('is broken by a PING, which is answered once UPTODATE has come, and not before', () => {
     const learner = accepted();
     const ping = packet(PacketType.PING, makeZxid(3, 7));

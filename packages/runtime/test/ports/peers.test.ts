@@ -55,6 +55,7 @@ class Server implements PeerOut {
       packet: (...args: Parameters<Peer['packet']>) => this.peer.packet(...args),
       isLoading: (channel: number) => this.peer.isLoading(channel),
       snapshotBytes: (...args: Parameters<Peer['snapshotBytes']>) => this.peer.snapshotBytes(...args),
+      channelMoves: (...args: Parameters<Peer['channelMoves']>) => this.peer.channelMoves(...args),
       channelDrained: (_channel: number, now: Now) => this.peer.wake(now),
       channelGone: (...args: Parameters<Peer['channelGone']>) => this.peer.channelGone(...args),
     };

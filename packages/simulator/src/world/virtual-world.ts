@@ -19,12 +19,12 @@ import {
 } from '@tskeeper/runtime';
 import { VirtualWire } from '@tskeeper/runtime/internal';
 import { ClientNetwork } from '../clients/client-network.ts';
+import { serverPort } from '../clients/client-world.ts';
 import { newRecording, type Recording } from '../record/recording.ts';
 import { Link } from './link.ts';
 import { ServerHost } from './server-host.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
-export const serverPort = 2181;
 /** A hundred times what a story takes. */
 const eventsMax = 400_000;
 
@@ -125,6 +125,7 @@ export class VirtualWorld {
           },
         }),
     );
+    if (ensemble !== undefined) for (const { name, sid, isVoter } of this.servers) this.recording.ensemble.set(name, { sid, isVoter });
     this.clock.onRun = (what, elapsedMs) => {
       this.eventCount++;
       // A world that does so much has stopped getting anywhere.
