@@ -24,7 +24,7 @@ import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
 import { type ElectionConfig, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
-import { distance, type Fingerprint } from './fingerprint.ts';
+import { distance, type Fingerprint, writeBytes } from './fingerprint.ts';
 import type { Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
@@ -92,6 +92,9 @@ const snapshotItemExtraBytes = 1024 * 1024;
 const dialTriesMax = 5;
 const dialPauseMs = 100;
 
+/** So many learners may come before this server knows that it leads; there are few, and what else connects is not to take their room for ever. */
+const earlyLearnersMax = 100;
+
 export class Peer {
   readonly #options: PeerOptions;
   readonly #out: PeerOut;
@@ -117,6 +120,12 @@ export class Peer {
   readonly inspect: Inspect;
   /** Epoch files, TRUNC or a snapshot: what the disk has been asked for and has not done yet. */
   #diskWork = 0;
+  /**
+   * Learners that have found their leader in this server before it has: their elections were over a moment earlier. They wait, with the packet
+   * that they began with. To turn them away would make them look again, in a new round, which begins this server's own settling wait anew:
+   * when they settle early and it does not, that could go on for ever.
+   */
+  readonly #early = new Map<ChannelId, Buffer | undefined>();
   /** The snapshot that is coming from the leader. */
   #loading: { readonly loader: SnapshotLoader; readonly zxid: Zxid } | undefined;
 
@@ -285,7 +294,9 @@ export class Peer {
 
   /** Somebody has connected to this server's learner port. */
   accepted(channel: ChannelId, now: Now): void {
+    const { kind } = this.#role;
     if (this.#role.kind === 'leading') this.#role.leader.connected(channel, now);
+    else if ((kind === 'looking' || kind === 'settling') && this.#early.size < earlyLearnersMax) this.#early.set(channel, undefined);
     else this.#out.closeChannel(channel, 'this server does not lead');
   }
 
@@ -328,9 +339,20 @@ export class Peer {
   /** A packet of the leader, or of a learner. */
   packet(channel: ChannelId, packet: PacketView, now: Now): void {
     const role = this.#role;
-    if (role.kind === 'leading') role.leader.packet(channel, packet, now);
+    if (this.#early.has(channel)) this.#keepEarly(channel, packet);
+    else if (role.kind === 'leading') role.leader.packet(channel, packet, now);
     else if (role.kind === 'learning' && role.channel === channel) role.learner.packet(packet, now);
     this.#goOn(now);
+  }
+
+  /** A learner says one thing, and waits for the answer. */
+  #keepEarly(channel: ChannelId, { bytes, start, end }: PacketView): void {
+    if (this.#early.get(channel) === undefined) {
+      this.#early.set(channel, Buffer.from(bytes.subarray(start, end)));
+    } else {
+      this.#early.delete(channel);
+      this.#out.closeChannel(channel, 'it has not waited for an answer');
+    }
   }
 
   /** What comes next over this stream is a snapshot, and goes to `snapshotBytes`. */
@@ -363,6 +385,7 @@ export class Peer {
 
   channelGone(channel: ChannelId, now: Now): void {
     const role = this.#role;
+    this.#early.delete(channel);
     if (role.kind === 'leading') role.leader.gone(channel);
     else if (role.kind === 'learning' && role.channel === channel) role.learner.gone();
     this.#goOn(now);
@@ -476,6 +499,12 @@ export class Peer {
     this.#election.fingerprint(to, now);
     const role = this.#role;
     to.text(role.kind);
+    to.number(this.#early.size);
+    for (const channel of [...this.#early.keys()].sort((a, b) => a - b)) {
+      to.number(channel);
+      const bytes = this.#early.get(channel);
+      if (bytes !== undefined) writeBytes(to, bytes);
+    }
     if (role.kind === 'dialling') {
       for (const number of [role.leader, role.tries, distance(role.untilMs, now.elapsedMs), distance(role.retryMs, now.elapsedMs)]) {
         to.number(number);
@@ -549,10 +578,18 @@ export class Peer {
       now,
     );
     this.#role = { kind: 'leading', leader, synchroniser };
+    const early = [...this.#early];
+    this.#early.clear();
+    for (const [channel, bytes] of early) {
+      leader.connected(channel, now);
+      if (bytes !== undefined) leader.packet(channel, this.#view.place(bytes, 0, bytes.length), now);
+    }
   }
 
   #follow(leader: Sid, now: Now): void {
     const { tickTimeMs, initLimitTicks } = this.#options.zab;
+    for (const channel of this.#early.keys()) this.#out.closeChannel(channel, 'this server does not lead');
+    this.#early.clear();
     this.#role = { kind: 'dialling', leader, untilMs: now.elapsedMs + tickTimeMs * initLimitTicks, tries: 0, retryMs: undefined };
     this.#out.dialLeader(leader);
   }
