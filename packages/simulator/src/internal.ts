@@ -1,4 +1,10 @@
 export { explore } from './explorer/command.ts';
+export { huntWithCrashStates } from './command/hunt.ts';
+export { crashStatesDefaults, enumerateCrashStates } from './crash-states/command.ts';
+export { runCase } from './crash-states/enumeration.ts';
+export { type FolderHistory, readFolder } from './crash-states/folder-history.ts';
+export type { Joining } from './crash-states/joining.ts';
+export { complaintOf, complaintOfVote } from './crash-states/judge.ts';
 export { choice, chosen, parseRun, runText } from './explorer/choice.ts';
 export { main } from './command/main.ts';
 export { type InvariantName, Invariants, invariants, type NamedTxn, type ServerView, Violation } from './explorer/invariants.ts';

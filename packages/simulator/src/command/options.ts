@@ -3,13 +3,17 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 
 export interface CommandOptions {
-  readonly command: 'run' | 'zoo' | 'ci' | 'worker';
+  readonly command: 'run' | 'zoo' | 'ci' | 'worker' | 'crash-states';
   readonly seed: number | undefined;
   readonly seeds: number | undefined;
   readonly from: number | undefined;
   readonly minutes: number | undefined;
   readonly scenario: string | undefined;
   readonly mutant: string | undefined;
+  readonly states: number | undefined;
+  readonly perCase: number | undefined;
+  readonly folder: string | undefined;
+  readonly sync: string | undefined;
   readonly trace: boolean;
   readonly events: boolean;
   readonly jobs: number;
@@ -25,7 +29,13 @@ export const usage = `npm run sim -- [options]          runs fresh seeds, 100 of
   --events                        prints each step of the world: to see where two runs of one seed part
   --jobs N                        processes at a time
 npm run sim:zoo -- [--mutant NAME] [--seeds COUNT]
-                                  every mutant, each until it is caught`;
+                                  every mutant, each until it is caught
+npm run sim -- crash-states [options]
+                                  what a power loss can leave of a server that joins: each state is started from
+  --states N                      so many distinct states; default 4000
+  --per-case N                    of each case, at most; default 270
+  --seed N                        the cases of that seed first; default 1
+  --folder KIND --sync KIND       one case alone: empty, behind, snapshot, tail or interrupted; memory, log or snapshot`;
 
 export function parseOptions(args: readonly string[]): CommandOptions {
   const { values, positionals } = parseArgs({
@@ -38,6 +48,10 @@ export function parseOptions(args: readonly string[]): CommandOptions {
       minutes: { type: 'string' },
       scenario: { type: 'string' },
       mutant: { type: 'string' },
+      states: { type: 'string' },
+      'per-case': { type: 'string' },
+      folder: { type: 'string' },
+      sync: { type: 'string' },
       trace: { type: 'boolean', default: false },
       events: { type: 'boolean', default: false },
       jobs: { type: 'string' },
@@ -54,6 +68,10 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     minutes: numberOf('minutes', values.minutes),
     scenario: values.scenario,
     mutant: values.mutant,
+    states: numberOf('states', values.states),
+    perCase: numberOf('per-case', values['per-case']),
+    folder: values.folder,
+    sync: values.sync,
     trace: values.trace,
     events: values.events,
     jobs: numberOf('jobs', values.jobs) ?? availableParallelism(),
@@ -63,7 +81,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
 export class UsageError extends Error {}
 
 function isCommand(text: string): text is CommandOptions['command'] {
-  return text === 'run' || text === 'zoo' || text === 'ci' || text === 'worker';
+  return text === 'run' || text === 'zoo' || text === 'ci' || text === 'worker' || text === 'crash-states';
 }
 
 function numberOf(name: string, text: string | undefined): number | undefined {
