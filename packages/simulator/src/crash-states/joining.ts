@@ -3,7 +3,7 @@
  * How it comes back is a case: with which folder, and how its leader brings it up to date. The disk is captured at each change, together with what
  * the server had said by then.
  */
-import { CreateMode, epochOf, openAcl, PacketType, packetTypeName, type Zxid } from '@tskeeper/protocol';
+import { CreateMode, epochOf, openAcl, PacketType, packetTypeName } from '@tskeeper/protocol';
 import { crashChoices, type DiskImage, keepAll, MemoryDisk, SeededRandom } from '@tskeeper/runtime';
 import { RawClient } from '../clients/raw-client.ts';
 import type { Request } from '../record/recording.ts';
@@ -38,8 +38,6 @@ export interface Joining {
   /** DIFF, TRUNC or SNAP: what its leader has begun with. */
   readonly opening: string;
   readonly epoch: number;
-  /** Where the history ended when it came: NEWLEADER stands for at least this. */
-  readonly historyEnd: Zxid;
   /** Its own folder before. */
   readonly before: FolderHistory;
   /** In the end. */
@@ -192,7 +190,7 @@ export class JoinWorld {
     const client = this.#writer;
     await this.#wait('the client is connected', () => client.ready);
     const points: JoinPoint[] = [];
-    const words = new LearnerWords(epoch, promises);
+    const words = new LearnerWords(epoch, historyEnd, promises);
     const capture = () => void points.push({ image: learner.disk.capture(), promises: words.promises });
     words.promised = capture;
     learner.disk.changed = capture;
@@ -218,7 +216,7 @@ export class JoinWorld {
     learner.diskDelayMs = () => 0;
     leader.onSent = undefined;
     const history = await this.#readFolder(leader, leader.disk.capture());
-    return { points, opening: this.#opening, epoch, historyEnd, before, leader: history };
+    return { points, opening: this.#opening, epoch, before, leader: history };
   }
 
   #watchOpening(leader: ServerHost): void {
@@ -281,7 +279,7 @@ export class JoinWorld {
     learner.lines.length = 0;
     learner.kill();
     learner.disk.restore(image, (_item, index) => choice[index]!);
-    const words = new LearnerWords(epoch, noPromises);
+    const words = new LearnerWords(epoch, 0, noPromises);
     learner.onSent = (cnxn, port, bytes) => words.sent(cnxn, port, bytes);
     let failure: string | undefined;
     learner.onFailure = (error) => {

@@ -7,7 +7,7 @@ import type { Promises } from './learner-words.ts';
 /** What is wrong, or undefined. */
 export function complaintOf(found: FolderHistory, promises: Promises, joining: Joining): string | undefined {
   const { acceptedEpoch, currentEpoch, lastZxid } = found;
-  const { before, leader, epoch, historyEnd } = joining;
+  const { before, leader, epoch } = joining;
   if (acceptedEpoch < currentEpoch) return `acceptedEpoch is ${acceptedEpoch}, and currentEpoch ${currentEpoch}`;
   if (acceptedEpoch < promises.accepted) return `it had accepted epoch ${promises.accepted}, and acceptedEpoch is ${acceptedEpoch}`;
   if (currentEpoch < promises.epoch) return `it was part of epoch ${promises.epoch}, and currentEpoch is ${currentEpoch}`;
@@ -19,9 +19,6 @@ export function complaintOf(found: FolderHistory, promises: Promises, joining: J
   const digest = digestAt(found, lastZxid);
   if (digest === digestAt(leader, lastZxid)) {
     if (lastZxid < promises.acked) return `it had acknowledged ${formatZxid(promises.acked)}, and ends with ${formatZxid(lastZxid)}`;
-    if (promises.epoch === epoch && lastZxid < historyEnd) {
-      return `it had acknowledged epoch ${epoch}, of which ${formatZxid(historyEnd)} was part, and ends with ${formatZxid(lastZxid)}`;
-    }
     const beginning = lastBefore(leader, currentEpoch);
     if (lastZxid < beginning)
       return `currentEpoch is ${currentEpoch}, which began with ${formatZxid(beginning)}; it ends with ${formatZxid(lastZxid)}`;

@@ -22,7 +22,7 @@ export interface Promises {
   readonly accepted: number;
   /** The epoch that it is part of: the ACK of NEWLEADER has left. */
   readonly epoch: number;
-  /** Every txn up to here is in its log: the ACK of a proposal has left. */
+  /** Every txn up to here is in its log: the ACK of it has left, or that of the NEWLEADER that stood for it. */
   readonly acked: Zxid;
 }
 
@@ -55,11 +55,16 @@ export class LearnerWords {
   /** Told whenever there is a new promise. */
   promised: (() => void) | undefined;
   readonly #epoch: number;
+  readonly #historyEnd: Zxid;
   readonly #cnxns = new Map<number, Feed>();
 
-  /** @param epoch the one that is being led: what ACKEPOCH accepts is not said in it. */
-  constructor(epoch: number, promises: Promises) {
+  /**
+   * @param epoch the one that is being led: what ACKEPOCH accepts is not said in it.
+   * @param historyEnd where the history ended when it came: NEWLEADER stands for at least this.
+   */
+  constructor(epoch: number, historyEnd: Zxid, promises: Promises) {
     this.#epoch = epoch;
+    this.#historyEnd = historyEnd;
     this.promises = promises;
   }
 
@@ -79,7 +84,8 @@ export class LearnerWords {
     if (type === PacketType.ACKEPOCH) this.promises = { accepted: Math.max(accepted, this.#epoch), epoch, acked };
     else if (type !== PacketType.ACK) return;
     // Of NEWLEADER, and of UPTODATE.
-    else if (counterOf(zxid) === 0) this.promises = { accepted, epoch: Math.max(epoch, epochOf(zxid)), acked };
+    else if (counterOf(zxid) === 0)
+      this.promises = { accepted, epoch: Math.max(epoch, epochOf(zxid)), acked: Math.max(acked, this.#historyEnd) };
     else this.promises = { accepted, epoch, acked: Math.max(acked, zxid) };
     this.promised?.();
   }
