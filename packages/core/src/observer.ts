@@ -1,4 +1,4 @@
-import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
+import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import type { CloseReason, CnxnId } from './out.ts';
 import type { NamespaceId } from './tree/namespace-table.ts';
@@ -62,7 +62,21 @@ export interface Observer {
   sessionClosed(session: SessionId, expired: boolean): void;
   /** A session was taken up again by a new connection, or refused to it, and the client is told. `replied` is for new sessions only. */
   sessionRevalidated(session: SessionId, accepted: boolean): void;
+  /** A leader was asked by a learner whether a session lives, and has answered. */
+  sessionValidated(session: SessionId, lives: boolean): void;
   roleChanged(role: 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only'): void;
+  /** An election has ended after `lookedMs`: this server goes by `leader`, which may be itself. */
+  elected(leader: Sid, lookedMs: Millis): void;
+  /** This server serves in an epoch, as its leader or as a learner. Its history ended with `historyEnd` when it began to. */
+  epochBegun(epoch: number, historyEnd: Zxid): void;
+  /** This server leads or learns no more; `reason` is for the operator. Everything in its log has been applied. */
+  roleEnded(reason: string): void;
+  /** Every txn up to `zxid` is durable in the log of a server of an ensemble. */
+  logged(zxid: Zxid): void;
+  /** The log has been cut behind `zxid`; or the leader's snapshot as of `zxid` has taken the place of everything on disk. */
+  historyReplaced(by: 'trunc' | 'snap', zxid: Zxid): void;
+  /** A leader begins to bring a learner to its history: with which packet, and where what follows is taken from. */
+  learnerSynchronised(by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree'): void;
   notice(notice: Notice): void;
 }
 
@@ -89,6 +103,13 @@ export const silentObserver: Observer = {
   sessionOpened() {},
   sessionClosed() {},
   sessionRevalidated() {},
+  sessionValidated() {},
   roleChanged() {},
+  elected() {},
+  epochBegun() {},
+  roleEnded() {},
+  logged() {},
+  historyReplaced() {},
+  learnerSynchronised() {},
   notice() {},
 };

@@ -67,7 +67,7 @@ describe('the first session id', () => {
     [1, 1000, 0x41, 0x0100000010000042n],
     // Of the clock and of the zxid 28 bits are kept each.
     [2, 0xfffffff * 1000, 0xffffffe, 0x02ffffffffffffffn],
-    [1, (0x10000000 + 5) * 1000, 0x700000003, 0x0100000050000004n],
+    [1, (0x10000000 + 5) * 1000, 0x700000003, 0x0153845420000004n],
     [0, 0, 0, 1n],
     [0, 0, 0xfffffff, 1n],
     [254, 0, 0, -0x01ffffffffffffffn],
@@ -76,6 +76,17 @@ describe('the first session id', () => {
     [128, 0, 0xfffffff, -0x7fffffffffffffffn],
   ])('of server %i at %i ms behind zxid %i is %i', (serverId, wallMs, lastZxid, id) => {
     expect(initialSessionId(serverId, wallMs, lastZxid)).toBe(id);
+  });
+
+  // Each counts from the beginning, and a rolling restart may go through several of them within a second.
+  test('of an epoch is none of an earlier one, though the clock shows the same second or was set back', () => {
+    const ids = new Set<bigint>();
+    for (let epoch = 1; epoch <= 50; epoch++) {
+      for (const wallMs of [1_700_000_000_000, 1_700_000_000_000 - epoch * 1000]) {
+        for (let session = 0n; session < 20n; session++) ids.add(initialSessionId(1, wallMs, epoch * 2 ** 32) + session);
+      }
+    }
+    expect(ids.size).toBe(50 * 2 * 20);
   });
 });
 

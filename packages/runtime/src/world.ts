@@ -1,4 +1,4 @@
-import type { Inspect } from '@tskeeper/core';
+import type { Inspect, Observer } from '@tskeeper/core';
 import type { SessionId } from '@tskeeper/protocol';
 import type { Clock } from './clock.ts';
 import type { Disk } from './disk.ts';
@@ -41,6 +41,8 @@ export interface RuntimeHooks {
   readonly memory?: MemoryProbe | undefined;
   /** undefined: snapshots compressed with snappy can neither be written nor read. */
   readonly snappy: SnappyCodec | undefined;
+  /** Hears all that the core tells, behind the server's own metrics. */
+  readonly observer?: Observer | undefined;
   /**
    * Called once when the runtime cannot go on: a failing disk, a broken belief. Nothing is acknowledged after it. Whoever started the
    * runtime ends the process.

@@ -50,6 +50,8 @@ export interface SynchroniserOptions {
   readonly logBytesMax: () => number | undefined;
   /** A step between txns is believed only from here on; see `LogWalk`. */
   readonly wholeFrom: Zxid;
+  /** Told how each learner is brought up to date. */
+  readonly begun: (by: 'diff' | 'trunc' | 'snap', from: 'memory' | 'log' | 'tree') => void;
 }
 
 /** A learner for whom the log on disk is read: first to decide, then to send. */
@@ -106,7 +108,7 @@ export class Synchroniser {
       this.#out.readLog(learner.channel, plan.from);
     } else {
       const upTo = learner.begin();
-      const writer = this.#open(learner, plan);
+      const writer = this.#open(learner, plan, 'memory');
       this.#writeCommitted(writer, plan.from, upTo);
       learner.done();
     }
@@ -179,7 +181,8 @@ export class Synchroniser {
     }
   }
 
-  #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan): Writer {
+  #open({ channel }: LearnerSync, { kind, zxid }: OpenedPlan, from: 'memory' | 'log'): Writer {
+    this.#options.begun(kind, from);
     const writer = this.#out.packets(channel);
     writeEmptyPacket(writer, kind === 'diff' ? PacketType.DIFF : PacketType.TRUNC, zxid);
     return writer;
@@ -223,7 +226,7 @@ export class Synchroniser {
     reading.plan = result;
     reading.sent = result.kind === 'trunc' ? result.zxid : learner.lastZxid;
     reading.tail = this.#keepCommitted(result.from, learner.begin());
-    this.#open(learner, result);
+    this.#open(learner, result, 'log');
     this.#out.readLog(learner.channel, learner.lastZxid);
   }
 
@@ -251,6 +254,7 @@ export class Synchroniser {
   #beginSnapshot(learner: LearnerSync): Snapshot {
     const upTo = learner.begin();
     const zxid = this.#replica.lastZxid;
+    this.#options.begun('snap', 'tree');
     writeEmptyPacket(this.#out.packets(learner.channel), PacketType.SNAP, zxid);
     return { learner, source: this.#replica.snapshotStream(), tail: this.#keepCommitted(zxid, upTo) };
   }

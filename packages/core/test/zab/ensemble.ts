@@ -17,7 +17,7 @@ import {
   Writer,
   type Zxid,
 } from '@tskeeper/protocol';
-import { coreDefaults, type CnxnId, type Now, silentObserver } from '../../src/index.ts';
+import { coreDefaults, type CnxnId, type Now, type Observer, silentObserver } from '../../src/index.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Peer, type PeerOut } from '../../src/peer.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
@@ -108,6 +108,7 @@ export class Node implements PeerOut {
   isDown = true;
   readonly #readings = new Map<ChannelId, symbol>();
   wakeMs: Millis = Infinity;
+  observer: Observer = silentObserver;
 
   constructor(ensemble: Ensemble, sid: Sid) {
     this.ensemble = ensemble;
@@ -139,11 +140,14 @@ export class Node implements PeerOut {
       forceSnapshotSync: false,
       counterMax: ensemble.counterMax,
     };
-    const core = { ...coreDefaults, serverId: this.sid, tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
-    const config = { verifier: new MajorityQuorum(ensemble.voters), text: 'version=0', version: 0 };
+    const { reconfigEnabled, configText } = ensemble;
+    const version = Number.parseInt(/version=(\w+)$/.exec(configText)![1]!, 16);
+    const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
+    const core = { ...coreDefaults, ...times, serverId: this.sid, reconfigEnabled };
+    const config = { verifier: new MajorityQuorum(ensemble.voters), text: configText, version };
     const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
     this.turn(() => {
-      this.peer = new Peer(options, config, recovered, this.view, this, ensemble.dice, silentObserver, this.now);
+      this.peer = new Peer(options, config, recovered, this.view, this, ensemble.dice, this.observer, this.now);
     });
   }
 
@@ -216,10 +220,6 @@ export class Node implements PeerOut {
 
   notify(to: Sid, notification: Notification): void {
     this.ensemble.notify(this, to, notification);
-  }
-
-  configSeen(): void {
-    throw new Error('there is one configuration');
   }
 
   // --- streams
@@ -422,6 +422,8 @@ export class Ensemble {
   readonly notes: string[] = [];
   /** Of each epoch. */
   counterMax = 0xffff_0000;
+  configText = 'version=0';
+  reconfigEnabled = false;
   truncations = 0;
   snapshots = 0;
   logsRead = 0;
@@ -432,6 +434,8 @@ export class Ensemble {
   #order = 0;
   /** Pairs of servers that cannot reach each other. */
   readonly cuts = new Set<string>();
+  /** Servers whose learner port nobody can reach, while their votes are heard. */
+  readonly closedPorts = new Set<Sid>();
 
   /** @param writers clients that create one znode after the other, through whoever serves. */
   constructor(seed: number, voters: number, observers = 0, writers = 3) {
@@ -529,7 +533,7 @@ export class Ensemble {
     const target = this.nodes.find(({ sid }) => sid === to)!;
     this.after(this.delayMs(), () => {
       if (from.life !== life || from.isDown) return;
-      if (target.isDown || this.isCut(from.sid, to)) {
+      if (target.isDown || this.isCut(from.sid, to) || this.closedPorts.has(to)) {
         from.turn((peer) => peer.dialFailed(from.now));
         return;
       }

@@ -50,6 +50,8 @@ export class Pipe {
   #endTold = false;
   #resetAt = Infinity;
   #held = false;
+  /** The sending side has broken the connection, and nothing passes that would tell the other. */
+  #resetHeld = false;
   #dead = false;
   #armedForMs: Millis | undefined;
   /** Bytes that have been delivered. */
@@ -75,7 +77,14 @@ export class Pipe {
 
   release(): void {
     this.#held = false;
-    this.#arm();
+    if (this.#resetHeld) this.tellReset();
+    else this.#arm();
+  }
+
+  /** The sending side has broken the connection: the other hears of it, as soon as anything passes. */
+  tellReset(): void {
+    this.#resetHeld = this.#held;
+    if (!this.#held) this.#scheduler.after(this.manners.delayMs, () => this.to.stack.lose(this.to, 'ECONNRESET'));
   }
 
   /** Whether sent bytes wait for room. */
@@ -258,21 +267,36 @@ export class VirtualWire {
 
   /** Pulls the cable between two nodes: what is under way stays under way, and dialling is not answered. */
   cut(a: string, b: string): void {
-    this.#cuts.add(cutKey(a, b));
-    this.#forEachPipe(a, b, (pipe) => pipe.hold());
+    this.cutOneWay(a, b);
+    this.cutOneWay(b, a);
   }
 
   heal(a: string, b: string): void {
-    this.#cuts.delete(cutKey(a, b));
-    this.#forEachPipe(a, b, (pipe) => pipe.release());
+    this.healOneWay(a, b);
+    this.healOneWay(b, a);
   }
 
-  #forEachPipe(a: string, b: string, visit: (pipe: Pipe) => void): void {
+  /** Nothing that `from` sends arrives at `to` any more. The other direction goes on, but nobody can connect: that takes both. */
+  cutOneWay(from: string, to: string): void {
+    this.#cuts.add(cutKey(from, to));
+    this.forEachPipe(from, to, (pipe) => pipe.hold());
+  }
+
+  healOneWay(from: string, to: string): void {
+    this.#cuts.delete(cutKey(from, to));
+    this.forEachPipe(from, to, (pipe) => pipe.release());
+  }
+
+  /** Visits what carries bytes from one node to the other. */
+  forEachPipe(from: string, to: string, visit: (pipe: Pipe) => void): void {
     for (const { dialer, listener, forward, backward } of this.#cnxns) {
-      if (cutKey(dialer.address, listener.address) !== cutKey(a, b)) continue;
-      visit(forward);
-      visit(backward);
+      if (dialer.address === from && listener.address === to) visit(forward);
+      if (listener.address === from && dialer.address === to) visit(backward);
     }
+  }
+
+  #isCut(a: string, b: string): boolean {
+    return this.#cuts.has(cutKey(a, b)) || this.#cuts.has(cutKey(b, a));
   }
 
   /** Joins a dialling side to whoever listens. */
@@ -281,8 +305,9 @@ export class VirtualWire {
     const forward: PipeManners = { ...defaultManners, ...this.mannersOf(address, to.address) };
     const backward: PipeManners = { ...defaultManners, ...this.mannersOf(to.address, address) };
     this.#scheduler.after(forward.delayMs, () => {
-      if (side.gone || this.#cuts.has(cutKey(address, to.address))) return;
+      if (side.gone || this.#isCut(address, to.address)) return;
       const stack = this.#stacks.get(to.address);
+      if (stack?.isDark === true) return;
       const peer = stack?.accept(to, side.endpoint);
       if (peer === undefined) {
         this.#scheduler.after(backward.delayMs, () => side.stack.lose(side, stack === undefined ? 'EHOSTUNREACH' : 'ECONNREFUSED'));
@@ -308,8 +333,8 @@ export class VirtualWire {
   }
 }
 
-function cutKey(a: string, b: string): string {
-  return a < b ? `${a} ${b}` : `${b} ${a}`;
+function cutKey(from: string, to: string): string {
+  return `${from} ${to}`;
 }
 
 interface MemoryListener extends Listener {
@@ -345,6 +370,8 @@ export class MemoryNetwork implements Network {
   readonly #sides: (Side | undefined)[] = [];
   readonly #free: StreamId[] = [];
   #nextPort = firstEphemeralPort;
+  /** The machine is off: whoever dials is not answered. */
+  isDark = false;
   #ready = new Set<Side>();
   #deliveryArmed = false;
   /** For tests. */
@@ -428,10 +455,7 @@ export class MemoryNetwork implements Network {
     const side = this.#sides[stream];
     if (side === undefined || side.gone) return;
     // The other side may have accepted what this side has not heard of yet.
-    if (side.out !== undefined) {
-      const peer = side.out.to;
-      this.#scheduler.after(side.out.manners.delayMs, () => peer.stack.lose(peer, 'ECONNRESET'));
-    }
+    side.out?.tellReset();
     this.lose(side, undefined);
   }
 

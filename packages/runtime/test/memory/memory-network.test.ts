@@ -244,6 +244,38 @@ describe('pipes', () => {
     expect(there.lines.at(-1)).toBe('ended 0');
   });
 
+  test('a cut in one direction holds back what goes that way, a reset too, and nobody can dial', async () => {
+    const { clock, wire, here, there } = await pair();
+    const stream = here.network.connect(target);
+    clock.advance(0);
+    wire.cutOneWay('10.0.0.1', '10.0.0.2');
+    here.send(stream, 'lost?');
+    there.send(0, 'heard');
+    const second = here.network.connect(target);
+    clock.advance(100_000);
+    expect([there.bytes.get(0), here.bytes.get(stream)]).toEqual([undefined, 'heard']);
+    expect(here.lines).not.toContain(`connected ${second}`);
+    here.network.reset(stream);
+    clock.advance(100_000);
+    expect(there.lines.at(-1)).toBe('accepted 0 from 10.0.0.1:32768');
+    wire.healOneWay('10.0.0.1', '10.0.0.2');
+    clock.advance(0);
+    expect(there.lines.at(-1)).toBe('closed 0 ECONNRESET');
+  });
+
+  test('a machine that is off does not answer who dials', async () => {
+    const { clock, here, there } = await pair();
+    there.network.isDark = true;
+    const stream = here.network.connect(target);
+    clock.advance(100_000);
+    expect([here.lines, there.lines]).toEqual([[], []]);
+    there.network.isDark = false;
+    here.network.reset(stream);
+    const second = here.network.connect(target);
+    clock.advance(0);
+    expect(here.lines).toContain(`connected ${second}`);
+  });
+
   test('the same script gives the same story', async () => {
     const tell = async (): Promise<string[]> => {
       const { clock, here, there } = await pair({ delayMs: 3, windowBytes: 7, pieceBytes: 2, pieceIntervalMs: 1 });

@@ -29,9 +29,8 @@ import {
 import type { ReceivedBatch, SeededRandom, StreamId } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import type { CnxnRecord, Request } from '../record/recording.ts';
-import { serverPort, type VirtualWorld } from '../world/virtual-world.ts';
 import type { Actor, Ask } from './actor.ts';
-import type { ClientNetwork } from './client-network.ts';
+import { type ClientMachine, type ClientWorld, serverPort } from './client-world.ts';
 
 interface ClientCnxn {
   readonly stream: StreamId;
@@ -70,9 +69,9 @@ function noWatches(): Watches {
 export class RawClient implements Actor {
   readonly name: string;
   readonly options: RawClientOptions;
-  readonly #world: VirtualWorld;
+  readonly #world: ClientWorld;
   readonly #random: SeededRandom;
-  readonly #network: ClientNetwork;
+  readonly #network: ClientMachine;
   readonly #cnxns = new Map<StreamId, ClientCnxn>();
   session: SessionId = 0n;
   password: Buffer | null = null;
@@ -90,7 +89,7 @@ export class RawClient implements Actor {
   #asleepUntilMs: Millis = 0;
   #dialPlanned = false;
 
-  constructor(world: VirtualWorld, random: SeededRandom, options: RawClientOptions) {
+  constructor(world: ClientWorld, random: SeededRandom, options: RawClientOptions) {
     this.name = options.name;
     this.options = options;
     this.#world = world;

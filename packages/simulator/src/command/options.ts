@@ -1,19 +1,21 @@
 /** What the command line says. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import type { Hunter } from '../mutants/mutant.ts';
+import { crashStatesUsage } from '../crash-states/command.ts';
+import { isHunter } from './hunters.ts';
+import { UsageError } from './usage-error.ts';
 
 export interface CommandOptions {
-  readonly command: 'run' | 'zoo' | 'ci' | 'worker' | 'crash-states';
+  readonly command: 'run' | 'zoo' | 'ci' | 'worker';
   readonly seed: number | undefined;
   readonly seeds: number | undefined;
   readonly from: number | undefined;
   readonly minutes: number | undefined;
   readonly scenario: string | undefined;
   readonly mutant: string | undefined;
-  readonly states: number | undefined;
-  readonly perCase: number | undefined;
-  readonly folder: string | undefined;
-  readonly sync: string | undefined;
+  /** Of the zoo: all of them when left out. Of a worker: seeds when left out. */
+  readonly hunter: Hunter | undefined;
   readonly trace: boolean;
   readonly events: boolean;
   readonly jobs: number;
@@ -28,14 +30,9 @@ export const usage = `npm run sim -- [options]          runs fresh seeds, 100 of
   --trace                         prints what was asked, answered, logged and broken, in the order it was
   --events                        prints each step of the world: to see where two runs of one seed part
   --jobs N                        processes at a time
-npm run sim:zoo -- [--mutant NAME] [--seeds COUNT]
-                                  every mutant, each until it is caught
-npm run sim -- crash-states [options]
-                                  what a power loss can leave of a server that joins: each state is started from
-  --states N                      so many distinct states; default 4000
-  --per-case N                    of each case, at most; default 270
-  --seed N                        the cases of that seed first; default 1
-  --folder KIND --sync KIND       one case alone: empty, behind, snapshot, tail or interrupted; memory, log or snapshot`;
+npm run sim:zoo -- [--mutant NAME] [--hunter seeds|explorer|crash-states] [--seeds COUNT] [--from N]
+                                  every mutant, each until it is caught; or those of one hunter
+${crashStatesUsage}`;
 
 export function parseOptions(args: readonly string[]): CommandOptions {
   const { values, positionals } = parseArgs({
@@ -48,10 +45,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
       minutes: { type: 'string' },
       scenario: { type: 'string' },
       mutant: { type: 'string' },
-      states: { type: 'string' },
-      'per-case': { type: 'string' },
-      folder: { type: 'string' },
-      sync: { type: 'string' },
+      hunter: { type: 'string' },
       trace: { type: 'boolean', default: false },
       events: { type: 'boolean', default: false },
       jobs: { type: 'string' },
@@ -59,7 +53,9 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     },
   });
   const [command = 'run', more] = positionals;
+  const { hunter } = values;
   if (values.help || more !== undefined || !isCommand(command)) throw new UsageError(usage);
+  if (hunter !== undefined && !isHunter(hunter)) throw new UsageError(`there is no hunter ${hunter}\n${usage}`);
   return {
     command,
     seed: numberOf('seed', values.seed),
@@ -68,20 +64,15 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     minutes: numberOf('minutes', values.minutes),
     scenario: values.scenario,
     mutant: values.mutant,
-    states: numberOf('states', values.states),
-    perCase: numberOf('per-case', values['per-case']),
-    folder: values.folder,
-    sync: values.sync,
+    hunter,
     trace: values.trace,
     events: values.events,
     jobs: numberOf('jobs', values.jobs) ?? availableParallelism(),
   };
 }
 
-export class UsageError extends Error {}
-
 function isCommand(text: string): text is CommandOptions['command'] {
-  return text === 'run' || text === 'zoo' || text === 'ci' || text === 'worker' || text === 'crash-states';
+  return text === 'run' || text === 'zoo' || text === 'ci' || text === 'worker';
 }
 
 function numberOf(name: string, text: string | undefined): number | undefined {

@@ -1,6 +1,15 @@
 /** `npm run sim -- crash-states`: enumerates crash states of joining, and says how many there were of what. */
+import { parseArgs } from 'node:util';
+import { UsageError } from '../command/usage-error.ts';
 import { type CaseResult, joinCases, runCase } from './enumeration.ts';
-import type { JoinCase } from './joining.ts';
+import { folderKinds, type JoinCase, syncKinds } from './joining.ts';
+
+export const crashStatesUsage = `npm run sim -- crash-states [options]
+                                  what a power loss can leave of a server that joins: each state is started from
+  --states N                      so many distinct states; default 4000
+  --per-case N                    of each case, at most; default 270
+  --seed N                        the cases of that seed first; default 1
+  --folder KIND --sync KIND       one case alone: ${folderKinds.join(', ')}; ${syncKinds.join(', ')}`;
 
 export interface CrashStatesOptions {
   /** All cases of a seed, then those of the next, until there were so many distinct states. */
@@ -56,4 +65,38 @@ export async function enumerateCrashStates(options: CrashStatesOptions, tell: (l
 
 function caseText({ case: { folder, sync, seed }, opening }: CaseResult): string {
   return `folder ${folder}, sync ${sync}, seed ${seed}, ${opening}`;
+}
+
+/** Returns whether all went well, and everything was reached. Throws a `UsageError`. */
+export async function crashStates(args: readonly string[]): Promise<boolean> {
+  const { finding, missing } = await enumerateCrashStates(parseOptions(args), (line) => console.log(line));
+  if (missing.length > 0) console.log(`not reached: ${missing.join(', ')}`);
+  return finding === undefined && missing.length === 0;
+}
+
+function parseOptions(args: readonly string[]): CrashStatesOptions {
+  const text = { type: 'string' } as const;
+  let values;
+  try {
+    ({ values } = parseArgs({ args: [...args], options: { states: text, 'per-case': text, seed: text, folder: text, sync: text } }));
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${crashStatesUsage}`);
+  }
+  const folder = folderKinds.find((each) => each === values.folder);
+  const sync = syncKinds.find((each) => each === values.sync);
+  if (folder !== values.folder || sync !== values.sync || (folder === undefined) !== (sync === undefined))
+    throw new UsageError(crashStatesUsage);
+  const alone = folder === undefined || sync === undefined ? undefined : { folder, sync };
+  const numberOf = (name: string, value: string | undefined, otherwise: number): number => {
+    if (value === undefined) return otherwise;
+    if (!/^\d+$/.test(value)) throw new UsageError(`--${name} ${value}: a number is wanted`);
+    return Number(value);
+  };
+  return {
+    // One case alone is looked at as a whole.
+    states: numberOf('states', values.states, alone === undefined ? crashStatesDefaults.states : Infinity),
+    statesPerCase: numberOf('per-case', values['per-case'], alone === undefined ? crashStatesDefaults.statesPerCase : Infinity),
+    seed: numberOf('seed', values.seed, crashStatesDefaults.seed),
+    case: alone,
+  };
 }

@@ -183,7 +183,7 @@ function exploreEverywhere(states: number, seed: number): boolean {
     console.log(`${expedition.name}: ${progressText(found, seconds * 1000)}`);
     if (found.violation !== undefined) {
       tellViolation(found.violation, { scope: expedition.scope, ground: groundNamed(expedition.ground) }, expedition.ground);
-      process.send?.({ finding: found.violation.error.message, states: sum(results, (each) => each.found.states) });
+
       return false;
     }
   }
@@ -195,7 +195,7 @@ function exploreEverywhere(states: number, seed: number): boolean {
   const longestMs = Math.max(...results.map(({ found }) => found.longestCalmMs));
   console.log(`${calms} times faults ceased; it took the ensemble ${longestMs} ms at most to serve again`);
   console.log(`${seen} distinct states in ${seconds.toFixed(1)} s (${Math.round(seen / seconds)} a second); all invariants hold`);
-  process.send?.({ finding: undefined, states: seen });
+
   const complaints = [
     ...results
       .filter(({ found, expedition }) => !found.isComplete && found.states < (states * expedition.share) / 100)

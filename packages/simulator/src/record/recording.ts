@@ -2,7 +2,8 @@
  * What a run leaves behind for the checkers: everything clients sent and saw, what became of each server process, and the log in the end.
  * It is taken at the wire and at the disk, so it holds for any client and knows nothing of how a server works.
  */
-import type { ConnectRequest, LoggedTxn, Millis, OperationName, SessionId, Zxid } from '@tskeeper/protocol';
+import type { ConnectRequest, LoggedTxn, Millis, OperationName, SessionId, Sid, Zxid } from '@tskeeper/protocol';
+import type { PeerEvent } from './peer-witness.ts';
 
 export interface Request {
   /** Of the session; together they name a write, since a client never uses an xid twice. Pings, auth and setWatches share one each. */
@@ -134,9 +135,22 @@ export interface Recording {
   readonly told: ToldRecord[];
   /** When servers stood still. */
   readonly pauses: { readonly server: string; readonly fromMs: Millis; readonly toMs: Millis }[];
+  /** What servers of an ensemble did among themselves. */
+  readonly peers: PeerEvent[];
+  /** The servers by name, and whether they vote. Empty for servers that stand alone. */
+  readonly ensemble: Map<string, { readonly sid: Sid; readonly isVoter: boolean }>;
+  /** When something was wrong between two machines, or with one of them, that keeps word from passing as fast as it should. */
+  readonly disturbances: Disturbance[];
   /** What was done to the world: faults, above all. */
   readonly noted: { readonly atMs: Millis; readonly text: string }[];
   endedMs: Millis;
+}
+
+/** A link that is cut or slow, or a machine that is. */
+export interface Disturbance {
+  readonly machines: readonly string[];
+  readonly fromMs: Millis;
+  toMs: Millis;
 }
 
 /** Something a client library told its caller: an answer, by ZooKeeper's word for it or what became of it otherwise; or an event. */
@@ -162,6 +176,9 @@ export function newRecording(limits: LimitsOfRun): Recording {
     libraryClients: new Set(),
     told: [],
     pauses: [],
+    peers: [],
+    ensemble: new Map(),
+    disturbances: [],
     noted: [],
     endedMs: 0,
   };

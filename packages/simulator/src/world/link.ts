@@ -1,4 +1,8 @@
-/** The cable between two machines, by their names. Pulled, nothing passes and nobody is told; a server that starts anew is behind it too. */
+/**
+ * The cable between two machines, by their names. Pulled, nothing passes and nobody is told; broken in one direction, one hears and is not
+ * heard. A server that starts anew, at another address, is behind it too.
+ */
+import type { Millis } from '@tskeeper/protocol';
 import type { VirtualWire } from '@tskeeper/runtime/internal';
 
 /** Where machines can be found, and what lies between them. */
@@ -8,13 +12,18 @@ export interface Ground {
   addressOf(name: string): string | undefined;
 }
 
+/** From the first machine to the second, and back. */
+export type Direction = 'forth' | 'back';
+
 export class Link {
   readonly a: string;
   readonly b: string;
   readonly #ground: Ground;
-  /** Pairs of addresses that are cut. */
+  /** Pairs of addresses between which nothing passes, from the first to the second. */
   #cut: (readonly [string, string])[] = [];
-  isCut = false;
+  readonly #directions = new Set<Direction>();
+  /** What bytes take longer than over other links. */
+  delayMs: Millis = 0;
 
   constructor(ground: Ground, a: string, b: string) {
     this.#ground = ground;
@@ -22,24 +31,57 @@ export class Link {
     this.b = b;
   }
 
+  get isCut(): boolean {
+    return this.#directions.size > 0;
+  }
+
+  /** Whether nothing passes in this direction. */
+  isCutOneWay(direction: Direction): boolean {
+    return this.#directions.has(direction);
+  }
+
   cut(): void {
-    this.isCut = true;
+    this.cutOneWay('forth');
+    this.cutOneWay('back');
+  }
+
+  cutOneWay(direction: Direction): void {
+    this.#directions.add(direction);
     this.renew();
   }
 
   heal(): void {
-    this.isCut = false;
-    for (const [a, b] of this.#cut) this.#ground.wire.heal(a, b);
+    this.#directions.clear();
+    for (const [from, to] of this.#cut) this.#ground.wire.healOneWay(from, to);
     this.#cut = [];
+  }
+
+  /** What is on its way takes so much longer from now on, and so does what comes. */
+  slow(delayMs: Millis): void {
+    const [a, b] = [this.#ground.addressOf(this.a), this.#ground.addressOf(this.b)];
+    const moreMs = delayMs - this.delayMs;
+    this.delayMs = delayMs;
+    if (a === undefined || b === undefined) return;
+    for (const [from, to] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      this.#ground.wire.forEachPipe(from, to, (pipe) => {
+        pipe.manners.delayMs = Math.max(0, pipe.manners.delayMs + moreMs);
+        pipe.changed();
+      });
+    }
   }
 
   /** A machine at one end has another address now. */
   renew(): void {
-    if (!this.isCut) return;
-    const a = this.#ground.addressOf(this.a);
-    const b = this.#ground.addressOf(this.b);
-    if (a === undefined || b === undefined || this.#cut.some((pair) => pair[0] === a && pair[1] === b)) return;
-    this.#cut.push([a, b]);
-    this.#ground.wire.cut(a, b);
+    const [a, b] = [this.#ground.addressOf(this.a), this.#ground.addressOf(this.b)];
+    if (a === undefined || b === undefined) return;
+    for (const direction of this.#directions) {
+      const [from, to] = direction === 'forth' ? [a, b] : [b, a];
+      if (this.#cut.some((pair) => pair[0] === from && pair[1] === to)) continue;
+      this.#cut.push([from, to]);
+      this.#ground.wire.cutOneWay(from, to);
+    }
   }
 }

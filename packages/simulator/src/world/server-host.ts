@@ -2,8 +2,8 @@
  * A machine that a server lives on: a disk, an address, a wall clock. The production server is started on it, paused, stopped, killed and
  * robbed of its power, any number of times. Whatever goes wrong goes wrong with a machine, or with the link between two.
  */
-import { type CoreOptions } from '@tskeeper/core';
-import { type Millis } from '@tskeeper/protocol';
+import type { CoreOptions, Inspect } from '@tskeeper/core';
+import type { Millis, Sid } from '@tskeeper/protocol';
 import {
   type CrashChoice,
   type DiskCall,
@@ -16,9 +16,12 @@ import {
   type SnappyCodec,
 } from '@tskeeper/runtime';
 import type { VirtualWire } from '@tskeeper/runtime/internal';
+import { peerWitness } from '../record/peer-witness.ts';
 import type { ProcessRecord, Recording } from '../record/recording.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineTime, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
+
+export type PeerRole = ReturnType<Inspect['role']>;
 
 export interface ServerHostParts {
   readonly name: string;
@@ -63,12 +66,28 @@ export class ServerHost implements MachineTime {
   turnMs: () => Millis = () => 0;
   /** How long the disk takes for a call. */
   diskDelayMs: (call: DiskCall) => Millis = () => 0;
+  /** A server of an ensemble: its number there, and what it is. */
+  get sid(): Sid {
+    return this.#parts.member?.zab.sid ?? 1;
+  }
+
+  get isVoter(): boolean {
+    return this.#parts.member?.role !== 'observer';
+  }
+
+  /** What its server is at this moment; undefined while it is down, or starts. */
+  get role(): PeerRole | undefined {
+    return this.process?.runtime?.inspect.role();
+  }
+
   /** The server has said that it cannot go on. */
   onFailure: (error: unknown) => void = () => undefined;
   /** What its server sends: see `ProcessParts.sent`. */
   onSent: ((cnxn: number, port: number, bytes: Buffer) => void) | undefined;
   readonly #parts: ServerHostParts;
   #lives = 0;
+  /** Its last process, if it went dark with the machine: its connections are broken when the machine comes back. */
+  #dark: ServerProcess | undefined;
 
   constructor(parts: ServerHostParts) {
     this.#parts = parts;
@@ -113,6 +132,9 @@ export class ServerHost implements MachineTime {
     };
     recording.processes.push(record);
     this.#lives++;
+    this.#dark?.breakAll();
+    this.#dark = undefined;
+    const witness = member === undefined ? undefined : peerWitness(recording, clock, this.name);
     const log = (level: string) => (message: string) => {
       this.lines.push(`${level} ${message}`);
     };
@@ -130,6 +152,7 @@ export class ServerHost implements MachineTime {
       snappy,
       memory,
       record,
+      observer: witness,
       arrived: (cnxn, atMs) => {
         const known = recording.arrivals.get(cnxn);
         if (known === undefined) recording.arrivals.set(cnxn, [atMs]);
@@ -172,9 +195,10 @@ export class ServerHost implements MachineTime {
     this.disk.kill();
   }
 
-  /** The machine goes dark; of what was not synced, `choice` says what survives. Its monotonic clock begins anew. */
+  /** The machine goes dark, and tells nobody; of what was not synced, `choice` says what survives. Its monotonic clock begins anew. */
   losePower(choice: CrashChoice): void {
-    this.#bury();
+    this.#dark = this.process ?? this.#dark;
+    this.#bury(true);
     this.disk.crash(choice);
     this.bootedMs = this.#parts.clock.elapsedMs;
   }
@@ -190,9 +214,12 @@ export class ServerHost implements MachineTime {
     recording.wallClocks.push({ server: this.name, fromMs: clock.elapsedMs, offsetMs: this.wallOffsetMs });
   }
 
-  #bury(): void {
-    this.process?.end();
+  #bury(isDark = false): void {
+    if (this.process === undefined) return;
+    this.process.end(isDark);
     this.process = undefined;
+    const { recording, clock, member } = this.#parts;
+    if (member !== undefined) recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'gone' });
   }
 
   /** The disk as the process sees it; what it removes is kept aside. */

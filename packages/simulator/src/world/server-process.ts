@@ -3,7 +3,7 @@
  *
  * Each life listens at an address of its own, so that whatever is still under way to an earlier one meets a stack whose process is gone.
  */
-import type { CoreOptions } from '@tskeeper/core';
+import type { CoreOptions, Observer } from '@tskeeper/core';
 import { FrameCutter, type Millis, ProtocolError } from '@tskeeper/protocol';
 import {
   type Endpoint,
@@ -41,6 +41,8 @@ export interface ProcessParts {
   readonly snappy: SnappyCodec | undefined;
   readonly memory: MemoryProbe | undefined;
   readonly record: ProcessRecord;
+  /** Hears what a server of an ensemble tells. */
+  readonly observer: Observer | undefined;
   arrived(cnxn: string, atMs: Millis): void;
   /** Bytes leave the process. `cnxn` counts its connections; `port` is that of the end that listens. The bytes are valid during the call. */
   sent(cnxn: number, port: number, bytes: Buffer): void;
@@ -92,7 +94,7 @@ export class ServerProcess implements Owner {
   }
 
   async #start(): Promise<Error | undefined> {
-    const { clock, machine, disk, random, core, options, member, logger, snappy, memory, record } = this.#parts;
+    const { clock, machine, disk, random, core, options, member, logger, snappy, memory, record, observer } = this.#parts;
     // The world knows of it before it does anything.
     await Promise.resolve();
     try {
@@ -101,6 +103,7 @@ export class ServerProcess implements Owner {
         logger,
         snappy,
         memory,
+        observer,
         host: {
           version: 'virtual',
           environment: () => [],
@@ -133,15 +136,27 @@ export class ServerProcess implements Owner {
     this.pausedUntilMs = Math.max(this.pausedUntilMs, clock.elapsedMs + ms);
   }
 
-  /** The process is gone at once; the kernel resets its connections. */
-  end(): void {
+  /** The process is gone at once; the kernel resets its connections. If the machine is gone with it (`isDark`), nobody is told. */
+  end(isDark = false): void {
     if (this.dead) return;
     this.dead = true;
     const { network, clock, record } = this.#parts;
     record.endedMs = clock.elapsedMs;
     network.start(nobody(network));
+    network.isDark = isDark;
+    if (isDark) {
+      for (const stream of this.#streams.keys()) network.pause(stream);
+      return;
+    }
+    this.breakAll();
+  }
+
+  /** The machine knows of none of these connections any more, and says so. */
+  breakAll(): void {
+    const { network, member } = this.#parts;
+    network.isDark = false;
     // Other servers can tell a process that is gone from a machine that does not answer.
-    if (this.#parts.member !== undefined) network.stopListening();
+    if (member !== undefined) network.stopListening();
     for (const stream of this.#streams.keys()) network.reset(stream);
     this.#streams.clear();
   }

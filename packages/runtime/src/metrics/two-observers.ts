@@ -1,0 +1,17 @@
+/** Lets two hear what one is told: the server's own books, and whoever was brought along. */
+import { type Observer, silentObserver } from '@tskeeper/core';
+
+type Call = (...told: readonly unknown[]) => void;
+
+/** Tells everything to `first`, and then to `second`. */
+export function twoObservers(first: Observer, second: Observer): Observer {
+  const both: Record<string, Call> = {};
+  for (const name of Object.keys(silentObserver) as (keyof Observer)[]) {
+    const [one, other] = [first[name].bind(first) as Call, second[name].bind(second) as Call];
+    both[name] = (...told) => {
+      one(...told);
+      other(...told);
+    };
+  }
+  return both as unknown as Observer;
+}
