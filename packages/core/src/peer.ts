@@ -27,7 +27,7 @@ import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
 import { Configuration } from './quorum/configuration.ts';
 import { type ElectionConfig, type ElectionOptions, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
-import { distance, type Fingerprint } from './fingerprint.ts';
+import { distance, type Fingerprint, writeBytes } from './fingerprint.ts';
 import type { EnsembleInspect, Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
@@ -110,6 +110,9 @@ const dialTriesMax = 8;
 const dialPauseMs = 10;
 const leaderConnectDelayMsDefault = 100;
 
+/** So many learners may come before this server knows that it leads; there are few, and what else connects is not to take their room for ever. */
+const earlyLearnersMax = 100;
+
 export class Peer {
   readonly #options: PeerOptions;
   readonly #out: PeerOut;
@@ -133,12 +136,22 @@ export class Peer {
   #logged: Zxid;
   #durable: Zxid;
   #role: Role = { kind: 'settling', fromMs: undefined };
+  /** Leaders, this server included, with whom nothing came of it, since it was in step last: how often, a long attempt counting double. */
+  readonly #inVain = new Map<Sid, number>();
+  /** When this server began to lead or to follow. */
+  #attemptSinceMs: Millis = 0;
   /** For the observer only. */
   #lookingSinceMs: Millis = 0;
   #memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
   readonly inspect: Inspect;
   /** Epoch files, TRUNC or a snapshot: what the disk has been asked for and has not done yet. */
   #diskWork = 0;
+  /**
+   * Learners that have found their leader in this server before it has: their elections were over a moment earlier. They wait, with the packet
+   * that they began with. To turn them away would make them look again, in a new round, which begins this server's own settling wait anew:
+   * when they settle early and it does not, that could go on for ever.
+   */
+  readonly #early = new Map<ChannelId, Buffer | undefined>();
   /** The snapshot that is coming from the leader. */
   #loading: { readonly loader: SnapshotLoader; readonly zxid: Zxid } | undefined;
 
@@ -310,11 +323,13 @@ export class Peer {
     const heard = this.#configHeard;
     this.#configHeard = undefined;
     if (heard !== undefined) this.#maybeAdopt(heard, now);
+    this.#maybeMakeWay();
     this.#goOn(now);
   }
 
   unreachable(sid: Sid, now: Now): void {
     this.#election.unreachable(sid, now);
+    this.#maybeMakeWay();
     this.#goOn(now);
   }
 
@@ -326,7 +341,9 @@ export class Peer {
 
   /** Somebody has connected to this server's learner port. */
   accepted(channel: ChannelId, now: Now): void {
+    const { kind } = this.#role;
     if (this.#role.kind === 'leading') this.#role.leader.connected(channel, now);
+    else if ((kind === 'looking' || kind === 'settling') && this.#early.size < earlyLearnersMax) this.#early.set(channel, undefined);
     else this.#out.closeChannel(channel, 'this server does not lead');
   }
 
@@ -373,16 +390,27 @@ export class Peer {
     if (this.#role.kind !== 'dialling') return;
     const tries = ++this.#role.tries;
     const pauseMs = Math.min(dialPauseMs * 2 ** (tries - 1), this.#options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault);
-    if (tries >= dialTriesMax) this.#look(now);
+    if (tries >= dialTriesMax) this.#leaveUnreached(this.#role.leader, now);
     else this.#role.retryMs = now.elapsedMs + pauseMs;
   }
 
   /** A packet of the leader, or of a learner. */
   packet(channel: ChannelId, packet: PacketView, now: Now): void {
     const role = this.#role;
-    if (role.kind === 'leading') role.leader.packet(channel, packet, now);
+    if (this.#early.has(channel)) this.#keepEarly(channel, packet);
+    else if (role.kind === 'leading') role.leader.packet(channel, packet, now);
     else if (role.kind === 'learning' && role.channel === channel) role.learner.packet(packet, now);
     this.#goOn(now);
+  }
+
+  /** A learner says one thing, and waits for the answer. */
+  #keepEarly(channel: ChannelId, { bytes, start, end }: PacketView): void {
+    if (this.#early.get(channel) === undefined) {
+      this.#early.set(channel, Buffer.from(bytes.subarray(start, end)));
+    } else {
+      this.#early.delete(channel);
+      this.#out.closeChannel(channel, 'it has not waited for an answer');
+    }
   }
 
   /** What comes next over this stream is a snapshot, and goes to `snapshotBytes`. */
@@ -424,8 +452,11 @@ export class Peer {
 
   channelGone(channel: ChannelId, now: Now): void {
     const role = this.#role;
-    if (role.kind === 'leading') role.leader.gone(channel);
-    else if (role.kind === 'learning' && role.channel === channel) role.learner.gone();
+    this.#early.delete(channel);
+    if (role.kind === 'leading') {
+      role.leader.gone(channel);
+      this.#maybeMakeWay();
+    } else if (role.kind === 'learning' && role.channel === channel) role.learner.gone();
     this.#goOn(now);
   }
 
@@ -566,8 +597,18 @@ export class Peer {
     this.#committedLog.fingerprint(to);
     this.#config.fingerprint(to);
     this.#election.fingerprint(to, now);
+    for (const sid of [...this.#inVain.keys()].sort((a, b) => a - b)) {
+      to.number(sid);
+      to.number(this.#inVain.get(sid)!);
+    }
     const role = this.#role;
     to.text(role.kind);
+    to.number(this.#early.size);
+    for (const channel of [...this.#early.keys()].sort((a, b) => a - b)) {
+      to.number(channel);
+      const bytes = this.#early.get(channel);
+      if (bytes !== undefined) writeBytes(to, bytes);
+    }
     if (role.kind === 'settling') {
       to.number(distance(role.fromMs, now.elapsedMs));
     } else if (role.kind === 'dialling') {
@@ -590,11 +631,13 @@ export class Peer {
     const role = this.#role;
     if (role.kind === 'leading' && role.leader.over !== undefined) {
       role.synchroniser.end();
+      if (role.leader.server === undefined) this.#failedWith(this.#options.zab.sid, now);
       role.leader.end(now);
       this.#observer.roleEnded(role.leader.over);
       this.#look(now);
     } else if (role.kind === 'learning' && role.learner.over !== undefined) {
       this.#loading = undefined;
+      if (!role.learner.wasInStep) this.#failedWith(role.leader, now);
       role.learner.end(now);
       this.#observer.roleEnded(role.learner.over);
       this.#look(now);
@@ -606,6 +649,27 @@ export class Peer {
       if (state === 'leading') this.#lead(now);
       else this.#follow(vote.leader, now);
     }
+  }
+
+  #maybeMakeWay(): void {
+    if (this.#role.kind === 'leading') this.#role.leader.maybeMakeWay(this.#election.lost);
+  }
+
+  /**
+   * Nothing has come of an election. Once is nothing: the leader may just have failed. After that it is not voted for, longer each time
+   * and at most for initLimit, so that others have their chance.
+   */
+  #failedWith(leader: Sid, now: Now): void {
+    const { tickTimeMs, initLimitTicks } = this.#options.zab;
+    const isLong = now.elapsedMs - this.#attemptSinceMs >= tickTimeMs;
+    const times = Math.min(32, (this.#inVain.get(leader) ?? 0) + (isLong ? 2 : 1));
+    this.#inVain.set(leader, times);
+    if (times > 1) this.#election.shun(leader, now.elapsedMs + tickTimeMs * Math.min(initLimitTicks, 2 ** (times - 1)));
+  }
+
+  #inStep(): void {
+    this.#inVain.clear();
+    this.#election.forgive();
   }
 
   #look(now: Now): void {
@@ -665,18 +729,33 @@ export class Peer {
       },
       now,
     );
+    this.#attemptSinceMs = now.elapsedMs;
     this.#role = { kind: 'leading', leader, synchroniser };
+    const early = [...this.#early];
+    this.#early.clear();
+    for (const [channel, bytes] of early) {
+      leader.connected(channel, now);
+      if (bytes !== undefined) leader.packet(channel, this.#view.place(bytes, 0, bytes.length), now);
+    }
   }
 
   #follow(leader: Sid, now: Now): void {
     const { tickTimeMs, initLimitTicks } = this.#options.zab;
+    for (const channel of this.#early.keys()) this.#out.closeChannel(channel, 'this server does not lead');
+    this.#early.clear();
+    this.#attemptSinceMs = now.elapsedMs;
     this.#role = { kind: 'dialling', leader, untilMs: now.elapsedMs + tickTimeMs * initLimitTicks, tries: 0, retryMs: undefined };
     this.#out.dialLeader(leader);
   }
 
+  #leaveUnreached(leader: Sid, now: Now): void {
+    this.#failedWith(leader, now);
+    this.#look(now);
+  }
+
   #dialAgain(role: Extract<Role, { kind: 'dialling' }>, now: Now): void {
     if (now.elapsedMs >= role.untilMs) {
-      this.#look(now);
+      this.#leaveUnreached(role.leader, now);
     } else if (role.retryMs !== undefined && now.elapsedMs >= role.retryMs) {
       role.retryMs = undefined;
       this.#out.dialLeader(role.leader);
@@ -686,6 +765,7 @@ export class Peer {
   // ---- serving
 
   #serveAsLeader(leader: Leader, epoch: number, now: Now): Server {
+    this.#inStep();
     this.#election.updateVote(epoch);
     this.#begin(epoch);
     this.#maybeAdopt(this.#config.proposedBy(epoch), now);
@@ -699,6 +779,7 @@ export class Peer {
   }
 
   #serveAsLearner(epoch: number, role: 'follower' | 'observer', link: Learner, now: Now): { server: Server; forwarding: Forwarding } {
+    this.#inStep();
     this.#begin(epoch);
     let forwarding!: Forwarding;
     const server = this.#newServer(this.#out, now, (parts) => (forwarding = new Forwarding(role, link, parts)), true);

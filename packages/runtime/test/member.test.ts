@@ -28,13 +28,12 @@ describe('the quorum port', () => {
   });
 
   it('that cannot be had keeps a server from leading, until it can', async () => {
-    const rig = new MemberRig();
+    const rig = new MemberRig({ options: { bindTriesMax: 1 } });
     const best = rig.nodes[2]!;
     const squatter = await rig.rig.wire.stack(addressOf(best.sid)).listen({ address: undefined, port: quorumPort, backlog: undefined });
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
     const complaint = /^error The quorum port, 10.0.0.3:2888, could not be bound: .* This server cannot lead without it.$/;
     await rig.until(() => best.lines.some((line) => complaint.test(line)), 10_000);
-    expect(rig.isWhole).toBe(false);
     await squatter.close();
     await rig.until(() => rig.isWhole, 20_000);
   });

@@ -38,7 +38,7 @@ import { Fifo } from '../fifo.ts';
 import { age, distance, type Fingerprint, writeBytes, writeSet } from '../fingerprint.ts';
 import type { LeadingInspect } from '../inspect.ts';
 import type { Now } from '../now.ts';
-import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
+import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
 import type { WaitingSync } from '../request/session-order.ts';
 import type { LearnerSync } from './synchroniser.ts';
@@ -305,6 +305,20 @@ export class Leader {
     learner.heardMs = now.elapsedMs;
     // Of a quorum that is on its way it is known that it comes, so there is no use in another election.
     if (this.#stage === 'synchronisation' && this.#votes(learner)) this.#stageMs = now.elapsedMs;
+  }
+
+  /**
+   * Some voters will not come any more, as far as is known (`FastLeaderElection.lost`). If those that are left make no quorum there is nothing to
+   * wait for: this server looks for a leader with the others, rather than alone for what is left of initLimit. Whoever has connected has
+   * come, whatever it said before. A leader that has served is over by the silence of its learners alone.
+   */
+  maybeMakeWay(lost: Sids): void {
+    if (this.#stage === 'broadcast' || this.#stage === 'over') return;
+    const here = new Set<Sid>([this.#options.sid]);
+    for (const { stage, sid } of this.#learners.values()) if (stage !== 'silent') here.add(sid);
+    if (!this.#quorum.containsQuorum({ has: (sid) => here.has(sid) || !lost.has(sid) })) {
+      this.#giveUp('those who could be its quorum have gone on without it');
+    }
   }
 
   /** An epoch file is on disk. */

@@ -137,6 +137,7 @@ export class Learner implements LeaderLink {
   #heardMs: Millis;
   /** Of NEWLEADER. */
   #leaderConfig = '';
+  #wasInStep = false;
 
   constructor(
     options: ZabOptions,
@@ -170,6 +171,11 @@ export class Learner implements LeaderLink {
   /** NEWLEADER has been acknowledged: this server is part of the epoch. */
   get epoch(): number | undefined {
     return this.#stage === 'synchronised' || this.#stage === 'serving' ? this.#epoch : undefined;
+  }
+
+  /** It has been in step with its leader, and may be no more. */
+  get wasInStep(): boolean {
+    return this.#wasInStep;
   }
 
   /** Clients are served. */
@@ -235,6 +241,7 @@ export class Learner implements LeaderLink {
       this.#goOn(now);
     } else if (name === 'currentEpoch' && this.#stage === 'saving currentEpoch') {
       this.#stage = 'synchronised';
+      this.#wasInStep = true;
       this.#ack(makeZxid(this.#epoch, 0));
       this.#ackLogged();
     }
