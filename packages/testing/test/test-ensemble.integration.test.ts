@@ -43,6 +43,15 @@ async function write(client: Client, path: string, text: string): Promise<void> 
   }
 }
 
+function sentenceOf(fails: () => unknown): string {
+  try {
+    fails();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error('it did not fail');
+}
+
 function others(ensemble: TestEnsemble, server: EnsembleServer): EnsembleServer[] {
   return ensemble.servers.filter((other) => other !== server);
 }
@@ -334,13 +343,7 @@ describe('a partition', () => {
     await using ensemble = await TestEnsemble.start({ servers: 5 });
     const hears = (): string[] => {
       // What a partition does is told by the sentence of a leader that cannot be.
-      const said = (() => {
-        try {
-          return void ensemble.leader ?? '';
-        } catch (error) {
-          return (error as Error).message;
-        }
-      })();
+      const said = sentenceOf(() => ensemble.leader);
       return [...said.matchAll(/(\d) to (\d)/g)].map(([, from, to]) => `${from}${to}`);
     };
     // Nobody has a quorum in any of these.
@@ -530,13 +533,13 @@ describe('time', () => {
     client.on('state', ({ state }) => heard.push(state));
     await client.create('/a');
     const { leader } = ensemble;
-    let isOver = false;
+    const over = new AbortController();
     let writes = 0;
     const writing = (async () => {
-      for (; !isOver; writes++) await client.setData('/a', `${writes}`);
+      for (; !over.signal.aborted; writes++) await client.setData('/a', `${writes}`);
     })();
-    await ensemble.advance(20_000);
-    isOver = true;
+    await ensemble.advance(6000);
+    over.abort();
     await writing;
     expect(writes).toBeGreaterThan(0);
     expect(heard).toEqual([]);
