@@ -56,6 +56,8 @@ function crashAtTheStart(ensemble: Ensemble, victim: Node): void {
 function storm(seed: number): Ensemble {
   const voters = [3, 3, 3, 5][seed % 4]!;
   const ensemble = new Ensemble(seed, voters, seed % 3 === 0 ? 1 : 0);
+  // Epochs that are used up soon.
+  if (seed % 4 === 1) ensemble.counterMax = 40 + (seed % 7) * 20;
   const { dice, nodes } = ensemble;
   const anyNode = () => nodes[dice.below(nodes.length)]!;
   for (const node of nodes) node.start();
