@@ -45,22 +45,21 @@ function alone(ensemble: Ensemble): { leader: Node; follower: Node; others: Node
   return { leader, follower: follower!, others };
 }
 
-/** Both come back when the others have gone on without them. */
-function comeBack(ensemble: Ensemble, leader: Node, follower: Node): void {
-  const lastMs = ensemble.nowMs;
+/** Both come back when the others have gone on without them; if these have written nothing, their log can be cut to be a part of theirs. */
+function comeBack(ensemble: Ensemble, leader: Node, follower: Node, by: 'TRUNC' | 'SNAP'): void {
   for (const node of [leader, follower]) node.crash();
   expect(ensemble.runUntil(() => ensemble.leader !== undefined, 5000)).toBe(true);
-  joined(ensemble, ensemble.leader!);
-  const truncations = ensemble.truncations;
+  if (by === 'SNAP') joined(ensemble, ensemble.leader!);
+  const before = [ensemble.truncations, ensemble.snapshots] as const;
   ensemble.healAll();
   for (const node of [leader, follower]) node.start();
   expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
-  expect(ensemble.nowMs - lastMs).toBeLessThan(10_000);
-  expect(ensemble.truncations - truncations + ensemble.snapshots).toBeGreaterThan(0);
+  const counts = { TRUNC: ensemble.truncations - before[0], SNAP: ensemble.snapshots - before[1] };
+  expect(counts[by]).toBeGreaterThan(0);
 }
 
-describe.each([1, 2, 3, 4, 5])('seed %i: a server', (seed) => {
-  it('that has to give up the end of a session has the session and its ephemerals again', () => {
+describe.each([1, 2, 3])('seed %i: a server', (seed) => {
+  it.each(['TRUNC', 'SNAP'] as const)('that has to give up the end of a session has the session and its ephemerals again, by %s', (by) => {
     const ensemble = started(seed);
     const client = joined(ensemble, ensemble.leader!);
     const created = client.ask('create', ephemeral('/e'));
@@ -71,7 +70,7 @@ describe.each([1, 2, 3, 4, 5])('seed %i: a server', (seed) => {
     // On two disks of five, and applied by neither until it looks for another leader.
     ensemble.run(100);
     expect([leader, follower].every((node) => node.folder.durable === node.folder.log.length)).toBe(true);
-    comeBack(ensemble, leader, follower);
+    comeBack(ensemble, leader, follower, by);
     expect(ensemble.nodes.map((node) => has(node, '/e'))).toEqual([true, true, true, true, true]);
     expectSame(ensemble);
     // It lives, wherever its client goes.
@@ -79,14 +78,14 @@ describe.each([1, 2, 3, 4, 5])('seed %i: a server', (seed) => {
     expect(client.timeoutMs).toBeGreaterThan(0);
   });
 
-  it('that has to give up a session has neither it nor its ephemerals any more', () => {
+  it.each(['TRUNC', 'SNAP'] as const)('that has to give up a session has neither it nor its ephemerals any more, by %s', (by) => {
     const ensemble = started(seed);
     const client = joined(ensemble, ensemble.leader!);
     ensemble.run(50);
     const { leader, follower } = alone(ensemble);
     client.ask('create', ephemeral('/e'));
     ensemble.run(100);
-    comeBack(ensemble, leader, follower);
+    comeBack(ensemble, leader, follower, by);
     expect(ensemble.nodes.map((node) => has(node, '/e'))).toEqual([false, false, false, false, false]);
     expectSame(ensemble);
   });
