@@ -374,6 +374,7 @@ export class Peer {
         this.#loading = { loader: new SnapshotLoader(this.#replicaOptions, { itemBytesMax }), zxid };
       },
       serve: (epoch: number, link: Learner, then: Now) => this.#serveAsLearner(epoch, start.role, link, then),
+      historySent: () => this.#replica.becomesExact(),
       configSeen: (text: string) => this.#config.check(text),
       configActivated: (text: string, then: Now) => this.#maybeAdopt(text, then),
       committed: ({ zxid, entry }: LoggedTxn) => void this.#committedLog.append(zxid, entry),
@@ -429,7 +430,7 @@ export class Peer {
     this.#role.learner.heard(now);
     if (!loader.isComplete) return taken;
     this.#loading = undefined;
-    this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid });
+    this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid, comparesDigests: 'when told' });
     this.#committedLog.clear();
     this.#wholeFrom = zxid;
     // What the leader goes by is in the snapshot; which of its configurations this server goes by is another matter (ZOOKEEPER-2819).

@@ -381,7 +381,7 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
-  it('C4-18: a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
+  it('a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
     const leader = leading();
     introduce(leader, 2, 3);
     leader.epochSaved('acceptedEpoch', now);
