@@ -284,6 +284,8 @@ class SmallServer implements PeerOut {
       this.#flush();
     }
     this.#deliverReplies();
+    // When that is over, it looks again once its disk has done what it was asked for, and says so.
+    if (this.peer!.role !== 'looking') this.saidLooking = false;
   }
 
   // ---- inputs
@@ -831,6 +833,7 @@ export class SmallWorld {
   #elect(mask: number): void {
     const members = this.#members(mask);
     const lookedBefore = members.filter(({ isLooking }) => isLooking).length;
+    const mustSettle = lookedBefore === members.length || this.#hasLeader(members);
     for (let round = 0; round < electionRoundsMax && members.some(({ isLooking }) => isLooking); round++) {
       let wasSaid = false;
       for (const from of members) {
@@ -843,7 +846,19 @@ export class SmallWorld {
       if (wasSaid) continue;
       for (const member of members) if (member.isLooking && member.peer!.deadline() !== undefined) member.wake();
     }
-    if (members.filter(({ isLooking }) => isLooking).length === lookedBefore) this.#vainElections++;
+    const looking = members.filter(({ isLooking }) => isLooking);
+    if (mustSettle && looking.length > 0) {
+      throw new Violation('Settles', `among ${members.map(({ sid }) => sid).join(', ')} ${looking.map(({ sid }) => sid).join(', ')} find no leader`);
+    }
+    if (looking.length === lookedBefore) this.#vainElections++;
+  }
+
+  /** One of them leads, and a quorum of them serves in its epoch. */
+  #hasLeader(members: readonly SmallServer[]): boolean {
+    const leader = members.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
+    const epoch = leader?.peer?.epoch;
+    const inStep = members.filter(({ peer }) => peer?.server !== undefined && peer.epoch === epoch);
+    return leader !== undefined && this.verifier.containsQuorum(new Set(inStep.map(({ sid }) => sid)));
   }
 
   // ---- state
