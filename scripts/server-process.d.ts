@@ -5,7 +5,7 @@ export interface ServerOptions {
   /** Takes zoo.cfg, server.log and, unless `dataDir` says otherwise, data/. */
   readonly folder: string;
   readonly dataDir?: string;
-  /** Keys of zoo.cfg, over the defaults of `startServer`. */
+  /** Keys of zoo.cfg, over the defaults of `startServer`. With a clientPort of its own a server has the same one in each life. */
   readonly config?: Readonly<Record<string, string | number | boolean>>;
   /** Java system properties; our server takes them as -D options as well. */
   readonly properties?: Readonly<Record<string, string | number | boolean>>;
@@ -34,5 +34,6 @@ export interface ServerProcess {
 }
 
 export declare function freePort(): Promise<number>;
+export declare function lastingPort(): Promise<number>;
 export declare function fourLetterWord(port: number, word: string, timeoutMs?: number): Promise<string>;
 export declare function startServer(options: ServerOptions): Promise<ServerProcess>;

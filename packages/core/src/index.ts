@@ -1,7 +1,7 @@
 export type { AuthOutcome, AuthProvider, AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 export type { Identity } from './auth/identity.ts';
 export type { CnxnContext } from './cnxn/cnxn-context.ts';
-export type { CnxnInfo, Inspect } from './inspect.ts';
+export type { CnxnInfo, EnsembleInspect, Inspect, LeadingInspect } from './inspect.ts';
 export type { Now } from './now.ts';
 export { type Notice, type Observer, silentObserver } from './observer.ts';
 export { coreDefaults, type CoreOptions } from './options.ts';
@@ -9,6 +9,7 @@ export type { CloseReason, CnxnId, Out } from './out.ts';
 export { Peer, type PeerOptions, type PeerOut, type Recovered } from './peer.ts';
 export type { MemoryState } from './request/memory-limits.ts';
 export type { Random } from './random.ts';
+export { ConfigurationConflict } from './quorum/configuration.ts';
 export { Server } from './server.ts';
 export type { QuotaTotals } from './tree/data-tree.ts';
 export { namespaceIdEnd, type NamespaceId, noNamespace } from './tree/namespace-table.ts';

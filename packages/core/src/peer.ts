@@ -10,6 +10,7 @@
  * server says in an election how far it is. What the log loses again, by a TRUNC, memory loses with it (ZOOKEEPER-2845).
  */
 import {
+  formatQuorumConfig,
   makeZxid,
   type Millis,
   type Notification,
@@ -17,15 +18,17 @@ import {
   type Reader,
   type SessionId,
   type Sid,
+  systemPath,
   type Zxid,
 } from '@tskeeper/protocol';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
-import { type ElectionConfig, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
+import { Configuration } from './quorum/configuration.ts';
+import { type ElectionConfig, type ElectionOptions, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
 import { distance, type Fingerprint } from './fingerprint.ts';
-import type { Inspect } from './inspect.ts';
+import type { EnsembleInspect, Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
@@ -51,7 +54,7 @@ import type { ZabOptions } from './zab/zab-options.ts';
 import type { ChannelId, EpochName } from './zab/zab-out.ts';
 
 /** Where a peer says what must be done, in order. It never calls back. */
-export interface PeerOut extends Out, LearnerOut, ElectionOut, SynchroniserOut {
+export interface PeerOut extends Out, LearnerOut, Pick<ElectionOut, 'notify'>, SynchroniserOut {
   /** How many bytes of the log on disk are cheaper to send to a learner than a snapshot; undefined when it is not to be read. See `logBytesMax`. */
   logBytesMax(): number | undefined;
   /** Connects to the learner port of another server. It completes as `dialled`, or as `dialFailed`. One dial at a time. */
@@ -75,6 +78,11 @@ export interface PeerOptions {
   readonly core: CoreOptions;
   readonly zab: ZabOptions;
   readonly role: 'participant' | 'observer';
+  /** Whether a leader takes clients (`zookeeper.leaderServes`). Default: true. */
+  readonly leaderServes?: boolean;
+  /** How long after a try to reach the leader the next one comes (`zookeeper.leaderConnectDelayDuringRetryMs`). Default: 100. */
+  readonly leaderConnectDelayMs?: Millis;
+  readonly election?: Pick<ElectionOptions, 'minNotificationIntervalMs' | 'maxNotificationIntervalMs'>;
 }
 
 type Role =
@@ -83,14 +91,19 @@ type Role =
   | { readonly kind: 'looking' }
   | { readonly kind: 'dialling'; readonly leader: Sid; readonly untilMs: Millis; tries: number; retryMs: Millis | undefined }
   | { readonly kind: 'leading'; readonly leader: Leader; readonly synchroniser: Synchroniser }
-  | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId };
+  | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId; readonly leader: Sid };
 
 /** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
 const snapshotItemExtraBytes = 1024 * 1024;
 
-/** How often, and how long apart, a learner tries to reach its leader, which may have to notice first that it leads. */
-const dialTriesMax = 5;
-const dialPauseMs = 100;
+/**
+ * How often, and how long apart at most unless told otherwise, a learner tries to reach its leader. It may have to notice first that it leads, and
+ * listens from then on; that is a matter of a few milliseconds, so the first tries come one shortly after the other. All of them take as long as
+ * the five of ZooKeeper.
+ */
+const dialTriesMax = 8;
+const dialPauseMs = 10;
+const leaderConnectDelayMsDefault = 100;
 
 export class Peer {
   readonly #options: PeerOptions;
@@ -101,7 +114,9 @@ export class Peer {
   readonly #observer: Observer;
   readonly #view: PacketView;
   readonly #election: FastLeaderElection;
-  readonly #config: ElectionConfig;
+  readonly #config: Configuration;
+  /** What others have said that they go by, while this server was looking. */
+  #configHeard: string | undefined;
   readonly #replicaOptions: ReplicaOptions;
   #replica: Replica;
   readonly #committedLog: CommittedLog;
@@ -113,6 +128,10 @@ export class Peer {
   #logged: Zxid;
   #durable: Zxid;
   #role: Role = { kind: 'settling' };
+  /** Leaders, this server included, with whom nothing came of it, since it was in step last: how often, a long attempt counting double. */
+  readonly #inVain = new Map<Sid, number>();
+  /** When this server began to lead or to follow. */
+  #attemptSinceMs: Millis = 0;
   /** For the observer only. */
   #lookingSinceMs: Millis = 0;
   #memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
@@ -133,7 +152,7 @@ export class Peer {
     now: Now,
   ) {
     this.#options = options;
-    this.#config = config;
+    this.#config = new Configuration(config, options.core.reconfigEnabled);
     this.#out = out;
     this.#zabOut = {
       packets: (channel) => out.packets(channel),
@@ -165,8 +184,18 @@ export class Peer {
     this.#acceptedEpoch = recovered.acceptedEpoch;
     this.#currentEpoch = recovered.currentEpoch;
     this.#logged = this.#durable = recovered.lastZxid;
-    this.inspect = new PeerInspection(() => this.server?.inspect ?? this.#atRest());
-    this.#election = new FastLeaderElection({ sid: options.zab.sid, role: options.role }, config, out);
+    this.inspect = new PeerInspection(
+      () => this.#front?.inspect ?? this.#atRest(),
+      () => this.#place(),
+    );
+    const { core, zab, role, election } = options;
+    const electionOptions = { ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled };
+    this.#election = new FastLeaderElection(electionOptions, config, {
+      notify: (to, notification) => out.notify(to, notification),
+      configSeen: (_from, heard) => (this.#configHeard = formatQuorumConfig(heard)),
+    });
+    this.#takeKeptConfig(now);
+    this.#keepConfig();
     this.#look(now);
   }
 
@@ -177,10 +206,15 @@ export class Peer {
     return kind === 'leading' || kind === 'learning' ? kind : 'looking';
   }
 
-  /** What clients speak to; undefined while nobody is served. */
+  /** What orders, forwards and applies; undefined while nobody is served. */
   get server(): Server | undefined {
     if (this.#role.kind === 'leading') return this.#role.leader.server;
     return this.#role.kind === 'learning' ? this.#role.learner.server : undefined;
+  }
+
+  /** What clients of this server speak to: nobody at a leader that leaves them to its learners. */
+  get #front(): Server | undefined {
+    return this.#role.kind === 'leading' && this.#options.leaderServes === false ? undefined : this.server;
   }
 
   get replica(): Replica {
@@ -243,8 +277,8 @@ export class Peer {
   // ---- clients
 
   connect(cnxn: CnxnId, context: CnxnContext, now: Now): void {
-    if (this.server === undefined) this.#out.close(cnxn, 'not serving');
-    else this.server.connect(cnxn, context, now);
+    if (this.#front === undefined) this.#out.close(cnxn, 'not serving');
+    else this.#front.connect(cnxn, context, now);
   }
 
   frame(cnxn: CnxnId, reader: Reader, now: Now): void {
@@ -271,11 +305,16 @@ export class Peer {
 
   notified(from: Sid, notification: Notification, now: Now): void {
     this.#election.notified(from, notification, now);
+    const heard = this.#configHeard;
+    this.#configHeard = undefined;
+    if (heard !== undefined) this.#maybeAdopt(heard, now);
+    this.#maybeMakeWay();
     this.#goOn(now);
   }
 
   unreachable(sid: Sid, now: Now): void {
     this.#election.unreachable(sid, now);
+    this.#maybeMakeWay();
     this.#goOn(now);
   }
 
@@ -291,6 +330,12 @@ export class Peer {
     else this.#out.closeChannel(channel, 'this server does not lead');
   }
 
+  /** Learners cannot reach this server, so it must not lead. */
+  standDown(reason: string, now: Now): void {
+    if (this.#role.kind === 'leading') this.#role.leader.standDown(reason);
+    this.#goOn(now);
+  }
+
   dialled(channel: ChannelId, now: Now): void {
     const role = this.#role;
     if (role.kind !== 'dialling') {
@@ -303,6 +348,7 @@ export class Peer {
       currentEpoch: this.#currentEpoch,
       lastZxid: this.#logged,
       configVersion: this.#config.version,
+      leader: role.leader,
     };
     const host = {
       apply: (sent: SentTxn, then: Now) => this.#apply(sent, then),
@@ -311,20 +357,24 @@ export class Peer {
         this.#loading = { loader: new SnapshotLoader(this.#replicaOptions, { itemBytesMax }), zxid };
       },
       serve: (epoch: number, link: Learner, then: Now) => this.#serveAsLearner(epoch, start.role, link, then),
-      configSeen: () => undefined,
+      configSeen: (text: string) => this.#config.check(text),
+      configActivated: (text: string, then: Now) => this.#maybeAdopt(text, then),
       committed: ({ zxid, entry }: LoggedTxn) => void this.#committedLog.append(zxid, entry),
     };
     this.#role = {
       kind: 'learning',
       learner: new Learner(this.#options.zab, start, channel, this.#view, this.#zabOut, host, now),
       channel,
+      leader: role.leader,
     };
   }
 
   dialFailed(now: Now): void {
     if (this.#role.kind !== 'dialling') return;
-    if (++this.#role.tries >= dialTriesMax) this.#look(now);
-    else this.#role.retryMs = now.elapsedMs + dialPauseMs;
+    const tries = ++this.#role.tries;
+    const pauseMs = Math.min(dialPauseMs * 2 ** (tries - 1), this.#options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault);
+    if (tries >= dialTriesMax) this.#leaveUnreached(this.#role.leader, now);
+    else this.#role.retryMs = now.elapsedMs + pauseMs;
   }
 
   /** A packet of the leader, or of a learner. */
@@ -354,8 +404,17 @@ export class Peer {
     this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid });
     this.#committedLog.clear();
     this.#wholeFrom = zxid;
+    // What the leader goes by is in the snapshot; which of its configurations this server goes by is another matter (ZOOKEEPER-2819).
+    this.#keepConfig();
     this.#role.learner.snapshotLoaded(now);
     return taken;
+  }
+
+  /** Bytes go over a stream: part of a packet has come, or something of what waits has been taken. */
+  channelMoves(channel: ChannelId, now: Now): void {
+    const role = this.#role;
+    if (role.kind === 'leading') role.leader.moves(channel, now);
+    else if (role.kind === 'learning' && role.channel === channel) role.learner.heard(now);
   }
 
   /** There is room again in the output of a channel that was said to be full. */
@@ -365,8 +424,10 @@ export class Peer {
 
   channelGone(channel: ChannelId, now: Now): void {
     const role = this.#role;
-    if (role.kind === 'leading') role.leader.gone(channel);
-    else if (role.kind === 'learning' && role.channel === channel) role.learner.gone();
+    if (role.kind === 'leading') {
+      role.leader.gone(channel);
+      this.#maybeMakeWay();
+    } else if (role.kind === 'learning' && role.channel === channel) role.learner.gone();
     this.#goOn(now);
   }
 
@@ -397,6 +458,7 @@ export class Peer {
   truncated(replica: Replica, lastZxid: Zxid, now: Now): void {
     this.#diskWork--;
     this.#replica = replica;
+    this.#keepConfig();
     this.#logged = this.#durable = lastZxid;
     this.#committedLog.truncate(lastZxid);
     this.#observer.historyReplaced('trunc', lastZxid);
@@ -462,6 +524,30 @@ export class Peer {
     return new Inspection('looking', this.#replica, tracker, watches, new CnxnTable(this.#out, tracker, watches, load), load);
   }
 
+  #place(): EnsembleInspect {
+    const role = this.#role;
+    const { sid } = this.#options.zab;
+    const { verifier, text: configText } = this.#config.active;
+    const learns = this.#options.role === 'observer' ? ('observing' as const) : ('following' as const);
+    const shared = { sid, voterCount: verifier.voters.length, configText, syncMode: undefined, leading: undefined };
+    switch (role.kind) {
+      case 'leading': {
+        const { leader } = role;
+        const leading = leader.server === undefined ? undefined : leader.inspect();
+        return { ...shared, state: 'leading', phase: leader.phase, leader: sid, leading };
+      }
+      case 'learning':
+        return { ...shared, state: learns, phase: role.learner.phase, syncMode: role.learner.syncMode, leader: role.leader };
+      case 'dialling':
+        return { ...shared, state: learns, phase: 'discovery', leader: role.leader };
+      case 'settling':
+      case 'looking':
+        return { ...shared, state: 'looking', phase: 'election', leader: undefined };
+      default:
+        return role satisfies never;
+    }
+  }
+
   get #isBusy(): boolean {
     return this.server?.busy ?? false;
   }
@@ -478,7 +564,12 @@ export class Peer {
     to.text(`${this.#memory.state} ${this.#memory.watchesMayGrow}`);
     this.#replica.fingerprint(to);
     this.#committedLog.fingerprint(to);
+    this.#config.fingerprint(to);
     this.#election.fingerprint(to, now);
+    for (const sid of [...this.#inVain.keys()].sort((a, b) => a - b)) {
+      to.number(sid);
+      to.number(this.#inVain.get(sid)!);
+    }
     const role = this.#role;
     to.text(role.kind);
     if (role.kind === 'dialling') {
@@ -501,11 +592,13 @@ export class Peer {
     const role = this.#role;
     if (role.kind === 'leading' && role.leader.over !== undefined) {
       role.synchroniser.end();
+      if (role.leader.server === undefined) this.#failedWith(this.#options.zab.sid, now);
       role.leader.end(now);
       this.#observer.roleEnded(role.leader.over);
       this.#look(now);
     } else if (role.kind === 'learning' && role.learner.over !== undefined) {
       this.#loading = undefined;
+      if (!role.learner.wasInStep) this.#failedWith(role.leader, now);
       role.learner.end(now);
       this.#observer.roleEnded(role.learner.over);
       this.#look(now);
@@ -519,6 +612,27 @@ export class Peer {
     }
   }
 
+  #maybeMakeWay(): void {
+    if (this.#role.kind === 'leading') this.#role.leader.maybeMakeWay(this.#election.lost);
+  }
+
+  /**
+   * Nothing has come of an election. Once is nothing: the leader may just have failed. After that it is not voted for, longer each time
+   * and at most for initLimit, so that others have their chance.
+   */
+  #failedWith(leader: Sid, now: Now): void {
+    const { tickTimeMs, initLimitTicks } = this.#options.zab;
+    const isLong = now.elapsedMs - this.#attemptSinceMs >= tickTimeMs;
+    const times = Math.min(32, (this.#inVain.get(leader) ?? 0) + (isLong ? 2 : 1));
+    this.#inVain.set(leader, times);
+    if (times > 1) this.#election.shun(leader, now.elapsedMs + tickTimeMs * Math.min(initLimitTicks, 2 ** (times - 1)));
+  }
+
+  #inStep(): void {
+    this.#inVain.clear();
+    this.#election.forgive();
+  }
+
   #look(now: Now): void {
     this.#role = { kind: 'settling' };
     this.#lookingSinceMs = now.elapsedMs;
@@ -528,6 +642,7 @@ export class Peer {
 
   #maybeStartElection(now: Now): void {
     if (this.#durable < this.#logged || this.#diskWork > 0) return;
+    this.#takeKeptConfig(now);
     this.#role = { kind: 'looking' };
     this.#election.start(this.#logged, this.#currentEpoch, now);
     this.#goOn(now);
@@ -538,8 +653,6 @@ export class Peer {
       acceptedEpoch: this.#acceptedEpoch,
       currentEpoch: this.#currentEpoch,
       lastZxid: this.#logged,
-      configText: this.#config.text,
-      configVersion: this.#config.version,
     };
     const { forceSnapshotSync } = this.#options.zab;
     const syncOptions: SynchroniserOptions = {
@@ -551,29 +664,38 @@ export class Peer {
     const synchroniser = new Synchroniser(syncOptions, this.#replica, this.#committedLog, this.#out);
     const leader: Leader = new Leader(
       this.#options.zab,
-      this.#config.verifier,
+      this.#config.active.verifier,
       start,
       this.#zabOut,
       {
         serve: (epoch, then) => this.#serveAsLeader(leader, epoch, then),
         synchronise: (learner, leaderLast) => synchroniser.add(learner, leaderLast),
         forget: (channel) => synchroniser.remove(channel),
+        configVersion: () => this.#config.version,
+        newLeaderConfig: (epoch) => this.#config.proposedBy(epoch),
         committed: (zxid, entry) => void this.#committedLog.append(zxid, entry),
       },
       now,
     );
+    this.#attemptSinceMs = now.elapsedMs;
     this.#role = { kind: 'leading', leader, synchroniser };
   }
 
   #follow(leader: Sid, now: Now): void {
     const { tickTimeMs, initLimitTicks } = this.#options.zab;
+    this.#attemptSinceMs = now.elapsedMs;
     this.#role = { kind: 'dialling', leader, untilMs: now.elapsedMs + tickTimeMs * initLimitTicks, tries: 0, retryMs: undefined };
     this.#out.dialLeader(leader);
   }
 
+  #leaveUnreached(leader: Sid, now: Now): void {
+    this.#failedWith(leader, now);
+    this.#look(now);
+  }
+
   #dialAgain(role: Extract<Role, { kind: 'dialling' }>, now: Now): void {
     if (now.elapsedMs >= role.untilMs) {
-      this.#look(now);
+      this.#leaveUnreached(role.leader, now);
     } else if (role.retryMs !== undefined && now.elapsedMs >= role.retryMs) {
       role.retryMs = undefined;
       this.#out.dialLeader(role.leader);
@@ -583,8 +705,10 @@ export class Peer {
   // ---- serving
 
   #serveAsLeader(leader: Leader, epoch: number, now: Now): Server {
+    this.#inStep();
     this.#election.updateVote(epoch);
     this.#begin(epoch);
+    this.#maybeAdopt(this.#config.proposedBy(epoch), now);
     const out: Out = {
       reply: (cnxn) => this.#out.reply(cnxn),
       isFull: (cnxn) => this.#out.isFull(cnxn),
@@ -595,6 +719,7 @@ export class Peer {
   }
 
   #serveAsLearner(epoch: number, role: 'follower' | 'observer', link: Learner, now: Now): { server: Server; forwarding: Forwarding } {
+    this.#inStep();
     this.#begin(epoch);
     let forwarding!: Forwarding;
     const server = this.#newServer(this.#out, now, (parts) => (forwarding = new Forwarding(role, link, parts)), true);
@@ -611,6 +736,25 @@ export class Peer {
     const job = this.#replica.apply(header, txn, digest);
     // Nobody is served by this server yet.
     if (job !== undefined) while (job.next(now).done !== true);
+  }
+
+  /** Another configuration is in force, or this server has only heard of it and is late. */
+  #maybeAdopt(text: string, now: Now): void {
+    if (!this.#config.maybeAdopt(text)) return;
+    this.#keepConfig();
+    this.#election.reconfigure(this.#config.active, now);
+  }
+
+  /** What log and snapshot say of it, which is where it is kept over a restart. */
+  #takeKeptConfig(now: Now): void {
+    if (!this.#options.core.reconfigEnabled) return;
+    const { tree } = this.#replica;
+    const node = tree.find(systemPath.config);
+    if (node !== 0) this.#maybeAdopt(tree.dataOf(node)?.toString('utf8') ?? '', now);
+  }
+
+  #keepConfig(): void {
+    this.#replica.tree.keepConfig(this.#config.active.text, this.#config.version);
   }
 
   /** The first zxid of an epoch is that of no txn: it says that everything of the epochs before is here. */

@@ -288,6 +288,7 @@ export class Server {
   /** A learner asks whether a session lives, for a client of its own; from here on its requests come from there. */
   validate(high: number, low: number, timeoutMs: Millis, owner: SessionOwner, now: Now): boolean {
     const slot = this.#tracker.findLive(high, low);
+    this.#observer.sessionValidated(sessionIdOf(high, low), slot !== -1);
     if (slot === -1) return false;
     const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
     if (older !== undefined) this.#cnxns.close(older, 'session moved');
@@ -385,9 +386,7 @@ export class Server {
 
   /** Ends a session at an operator's word, as if nothing had been heard of it for too long. Returns false when there is none to end. */
   expireSession(session: SessionId, now: Now): boolean {
-    const slot = this.#tracker.findLive(sessionHigh(session), sessionLow(session));
-    if (slot === -1) return false;
-    this.#order.condemn(slot);
+    if (!this.#order.condemn(sessionHigh(session), sessionLow(session))) return false;
     if (!this.busy) this.#wakeOrder(now, true);
     return true;
   }

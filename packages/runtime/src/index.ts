@@ -19,7 +19,7 @@ export {
 } from './memory/memory-disk.ts';
 export { SeededRandom } from './memory/seeded-random.ts';
 export { type PortOptions, runtimeDefaults, type RuntimeOptions, type StorageOptions } from './options.ts';
-export type { MemberOptions } from './member-options.ts';
+export { memberDefaults, type MemberOptions } from './member-options.ts';
 export { startRuntime } from './runtime.ts';
 export type { HostFacts, Runtime, RuntimeHooks, SnappyCodec, World } from './world.ts';
 export { type EpochName, readEpoch, writeEpoch } from './storage/epoch-files.ts';

@@ -7,9 +7,9 @@ export interface MemberOptions {
   readonly role: 'participant' | 'observer';
   /** The configuration in force, this server included. */
   readonly quorum: QuorumConfig;
-  /** Where this server listens; the host is a wildcard where quorumListenOnAllIPs is set. */
-  readonly electionAddress: HostPort;
-  readonly quorumAddress: HostPort;
+  /** Where this server listens; a host is a wildcard where quorumListenOnAllIPs is set. More than one with multiAddress.enabled only. */
+  readonly electionAddresses: readonly HostPort[];
+  readonly quorumAddresses: readonly HostPort[];
   /** zookeeper.cnxTimeout: to connect to another server. */
   readonly cnxTimeoutMs: Millis;
   /** zookeeper.quorumCnxnTimeoutMs: to hear what a dialler of the election port says first. */
@@ -19,8 +19,28 @@ export interface MemberOptions {
   readonly multiAddressEnabled: boolean;
   /** connectToLearnerMasterLimit: for a learner to reach its leader. */
   readonly connectToLeaderMs: Millis;
+  /** zookeeper.leaderConnectDelayDuringRetryMs: between two tries to reach it. */
+  readonly leaderConnectDelayMs: Millis;
+  /** zookeeper.fastleader.minNotificationInterval, zookeeper.fastleader.maxNotificationInterval: when a server in an election repeats itself. */
+  readonly minNotificationIntervalMs: Millis;
+  readonly maxNotificationIntervalMs: Millis;
+  /** zookeeper.leaderServes: whether a leader takes clients. */
+  readonly leaderServes: boolean;
   /** zookeeper.commitLogCount: txns in memory for learners that come back. */
   readonly commitLogCount: number;
   /** zookeeper.snapshotSizeFactor: see `logBytesMax`. */
   readonly snapshotSizeFactor: number;
 }
+
+/** ZooKeeper's, but for what it counts in ticks: quorumCnxnTimeoutMs is syncLimit unless set, connectToLeaderMs initLimit. */
+export const memberDefaults = {
+  cnxTimeoutMs: 5000,
+  bindTriesMax: 3,
+  multiAddressEnabled: false,
+  leaderConnectDelayMs: 100,
+  minNotificationIntervalMs: 200,
+  maxNotificationIntervalMs: 60_000,
+  leaderServes: true,
+  commitLogCount: 500,
+  snapshotSizeFactor: 0.33,
+} as const satisfies Partial<MemberOptions>;

@@ -3,10 +3,11 @@
  * runtime drives it in its turns.
  */
 import { type ChannelId, type CoreOptions, type EpochName, type Now, type Observer, type Out, Peer, type PeerOut } from '@tskeeper/core';
-import { CommittedLog, committedLogDefaults, logBytesMax, type Replica, verifierOf } from '@tskeeper/core/internal';
+import { CommittedLog, committedLogDefaults, Fifo, logBytesMax, type Replica, verifierOf } from '@tskeeper/core/internal';
 import { formatQuorumConfig, type Millis, type Notification, PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Logger } from './logger.ts';
 import type { MemberOptions } from './member-options.ts';
+import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { ElectionPort, electionPortDefaults } from './ports/election-port.ts';
 import { LearnerPort, learnerPortDefaults } from './ports/learner-port.ts';
 import type { ElectionCore, LearnerCore, PeerServer } from './ports/peer-core.ts';
@@ -22,6 +23,7 @@ export interface MemberParts {
   readonly options: MemberOptions;
   readonly storage: Storage;
   readonly observer: Observer;
+  readonly books: Pick<ServerMetrics, 'txnReceived' | 'txnLogged'>;
   readonly logger: Logger;
   /** What the peer asks for on behalf of clients. */
   readonly out: Out;
@@ -41,7 +43,12 @@ export class Member {
   #peer: Peer | undefined;
   #election: ElectionPort | undefined;
   #learners: LearnerPort | undefined;
+  /** Sent to the log and not durable yet, with their times on the wall clock. */
+  readonly #logging = new Fifo<{ readonly zxid: Zxid; readonly txnMs: Millis }>();
   #isShut = false;
+  #admitsLearners = false;
+  /** Raised whenever it begins or ends to lead. */
+  #leadership = 0;
   /** None before `begin`. */
   ports: readonly MemberPort[] = [];
 
@@ -121,16 +128,55 @@ export class Member {
       committedLog,
       snapshotZxid: recovered.snapshotZxid ?? 0,
     };
-    const { zab, role } = options;
-    this.#peer = new Peer({ core, zab, role }, config, found, this.#view, this.#out(), world.random, observer, now);
+    const { zab, role, leaderServes, leaderConnectDelayMs, minNotificationIntervalMs, maxNotificationIntervalMs } = options;
+    const election = { minNotificationIntervalMs, maxNotificationIntervalMs };
+    this.#peer = new Peer(
+      { core, zab, role, leaderServes, leaderConnectDelayMs, election },
+      config,
+      found,
+      this.#view,
+      this.#out(),
+      world.random,
+      observer,
+      now,
+    );
     return this.#peer;
   }
 
-  /** Others can reach this server. Rejects with a sentence for the operator when a port cannot be had. */
+  /** Others can send this server their votes. Rejects with a sentence for the operator when a port cannot be had. */
   async listen(): Promise<void> {
-    const { electionAddress, quorumAddress } = this.#parts.options;
-    await this.#learners?.listen(quorumAddress);
-    await this.#election?.listen(electionAddress);
+    for (const address of this.#parts.options.electionAddresses) await this.#election?.listen(address);
+  }
+
+  /** At the end of each turn: all output of the ports, and what follows from the role that the peer has now. */
+  endTurn(now: Now): void {
+    for (const port of this.ports) port.endTurn(now);
+    this.#admitLearners();
+  }
+
+  /**
+   * Learners are listened to while this server leads, or tries to. One that is refused dials again a moment later; one that is let in by a
+   * server that does not lead would give up the leader it has found.
+   */
+  #admitLearners(): void {
+    const leads = this.peer.role === 'leading';
+    if (leads === this.#admitsLearners || this.#isShut) return;
+    this.#admitsLearners = leads;
+    this.#leadership++;
+    if (leads) void this.#listenForLearners(this.#leadership);
+    else void this.#learners?.stopListening();
+  }
+
+  async #listenForLearners(leadership: number): Promise<void> {
+    try {
+      for (const address of this.#parts.options.quorumAddresses) {
+        if (leadership === this.#leadership) await this.#learners?.listen(address);
+      }
+    } catch (error) {
+      if (leadership !== this.#leadership || this.#isShut) return;
+      this.#parts.logger.error(`${messageOf(error)} This server cannot lead without it.`);
+      this.#parts.turn((now) => this.peer.standDown('its quorum port cannot be had', now));
+    }
   }
 
   async shutDown(now: Now): Promise<void> {
@@ -153,6 +199,7 @@ export class Member {
       packet: (channel, packet, now) => peer()?.packet(channel, packet, now),
       isLoading: (channel) => peer()?.isLoading(channel) ?? false,
       snapshotBytes: (channel, bytes, now) => peer()?.snapshotBytes(channel, bytes, now) ?? 0,
+      channelMoves: (channel, now) => peer()?.channelMoves(channel, now),
       channelDrained: (channel, now) => peer()?.channelDrained(channel, now),
       channelGone: (channel, now) => {
         this.#stopReading(channel);
@@ -167,9 +214,11 @@ export class Member {
       reply: (cnxn) => out.reply(cnxn),
       isFull: (cnxn) => out.isFull(cnxn),
       close: (cnxn, reason) => out.close(cnxn, reason),
-      append: (zxid, bytes, start, end) => storage.append(zxid, bytes, start, end),
+      append: (zxid, bytes, start, end) => {
+        this.#noteAppend(zxid, bytes, start);
+        storage.append(zxid, bytes, start, end);
+      },
       notify: (to: Sid, notification: Notification) => this.#election!.notify(to, notification),
-      configSeen: () => undefined,
       dialLeader: (sid) => this.#learners!.dialLeader(sid),
       packets: (channel) => this.#learners!.packets(channel),
       channelIsFull: (channel) => this.#learners!.channelIsFull(channel),
@@ -180,6 +229,24 @@ export class Member {
       readLog: (channel, from) => void this.#readLog(channel, from),
       logBytesMax: () => (this.#parts.options.snapshotSizeFactor < 0 ? undefined : Infinity),
     };
+  }
+
+  // --- How old txns are when they are received, and when they are durable, for the books.
+
+  #noteAppend(zxid: Zxid, bytes: Buffer, start: number): void {
+    const { world, books, options } = this.#parts;
+    // A txn begins with its header: session, cxid and zxid come before the time.
+    const txnMs = bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
+    if (this.peer.role === 'learning') books.txnReceived(world.clock.now().wallMs - txnMs);
+    if (options.role === 'participant') this.#logging.push({ zxid, txnMs });
+  }
+
+  /** Every txn up to `zxid` is durable. */
+  appended(zxid: Zxid, now: Now): void {
+    for (let next = this.#logging.peek(); next !== undefined && next.zxid <= zxid; next = this.#logging.peek()) {
+      this.#logging.shift();
+      this.#parts.books.txnLogged(now.wallMs - next.txnMs);
+    }
   }
 
   // --- Disk work of the peer. What the disk refuses ends the server: nobody could say what is on it.
@@ -274,6 +341,10 @@ function serversOf({ quorum }: MemberOptions): PeerServer[] {
     electionAddresses: addresses.map(({ host, electionPort }) => ({ host, port: electionPort })),
     quorumAddresses: addresses.map(({ host, quorumPort }) => ({ host, port: quorumPort })),
   }));
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** When the first of them wants to be woken. */

@@ -46,7 +46,7 @@ export class MemoryGuard {
 
   /** Looks at memory; returns whether anything has changed that matters. */
   look(nowMs: Millis): boolean {
-    const uses = this.#probe().map((use) => (use.holdsTree ? { ...use, usedBytes: this.#needed(use) } : use));
+    const uses = this.#probe(this.#own.returnedTreeBytes).map((use) => (use.holdsTree ? { ...use, usedBytes: this.#needed(use) } : use));
     let worst = uses[0];
     for (const use of uses) if (worst === undefined || shareOf(use) > shareOf(worst)) worst = use;
     let state = worst === undefined ? 'ample' : nextState(this.state, shareOf(worst));

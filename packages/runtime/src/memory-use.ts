@@ -20,5 +20,8 @@ export interface MemoryUse {
   readonly reserveBytes: number;
 }
 
-/** Looks at all kinds of memory there are. Called several times a second, so it takes some microseconds. */
-export type MemoryProbe = () => readonly MemoryUse[];
+/**
+ * Looks at all kinds of memory there are. Called several times a second, so it takes some microseconds. `returnedBytes` is what the tree has given
+ * back since it was at its largest: where that has grown there is garbage, worth a collection if memory is short.
+ */
+export type MemoryProbe = (returnedBytes: number) => readonly MemoryUse[];

@@ -6,7 +6,7 @@
  */
 import { type CnxnId, type CoreOptions, type Inspect, type Now, type Observer, type Out, type Peer, Server } from '@tskeeper/core';
 import { ConnectionThrottle } from '@tskeeper/core/internal';
-import { formatZxid, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
+import { formatHostPort, formatZxid, isParticipant, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
 import { DiskError } from './disk.ts';
 import { MemoryGuard } from './memory-guard.ts';
@@ -19,7 +19,7 @@ import type { RuntimeOptions } from './options.ts';
 import { ClientPort, clientPortDefaults } from './ports/client-port.ts';
 import { cnxnLimit } from './ports/cnxn-limit.ts';
 import { FourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
-import type { ServerConf, ServerFacts } from './ports/server-facts.ts';
+import type { EnsembleConf, ServerConf, ServerFacts } from './ports/server-facts.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
 import type { Recovered } from './storage/recovery.ts';
 import { Storage, type StorageSink, type StorageSizes } from './storage/storage.ts';
@@ -107,7 +107,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#coreOptions = core;
     this.#options = options;
     this.#hooks = hooks;
-    this.#books = new Bookkeeping(hooks.logger, world.clock);
+    this.#books = new Bookkeeping(hooks.logger, world.clock, member?.zab.sid);
     this.#observer = hooks.observer === undefined ? this.#books : twoObservers(this.#books, hooks.observer);
     this.#storage = new Storage(world, { ...options, txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra }, hooks, this);
   }
@@ -125,7 +125,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   async start(): Promise<void> {
     const { clock, network, random } = this.#world;
     const { logger } = this.#hooks;
-    const budgets = inFlightBudgets(this.#hooks.memory?.() ?? []);
+    const budgets = inFlightBudgets(this.#hooks.memory?.(0) ?? []);
     const coreOptions = { ...this.#coreOptions, inFlightBytesMax: Math.min(this.#coreOptions.inFlightBytesMax, budgets.core) };
     const recovery = new ReplicaRecovery(coreOptions, random, logger);
     const recovered =
@@ -162,10 +162,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     });
     if (this.#others === undefined) await this.#firstSnapshot(recovered);
     network.start(this);
-    if (this.#others !== undefined) {
-      this.#state = 'serving';
-      await this.#others.listen();
-    }
+    if (this.#others !== undefined) this.#state = 'serving';
     this.#listener = await this.#port.listen({
       address: this.#options.clientPortAddress,
       port: this.#options.clientPort,
@@ -173,12 +170,16 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     });
     this.#startedMs = clock.now().elapsedMs;
     this.#state = 'serving';
+    // Behind the client port: while the own name is waited for, four letter words tell how things are.
+    await this.#others?.listen();
     this.#turn(nothing);
     void this.#measureSizes();
     this.#keepVigil();
-    const { address, port } = this.#listener.endpoint;
+    const { address: host, port } = this.#listener.endpoint;
+    const what = this.#member === undefined ? 'serving' : `${nameOf(this.#member)}, listening for`;
+    const votes = this.#member === undefined ? '' : ` and for votes on ${this.#member.electionAddresses.map(formatHostPort).join(', ')}`;
     logger.info(
-      `serving clients on ${address.includes(':') ? `[${address}]` : address}:${port}, from zxid ${formatZxid(this.#core.inspect.lastZxid())} ` +
+      `${what} clients on ${formatHostPort({ host, port })}${votes}, from zxid ${formatZxid(this.#core.inspect.lastZxid())} ` +
         `(${recovered.txnCount} txns replayed, loaded in ${Math.round(recovered.loadSnapshotMs + recovered.replayMs)} ms)`,
     );
     const { unsafe } = this.#options;
@@ -205,6 +206,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       options,
       storage: this.#storage,
       observer: this.#observer,
+      books: this.#books,
       logger: this.#hooks.logger,
       out: this.#out,
       turn: (work) => this.#turn(work),
@@ -285,17 +287,34 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     if (this.#state !== 'serving') return Promise.reject(new Error('the server is not serving any more, and ends no session'));
     return new Promise((resolve, reject) => {
       this.#turn((now) => {
-        if (this.#core.expireSession(session, now)) this.#farewells.push({ session, resolve, reject });
+        const askedOf = this.#server;
+        if (askedOf === undefined)
+          reject(new Error('this server serves nobody at the moment, and ends no session; ask one that leads or follows'));
+        else if (this.#core.expireSession(session, now)) this.#farewells.push({ session, askedOf, resolve, reject });
         else resolve(false);
       });
     });
   }
 
-  #sayFarewells(): void {
-    this.#farewells = this.#farewells.filter(({ session, resolve }) => {
-      if (this.#core.inspect.hasSession(session)) return true;
-      resolve(true);
-      return false;
+  /** What clients speak to; in an ensemble a new one with each role. */
+  get #server(): Server | undefined {
+    return this.#core instanceof Server ? this.#core : this.#core.server;
+  }
+
+  #sayFarewells(now: Now): void {
+    const server = this.#server;
+    this.#farewells = this.#farewells.filter((farewell) => {
+      const { session, resolve, askedOf } = farewell;
+      if (!this.#core.inspect.hasSession(session)) {
+        resolve(true);
+        return false;
+      }
+      // The role it was asked of is over, and the wish may have been lost with it.
+      if (server !== undefined && server !== askedOf) {
+        farewell.askedOf = server;
+        this.#core.expireSession(session, now);
+      }
+      return true;
     });
   }
 
@@ -313,10 +332,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       input(now);
       this.#storage.flush();
       this.#port.endTurn(now);
-      if (this.#others !== undefined) for (const port of this.#others.ports) port.endTurn(now);
+      this.#others?.endTurn(now);
       this.#storage.flush();
       if (this.#snapshotWanted && this.#core.canSnapshot) this.#beginSnapshot();
-      if (this.#farewells.length > 0) this.#sayFarewells();
+      if (this.#farewells.length > 0) this.#sayFarewells(now);
       this.#planWake(now);
     } catch (error) {
       this.failed(error);
@@ -411,7 +430,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   // --- What the storage reports
 
   appended(zxid: Zxid): void {
-    this.#turn((now) => this.#core.appended(zxid, now));
+    this.#turn((now) => {
+      this.#others?.appended(zxid, now);
+      this.#core.appended(zxid, now);
+    });
   }
 
   snapshotDue(): void {
@@ -520,6 +542,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       maxSessionTimeoutMs: core.maxSessionTimeoutMs,
       clientPortListenBacklog: this.#options.clientPortListenBacklog ?? -1,
       serverId: this.#member?.zab.sid ?? 0,
+      ensemble: this.#member === undefined ? undefined : ensembleConf(this.#member),
     });
     return {
       version: host.version,
@@ -551,6 +574,27 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
 
 function nothing(): void {}
 
+/** "server 2 of 3 voters and 1 observer" */
+function nameOf({ zab, quorum }: MemberOptions): string {
+  const servers = [...quorum.servers.values()];
+  const voters = servers.filter(isParticipant).length;
+  const observers = servers.length - voters;
+  const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+  return `server ${zab.sid} of ${counted(voters, 'voter')}${observers === 0 ? '' : ` and ${counted(observers, 'observer')}`}`;
+}
+
+/** The ports are those that others know. */
+function ensembleConf({ zab, role, quorum }: MemberOptions): EnsembleConf {
+  const { addresses } = quorum.servers.get(zab.sid)!;
+  return {
+    initLimitTicks: zab.initLimitTicks,
+    syncLimitTicks: zab.syncLimitTicks,
+    electionPorts: [...new Set(addresses.map(({ electionPort }) => electionPort))],
+    quorumPorts: [...new Set(addresses.map(({ quorumPort }) => quorumPort))],
+    role,
+  };
+}
+
 /** What may be held for clients at once, as a share of what there is: little memory must not be used up by one moment. */
 function inFlightBudgets(uses: readonly MemoryUse[]): { readonly core: number; readonly port: number } {
   let core = Infinity;
@@ -564,6 +608,7 @@ function inFlightBudgets(uses: readonly MemoryUse[]): { readonly core: number; r
 
 interface Farewell {
   readonly session: SessionId;
+  askedOf: Server;
   readonly resolve: (ended: boolean) => void;
   readonly reject: (error: Error) => void;
 }

@@ -1,3 +1,4 @@
+import { ConfigurationConflict } from '@tskeeper/core';
 import { DiskError, FolderInUse, StorageRefused } from '@tskeeper/runtime';
 import { ConfigError } from './config/config-error.ts';
 import { ListenError } from './net-network.ts';
@@ -14,13 +15,15 @@ export const exitCodes = {
   diskFailure: 3,
 } as const;
 
+const refusals = [ConfigError, ListenError, FolderInUse, StorageRefused, ConfigurationConflict];
+
 /** What the operator is told about an error that ends the process, and with which code. */
 export function verdictOf(error: unknown): { readonly code: number; readonly message: string } {
   if (error instanceof DiskError) {
     return { code: exitCodes.diskFailure, message: `the disk failed: ${error.message}. ${remedyOf(error)}` };
   }
-  if (error instanceof ConfigError || error instanceof ListenError || error instanceof FolderInUse || error instanceof StorageRefused) {
-    return { code: exitCodes.refused, message: error.message };
+  if (refusals.some((kind) => error instanceof kind)) {
+    return { code: exitCodes.refused, message: (error as Error).message };
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { code: exitCodes.internalError, message: `unexpected error, please report it: ${text}` };

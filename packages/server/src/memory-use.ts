@@ -31,8 +31,8 @@ const checkedFromShare = 0.8;
 const restPerCollection = 4;
 const idleRestPerCollection = 20;
 const idleRestMsMin = 5000;
-/** A figure that has grown by less than this share of the limit has not grown. */
-const growthShare = 0.02;
+/** A figure that has changed by less than this share of the limit has not changed. */
+const changeShare = 0.02;
 
 export interface MemoryLimits {
   /** tskeeper.memoryLimitInMb, in bytes; undefined: what the container or the machine has. */
@@ -48,7 +48,10 @@ export function memoryProbe({ processBytes }: MemoryLimits): MemoryProbe {
   // Pages that the tree has given back are garbage as well, and a server that only refuses makes no other that would have it collected.
   const wholeUsableBytes = wholeBytes - processReserve(wholeBytes);
   const whole = new LiveMemory({ limitBytes: wholeUsableBytes, usedBytes: () => process.memoryUsage.rss(), collect, nowMs });
-  return () => [heapUse(heap.usedBytes(), heapBytes), processUse(whole.usedBytes(), wholeBytes, slackOf(process.memoryUsage()) - ownBytes)];
+  return (returnedBytes) => [
+    heapUse(heap.usedBytes(0), heapBytes),
+    processUse(whole.usedBytes(returnedBytes), wholeBytes, slackOf(process.memoryUsage()) - ownBytes),
+  ];
 }
 
 function heapUse(usedBytes: number, limitBytes: number): MemoryUse {
@@ -109,25 +112,35 @@ export class LiveMemory {
   #seenBytes = Infinity;
   #restUntilMs = 0;
   #idleUntilMs = 0;
+  /** The least that had been given back, at any time since that collection. */
+  #returnedBytes = 0;
 
   constructor(memory: MemoryReader) {
     this.#memory = memory;
   }
 
-  /** At most so much lives: what lived when it was last known exactly, and all that has come since. */
-  usedBytes(): number {
+  /**
+   * At most so much lives: what lived when it was last known exactly, and all that has come since. Whoever gives back what he had, which is
+   * told by `returnedBytes`, makes garbage that the figure does not show.
+   */
+  usedBytes(returnedBytes: number): number {
     const { limitBytes } = this.#memory;
     const seenBytes = this.#memory.usedBytes();
     if (seenBytes < limitBytes * checkedFromShare) {
       this.#seenBytes = Infinity;
+      this.#returnedBytes = returnedBytes;
       return seenBytes;
     }
     const nowMs = this.#memory.nowMs();
-    const grown = this.#seenBytes === Infinity || seenBytes > this.#seenBytes + limitBytes * growthShare;
-    if (nowMs < (grown ? this.#restUntilMs : this.#idleUntilMs)) {
+    const changedBytes = limitBytes * changeShare;
+    this.#returnedBytes = Math.min(this.#returnedBytes, returnedBytes);
+    const hasChanged = seenBytes > this.#seenBytes + changedBytes || returnedBytes > this.#returnedBytes + changedBytes;
+    const isDue = this.#seenBytes === Infinity || hasChanged;
+    if (nowMs < (isDue ? this.#restUntilMs : this.#idleUntilMs)) {
       return Math.min(seenBytes, this.#liveBytes + Math.max(0, seenBytes - this.#seenBytes));
     }
     this.#memory.collect();
+    this.#returnedBytes = returnedBytes;
     this.#liveBytes = this.#seenBytes = this.#memory.usedBytes();
     const endMs = this.#memory.nowMs();
     this.#restUntilMs = endMs + (endMs - nowMs) * restPerCollection;

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { CoreOptions, Inspect } from '@tskeeper/core';
 import type { SessionId } from '@tskeeper/protocol';
 import {
+  type Clock,
   type Disk,
   type Logger,
+  type MemberOptions,
+  type MemoryProbe,
   type Network,
   type Runtime,
   type RuntimeHooks,
@@ -14,8 +17,8 @@ import {
   type World,
 } from '@tskeeper/runtime';
 import { ConfigError } from './config/config-error.ts';
-import type { EnsembleConfig } from './config/ensemble-config.ts';
-import { type ConfigFile, resolveConfig } from './config/server-config.ts';
+import { memberOptionsOf } from './config/member-config.ts';
+import { type ConfigFile, type ConfigSources, resolveConfig } from './config/server-config.ts';
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts } from './host-facts.ts';
 import { memoryProbe } from './memory-use.ts';
@@ -57,15 +60,27 @@ export interface Server extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export type StartRuntime = (world: World, core: CoreOptions, runtime: RuntimeOptions, hooks: RuntimeHooks) => Promise<Runtime>;
+export type StartRuntime = (
+  world: World,
+  core: CoreOptions,
+  runtime: RuntimeOptions,
+  hooks: RuntimeHooks,
+  member?: MemberOptions,
+) => Promise<Runtime>;
 
 /** What takes the place of the real thing: for tests. */
 export interface Surroundings {
   readonly disk?: Disk | undefined;
   /** Stands between the server and the network of this machine. */
   readonly network?: ((real: Network) => Network) | undefined;
+  /** Time, other than this machine's. */
+  readonly clock?: Clock | undefined;
+  /** Stands between the server and what it can learn of its memory. */
+  readonly memory?: ((real: MemoryProbe) => MemoryProbe) | undefined;
   /** Instead of a configuration file. */
   readonly config?: ConfigFile | undefined;
+  /** What the file says that tells a server of an ensemble its number. Throws as readFileSync. */
+  readonly readMyid?: ((path: string) => string) | undefined;
 }
 
 /** Builds the real world out of what an operator wrote, and hands it to a runtime. */
@@ -75,10 +90,10 @@ export async function startServerWith(
   surroundings: Surroundings = {},
 ): Promise<Server> {
   const logger = options.logger ?? silentLogger;
-  const config = resolveConfig({ ...withDefaults(options), ...(surroundings.config === undefined ? {} : { file: surroundings.config }) });
+  const config = resolveConfig(sourcesOf(options, surroundings));
   for (const warning of config.warnings) logger.warn(warning);
   for (const notice of config.notices) logger.info(notice);
-  if (config.ensemble !== undefined) throw noEnsembleYet(config.ensemble);
+  const member = config.ensemble === undefined ? undefined : memberOptionsOf(config.ensemble, config.core.tickTimeMs);
 
   const disk = surroundings.disk ?? new FsDisk();
   if (!disk.syncsFolders) {
@@ -88,7 +103,7 @@ export async function startServerWith(
   const world: World = {
     disk,
     network: surroundings.network?.(network) ?? network,
-    clock: new SystemClock(),
+    clock: surroundings.clock ?? new SystemClock(),
     random: new SystemRandom(),
   };
   const runtimeOptions: RuntimeOptions = {
@@ -97,13 +112,15 @@ export async function startServerWith(
     dataLogDir: resolve(config.runtime.dataLogDir),
   };
   const end = new End();
-  const runtime = await startRuntime(world, config.core, runtimeOptions, {
+  const memory = memoryProbe({ processBytes: config.memoryLimitBytes });
+  const hooks: RuntimeHooks = {
     logger,
     snappy,
     host: hostFacts,
-    memory: memoryProbe({ processBytes: config.memoryLimitBytes }),
+    memory: surroundings.memory?.(memory) ?? memory,
     failed: (error) => end.fail(error),
-  });
+  };
+  const runtime = await startRuntime(world, config.core, runtimeOptions, hooks, member);
   return new RunningServer(runtime, runtimeOptions.dataDir, end);
 }
 
@@ -175,19 +192,19 @@ class End {
   }
 }
 
-function withDefaults(options: ServerOptions): Parameters<typeof resolveConfig>[0] {
+function sourcesOf(options: ServerOptions, { config, readMyid }: Surroundings): ConfigSources {
+  const sources = withDefaults(options);
+  const { readFile } = sources;
+  const readOne = (path: string): string => (readMyid !== undefined && basename(path) === 'myid' ? readMyid(path) : readFile(path));
+  return { ...sources, readFile: readOne, ...(config === undefined ? {} : { file: config }) };
+}
+
+function withDefaults(options: ServerOptions): ConfigSources & { readonly readFile: (path: string) => string } {
   const { configFile, dataDir, clientPort, clientAddress, definitions, environment } = options;
   const readText = (path: string): string => readFileSync(path, 'latin1');
   const shared = { definitions, environment, readFile: readText };
   if (configFile !== undefined) return { ...shared, file: readConfigFile(configFile, readText), dataDir, clientPort, clientAddress };
   return { ...shared, dataDir: dataDir ?? 'data', clientPort: clientPort ?? 2181, clientAddress: clientAddress ?? '127.0.0.1' };
-}
-
-function noEnsembleYet({ configFile, quorum, myid }: EnsembleConfig): ConfigError {
-  const servers = quorum.servers.size === 1 ? '1 server' : `${quorum.servers.size} servers`;
-  return new ConfigError(
-    `${configFile}: this is server ${myid} of an ensemble of ${servers}, rightly configured, and this version runs standalone servers only. Keep at most one server line, and standaloneEnabled=true, to run it alone.`,
-  );
 }
 
 /** A Java properties file is Latin-1, whatever the locale: the same bytes must name the same folder as under ZooKeeper. */

@@ -6,7 +6,7 @@ const mebibyte = 1024 ** 2;
 
 describe('F34: the memory of this process', () => {
   it('is told as a heap and as a whole, both below their limits', () => {
-    const [heap, whole] = memoryProbe({ processBytes: undefined })();
+    const [heap, whole] = memoryProbe({ processBytes: undefined })(0);
     for (const { usedBytes, limitBytes } of [heap!, whole!]) {
       expect(usedBytes).toBeGreaterThan(mebibyte);
       expect(usedBytes).toBeLessThan(limitBytes);
@@ -16,7 +16,7 @@ describe('F34: the memory of this process', () => {
   });
 
   it('is limited as the operator says', () => {
-    expect(memoryProbe({ processBytes: 123 * mebibyte })()[1]!.limitBytes).toBe(123 * mebibyte);
+    expect(memoryProbe({ processBytes: 123 * mebibyte })(0)[1]!.limitBytes).toBe(123 * mebibyte);
   });
 });
 
@@ -38,10 +38,10 @@ class TestHeap {
     nowMs: () => this.now,
   });
 
-  look(live: number, garbage: number): number {
+  look(live: number, garbage: number, returned = 0): number {
     this.live = live;
     this.garbage = garbage;
-    return this.heap.usedBytes();
+    return this.heap.usedBytes(returned);
   }
 }
 
@@ -72,5 +72,18 @@ describe('F34: what lives of a heap', () => {
     expect([test.look(20, 70), test.collections]).toEqual([90, 1]);
     test.now += 1;
     expect([test.look(20, 70), test.collections]).toEqual([20, 2]);
+  });
+
+  it('is looked at soon after much has been given back, which is garbage whatever the figure says', () => {
+    const test = new TestHeap();
+    test.look(90, 0, 5);
+    test.now += 39;
+    expect([test.look(90, 0, 75), test.collections]).toEqual([90, 1]);
+    test.now += 1;
+    expect([test.look(90, 0, 75), test.collections]).toEqual([90, 2]);
+    test.now += 40;
+    expect([test.look(90, 0, 77), test.collections]).toEqual([90, 2]);
+    expect([test.look(90, 0, 10), test.collections]).toEqual([90, 2]);
+    expect([test.look(90, 0, 13), test.collections]).toEqual([90, 3]);
   });
 });

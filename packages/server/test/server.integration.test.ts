@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Inspect } from '@tskeeper/core';
-import { type Logger, type RuntimeHooks, type RuntimeOptions, silentLogger, type World } from '@tskeeper/runtime';
+import { type Logger, type MemberOptions, type RuntimeHooks, type RuntimeOptions, silentLogger, type World } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConfigError } from '../src/config/config-error.ts';
 import { startServerWith } from '../src/server.ts';
@@ -13,11 +13,12 @@ class RuntimeProbe {
   world!: World;
   options!: RuntimeOptions;
   hooks!: RuntimeHooks;
+  member: MemberOptions | undefined;
   closed = 0;
   closeFails: Error | undefined;
   onAccepted: () => void = () => undefined;
-  readonly start: Parameters<typeof startServerWith>[0] = async (world, _core, options, hooks) => {
-    Object.assign(this, { world, options, hooks });
+  readonly start: Parameters<typeof startServerWith>[0] = async (world, _core, options, hooks, member) => {
+    Object.assign(this, { world, options, hooks, member });
     world.network.start({ accepted: () => this.onAccepted(), connected() {}, received() {}, drained() {}, ended() {}, closed() {} });
     const listener = await world.network.listen({
       address: options.clientPortAddress,
@@ -104,20 +105,38 @@ describe('startServer', () => {
     );
   });
 
-  it('is refused for an ensemble, behind everything that was odd about its configuration', async () => {
+  it('with lines of servers hands over what makes it one of an ensemble', async () => {
     const path = join(folder, 'zoo.cfg');
-    writeFileSync(path, `dataDir=${folder}\nclientPort=0\ninitLimit=5\nsyncLimit=2\nserver.1=a:1:2\nserver.2=b:1:2\n`);
+    const limits = 'initLimit=5\nsyncLimit=2\n';
+    writeFileSync(path, `dataDir=${folder}\nclientPort=0\ntickTime=1000\n${limits}server.1=a:1:2\nserver.2=b:3:4\n`);
     const warnings: string[] = [];
     const logger: Logger = { ...silentLogger, warn: (line) => warnings.push(line) };
     const start = () => startServerWith(probe.start, { configFile: path, logger });
     await expect(start()).rejects.toThrow(`${join(folder, 'myid')}: the file is missing`);
+    expect(probe.options).toBeUndefined();
     writeFileSync(join(folder, 'myid'), '2\n');
-    await expect(start()).rejects.toThrow(
+    await using _server = await start();
+    expect(warnings).toEqual([`${path}:6: an ensemble of two participants stands still when one server fails. Use at least three.`]);
+    expect(probe.member).toMatchObject({
+      zab: { sid: 2, tickTimeMs: 1000, initLimitTicks: 5, syncLimitTicks: 2 },
+      role: 'participant',
+      electionAddresses: [{ host: 'b', port: 4 }],
+      quorumAddresses: [{ host: 'b', port: 3 }],
+      quorumCnxnTimeoutMs: 2000,
+      connectToLeaderMs: 5000,
+    });
+  });
+
+  it('is refused for an ensemble that asks for what is not built', async () => {
+    const path = join(folder, 'zoo.cfg');
+    const lines = 'initLimit=5\nsyncLimit=2\nserver.1=a:1:2\nserver.2=b:3:4\nserver.3=c:3:4\nlocalSessionsEnabled=true\n';
+    writeFileSync(path, `dataDir=${folder}\nclientPort=0\n${lines}`);
+    writeFileSync(join(folder, 'myid'), '2\n');
+    await expect(startServerWith(probe.start, { configFile: path })).rejects.toThrow(
       new ConfigError(
-        `${path}: this is server 2 of an ensemble of 2 servers, rightly configured, and this version runs standalone servers only. Keep at most one server line, and standaloneEnabled=true, to run it alone.`,
+        `${path}:8: localSessionsEnabled=true asks for sessions that only their own server knows, which this version does not have. Remove the setting, on all servers, to run without it.`,
       ),
     );
-    expect(warnings).toEqual([`${path}:5: an ensemble of two participants stands still when one server fails. Use at least three.`]);
     expect(probe.options).toBeUndefined();
   });
 

@@ -7,5 +7,10 @@ export { type Scope, scopeDefaults, SmallWorld } from './explorer/small-world.ts
 export { compiled } from './mutants/compiled.ts';
 export { loadMutant } from './mutants/loader.ts';
 export { mutated } from './mutants/mutant.ts';
-export { mutants } from './mutants/mutants.ts';
-export { zabMutants } from './mutants/zab-mutants.ts';
+export { zoo } from './mutants/zoo.ts';
+export { RealClient, type RealClientOptions } from './clients/real-client.ts';
+export { type Habits, Workload } from './clients/workload.ts';
+export { CnxnTap } from './record/cnxn-tap.ts';
+export { narrate } from './record/narration.ts';
+export { newRecording } from './record/recording.ts';
+export { snapshotState } from './story/snapshot-states.ts';

@@ -93,6 +93,48 @@ describe('servers of an ensemble', () => {
   });
 });
 
+describe('a line that is slow', () => {
+  it('takes longer than initLimit to carry a snapshot, and nobody gives up over it', async () => {
+    const world = await started(4, 3);
+    const client = await joined(world, 1);
+    for (let count = 0; count < 40; count++) {
+      const reply = await answered(world, client.send('create', { ...create(`/n${count}`), data: Buffer.alloc(50_000, count) }));
+      expect(reply?.err).toBe(0);
+    }
+    const away = world.servers.find((server) => server !== leaderOf(world))!;
+    away.kill();
+    for (const path of away.disk.files()) away.disk.lose(path);
+    // 2 MB at 250 KB a second, and initLimit is two seconds.
+    world.wire.mannersOf = () => ({ delayMs: 0.5, windowBytes: 16_384, pieceBytes: 2500, pieceIntervalMs: 10 });
+    const begunMs = world.clock.now().elapsedMs;
+    await away.start();
+    expect(await world.runUntil(() => isWhole(world), 30_000)).toBe(true);
+    expect(world.clock.now().elapsedMs - begunMs).toBeGreaterThan(6000);
+    expect(away.lines.filter((line) => line.includes('nothing came'))).toEqual([]);
+    expect(leaderOf(world)!.lines.filter((line) => line.includes('nothing came'))).toEqual([]);
+    await expectSame(world);
+  });
+
+  it('is waited for by a leader that needs this learner for its quorum', async () => {
+    const world = await started(5, 3);
+    const client = await joined(world, 1);
+    for (let count = 0; count < 40; count++) {
+      const reply = await answered(world, client.send('create', { ...create(`/n${count}`), data: Buffer.alloc(50_000, count) }));
+      expect(reply?.err).toBe(0);
+    }
+    for (const server of world.servers) server.kill();
+    const [full, empty] = world.servers as [ServerHost, ServerHost];
+    for (const path of empty.disk.files()) empty.disk.lose(path);
+    world.wire.mannersOf = () => ({ delayMs: 0.5, windowBytes: 16_384, pieceBytes: 2500, pieceIntervalMs: 10 });
+    await full.start();
+    await empty.start();
+    const begunMs = world.clock.now().elapsedMs;
+    expect(await world.runUntil(() => leaderOf(world) !== undefined, 30_000)).toBe(true);
+    expect(world.clock.now().elapsedMs - begunMs).toBeGreaterThan(6000);
+    expect(full.lines.filter((line) => /nothing came|in time/.test(line))).toEqual([]);
+  });
+});
+
 describe('a server whose folder is empty and not trusted to be new (db.autocreate=false)', () => {
   it('waits for what the others have, and does not vote before', async () => {
     const world = await started(3, 3);

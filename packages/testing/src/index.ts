@@ -1,1 +1,3 @@
+export { EnsembleServer, type EnsembleRole, type PartitionOptions } from './ensemble-server.ts';
+export { TestEnsemble, type ServerOrSid, type TestEnsembleOptions, type WaitOptions } from './test-ensemble.ts';
 export { TestServer, type TestServerOptions } from './test-server.ts';

@@ -3,9 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Inspect } from '@tskeeper/core';
 import type { SessionId } from '@tskeeper/protocol';
-import { type Logger, MemoryDisk, startRuntime } from '@tskeeper/runtime';
+import { type Clock, type Logger, MemoryDisk, startRuntime } from '@tskeeper/runtime';
 import type { Server } from '@tskeeper/server';
-import { startServerWith } from '@tskeeper/server/internal';
+import { FsDisk, startServerWith } from '@tskeeper/server/internal';
+import { Activity } from './activity.ts';
+import { ProcessDisk } from './process-disk.ts';
+import { inRealTime, ProcessClock, TestClock } from './test-clock.ts';
 import { TroubledNetwork } from './troubled-network.ts';
 
 export interface TestServerOptions {
@@ -28,6 +31,7 @@ export interface TestServerOptions {
 
 /** What the server's memory is called by its own log. */
 const memoryFolder = '/memory';
+const tickTimeMsDefault = 2000;
 
 /**
  * A ZooKeeper server for one test: a real one, in this process, reached over TCP by any client.
@@ -39,6 +43,8 @@ export class TestServer implements AsyncDisposable {
   readonly #options: TestServerOptions;
   readonly #disk: MemoryDisk | undefined;
   readonly #dataDir: string;
+  readonly #activity = new Activity();
+  readonly #clock: TestClock;
   #server: Server | undefined;
   #network: TroubledNetwork | undefined;
   #port: number;
@@ -49,6 +55,7 @@ export class TestServer implements AsyncDisposable {
     this.#disk = disk;
     this.#dataDir = dataDir;
     this.#port = options.port ?? 0;
+    this.#clock = new TestClock(this.#activity, Number(options.config?.['tickTime']) || tickTimeMsDefault);
   }
 
   /** Resolves when clients can connect. Rejects with one sentence when a port, a folder or a setting cannot be used. */
@@ -95,7 +102,14 @@ export class TestServer implements AsyncDisposable {
     const options = { dataDir: this.#dataDir, clientPort: this.#port, clientAddress: '127.0.0.1', logger: this.#options.logger };
     const network = (real: ConstructorParameters<typeof TroubledNetwork>[0]): TroubledNetwork =>
       (this.#network = new TroubledNetwork(real));
-    this.#server = await startServerWith(startRuntime, options, { disk: this.#disk, network, config });
+    const disk = new ProcessDisk(this.#disk ?? new FsDisk(), this.#activity);
+    this.#server = await startServerWith(startRuntime, options, {
+      disk,
+      network,
+      clock: new ProcessClock(this.#clock),
+      memory: inRealTime,
+      config,
+    });
     this.#port = Number(this.#server.connectString.split(':').at(-1));
   }
 
@@ -144,6 +158,24 @@ export class TestServer implements AsyncDisposable {
   partition(): Disposable {
     const heal = this.#troubled.silence();
     return { [Symbol.dispose]: heal };
+  }
+
+  /**
+   * The server's time. Hand it to a client (`connect(server.connectString, { clock: server.clock })`) and it passes for the client as well, which then
+   * keeps its session alive over `advance`.
+   */
+  get clock(): Clock {
+    return this.#clock;
+  }
+
+  /**
+   * Lets so many ms pass for the server, without waiting for them: sessions expire whose clients have been silent for long enough, containers and
+   * TTL znodes are looked at. Resolves when what follows from it has happened.
+   *
+   * Time that has not really passed has not passed for clients: unless they were given `clock`, a session is gone after more than its timeout.
+   */
+  advance(ms: number): Promise<void> {
+    return this.#clock.advance(ms);
   }
 
   /** Stops for good, and removes a temporary folder. */

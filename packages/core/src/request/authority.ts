@@ -134,8 +134,10 @@ export class Authority implements Order {
     return this.#prepare.outstanding.forget(zxid, max);
   }
 
-  condemn(slot: SessionSlot): void {
-    this.#expiry.condemn(slot);
+  condemn(high: number, low: number): boolean {
+    const slot = this.#tracker.findLive(high, low);
+    if (slot !== -1) this.#expiry.condemn(slot);
+    return slot !== -1;
   }
 
   wasDeaf(beganMs: Millis, nowMs: Millis): void {

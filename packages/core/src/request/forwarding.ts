@@ -3,15 +3,27 @@
  * by this server's word. A txn belongs to the write at the head of its session's line, if it is that one; all others are those of other
  * servers' clients, or of a connection that has gone.
  */
-import { type Millis, OpCode, Reader, type Txn, type TxnDigest, type TxnHeader, Writer, type Zxid } from '@tskeeper/protocol';
+import {
+  formatSessionId,
+  type Millis,
+  OpCode,
+  Reader,
+  type SessionId,
+  sessionIdOf,
+  type Txn,
+  type TxnDigest,
+  type TxnHeader,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
 import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
 import type { Fingerprint } from '../fingerprint.ts';
-import type { SessionSlot } from '../session/session-table.ts';
-import { ownerHere, type SessionTracker } from '../session/session-tracker.ts';
+import { ownerHere } from '../session/session-tracker.ts';
 import type { OrderParts } from './authority.ts';
 import type { Order } from './order.ts';
 import { noCnxn, type Proposal, type WriteOrigin } from './proposal.ts';
+import type { Replica } from './replica.ts';
 import type { WaitingSync } from './session-order.ts';
 
 /** What goes from a learner to its leader on behalf of clients. */
@@ -43,11 +55,13 @@ export class Forwarding implements Order {
   readonly #syncs = new Fifo<WaitingSync>();
   readonly #record = new Writer(16);
   readonly #reader = new Reader();
-  readonly #tracker: SessionTracker;
+  /** Sessions that the leader has been asked to end, at an operator's word. */
+  readonly #condemned = new Set<SessionId>();
+  readonly #replica: Replica;
   readonly work = 0;
 
-  constructor(role: 'follower' | 'observer', link: LeaderLink, { headOfLine, tracker }: OrderParts) {
-    this.#tracker = tracker;
+  constructor(role: 'follower' | 'observer', link: LeaderLink, { headOfLine, replica }: OrderParts) {
+    this.#replica = replica;
     this.role = role;
     this.#link = link;
     this.#headOfLine = headOfLine;
@@ -104,6 +118,8 @@ export class Forwarding implements Order {
   take(): Proposal {
     const sent = this.#committed.shift();
     if (sent === undefined) throw new Error('nothing is committed');
+    const { type, clientHigh, clientLow } = sent.header;
+    if (type === OpCode.closeSession && this.#condemned.size > 0) this.#condemned.delete(sessionIdOf(clientHigh, clientLow));
     return { ...sent, origin: this.#originOf(sent), node: 0 };
   }
 
@@ -118,10 +134,14 @@ export class Forwarding implements Order {
     return true;
   }
 
-  /** The leader ends it, as one that the client itself has closed. */
-  condemn(slot: SessionSlot): void {
+  /** The leader ends it, as one that the client itself has closed. It may be connected to any server. */
+  condemn(high: number, low: number): boolean {
+    const session = sessionIdOf(high, low);
+    if (this.#replica.sessions.find(high, low) === -1 || this.#condemned.has(session)) return false;
+    this.#condemned.add(session);
     this.#record.clear();
-    this.#ask(this.#tracker.high(slot), this.#tracker.low(slot), 0, OpCode.closeSession);
+    this.#ask(high, low, 0, OpCode.closeSession);
+    return true;
   }
 
   rest(): Proposal[] {
@@ -146,5 +166,7 @@ export class Forwarding implements Order {
     for (const { zxid } of this.#committed.values()) to.number(zxid);
     to.number(this.#syncs.length);
     for (const { cnxn } of this.#syncs.values()) to.number(cnxn);
+    to.number(this.#condemned.size);
+    for (const session of this.#condemned) to.text(formatSessionId(session));
   }
 }

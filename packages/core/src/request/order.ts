@@ -6,7 +6,6 @@
 import type { Millis, Reader, Zxid } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import type { SessionSlot } from '../session/session-table.ts';
 import type { Job } from './budget.ts';
 import type { Proposal, WriteOrigin } from './proposal.ts';
 import type { WaitingSync } from './session-order.ts';
@@ -47,8 +46,8 @@ export interface Order {
   /** Takes everything that has not been applied, whether it may be or not: this order is at its end, and all of it is in the log. */
   rest(): Proposal[];
 
-  /** Ends a session at an operator's word, at the next `wake`. */
-  condemn(slot: SessionSlot): void;
+  /** Ends a session at an operator's word, at the next `wake` or by the leader. Returns false when there is none to end, or it is ending. */
+  condemn(high: number, low: number): boolean;
   /** Clients could not be heard from `beganMs` until now. */
   wasDeaf(beganMs: Millis, nowMs: Millis): void;
   /**

@@ -10,7 +10,7 @@
  * - A path is found by its hash (path-index.ts), and verified by comparing names upwards from its end.
  * - No object stands for a znode. Callers hold a `NodeId` and ask.
  */
-import { ErrorCode, formatSessionId, type Millis, readOnlyAcl, sessionIdOf, Writer, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, formatSessionId, type Millis, readOnlyAcl, sessionIdOf, systemPath, Writer, type Zxid } from '@tskeeper/protocol';
 import { type AclId, AclTable, openAclId } from './acl-table.ts';
 import { ByteArena } from './byte-arena.ts';
 import { copyBytes, int32At, int64At, putInt32, putInt64 } from './bytes.ts';
@@ -565,6 +565,19 @@ export class DataTree {
     if (this.#quotas.hasQuotas || this.#isBelowQuotaRoot(node, path)) this.#quotaDataSet(path, data, before);
     this.#name(node, path);
     return ErrorCode.Ok;
+  }
+
+  /**
+   * Writes the configuration that the server goes by into /zookeeper/config, as of the zxid that is its version. No txn does that, and each
+   * server does it for itself, so that servers that go by the same configuration show the same znode: its time is 0, where ZooKeeper has that
+   * of its own start. Its digest does not count.
+   */
+  keepConfig(text: string, version: Zxid): void {
+    const data = Buffer.from(text, 'utf8');
+    if (this.setData(systemPath.config, data, -1, version, 0) === ErrorCode.Ok) return;
+    // Snapshots of ZooKeeper 3.4 are without it.
+    this.#addSystemNode(systemPath.config, this.acls.intern(readOnlyAcl), -1);
+    this.setData(systemPath.config, data, -1, version, 0);
   }
 
   #name(node: NodeId, path: string): void {
@@ -1227,9 +1240,9 @@ export class DataTree {
 
   #addSystemNodes(): void {
     this.#addSystemNode('', openAclId, 0);
-    this.#addSystemNode('/zookeeper', openAclId, 0);
+    this.#addSystemNode(systemPath.zookeeper, openAclId, 0);
     // Who may change the configuration is for an operator to say, so at first nobody may (ZOOKEEPER-2014).
-    this.#addSystemNode('/zookeeper/config', this.acls.intern(readOnlyAcl), -1);
+    this.#addSystemNode(systemPath.config, this.acls.intern(readOnlyAcl), -1);
     this.#addSystemNode(quotaRoot, openAclId, 0);
   }
 

@@ -36,8 +36,9 @@ import {
 import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
 import { age, distance, type Fingerprint, writeBytes, writeSet } from '../fingerprint.ts';
+import type { LeadingInspect } from '../inspect.ts';
 import type { Now } from '../now.ts';
-import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
+import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
 import type { WaitingSync } from '../request/session-order.ts';
 import type { LearnerSync } from './synchroniser.ts';
@@ -50,9 +51,6 @@ export interface LeaderStart {
   readonly currentEpoch: number;
   /** The last txn of its log, all of which has been applied. */
   readonly lastZxid: Zxid;
-  /** Text and version of the configuration that it goes by. */
-  readonly configText: string;
-  readonly configVersion: number;
 }
 
 /** What a leader needs of the peer that it is. */
@@ -63,6 +61,10 @@ export interface LeaderHost {
   synchronise(learner: LearnerSync, leaderLast: Zxid): void;
   /** The learner is gone. */
   forget(channel: ChannelId): void;
+  /** Of the configuration in force. */
+  configVersion(): number;
+  /** The configuration that learners are told of in NEWLEADER: the one in force, or one that this epoch gives its first version. */
+  newLeaderConfig(epoch: number): string;
   /** A txn is committed: header, record and digest as they stand in the log. */
   committed(zxid: Zxid, entry: Buffer): void;
 }
@@ -181,6 +183,7 @@ export class Leader {
   #ping = 0;
   #ownPing = 0;
 
+  #servesSinceMs: Millis = 0;
   /** When the leader came to the stage it is at. */
   #stageMs: Millis;
   /** The time of the last input: near enough for how old a proposal is. */
@@ -190,7 +193,6 @@ export class Leader {
   #unnamed = 0;
   readonly #acked = { zxid: 0, has: (sid: Sid): boolean => this.#ackedBy(sid) >= this.#acked.zxid };
   readonly #packet = new Writer(1024);
-  readonly #configText: Buffer;
 
   constructor(options: ZabOptions, quorum: QuorumVerifier, start: LeaderStart, out: ZabOut, host: LeaderHost, now: Now) {
     this.#options = options;
@@ -198,7 +200,6 @@ export class Leader {
     this.#out = out;
     this.#host = host;
     this.#start = start;
-    this.#configText = Buffer.from(start.configText, 'utf8');
     this.#isVoter = quorum.isVoter(options.sid);
     this.#acceptedMax = start.acceptedEpoch;
     this.#proposed = this.#committed = this.#ownAcked = start.lastZxid;
@@ -228,6 +229,25 @@ export class Leader {
   /** Clients are served. */
   get server(): Server | undefined {
     return this.#server;
+  }
+
+  get phase(): 'discovery' | 'synchronization' | 'broadcast' {
+    if (this.#stage === 'broadcast') return 'broadcast';
+    return this.#stage === 'synchronisation' ? 'synchronization' : 'discovery';
+  }
+
+  /** What an operator may know of its learners. */
+  inspect(): LeadingInspect {
+    let [learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers] = [0, 0, 0, 0];
+    for (const learner of this.#learners.values()) {
+      if (learner.stage !== 'silent') learners++;
+      if (!learner.hears) continue;
+      if (learner.isObserver) syncedObservers++;
+      else syncedFollowers++;
+      if (!learner.isObserver && !this.#votes(learner)) syncedNonVotingFollowers++;
+    }
+    const pendingSyncs = this.#syncs.length;
+    return { sinceMs: this.#servesSinceMs, learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers, pendingSyncs };
   }
 
   // ---- inputs
@@ -269,6 +289,32 @@ export class Leader {
         return;
       default:
         this.#drop(learner, `it has sent ${packetTypeName(packet.type)}, which no leader understands`);
+    }
+  }
+
+  /**
+   * Something of what a learner is being sent has been taken, or a part of a packet has come. While a snapshot is under way nothing else tells
+   * that the learner lives; a learner that is in step has to say something.
+   */
+  moves(channel: ChannelId, now: Now): void {
+    const learner = this.#learners.get(channel);
+    if (learner === undefined || learner.stage !== 'synchronising') return;
+    learner.heardMs = now.elapsedMs;
+    // Of a quorum that is on its way it is known that it comes, so there is no use in another election.
+    if (this.#stage === 'synchronisation' && this.#votes(learner)) this.#stageMs = now.elapsedMs;
+  }
+
+  /**
+   * Some voters will not come any more, as far as is known (`FastLeaderElection.lost`). If those that are left make no quorum there is nothing to
+   * wait for: this server looks for a leader with the others, rather than alone for what is left of initLimit. Whoever has connected has
+   * come, whatever it said before. A leader that has served is over by the silence of its learners alone.
+   */
+  maybeMakeWay(lost: Sids): void {
+    if (this.#stage === 'broadcast' || this.#stage === 'over') return;
+    const here = new Set<Sid>([this.#options.sid]);
+    for (const { stage, sid } of this.#learners.values()) if (stage !== 'silent') here.add(sid);
+    if (!this.#quorum.containsQuorum({ has: (sid) => here.has(sid) || !lost.has(sid) })) {
+      this.#giveUp('those who could be its quorum have gone on without it');
     }
   }
 
@@ -334,6 +380,11 @@ export class Leader {
     this.#checkQuorum(now);
   }
 
+  /** Leads no more, for a reason that only its owner knows. */
+  standDown(reason: string): void {
+    if (this.#stage !== 'over') this.#giveUp(reason);
+  }
+
   deadline(): Millis | undefined {
     return this.#stage === 'over' ? undefined : Math.min(this.#nextPingMs, this.#nextTickMs);
   }
@@ -382,7 +433,7 @@ export class Leader {
       return;
     }
     const { serverId, configVersion } = readLearnerInfo(packet.data, packet.hasData);
-    if (configVersion !== undefined && configVersion > this.#start.configVersion) {
+    if (configVersion !== undefined && configVersion > this.#host.configVersion()) {
       this.#drop(learner, `it goes by configuration ${configVersion.toString(16)}, which this leader has not seen yet`);
       return;
     }
@@ -470,7 +521,7 @@ export class Leader {
       }
     }
     const at = beginQuorumPacket(backlog, PacketType.NEWLEADER, makeZxid(this.#epoch, 0));
-    backlog.raw(this.#configText);
+    backlog.raw(Buffer.from(this.#host.newLeaderConfig(this.#epoch), 'utf8'));
     endQuorumPacket(backlog, at);
     return this.#committed;
   }
@@ -484,6 +535,7 @@ export class Leader {
   #maybeServe(now: Now): void {
     if (this.#stage !== 'synchronisation' || !this.#quorum.containsQuorum(this.#agreeing)) return;
     this.#stage = 'broadcast';
+    this.#servesSinceMs = now.elapsedMs;
     this.#server = this.#host.serve(this.#epoch, now);
     this.#proposed = this.#committed = this.#ownAcked = makeZxid(this.#epoch, 0);
     for (const learner of this.#learners.values()) if (learner.stage === 'synchronised') this.#activate(learner);
@@ -527,28 +579,32 @@ export class Leader {
   #maybeCommit(now: Now): void {
     if (this.#stage !== 'broadcast') return;
     const before = this.#committed;
+    let told = before;
+    const tell = () => {
+      if (this.#committed === told) return;
+      told = this.#committed;
+      this.#server!.appended(told, now);
+    };
     for (let next = this.#outstanding.peek(); next !== undefined; next = this.#outstanding.peek()) {
       this.#acked.zxid = next.zxid;
       if (!this.#quorum.containsQuorum(this.#acked)) break;
-      this.#answerSyncsBefore(next.zxid, now);
+      // A session's sync stands in line with its writes, and what comes behind it must not be done before it is answered. That a quorum has
+      // acknowledged a later proposal says as much as its answers to a PING: this is still the leader.
+      if (this.#hasSyncBefore(next.zxid)) {
+        tell();
+        while (this.#hasSyncBefore(next.zxid)) this.#answerSync(this.#syncs.shift()!, now);
+      }
       this.#outstanding.shift();
       this.#commit(next);
     }
     if (this.#committed === before) return;
-    this.#server!.appended(this.#committed, now);
+    tell();
     this.#answerSyncs(now);
   }
 
-  /**
-   * A quorum has acknowledged a txn that was proposed behind these syncs, so it has followed since they came. And they must not be answered
-   * behind that txn: it may be of the same client, which has asked for the sync first.
-   */
-  #answerSyncsBefore(zxid: Zxid, now: Now): void {
-    for (let next = this.#syncs.peek(); next !== undefined && next.zxid < zxid; next = this.#syncs.peek()) {
-      this.#syncs.shift();
-      if (next.local !== undefined) this.#server!.appended(this.#committed, now);
-      this.#answerSync(next, now);
-    }
+  #hasSyncBefore(zxid: Zxid): boolean {
+    const sync = this.#syncs.peek();
+    return sync !== undefined && sync.zxid < zxid;
   }
 
   #commit({ zxid, packet }: Outstanding): void {

@@ -19,9 +19,12 @@ import {
   PacketType,
   type PacketView,
   packetTypeName,
+  OpCode,
   readRevalidateAnswer,
   readTxn,
   Reader,
+  type Sid,
+  type Txn,
   writeAckEpoch,
   writeEmptyPacket,
   writeLearnerInfo,
@@ -53,6 +56,8 @@ export interface LearnerStart {
   /** The last txn of its log, all of which has been applied. */
   readonly lastZxid: Zxid;
   readonly configVersion: number;
+  /** Whom it learns from. */
+  readonly leader: Sid;
 }
 
 /** A txn that the leader has sent, and that has gone to the log. */
@@ -71,8 +76,10 @@ export interface LearnerHost {
   beginSnapshot(zxid: Zxid): void;
   /** Makes the server that clients speak to. */
   serve(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: Forwarding };
-  /** The leader's configuration, as text. */
+  /** A configuration that is to follow the one in force. Throws a `ConfigurationConflict` if this server cannot go by it. */
   configSeen(text: string): void;
+  /** A configuration is in force. */
+  configActivated(text: string, now: Now): void;
 }
 
 type Stage =
@@ -106,6 +113,8 @@ export class Learner implements LeaderLink {
   readonly #host: LearnerHost;
   readonly #channel: ChannelId;
   #stage: Stage = 'introduced';
+  /** For who asks only: what the leader has sent. */
+  #syncMode: 'diff' | 'trunc' | 'snap' | undefined;
   #overReason: string | undefined;
   #epoch = 0;
   #server: Server | undefined;
@@ -126,6 +135,9 @@ export class Learner implements LeaderLink {
   readonly #waiting = new Fifo<Buffer>();
   readonly #view: PacketView;
   #heardMs: Millis;
+  /** Of NEWLEADER. */
+  #leaderConfig = '';
+  #wasInStep = false;
 
   constructor(
     options: ZabOptions,
@@ -161,9 +173,24 @@ export class Learner implements LeaderLink {
     return this.#stage === 'synchronised' || this.#stage === 'serving' ? this.#epoch : undefined;
   }
 
+  /** It has been in step with its leader, and may be no more. */
+  get wasInStep(): boolean {
+    return this.#wasInStep;
+  }
+
   /** Clients are served. */
   get server(): Server | undefined {
     return this.#server;
+  }
+
+  get phase(): 'discovery' | 'synchronization' | 'broadcast' {
+    if (this.#stage === 'serving') return 'broadcast';
+    return this.#syncMode === undefined ? 'discovery' : 'synchronization';
+  }
+
+  /** How it is being brought to the leader's history. */
+  get syncMode(): 'diff' | 'trunc' | 'snap' | undefined {
+    return this.#stage === 'serving' ? undefined : this.#syncMode;
   }
 
   // ---- inputs
@@ -176,7 +203,7 @@ export class Learner implements LeaderLink {
     else this.#take(packet, now);
   }
 
-  /** Something has come from the leader. */
+  /** Something has come from the leader, if only a part of a packet or of a snapshot. */
   heard(now: Now): void {
     this.#heardMs = now.elapsedMs;
   }
@@ -192,6 +219,7 @@ export class Learner implements LeaderLink {
   /** The snapshot is what the folder holds. */
   installed(now: Now): void {
     if (this.#stage !== 'installing') return;
+    this.#heardMs = now.elapsedMs;
     this.#logged = this.#durable = this.#snapshotZxid;
     this.#stage = 'synchronising';
     this.#goOn(now);
@@ -200,6 +228,7 @@ export class Learner implements LeaderLink {
   /** The log has been cut, and the state is what is left of it. */
   truncated(lastZxid: Zxid, now: Now): void {
     if (this.#stage !== 'truncating') return;
+    this.#heardMs = now.elapsedMs;
     this.#logged = this.#durable = lastZxid;
     this.#stage = 'synchronising';
     this.#goOn(now);
@@ -207,10 +236,12 @@ export class Learner implements LeaderLink {
 
   epochSaved(name: EpochName, now: Now): void {
     if (name === 'acceptedEpoch' && this.#stage === 'saving acceptedEpoch') {
+      this.#heardMs = now.elapsedMs;
       this.#acceptEpoch(this.#start.currentEpoch);
       this.#goOn(now);
     } else if (name === 'currentEpoch' && this.#stage === 'saving currentEpoch') {
       this.#stage = 'synchronised';
+      this.#wasInStep = true;
       this.#ack(makeZxid(this.#epoch, 0));
       this.#ackLogged();
     }
@@ -225,6 +256,8 @@ export class Learner implements LeaderLink {
 
   wake(now: Now): void {
     if (this.#stage === 'over') return;
+    // Whoever does not listen cannot say that nothing comes.
+    if (this.#isAtDisk && this.#stage !== 'loading') this.#heardMs = now.elapsedMs;
     const silentMs = now.elapsedMs - this.#heardMs;
     if (silentMs > this.#silentMaxMs) this.#giveUp(`nothing came from the leader for ${silentMs} ms`);
   }
@@ -251,9 +284,10 @@ export class Learner implements LeaderLink {
 
   /** Everything that can influence behaviour, for an explorer. That of its server is the peer's to write. */
   fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
-    const { acceptedEpoch, currentEpoch, lastZxid, configVersion } = this.#start;
+    const { acceptedEpoch, currentEpoch, lastZxid, configVersion, leader } = this.#start;
     to.text(this.#stage);
-    for (const number of [acceptedEpoch, currentEpoch, lastZxid, configVersion, this.#channel, this.#epoch]) to.number(number);
+    for (const number of [acceptedEpoch, currentEpoch, lastZxid, configVersion, leader, this.#channel, this.#epoch]) to.number(number);
+    to.text(this.#leaderConfig);
     for (const zxid of [this.#logged, this.#durable, this.#snapshotZxid]) to.number(zxid);
     to.number(this.#proposals.length);
     for (const { entry } of this.#proposals.values()) writeBytes(to, entry);
@@ -310,13 +344,18 @@ export class Learner implements LeaderLink {
       case PacketType.LEADERINFO:
         return this.#onLeaderInfo(packet);
       case PacketType.DIFF:
-        return this.#expect('accepted', packet) ? this.#enter('synchronising') : undefined;
+        if (!this.#expect('accepted', packet)) return;
+        this.#syncMode = 'diff';
+        this.#stage = 'synchronising';
+        return;
       case PacketType.TRUNC:
         if (!this.#expect('accepted', packet)) return;
+        this.#syncMode = 'trunc';
         this.#stage = 'truncating';
         return this.#out.truncate(packet.zxid);
       case PacketType.SNAP:
         if (!this.#expect('accepted', packet)) return;
+        this.#syncMode = 'snap';
         this.#stage = 'loading';
         this.#snapshotZxid = packet.zxid;
         return this.#host.beginSnapshot(packet.zxid);
@@ -327,6 +366,13 @@ export class Learner implements LeaderLink {
       case PacketType.INFORM:
         this.#onProposal(packet);
         return this.#onCommit(packet.zxid, now);
+      case PacketType.COMMITANDACTIVATE:
+        return this.#onActivate(packet.zxid, packet.data.int64(), now);
+      case PacketType.INFORMANDACTIVATE: {
+        const designated = packet.data.int64();
+        this.#onProposal(packet);
+        return this.#onActivate(packet.zxid, designated, now);
+      }
       case PacketType.NEWLEADER:
         return this.#onNewLeader(packet);
       case PacketType.UPTODATE:
@@ -378,6 +424,8 @@ export class Learner implements LeaderLink {
     // Its strings and buffers are views into the bytes of the packet, which will be used again.
     const copy = Buffer.from(bytes.subarray(offset, limit));
     const { header, txn, digest } = readTxn(new Reader(copy));
+    // What this server cannot go by it must not acknowledge either, so it is judged before it is in the log.
+    if (header.type === OpCode.reconfig) this.#host.configSeen(configTextOf(txn));
     this.#proposals.push({ zxid, header, txn, digest, bytes: copy.length, entry: copy });
     this.#logged = zxid;
     this.#out.append(zxid, copy, 0, copy.length);
@@ -403,6 +451,15 @@ export class Learner implements LeaderLink {
     }
   }
 
+  /** A reconfig is committed. Its leader may have chosen another one for what follows, and commits nothing more then. */
+  #onActivate(zxid: Zxid, designated: Sid, now: Now): void {
+    const next = this.#proposals.peek();
+    this.#onCommit(zxid, now);
+    if (this.#stage === 'over' || next === undefined || zxid <= this.#snapshotZxid) return;
+    this.#host.configActivated(configTextOf(next.txn), now);
+    if (designated !== this.#start.leader) this.#giveUp(`the leader has made way for server ${designated}`);
+  }
+
   #onNewLeader(packet: PacketView): void {
     if (!this.#expect('synchronising', packet)) return;
     if (packet.zxid !== makeZxid(this.#epoch, 0)) {
@@ -410,7 +467,8 @@ export class Learner implements LeaderLink {
       return;
     }
     const { bytes, offset, limit } = packet.data;
-    if (packet.hasData) this.#host.configSeen(bytes.toString('utf8', offset, limit));
+    this.#leaderConfig = bytes.toString('utf8', offset, limit);
+    this.#host.configSeen(this.#leaderConfig);
     this.#stage = 'settling';
     if (this.#start.role === 'follower') for (const { zxid } of this.#proposals.values()) this.#toAck.push(zxid);
     this.#maybeSettle();
@@ -425,6 +483,8 @@ export class Learner implements LeaderLink {
   #onUpToDate(packet: PacketView, now: Now): void {
     if (!this.#expect('synchronised', packet)) return;
     this.#stage = 'serving';
+    // A quorum has it, or the leader would not serve.
+    this.#host.configActivated(this.#leaderConfig, now);
     const { server, forwarding } = this.#host.serve(this.#epoch, this, now);
     this.#server = server;
     this.#forwarding = forwarding;
@@ -486,10 +546,6 @@ export class Learner implements LeaderLink {
     return (isIn ? syncLimitTicks : initLimitTicks) * tickTimeMs;
   }
 
-  #enter(stage: Stage): void {
-    this.#stage = stage;
-  }
-
   /** A packet has its place; out of place it means that this leader and this server do not understand each other. */
   #expect(stage: Stage, { type }: PacketView): boolean {
     if (this.#stage === stage) return true;
@@ -503,4 +559,9 @@ export class Learner implements LeaderLink {
     this.#overReason = reason;
     this.#out.closeChannel(this.#channel, reason);
   }
+}
+
+/** The txn of a reconfig is one of setData, of the configuration's text. */
+function configTextOf(txn: Txn): string {
+  return txn.kind === 'setData' && txn.data !== null ? Buffer.from(txn.data).toString('utf8') : '';
 }

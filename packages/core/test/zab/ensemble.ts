@@ -140,8 +140,11 @@ export class Node implements PeerOut {
       forceSnapshotSync: false,
       counterMax: ensemble.counterMax,
     };
-    const core = { ...coreDefaults, serverId: this.sid, tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
-    const config = { verifier: new MajorityQuorum(ensemble.voters), text: 'version=0', version: 0 };
+    const { reconfigEnabled, configText } = ensemble;
+    const version = Number.parseInt(/version=(\w+)$/.exec(configText)![1]!, 16);
+    const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
+    const core = { ...coreDefaults, ...times, serverId: this.sid, reconfigEnabled };
+    const config = { verifier: new MajorityQuorum(ensemble.voters), text: configText, version };
     const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
     this.turn(() => {
       this.peer = new Peer(options, config, recovered, this.view, this, ensemble.dice, this.observer, this.now);
@@ -217,10 +220,6 @@ export class Node implements PeerOut {
 
   notify(to: Sid, notification: Notification): void {
     this.ensemble.notify(this, to, notification);
-  }
-
-  configSeen(): void {
-    throw new Error('there is one configuration');
   }
 
   // --- streams
@@ -423,6 +422,8 @@ export class Ensemble {
   readonly notes: string[] = [];
   /** Of each epoch. */
   counterMax = 0xffff_0000;
+  configText = 'version=0';
+  reconfigEnabled = false;
   truncations = 0;
   snapshots = 0;
   logsRead = 0;
@@ -433,6 +434,8 @@ export class Ensemble {
   #order = 0;
   /** Pairs of servers that cannot reach each other. */
   readonly cuts = new Set<string>();
+  /** Servers whose learner port nobody can reach, while their votes are heard. */
+  readonly closedPorts = new Set<Sid>();
 
   /** @param writers clients that create one znode after the other, through whoever serves. */
   constructor(seed: number, voters: number, observers = 0, writers = 3) {
@@ -530,7 +533,7 @@ export class Ensemble {
     const target = this.nodes.find(({ sid }) => sid === to)!;
     this.after(this.delayMs(), () => {
       if (from.life !== life || from.isDown) return;
-      if (target.isDown || this.isCut(from.sid, to)) {
+      if (target.isDown || this.isCut(from.sid, to) || this.closedPorts.has(to)) {
         from.turn((peer) => peer.dialFailed(from.now));
         return;
       }

@@ -7,7 +7,7 @@ import type { LearnerSync } from '../../src/zab/synchroniser.ts';
 import { int, Notes, packet } from './packets.ts';
 
 const options = { sid: 1, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
-const start: LeaderStart = { acceptedEpoch: 3, currentEpoch: 3, lastZxid: makeZxid(3, 7), configText: 'version=0', configVersion: 0 };
+const start: LeaderStart = { acceptedEpoch: 3, currentEpoch: 3, lastZxid: makeZxid(3, 7) };
 const at = (ms: number) => ({ elapsedMs: 1000 + ms, wallMs: 0 });
 const now = at(0);
 
@@ -34,6 +34,8 @@ function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStar
       learner.done();
     },
     forget: () => undefined,
+    configVersion: () => 0,
+    newLeaderConfig: () => 'version=0',
     committed: () => undefined,
   };
   return new Leader(options, new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);
@@ -63,6 +65,12 @@ function serving(others: readonly Sid[] = [2], voters: readonly Sid[] = [1, 2, 3
   for (const sid of others) acknowledge(leader, sid, makeZxid(4, 0));
   notes.take();
   return leader;
+}
+
+function requestOf(opCode: number): Buffer {
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(opCode, 12);
+  return request;
 }
 
 function propose(leader: Leader, zxid: Zxid): void {
@@ -272,6 +280,24 @@ describe('leading on', () => {
     expect(leader.over).toBe('it has lost its quorum');
   });
 
+  it('is over at once when those who could be its quorum have gone on without it', () => {
+    const leader = leading([1, 2, 3, 4, 5]);
+    introduce(leader, 2, 3);
+    leader.maybeMakeWay(new Set([3, 4]));
+    expect(leader.over).toBeUndefined();
+    // Whoever has come is here, whatever it said before.
+    leader.maybeMakeWay(new Set([2, 3, 4]));
+    expect(leader.over).toBeUndefined();
+    leader.maybeMakeWay(new Set([3, 4, 5]));
+    expect(leader.over).toBe('those who could be its quorum have gone on without it');
+  });
+
+  it('is not over by what others say once it serves', () => {
+    const leader = serving();
+    leader.maybeMakeWay(new Set([2, 3]));
+    expect(leader.over).toBeUndefined();
+  });
+
   it('is over when no quorum comes in time', () => {
     const leader = leading();
     leader.wake(at(1000));
@@ -326,22 +352,29 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
-  it('a sync is answered before what was proposed behind it is committed: who has acknowledged that has followed since', () => {
-    const leader = serving([2, 3]);
-    leader.sync({} as never, now);
-    leader.packet(2, packet(PacketType.REQUEST, -1, Buffer.concat([int(0), int(5), int(77), int(OpCode.sync)])), now);
-    propose(leader, makeZxid(4, 1));
+  it('C4-18: a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
+    const leader = leading();
+    introduce(leader, 2, 3);
+    leader.epochSaved('acceptedEpoch', now);
+    acceptEpoch(leader, 2, 3, start.lastZxid);
+    leader.epochSaved('currentEpoch', now);
     notes.take();
-    acknowledge(leader, 2, makeZxid(4, 1));
-    leader.appended(makeZxid(4, 1), now);
-    expect(notes.take()).toEqual([
-      'committed 0x400000000',
-      'synced',
-      '2 <- SYNC 0x0',
-      '2 <- COMMIT 0x400000001',
-      '3 <- COMMIT 0x400000001',
-      'committed 0x400000001',
-    ]);
+    for (let ms = 900; ms <= 4500; ms += 900) {
+      leader.moves(2, at(ms));
+      leader.wake(at(ms));
+    }
+    expect(notes.take().filter((line) => line.startsWith('close'))).toEqual([]);
+    expect(leader.over).toBeUndefined();
+    // When nothing moves any more the time runs.
+    leader.wake(at(5501));
+    expect(notes.take()).toContain('close 2: nothing came from it for 1001 ms');
+  });
+
+  it('a learner that takes what it is sent and says nothing is dropped all the same once it is in step', () => {
+    const leader = serving();
+    leader.moves(2, at(500));
+    leader.wake(at(501));
+    expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
   it('a sync waits for everything that was proposed before it', () => {
@@ -354,13 +387,47 @@ describe('leading on', () => {
     acknowledge(leader, 2, makeZxid(4, 1));
     expect(notes.take()).toEqual(['2 <- COMMIT 0x400000001', 'committed 0x400000001', 'synced']);
   });
+
+  it('a sync is answered ahead of what was proposed behind it, though both are committed at once', () => {
+    const leader = serving();
+    propose(leader, makeZxid(4, 1));
+    leader.sync({} as never, now);
+    leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
+    propose(leader, makeZxid(4, 2));
+    leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
+    leader.packet(2, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
+    acknowledge(leader, 2, makeZxid(4, 2));
+    notes.take();
+    leader.appended(makeZxid(4, 2), now);
+    expect(notes.take()).toEqual([
+      '2 <- COMMIT 0x400000001',
+      'committed 0x400000001',
+      'synced',
+      '2 <- SYNC 0x0',
+      '2 <- COMMIT 0x400000002',
+      'committed 0x400000002',
+    ]);
+  });
+
+  it('a quorum that has acknowledged a later proposal has said as much as by answers to a PING', () => {
+    const leader = serving([2]);
+    leader.sync({} as never, now);
+    // It has come into step since, and was not told of that PING.
+    leader.gone(2);
+    introduce(leader, 3, 3);
+    acceptEpoch(leader, 3, 3, start.lastZxid);
+    acknowledge(leader, 3, makeZxid(4, 0));
+    propose(leader, makeZxid(4, 1));
+    acknowledge(leader, 3, makeZxid(4, 1));
+    notes.take();
+    leader.appended(makeZxid(4, 1), now);
+    expect(notes.take()).toEqual(['synced', '3 <- COMMIT 0x400000001', 'committed 0x400000001']);
+  });
 });
 
 it('a learner passes on requests, and whom it has heard of', () => {
   const leader = serving();
-  const request = Buffer.alloc(16);
-  request.writeInt32BE(OpCode.create, 12);
-  leader.packet(2, packet(PacketType.REQUEST, -1, request), now);
+  leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.create)), now);
   const touched = Buffer.alloc(24);
   touched.writeInt32BE(5, 4);
   touched.writeInt32BE(6, 16);

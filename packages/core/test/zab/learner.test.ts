@@ -5,7 +5,7 @@ import { Learner, type LearnerStart } from '../../src/zab/learner.ts';
 import { Notes, packet } from './packets.ts';
 
 const options = { sid: 2, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
-const start: LearnerStart = { role: 'follower', acceptedEpoch: 4, currentEpoch: 3, lastZxid: makeZxid(3, 7), configVersion: 0 };
+const start: LearnerStart = { role: 'follower', acceptedEpoch: 4, currentEpoch: 3, lastZxid: makeZxid(3, 7), configVersion: 0, leader: 1 };
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 
 let notes: Notes;
@@ -23,6 +23,7 @@ function learning(changed: Partial<LearnerStart> = {}): Learner {
       return { server: undefined as never, forwarding: undefined as never };
     },
     configSeen: (text: string) => notes.note(`config ${text}`),
+    configActivated: (text: string) => notes.note(`activate ${text}`),
   };
   return new Learner(options, { ...start, ...changed }, 9, new PacketView(), notes, host, now);
 }
@@ -90,7 +91,7 @@ describe('synchronisation', () => {
     learner.epochSaved('currentEpoch', now);
     expect(notes.take()).toEqual(['9 <- ACK 0x500000000']);
     learner.packet(packet(PacketType.UPTODATE, -1), now);
-    expect(notes.take()).toEqual(['serve', '9 <- ACK 0x500000000']);
+    expect(notes.take()).toEqual(['activate version=0', 'serve', '9 <- ACK 0x500000000']);
   });
 
   it('C4-19: a proposal is acknowledged when it is in the log, and never before NEWLEADER is', () => {
@@ -187,6 +188,43 @@ describe('synchronisation', () => {
   });
 });
 
+describe('a reconfig', () => {
+  const reconfig = (zxid: Zxid): Buffer => {
+    const writer = new Writer(64);
+    const header = { clientHigh: 0, clientLow: 1, cxid: 1, zxid, time: 0, type: OpCode.reconfig };
+    const change = { kind: 'setData', path: '/zookeeper/config', data: Buffer.from('version=500000001'), version: -1 } as const;
+    writeTxn(writer, { header, txn: change, digest: undefined });
+    return Buffer.from(writer.written());
+  };
+  const designating = (sid: number): Buffer => Buffer.from([0, 0, 0, 0, 0, 0, 0, sid]);
+  const zxid = makeZxid(5, 1);
+
+  it('is judged before it is logged, and is in force when it is committed', () => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
+    learner.packet(packet(PacketType.PROPOSAL, zxid, reconfig(zxid)), now);
+    expect(notes.take()).toEqual(['config version=500000001', 'append 0x500000001']);
+    learner.packet(packet(PacketType.COMMITANDACTIVATE, zxid, designating(1)), now);
+    expect(notes.take()).toEqual(['apply 0x500000001', 'activate version=500000001']);
+    expect(learner.over).toBeUndefined();
+  });
+
+  it('is told to an observer with its txn', () => {
+    const learner = accepted({ role: 'observer' });
+    learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
+    learner.packet(packet(PacketType.INFORMANDACTIVATE, zxid, Buffer.concat([designating(1), reconfig(zxid)])), now);
+    expect(notes.take()).toEqual(['config version=500000001', 'append 0x500000001', 'apply 0x500000001', 'activate version=500000001']);
+  });
+
+  it('may name another leader, and then the one that commits nothing more is left', () => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
+    learner.packet(packet(PacketType.PROPOSAL, zxid, reconfig(zxid)), now);
+    learner.packet(packet(PacketType.COMMITANDACTIVATE, zxid, designating(3)), now);
+    expect(learner.over).toBe('the leader has made way for server 3');
+  });
+});
+
 describe('silence', () => {
   it('a leader that says nothing is left: after initLimit at first, after syncLimit once in step', () => {
     const learner = accepted();
@@ -200,6 +238,24 @@ describe('silence', () => {
     expect(learner.over).toBeUndefined();
     learner.wake(at(1501));
     expect(learner.over).toContain('nothing came');
+  });
+
+  it('is not what it is while bytes come, nor while the own disk is at work', () => {
+    const at = (ms: number) => ({ elapsedMs: now.elapsedMs + ms, wallMs: 0 });
+    const learner = accepted();
+    learner.packet(packet(PacketType.SNAP, makeZxid(4, 9)), now);
+    for (let ms = 900; ms <= 4500; ms += 900) {
+      learner.heard(at(ms));
+      learner.wake(at(ms));
+    }
+    learner.snapshotLoaded(at(4500));
+    // What the leader has sent since waits behind the disk, so that nothing is heard.
+    learner.wake(at(9000));
+    learner.installed(at(9900));
+    learner.wake(at(10_900));
+    expect(learner.over).toBeUndefined();
+    learner.wake(at(10_901));
+    expect(learner.over).toContain('nothing came from the leader for 1001 ms');
   });
 
   it('is broken by a PING, which is answered once UPTODATE has come, and not before', () => {
@@ -216,7 +272,7 @@ describe('silence', () => {
     expect(notes.take()).toEqual(['config version=0', 'save currentEpoch 5', '9 <- ACK 0x500000000']);
     learner.packet(packet(PacketType.UPTODATE, -1), now);
     learner.packet(ping, now);
-    expect(notes.take()).toEqual(['serve', '9 <- ACK 0x500000000', '9 <- PING 0x300000007']);
+    expect(notes.take()).toEqual(['activate version=0', 'serve', '9 <- ACK 0x500000000', '9 <- PING 0x300000007']);
   });
 });
 

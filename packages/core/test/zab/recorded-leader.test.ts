@@ -209,7 +209,6 @@ class Replayed implements PeerOut {
   readonly readLog = unexpected('readLog');
   readonly reply = unexpected('reply');
   readonly dialLeader = unexpected('dialLeader');
-  readonly configSeen = unexpected('configSeen');
   readonly close = unexpected('close');
   notify(): void {}
   isFull = (): boolean => false;

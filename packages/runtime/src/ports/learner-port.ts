@@ -226,6 +226,7 @@ export class LearnerPort {
     if (channel === undefined || !channel.output.isHeld) return;
     channel.output.sliceSent(false);
     channel.closingMs = now.elapsedMs;
+    if (channel.stage === 'open') this.#core.channelMoves(stream, now);
     this.#markDirty(channel);
   }
 
@@ -438,6 +439,7 @@ export class LearnerPort {
       if (channel.discardedBytes > discardedBytesMax) this.#drop(channel);
       return;
     }
+    if (channel.stage === 'open') this.#core.channelMoves(channel.stream, this.#now);
     this.#feed(channel, bytes, start, end);
   }
 

@@ -37,6 +37,11 @@ export interface LearnerCore {
   isLoading(channel: ChannelId): boolean;
   /** Takes bytes of the snapshot; returns how many of them belong to it. Throws a `ProtocolError` for what is no snapshot. */
   snapshotBytes(channel: ChannelId, bytes: Buffer, now: Now): number;
+  /**
+   * Bytes go over this stream: part of a packet has come, or something of what waits has been taken. Whoever is busy with a snapshot or
+   * a large packet shows no other sign of life.
+   */
+  channelMoves(channel: ChannelId, now: Now): void;
   /** There is room again in the output of a channel that was said to be full. */
   channelDrained(channel: ChannelId, now: Now): void;
   /** The last that is heard of a channel, whoever closed it; once for each that was accepted or dialled. */

@@ -269,6 +269,22 @@ describe('output', () => {
     expect(cnxn.backward.deliveredBytes).toBe(mebibyte + 1);
   });
 
+  test('while a large packet is on its way, and while a large one is taken, the core hears that bytes go over the line', async () => {
+    const { rig, node, channel, cnxn, end } = await withLearner();
+    node.write(channel, Buffer.alloc(2 * mebibyte));
+    cnxn.backward.manners.windowBytes = 0;
+    await rig.settle();
+    node.moves.clear();
+    cnxn.backward.manners.windowBytes = mebibyte;
+    cnxn.backward.changed();
+    await rig.run(5);
+    expect(node.moves.get(channel)).toBeGreaterThan(0);
+    node.moves.clear();
+    end.send(packetOf(PacketType.REQUEST, -1, Buffer.alloc(1000)).subarray(0, 500));
+    await rig.run(5);
+    expect([node.moves.get(channel), node.events]).toEqual([1, []]);
+  });
+
   test('what the core writes when it is woken leaves as well', async () => {
     const { rig, node, channel, cnxn } = await withLearner();
     let left = 5;

@@ -285,6 +285,13 @@ export class RigNode implements ElectionCore, LearnerCore {
     return count;
   }
 
+  /** How often, for each channel. */
+  readonly moves = new Map<ChannelId, number>();
+
+  channelMoves(channel: ChannelId): void {
+    this.moves.set(channel, (this.moves.get(channel) ?? 0) + 1);
+  }
+
   channelDrained(channel: ChannelId): void {
     this.#within(() => {
       this.events.push(`drained ${channel}`);

@@ -55,6 +55,7 @@ class Server implements PeerOut {
       packet: (...args: Parameters<Peer['packet']>) => this.peer.packet(...args),
       isLoading: (channel: number) => this.peer.isLoading(channel),
       snapshotBytes: (...args: Parameters<Peer['snapshotBytes']>) => this.peer.snapshotBytes(...args),
+      channelMoves: (...args: Parameters<Peer['channelMoves']>) => this.peer.channelMoves(...args),
       channelDrained: (_channel: number, now: Now) => this.peer.wake(now),
       channelGone: (...args: Parameters<Peer['channelGone']>) => this.peer.channelGone(...args),
     };
@@ -159,8 +160,6 @@ class Server implements PeerOut {
   packets: PeerOut['packets'] = (channel) => this.#learner.packets(channel);
   channelIsFull: PeerOut['channelIsFull'] = (channel) => this.#learner.channelIsFull(channel);
   closeChannel: PeerOut['closeChannel'] = (channel, reason) => this.#learner.closeChannel(channel, reason);
-
-  configSeen(): void {}
 
   reply(): Writer {
     this.#replies.clear();

@@ -85,6 +85,9 @@ export interface EnsembleConfig {
   readonly enableEagerAclCheck: boolean;
   /** The file that decides for one of two servers that is left alone. */
   readonly oraclePath: string | undefined;
+
+  /** Why no server can be started that does all of this: a sentence for each thing it asks for that is not built. */
+  readonly unbuilt: readonly string[];
 }
 
 /** The settings of all sources, looked up by key. */
@@ -177,7 +180,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
   const own = (name: string): number | undefined => (int(name) > 0 ? int(name) : undefined);
   const observerMasterPort = own('observerMasterPort');
   if (observerMasterPort !== undefined) checkObserverMasterPort(observerMasterPort, server, settings);
-  return {
+  const config = {
     myid,
     role: server.role,
     quorum,
@@ -221,6 +224,47 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     enableEagerAclCheck: boolean('enableEagerACLCheck'),
     oraclePath: text('oraclePath') || undefined,
   };
+  return { ...config, unbuilt: unbuiltOf(config, settings) };
+}
+
+/**
+ * A server that passed over one of these would do other than it was told, or other than the rest of its ensemble, and nobody would know. So it
+ * does not start.
+ */
+function unbuiltOf(config: Omit<EnsembleConfig, 'unbuilt'>, settings: KnownSettings): string[] {
+  const asked: readonly (readonly [isAsked: boolean, name: string, value: string, what: string])[] = [
+    [config.localSessionsEnabled, 'localSessionsEnabled', 'true', 'sessions that only their own server knows'],
+    [config.reconfigEnabled, 'reconfigEnabled', 'true', 'an ensemble whose servers can be changed while it runs'],
+    [config.readOnlyMode, 'readonlymode.enabled', 'true', 'reads from a server that has lost its ensemble'],
+    [config.oraclePath !== undefined, 'oraclePath', config.oraclePath ?? '', 'an oracle that lets one of two servers go on alone'],
+    [config.observerMasterPort !== undefined, 'observerMasterPort', `${config.observerMasterPort}`, 'observers that observe a follower'],
+    [config.tcpKeepAlive, 'tcpKeepAlive', 'true', 'probes of silent connections between servers'],
+    [
+      config.role === 'observer' && !config.syncEnabled,
+      settings.isSet('observer.syncEnabled') ? 'observer.syncEnabled' : 'syncEnabled',
+      'false',
+      'an observer without a log',
+    ],
+    [
+      settings.int('leader.maxTimeToWaitForEpoch') !== -1,
+      'leader.maxTimeToWaitForEpoch',
+      settings.text('leader.maxTimeToWaitForEpoch'),
+      'a leader that gives up when one of its voters looks elsewhere',
+    ],
+  ];
+  const sentences = asked
+    .filter(([isAsked]) => isAsked)
+    .map(
+      ([, name, value, what]) =>
+        `${settings.where(name)}: ${name}=${value} asks for ${what}, which this version does not have. Remove the setting, on all servers, to run without it.`,
+    );
+  const { lastSeen, quorum, configFile } = config;
+  if (lastSeen !== undefined && lastSeen.version > quorum.version) {
+    sentences.push(
+      `${configFile}${nextSuffix}: a change of the ensemble was under way when this server last ended, and this version cannot finish it. Let ZooKeeper finish it first.`,
+    );
+  }
+  return sentences;
 }
 
 /** Errors about the text of a configuration, with the place where the line stands. */

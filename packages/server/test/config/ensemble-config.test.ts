@@ -109,6 +109,7 @@ describe('an ensemble', () => {
       localSessionsUpgradingEnabled: false,
       enableEagerAclCheck: false,
       oraclePath: undefined,
+      unbuilt: [],
     } satisfies EnsembleConfig);
     expect(config.core.serverId).toBe(1);
     expect([config.warnings, config.notices]).toEqual([[], []]);
@@ -157,7 +158,33 @@ describe('an ensemble', () => {
   ])('goes by %s', (setting, expected) => {
     const usual = ensembleOf('');
     const changed = setting.startsWith('-D') ? ensembleOf('', { definitions: [setting.slice(2)] }) : ensembleOf(setting);
-    expect(changed).toEqual({ ...usual, ...expected });
+    expect({ ...changed, unbuilt: [] }).toEqual({ ...usual, ...expected });
+  });
+
+  it.each([
+    ['localSessionsEnabled=true', 'sessions that only their own server knows'],
+    ['reconfigEnabled=true', 'an ensemble whose servers can be changed while it runs'],
+    ['-Dreadonlymode.enabled=true', 'reads from a server that has lost its ensemble'],
+    ['oraclePath=/o', 'an oracle that lets one of two servers go on alone'],
+    ['observerMasterPort=2191', 'observers that observe a follower'],
+    ['tcpKeepAlive=true', 'probes of silent connections between servers'],
+    ['leader.maxTimeToWaitForEpoch=77', 'a leader that gives up when one of its voters looks elsewhere'],
+  ])('that asks for %s says that it is not built', (setting, what) => {
+    const isProperty = setting.startsWith('-D');
+    const name = isProperty ? setting.slice(2) : setting;
+    const { unbuilt } = isProperty ? ensembleOf('', { definitions: [name] }) : ensembleOf(setting);
+    const where = isProperty ? '-Dreadonlymode.enabled' : 'zoo.cfg:8';
+    expect(unbuilt).toEqual([
+      `${where}: ${name} asks for ${what}, which this version does not have. Remove the setting, on all servers, to run without it.`,
+    ]);
+  });
+
+  it('says that an observer without a log is not built, to observers only', () => {
+    const observer = `${three}server.4=d:2888:3888:observer\n`;
+    const unbuilt = (setting: string, myid: number) => read(`${observer}${setting}`, { files: { '/d/myid': `${myid}` } }).ensemble!.unbuilt;
+    expect(unbuilt('syncEnabled=false', 1)).toEqual([]);
+    expect(unbuilt('syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: syncEnabled=false asks for an observer without a log/);
+    expect(unbuilt('observer.syncEnabled=false', 4)[0]).toMatch(/^zoo.cfg:9: observer.syncEnabled=false asks/);
   });
 
   it('has a setting above for each key that the reference says is for ensembles', () => {
@@ -260,6 +287,9 @@ describe('a dynamic file', () => {
     const { ensemble } = read(dynamic, { files: { ...files, 'zoo.cfg.dynamic.next': next } });
     expect(sids(ensemble!.lastSeen!)).toEqual([1, 2, 3, 4]);
     expect(ensemble!.lastSeen!.version).toBe(0x1_00000009);
+    expect(ensemble!.unbuilt[1]).toBe(
+      'zoo.cfg.dynamic.next: a change of the ensemble was under way when this server last ended, and this version cannot finish it. Let ZooKeeper finish it first.',
+    );
   });
 
   it.each([

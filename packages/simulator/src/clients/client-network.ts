@@ -1,9 +1,10 @@
 /** The network stack of a client's machine, with a tap on every connection. Clients of any kind use it like any other `Network`. */
 import type { Millis } from '@tskeeper/protocol';
-import type { Endpoint, Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
+import type { Endpoint, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
 import type { MemoryNetwork, VirtualCnxn, VirtualWire } from '@tskeeper/runtime/internal';
 import { CnxnTap } from '../record/cnxn-tap.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
+import type { ClientMachine } from './client-world.ts';
 
 /** What a client's machine hangs on. */
 export interface Surroundings {
@@ -16,7 +17,7 @@ export interface Surroundings {
   note(bytes: Uint8Array): void;
 }
 
-export class ClientNetwork implements Network {
+export class ClientNetwork implements ClientMachine {
   readonly #world: Surroundings;
   readonly #client: string;
   readonly #stack: MemoryNetwork;
@@ -124,8 +125,8 @@ export class ClientNetwork implements Network {
     this.#stack.send(batch);
   }
 
-  listen: Network['listen'] = (options) => this.#stack.listen(options);
-  resolve: Network['resolve'] = (host) => this.#stack.resolve(host);
+  listen: ClientMachine['listen'] = (options) => this.#stack.listen(options);
+  resolve: ClientMachine['resolve'] = (host) => this.#stack.resolve(host);
   end(stream: StreamId): void {
     if (!this.#unplugged) this.#stack.end(stream);
   }
@@ -134,6 +135,6 @@ export class ClientNetwork implements Network {
     if (!this.#unplugged) this.#stack.reset(stream);
   }
 
-  pause: Network['pause'] = (stream) => this.#stack.pause(stream);
-  resume: Network['resume'] = (stream) => this.#stack.resume(stream);
+  pause: ClientMachine['pause'] = (stream) => this.#stack.pause(stream);
+  resume: ClientMachine['resume'] = (stream) => this.#stack.resume(stream);
 }

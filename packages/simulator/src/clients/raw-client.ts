@@ -29,10 +29,8 @@ import {
 import type { ReceivedBatch, SeededRandom, StreamId } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import type { CnxnRecord, Request } from '../record/recording.ts';
-import type { ServerHost } from '../world/server-host.ts';
-import { serverPort, type VirtualWorld } from '../world/virtual-world.ts';
 import type { Actor, Ask } from './actor.ts';
-import type { ClientNetwork } from './client-network.ts';
+import { type ClientMachine, type ClientWorld, serverPort } from './client-world.ts';
 
 interface ClientCnxn {
   readonly stream: StreamId;
@@ -54,7 +52,7 @@ export interface RawClientOptions {
   /** Who it says it is, at the beginning of each connection: `user:password`. */
   readonly credentials?: string | undefined;
   /** The only server that it speaks to. Default: all of them. */
-  readonly server?: ServerHost | undefined;
+  readonly server?: ClientWorld['servers'][number] | undefined;
 }
 
 /** The watches that a client believes to have. */
@@ -73,9 +71,9 @@ function noWatches(): Watches {
 export class RawClient implements Actor {
   readonly name: string;
   readonly options: RawClientOptions;
-  readonly #world: VirtualWorld;
+  readonly #world: ClientWorld;
   readonly #random: SeededRandom;
-  readonly #network: ClientNetwork;
+  readonly #network: ClientMachine;
   readonly #cnxns = new Map<StreamId, ClientCnxn>();
   session: SessionId = 0n;
   password: Buffer | null = null;
@@ -93,7 +91,7 @@ export class RawClient implements Actor {
   #asleepUntilMs: Millis = 0;
   #dialPlanned = false;
 
-  constructor(world: VirtualWorld, random: SeededRandom, options: RawClientOptions) {
+  constructor(world: ClientWorld, random: SeededRandom, options: RawClientOptions) {
     this.name = options.name;
     this.options = options;
     this.#world = world;

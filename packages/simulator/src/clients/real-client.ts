@@ -37,9 +37,8 @@ import {
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import type { ToldRecord } from '../record/recording.ts';
-import { serverPort, type VirtualWorld } from '../world/virtual-world.ts';
 import type { Actor, Ask } from './actor.ts';
-import type { ClientNetwork } from './client-network.ts';
+import { type ClientMachine, type ClientWorld, serverPort } from './client-world.ts';
 import { WireTransport } from './wire-transport.ts';
 
 export interface RealClientOptions {
@@ -62,10 +61,10 @@ const eventTypes: Readonly<Record<string, number>> = {
 
 export class RealClient implements Actor {
   readonly name: string;
-  readonly #world: VirtualWorld;
+  readonly #world: ClientWorld;
   readonly #random: SeededRandom;
   readonly #options: RealClientOptions;
-  readonly #network: ClientNetwork;
+  readonly #network: ClientMachine;
   readonly #transport: WireTransport;
   /** Told by what watches it sets itself; the sum of it is counted. */
   readonly #listener: WatchListener = () => {
@@ -79,7 +78,7 @@ export class RealClient implements Actor {
   /** Sessions that have ended without its asking. */
   readonly lost: SessionId[] = [];
 
-  constructor(world: VirtualWorld, random: SeededRandom, options: RealClientOptions) {
+  constructor(world: ClientWorld, random: SeededRandom, options: RealClientOptions) {
     this.name = options.name;
     this.#world = world;
     this.#random = random;

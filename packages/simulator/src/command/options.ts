@@ -1,6 +1,8 @@
 /** What the command line says. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import type { Hunter } from '../mutants/mutant.ts';
+import { isHunter } from './hunters.ts';
 
 export interface CommandOptions {
   readonly command: 'run' | 'zoo' | 'ci' | 'worker';
@@ -10,6 +12,8 @@ export interface CommandOptions {
   readonly minutes: number | undefined;
   readonly scenario: string | undefined;
   readonly mutant: string | undefined;
+  /** Of the zoo: all of them when left out. Of a worker: seeds when left out. */
+  readonly hunter: Hunter | undefined;
   readonly trace: boolean;
   readonly events: boolean;
   readonly jobs: number;
@@ -24,8 +28,8 @@ export const usage = `npm run sim -- [options]          runs fresh seeds, 100 of
   --trace                         prints what was asked, answered, logged and broken, in the order it was
   --events                        prints each step of the world: to see where two runs of one seed part
   --jobs N                        processes at a time
-npm run sim:zoo -- [--mutant NAME] [--seeds COUNT]
-                                  every mutant, each until it is caught`;
+npm run sim:zoo -- [--mutant NAME] [--hunter seeds|explorer] [--seeds COUNT] [--from N]
+                                  every mutant, each until it is caught; or those of one hunter`;
 
 export function parseOptions(args: readonly string[]): CommandOptions {
   const { values, positionals } = parseArgs({
@@ -38,6 +42,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
       minutes: { type: 'string' },
       scenario: { type: 'string' },
       mutant: { type: 'string' },
+      hunter: { type: 'string' },
       trace: { type: 'boolean', default: false },
       events: { type: 'boolean', default: false },
       jobs: { type: 'string' },
@@ -45,7 +50,9 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     },
   });
   const [command = 'run', more] = positionals;
+  const { hunter } = values;
   if (values.help || more !== undefined || !isCommand(command)) throw new UsageError(usage);
+  if (hunter !== undefined && !isHunter(hunter)) throw new UsageError(`there is no hunter ${hunter}\n${usage}`);
   return {
     command,
     seed: numberOf('seed', values.seed),
@@ -54,6 +61,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     minutes: numberOf('minutes', values.minutes),
     scenario: values.scenario,
     mutant: values.mutant,
+    hunter,
     trace: values.trace,
     events: values.events,
     jobs: numberOf('jobs', values.jobs) ?? availableParallelism(),

@@ -4,6 +4,7 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { Hunter } from '../mutants/mutant.ts';
 import { nothingReported, type SeedReport } from './seed-report.ts';
 
 const program = fileURLToPath(new URL('../../bin/sim.js', import.meta.url));
@@ -12,6 +13,8 @@ const loader = new URL('../../bin/mutant.js', import.meta.url).href;
 export interface PoolOptions {
   readonly jobs: number;
   readonly mutant?: string | undefined;
+  /** Default: seeds. */
+  readonly hunter?: Hunter;
 }
 
 export class Pool {
@@ -29,8 +32,8 @@ export class Pool {
 
   #work(next: () => number | undefined, report: (report: SeedReport) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      const { mutant } = this.#options;
-      const child = fork(program, ['worker'], {
+      const { mutant, hunter = 'seeds' } = this.#options;
+      const child = fork(program, ['worker', '--hunter', hunter], {
         execArgv: mutant === undefined ? [] : ['--import', loader],
         // What a mutant has to say before it falls is not what anyone waits for.
         stdio: ['ignore', 'inherit', mutant === undefined ? 'inherit' : 'ignore', 'ipc'],
@@ -61,8 +64,8 @@ export class Pool {
 }
 
 /** The other end: runs whatever seed it is sent. */
-export function work(run: (seed: number) => Promise<SeedReport>): void {
+export function work(run: (seed: number) => SeedReport | Promise<SeedReport>): void {
   process.on('message', ({ seed }: { readonly seed: number }) => {
-    void run(seed).then((report) => process.send?.(report));
+    void Promise.resolve(run(seed)).then((report) => process.send?.(report));
   });
 }

@@ -12,6 +12,8 @@ export interface SeedReport {
   readonly trace: number;
   /** Nothing, if all is well. */
   readonly findings: readonly string[];
+  /** Distinct states that the explorer has seen. */
+  readonly states: number;
   readonly simulatedMs: Millis;
   readonly txns: number;
   readonly operations: number;
@@ -45,6 +47,7 @@ export async function reportSeed(seed: number, { onEvent, onEnd }: Listening = {
 /** Of a seed that did not get to its end. */
 export const nothingReported: Omit<SeedReport, 'seed' | 'findings'> = {
   trace: 0,
+  states: 0,
   simulatedMs: 0,
   txns: 0,
   operations: 0,
@@ -64,6 +67,7 @@ export function reportOutcome(outcome: Outcome): SeedReport {
     seed,
     trace: world.trace,
     findings: check(recording, story).map(findingText),
+    states: 0,
     simulatedMs: recording.endedMs - (recording.processes[0]?.startedMs ?? 0),
     txns: story.txns.length,
     operations: requests.length,

@@ -1,7 +1,8 @@
-/** `npm run sim:zoo`: runs each mutant until a checker has caught it, and says how many seeds that took. */
-import { mutants } from '../mutants/mutants.ts';
+/** `npm run sim:zoo`: lets each mutant's hunter loose on it until it is caught, and says how many seeds that took. */
+import type { Hunter } from '../mutants/mutant.ts';
+import { zoo } from '../mutants/zoo.ts';
+import { hunters, seedsMax } from './hunters.ts';
 import { Pool } from './pool.ts';
-import { replayLine } from './run.ts';
 import type { SeedReport } from './seed-report.ts';
 
 export interface Catch {
@@ -9,13 +10,15 @@ export interface Catch {
   /** Undefined when nobody noticed. */
   readonly report: SeedReport | undefined;
   readonly seeds: number;
+  /** Of the explorer's searches, in all of these seeds. */
+  readonly states: number;
 }
 
-/** Runs the mutants, `jobs` at a time, each on seeds from `from` on, at most `seedsMax` of them. */
+/** Runs the mutants, `jobs` at a time, each on seeds from `from` on, at most so many of them; as many as its hunter may need when left out. */
 export async function runZoo(
   names: readonly string[],
   from: number,
-  seedsMax: number,
+  seeds: number | undefined,
   jobs: number,
   told: (caught: Catch) => void,
 ): Promise<Catch[]> {
@@ -23,7 +26,7 @@ export async function runZoo(
   const caught: Catch[] = [];
   const keeper = async () => {
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-      const result = await runMutant(name, from, seedsMax);
+      const result = await runMutant(name, from, seeds ?? seedsMax[hunterOf(name)]);
       caught.push(result);
       told(result);
     }
@@ -32,27 +35,56 @@ export async function runZoo(
   return caught;
 }
 
-async function runMutant(name: string, from: number, seedsMax: number): Promise<Catch> {
-  if (mutants[name] === undefined) throw new Error(`there is no mutant ${name}; there are ${Object.keys(mutants).join(', ')}`);
-  const pool = new Pool({ jobs: 1, mutant: name });
+export function hunterOf(name: string): Hunter {
+  const mutant = zoo[name];
+  if (mutant === undefined) throw new Error(`there is no mutant ${name}; there are ${Object.keys(zoo).join(', ')}`);
+  return mutant.hunter ?? 'seeds';
+}
+
+async function runMutant(name: string, from: number, most: number): Promise<Catch> {
+  const pool = new Pool({ jobs: 1, mutant: name, hunter: hunterOf(name) });
   let seeds = 0;
+  let states = 0;
   let found: SeedReport | undefined;
   await pool.run(
-    () => (found === undefined && seeds < seedsMax ? from + seeds++ : undefined),
+    () => (found === undefined && seeds < most ? from + seeds++ : undefined),
     (report) => {
+      states += report.states;
       if (report.findings.length > 0) found ??= report;
     },
   );
-  return { name, report: found, seeds };
+  return { name, report: found, seeds, states };
 }
 
 const evidenceMax = 110;
 
-export function catchText({ name, report, seeds }: Catch): string {
-  const { what } = mutants[name]!;
-  if (report === undefined) return `ESCAPED ${name}: ${what}, in ${seeds} seeds`;
+export function catchText({ name, report, seeds, states }: Catch): string {
+  const { what, from } = zoo[name]!;
+  const effort = `${seeds} ${seeds === 1 ? 'seed' : 'seeds'}${states === 0 ? '' : `, ${states} states`}`;
+  if (report === undefined) return `ESCAPED ${name} (${from}): ${what}, in ${effort}`;
   const [first = ''] = report.findings;
   const evidence = first.split('\n')[0]!;
   const shown = evidence.length > evidenceMax ? `${evidence.slice(0, evidenceMax)}...` : evidence;
-  return `caught  ${name}: ${what}, in ${seeds} ${seeds === 1 ? 'seed' : 'seeds'}\n          ${shown}\n          ${replayLine(report.seed, name)}`;
+  return `caught  ${name} (${from}): ${what}, in ${effort}\n          ${shown}\n          npm run sim:zoo -- --mutant ${name} --from ${report.seed} --seeds 1`;
+}
+
+/** What it came to, for each hunter. */
+export function zooText(caught: readonly Catch[]): string {
+  const escaped = caught.filter(({ report }) => report === undefined);
+  const rows = [`${caught.length - escaped.length} of ${caught.length} mutants caught`];
+  for (const hunter of Object.keys(hunters) as Hunter[]) {
+    const own = caught.filter(({ name }) => hunterOf(name) === hunter);
+    if (own.length === 0) continue;
+    const { median, most } = spread(own.map(({ seeds }) => seeds));
+    const ofStates = spread(own.map(({ states }) => states));
+    const states = ofStates.most === 0 ? '' : `; states: median ${ofStates.median}, at most ${ofStates.most}`;
+    rows.push(`${own.length} by ${hunter}: seeds needed: median ${median}, at most ${most}${states}`);
+  }
+  if (escaped.length > 0) rows.push(`escaped: ${escaped.map(({ name }) => name).join(', ')}`);
+  return rows.join('\n');
+}
+
+function spread(counts: readonly number[]): { median: number; most: number } {
+  const sorted = counts.toSorted((a, b) => a - b);
+  return { median: sorted[sorted.length >> 1] ?? 0, most: sorted.at(-1) ?? 0 };
 }

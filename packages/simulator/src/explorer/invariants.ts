@@ -22,12 +22,14 @@ export const invariants = {
   MonotonicRead: 'what a server has served once it does not take back',
   LeaderLogCompleteness: 'the log of a leader that serves has everything committed in earlier epochs',
   CommittedLogDurability: 'what is committed is durable at a quorum',
+  MemoryIsLog: 'the txns that are kept for learners are the last of those applied, none left out',
   StateIsLog: 'the state that is served is that of the log up to its last zxid',
   AcknowledgedIsCommitted: 'what a client was told to be done is committed',
   EpochFiles: 'on disk, acceptedEpoch is never behind currentEpoch',
   HistoryBeforeEpoch: 'currentEpoch is on disk only where the history that the epoch began with is',
   AcceptedBeforeWord: 'a new epoch is on disk before it is proposed or accepted',
   DurableBeforeAck: 'NEWLEADER and proposals are acknowledged when they are durable, and not before',
+  NewLeaderFirst: 'no proposal of an epoch is acknowledged before currentEpoch says that it has begun',
   Legality: 'no server is sent what it cannot make sense of, and no machine throws',
 } as const;
 
@@ -64,6 +66,8 @@ export interface ServerView {
   readonly appliedZxid: Zxid;
   /** Names of the txns whose effect is in the state in memory; undefined where nobody looks. */
   readonly state: readonly string[] | undefined;
+  /** Zxids of what is kept in memory for learners, in order; undefined where nobody looks. */
+  readonly remembered: readonly Zxid[] | undefined;
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
 }
@@ -163,6 +167,10 @@ export class Invariants {
   /** A learner acknowledges a txn, or NEWLEADER. */
   acknowledged(zxid: Zxid, { sid, durable, currentEpoch }: ServerView): void {
     if (counterOf(zxid) > 0) {
+      if (currentEpoch < epochOf(zxid)) {
+        // A leader of ZooKeeper takes the first ACK for that of NEWLEADER, and ends at any other (ZOOKEEPER-4685).
+        throw new Violation('NewLeaderFirst', `${sid} acknowledges ${formatZxid(zxid)}, and has currentEpoch ${currentEpoch} on disk`);
+      }
       if (durable.some((txn) => txn.zxid === zxid)) return;
       throw new Violation('DurableBeforeAck', `${sid} acknowledges ${formatZxid(zxid)}, which is not on its disk`);
     }
@@ -187,7 +195,11 @@ export class Invariants {
       this.#checkLog(server);
     }
     this.#checkLeaders(servers);
-    for (const server of servers) if (server.serves) this.served(server);
+    for (const server of servers) {
+      if (!server.serves) continue;
+      this.served(server);
+      this.#checkMemory(server);
+    }
     this.#checkDurability(servers);
     for (const name of this.#told.splice(0)) {
       if (this.#committed.some((txn) => txn.name === name)) continue;
@@ -277,6 +289,18 @@ export class Invariants {
       }
       this.#committed = [...this.#committed, txn];
     }
+  }
+
+  #checkMemory({ sid, logged, appliedZxid, remembered }: ServerView): void {
+    // Who keeps nothing knows it: a leader then goes by the last txn that it has applied.
+    if (remembered === undefined || remembered.length === 0) return;
+    const applied = logged.filter(({ zxid }) => zxid <= appliedZxid);
+    const end = applied.slice(-remembered.length).map(({ zxid }) => zxid);
+    if (end.join() === remembered.join()) return;
+    throw new Violation(
+      'MemoryIsLog',
+      `${sid} keeps ${remembered.map(formatZxid).join(', ')} for learners, and its log ends with ${end.map(formatZxid).join(', ') || 'nothing'}`,
+    );
   }
 
   #checkDurability(servers: readonly ServerView[]): void {

@@ -142,6 +142,7 @@ class SmallServer implements PeerOut {
   readonly sid: Sid;
   readonly world: SmallWorld;
   peer: Peer | undefined;
+  #committedLog: CommittedLog | undefined;
   clockMs: Millis = 1000;
   // What its disk holds.
   log: StoredTxn[] = [];
@@ -193,8 +194,18 @@ class SmallServer implements PeerOut {
     const role = peer === undefined || peer.role === 'looking' ? undefined : peer.role;
     const serves = peer?.server !== undefined;
     const appliedZxid = peer?.replica.lastZxid ?? 0;
-    const state = serves ? this.#state() : undefined;
-    return { sid, role, serves, epoch: peer?.epoch, durable, logged, appliedZxid, state, acceptedEpoch, currentEpoch };
+    const [state, remembered] = serves ? [this.#state(), this.#remembered()] : [];
+    const { epoch } = peer ?? {};
+    return { sid, role, serves, epoch, durable, logged, appliedZxid, state, remembered, acceptedEpoch, currentEpoch };
+  }
+
+  #remembered(): Zxid[] {
+    const committedLog = this.#committedLog!;
+    const { oldest } = committedLog;
+    if (oldest === undefined) return [];
+    const zxids = [oldest];
+    committedLog.forEachAbove(oldest, (zxid) => zxids.push(zxid) > 0);
+    return zxids;
   }
 
   #state(): string[] {
@@ -208,7 +219,7 @@ class SmallServer implements PeerOut {
 
   start(): void {
     const { scope, verifier } = this.world;
-    const committedLog = new CommittedLog({ ...committedLogDefaults, countMax: scope.committedLog });
+    const committedLog = (this.#committedLog = new CommittedLog({ ...committedLogDefaults, countMax: scope.committedLog }));
     for (const { zxid, bytes } of this.log) committedLog.restore(zxid, bytes);
     const { sid, acceptedEpoch, currentEpoch } = this;
     const recovered = {
@@ -410,10 +421,6 @@ class SmallServer implements PeerOut {
     this.world.notify(this.sid, to, notification);
   }
 
-  configSeen(): void {
-    throw new Error('there is one configuration');
-  }
-
   dialLeader(sid: Sid): void {
     this.saidLooking = false;
     this.dialing = sid;
@@ -447,6 +454,7 @@ class SmallServer implements PeerOut {
   }
 
   append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
+    this.#checkNotRewriting();
     const copy = Buffer.from(bytes.subarray(start, end));
     const { header } = readTxn(new Reader(Buffer.from(copy)));
     const txn: StoredTxn = { zxid, bytes: copy, name: sessionName(header.clientHigh, header.clientLow) };
@@ -460,7 +468,13 @@ class SmallServer implements PeerOut {
   }
 
   truncate(zxid: Zxid): void {
+    this.#checkNotRewriting();
     this.logQueue.push({ kind: 'truncate', zxid });
+  }
+
+  /** As `Storage`, which takes nothing else while it cuts the log or puts a snapshot in its place. */
+  #checkNotRewriting(): void {
+    if (this.logQueue.some(({ kind }) => kind === 'truncate' || kind === 'install')) throw new Error('the folder is being rewritten');
   }
 
   logBytesMax(): number | undefined {
@@ -473,6 +487,7 @@ class SmallServer implements PeerOut {
   }
 
   installSnapshot(zxid: Zxid): void {
+    this.#checkNotRewriting();
     const bytes = new Writer(1024);
     const source = this.peer!.replica.snapshotStream();
     while (!source.next(bytes, 1 << 20));

@@ -8,16 +8,14 @@ import { fileURLToPath } from 'node:url';
 import { compiled } from './compiled.ts';
 import type { Mutation } from './hooks.ts';
 import { mutated } from './mutant.ts';
-import { mutants } from './mutants.ts';
-import { zabMutants } from './zab-mutants.ts';
+import { zoo } from './zoo.ts';
 
 const root = new URL('../../../../', import.meta.url);
 
 /** To be called by what `node --import` names. */
 export function loadMutant(name: string): void {
-  const known = { ...mutants, ...zabMutants };
-  const mutant = known[name];
-  if (mutant === undefined) throw new Error(`there is no mutant ${name}; there are ${Object.keys(known).join(', ')}`);
+  const mutant = zoo[name];
+  if (mutant === undefined) throw new Error(`there is no mutant ${name}; there are ${Object.keys(zoo).join(', ')}`);
   const source = compiled(mutated(readFileSync(fileURLToPath(new URL(mutant.file, root)), 'utf8'), mutant));
   const url = new URL(mutant.file.replace('/src/', '/dist/').replace(/\.ts$/, '.js'), root).href;
   const data: Mutation = { url, source };

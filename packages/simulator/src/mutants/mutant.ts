@@ -1,8 +1,13 @@
+/** Who hunts mutants: the seeds of the simulator, with a story each; or the explorer, with a search each (explorer/hunt.ts). */
+export type Hunter = 'seeds' | 'explorer';
+
 /**
  * A server with one thing wrong: a piece of its source replaced when it is loaded. Nothing in the shipped code knows of it. A piece that is
  * no longer there, or is there twice, is an error, so that a mutant cannot quietly become the server as it should be.
  */
 export interface Mutant {
+  /** Who has to catch it. Default: seeds. */
+  readonly hunter?: Hunter;
   /** What is wrong with it, in a few words. */
   readonly what: string;
   /** Where this was met: a ZooKeeper issue, a row of the catalogue, or a rule of our own. */

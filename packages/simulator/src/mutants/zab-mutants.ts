@@ -1,13 +1,15 @@
 /**
- * More of the zoo: leaders and learners with one thing wrong, bugs that ZooKeeper had among them. Each must be caught by the explorer (`npm run
- * explore`), since the stories of the simulator are those of a server that stands alone.
+ * More of the zoo: leaders and learners with one thing wrong, bugs that ZooKeeper had among them. They are the explorer's, which sees every
+ * state of a small ensemble and knows what must be on disk in each; those for which more than two txns or three servers are needed are the
+ * seeds'.
  */
 import type { Mutant } from './mutant.ts';
 
+const peer = 'packages/core/src/peer.ts';
 const learner = 'packages/core/src/zab/learner.ts';
 const leader = 'packages/core/src/zab/leader.ts';
 
-export const zabMutants: Readonly<Record<string, Mutant>> = {
+const explored: Readonly<Record<string, Mutant>> = {
   'newleader-before-log': {
     what: 'currentEpoch is written before the history that was sent is durable',
     from: 'ZOOKEEPER-4643',
@@ -39,9 +41,9 @@ export const zabMutants: Readonly<Record<string, Mutant>> = {
   'trunc-keeps-memory': {
     what: 'a learner whose log was cut keeps the state that it had',
     from: 'ZOOKEEPER-2845',
-    file: 'packages/core/src/peer.ts',
-    replace: 'this.#replica = replica;\n    this.#logged = this.#durable = lastZxid;',
-    by: 'this.#logged = this.#durable = lastZxid;',
+    file: peer,
+    replace: 'this.#replica = replica;\n    this.#keepConfig();',
+    by: 'this.#keepConfig();',
   },
   'commit-without-quorum': {
     what: 'a leader commits what only it has',
@@ -64,4 +66,127 @@ export const zabMutants: Readonly<Record<string, Mutant>> = {
     replace: 'this.#epoch = this.#acceptedMax + 1;',
     by: 'this.#epoch = Math.max(1, this.#acceptedMax);',
   },
+  'newleader-before-diff': {
+    what: 'NEWLEADER is acknowledged as soon as it comes',
+    from: 'ZOOKEEPER-3023',
+    file: learner,
+    replace: "this.#stage = 'settling';",
+    by: "this.#stage = 'settling';\n    this.#ack(makeZxid(this.#epoch, 0));",
+  },
+  'newleader-counts-for-all': {
+    what: 'who acknowledges NEWLEADER is taken to have what was proposed since',
+    from: 'ZOOKEEPER-4785',
+    file: leader,
+    replace: 'Math.max(learner.ackedZxid, learner.historyEnd)',
+    by: 'Math.max(learner.ackedZxid, this.#proposed)',
+  },
+  'ack-ahead-of-newleader': {
+    what: 'a proposal is acknowledged before NEWLEADER is',
+    from: 'ZOOKEEPER-4685',
+    file: learner,
+    replace: "if (this.#stage !== 'synchronised' && this.#stage !== 'serving') return;\n    for (",
+    by: 'for (',
+  },
+  'commit-before-uptodate-lost': {
+    what: 'a COMMIT between NEWLEADER and UPTODATE is passed over',
+    from: 'ZOOKEEPER-4394',
+    file: learner,
+    replace: 'if (zxid <= this.#snapshotZxid) return;\n    const next = this.#proposals.peek();',
+    by: "if (zxid <= this.#snapshotZxid || this.#stage === 'synchronised') return;\n    const next = this.#proposals.peek();",
+  },
+  'proposal-before-uptodate-lost': {
+    what: 'what is proposed while a learner is being brought up to date is not sent to it',
+    from: 'ZOOKEEPER-508',
+    file: leader,
+    replace: 'if (!learner.hears || learner.isObserver) continue;',
+    by: "if (!learner.hears || learner.isObserver || learner.stage === 'synchronising') continue;",
+  },
+  'election-before-disk': {
+    what: 'a server goes into an election while its disk is at work for the last leader',
+    from: 'ZOOKEEPER-4712',
+    file: peer,
+    replace: 'if (this.#durable < this.#logged || this.#diskWork > 0) return;',
+    by: '',
+  },
+  'trunc-not-awaited': {
+    what: 'a server goes into an election while its log is being cut',
+    from: 'ZOOKEEPER-5094',
+    file: peer,
+    replace: 'truncate: (zxid) => {\n        this.#diskWork++;',
+    by: 'truncate: (zxid) => {',
+  },
+  'snapshot-not-awaited': {
+    what: 'what follows a snapshot is taken in before the snapshot is on disk',
+    from: 'ZOOKEEPER-3642, ZOOKEEPER-2872',
+    file: learner,
+    replace: "this.#stage = 'installing';\n    this.#out.installSnapshot(this.#snapshotZxid);",
+    by: "this.#stage = 'synchronising';\n    this.#logged = this.#durable = this.#snapshotZxid;\n    this.#out.installSnapshot(this.#snapshotZxid);\n    this.#goOn(now);",
+  },
+  'committed-log-with-a-hole': {
+    what: 'txns that a learner applies while it is brought up to date do not go into its committedLog',
+    from: 'ZOOKEEPER-4925',
+    file: learner,
+    replace: 'this.#host.committed(next);\n    if (this.#forwarding === undefined) {',
+    by: 'if (this.#forwarding !== undefined) this.#host.committed(next);\n    if (this.#forwarding === undefined) {',
+  },
+  'committed-log-outlives-snapshot': {
+    what: 'a learner that was sent a snapshot keeps the committedLog of the history it has left',
+    from: 'ZOOKEEPER-2846',
+    file: peer,
+    replace: 'this.#committedLog.clear();',
+    by: '',
+  },
+  'committed-log-outlives-trunc': {
+    what: 'txns that were cut off the log stay in the committedLog',
+    from: 'ZOOKEEPER-2845',
+    file: peer,
+    replace: 'this.#committedLog.truncate(lastZxid);',
+    by: '',
+  },
+  'memory-behind-log': {
+    what: 'a learner that loses its leader does not apply what stands in its log',
+    from: 'ZOOKEEPER-5010',
+    file: learner,
+    replace: 'this.#host.committed(next);\n      this.#host.apply(next, now);',
+    by: 'this.#host.committed(next);',
+  },
+  'tail-not-cut': {
+    what: 'a learner whose log goes on where no quorum followed keeps that end',
+    from: 'ZOOKEEPER-1154, ZOOKEEPER-1156',
+    file: 'packages/core/src/zab/sync-plan.ts',
+    replace: "return { kind: 'trunc', zxid: max, from: max };",
+    by: "return { kind: 'diff', zxid: max, from: max };",
+  },
+  'gap-before-committed-log': {
+    what: 'the first txn in memory is left out behind those that were read from the log',
+    from: 'ZOOKEEPER-2418',
+    file: 'packages/core/src/zab/synchroniser.ts',
+    replace: 'this.#keepCommitted(result.from, learner.begin())',
+    by: 'this.#keepCommitted(result.from + 1, learner.begin())',
+  },
+  'serves-without-quorum': {
+    what: 'a leader serves before a quorum has acknowledged its history',
+    from: 'ZOOKEEPER-1081, ZOOKEEPER-790',
+    file: leader,
+    replace: "if (this.#stage !== 'synchronisation' || !this.#quorum.containsQuorum(this.#agreeing)) return;",
+    by: "if (this.#stage !== 'synchronisation') return;",
+  },
+  'epoch-without-quorum': {
+    what: 'a leader takes an epoch before a quorum has accepted it',
+    from: 'ZOOKEEPER-1343',
+    file: leader,
+    replace: "if (this.#stage !== 'acknowledgement' || !this.#quorum.containsQuorum(this.#agreeing)) return;",
+    by: "if (this.#stage !== 'acknowledgement') return;",
+  },
+  'half-is-a-quorum': {
+    what: 'half of the voters are a quorum',
+    from: 'P32',
+    file: 'packages/core/src/quorum/majority-quorum.ts',
+    replace: 'present * 2 > this.voters.length',
+    by: 'present * 2 >= this.voters.length',
+  },
 };
+
+export const zabMutants: Readonly<Record<string, Mutant>> = Object.fromEntries(
+  Object.entries(explored).map(([name, mutant]) => [name, { hunter: 'explorer', ...mutant }]),
+);

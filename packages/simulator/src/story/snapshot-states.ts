@@ -2,6 +2,7 @@
  * Starts from snapshots that servers have written, and the logs behind them, by the production recovery, and writes down what comes out.
  * A run starts from its newest snapshot only; here each gets its turn.
  */
+import type { CoreOptions } from '@tskeeper/core';
 import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
 import {
   type Acl,
@@ -16,7 +17,7 @@ import {
   type StatPersisted,
   Writer,
 } from '@tskeeper/protocol';
-import { MemoryDisk, numberedFiles, Recovery, SeededRandom, silentLogger, type SnappyCodec } from '@tskeeper/runtime';
+import { type Clock, MemoryDisk, numberedFiles, Recovery, SeededRandom, silentLogger, type SnappyCodec } from '@tskeeper/runtime';
 import type { SnapshotState } from '../record/recording.ts';
 import { aclOf } from '../model/from-wire.ts';
 import { parentOf } from '../replay/replay.ts';
@@ -44,28 +45,49 @@ export async function snapshotStates(
   return states;
 }
 
-async function stateFrom(
+function stateFrom(
   world: VirtualWorld,
   server: ServerHost,
   name: string,
   bytes: Buffer,
   snappy: SnappyCodec | undefined,
 ): Promise<SnapshotState> {
+  const source = { server: server.name, name, bytes, logs: server.evidence('log'), core: server.core, clock: world.clock, snappy };
+  return snapshotState(source, (work) => world.until(work, recoveryMaxMs));
+}
+
+/** A snapshot as a server has left it, and the logs beside it. */
+export interface SnapshotSource {
+  readonly server: string;
+  readonly name: string;
+  readonly bytes: Buffer;
+  /** By their names. */
+  readonly logs: ReadonlyMap<string, Buffer>;
+  readonly core: CoreOptions;
+  readonly clock: Clock;
+  readonly snappy: SnappyCodec | undefined;
+}
+
+/** What a start from this snapshot comes to. `until` waits for work that takes its time. */
+export async function snapshotState(
+  { server, name, bytes, logs, core, clock, snappy }: SnapshotSource,
+  until: (work: Promise<unknown>) => Promise<unknown>,
+): Promise<SnapshotState> {
   const disk = new MemoryDisk();
-  for (const [log, content] of server.evidence('log')) disk.plant(`${folder}/${log}`, content);
+  for (const [log, content] of logs) disk.plant(`${folder}/${log}`, content);
   disk.plant(`${folder}/${name}`, bytes);
-  const options = replicaOptions(server.core, new SeededRandom(1));
+  const options = replicaOptions(core, new SeededRandom(1));
   let replica = new Replica(options);
-  const recovery = new Recovery(disk, world.clock, silentLogger, {
+  const recovery = new Recovery(disk, clock, silentLogger, {
     snapshotFolder: folder,
     logFolder: folder,
     snapshotTrustEmpty: false,
     dbAutocreate: true,
     initializeMarked: false,
     snappy,
-    txnBytesMax: server.core.juteMaxBuffer + server.core.juteMaxBufferExtra,
+    txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
   });
-  await world.until(
+  await until(
     recovery.run({
       beginSnapshot: (zxid) => {
         const loader = new SnapshotLoader(options);
@@ -81,9 +103,8 @@ async function stateFrom(
         if (job !== undefined) while (job.next().done !== true);
       },
     }),
-    recoveryMaxMs,
   );
-  return { file: `${name} of ${server.name}`, ...stateOf(replica) };
+  return { file: `${name} of ${server}`, ...stateOf(replica) };
 }
 
 function stateOf(replica: Replica): Omit<SnapshotState, 'file'> {

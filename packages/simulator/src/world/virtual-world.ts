@@ -6,6 +6,7 @@ import { crc32 } from 'node:zlib';
 import { type CoreOptions, coreDefaults, type ZabOptions } from '@tskeeper/core';
 import { formatZxid, type Millis, type QuorumServer, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
 import {
+  memberDefaults,
   type MemberOptions,
   MemoryDisk,
   type MemoryProbe,
@@ -19,12 +20,12 @@ import {
 import { VirtualWire } from '@tskeeper/runtime/internal';
 import { ClientNetwork } from '../clients/client-network.ts';
 import { epochEnds, isIn, lastServed, reignsOf } from '../record/committed-history.ts';
+import { serverPort } from '../clients/client-world.ts';
 import { newRecording, type Recording } from '../record/recording.ts';
 import { Link } from './link.ts';
 import { ServerHost } from './server-host.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
-export const serverPort = 2181;
 /** A hundred times what a story takes. */
 const eventsMax = 400_000;
 
@@ -51,18 +52,15 @@ function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensembl
     return [index + 1, { sid: index + 1, addresses, role: index < servers - observers ? 'participant' : 'observer' }];
   });
   return {
+    ...memberDefaults,
     zab: { sid, tickTimeMs, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000, ...zab },
     role: sid <= servers - observers ? 'participant' : 'observer',
     quorum: { version: 0, servers: new Map(all), groups: new Map(), weights: new Map() },
-    electionAddress: { host: '0.0.0.0', port: electionPort },
-    quorumAddress: { host: '0.0.0.0', port: quorumPort },
+    electionAddresses: [{ host: '0.0.0.0', port: electionPort }],
+    quorumAddresses: [{ host: '0.0.0.0', port: quorumPort }],
     cnxTimeoutMs: 5 * tickTimeMs,
     quorumCnxnTimeoutMs: 5 * tickTimeMs,
-    bindTriesMax: 3,
-    multiAddressEnabled: false,
     connectToLeaderMs: 5 * tickTimeMs,
-    commitLogCount: 500,
-    snapshotSizeFactor: 0.33,
     ...options,
   };
 }

@@ -17,6 +17,7 @@ function server(sid: number, history: readonly NamedTxn[], more: Partial<ServerV
     logged: history,
     appliedZxid,
     state: undefined,
+    remembered: undefined,
     ...epochs,
     ...more,
   };
@@ -93,6 +94,13 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality'>, (to: Invaria
     propose(to, a);
     to.check([server(1, [a], leads), server(2, [a], { durable: [] }), server(3, [], down)]);
   },
+  MemoryIsLog: (to) => {
+    propose(to, a, b);
+    const all = { remembered: [a.zxid, b.zxid] };
+    to.check([server(1, [a, b], all), server(2, [a, b], { remembered: [b.zxid] }), server(3, [], { ...down, remembered: [] })]);
+    to.check([server(1, [a, b], all), server(2, [a, b], { remembered: [] }), server(3, [], { remembered: [] })]);
+    to.check([server(1, [a, b], all), server(2, [a, b], { remembered: [a.zxid] }), server(3, [], down)]);
+  },
   StateIsLog: (to) => {
     propose(to, a);
     to.check([server(1, [a], { state: [] }), server(2, [a]), server(3, [], down)]);
@@ -108,6 +116,7 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality'>, (to: Invaria
     to.epochWritten(server(2, [a], { ...is(2), durable: [] }));
   },
   AcceptedBeforeWord: (to) => to.epochAccepted(2, server(1, [])),
+  NewLeaderFirst: (to) => to.acknowledged(c.zxid, server(1, [c])),
   DurableBeforeAck: (to) => to.acknowledged(a.zxid, server(1, [a], { durable: [] })),
 };
 

@@ -1,0 +1,66 @@
+/** What a server makes of the configurations of others: a later one of the same voters is taken over, one of others is a reason to stop. */
+import { parseQuorumConfig } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { Configuration, ConfigurationConflict } from '../../src/quorum/configuration.ts';
+import { verifierOf } from '../../src/quorum/verifier-of.ts';
+
+const servers = [1, 2, 3].map((sid) => `server.${sid}=h${sid}:2888:3888:participant`);
+const text = (version: string, ...more: readonly string[]) => [...servers, ...more, `version=${version}`].join('\n');
+
+function going(version = '0', reconfigEnabled = true): Configuration {
+  const own = text(version);
+  return new Configuration(
+    { verifier: verifierOf(parseQuorumConfig(own)), text: own, version: Number.parseInt(version, 16) },
+    reconfigEnabled,
+  );
+}
+
+describe('a configuration', () => {
+  it('is given the version of its first leader, once', () => {
+    const configuration = going();
+    const proposed = configuration.proposedBy(3);
+    expect(proposed).toBe(text('300000000'));
+    // It goes by that when a quorum has acknowledged it, and not before.
+    expect(configuration.version).toBe(0);
+    expect(configuration.maybeAdopt(proposed)).toBe(true);
+    expect(configuration.active).toMatchObject({ text: proposed, version: 0x3_0000_0000 });
+    expect(configuration.proposedBy(4)).toBe(proposed);
+  });
+
+  it('is not changed by an earlier one, by the same one, nor by what cannot be read', () => {
+    const configuration = going('300000000');
+    for (const other of [text('0'), text('200000005'), text('300000000'), 'server.1=nonsense\nversion=900000000', '']) {
+      expect(configuration.maybeAdopt(other)).toBe(false);
+    }
+    expect(configuration.version).toBe(0x3_0000_0000);
+  });
+
+  it('follows a later one in which the same servers vote, and knows its observers and clients then', () => {
+    const configuration = going();
+    const later = text('100000004', 'server.4=h4:2888:3888:observer;0.0.0.0:2181');
+    const sorted = [...servers, 'server.4=h4:2888:3888:observer;0.0.0.0:2181', 'version=100000004'].join('\n');
+    expect(configuration.maybeAdopt(later)).toBe(true);
+    expect(configuration.active.text).toBe(sorted);
+  });
+
+  it.each([
+    ['another voter', text('100000004', 'server.4=h4:2888:3888:participant')],
+    ['one voter less', `${servers.slice(0, 2).join('\n')}\nversion=100000004`],
+    ['a voter elsewhere', text('100000004').replace('h2:', 'h9:')],
+    ['weights', text('100000004', 'group.1=1:2:3', 'weight.1=5')],
+  ])('does not go on beside a later one with %s', (_what, later) => {
+    for (const reconfigEnabled of [true, false]) {
+      const configuration = going('0', reconfigEnabled);
+      expect(() => configuration.check(later)).toThrow(ConfigurationConflict);
+      expect(() => configuration.maybeAdopt(later)).toThrow(/configuration 100000004.* dynamicConfigFile in zoo\.cfg/);
+      expect(configuration.version).toBe(0);
+    }
+  });
+
+  it('stays as the operator wrote it where reconfiguration is off', () => {
+    const configuration = going('0', false);
+    expect(configuration.proposedBy(3)).toBe(text('0'));
+    expect(configuration.maybeAdopt(text('300000000'))).toBe(false);
+    expect(configuration.version).toBe(0);
+  });
+});

@@ -1,0 +1,134 @@
+/** Servers of an ensemble with all they have, on a network, disks and a clock in memory. */
+import { coreDefaults, type ZabOptions } from '@tskeeper/core';
+import type { QuorumServer, Sid } from '@tskeeper/protocol';
+import { memberDefaults, type MemberOptions, MemoryDisk, type Runtime, runtimeDefaults, SeededRandom, startRuntime } from '../src/index.ts';
+import { type RawEnd, RawHost, Rig, addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
+
+export const clientPort = 2181;
+const tickTimeMs = 1000;
+
+export interface MemberRigOptions {
+  readonly servers?: number;
+  /** The last of the servers observe, so many. */
+  readonly observers?: number;
+  readonly options?: Partial<MemberOptions>;
+  readonly zab?: Partial<ZabOptions>;
+}
+
+export class MemberNode {
+  readonly sid: Sid;
+  readonly lines: string[] = [];
+  readonly disk = new MemoryDisk();
+  runtime: Runtime | undefined;
+  failure: unknown;
+
+  constructor(sid: Sid) {
+    this.sid = sid;
+  }
+
+  get role(): string | undefined {
+    return this.runtime?.inspect.role();
+  }
+}
+
+export class MemberRig {
+  readonly rig = new Rig();
+  readonly nodes: readonly MemberNode[];
+  readonly #setup: MemberRigOptions;
+  readonly #hosts = new Map<string, RawHost>();
+
+  constructor(setup: MemberRigOptions = {}) {
+    this.#setup = setup;
+    this.nodes = Array.from({ length: setup.servers ?? 3 }, (_, index) => new MemberNode(index + 1));
+  }
+
+  /** All of them, until one leads and the others follow or observe it. */
+  static async start(setup: MemberRigOptions = {}): Promise<MemberRig> {
+    const rig = new MemberRig(setup);
+    await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 5000);
+    return rig;
+  }
+
+  get isWhole(): boolean {
+    const roles = this.nodes.map(({ role }) => role);
+    return roles.includes('leader') && roles.every((role) => role === 'leader' || role === 'follower' || role === 'observer');
+  }
+
+  get leader(): MemberNode {
+    return this.nodes.find(({ role }) => role === 'leader')!;
+  }
+
+  /** Those that are something else than the leader, in order. */
+  get learners(): MemberNode[] {
+    return this.nodes.filter(({ role }) => role !== 'leader');
+  }
+
+  async boot(node: MemberNode): Promise<void> {
+    const { sid } = node;
+    const { observers = 0, options, zab } = this.#setup;
+    const count = this.nodes.length;
+    const roleOf = (number: Sid) => (number > count - observers ? 'observer' : 'participant');
+    const servers = this.nodes.map(({ sid: number }): [Sid, QuorumServer] => {
+      const addresses = [{ host: addressOf(number), quorumPort, electionPort }];
+      return [number, { sid: number, addresses, role: roleOf(number), clientAddress: { host: addressOf(number), port: clientPort } }];
+    });
+    const log = (level: string) => (message: string) => void node.lines.push(`${level} ${message}`);
+    const { clock, wire } = this.rig;
+    const world = { disk: node.disk.attach(), network: wire.stack(addressOf(sid)), clock, random: new SeededRandom(sid) };
+    node.runtime = await startRuntime(
+      world,
+      { ...coreDefaults, tickTimeMs, minSessionTimeoutMs: 2 * tickTimeMs, maxSessionTimeoutMs: 20 * tickTimeMs, serverId: sid },
+      { ...runtimeDefaults, dataDir: '/data', dataLogDir: '/data', clientPort, preAllocSizeBytes: 4096, fourLetterWords: ['*'] },
+      {
+        logger: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+        snappy: undefined,
+        host: { version: 'virtual', environment: () => [], openFileDescriptors: () => undefined, maxFileDescriptors: () => undefined },
+        failed: (error) => (node.failure = error),
+      },
+      {
+        ...memberDefaults,
+        zab: { sid, tickTimeMs, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000, ...zab },
+        role: roleOf(sid),
+        quorum: { version: 0, servers: new Map(servers), groups: new Map(), weights: new Map() },
+        electionAddresses: [{ host: addressOf(sid), port: electionPort }],
+        quorumAddresses: [{ host: addressOf(sid), port: quorumPort }],
+        quorumCnxnTimeoutMs: 5 * tickTimeMs,
+        connectToLeaderMs: 10 * tickTimeMs,
+        ...options,
+      },
+    );
+  }
+
+  async close(node: MemberNode): Promise<void> {
+    const { runtime } = node;
+    node.runtime = undefined;
+    await Promise.all([runtime!.close(), this.rig.run(1500, 10)]);
+  }
+
+  /** Lets time pass until it is so; throws when it never is. */
+  async until(isSo: () => boolean, atMostMs: number): Promise<void> {
+    for (let passed = 0; !isSo(); passed += 5) {
+      if (passed >= atMostMs) throw new Error(`still not so after ${atMostMs} ms; the last words: ${this.#lastWords()}`);
+      await this.rig.run(5, 5);
+    }
+  }
+
+  dial(node: MemberNode, port: number, from = '10.0.9.9'): RawEnd {
+    let host = this.#hosts.get(from);
+    if (host === undefined) this.#hosts.set(from, (host = new RawHost(this.rig, from)));
+    return host.dial(addressOf(node.sid), port);
+  }
+
+  /** What a server answers to a four letter word. */
+  async word(node: MemberNode, word: string): Promise<string> {
+    const end = this.dial(node, clientPort);
+    end.send(Buffer.from(word));
+    await this.until(() => end.closed !== undefined, 5000);
+    return end.received.toString('utf8');
+  }
+
+  #lastWords(): string {
+    return this.nodes.map(({ sid, lines }) => `${sid}: ${lines.slice(-2).join(', ')}`).join(' / ');
+  }
+}

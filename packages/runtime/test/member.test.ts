@@ -1,0 +1,176 @@
+/** A server of an ensemble as its parts work together: what it listens to, whom it lets in, what it says of itself. */
+import { writeConnectRequest, Writer } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { addressOf, quorumPort } from './ports/peer-rig.ts';
+import { clientPort, type MemberNode, MemberRig } from './member-rig.ts';
+
+describe('the quorum port', () => {
+  it('is listened to by the server that leads, and by no other', async () => {
+    const rig = await MemberRig.start({ observers: 1, servers: 4 });
+    const ends = rig.nodes.map((node) => rig.dial(node, quorumPort));
+    await rig.rig.run(20);
+    const refused = rig.nodes.filter((_, index) => ends[index]!.closed === 'ECONNREFUSED');
+    expect(refused).toEqual(rig.learners);
+  });
+
+  it('is given up with the leadership, and taken by whoever leads next', async () => {
+    const rig = await MemberRig.start();
+    const old = rig.leader;
+    const others = rig.learners;
+    for (const { sid } of others) rig.rig.wire.cut(addressOf(old.sid), addressOf(sid));
+    await rig.until(() => old.role === 'looking' && others.some(({ role }) => role === 'leader'), 20_000);
+    const end = rig.dial(old, quorumPort);
+    await rig.rig.run(20);
+    expect(end.closed).toBe('ECONNREFUSED');
+    for (const { sid } of others) rig.rig.wire.heal(addressOf(old.sid), addressOf(sid));
+    await rig.until(() => rig.isWhole, 20_000);
+    expect(old.role).toBe('follower');
+  });
+
+  it('that cannot be had keeps a server from leading, until it can', async () => {
+    const rig = new MemberRig();
+    const best = rig.nodes[2]!;
+    const squatter = await rig.rig.wire.stack(addressOf(best.sid)).listen({ address: undefined, port: quorumPort, backlog: undefined });
+    await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
+    const complaint = /^error The quorum port, 10.0.0.3:2888, could not be bound: .* This server cannot lead without it.$/;
+    await rig.until(() => best.lines.some((line) => complaint.test(line)), 10_000);
+    expect(rig.isWhole).toBe(false);
+    await squatter.close();
+    await rig.until(() => rig.isWhole, 20_000);
+  });
+});
+
+describe('what an operator is told', () => {
+  const info = (node: MemberNode) =>
+    node.lines.filter((line) => /^info (server|the leader)/.test(line)).map((line) => line.slice(5).replace(/\d+ ms/, 'N ms'));
+
+  it('which server of what ensemble this is, and each change of its role in one line', async () => {
+    const rig = await MemberRig.start({ servers: 4, observers: 1 });
+    const [old] = [rig.leader];
+    const told = (node: MemberNode, role: string) => [
+      `server ${node.sid} looks for a leader`,
+      `server ${node.sid} of 3 voters and 1 observer, listening for clients on 10.0.0.${node.sid}:2181 and for votes on 10.0.0.${node.sid}:3888, from zxid 0x0 (0 txns replayed, loaded in N ms)`,
+      `the leader is to be server ${old.sid}, which ${node === old ? 'waits for a quorum to follow it' : `server ${node.sid} goes to`}; it was found in N ms`,
+      `server ${node.sid} ${role} in epoch 1, from zxid 0x100000000`,
+    ];
+    for (const node of rig.nodes) {
+      const role = node === old ? 'leads' : `${node.sid === 4 ? 'observes' : 'follows'} server ${old.sid}`;
+      expect(info(node).toSorted()).toEqual(told(node, role).toSorted());
+    }
+    for (const node of rig.nodes) node.lines.length = 0;
+    await rig.close(old);
+    await rig.until(() => rig.nodes.some(({ role }) => role === 'leader') && rig.nodes.every(({ role }) => role !== 'looking'), 10_000);
+    for (const node of rig.nodes.filter((one) => one !== old)) {
+      const lines = info(node);
+      expect(lines[0]).toBe(`server ${node.sid} looks for a leader: the connection to the leader is gone`);
+      expect(lines.at(-1)).toMatch(/^server \d (leads|follows server \d|observes server \d) in epoch 2, from zxid 0x200000000$/);
+    }
+  });
+
+  it('by four letter words what each server is, and what it knows of the others', async () => {
+    const rig = await MemberRig.start({ servers: 4, observers: 1 });
+    const metricsOf = async (node: MemberNode) =>
+      new Map((await rig.word(node, 'mntr')).split('\n').map((line) => line.split('\t') as [string, string]));
+    const client = rig.dial(rig.nodes[3]!, clientPort);
+    client.send(handshake());
+    await rig.until(() => client.received.length > 0, 1000);
+    await rig.rig.run(1000, 5);
+    for (const node of rig.nodes) {
+      const metrics = await metricsOf(node);
+      expect([node.sid, metrics.get('zk_server_state')]).toEqual([node.sid, node.role]);
+      expect(metrics.get('zk_quorum_size')).toBe('3');
+      expect(metrics.get('zk_looking_count')).toBe('1');
+      for (const key of ['election_time', 'unavailable_time']) expect(metrics.get(`zk_cnt_${key}`)).toBe('1');
+      expect(await rig.word(node, 'srvr')).toContain(`Mode: ${node.role}\nNode count: 5\n`);
+      expect(await rig.word(node, 'conf')).toContain(`serverId=${node.sid}\ninitLimit=10\nsyncLimit=5\nelectionAlg=3\nelectionPort=3888\n`);
+    }
+    expect(await rig.word(rig.leader, 'srvr')).toContain('\nProposal sizes last/min/max: 48/48/48\n');
+    const leader = await metricsOf(rig.leader);
+    const keys = ['peer_state', 'learners', 'synced_followers', 'synced_observers', 'proposal_count', 'commit_count'];
+    expect(keys.map((key) => leader.get(`zk_${key}`))).toEqual(['leading - broadcast', '3', '2', '1', '1', '1']);
+    expect(Number(leader.get('zk_diff_count')) + Number(leader.get('zk_snap_count'))).toBe(3);
+    expect([leader.get('zk_cnt_proposal_ack_creation_latency'), leader.get('zk_cnt_quorum_ack_latency')]).toEqual(['1', '1']);
+    const observer = await metricsOf(rig.nodes[3]!);
+    const names = ['peer_state', 'observer_master_id', 'learner_commit_received_count', 'cnt_observer_sync_time', 'learners'];
+    expect(names.map((name) => observer.get(`zk_${name}`))).toEqual(['observing - broadcast', `${rig.leader.sid}`, '1', '1', undefined]);
+    const follower = await metricsOf(rig.learners[0]!);
+    const counts = ['learner_proposal_received_count', 'learner_commit_received_count', 'cnt_proposal_latency', 'cnt_follower_sync_time'];
+    expect(counts.map((name) => follower.get(`zk_${name}`))).toEqual(['1', '1', '1', '1']);
+    expect(await rig.word(rig.learners[0]!, 'dump')).toMatch(
+      /^SessionTracker dump:\nGlobal Sessions\(1\):\n0x4[0-9a-f]{14}\t20000ms\nephemeral/,
+    );
+  });
+});
+
+describe('leaderServes=no', () => {
+  it('leaves clients to the others: the leader turns them away, and says that it does not serve', async () => {
+    const rig = new MemberRig({ options: { leaderServes: false } });
+    await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
+    await rig.until(() => rig.nodes.filter(({ role }) => role === 'follower').length === 2, 5000);
+    const leader = rig.nodes.find(({ role }) => role !== 'follower')!;
+    expect(await rig.word(leader, 'srvr')).toBe('This ZooKeeper instance is not currently serving requests\n');
+    expect(
+      await rig.word(
+        rig.nodes.find((node) => node !== leader)!,
+        'srvr',
+      ),
+    ).toContain('Mode: follower\n');
+    const [refused, served] = [leader, rig.nodes.find((node) => node !== leader)!].map((node) => {
+      const end = rig.dial(node, clientPort);
+      end.send(handshake());
+      return end;
+    });
+    await rig.until(() => refused!.closed !== undefined && served!.received.length > 0, 1000);
+    expect(refused!.received).toHaveLength(0);
+    // The length of the answer, and the protocol version that it begins with.
+    expect(served!.received.subarray(0, 8)).toEqual(Buffer.from('0000002500000000', 'hex'));
+  });
+});
+
+describe('expireSession', () => {
+  it('ends a session of any server, whichever server is asked, and knows of none that is not there', async () => {
+    const rig = await MemberRig.start({ observers: 1, servers: 4 });
+    for (const asked of rig.nodes) {
+      for (const node of rig.nodes) {
+        const end = rig.dial(node, clientPort);
+        end.send(handshake());
+        await rig.until(() => end.received.length >= 41, 1000);
+        const session = end.received.readBigInt64BE(12);
+        await rig.until(() => asked.runtime!.inspect.hasSession(session), 1000);
+        const ended = asked.runtime!.expireSession(session);
+        await rig.until(() => end.closed !== undefined, 1000);
+        await rig.rig.run(20);
+        expect(await ended).toBe(true);
+        expect(await asked.runtime!.expireSession(session)).toBe(false);
+      }
+    }
+  });
+
+  it('is asked for again when the role it was asked of is over', async () => {
+    const rig = await MemberRig.start();
+    const asked = rig.learners[0]!;
+    const end = rig.dial(asked, clientPort);
+    end.send(handshake());
+    await rig.until(() => end.received.length >= 41, 1000);
+    const session = end.received.readBigInt64BE(12);
+    const leader = rig.leader;
+    rig.rig.wire.cut(addressOf(asked.sid), addressOf(leader.sid));
+    const ended = asked.runtime!.expireSession(session);
+    await rig.until(() => asked.role === 'looking', 10_000);
+    await expect(asked.runtime!.expireSession(session)).rejects.toThrow('this server serves nobody at the moment');
+    const other = rig.learners.find((node) => node !== asked)!;
+    rig.rig.wire.cut(addressOf(other.sid), addressOf(leader.sid));
+    await rig.until(() => [asked, other].some(({ role }) => role === 'leader'), 20_000);
+    await rig.until(() => !asked.runtime!.inspect.hasSession(session), 2000);
+    expect(await ended).toBe(true);
+  });
+});
+
+function handshake(): Buffer {
+  const writer = new Writer();
+  const start = writer.beginFrame();
+  const passwd = Buffer.alloc(16);
+  writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 20_000, sessionId: 0n, passwd, readOnly: false });
+  writer.endFrame(start);
+  return Buffer.from(writer.written());
+}

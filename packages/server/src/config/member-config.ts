@@ -1,0 +1,49 @@
+/** What a server of an ensemble is started with, out of what its operator wrote. */
+import type { HostPort } from '@tskeeper/protocol';
+import type { MemberOptions } from '@tskeeper/runtime';
+import { ConfigError } from './config-error.ts';
+import type { EnsembleConfig } from './ensemble-config.ts';
+
+/**
+ * An epoch's txns are numbered up to here and a little further. ZooKeeper counts to 0xffffffff and stops serving there; handing over earlier
+ * leaves room for everything that is under way.
+ */
+const counterMax = 0xffff_0000;
+
+/** Throws a `ConfigError` when the configuration asks for something that is not built. */
+export function memberOptionsOf(config: EnsembleConfig, tickTimeMs: number): MemberOptions {
+  const [unbuilt] = config.unbuilt;
+  if (unbuilt !== undefined) throw new ConfigError(unbuilt);
+  const { myid, quorum, quorumListenOnAllIps } = config;
+  const { addresses } = quorum.servers.get(myid)!;
+  const own = (portOf: (address: (typeof addresses)[number]) => number): HostPort[] => {
+    const all = addresses.map((address) => ({ host: quorumListenOnAllIps ? '0.0.0.0' : address.host, port: portOf(address) }));
+    // Two addresses of one port are one wildcard.
+    return all.filter(({ host, port }, index) => all.findIndex((other) => other.host === host && other.port === port) === index);
+  };
+  return {
+    zab: {
+      sid: myid,
+      tickTimeMs,
+      initLimitTicks: config.initLimitTicks,
+      syncLimitTicks: config.syncLimitTicks,
+      forceSnapshotSync: config.forceSnapshotSync,
+      counterMax,
+    },
+    role: config.role,
+    quorum,
+    electionAddresses: own(({ electionPort }) => electionPort),
+    quorumAddresses: own(({ quorumPort }) => quorumPort),
+    cnxTimeoutMs: config.cnxTimeoutMs,
+    quorumCnxnTimeoutMs: config.quorumCnxnTimeoutMs,
+    bindTriesMax: config.electionPortBindRetry,
+    multiAddressEnabled: config.multiAddressEnabled,
+    connectToLeaderMs: config.connectToLearnerMasterTicks * tickTimeMs,
+    leaderConnectDelayMs: config.leaderConnectDelayDuringRetryMs,
+    minNotificationIntervalMs: config.minNotificationIntervalMs,
+    maxNotificationIntervalMs: config.maxNotificationIntervalMs,
+    leaderServes: config.leaderServes,
+    commitLogCount: config.commitLogCount,
+    snapshotSizeFactor: config.snapshotSizeFactor,
+  };
+}

@@ -1,0 +1,398 @@
+/**
+ * The network between the servers of an ensemble: streams inside this process, so that no port has to be found, nothing can be lost to another
+ * program, and a cut lets through exactly nothing.
+ *
+ * Each server is a machine with one address, on which one process at a time lives. What is sent arrives with the next turn of the event loop. A cut
+ * goes one way, from one machine to another: what is sent meanwhile waits and arrives, in order, when the cut is healed, as TCP would send it again;
+ * nobody is told. A machine whose process has ended refuses whoever dials; where a process lives, a dial waits a moment for it to listen, and while it
+ * begins for as long as that takes.
+ */
+import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '@tskeeper/runtime';
+import type { Activity } from './activity.ts';
+
+/** A machine's number. */
+export type Machine = number;
+
+/** Where a machine can be reached. No packet leaves the process. */
+export function addressOf(machine: Machine): string {
+  return `10.0.0.${machine}`;
+}
+
+export function hostOf(machine: Machine): string {
+  return `server-${machine}`;
+}
+
+function numberIn(pattern: RegExp, text: string): Machine | undefined {
+  const digits = pattern.exec(text)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/**
+ * A server that has won an election listens for learners when it has noticed, which takes the turns that the last votes take. Those who have noticed
+ * before dial it for as long, so that nobody has to pause for one who is on the way.
+ */
+const patienceTurns = 30;
+
+/** What arrives at one end of a stream, in order. */
+type Arrival = Buffer | 'end' | 'reset';
+
+/** One end of a stream. */
+class End {
+  readonly network: PeerNetwork;
+  readonly stream: StreamId;
+  readonly remote: Endpoint;
+  /** The other end; undefined while it is dialled. */
+  other: End | undefined;
+  arrivals: Arrival[] = [];
+  isPaused = false;
+  /** For how many turns it is dialled again where nobody listens. */
+  patience = patienceTurns;
+  endSent = false;
+  endSeen = false;
+  /** `closed` is on its way, and nothing else is told before it. */
+  isGone = false;
+
+  constructor(network: PeerNetwork, stream: StreamId, remote: Endpoint) {
+    this.network = network;
+    this.stream = stream;
+    this.remote = remote;
+  }
+}
+
+export class PeerWire {
+  readonly #activity: Activity;
+  readonly #networks = new Map<Machine, PeerNetwork>();
+  /** The cuts from one machine to another. */
+  readonly #cuts = new Map<Machine, Map<Machine, Set<() => void>>>();
+  #dials: End[] = [];
+  #isFlushing = false;
+
+  /** Of all machines, from 1 on. */
+  readonly machines: readonly Machine[];
+
+  constructor(activity: Activity, machines: number) {
+    this.#activity = activity;
+    this.machines = Array.from({ length: machines }, (_, index) => index + 1);
+  }
+
+  /** What a new process on this machine sees of the network. The one before must have ended. */
+  begin(machine: Machine): PeerNetwork {
+    if (this.#networks.has(machine)) throw new Error(`on machine ${machine} a process is living already`);
+    const network = new PeerNetwork(this, machine);
+    this.#networks.set(machine, network);
+    return network;
+  }
+
+  /** The process has ended. */
+  ended(network: PeerNetwork): void {
+    if (this.#networks.get(network.machine) === network) this.#networks.delete(network.machine);
+    this.flush();
+  }
+
+  /** Nothing that `from` sends arrives at `to` until the function that is returned has been called. */
+  cut(from: Machine, to: Machine): () => void {
+    let cutsOfSender = this.#cuts.get(from);
+    if (cutsOfSender === undefined) this.#cuts.set(from, (cutsOfSender = new Map()));
+    let cuts = cutsOfSender.get(to);
+    if (cuts === undefined) cutsOfSender.set(to, (cuts = new Set()));
+    const heal = (): void => {
+      cuts.delete(heal);
+      this.flush();
+    };
+    cuts.add(heal);
+    return heal;
+  }
+
+  isCut(from: Machine, to: Machine): boolean {
+    return (this.#cuts.get(from)?.get(to)?.size ?? 0) > 0;
+  }
+
+  /** Every pair between which nothing gets through, in this direction. */
+  get cuts(): (readonly [from: Machine, to: Machine])[] {
+    return this.machines.flatMap((from) => this.machines.filter((to) => this.isCut(from, to)).map((to) => [from, to] as const));
+  }
+
+  healAll(): void {
+    this.#cuts.clear();
+    this.flush();
+  }
+
+  machineAt(address: string): Machine | undefined {
+    return numberIn(/^10\.0\.0\.(\d+)$/, address);
+  }
+
+  machineOf(host: string): Machine | undefined {
+    return numberIn(/^server-(\d+)$/, host) ?? this.machineAt(host);
+  }
+
+  /** Something can arrive: in the next turn. */
+  flush(): void {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    this.#activity.soon(() => {
+      this.#isFlushing = false;
+      this.#connect();
+      for (const network of [...this.#networks.values()]) network.deliver();
+    });
+  }
+
+  dial(end: End): void {
+    this.#dials.push(end);
+    this.flush();
+  }
+
+  #connect(): void {
+    const dials = this.#dials;
+    this.#dials = [];
+    for (const end of dials) {
+      if (end.isGone) continue;
+      const { machine } = end.network;
+      const to = this.machineAt(end.remote.address)!;
+      const network = this.#networks.get(to);
+      // Connecting takes a packet there and one back.
+      if (this.isCut(machine, to) || this.isCut(to, machine)) this.#dials.push(end);
+      else if (network === undefined) end.network.lose(end, 'ECONNREFUSED');
+      else if (!network.accept(end)) this.#wait(end, network);
+    }
+  }
+
+  /** Nobody listens there, on a machine whose process lives. */
+  #wait(end: End, network: PeerNetwork): void {
+    if (network.isStarting) {
+      this.#dials.push(end);
+    } else if (end.patience-- > 0) {
+      this.dial(end);
+    } else {
+      end.network.lose(end, 'ECONNREFUSED');
+    }
+  }
+}
+
+interface PeerListener extends Listener {
+  readonly endpoint: Endpoint;
+}
+
+interface Waiting {
+  readonly end: End;
+  readonly tell: (sink: NetworkSink) => void;
+}
+
+/** What one process sees of the network between servers. */
+export class PeerNetwork implements Network {
+  readonly machine: Machine;
+  readonly #wire: PeerWire;
+  readonly #listeners = new Set<PeerListener>();
+  #isStarting = true;
+  #hasEnded = false;
+  #sink: NetworkSink | undefined;
+  /** By number; a place is used again when `closed` has been told. */
+  readonly #ends: (End | undefined)[] = [];
+  readonly #free: StreamId[] = [];
+  #nextPort = 32_768;
+  /** Streams that have come about, in order. */
+  #opened: Waiting[] = [];
+  /** Streams that are gone, and why. */
+  #closed: { readonly end: End; readonly error: string | undefined }[] = [];
+
+  constructor(wire: PeerWire, machine: Machine) {
+    this.#wire = wire;
+    this.machine = machine;
+  }
+
+  /** Whether the process is beginning: from `started` on nobody is kept waiting for long. */
+  get isStarting(): boolean {
+    return this.#isStarting;
+  }
+
+  started(): void {
+    this.#isStarting = false;
+    this.#wire.flush();
+  }
+
+  /** The process is gone at once: its streams are reset, and nothing is told to it any more. */
+  die(): void {
+    if (this.#hasEnded) return;
+    for (const end of this.#ends) if (end !== undefined && !end.isGone) this.#reset(end);
+    this.#hasEnded = true;
+    this.#listeners.clear();
+    this.#wire.ended(this);
+  }
+
+  // --- What a server asks of its network
+
+  start(sink: NetworkSink): void {
+    this.#sink = sink;
+  }
+
+  listen({ port }: ListenOptions): Promise<Listener> {
+    const endpoint: Endpoint = { address: addressOf(this.machine), port: port === 0 ? this.#nextPort++ : port };
+    if ([...this.#listeners].some((other) => other.endpoint.port === port))
+      return Promise.reject(new Error(`port ${port} of ${hostOf(this.machine)} is already in use. Choose another port.`));
+    const listener: PeerListener = {
+      endpoint,
+      close: () => {
+        this.#listeners.delete(listener);
+        return Promise.resolve();
+      },
+    };
+    this.#listeners.add(listener);
+    this.#wire.flush();
+    return Promise.resolve(listener);
+  }
+
+  connect(endpoint: Endpoint): StreamId {
+    const end = this.#number(endpoint);
+    this.#wire.dial(end);
+    return end.stream;
+  }
+
+  resolve(host: string): Promise<string[]> {
+    const machine = this.#wire.machineOf(host);
+    if (machine !== undefined) return Promise.resolve([addressOf(machine)]);
+    return Promise.reject(new Error(`the name ${host} is that of no server of this ensemble.`));
+  }
+
+  send(batch: SendBatch): void {
+    for (let index = 0; index < batch.count; index++) {
+      batch.kept[index] = false;
+      const end = this.#ends[batch.streams[index]!];
+      if (end === undefined || end.isGone || end.endSent) continue;
+      // A copy, since the sender uses its buffer again.
+      this.#arrives(end.other, Buffer.from(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index])));
+    }
+  }
+
+  end(stream: StreamId): void {
+    const end = this.#ends[stream];
+    if (end === undefined || end.isGone || end.endSent) return;
+    if (end.other === undefined) {
+      this.reset(stream);
+      return;
+    }
+    end.endSent = true;
+    this.#arrives(end.other, 'end');
+    this.#maybeClose(end);
+  }
+
+  reset(stream: StreamId): void {
+    const end = this.#ends[stream];
+    if (end !== undefined && !end.isGone) this.#reset(end);
+  }
+
+  pause(stream: StreamId): void {
+    const end = this.#ends[stream];
+    if (end !== undefined) end.isPaused = true;
+  }
+
+  resume(stream: StreamId): void {
+    const end = this.#ends[stream];
+    if (end === undefined || !end.isPaused) return;
+    end.isPaused = false;
+    this.#wire.flush();
+  }
+
+  // --- For the wire
+
+  /** Somebody dials. Returns false when nobody listens there. */
+  accept(dialler: End): boolean {
+    const listener = [...this.#listeners].find(({ endpoint }) => endpoint.port === dialler.remote.port);
+    if (listener === undefined) return false;
+    const from: Endpoint = { address: addressOf(dialler.network.machine), port: dialler.network.#nextPort++ };
+    const end = this.#number(from);
+    end.other = dialler;
+    dialler.other = end;
+    this.#opened.push({ end, tell: (sink) => sink.accepted(end.stream, listener, from) });
+    dialler.network.#opened.push({ end: dialler, tell: (sink) => sink.connected(dialler.stream) });
+    return true;
+  }
+
+  /** The stream is gone. */
+  lose(end: End, error: string | undefined): void {
+    if (end.isGone) return;
+    end.isGone = true;
+    end.arrivals = [];
+    this.#closed.push({ end, error });
+    this.#wire.flush();
+  }
+
+  /** Tells the process everything that has arrived. It may end meanwhile. */
+  deliver(): void {
+    const sink = this.#sink;
+    if (sink === undefined) return;
+    const opened = this.#opened;
+    this.#opened = [];
+    for (const { end, tell } of opened) if (!end.isGone && !this.#hasEnded) tell(sink);
+    const batch = new Batch();
+    const endings: (() => void)[] = [];
+    for (const end of this.#ends) if (end !== undefined) this.#take(end, batch, endings, sink);
+    if (batch.count > 0 && !this.#hasEnded) sink.received(batch);
+    for (const happens of endings) if (!this.#hasEnded) happens();
+    const closed = this.#closed;
+    this.#closed = [];
+    for (const { end, error } of closed) {
+      if (this.#hasEnded) return;
+      sink.closed(end.stream, error);
+      // Only now may the number be used again.
+      this.#ends[end.stream] = undefined;
+      this.#free.push(end.stream);
+    }
+  }
+
+  /** Takes off a stream what has arrived. A reset comes through to those who do not read as well. */
+  #take(end: End, batch: Batch, endings: (() => void)[], sink: NetworkSink): void {
+    if (end.isGone || end.arrivals.length === 0 || this.#wire.isCut(end.other!.network.machine, this.machine)) return;
+    const isReset = end.arrivals.at(-1) === 'reset';
+    if (end.isPaused && !isReset) return;
+    for (const arrival of end.arrivals) {
+      if (typeof arrival !== 'string') batch.add(end.stream, arrival);
+      else if (arrival === 'reset') endings.push(() => this.lose(end, 'ECONNRESET'));
+      else
+        endings.push(() => {
+          if (end.isGone) return;
+          end.endSeen = true;
+          sink.ended(end.stream);
+          this.#maybeClose(end);
+        });
+    }
+    end.arrivals = [];
+  }
+
+  #arrives(at: End | undefined, what: Arrival): void {
+    if (at === undefined || at.isGone) return;
+    at.arrivals.push(what);
+    this.#wire.flush();
+  }
+
+  #reset(end: End): void {
+    this.#arrives(end.other, 'reset');
+    this.lose(end, undefined);
+  }
+
+  #maybeClose(end: End): void {
+    if (end.endSent && end.endSeen) this.lose(end, undefined);
+  }
+
+  #number(remote: Endpoint): End {
+    const end = new End(this, this.#free.pop() ?? this.#ends.length, remote);
+    this.#ends[end.stream] = end;
+    return end;
+  }
+}
+
+class Batch implements ReceivedBatch {
+  readonly streams: StreamId[] = [];
+  readonly buffers: Buffer[] = [];
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+
+  get count(): number {
+    return this.streams.length;
+  }
+
+  add(stream: StreamId, bytes: Buffer): void {
+    this.streams.push(stream);
+    this.buffers.push(bytes);
+    this.starts.push(0);
+    this.ends.push(bytes.length);
+  }
+}

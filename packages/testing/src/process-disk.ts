@@ -1,0 +1,129 @@
+/**
+ * The disk as one server process sees it, which can end at any moment: then its calls are not answered any more, and the system closes its files
+ * and gives up its locks. What it has written stays, as the page cache outlives a process.
+ */
+import type { Disk, DiskError, DiskFile, FolderLock } from '@tskeeper/runtime';
+import type { Activity } from './activity.ts';
+
+export class ProcessDisk implements Disk {
+  readonly syncsFolders: boolean;
+  readonly #disk: Disk;
+  readonly #activity: Activity;
+  readonly #files = new Set<DiskFile>();
+  readonly #locks = new Set<FolderLock>();
+  /** Calls that have not been answered. */
+  readonly #calls = new Set<Promise<unknown>>();
+  #hasEnded = false;
+
+  constructor(disk: Disk, activity: Activity) {
+    this.#disk = disk;
+    this.#activity = activity;
+    this.syncsFolders = disk.syncsFolders;
+  }
+
+  /** The process is gone at once. Resolves when nothing of it is open any more. */
+  async die(): Promise<void> {
+    this.#hasEnded = true;
+    // What the disk had been asked for is done. A file that is being opened meanwhile is closed here too.
+    while (this.#calls.size > 0) await Promise.allSettled(this.#calls);
+    await Promise.all([...this.#files].map((file) => file.close()));
+    await Promise.all([...this.#locks].map((lock) => lock.release()));
+  }
+
+  list(folder: string): Promise<string[]> {
+    return this.#call(() => this.#disk.list(folder));
+  }
+
+  ensureFolder(folder: string): Promise<boolean> {
+    return this.#call(() => this.#disk.ensureFolder(folder));
+  }
+
+  exists(path: string): Promise<boolean> {
+    return this.#call(() => this.#disk.exists(path));
+  }
+
+  open(path: string, mode: 'existing' | 'create' | 'replace'): Promise<DiskFile> {
+    return this.#call(async () => {
+      const file = await this.#disk.open(path, mode);
+      this.#files.add(file);
+      return this.#file(file);
+    });
+  }
+
+  remove(path: string): Promise<void> {
+    return this.#call(() => this.#disk.remove(path));
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return this.#call(() => this.#disk.rename(from, to));
+  }
+
+  syncFolder(folder: string): Promise<void> {
+    return this.#call(() => this.#disk.syncFolder(folder));
+  }
+
+  lock(folder: string): Promise<FolderLock> {
+    return this.#call(async () => {
+      const lock = await this.#disk.lock(folder);
+      this.#locks.add(lock);
+      return {
+        release: () =>
+          this.#call(async () => {
+            this.#locks.delete(lock);
+            await lock.release();
+          }),
+      };
+    });
+  }
+
+  #file(file: DiskFile): DiskFile {
+    return {
+      path: file.path,
+      size: () => this.#call(() => file.size()),
+      read: (position, length) => this.#call(() => file.read(position, length)),
+      write: (position, bytes) => {
+        if (!this.#hasEnded) file.write(position, bytes);
+      },
+      extend: (size) => {
+        if (!this.#hasEnded) file.extend(size);
+      },
+      sync: (done) => {
+        const synced = (): Promise<DiskError | undefined> => new Promise((resolve) => file.sync(resolve));
+        void this.#call(synced).then(done);
+      },
+      truncate: (size) => this.#call(() => file.truncate(size)),
+      close: () =>
+        this.#call(async () => {
+          this.#files.delete(file);
+          await file.close();
+        }),
+    };
+  }
+
+  /** Asks the disk for something. Whoever asks on behalf of a process that is gone gets no answer. */
+  #call<T>(ask: () => Promise<T>): Promise<T> {
+    if (this.#hasEnded) return never();
+    const begun = this.#activity.begin();
+    const answer = ask();
+    this.#calls.add(answer);
+    const end = (): void => {
+      this.#calls.delete(answer);
+      this.#activity.end(begun);
+    };
+    answer.then(end, end);
+    return new Promise((resolve, reject) => {
+      answer.then(
+        (value) => {
+          if (!this.#hasEnded) resolve(value);
+        },
+        (error: unknown) => {
+          if (!this.#hasEnded) reject(error as Error);
+        },
+      );
+    });
+  }
+}
+
+function never<T>(): Promise<T> {
+  return new Promise(() => undefined);
+}

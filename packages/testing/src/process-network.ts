@@ -1,0 +1,142 @@
+/**
+ * The network of one server process of an ensemble in a test: clients reach it over TCP, other servers over the wire inside this process.
+ * For its server both are one. When the process has ended nothing gets through any more, in either direction.
+ */
+import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '@tskeeper/runtime';
+import type { Activity } from './activity.ts';
+import type { PeerNetwork, PeerWire } from './peer-wire.ts';
+import type { TroubledNetwork } from './troubled-network.ts';
+
+/** Where servers listen for each other. */
+export const quorumPort = 2888;
+export const electionPort = 3888;
+
+/** A stream's number on its own network, and whose it is: the last bit tells. */
+type Side = 0 | 1;
+const toClients = 0;
+const toPeers = 1;
+
+export class ProcessNetwork implements Network {
+  readonly #clients: TroubledNetwork;
+  readonly #peers: PeerNetwork;
+  readonly #wire: PeerWire;
+  readonly #activity: Activity;
+  readonly #listeners: Listener[] = [];
+  #hasEnded = false;
+
+  constructor(clients: TroubledNetwork, peers: PeerNetwork, wire: PeerWire, activity: Activity) {
+    this.#clients = clients;
+    this.#peers = peers;
+    this.#wire = wire;
+    this.#activity = activity;
+  }
+
+  /** The process is gone at once. Resolves when its ports are free. */
+  async die(): Promise<void> {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#peers.die();
+    this.#clients.heal();
+    this.#clients.cut();
+    await Promise.all(this.#listeners.map((listener) => listener.close()));
+  }
+
+  /** Resets the connections with these numbers, or those of all clients; returns how many there were. */
+  cut(streams?: Iterable<StreamId>): number {
+    if (streams === undefined) return this.#clients.cut();
+    return this.#clients.cut(Array.from(streams, (stream) => stream >> 1));
+  }
+
+  // --- What the server asks of its network
+
+  start(sink: NetworkSink): void {
+    this.#clients.start(this.#sinkOf(toClients, sink));
+    this.#peers.start(this.#sinkOf(toPeers, sink));
+  }
+
+  async listen(options: ListenOptions): Promise<Listener> {
+    if (this.#hasEnded) return await new Promise(() => undefined);
+    const { address, port } = options;
+    // quorumListenOnAllIPs=true leaves the address open; the port tells who is waited for.
+    const isForPeers = address === undefined ? port === quorumPort || port === electionPort : this.#wire.machineAt(address) !== undefined;
+    if (isForPeers) return await this.#peers.listen(options);
+    const listener = await this.#clients.listen(options);
+    this.#listeners.push(listener);
+    return listener;
+  }
+
+  connect(endpoint: Endpoint): StreamId {
+    if (this.#wire.machineAt(endpoint.address) === undefined) return this.#clients.connect(endpoint) * 2 + toClients;
+    return this.#peers.connect(endpoint) * 2 + toPeers;
+  }
+
+  resolve(host: string): Promise<string[]> {
+    return this.#wire.machineOf(host) === undefined ? this.#clients.resolve(host) : this.#peers.resolve(host);
+  }
+
+  send(batch: SendBatch): void {
+    if (this.#hasEnded) {
+      batch.kept.fill(false, 0, batch.count);
+      return;
+    }
+    for (const side of [toClients, toPeers] as const) {
+      const places = Array.from({ length: batch.count }, (_, index) => index).filter((index) => (batch.streams[index]! & 1) === side);
+      if (places.length === 0) continue;
+      const part: SendBatch = {
+        count: places.length,
+        streams: places.map((index) => batch.streams[index]! >> 1),
+        buffers: places.map((index) => batch.buffers[index]!),
+        starts: places.map((index) => batch.starts[index]!),
+        ends: places.map((index) => batch.ends[index]!),
+        kept: [],
+      };
+      if (side === toClients) this.#activity.outside();
+      this.#of(side).send(part);
+      places.forEach((place, index) => (batch.kept[place] = part.kept[index]!));
+    }
+  }
+
+  end(stream: StreamId): void {
+    if (!this.#hasEnded) this.#of(stream & 1).end(stream >> 1);
+  }
+
+  reset(stream: StreamId): void {
+    if (!this.#hasEnded) this.#of(stream & 1).reset(stream >> 1);
+  }
+
+  pause(stream: StreamId): void {
+    if (!this.#hasEnded) this.#of(stream & 1).pause(stream >> 1);
+  }
+
+  resume(stream: StreamId): void {
+    if (!this.#hasEnded) this.#of(stream & 1).resume(stream >> 1);
+  }
+
+  #of(side: number): Network {
+    return side === toPeers ? this.#peers : this.#clients;
+  }
+
+  // --- What the networks tell the server
+
+  #sinkOf(side: Side, sink: NetworkSink): NetworkSink {
+    const tell = (what: () => void): void => {
+      if (this.#hasEnded) return;
+      what();
+      if (side === toClients) this.#activity.outside();
+      else this.#activity.happened();
+    };
+    const outer = (stream: StreamId): StreamId => stream * 2 + side;
+    return {
+      accepted: (stream, listener, remote) => tell(() => sink.accepted(outer(stream), listener, remote)),
+      connected: (stream) => tell(() => sink.connected(outer(stream))),
+      received: (batch) => tell(() => sink.received(numbered(batch, outer))),
+      drained: (stream) => tell(() => sink.drained(outer(stream))),
+      ended: (stream) => tell(() => sink.ended(outer(stream))),
+      closed: (stream, error) => tell(() => sink.closed(outer(stream), error)),
+    };
+  }
+}
+
+function numbered({ count, streams, buffers, starts, ends }: ReceivedBatch, outer: (stream: StreamId) => StreamId): ReceivedBatch {
+  return { count, streams: Array.from({ length: count }, (_, index) => outer(streams[index]!)), buffers, starts, ends };
+}

@@ -1,0 +1,365 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type QuorumVerifier, verifierOf } from '@tskeeper/core/internal';
+import { epochOf, parseQuorumConfig, type SessionId, type Sid } from '@tskeeper/protocol';
+import type { Clock, Logger } from '@tskeeper/runtime';
+import { Activity } from './activity.ts';
+import { EnsembleServer, type Ground } from './ensemble-server.ts';
+import { hostOf, PeerWire } from './peer-wire.ts';
+import { electionPort, quorumPort } from './process-network.ts';
+import { TestClock } from './test-clock.ts';
+
+export interface TestEnsembleOptions {
+  /** How many servers vote, from 1 to 7. Default: 3. They are numbered from 1 on. */
+  readonly servers?: number;
+  /** How many observe besides; their numbers follow. Default: 0. */
+  readonly observers?: number;
+  /**
+   * - `'memory'`, the default: nothing touches the disk; what was acknowledged survives `restart` and `kill`, and is gone after `close`.
+   * - `'folder'`: a temporary folder, removed by `close`.
+   * - `{ dataDir }`: a folder of yours, which stays, with one folder `server-<sid>` for each server.
+   */
+  readonly storage?: 'memory' | 'folder' | { readonly dataDir: string };
+  /**
+   * Settings as in zoo.cfg, for all servers: `{ tickTime: 100, syncLimit: 2 }`. Unless given, tickTime is 200, initLimit 10, syncLimit 5 and
+   * maxSessionTimeout 40000: a server that is silent is given up after a second, and clients get session timeouts from 0.4 to 40 seconds. Every four letter
+   * word is answered. `server.*` lines, ports and folders are the ensemble's own.
+   */
+  readonly config?: Readonly<Record<string, string | number | boolean>>;
+  /** Hears what the servers log, each line with its server's number in front; nobody unless given. */
+  readonly logger?: Logger;
+}
+
+export interface WaitOptions {
+  /** How long to wait, in ms of real time, before it is an error. Default: 10000. */
+  readonly timeoutMs?: number;
+}
+
+/** A server, or its number. */
+export type ServerOrSid = EnsembleServer | Sid;
+
+const serversMax = 7;
+const timeoutMsDefault = 10_000;
+const tickTimeMsDefault = 200;
+/** The longest pause before a server that has lost its connection to another dials it again. */
+const introductionsMs = 1000;
+const ownKeys = /^(?:server\.\d+|clientPort|clientPortAddress|dataDir|dataLogDir|dynamicConfigFile)$/;
+
+/**
+ * A ZooKeeper ensemble for one test: real servers, in this process, reached over TCP by any client.
+ *
+ * Start it with `await using ensemble = await TestEnsemble.start({ servers: 3 })`, or call `close` in your own teardown. Each ensemble has ports and data
+ * of its own, so tests can run side by side. The servers speak to each other over a network inside the process.
+ */
+export class TestEnsemble implements AsyncDisposable {
+  /** In the order of their numbers, observers last. */
+  readonly servers: readonly EnsembleServer[];
+  readonly #quorum: QuorumVerifier;
+  readonly #wire: PeerWire;
+  readonly #activity: Activity;
+  readonly #clock: TestClock;
+  readonly #temporary: string | undefined;
+  #isClosed = false;
+
+  private constructor(options: TestEnsembleOptions, dataDir: string | undefined) {
+    const { servers = 3, observers = 0, storage = 'memory', config = {}, logger } = options;
+    const roles = Array.from({ length: servers + observers }, (_, index) => (index < servers ? 'participant' : 'observer'));
+    const own = roles.map((role, index) => `server.${index + 1}=${hostOf(index + 1)}:${quorumPort}:${electionPort}:${role}`);
+    const settings = {
+      '4lw.commands.whitelist': '*',
+      tickTime: tickTimeMsDefault,
+      initLimit: 10,
+      syncLimit: 5,
+      maxSessionTimeout: 40_000,
+      // One server that votes would else be no ensemble, and have neither a role nor observers.
+      ...(servers === 1 ? { standaloneEnabled: false } : {}),
+      ...config,
+    };
+    const lines = [...own, ...Object.entries(settings).map(([key, value]) => `${key}=${value}`)];
+    const quorumLines = lines.filter((line) => /^(?:server|group|weight)\./.test(line));
+    this.#quorum = verifierOf(parseQuorumConfig(quorumLines.join('\n')));
+    this.#temporary = storage === 'folder' ? dataDir : undefined;
+    this.#activity = new Activity();
+    this.#clock = new TestClock(this.#activity, Number(settings.tickTime) || tickTimeMsDefault);
+    this.#wire = new PeerWire(this.#activity, roles.length);
+    const ground: Ground = {
+      wire: this.#wire,
+      clock: this.#clock,
+      activity: this.#activity,
+      logger,
+      configText: lines.join('\n'),
+      started: (server) => this.#started(server),
+      expireSession: (session) => this.expireSession(session),
+    };
+    this.servers = roles.map((role, index) => {
+      const sid = index + 1;
+      const own = dataDir === undefined ? undefined : join(dataDir, `server-${sid}`);
+      return new EnsembleServer({ ground, sid, isObserver: role === 'observer', dataDir: own });
+    });
+  }
+
+  /** Resolves when there is a leader and all servers take clients. Rejects with one sentence when a folder or a setting cannot be used. */
+  static async start(options: TestEnsembleOptions = {}): Promise<TestEnsemble> {
+    check(options);
+    const { storage = 'memory' } = options;
+    let dataDir: string | undefined;
+    if (storage === 'folder') dataDir = await mkdtemp(join(tmpdir(), 'tskeeper-'));
+    else if (storage !== 'memory') ({ dataDir } = storage);
+    const ensemble = new TestEnsemble(options, dataDir);
+    try {
+      await Promise.all(ensemble.servers.map((server) => server.begin()));
+      await ensemble.ready();
+      // Servers that have just connected to each other keep pauses before they do so again. What a test does first should not have to wait for them.
+      await ensemble.advance(introductionsMs);
+    } catch (error) {
+      await ensemble.close();
+      throw error;
+    }
+    return ensemble;
+  }
+
+  // --- Who is who
+
+  /** What a client connects to: all servers, `127.0.0.1:40123,127.0.0.1:40124,...`, whether they are running or not. */
+  get connectString(): string {
+    return this.servers.map(({ connectString }) => connectString).join(',');
+  }
+
+  /** The server with this number. */
+  server(sid: Sid): EnsembleServer {
+    const server = this.servers[sid - 1];
+    if (server === undefined) throw new Error(`there is no server ${sid}; this ensemble has servers 1 to ${this.servers.length}`);
+    return server;
+  }
+
+  /** The server that leads, with a quorum that hears it and that it hears. Throws while there is none; `elected` waits for it. */
+  get leader(): EnsembleServer {
+    const leader = this.#leader();
+    if (leader === undefined) throw new Error(`no server leads: ${this.#state()}. Wait for one with elected()`);
+    return leader;
+  }
+
+  /** Those that follow the leader. None while there is no leader. */
+  get followers(): EnsembleServer[] {
+    return this.#learners().filter(({ role }) => role === 'follower');
+  }
+
+  /** Those that observe the leader. None while there is no leader. */
+  get observers(): EnsembleServer[] {
+    return this.#learners().filter(({ role }) => role === 'observer');
+  }
+
+  #leader(): EnsembleServer | undefined {
+    let best: EnsembleServer | undefined;
+    for (const server of this.servers) {
+      if (server.role !== 'leader' || (best !== undefined && best.lastZxid > server.lastZxid)) continue;
+      const sids = new Set([server, ...this.#learnersOf(server)].map(({ sid }) => sid));
+      if (this.#quorum.containsQuorum(sids)) best = server;
+    }
+    return best;
+  }
+
+  #learners(): EnsembleServer[] {
+    const leader = this.#leader();
+    return leader === undefined ? [] : this.#learnersOf(leader);
+  }
+
+  /** Those that serve clients in the leader's epoch. A cut that they have not noticed yet counts already. */
+  #learnersOf(leader: EnsembleServer): EnsembleServer[] {
+    const epoch = epochOf(leader.lastZxid);
+    return this.servers.filter(
+      (server) =>
+        (server.role === 'follower' || server.role === 'observer') &&
+        epochOf(server.lastZxid) === epoch &&
+        this.#hearEachOther(server, leader),
+    );
+  }
+
+  #hearEachOther(one: EnsembleServer, other: EnsembleServer): boolean {
+    return one === other || !(this.#wire.isCut(one.sid, other.sid) || this.#wire.isCut(other.sid, one.sid));
+  }
+
+  // --- Waiting
+
+  /**
+   * Resolves with the leader, as soon as there is one. After its end, or a cut that separates it from its quorum, that is another one, or the same in
+   * another epoch.
+   */
+  async elected(options?: WaitOptions): Promise<EnsembleServer> {
+    await this.#until(() => this.#leader() !== undefined, 'there is no leader', options);
+    return this.leader;
+  }
+
+  /** Resolves with the leader, as soon as there is one and every running server that can hear it takes clients. */
+  async ready(options?: WaitOptions): Promise<EnsembleServer> {
+    const isReady = (): boolean => {
+      const leader = this.#leader();
+      if (leader === undefined) return false;
+      const ready = new Set([leader, ...this.#learnersOf(leader)]);
+      return this.servers.every((server) => !server.isRunning || ready.has(server) || !this.#hearEachOther(server, leader));
+    };
+    await this.#until(isReady, 'the ensemble is not ready', options);
+    return this.leader;
+  }
+
+  /** Resolves as soon as the ensemble is ready and every running server that hears the leader has applied what the leader has applied. */
+  async inStep(options?: WaitOptions): Promise<void> {
+    await this.ready(options);
+    const isSo = (): boolean => {
+      const leader = this.#leader();
+      return leader !== undefined && this.#learnersOf(leader).every(({ lastZxid }) => lastZxid === leader.lastZxid);
+    };
+    await this.#until(isSo, 'the servers are not in step', options);
+  }
+
+  /**
+   * Resolves as soon as it is so; rejects when it is not in time. It is looked at again whenever a server has done something, so ask about servers:
+   * `ensemble.until(() => ensemble.server(1).role === 'looking')`.
+   */
+  async until(isSo: () => boolean, options?: WaitOptions): Promise<void> {
+    await this.#until(isSo, 'what was waited for has not come about', options);
+  }
+
+  async #until(isSo: () => boolean, what: string, { timeoutMs = timeoutMsDefault }: WaitOptions = {}): Promise<void> {
+    const came = await this.#activity.until(() => this.#isClosed || isSo(), timeoutMs);
+    if (!came) throw new Error(`${what} after ${timeoutMs} ms: ${this.#state()}`);
+    if (this.#isClosed) throw new Error('the ensemble has been closed');
+  }
+
+  /** A server that has been started serves, if it hears enough others for a quorum. */
+  async #started(server: EnsembleServer): Promise<void> {
+    const heard = this.servers.filter((other) => other.isRunning && this.#hearEachOther(server, other));
+    if (!this.#quorum.containsQuorum(new Set(heard.map(({ sid }) => sid)))) return;
+    const isServing = (): boolean => {
+      const leader = this.#leader();
+      if (!server.isRunning) return true;
+      return leader !== undefined && (server === leader || this.#learnersOf(leader).includes(server));
+    };
+    await this.#until(isServing, `server ${server.sid} does not take clients`);
+  }
+
+  #state(): string {
+    const states = this.servers.map(({ sid, role, failure }) => {
+      return failure === undefined ? `server ${sid} is ${role}` : `server ${sid} has failed (${String(failure.error)})`;
+    });
+    const cuts = this.#wire.cuts.map(([from, to]) => `${from} to ${to}`);
+    return [...states, ...(cuts.length === 0 ? [] : [`nothing gets from ${cuts.join(', ')}`])].join(', ');
+  }
+
+  // --- Time
+
+  /**
+   * The servers' time. Hand it to a client (`connect(ensemble.connectString, { clock: ensemble.clock })`) and it passes for the client as well, which
+   * then keeps its session alive over `advance`.
+   */
+  get clock(): Clock {
+    return this.#clock;
+  }
+
+  /**
+   * Lets so many ms pass for the servers, without waiting for them: sessions expire whose clients have been silent for long enough, containers and TTL
+   * znodes are looked at, a server that is cut off is given up. It is done in steps of less than half a tick, so that servers hear of each other in
+   * between and no leader falls. Resolves when what follows from it has happened.
+   *
+   * Time that has not really passed has not passed for clients: unless they were given `clock`, a session is gone after more than its timeout.
+   */
+  advance(ms: number): Promise<void> {
+    return this.#clock.advance(ms);
+  }
+
+  // --- Trouble
+
+  /**
+   * Parts the servers: two of them hear each other if they are in a group together. Those that are named in none make up one more group. Nobody is
+   * told, and clients reach all of them as before.
+   *
+   * - `partition([1], [2, 3])`, or `partition([1])`: server 1 is alone.
+   * - `partition([1, 3], [3, 2])`: servers 1 and 2 do not hear each other, and 3 hears both.
+   *
+   * It is over when the result is disposed of, or `heal` is called; what was sent meanwhile arrives then, as with TCP.
+   */
+  partition(...groups: readonly (readonly ServerOrSid[])[]): Disposable {
+    const named = groups.map((group) => new Set(group.map((server) => this.#find(server).sid)));
+    const others = new Set(this.servers.map(({ sid }) => sid).filter((sid) => !named.some((group) => group.has(sid))));
+    const all = [...named, others];
+    return this.#cut((from, to) => !all.some((group) => group.has(from) && group.has(to)));
+  }
+
+  /** Cuts one way: nothing that `from` send reaches `to`, while what `to` send arrives. For the rest see `partition`. */
+  cut({
+    from,
+    to,
+  }: {
+    readonly from: ServerOrSid | readonly ServerOrSid[];
+    readonly to: ServerOrSid | readonly ServerOrSid[];
+  }): Disposable {
+    const sids = (servers: ServerOrSid | readonly ServerOrSid[]): Set<Sid> =>
+      new Set(([servers].flat() as ServerOrSid[]).map((server) => this.#find(server).sid));
+    const [senders, receivers] = [sids(from), sids(to)];
+    return this.#cut((sender, receiver) => senders.has(sender) && receivers.has(receiver));
+  }
+
+  #cut(isCut: (from: Sid, to: Sid) => boolean): Disposable {
+    const heals: (() => void)[] = [];
+    for (const { sid: from } of this.servers) {
+      for (const { sid: to } of this.servers) if (from !== to && isCut(from, to)) heals.push(this.#wire.cut(from, to));
+    }
+    return { [Symbol.dispose]: () => heals.splice(0).forEach((heal) => heal()) };
+  }
+
+  #find(server: ServerOrSid): EnsembleServer {
+    return this.server(typeof server === 'number' ? server : server.sid);
+  }
+
+  /** Ends every partition and every cut, those of single servers included. */
+  heal(): void {
+    this.#wire.healAll();
+    for (const server of this.servers) server.hearClients();
+  }
+
+  /** Cuts the connections of a session, or of all clients, to all servers; returns how many there were. Clients may connect again at once. */
+  cutConnections(session?: SessionId): number {
+    return this.servers.filter(({ isRunning }) => isRunning).reduce((count, server) => count + server.cutConnections(session), 0);
+  }
+
+  /**
+   * Ends a session, wherever its client is connected, as if nothing had been heard of it for too long: its ephemeral znodes go, and the client learns
+   * that it has expired. Resolves when that has happened on every server that hears the leader, with false when there was no such session. Rejects when there is no
+   * leader in time, or when it ends before.
+   */
+  async expireSession(session: SessionId): Promise<boolean> {
+    const leader = await this.elected();
+    if (!(await leader.endSession(session))) return false;
+    await this.#until(() => this.#learners().every((server) => !server.inspect.hasSession(session)), 'the session is not gone everywhere');
+    return true;
+  }
+
+  /** Stops all servers for good, and removes a temporary folder. Rejects with what a server has failed of, if one has. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.heal();
+    try {
+      await Promise.all(this.servers.map((server) => server.close()));
+    } finally {
+      this.#activity.happened();
+      if (this.#temporary !== undefined) await rm(this.#temporary, { recursive: true, force: true });
+    }
+    const failed = this.servers.find(({ failure }) => failure !== undefined);
+    if (failed !== undefined)
+      throw new Error(`server ${failed.sid} has failed: ${String(failed.failure!.error)}`, { cause: failed.failure!.error });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+function check({ servers = 3, observers = 0, config = {} }: TestEnsembleOptions): void {
+  if (!Number.isInteger(servers) || servers < 1 || servers > serversMax)
+    throw new RangeError(`servers must be a whole number from 1 to ${serversMax}, not ${servers}`);
+  if (!Number.isInteger(observers) || observers < 0 || observers > serversMax)
+    throw new RangeError(`observers must be a whole number from 0 to ${serversMax}, not ${observers}`);
+  const own = Object.keys(config).find((key) => ownKeys.test(key));
+  if (own !== undefined) throw new Error(`${own} cannot be set in the config of a TestEnsemble: it finds ports and folders by itself`);
+}

@@ -1,0 +1,268 @@
+/**
+ * One seed's episode with real processes, told like the simulator's stories: clients work while everything that can go wrong does; then
+ * all is well again, and within bounds everyone must be served; then everything is killed at once, started again, and read back from each
+ * server; and the checkers judge what was written down.
+ *
+ * Seeds decide what strikes and when, not how the machine takes it: an episode is not repeated by its seed, it is explained by its recording.
+ */
+import path from 'node:path';
+import { type Actor, check, type Finding, RawClient } from '@tskeeper/simulator';
+import { type Habits, RealClient, Workload } from '@tskeeper/simulator/internal';
+import { openAcl } from '@tskeeper/protocol';
+import { SeededRandom } from '@tskeeper/runtime';
+import { readLogs, readSnapshots } from './evidence.ts';
+import { type FaultName, faults } from './faults.ts';
+import { connectedTo, ledgerOf, ledgerPath, LedgerWriter, readBack } from './ledger.ts';
+import { LogKeeper } from './log-keeper.ts';
+import { delay, eventually } from './real-clock.ts';
+import { RealWorld } from './real-world.ts';
+import { type KillDeck, shuffled, Stage } from './stage.ts';
+
+export interface EpisodeOptions {
+  readonly seed: number;
+  readonly folder: string;
+  readonly servers: number;
+  readonly observers: number;
+  readonly faults: readonly FaultName[];
+  /** How many faults strike. */
+  readonly strikes: number;
+  readonly deck: KillDeck;
+  readonly diskFaults: string;
+}
+
+export interface EpisodeReport {
+  readonly seed: number;
+  readonly findings: readonly Finding[];
+  readonly recording: RealWorld['recording'];
+  readonly marks: ReadonlyMap<string, number>;
+  readonly sigkills: number;
+  /** Lines of the ledger that were acknowledged; each was asked of every server. */
+  readonly acknowledged: number;
+  readonly readBack: number;
+  readonly txns: number;
+  readonly seconds: number;
+}
+
+/** Long beside anything that servers wait for, with many processes on few processors. */
+const restMaxMs = 30_000;
+/** Longer than all faults together keep anyone from being served. */
+const livingMs = 30_000;
+/** Longer than the shortest session takes to expire, with a few elections between. */
+const leaveMaxMs = 15_000;
+const tickMs = 200;
+const outstandingMax = 12;
+const habits: Habits = { dataMax: 3000, closeEvery: 60, writes: 50, usesAcls: true, usesQuotas: true };
+const snapshotsChecked = 1;
+
+export async function runEpisode(options: EpisodeOptions): Promise<EpisodeReport> {
+  const random = new SeededRandom(options.seed);
+  const ledgers = ['ledger-1', 'ledger-2'];
+  const workers = ['real-1', 'real-2', 'raw-1', 'raw-2'];
+  const servers = Array.from({ length: options.servers }, (_, index) => `server-${index + 1}`);
+  const readers = servers.flatMap((server) => [`reader-1 of ${server}`, `reader-2 of ${server}`]);
+  const world = await RealWorld.make({
+    folder: options.folder,
+    servers: options.servers,
+    observers: options.observers,
+    clients: ['first', ...ledgers, ...workers, ...readers],
+    tickMs,
+    minSessionTimeoutMs: 2 * tickMs,
+    maxSessionTimeoutMs: livingMs,
+    diskFaults: options.diskFaults,
+    settings: {
+      snapCount: 300 + random.below(2000),
+      preAllocSize: 64,
+      'autopurge.purgeInterval': 0,
+      commitLogCount: 500,
+      'znode.container.checkIntervalMs': 500,
+    },
+  });
+  const episode = new Episode(world, random, options);
+  try {
+    return await episode.run(ledgers, workers);
+  } finally {
+    await world.close();
+  }
+}
+
+class Episode {
+  readonly #world: RealWorld;
+  readonly #random: SeededRandom;
+  readonly #options: EpisodeOptions;
+  readonly #stage: Stage;
+  readonly #workload: Workload;
+  readonly #keeper: LogKeeper;
+  #calm = false;
+
+  constructor(world: RealWorld, random: SeededRandom, options: EpisodeOptions) {
+    this.#world = world;
+    this.#random = random;
+    this.#options = options;
+    this.#stage = new Stage(world, random, options.deck);
+    this.#workload = new Workload(random, habits);
+    this.#keeper = new LogKeeper(world.servers, path.join(options.folder, 'kept'));
+  }
+
+  async run(ledgerNames: readonly string[], workerNames: readonly string[]): Promise<EpisodeReport> {
+    const begun = performance.now();
+    const world = this.#world;
+    const { recording } = world;
+    await this.#begin();
+    const ledgers = ledgerNames.map((name) => new LedgerWriter(world, this.#chance(), { name, address: '127.0.0.1', timeoutMs: livingMs }));
+    const workers = workerNames.map((name) => this.#worker(name));
+    this.#stage.actors.push(...ledgers, ...workers);
+    for (const ledger of ledgers) ledger.begin(world);
+    for (const worker of workers) this.#work(worker);
+    await this.#trouble();
+
+    this.#calm = true;
+    for (const ledger of ledgers) ledger.stop();
+    await this.#stage.heal();
+    let asked = 0;
+    if (await this.#rests()) {
+      asked += await this.#readAll('reader-1');
+      for (const ledger of ledgers)
+        if (ledger.lost.length > 0) recording.faults.push(`${ledger.name} was alive, and its session has expired`);
+      await this.#leave();
+      await Promise.all(world.servers.map((server) => server.kill()));
+      await this.#stage.heal();
+      await this.#whole();
+      asked += await this.#readAll('reader-2');
+    }
+    const sigkills = world.servers.reduce((sum, { kills }) => sum + kills, 0);
+    for (const server of world.servers) await server.kill();
+    recording.endedMs = world.clock.elapsedMs;
+    await this.#keeper.end();
+    await readLogs(world, this.#keeper.logs);
+    await readSnapshots(world, { extendedTypesEnabled: true }, this.#chance(), snapshotsChecked);
+    return {
+      seed: this.#options.seed,
+      findings: check(recording),
+      recording,
+      marks: this.#stage.marks,
+      sigkills,
+      acknowledged: ledgerOf(recording).acknowledged.size,
+      readBack: asked,
+      txns: recording.log.length,
+      seconds: (performance.now() - begun) / 1000,
+    };
+  }
+
+  #chance(): SeededRandom {
+    return new SeededRandom(this.#random.uint32());
+  }
+
+  async #begin(): Promise<void> {
+    const world = this.#world;
+    await this.#keeper.begin();
+    for (const server of world.servers) await server.start();
+    if (!(await this.#whole()))
+      throw new Error(`the servers do not find together:\n${world.servers.map((each) => each.lastWords()).join('\n')}`);
+    const first = await connectedTo(world, 'server-1', 'first', this.#chance());
+    if (first === undefined) throw new Error(`nobody is let in:\n${world.servers[0]!.lastWords()}`);
+    const made = first.send('create', { path: ledgerPath, data: null, acl: openAcl, flags: 0 });
+    if (!(await eventually(() => made?.reply !== undefined, restMaxMs))) throw new Error('the first write is not answered');
+    first.send('closeSession', undefined);
+    await eventually(() => !first.ready, 5000);
+    first.retire();
+    first.reset();
+  }
+
+  #worker(name: string): Actor {
+    const credentials = [undefined, 'alice:secret', 'bob:pw'][this.#random.below(3)];
+    // So short that they may well expire while their way to the servers is blocked; and what they leave behind goes soon.
+    const timeoutMs = 800 + this.#random.below(2000);
+    const options = { name, address: '127.0.0.1', timeoutMs, credentials };
+    if (name.startsWith('real')) return new RealClient(this.#world, this.#chance(), options);
+    return new RawClient(this.#world, this.#chance(), { ...options, restoresWatches: this.#random.below(3) > 0 });
+  }
+
+  #work(actor: Actor): void {
+    this.#world.clock.after(5 + this.#random.below(60), () => {
+      if (this.#calm) return;
+      if (actor.ready && actor.outstandingCount < outstandingMax) this.#workload.burst(actor);
+      this.#work(actor);
+    });
+  }
+
+  async #trouble(): Promise<void> {
+    const { strikes, faults: names } = this.#options;
+    let hand: FaultName[] = [];
+    await delay(300);
+    for (let strike = 0; strike < strikes; strike++) {
+      if (hand.length === 0) hand = shuffled(names, this.#random);
+      const name = hand.pop()!;
+      this.#stage.note(`fault ${name}`);
+      await faults[name].strike(this.#stage);
+      // Some faults come upon others, and some upon servers that have found together again and got something done.
+      if (this.#random.below(3) > 0) {
+        await this.#whole(4000);
+        await delay(this.#stage.between(50, 400));
+      } else await delay(this.#stage.between(20, 500));
+    }
+  }
+
+  /** Every server serves, and one of them leads. */
+  #whole(atMostMs = restMaxMs): Promise<boolean> {
+    return eventually(async () => {
+      const modes = await Promise.all(this.#world.servers.map((server) => server.mode()));
+      if (modes.includes(undefined)) return false;
+      return this.#world.servers.length === 1 || modes.filter((mode) => mode === 'leader').length === 1;
+    }, atMostMs);
+  }
+
+  /** All is well: everyone is served, and everyone gets something done. */
+  async #rests(): Promise<boolean> {
+    const { recording } = this.#world;
+    const { actors } = this.#stage;
+    if (!(await this.#whole())) {
+      const modes = await Promise.all(
+        this.#world.servers.map(async (server) => `${server.name} ${(await server.mode()) ?? 'does not serve'}`),
+      );
+      recording.faults.push(`no rest ${restMaxMs} ms after the last fault: ${modes.join(', ')}`);
+      return false;
+    }
+    const idle = () => actors.every((actor) => actor.ready && actor.outstandingCount === 0);
+    if (!(await eventually(idle, restMaxMs))) {
+      const waiting = actors
+        .filter((actor) => !actor.ready || actor.outstandingCount > 0)
+        .map(({ name, ready, outstandingCount }) => `${name} (${ready ? `${outstandingCount} unanswered` : 'not let in'})`);
+      recording.faults.push(`no rest ${restMaxMs} ms after the last fault: ${waiting.join(', ')}`);
+      return false;
+    }
+    for (const actor of actors) actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
+    if (await eventually(idle, restMaxMs)) return true;
+    recording.faults.push('a write is not answered, though nothing is wrong any more');
+    return false;
+  }
+
+  /** Everyone goes, and nothing of anybody may be left on any server. */
+  async #leave(): Promise<void> {
+    const { servers, recording } = this.#world;
+    for (const actor of this.#stage.actors) actor.ask({ name: 'closeSession', record: undefined });
+    for (const actor of this.#stage.actors) actor.retire();
+    await eventually(
+      async () => (await Promise.all(servers.map((server) => server.metric('zk_global_sessions')))).every((count) => count === 0),
+      leaveMaxMs,
+    );
+    for (const server of servers) {
+      recording.resting.push({
+        server: server.name,
+        watches: await server.metric('zk_watch_count'),
+        sessions: await server.metric('zk_global_sessions'),
+        // Four letter words come over one as well, and are counted.
+        cnxns: (await server.ask('cons', 5000)).split('\n').filter((line) => /sid=0x/.test(line)).length,
+        ephemerals: await server.metric('zk_ephemerals_count'),
+        outstanding: await server.metric('zk_outstanding_requests'),
+      });
+    }
+  }
+
+  async #readAll(reader: string): Promise<number> {
+    let asked = 0;
+    for (const server of this.#world.servers) {
+      asked += await readBack(this.#world, server.name, `${reader} of ${server.name}`, this.#chance());
+    }
+    return asked;
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Clients that only add to one long list, many at a time and each value once, and what is found of it in the end. Every acknowledged line of
+ * the list is asked of every server, one by one.
+ */
+import { type CreateRequest, CreateMode, openAcl, type GetDataReply, type GetChildren2Reply } from '@tskeeper/protocol';
+import type { SeededRandom } from '@tskeeper/runtime';
+import { type ClientWorld, RawClient, type Recording } from '@tskeeper/simulator';
+import { eventually } from './real-clock.ts';
+
+export const ledgerPath = '/ledger';
+const prefix = `${ledgerPath}/n-`;
+const inFlight = 16;
+const topUpMs = 2;
+/** Questions that one reader has open at a time. */
+const window = 200;
+const answerMaxMs = 30_000;
+
+export class LedgerWriter extends RawClient {
+  #lines = 0;
+  #stopped = false;
+
+  /** Keeps so much under way that a server always has something to do. */
+  begin(world: ClientWorld): void {
+    const go = () => {
+      if (this.#stopped) return;
+      while (this.ready && this.outstandingCount < inFlight) {
+        const data = Buffer.from(`${this.name} line ${++this.#lines}`);
+        this.send('create', { path: prefix, data, acl: openAcl, flags: CreateMode.persistentSequential });
+      }
+      world.clock.after(topUpMs, go);
+    };
+    go();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+}
+
+/** Every line that was acknowledged, by its path, and every line that was ever sent. */
+export function ledgerOf(recording: Recording): { readonly acknowledged: ReadonlyMap<string, string>; readonly sent: ReadonlySet<string> } {
+  const acknowledged = new Map<string, string>();
+  const sent = new Set<string>();
+  for (const { requests } of recording.cnxns) {
+    for (const { name, record, reply } of requests) {
+      if (name !== 'create') continue;
+      const { path, data } = record as CreateRequest;
+      if (path !== prefix || data === null) continue;
+      const line = Buffer.from(data).toString('latin1');
+      sent.add(line);
+      if (reply?.err === 0) acknowledged.set((reply.body as { readonly path: string }).path, line);
+    }
+  }
+  return { acknowledged, sent };
+}
+
+/** Reads the list from one server; what is lost, there twice, or nobody's, is a fault. Returns how many acknowledged lines were asked for. */
+export async function readBack(world: ClientWorld, server: string, name: string, random: SeededRandom): Promise<number> {
+  const { recording } = world;
+  const reader = await connectedTo(world, server, name, random);
+  if (reader === undefined) {
+    recording.faults.push(`${server} lets nobody in`);
+    return 0;
+  }
+  try {
+    return await readList(reader, recording, server);
+  } finally {
+    reader.send('closeSession', undefined);
+    await eventually(() => !reader.ready, 5000);
+    reader.retire();
+    reader.reset();
+  }
+}
+
+/** A client that knows this server only. */
+export async function connectedTo(world: ClientWorld, server: string, name: string, random: SeededRandom): Promise<RawClient | undefined> {
+  const { clock, recording } = world;
+  const only: ClientWorld = {
+    clock,
+    recording,
+    servers: world.servers.filter((each) => each.name === server),
+    clientNetwork: (client, address) => world.clientNetwork(client, address),
+    link: (a, b) => world.link(a, b),
+  };
+  const client = new RawClient(only, random, { name, address: '127.0.0.1', timeoutMs: 30_000, credentials: 'alice:secret' });
+  if (await eventually(() => client.ready, answerMaxMs, 5)) return client;
+  client.retire();
+  return undefined;
+}
+
+async function readList(reader: RawClient, recording: Recording, server: string): Promise<number> {
+  const { acknowledged, sent } = ledgerOf(recording);
+  // What was acknowledged anywhere must be seen here from now on.
+  reader.send('sync', { path: ledgerPath });
+  const listing = reader.send('getChildren2', { path: ledgerPath, watch: false });
+  if (!(await eventually(() => listing?.reply !== undefined, answerMaxMs, 5))) {
+    recording.faults.push(`${server} does not answer`);
+    return 0;
+  }
+  const { children } = listing!.reply!.body as GetChildren2Reply;
+  const there = children.map((child) => `${ledgerPath}/${child}`);
+  const asked = new Map<string, ReturnType<RawClient['send']>>();
+  for (const path of new Set([...acknowledged.keys(), ...there])) {
+    if (reader.outstandingCount >= window) await eventually(() => reader.outstandingCount < window / 2, answerMaxMs, 1);
+    asked.set(path, reader.send('getData', { path, watch: false }));
+  }
+  await eventually(() => reader.outstandingCount === 0, answerMaxMs, 2);
+  const found = new Map<string, string | undefined>();
+  for (const [path, request] of asked) {
+    const { reply } = request ?? {};
+    if (reply === undefined) recording.faults.push(`${server} does not answer for ${path}`);
+    else found.set(path, reply.err === 0 ? Buffer.from((reply.body as GetDataReply).data ?? []).toString('latin1') : undefined);
+  }
+  recording.faults.push(...judge(acknowledged, sent, found).map((fault) => `${server}: ${fault}`));
+  return acknowledged.size;
+}
+
+/** Holds what was found at each path against what was acknowledged there and what was ever sent. */
+export function judge(
+  acknowledged: ReadonlyMap<string, string>,
+  sent: ReadonlySet<string>,
+  found: ReadonlyMap<string, string | undefined>,
+): string[] {
+  const faults: string[] = [];
+  const seen = new Map<string, string>();
+  for (const [path, line] of acknowledged) {
+    if (found.get(path) !== line) faults.push(`${path} was acknowledged with "${line}" and holds ${found.get(path) ?? 'nothing'}`);
+  }
+  for (const [path, line] of found) {
+    if (line === undefined) continue;
+    const before = seen.get(line);
+    if (before !== undefined) faults.push(`"${line}" is there twice: ${before} and ${path}`);
+    if (!sent.has(line)) faults.push(`${path} holds "${line}", which nobody has sent`);
+    seen.set(line, path);
+  }
+  return faults;
+}

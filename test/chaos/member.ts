@@ -1,0 +1,194 @@
+/** One server of an ensemble: a process of its own, which is started, stopped, killed and harmed, and comes back to its folder and ports. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Recording } from '@tskeeper/simulator';
+import { repositoryFolder } from '../../scripts/peers.js';
+import { fourLetterWord } from '../../scripts/server-process.js';
+import type { FaultyDisk } from './disk-faults.ts';
+import { eventually, type RealClock } from './real-clock.ts';
+
+export type ProcessRecord = Recording['processes'][number];
+
+const entry = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
+
+/** Processes that run. Each is ended by its own pid, at the latest when the process that started it ends. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+export interface MemberParts {
+  readonly sid: number;
+  readonly folder: string;
+  readonly ports: { readonly client: number; readonly quorum: number; readonly election: number };
+  /** All of zoo.cfg but what follows from the above. */
+  readonly settings: Readonly<Record<string, string | number | boolean>>;
+  readonly disk: FaultyDisk;
+  readonly clock: RealClock;
+  readonly recording: Recording;
+  /** It is up and may be dialled; it is not, any more. */
+  readonly up: () => Promise<void>;
+  readonly down: () => void;
+}
+
+export type Mode = 'leader' | 'follower' | 'observer' | 'standalone';
+
+export class Member {
+  readonly name: string;
+  readonly parts: MemberParts;
+  readonly dataDir: string;
+  /** Its disk has been told to fail: it may end by itself, and may not come up. */
+  excused = false;
+  paused = false;
+  /** Ends that nobody had asked for. */
+  ownEnds = 0;
+  kills = 0;
+  #child: ChildProcess | undefined;
+  #record: ProcessRecord | undefined;
+
+  constructor(parts: MemberParts) {
+    this.parts = parts;
+    this.name = `server-${parts.sid}`;
+    this.dataDir = path.join(parts.folder, 'data');
+  }
+
+  get running(): boolean {
+    return this.#child !== undefined;
+  }
+
+  /** What clients' records and checkers call its address. */
+  get address(): string {
+    return this.name;
+  }
+
+  async prepare(): Promise<void> {
+    const { folder, sid, settings, ports } = this.parts;
+    await mkdir(this.dataDir, { recursive: true });
+    await writeFile(path.join(this.dataDir, 'myid'), `${sid}\n`);
+    const all = { dataDir: this.dataDir, clientPort: ports.client, clientPortAddress: '127.0.0.1', ...settings };
+    const lines = Object.entries(all).map(([key, value]) => `${key}=${value}\n`);
+    await writeFile(path.join(folder, 'zoo.cfg'), lines.join(''));
+  }
+
+  async start(): Promise<void> {
+    if (this.#child !== undefined) return;
+    const { folder, clock, recording, disk, up } = this.parts;
+    const record: ProcessRecord = {
+      server: this.name,
+      startedMs: clock.elapsedMs,
+      servingMs: undefined,
+      failedMs: undefined,
+      failure: '',
+      sentAfterFailure: 0,
+      closingMs: undefined,
+      endedMs: undefined,
+    };
+    recording.processes.push(record);
+    const log = await open(path.join(folder, 'server.log'), 'a');
+    const child = spawn(process.execPath, [entry, 'serve', path.join(folder, 'zoo.cfg')], {
+      cwd: folder,
+      stdio: ['ignore', log.fd, log.fd],
+      env: { ...process.env, ...disk.environment },
+    });
+    await log.close();
+    running.add(child);
+    this.#child = child;
+    this.#record = record;
+    this.paused = false;
+    child.once('exit', (code, signal) => this.#ended(child, record, code, signal));
+    await up();
+    void this.#noteService(child, record);
+  }
+
+  async #noteService(child: ChildProcess, record: ProcessRecord): Promise<void> {
+    const serves = await eventually(async () => this.#child !== child || (await this.mode()) !== undefined, 60_000);
+    if (serves && this.#child === child) record.servingMs = this.parts.clock.elapsedMs;
+  }
+
+  #ended(child: ChildProcess, record: ProcessRecord, code: number | null, signal: string | null): void {
+    running.delete(child);
+    if (this.#child !== child) return;
+    const { clock, recording } = this.parts;
+    // By itself, then: whoever ends it forgets it first.
+    this.#bury(record);
+    this.ownEnds++;
+    record.failedMs = clock.elapsedMs;
+    record.failure = `it ended by itself with ${code ?? signal}`;
+    recording.noted.push({ atMs: clock.elapsedMs, text: `${this.name} has ended by itself with ${code ?? signal}` });
+    if (!this.excused) recording.faults.push(`${this.name} has ended by itself with ${code ?? signal}: ${this.lastWords()}`);
+  }
+
+  #bury(record: ProcessRecord): void {
+    this.#child = undefined;
+    this.paused = false;
+    record.endedMs = this.parts.clock.elapsedMs;
+    this.parts.down();
+  }
+
+  /** What a crash of the process does: nothing is flushed, nothing is told. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    const gone = once(child, 'exit');
+    this.#bury(this.#record!);
+    this.kills++;
+    child.kill('SIGKILL');
+    await gone;
+  }
+
+  /** The clean way. Returns whether it was heeded in time. */
+  async stop(): Promise<boolean> {
+    const child = this.#child;
+    if (child === undefined) return true;
+    const record = this.#record!;
+    record.closingMs = this.parts.clock.elapsedMs;
+    const gone = once(child, 'exit');
+    this.#child = undefined;
+    child.kill('SIGTERM');
+    const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
+    const [, signal] = (await gone) as [number | null, string | null];
+    clearTimeout(late);
+    this.#bury(record);
+    return signal !== 'SIGKILL';
+  }
+
+  pause(): void {
+    if (this.#child === undefined || this.paused) return;
+    this.paused = true;
+    this.#child.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    if (this.#child === undefined || !this.paused) return;
+    this.paused = false;
+    this.#child.kill('SIGCONT');
+  }
+
+  /** What it says of itself; undefined while it does not serve. */
+  async mode(): Promise<Mode | undefined> {
+    const answer = await this.ask('srvr');
+    return /^Mode: (\w+)$/m.exec(answer)?.[1] as Mode | undefined;
+  }
+
+  /** The answer to a four letter word, past the cables; empty when there is none. */
+  async ask(word: string, timeoutMs = 500): Promise<string> {
+    if (this.#child === undefined || this.paused) return '';
+    return fourLetterWord(this.parts.ports.client, word, timeoutMs).catch(() => '');
+  }
+
+  async metric(name: string): Promise<number> {
+    const line = (await this.ask('mntr', 5000)).split('\n').find((each) => each.startsWith(`${name}\t`));
+    return line === undefined ? NaN : Number(line.split('\t')[1]);
+  }
+
+  lastWords(): string {
+    return readFileSync(path.join(this.parts.folder, 'server.log'), 'utf8').slice(-1500);
+  }
+
+  async log(): Promise<string> {
+    return readFile(path.join(this.parts.folder, 'server.log'), 'utf8');
+  }
+}

@@ -1,0 +1,69 @@
+/** The machine's own time, in the shape that the simulator's clients know. It shows the wall clock's figures, and runs steadily. */
+import type { ClientClock } from '@tskeeper/simulator';
+
+type Timer = ReturnType<typeof setTimeout>;
+
+export class RealClock implements ClientClock {
+  /** Servers stamp their txns with the wall clock, so the two must agree. */
+  readonly #offsetMs = Date.now() - performance.now();
+  readonly #timers = new Set<Timer>();
+  #stopped = false;
+
+  get elapsedMs(): number {
+    return performance.now() + this.#offsetMs;
+  }
+
+  now(): { readonly elapsedMs: number; readonly wallMs: number } {
+    const { elapsedMs } = this;
+    return { elapsedMs, wallMs: Math.floor(elapsedMs) };
+  }
+
+  after(delayMs: number, callback: () => void): object {
+    if (this.#stopped) return {};
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(timer);
+        callback();
+      },
+      Math.min(delayMs, 0x7fffffff),
+    );
+    this.#timers.add(timer);
+    return timer;
+  }
+
+  at(atMs: number, _what: string, _owner: undefined, run: () => void): object {
+    return this.after(Math.max(0, atMs - this.elapsedMs), run);
+  }
+
+  cancel(timer: object): void {
+    clearTimeout(timer as Timer);
+    this.#timers.delete(timer as Timer);
+  }
+
+  soon(callback: () => void): void {
+    setImmediate(callback);
+  }
+
+  /** Nothing happens any more. */
+  stop(): void {
+    this.#stopped = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+  }
+}
+
+export function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+/** Looks again and again until it is so; false when it never was. */
+export async function eventually(isSo: () => boolean | Promise<boolean>, atMostMs: number, everyMs = 20): Promise<boolean> {
+  const end = performance.now() + atMostMs;
+  while (!(await isSo())) {
+    if (performance.now() > end) return false;
+    await delay(everyMs);
+  }
+  return true;
+}

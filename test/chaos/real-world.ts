@@ -1,0 +1,208 @@
+/**
+ * A world of real processes in the shape of the simulator's: servers with names, client machines, cables between all of them, and one
+ * recording. The simulator's clients work in it, and its checkers judge what is left.
+ */
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { FrameCutter } from '@tskeeper/protocol';
+import type { ClientMachine, ClientWorld, Recording } from '@tskeeper/simulator';
+import { newRecording } from '@tskeeper/simulator/internal';
+import { type Cable, Cables, redirected } from './cables.ts';
+import { RealMachine } from './client-machine.ts';
+import { FaultyDisk } from './disk-faults.ts';
+import { Member } from './member.ts';
+import { lastingPort } from '../../scripts/server-process.js';
+import { RealClock } from './real-clock.ts';
+
+export interface RealWorldOptions {
+  readonly folder: string;
+  readonly servers: number;
+  /** Of these, the last so many observe. */
+  readonly observers: number;
+  readonly clients: readonly string[];
+  readonly tickMs: number;
+  readonly minSessionTimeoutMs: number;
+  readonly maxSessionTimeoutMs: number;
+  /** Further keys of zoo.cfg. */
+  readonly settings: Readonly<Record<string, string | number | boolean>>;
+  /** Where the library of disk faults is. */
+  readonly diskFaults: string;
+}
+
+export class RealWorld implements ClientWorld {
+  readonly clock = new RealClock();
+  readonly recording: Recording;
+  readonly cables = new Cables();
+  readonly servers: Member[] = [];
+  readonly #machines: RealMachine[] = [];
+  /** Of connections that are open: by the port they were dialled from. */
+  readonly #names = new Map<number, string>();
+  #cnxns = 0;
+
+  private constructor({ tickMs, minSessionTimeoutMs, maxSessionTimeoutMs }: RealWorldOptions) {
+    this.recording = newRecording({
+      tickMs,
+      minSessionTimeoutMs,
+      maxSessionTimeoutMs,
+      extendedTypesEnabled: true,
+      containerMaxNeverUsedIntervalMs: 0,
+      holdsRequests: false,
+      stopsReading: false,
+    });
+  }
+
+  static async make(options: RealWorldOptions): Promise<RealWorld> {
+    const world = new RealWorld(options);
+    await world.#build(options);
+    return world;
+  }
+
+  async #build(options: RealWorldOptions): Promise<void> {
+    const { servers, observers, clients } = options;
+    const sids = Array.from({ length: servers }, (_, index) => index + 1);
+    const ports = new Map<number, Member['parts']['ports']>();
+    for (const sid of sids) ports.set(sid, { client: await lastingPort(), quorum: await lastingPort(), election: await lastingPort() });
+    for (const from of sids) for (const to of sids) if (from !== to) await this.#layBetween(from, to, ports.get(to)!);
+    for (const client of clients) for (const to of sids) await this.#layToClients(client, `server-${to}`, ports.get(to)!.client);
+    for (const sid of sids) {
+      const folder = path.join(options.folder, `server-${sid}`);
+      await mkdir(folder, { recursive: true });
+      const lines = sids.map((each) => [
+        `server.${each}`,
+        `${this.#seenFrom(sid, each, ports)}${each > servers - observers ? ':observer' : ''}`,
+      ]);
+      const member: Member = new Member({
+        sid,
+        folder,
+        ports: ports.get(sid)!,
+        settings: { ...settingsOf(options), ...Object.fromEntries(lines) },
+        disk: new FaultyDisk(path.join(folder, 'disk-faults'), options.diskFaults),
+        clock: this.clock,
+        recording: this.recording,
+        up: () => this.cables.up(`server-${sid}`),
+        down: () => this.cables.down(`server-${sid}`),
+      });
+      this.servers.push(member);
+      this.recording.ensemble.set(member.name, { sid, isVoter: sid <= servers - observers });
+      await member.prepare();
+    }
+  }
+
+  async #layBetween(from: number, to: number, ports: Member['parts']['ports']): Promise<void> {
+    const [dialler, target] = [`server-${from}`, `server-${to}`];
+    await this.cables.lay(dialler, target, 'quorum', ports.quorum);
+    // The way back may be laid later; it is asked for when the first connection is made.
+    const rewrite = (beginning: Buffer) => redirected(this.cables.find(target, dialler, 'election').port)(beginning);
+    await this.cables.lay(dialler, target, 'election', ports.election, { rewrite });
+  }
+
+  async #layToClients(client: string, server: string, port: number): Promise<void> {
+    const cutters = new Map<string, FrameCutter>();
+    const passed = (senderPort: number, bytes: Buffer) => {
+      const name = this.#names.get(senderPort);
+      if (name === undefined) return;
+      let cutter = cutters.get(name);
+      if (cutter === undefined) cutters.set(name, (cutter = new FrameCutter(0x7fffffff)));
+      this.#arrived(server, name, cutter, bytes);
+    };
+    await this.cables.lay(client, server, 'client', port, { passed });
+  }
+
+  /** A server that stands still hears nothing: that counts for as long as it has not gone on. */
+  #arrived(server: string, name: string, cutter: FrameCutter, bytes: Buffer): void {
+    const copy = Buffer.from(bytes);
+    let frames = 0;
+    try {
+      cutter.feed(copy, 0, copy.length, () => {
+        frames++;
+        return true;
+      });
+    } catch {
+      // What is no frame is nobody's.
+      return;
+    }
+    if (frames === 0 || this.servers.find((each) => each.name === server)?.paused === true) return;
+    const { arrivals } = this.recording;
+    const known = arrivals.get(name);
+    if (known === undefined) arrivals.set(name, [this.clock.elapsedMs]);
+    else known.push(this.clock.elapsedMs);
+  }
+
+  /** Others are reached over cables, and oneself where one is. */
+  #seenFrom(sid: number, other: number, ports: ReadonlyMap<number, Member['parts']['ports']>): string {
+    if (sid === other) return `127.0.0.1:${ports.get(sid)!.quorum}:${ports.get(sid)!.election}`;
+    const port = (purpose: 'quorum' | 'election') => this.cables.find(`server-${sid}`, `server-${other}`, purpose).port;
+    return `127.0.0.1:${port('quorum')}:${port('election')}`;
+  }
+
+  // --- What clients need
+
+  clientNetwork(client: string): ClientMachine {
+    const machine = new RealMachine(
+      {
+        clock: this.clock,
+        recording: this.recording,
+        cablePort: (from, server) => this.cables.find(from, server, 'client').port,
+        nameCnxn: (localPort) => {
+          const name = `127.0.0.1:${localPort}#${++this.#cnxns}`;
+          this.#names.set(localPort, name);
+          return name;
+        },
+      },
+      client,
+    );
+    this.#machines.push(machine);
+    return machine;
+  }
+
+  link(a: string, b: string): { cut(): void; heal(): void } {
+    const lanes = [this.cables.lane(a, b), this.cables.lane(b, a)];
+    return {
+      cut: () => {
+        for (const lane of lanes) lane.cut = true;
+      },
+      heal: () => this.cables.heal(lanes),
+    };
+  }
+
+  // --- For whoever does harm, and for whoever looks afterwards
+
+  note(text: string): void {
+    this.recording.noted.push({ atMs: this.clock.elapsedMs, text });
+  }
+
+  cablesBetweenServers(): Cable[] {
+    return this.cables.all.filter(({ parts }) => parts.purpose !== 'client');
+  }
+
+  async leader(): Promise<Member | undefined> {
+    const modes = await Promise.all(this.servers.map(async (server) => ({ server, mode: await server.mode() })));
+    return modes.find(({ mode }) => mode === 'leader')?.server;
+  }
+
+  async close(): Promise<void> {
+    this.clock.stop();
+    for (const machine of this.#machines) machine.close();
+    for (const server of this.servers) {
+      server.resume();
+      await server.kill();
+      server.parts.disk.close();
+    }
+    this.cables.close();
+  }
+}
+
+function settingsOf({ tickMs, minSessionTimeoutMs, maxSessionTimeoutMs, settings }: RealWorldOptions): RealWorldOptions['settings'] {
+  return {
+    tickTime: tickMs,
+    initLimit: 20,
+    syncLimit: 5,
+    minSessionTimeout: minSessionTimeoutMs,
+    maxSessionTimeout: maxSessionTimeoutMs,
+    maxClientCnxns: 0,
+    'admin.enableServer': false,
+    '4lw.commands.whitelist': '*',
+    extendedTypesEnabled: true,
+    ...settings,
+  };
+}

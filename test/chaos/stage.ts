@@ -1,0 +1,145 @@
+/** Where an episode takes place: faults act through it, and whoever judges them asks it how often each has struck. */
+import type { Actor } from '@tskeeper/simulator';
+import { SeededRandom } from '@tskeeper/runtime';
+import type { Lane } from './cables.ts';
+import type { Member } from './member.ts';
+import { delay } from './real-clock.ts';
+import type { RealWorld } from './real-world.ts';
+
+/** How a SIGKILL chooses: the leader, all servers at once, or any. */
+export type KillKind = 'leader' | 'all' | 'any';
+
+/** Of thirty kills ten are of the leader and three of everybody, in an order that the seed decides. */
+const deck: readonly KillKind[] = [
+  ...Array.from({ length: 10 }, () => 'leader' as const),
+  ...Array.from({ length: 3 }, () => 'all' as const),
+  ...Array.from({ length: 17 }, () => 'any' as const),
+];
+
+/** Deals the same cards to all episodes of a run, so that the shares hold over the whole. */
+export class KillDeck {
+  readonly #random: SeededRandom;
+  #cards: KillKind[] = [];
+
+  constructor(seed: number) {
+    this.#random = new SeededRandom(seed);
+  }
+
+  draw(): KillKind {
+    if (this.#cards.length === 0) this.#cards = shuffled(deck, this.#random);
+    return this.#cards.pop()!;
+  }
+}
+
+export function shuffled<T>(from: readonly T[], random: SeededRandom): T[] {
+  const all = [...from];
+  for (let at = all.length - 1; at > 0; at--) {
+    const other = random.below(at + 1);
+    [all[at], all[other]] = [all[other]!, all[at]!];
+  }
+  return all;
+}
+
+export class Stage {
+  readonly world: RealWorld;
+  readonly random: SeededRandom;
+  readonly deck: KillDeck;
+  readonly actors: Actor[] = [];
+  /** How often each fault struck, and each rare thing was seen. */
+  readonly marks = new Map<string, number>();
+  /** What will undo a fault, and has not been done yet. */
+  readonly #undoing = new Set<() => Promise<void>>();
+  readonly #work = new Set<Promise<void>>();
+
+  constructor(world: RealWorld, random: SeededRandom, killDeck: KillDeck) {
+    this.world = world;
+    this.random = random;
+    this.deck = killDeck;
+  }
+
+  get servers(): readonly Member[] {
+    return this.world.servers;
+  }
+
+  anyServer(): Member {
+    return this.servers[this.random.below(this.servers.length)]!;
+  }
+
+  async leaderOrAny(): Promise<Member> {
+    return (await this.world.leader()) ?? this.anyServer();
+  }
+
+  between(low: number, high: number): number {
+    return low + this.random.below(Math.max(1, high - low));
+  }
+
+  note(mark: string): void {
+    this.marks.set(mark, (this.marks.get(mark) ?? 0) + 1);
+    this.world.note(mark);
+  }
+
+  count(mark: string): number {
+    return this.marks.get(mark) ?? 0;
+  }
+
+  /** Undoes something when its time is over, or at the latest when the world heals. */
+  undoAfter(ms: number, undo: () => Promise<void> | void): void {
+    let done = false;
+    const once = async () => {
+      if (done) return;
+      done = true;
+      this.#undoing.delete(once);
+      await undo();
+    };
+    this.#undoing.add(once);
+    this.#follow(delay(ms).then(once));
+  }
+
+  #follow(work: Promise<void>): void {
+    const noted = work.catch((error: unknown) => void this.world.recording.faults.push(`the harness failed: ${String(error)}`));
+    this.#work.add(noted);
+    void noted.then(() => this.#work.delete(noted));
+  }
+
+  /** Lanes that something is wrong with for so long. */
+  disturb(lanes: readonly Lane[], ms: number, harm: (lane: Lane) => void): void {
+    for (const lane of lanes) harm(lane);
+    const calm = this.disturbance();
+    this.undoAfter(ms, () => {
+      this.world.cables.heal(lanes);
+      calm();
+    });
+  }
+
+  /** Word passes slower than it should, until the function that is returned is called. */
+  disturbance(): () => void {
+    const { recording, clock } = this.world;
+    const disturbance = { machines: this.servers.map(({ name }) => name), fromMs: clock.elapsedMs, toMs: Infinity };
+    recording.disturbances.push(disturbance);
+    return () => {
+      disturbance.toMs = clock.elapsedMs;
+    };
+  }
+
+  /** Somebody starts it again after a while. */
+  async killFor(server: Member, ms: number): Promise<void> {
+    await server.kill();
+    const calm = this.disturbance();
+    this.undoAfter(ms, async () => {
+      await server.start();
+      calm();
+    });
+  }
+
+  /** All is well again, and everything that was under way has been done. */
+  async heal(): Promise<void> {
+    for (const undo of [...this.#undoing]) await undo();
+    await Promise.all(this.#work);
+    this.world.cables.heal();
+    for (const server of this.servers) {
+      server.parts.disk.set('none');
+      server.resume();
+      await server.start();
+    }
+  }
+}

@@ -1,0 +1,76 @@
+/** Ensembles of real processes elect, serve at every server, and go on without those that are lost, as long as a quorum is left. */
+import { connect } from '@tskeeper/client';
+import { describe, expect, it } from 'vitest';
+import { ProcessEnsemble } from './ensembles.ts';
+import { endpointOf, RawClient } from './raw-client.ts';
+import { inFolder } from './servers.ts';
+
+const notServing = 'This ZooKeeper instance is not currently serving requests\n';
+
+describe('an ensemble of three', () => {
+  it('serves writes at each server, and goes on when its leader is killed', async () => {
+    await inFolder(async (folder) => {
+      await using ensemble = await ProcessEnsemble.start(folder, { voters: 3, observers: 1 });
+      expect([...(await ensemble.roles()).values()].map(String).toSorted()).toEqual(['follower', 'follower', 'leader', 'observer']);
+      for (const [sid, { connectString }] of ensemble.servers) {
+        await using zk = await connect(connectString);
+        await zk.create(`/by-${sid}`, `${sid}`);
+      }
+      await using zk = await connect(ensemble.connectString);
+      const leader = (await ensemble.leader())!;
+      await ensemble.kill(leader);
+      await ensemble.until('another leads', async () => (await ensemble.leader()) !== undefined);
+      await ensemble.until('clients are served', async () => (await zk.exists('/after').catch(() => undefined)) === null);
+      await zk.create('/after', 'the leader has gone');
+      await ensemble.start(leader);
+      for (const { connectString } of ensemble.servers.values()) {
+        await using reader = await connect(connectString);
+        await reader.sync('/');
+        expect((await reader.getChildren('/')).children.toSorted()).toEqual(['after', 'by-1', 'by-2', 'by-3', 'by-4', 'zookeeper']);
+      }
+    });
+  });
+
+  it('is read from a dynamic file, and remembers everything when all of it is killed at once', async () => {
+    await inFolder(async (folder) => {
+      await using ensemble = await ProcessEnsemble.start(folder, { voters: 3, dynamicFile: true });
+      const zk = await connect(ensemble.connectString);
+      for (let n = 0; n < 50; n++) await zk.create(`/n${n}`, `${n}`);
+      await ensemble.kill(1, 2, 3);
+      await ensemble.start(1, 2, 3);
+      await ensemble.until('the session goes on', async () => (await zk.exists('/n49').catch(() => null)) !== null);
+      expect((await zk.getChildren('/')).children).toHaveLength(51);
+      await zk.close();
+    });
+  });
+});
+
+describe('an ensemble of eleven', () => {
+  it('C0-14: serves without five of its servers, C0-15: refuses without six, and serves again when one comes back', async () => {
+    await inFolder(async (folder) => {
+      await using ensemble = await ProcessEnsemble.start(folder, { voters: 11 });
+      const leader = (await ensemble.leader())!;
+      // The leader is among the first to go.
+      const down = [leader, ...[...ensemble.servers.keys()].filter((sid) => sid !== leader)].slice(0, 6);
+      await using zk = await connect(ensemble.connectString);
+      await zk.create('/a', 'all');
+      await ensemble.kill(...down.slice(0, 5));
+      await ensemble.until('six serve', async () => [...(await ensemble.roles()).values()].every((role) => role !== undefined));
+      await ensemble.until('clients are served', async () => (await zk.exists('/a').catch(() => null)) !== null);
+      await zk.create('/b', 'six of eleven');
+
+      await ensemble.kill(down[5]!);
+      await ensemble.until('nobody serves', async () => [...(await ensemble.roles()).values()].every((role) => role === undefined));
+      for (const server of ensemble.servers.values()) {
+        expect(await server.fourLetterWord('srvr')).toBe(notServing);
+        const client = await RawClient.open(endpointOf(server.connectString));
+        expect(await client.openSession(10_000)).toBeUndefined();
+      }
+
+      await ensemble.start(down[3]!);
+      await ensemble.until('clients are served', async () => (await zk.exists('/b').catch(() => null)) !== null);
+      await zk.create('/c', 'six again');
+      expect((await zk.getChildren('/')).children.toSorted()).toEqual(['a', 'b', 'c', 'zookeeper']);
+    });
+  });
+});
