@@ -57,6 +57,10 @@ const measureNames = {
   emptySeconds: 's to start empty',
   fireSeconds: 's until all are told',
   heartbeatMs: 'ms of the slowest heartbeat',
+  p50Ms: 'ms of p50',
+  p99Ms: 'ms of p99',
+  followerP50Ms: 'ms of p50, a follower restarted',
+  leaderP50Ms: 'ms of p50, the leader restarted',
 };
 
 function shown(value) {

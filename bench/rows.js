@@ -1,6 +1,7 @@
 /**
  * What is measured, and what is demanded of it. A row of kind `load` is one run of the generator against each server in each round; the
- * other kinds are stories of their own, in stories.js.
+ * other kinds are stories of their own, in stories.js and outages.js. Rows that have `ensemble` are measured on so many servers together; a word
+ * of the command line (`npm run bench -- ensemble failover`) chooses the rows of that group.
  *
  * A demand compares a measure of ours with that of another server in the same round, or with a fixed limit. `tripwire` is what must hold
  * at every commit; `goal` is what the server is meant to reach, and is also met when it comes close enough to the ceiling: 0.92 of its
@@ -23,6 +24,26 @@ const cpuGoal = (ratio) => ({ ...atMost('cpuUsPerOp', 'java', ratio, 'goal'), or
 
 function load(name, title, options, demands) {
   return { name, title, kind: 'load', servers: ['java', 'ours', 'ceiling'], znodes: preloaded, load: options, demands };
+}
+
+/** Over three servers, connections spread over all of them. */
+function ensembleLoad(name, title, options, demands) {
+  return {
+    name: `ensemble-${name}`,
+    title: `3 servers: ${title}`,
+    group: 'ensemble',
+    kind: 'load',
+    ensemble: 3,
+    servers: ['java', 'ours'],
+    znodes: preloaded,
+    load: options,
+    demands,
+  };
+}
+
+/** On three servers, Java's and ours in turns within one run. */
+function outage(kind, title, rounds, demands) {
+  return { name: kind, title: `3 servers: ${title}`, group: 'failover', kind, ensemble: 3, servers: ['java', 'ours'], rounds, demands };
 }
 
 export const rows = [
@@ -83,4 +104,30 @@ export const rows = [
     // A heartbeat is harmed when it is answered so late that a client begins to doubt its server: a third of the shortest session.
     demands: [limit('fireSeconds', 5, 'goal'), limit('heartbeatMs', 1333, 'goal')],
   },
+  ensembleLoad('getData-50x16', 'getData, 50 connections x 16 in flight', { op: 'getData', connections: 50, inFlight: 16 }, [
+    atLeast('throughput', 'java', 5, 'goal'),
+  ]),
+  ensembleLoad('setData-50', 'setData, 50 connections', { op: 'setData', connections: 50 }, [
+    atLeast('throughput', 'java', 1, 'tripwire'),
+    atLeast('throughput', 'java', 2, 'goal'),
+  ]),
+  ensembleLoad('setData-50x16', 'setData, 50 connections x 16 in flight', { op: 'setData', connections: 50, inFlight: 16 }, [
+    atLeast('throughput', 'java', 4, 'goal'),
+  ]),
+  ensembleLoad('mixed-1000', '90 % getData, 10 % setData, 1,000 sessions', { op: 'mixed', readPercent: 90, connections: 1000 }, [
+    atLeast('throughput', 'java', 2, 'goal'),
+    atMost('p99Us', 'java', 0.5, 'goal'),
+  ]),
+  outage('failover', 'no write answered after SIGKILL of the leader, default settings', 60, [
+    limit('p50Ms', 200, 'tripwire'),
+    limit('p99Ms', 400, 'tripwire'),
+    atMost('p50Ms', 'java', 0.5, 'tripwire'),
+    atMost('p99Ms', 'java', 0.5, 'tripwire'),
+  ]),
+  // syncLimit x tickTime pass before anyone gives the leader up, here and there.
+  outage('silent-host', 'no write answered after the leader has fallen silent', 5, [atMost('p50Ms', 'java', 1.05, 'goal')]),
+  outage('rolling-restart', 'no write answered while each is ended in good order and started again', 5, [
+    limit('followerP50Ms', 50, 'goal'),
+    atMost('leaderP50Ms', 'java', 0.5, 'goal'),
+  ]),
 ];

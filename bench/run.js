@@ -9,8 +9,10 @@ import path from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 
 import { repositoryFolder } from '../scripts/peers.js';
+import { startEnsemble } from './ensemble.js';
 import { checkGenerator } from './generator/check.js';
 import { buildGenerator, runGenerator } from './generator/generator.js';
+import { outages } from './outages.js';
 import { markdown, verdicts, wording } from './report.js';
 import { rows } from './rows.js';
 import { assertOnDisk, defaultOurCommand, serverKinds, startServer } from './servers.js';
@@ -18,32 +20,34 @@ import { stories } from './stories.js';
 
 const run = promisify(execFile);
 
-const usage = `npm run bench -- [options]
+const usage = `npm run bench -- [group ...] [options]
 
-  --rows a,b         only these rows (see --list); all of them otherwise
+  group              ensemble, failover: the rows of that name; those of a single server when there is none
+  --rows a,b         only these rows (see --list)
   --server a,b       only these of ${serverKinds.join(', ')}
-  --rounds N         how often each server has its turn (3)
+  --rounds N         how often each server has its turn (3, or what the row says)
   --seconds S        length of a measurement (8)
   --warm-up S        load before it, which is not counted (5)
   --znodes N         instead of the number that million-znodes and restart load, for a trial
   --data-dir DIR     where servers keep their data, on a disk (.cache/bench)
   --our-command C    how our server is started; the path of zoo.cfg is appended
-  --name NAME        of the files in bench/results (the date and time)
+  --name NAME        of the files in bench/results (the first group, or else the date and time)
   --list             shows the rows and what they demand
   --check            only proves that the load generator is right
 `;
 
-const { values } = parseArgs({
+const { values, positionals: groups } = parseArgs({
+  allowPositionals: true,
   options: {
     rows: { type: 'string' },
     server: { type: 'string', default: serverKinds.join(',') },
-    rounds: { type: 'string', default: '3' },
+    rounds: { type: 'string' },
     seconds: { type: 'string', default: '8' },
     'warm-up': { type: 'string', default: '5' },
     znodes: { type: 'string' },
     'data-dir': { type: 'string', default: path.join(repositoryFolder, '.cache', 'bench') },
     'our-command': { type: 'string', default: defaultOurCommand },
-    name: { type: 'string', default: new Date().toISOString().slice(0, 16).replaceAll(':', '') },
+    name: { type: 'string' },
     list: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -59,8 +63,8 @@ function chosen(text, all, what) {
   return names;
 }
 
-function positive(name) {
-  const number = Number(values[name]);
+function positive(name, fallback) {
+  const number = Number(values[name] ?? fallback);
   if (!(number > 0)) throw new Error(`--${name} must be a number above 0, not ${values[name]}`);
   return number;
 }
@@ -99,10 +103,14 @@ function turnsOf(servers, round) {
 
 async function measureLoad({ program, row, start, settings }) {
   const server = await start({});
-  const { port } = server;
-  await runGenerator(program, 'preload', { port, znodes: row.znodes });
+  const servers = server.servers ?? [server];
+  const port = servers.map((one) => one.port).join(',');
+  await runGenerator(program, 'preload', { port: servers[0].port, znodes: row.znodes });
+  // Who reads from another server must find them there.
+  await server.untilLevel?.();
   const { seconds, warmUp } = settings;
-  const result = await runGenerator(program, 'load', { ...row.load, port, znodes: row.znodes, seconds, warmUp, serverPid: server.pid });
+  const serverPid = servers.map((one) => one.pid).join(',');
+  const result = await runGenerator(program, 'load', { ...row.load, port, znodes: row.znodes, seconds, warmUp, serverPid });
   const { rssMb } = await server.memory();
   await server.stop();
   const refused = Object.entries(result.errors);
@@ -121,6 +129,47 @@ async function measureLoad({ program, row, start, settings }) {
   };
 }
 
+function chosenRows() {
+  const unknown = groups.find((group) => !rows.some((row) => row.group === group));
+  if (unknown !== undefined)
+    throw new Error(
+      `no rows are called ${unknown}; there are ${[...new Set(rows.map((row) => row.group ?? ''))].filter(Boolean).join(', ')}`,
+    );
+  const all = rows.map((row) => row.name);
+  if (values.rows !== undefined) return chosen(values.rows, all, 'row');
+  return rows.filter((row) => (groups.length === 0 ? row.group === undefined : groups.includes(row.group))).map((row) => row.name);
+}
+
+/** Rows of which each kind of server has a part of every round. */
+async function measureOutages(row, kinds, folderOf, result, failures) {
+  const started = [];
+  const start = async (kind) => {
+    const folder = folderOf(kind);
+    await rm(folder, { recursive: true, force: true });
+    const ensemble = await startEnsemble(kind, folder, { count: row.ensemble, ourCommand: values['our-command'] });
+    started.push(ensemble);
+    return ensemble;
+  };
+  try {
+    const rounds = positive('rounds', row.rounds);
+    const measured = await outages[row.kind]({ kinds, rounds, start, say: (line) => say(`${row.name}, ${line}`) });
+    result.rounds.push(measured);
+    for (const [kind, measures] of Object.entries(measured)) say(`${row.name}, ${kind}: ${numbersOf(measures)}`);
+  } catch (error) {
+    failures.push(`${row.name}: ${error.message}`);
+    say(failures.at(-1));
+  } finally {
+    for (const ensemble of started) await ensemble.stop();
+    for (const kind of kinds) await rm(folderOf(kind), { recursive: true, force: true });
+  }
+}
+
+function numbersOf(measures) {
+  return Object.entries(measures)
+    .map(([key, value]) => `${key} ${Number(value.toPrecision(4))}`)
+    .join(', ');
+}
+
 async function main() {
   if (values.help) {
     console.log(usage);
@@ -137,16 +186,10 @@ async function main() {
   say(`the load generator passes ${await checkGenerator(program)} checks`);
   if (values.check) return;
 
-  const settings = { rounds: positive('rounds'), seconds: positive('seconds'), warmUp: positive('warm-up') };
+  const settings = { rounds: positive('rounds', 3), seconds: positive('seconds'), warmUp: positive('warm-up') };
   const kinds = chosen(values.server, serverKinds, 'server');
-  const names =
-    values.rows === undefined
-      ? rows.map((row) => row.name)
-      : chosen(
-          values.rows,
-          rows.map((row) => row.name),
-          'row',
-        );
+  const name = values.name ?? groups[0] ?? new Date().toISOString().slice(0, 16).replaceAll(':', '');
+  const names = chosenRows();
   const dataDir = path.resolve(values['data-dir']);
   await mkdir(dataDir, { recursive: true });
   await assertOnDisk(dataDir);
@@ -159,32 +202,35 @@ async function main() {
       values.znodes === undefined || row.kind === 'load' || row.kind === 'million-watches' ? row : { ...row, znodes: positive('znodes') };
     const result = { ...scaled, rounds: [] };
     results.push(result);
+    const folderOf = (kind) => path.join(dataDir, `${name}-${row.name}-${kind}`);
+    const those = row.servers.filter((one) => kinds.includes(one));
+    if (outages[row.kind] !== undefined) {
+      await measureOutages(row, those, folderOf, result, failures);
+      continue;
+    }
     // Stories take minutes and measure what hardly varies; once is enough.
     const rounds = row.kind === 'load' ? settings.rounds : 1;
     for (let round = 0; round < rounds; round++) {
       const measured = {};
       result.rounds.push(measured);
-      for (const kind of turnsOf(
-        row.servers.filter((one) => kinds.includes(one)),
-        round,
-      )) {
-        const folder = path.join(dataDir, `${values.name}-${row.name}-${kind}`);
+      for (const kind of turnsOf(those, round)) {
+        const folder = folderOf(kind);
         const started = [];
         const start = async ({ fresh = false, ...options }) => {
           if (fresh) await rm(folder, { recursive: true, force: true });
           await mkdir(folder, { recursive: true });
-          const server = await startServer(kind, folder, { ourCommand: values['our-command'], ...options });
+          const all = { ourCommand: values['our-command'], ...options };
+          const server =
+            row.ensemble === undefined
+              ? await startServer(kind, folder, all)
+              : await startEnsemble(kind, folder, { count: row.ensemble, ...all });
           started.push(server);
           return server;
         };
         try {
           const measure = row.kind === 'load' ? measureLoad : stories[row.kind];
           measured[kind] = await measure({ program, row: scaled, start, settings });
-          say(
-            `${row.name}, round ${round + 1}, ${kind}: ${Object.entries(measured[kind])
-              .map(([key, value]) => `${key} ${Number(value.toPrecision(4))}`)
-              .join(', ')}`,
-          );
+          say(`${row.name}, round ${round + 1}, ${kind}: ${numbersOf(measured[kind])}`);
         } catch (error) {
           failures.push(`${row.name}, round ${round + 1}, ${kind}: ${error.message}`);
           say(failures.at(-1));
@@ -200,8 +246,8 @@ async function main() {
   const page = markdown(report);
   const folder = path.join(import.meta.dirname, 'results');
   await mkdir(folder, { recursive: true });
-  await writeFile(path.join(folder, `${values.name}.json`), `${JSON.stringify(report, undefined, 2)}\n`);
-  await writeFile(path.join(folder, `${values.name}.md`), page);
+  await writeFile(path.join(folder, `${name}.json`), `${JSON.stringify(report, undefined, 2)}\n`);
+  await writeFile(path.join(folder, `${name}.md`), page);
   console.log(page);
   const missed = report.verdicts.filter((one) => one.level === 'tripwire' && one.verdict === 'missed');
   if (missed.length > 0 || failures.length > 0) process.exitCode = 1;

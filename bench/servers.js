@@ -124,6 +124,32 @@ class Server {
     return { rssMb: megabytes('VmRSS'), peakRssMb: megabytes('VmHWM') };
   }
 
+  /** What a crash of the process does. */
+  async kill() {
+    this.#child.kill('SIGKILL');
+    await this.#exited;
+  }
+
+  /** Stands still, as a machine does that has died without a word, and goes on. */
+  pause() {
+    this.#child.kill('SIGSTOP');
+  }
+
+  resume() {
+    this.#child.kill('SIGCONT');
+  }
+
+  /** `leader`, `follower` ..., or undefined while it does not serve. */
+  async mode() {
+    const answer = await fourLetterWord(this.port, 'srvr', 1000).catch(() => '');
+    return /^Mode: (\w+)$/m.exec(answer)?.[1];
+  }
+
+  /** The last zxid it has applied, as it shows it. */
+  async zxid() {
+    return /^Zxid: (\w+)$/m.exec(await fourLetterWord(this.port, 'srvr').catch(() => ''))?.[1];
+  }
+
   /** SIGTERM; a server that does not heed it within 20 s is killed. */
   async stop() {
     this.#child.kill('SIGTERM');
@@ -137,14 +163,10 @@ class Server {
   }
 }
 
-/**
- * Starts a server on `folder`, which holds zoo.cfg, server.log and data/. `startSeconds` of the result is the time from the start of the
- * process to its first answer.
- */
-export async function startServer(kind, folder, { heap = '1g', ourCommand = defaultOurCommand, config = {} } = {}) {
+/** zoo.cfg and the command line of a server on `folder`, ready to be started any number of times. */
+export async function prepareServer(kind, folder, { heap = '1g', ourCommand = defaultOurCommand, config = {}, port }) {
   const dataDir = path.join(folder, 'data');
   await mkdir(dataDir, { recursive: true });
-  const port = await freePort();
   const settings = {
     tickTime: 2000,
     clientPort: port,
@@ -156,24 +178,37 @@ export async function startServer(kind, folder, { heap = '1g', ourCommand = defa
     ...config,
   };
   const configFile = path.join(folder, 'zoo.cfg');
-  const logFile = path.join(folder, 'server.log');
   await writeFile(
     configFile,
     Object.entries(settings)
       .map(([key, value]) => `${key}=${value}\n`)
       .join(''),
   );
-  const [command, ...args] = await commandOf(kind, { heap, ourCommand, port, dataDir, configFile });
+  return { kind, folder, port, dataDir, command: await commandOf(kind, { heap, ourCommand, port, dataDir, configFile }) };
+}
+
+/** Starts a prepared server, and waits for nothing. */
+export async function launch({ kind, folder, port, dataDir, command: [program, ...args] }) {
+  const logFile = path.join(folder, 'server.log');
   const log = await open(logFile, 'a');
-  const start = performance.now();
-  const child = spawn(command, args, { cwd: folder, stdio: ['ignore', log.fd, log.fd] });
+  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', log.fd, log.fd] });
   running.add(child);
   await log.close();
-  const server = new Server(kind, port, dataDir, child, logFile);
+  return new Server(kind, port, dataDir, child, logFile);
+}
+
+/**
+ * Starts a server on `folder`, which holds zoo.cfg, server.log and data/. `startSeconds` of the result is the time from the start of the
+ * process to its first answer.
+ */
+export async function startServer(kind, folder, options = {}) {
+  const prepared = await prepareServer(kind, folder, { ...options, port: await freePort() });
+  const start = performance.now();
+  const server = await launch(prepared);
   try {
     await server.untilServing();
   } catch (error) {
-    child.kill('SIGKILL');
+    await server.kill();
     throw error;
   }
   server.startSeconds = (performance.now() - start) / 1000;

@@ -34,5 +34,6 @@ export interface ServerProcess {
 }
 
 export declare function freePort(): Promise<number>;
+export declare function lastingPort(): Promise<number>;
 export declare function fourLetterWord(port: number, word: string, timeoutMs?: number): Promise<string>;
 export declare function startServer(options: ServerOptions): Promise<ServerProcess>;

@@ -38,6 +38,39 @@ export async function freePort() {
   return port;
 }
 
+const lowestLastingPort = 10_000;
+const lastingPortTries = 200;
+const lastingPorts = new Set();
+
+/** Where the system begins to take ports of outgoing connections; Linux's own figure where it does not say. */
+async function firstOutgoingPort() {
+  const range = await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(() => '32768');
+  return Number(range.split(/\s+/)[0]);
+}
+
+function isFree(port) {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
+
+/**
+ * A port for a server that comes back to it: free at this moment, given to nobody else by this process, and out of the range from which any
+ * dial on the machine may get one while the server is down.
+ */
+export async function lastingPort() {
+  const above = Math.max(lowestLastingPort + 1000, await firstOutgoingPort());
+  for (let tries = 0; tries < lastingPortTries; tries++) {
+    const port = lowestLastingPort + Math.floor(Math.random() * (above - lowestLastingPort));
+    if (lastingPorts.has(port) || !(await isFree(port))) continue;
+    lastingPorts.add(port);
+    return port;
+  }
+  throw new Error(`none of ${lastingPortTries} ports between ${lowestLastingPort} and ${above} is free`);
+}
+
 /** Asks a four letter word and gives the whole answer as text; rejects when nobody answers. */
 export function fourLetterWord(port, word, timeoutMs = 5000) {
   return new Promise((resolve, reject) => {

@@ -11,6 +11,8 @@
  *   generator watches  --port P --connections C --znodes N             sets C x N watches, then changes every znode
  *   generator expire   --port P --connections C --session-timeout MS   opens C sessions with an ephemeral each, and vanishes
  *
+ * Several ports, separated by commas, are the servers of one ensemble: connections are spread over them in turn. So are several pids.
+ *
  * A latency runs from before the request's write to after the read that brought its reply. Histograms keep two digits.
  */
 #define _GNU_SOURCE
@@ -34,14 +36,20 @@ enum { OP_CREATE = 1, OP_EXISTS = 3, OP_GET_DATA = 4, OP_SET_DATA = 5, OP_PING =
 enum { XID_PING = -2 };
 enum { ERR_NODE_EXISTS = -110 };
 enum { EVENT_DATA_CHANGED = 3, STATE_SYNC_CONNECTED = 3 };
-enum { STAT_BYTES = 68, REPLY_HEADER_BYTES = 16, PATH_MAX_BYTES = 64, ZNODES_PER_PARENT = 1000 };
+enum { STAT_BYTES = 68, REPLY_HEADER_BYTES = 16, PATH_MAX_BYTES = 64, ZNODES_PER_PARENT = 1000, SERVERS_MAX = 16 };
 
 static const uint64_t second_ns = 1000000000ULL;
 
 /* ---- options ---- */
 
+/* Numbers separated by commas. */
+struct list {
+  int count;
+  int numbers[SERVERS_MAX];
+};
+
 static struct {
-  int port;
+  struct list ports;
   int connections;
   int in_flight;
   int op; /* 0 = mixed */
@@ -53,7 +61,7 @@ static struct {
   double seconds;
   int interval_ms;
   int session_timeout_ms;
-  int server_pid;
+  struct list server_pids;
 } options = {.connections = 1, .in_flight = 1, .op = OP_GET_DATA, .read_percent = 90, .znodes = 1, .value_bytes = 100,
              .warm_up = 0, .seconds = 5, .interval_ms = 0, .session_timeout_ms = 30000};
 
@@ -260,12 +268,15 @@ struct connection {
   bool spoke;
 };
 
+/* Each server gets its turn. */
 static int dial(void) {
+  static int dialled;
+  int port = options.ports.numbers[dialled++ % options.ports.count];
   int fd = socket(AF_INET, SOCK_STREAM, 0);
   if (fd < 0) fail(1, "socket: %s", strerror(errno));
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port)};
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
   inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-  if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) fail(1, "connect to 127.0.0.1:%d: %s", options.port, strerror(errno));
+  if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) fail(1, "connect to 127.0.0.1:%d: %s", port, strerror(errno));
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return fd;
@@ -630,6 +641,12 @@ static double cpu_seconds_of(int pid) {
   return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
+static double cpu_seconds_of_all(const struct list *pids) {
+  double sum = 0;
+  for (int i = 0; i < pids->count; i++) sum += cpu_seconds_of(pids->numbers[i]);
+  return sum;
+}
+
 static double own_cpu_seconds(void) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -667,7 +684,7 @@ static void run_load(void) {
   while (!stopped && now < end) {
     if (!measuring && now >= warm_until) {
       measuring = true;
-      if (options.server_pid != 0) server_cpu = cpu_seconds_of(options.server_pid);
+      if (options.server_pids.count != 0) server_cpu = cpu_seconds_of_all(&options.server_pids);
       own_cpu = own_cpu_seconds();
       start = now_ns();
       end = options.seconds > 0 ? start + (uint64_t)(options.seconds * 1e9) : UINT64_MAX;
@@ -691,7 +708,7 @@ static void run_load(void) {
   }
   if (start == 0) fail(1, "ended before the warm-up was over");
   double seconds = (double)(now - start) / 1e9;
-  if (options.server_pid != 0) server_cpu = cpu_seconds_of(options.server_pid) - server_cpu;
+  if (options.server_pids.count != 0) server_cpu = cpu_seconds_of_all(&options.server_pids) - server_cpu;
   own_cpu = own_cpu_seconds() - own_cpu;
   /* A request that is still unanswered has waited at least this long; leaving it out would hide the worst. */
   uint64_t waiting_max = 0;
@@ -718,7 +735,7 @@ static void run_load(void) {
   printf(",");
   print_errors();
   printf(",\"ownCpuShare\":%.3f,\"lateUsMax\":%.1f", own_cpu / seconds, (double)late_max / 1000);
-  if (options.server_pid != 0) printf(",\"serverCpuSeconds\":%.2f", server_cpu);
+  if (options.server_pids.count != 0) printf(",\"serverCpuSeconds\":%.2f", server_cpu);
   printf("}\n");
   close_connections(connections, options.connections);
 }
@@ -858,6 +875,19 @@ static double number_after(int count, char **words, int *at) {
   return number;
 }
 
+static void list_after(struct list *list, int count, char **words, int *at) {
+  if (*at + 1 >= count) fail(1, "%s needs a number", words[*at]);
+  const char *rest = words[++*at];
+  do {
+    char *end;
+    long number = strtol(rest, &end, 10);
+    if (end == rest || (*end != 0 && *end != ',') || number <= 0) fail(1, "%s is no list of numbers, in %s %s", rest, words[*at - 1], words[*at]);
+    if (list->count == SERVERS_MAX) fail(1, "%s names more than %d servers", words[*at - 1], SERVERS_MAX);
+    list->numbers[list->count++] = (int)number;
+    rest = *end == ',' ? end + 1 : end;
+  } while (*rest != 0);
+}
+
 int main(int count, char **words) {
   if (count < 2) fail(1, "which mode? preload, load, probe, watches or expire");
   const char *mode = words[1];
@@ -872,7 +902,7 @@ int main(int count, char **words) {
                    : strcmp(op, "mixed") == 0   ? 0
                                                 : -1;
       if (options.op == -1) fail(1, "--op %s is none of getData, setData, create, mixed", op);
-    } else if (strcmp(word, "--port") == 0) options.port = (int)number_after(count, words, &i);
+    } else if (strcmp(word, "--port") == 0) list_after(&options.ports, count, words, &i);
     else if (strcmp(word, "--connections") == 0) options.connections = (int)number_after(count, words, &i);
     else if (strcmp(word, "--in-flight") == 0) options.in_flight = (int)number_after(count, words, &i);
     else if (strcmp(word, "--read-percent") == 0) options.read_percent = (int)number_after(count, words, &i);
@@ -883,10 +913,10 @@ int main(int count, char **words) {
     else if (strcmp(word, "--seconds") == 0) options.seconds = number_after(count, words, &i);
     else if (strcmp(word, "--interval") == 0) options.interval_ms = (int)number_after(count, words, &i);
     else if (strcmp(word, "--session-timeout") == 0) options.session_timeout_ms = (int)number_after(count, words, &i);
-    else if (strcmp(word, "--server-pid") == 0) options.server_pid = (int)number_after(count, words, &i);
+    else if (strcmp(word, "--server-pid") == 0) list_after(&options.server_pids, count, words, &i);
     else fail(1, "unknown option %s", word);
   }
-  if (options.port <= 0 || options.connections <= 0 || options.in_flight <= 0 || options.znodes <= 0 || options.value_bytes < 0)
+  if (options.ports.count == 0 || options.connections <= 0 || options.in_flight <= 0 || options.znodes <= 0 || options.value_bytes < 0)
     fail(1, "--port, --connections, --in-flight and --znodes must be above 0");
   if (options.value_bytes > 60000) fail(1, "--value may be 60000 at most");
   signal(SIGPIPE, SIG_IGN);

@@ -8,7 +8,7 @@
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../scripts/server-process.js';
 
 export type Purpose = 'client' | 'quorum' | 'election';
 

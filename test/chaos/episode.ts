@@ -28,8 +28,6 @@ export interface EpisodeOptions {
   readonly strikes: number;
   readonly deck: KillDeck;
   readonly diskFaults: string;
-  /** Spoils the recording before it is judged, for canaries. */
-  readonly forge?: ((recording: RealWorld['recording']) => void) | undefined;
 }
 
 export interface EpisodeReport {
@@ -49,6 +47,8 @@ export interface EpisodeReport {
 const restMaxMs = 30_000;
 /** Longer than all faults together keep anyone from being served. */
 const livingMs = 30_000;
+/** Longer than the shortest session takes to expire, with a few elections between. */
+const leaveMaxMs = 15_000;
 const tickMs = 200;
 const outstandingMax = 12;
 const habits: Habits = { dataMax: 3000, closeEvery: 60, writes: 50, usesAcls: true, usesQuotas: true };
@@ -109,7 +109,7 @@ class Episode {
     const { recording } = world;
     await this.#begin();
     const ledgers = ledgerNames.map((name) => new LedgerWriter(world, this.#chance(), { name, address: '127.0.0.1', timeoutMs: livingMs }));
-    const workers = workerNames.map((name, index) => this.#worker(name, index));
+    const workers = workerNames.map((name) => this.#worker(name));
     this.#stage.actors.push(...ledgers, ...workers);
     for (const ledger of ledgers) ledger.begin(world);
     for (const worker of workers) this.#work(worker);
@@ -123,8 +123,7 @@ class Episode {
       asked += await this.#readAll('reader-1');
       for (const ledger of ledgers)
         if (ledger.lost.length > 0) recording.faults.push(`${ledger.name} was alive, and its session has expired`);
-      for (const actor of this.#stage.actors) actor.ask({ name: 'closeSession', record: undefined });
-      for (const actor of this.#stage.actors) actor.retire();
+      await this.#leave();
       await Promise.all(world.servers.map((server) => server.kill()));
       await this.#stage.heal();
       await this.#whole();
@@ -136,7 +135,6 @@ class Episode {
     await this.#keeper.end();
     await readLogs(world, this.#keeper.logs);
     await readSnapshots(world, { extendedTypesEnabled: true }, this.#chance(), snapshotsChecked);
-    this.#options.forge?.(recording);
     return {
       seed: this.#options.seed,
       findings: check(recording),
@@ -170,10 +168,10 @@ class Episode {
     first.reset();
   }
 
-  #worker(name: string, index: number): Actor {
+  #worker(name: string): Actor {
     const credentials = [undefined, 'alice:secret', 'bob:pw'][this.#random.below(3)];
-    // Some live so short that they may well expire when their way to the servers is blocked.
-    const timeoutMs = index % 2 === 0 ? livingMs : 800 + this.#random.below(2000);
+    // So short that they may well expire while their way to the servers is blocked; and what they leave behind goes soon.
+    const timeoutMs = 800 + this.#random.below(2000);
     const options = { name, address: '127.0.0.1', timeoutMs, credentials };
     if (name.startsWith('real')) return new RealClient(this.#world, this.#chance(), options);
     return new RawClient(this.#world, this.#chance(), { ...options, restoresWatches: this.#random.below(3) > 0 });
@@ -236,6 +234,28 @@ class Episode {
     if (await eventually(idle, restMaxMs)) return true;
     recording.faults.push('a write is not answered, though nothing is wrong any more');
     return false;
+  }
+
+  /** Everyone goes, and nothing of anybody may be left on any server. */
+  async #leave(): Promise<void> {
+    const { servers, recording } = this.#world;
+    for (const actor of this.#stage.actors) actor.ask({ name: 'closeSession', record: undefined });
+    for (const actor of this.#stage.actors) actor.retire();
+    await eventually(
+      async () => (await Promise.all(servers.map((server) => server.metric('zk_global_sessions')))).every((count) => count === 0),
+      leaveMaxMs,
+    );
+    for (const server of servers) {
+      recording.resting.push({
+        server: server.name,
+        watches: await server.metric('zk_watch_count'),
+        sessions: await server.metric('zk_global_sessions'),
+        // Four letter words come over one as well, and are counted.
+        cnxns: (await server.ask('cons', 5000)).split('\n').filter((line) => /sid=0x/.test(line)).length,
+        ephemerals: await server.metric('zk_ephemerals_count'),
+        outstanding: await server.metric('zk_outstanding_requests'),
+      });
+    }
   }
 
   async #readAll(reader: string): Promise<number> {

@@ -160,8 +160,10 @@ async function failDisk(stage: Stage, fault: DiskFault, value: number, ms: numbe
   const struck = disk.struck ?? 0;
   server.excused = true;
   disk.set(fault, value);
+  const calm = stage.disturbance();
   stage.undoAfter(ms, async () => {
     disk.set('none');
+    calm();
     if ((disk.struck ?? 0) > struck) stage.note(`a call to the disk felt ${fault}`);
     if (server.ownEnds > ownEnds) stage.note(`a server ended over ${fault}`);
     // One that has heard of it may be about to end.

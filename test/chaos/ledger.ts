@@ -98,29 +98,40 @@ async function readList(reader: RawClient, recording: Recording, server: string)
     return 0;
   }
   const { children } = listing!.reply!.body as GetChildren2Reply;
-  const there = new Set(children.map((child) => `${ledgerPath}/${child}`));
+  const there = children.map((child) => `${ledgerPath}/${child}`);
   const asked = new Map<string, ReturnType<RawClient['send']>>();
   for (const path of new Set([...acknowledged.keys(), ...there])) {
     if (reader.outstandingCount >= window) await eventually(() => reader.outstandingCount < window / 2, answerMaxMs, 1);
     asked.set(path, reader.send('getData', { path, watch: false }));
   }
   await eventually(() => reader.outstandingCount === 0, answerMaxMs, 2);
-  const seen = new Map<string, string>();
+  const found = new Map<string, string | undefined>();
   for (const [path, request] of asked) {
     const { reply } = request ?? {};
-    if (reply === undefined) {
-      recording.faults.push(`${server} does not answer for ${path}`);
-      continue;
-    }
-    const line = reply.err === 0 ? Buffer.from((reply.body as GetDataReply).data ?? []).toString('latin1') : undefined;
-    const wanted = acknowledged.get(path);
-    if (wanted !== undefined && line !== wanted)
-      recording.faults.push(`${path} was acknowledged with "${wanted}", and ${server} has ${line ?? 'nothing'}`);
+    if (reply === undefined) recording.faults.push(`${server} does not answer for ${path}`);
+    else found.set(path, reply.err === 0 ? Buffer.from((reply.body as GetDataReply).data ?? []).toString('latin1') : undefined);
+  }
+  recording.faults.push(...judge(acknowledged, sent, found).map((fault) => `${server}: ${fault}`));
+  return acknowledged.size;
+}
+
+/** Holds what was found at each path against what was acknowledged there and what was ever sent. */
+export function judge(
+  acknowledged: ReadonlyMap<string, string>,
+  sent: ReadonlySet<string>,
+  found: ReadonlyMap<string, string | undefined>,
+): string[] {
+  const faults: string[] = [];
+  const seen = new Map<string, string>();
+  for (const [path, line] of acknowledged) {
+    if (found.get(path) !== line) faults.push(`${path} was acknowledged with "${line}" and holds ${found.get(path) ?? 'nothing'}`);
+  }
+  for (const [path, line] of found) {
     if (line === undefined) continue;
     const before = seen.get(line);
-    if (before !== undefined) recording.faults.push(`"${line}" is there twice on ${server}: ${before} and ${path}`);
-    if (!sent.has(line)) recording.faults.push(`${path} holds "${line}" on ${server}, which nobody has sent`);
+    if (before !== undefined) faults.push(`"${line}" is there twice: ${before} and ${path}`);
+    if (!sent.has(line)) faults.push(`${path} holds "${line}", which nobody has sent`);
     seen.set(line, path);
   }
-  return acknowledged.size;
+  return faults;
 }

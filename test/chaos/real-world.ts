@@ -11,7 +11,7 @@ import { type Cable, Cables, redirected } from './cables.ts';
 import { RealMachine } from './client-machine.ts';
 import { FaultyDisk } from './disk-faults.ts';
 import { Member } from './member.ts';
-import { lastingPort } from './ports.ts';
+import { lastingPort } from '../../scripts/server-process.js';
 import { RealClock } from './real-clock.ts';
 
 export interface RealWorldOptions {
@@ -83,6 +83,7 @@ export class RealWorld implements ClientWorld {
         down: () => this.cables.down(`server-${sid}`),
       });
       this.servers.push(member);
+      this.recording.ensemble.set(member.name, { sid, isVoter: sid <= servers - observers });
       await member.prepare();
     }
   }

@@ -50,7 +50,6 @@ export class Stage {
   /** What will undo a fault, and has not been done yet. */
   readonly #undoing = new Set<() => Promise<void>>();
   readonly #work = new Set<Promise<void>>();
-  #healed = false;
 
   constructor(world: RealWorld, random: SeededRandom, killDeck: KillDeck) {
     this.world = world;
@@ -105,25 +104,35 @@ export class Stage {
   /** Lanes that something is wrong with for so long. */
   disturb(lanes: readonly Lane[], ms: number, harm: (lane: Lane) => void): void {
     for (const lane of lanes) harm(lane);
-    this.undoAfter(ms, () => this.world.cables.heal(lanes));
+    const calm = this.disturbance();
+    this.undoAfter(ms, () => {
+      this.world.cables.heal(lanes);
+      calm();
+    });
+  }
+
+  /** Word passes slower than it should, until the function that is returned is called. */
+  disturbance(): () => void {
+    const { recording, clock } = this.world;
+    const disturbance = { machines: this.servers.map(({ name }) => name), fromMs: clock.elapsedMs, toMs: Infinity };
+    recording.disturbances.push(disturbance);
+    return () => {
+      disturbance.toMs = clock.elapsedMs;
+    };
   }
 
   /** Somebody starts it again after a while. */
   async killFor(server: Member, ms: number): Promise<void> {
     await server.kill();
-    this.undoAfter(ms, () => server.start());
-  }
-
-  /** Whoever has ended by itself is started again once its disk is well. */
-  superviseWhileHarmed(server: Member): void {
-    this.undoAfter(0, async () => {
-      while (!this.#healed && server.excused && server.running) await delay(20);
+    const calm = this.disturbance();
+    this.undoAfter(ms, async () => {
+      await server.start();
+      calm();
     });
   }
 
   /** All is well again, and everything that was under way has been done. */
   async heal(): Promise<void> {
-    this.#healed = true;
     for (const undo of [...this.#undoing]) await undo();
     await Promise.all(this.#work);
     this.world.cables.heal();

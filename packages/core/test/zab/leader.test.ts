@@ -280,6 +280,24 @@ describe('leading on', () => {
     expect(leader.over).toBe('it has lost its quorum');
   });
 
+  it('is over at once when those who could be its quorum have gone on without it', () => {
+    const leader = leading([1, 2, 3, 4, 5]);
+    introduce(leader, 2, 3);
+    leader.maybeMakeWay(new Set([3, 4]));
+    expect(leader.over).toBeUndefined();
+    // Whoever has come is here, whatever it said before.
+    leader.maybeMakeWay(new Set([2, 3, 4]));
+    expect(leader.over).toBeUndefined();
+    leader.maybeMakeWay(new Set([3, 4, 5]));
+    expect(leader.over).toBe('those who could be its quorum have gone on without it');
+  });
+
+  it('is not over by what others say once it serves', () => {
+    const leader = serving();
+    leader.maybeMakeWay(new Set([2, 3]));
+    expect(leader.over).toBeUndefined();
+  });
+
   it('is over when no quorum comes in time', () => {
     const leader = leading();
     leader.wake(at(1000));

@@ -1,0 +1,125 @@
+/**
+ * What clients notice when servers of an ensemble go: how long no write is answered after the leader was killed, after its machine has fallen
+ * silent, and while all servers are restarted one after the other. Java's ensemble and ours take turns round by round.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { makeZnode, Writers } from './writers.js';
+
+/** Writes that are answered before the blow, and afterwards: the writers are at work again. */
+const writesBefore = 60;
+const writesAfter = 60;
+/** Afterwards so long is looked on: a second election would come within it. */
+const aftermathMs = 300;
+const outageTimeoutMs = 60_000;
+
+export function percentile(numbers, percent) {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil((percent / 100) * sorted.length) - 1)];
+}
+
+/** `name` stands in front of each: `p50Ms`, or `leaderP50Ms`. */
+function summary(gaps, name = '') {
+  const key = (text) => (name === '' ? text : `${name}${text[0].toUpperCase()}${text.slice(1)}`);
+  return {
+    [key('p50Ms')]: percentile(gaps, 50),
+    [key('p90Ms')]: percentile(gaps, 90),
+    [key('p99Ms')]: percentile(gaps, 99),
+    [key('maxMs')]: Math.max(...gaps),
+  };
+}
+
+/** Strikes while all are writing; returns the longest time without an answer. */
+async function gapOver(writers, strike) {
+  await writers.answers(writesBefore, performance.now(), outageTimeoutMs);
+  const struckMs = performance.now();
+  await strike();
+  await delay(20);
+  await writers.answers(writesAfter, performance.now(), outageTimeoutMs);
+  await delay(aftermathMs);
+  return writers.longestGap(struckMs);
+}
+
+/** Starts an ensemble of each kind, and lets each have its round in turn. Returns what `round` gave, by kind. */
+async function inTurns({ kinds, rounds, start, say }, round) {
+  const all = [];
+  for (const kind of kinds) {
+    const ensemble = await start(kind);
+    await makeZnode(ensemble.ports[0]);
+    await ensemble.untilLevel();
+    all.push({ kind, ensemble, writers: new Writers(ensemble.ports), results: [] });
+  }
+  for (let number = 0; number < rounds; number++) {
+    for (let turn = 0; turn < all.length; turn++) {
+      const { kind, ensemble, writers, results } = all[(turn + number) % all.length];
+      writers.start();
+      const result = await round(ensemble, writers);
+      results.push(result);
+      say(`round ${number + 1}, ${kind}: ${JSON.stringify(result)}`);
+      await writers.stop();
+      await ensemble.untilWhole();
+      await ensemble.untilLevel();
+    }
+  }
+  for (const { ensemble } of all) await ensemble.stop();
+  return Object.fromEntries(all.map(({ kind, results }) => [kind, results]));
+}
+
+function byKind(results, summarise) {
+  return Object.fromEntries(Object.entries(results).map(([kind, each]) => [kind, { ...summarise(each), rounds: each.length }]));
+}
+
+async function failover(context) {
+  const results = await inTurns(context, async (ensemble, writers) => {
+    const leader = await ensemble.leader();
+    const gap = await gapOver(writers, () => void ensemble.servers[leader].kill());
+    await ensemble.start(leader);
+    return Math.round(gap * 10) / 10;
+  });
+  return byKind(results, (gaps) => summary(gaps));
+}
+
+/** SIGSTOP: the kernel goes on taking what is sent, and nobody answers, as if the machine had lost its power. */
+async function silentHost(context) {
+  const results = await inTurns(context, async (ensemble, writers) => {
+    const leader = ensemble.servers[await ensemble.leader()];
+    const gap = await gapOver(writers, () => leader.pause());
+    leader.resume();
+    return Math.round(gap);
+  });
+  return byKind(results, (gaps) => summary(gaps));
+}
+
+/** SIGTERM and a new start for each, the leader last. */
+async function rollingRestart(context) {
+  const results = await inTurns(context, async (ensemble, writers) => {
+    const leader = await ensemble.leader();
+    const followers = ensemble.servers.map((_, index) => index).filter((index) => index !== leader);
+    const gaps = {};
+    for (const [role, indexes] of Object.entries({ follower: followers, leader: [leader] })) {
+      gaps[role] = 0;
+      for (const index of indexes) {
+        const gap = await gapOver(writers, async () => {
+          await ensemble.servers[index].stop();
+          await ensemble.start(index);
+          await ensemble.untilWhole();
+        });
+        gaps[role] = Math.max(gaps[role], Math.round(gap * 10) / 10);
+      }
+    }
+    return gaps;
+  });
+  return byKind(results, (each) => ({
+    ...summary(
+      each.map(({ follower }) => follower),
+      'follower',
+    ),
+    ...summary(
+      each.map(({ leader }) => leader),
+      'leader',
+    ),
+  }));
+}
+
+/** Each measures all kinds of servers at once. */
+export const outages = { failover, 'silent-host': silentHost, 'rolling-restart': rollingRestart };

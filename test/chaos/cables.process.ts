@@ -1,0 +1,170 @@
+/** The cables do to real sockets what the episodes believe they do. */
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { lastingPort } from '../../scripts/server-process.js';
+import { type Cable, Cables, redirected } from './cables.ts';
+import { eventually } from './real-clock.ts';
+
+let cables: Cables;
+let cable: Cable;
+let server: Server;
+/** What has reached the server, and the sockets it has. */
+let heard: string;
+let accepted: Socket[];
+
+beforeEach(async () => {
+  heard = '';
+  accepted = [];
+  server = createServer((socket) => {
+    accepted.push(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', (bytes) => {
+      heard += bytes.toString('latin1');
+      socket.write(bytes);
+    });
+  });
+  const port = await lastingPort();
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  cables = new Cables();
+  cable = await cables.lay('a', 'b', 'quorum', port);
+  await cables.up('b');
+});
+
+afterEach(() => {
+  cables.close();
+  for (const socket of accepted) socket.destroy();
+  server.close();
+});
+
+/** Somebody at `a`, and what has come back to him. */
+function dialled(): { readonly socket: Socket; readonly back: () => string; readonly error: () => string | undefined } {
+  const socket = connect(cable.port, '127.0.0.1');
+  let back = '';
+  let error: string | undefined;
+  socket.on('data', (bytes) => {
+    back += bytes.toString('latin1');
+  });
+  socket.on('error', (cause: NodeJS.ErrnoException) => {
+    error = cause.code;
+  });
+  return { socket, back: () => back, error: () => error };
+}
+
+/** Long enough for anything that is to happen, and for what is not to happen to have happened. */
+const soonMs = 5000;
+const notSoonMs = 150;
+
+describe('a cable', () => {
+  it('passes on what is said, in both directions', async () => {
+    const { socket, back } = dialled();
+    socket.write('hello');
+    expect(await eventually(() => back() === 'hello', soonMs, 1)).toBe(true);
+  });
+
+  it('cut one way holds what goes that way only, and lets it go when it heals', async () => {
+    const { socket, back } = dialled();
+    socket.write('1');
+    await eventually(() => back() === '1', soonMs, 1);
+    cables.lane('b', 'a').cut = true;
+    socket.write('2');
+    expect(await eventually(() => heard === '12', soonMs, 1)).toBe(true);
+    expect(await eventually(() => back() !== '1', notSoonMs, 1)).toBe(false);
+    cables.heal();
+    expect(await eventually(() => back() === '12', soonMs, 1)).toBe(true);
+  });
+
+  it('cut when somebody dials leaves him without an answer until it heals', async () => {
+    cables.lane('b', 'a').cut = true;
+    const { socket, back } = dialled();
+    socket.write('hello');
+    expect(await eventually(() => heard !== '', notSoonMs, 1)).toBe(false);
+    cables.heal();
+    expect(await eventually(() => back() === 'hello', soonMs, 1)).toBe(true);
+  });
+
+  it('says nothing of an end while it is cut', async () => {
+    const { socket, back } = dialled();
+    socket.write('1');
+    await eventually(() => back() === '1', soonMs, 1);
+    let isOver = false;
+    socket.on('close', () => {
+      isOver = true;
+    });
+    for (const lane of [cables.lane('a', 'b'), cables.lane('b', 'a')]) lane.cut = true;
+    accepted[0]!.resetAndDestroy();
+    expect(await eventually(() => isOver, notSoonMs, 1)).toBe(false);
+    cables.heal();
+    expect(await eventually(() => isOver, soonMs, 1)).toBe(true);
+  });
+
+  it('delays, and passes a few bytes at a time', async () => {
+    const lane = cables.lane('a', 'b');
+    lane.delayMs = 50;
+    const { socket } = dialled();
+    const sentMs = performance.now();
+    socket.write('late');
+    await eventually(() => heard === 'late', soonMs, 1);
+    expect(performance.now() - sentMs).toBeGreaterThanOrEqual(50);
+    Object.assign(lane, { delayMs: 0, dribbleBytes: 1 });
+    const pieces: number[] = [];
+    accepted[0]!.on('data', (bytes) => pieces.push(bytes.length));
+    socket.write('bytes');
+    await eventually(() => heard === 'latebytes', soonMs, 1);
+    expect(pieces).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  it('resets a connection in the midst of what is said', async () => {
+    const { socket, back, error } = dialled();
+    socket.write('1');
+    await eventually(() => back() === '1', soonMs, 1);
+    [...cable.connections][0]!.forth.resetAfterBytes = 3;
+    socket.write('23456');
+    expect(await eventually(() => error() === 'ECONNRESET', soonMs, 1)).toBe(true);
+    expect(await eventually(() => heard === '1234', soonMs, 1)).toBe(true);
+  });
+
+  it('holds one connection and not the next', async () => {
+    const old = dialled();
+    old.socket.write('o');
+    await eventually(() => old.back() === 'o', soonMs, 1);
+    const pipe = [...cable.connections][0]!.forth;
+    pipe.held = true;
+    old.socket.write('OLD');
+    const fresh = dialled();
+    fresh.socket.write('new');
+    expect(await eventually(() => heard === 'onew', soonMs, 1)).toBe(true);
+    pipe.held = false;
+    pipe.pump();
+    expect(await eventually(() => heard === 'onewOLD', soonMs, 1)).toBe(true);
+  });
+
+  it('refuses while there is nobody, and lets in again afterwards', async () => {
+    cables.down('b');
+    const refused = dialled();
+    expect(await eventually(() => refused.error() === 'ECONNREFUSED', soonMs, 1)).toBe(true);
+    await cables.up('b');
+    const { socket, back } = dialled();
+    socket.write('hello');
+    expect(await eventually(() => back() === 'hello', soonMs, 1)).toBe(true);
+  });
+});
+
+describe('the beginning of a connection to an election port', () => {
+  it('names the way back over the cables instead of the own port, however it is cut', () => {
+    const address = Buffer.from('127.0.0.1:3888');
+    const head = Buffer.alloc(20);
+    head.writeBigInt64BE(-65536n, 0);
+    head.writeBigInt64BE(2n, 8);
+    head.writeInt32BE(address.length, 16);
+    const message = Buffer.concat([head, address, Buffer.from('next')]);
+    const rewrite = redirected(12_345);
+    expect(rewrite(message.subarray(0, 19))).toBeUndefined();
+    expect(rewrite(message.subarray(0, 30))).toBeUndefined();
+    const rewritten = rewrite(message)!;
+    expect(rewritten.subarray(0, 16)).toEqual(message.subarray(0, 16));
+    expect(rewritten.readInt32BE(16)).toBe('127.0.0.1:12345'.length);
+    expect(rewritten.subarray(20).toString()).toBe('127.0.0.1:12345next');
+  });
+});

@@ -1,0 +1,162 @@
+/** Ensembles of real processes come through everything that is done to them, with what they have acknowledged. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { check, findingText } from '@tskeeper/simulator';
+import { narrate } from '@tskeeper/simulator/internal';
+import { describe, expect, it } from 'vitest';
+import { buildDiskFaults } from './disk-faults.ts';
+import { type EpisodeReport, runEpisode } from './episode.ts';
+import { type FaultName, faults } from './faults.ts';
+import { judge } from './ledger.ts';
+import { KillDeck } from './stage.ts';
+
+/** Episodes follow each other until there have been so many SIGKILLs of the deck, and so many acknowledged lines of the ledger. */
+const kills = Number(process.env['TSKEEPER_CHAOS_KILLS'] ?? 8);
+const lines = Number(process.env['TSKEEPER_CHAOS_WRITES'] ?? 2000);
+const seed = Number(process.env['TSKEEPER_SEED'] ?? 1);
+/** At least so many: the second leaves out no fault that the first had left out. */
+const episodesMin = 2;
+const strikes = 14;
+const names = Object.keys(faults) as FaultName[];
+/** Longer evidence is in the file that is named. */
+const evidenceMax = 12;
+
+const kinds = ['kill of leader', 'kill of all', 'kill of any'] as const;
+
+/** What must really have happened. */
+const marks = [
+  ...names.map((name) => `fault ${name}`),
+  'the leader was killed',
+  'a call to the disk felt full',
+  'a call to the disk felt syncFails',
+  'a call to the disk felt writeFails',
+  'a call to the disk felt slowSyncs',
+];
+
+/** One episode has half of the faults, and the next the other half, SIGKILL being in both. */
+function faultsOf(episode: number): FaultName[] {
+  const half = names.filter((name, index) => name !== 'kill' && (index + (episode >> 1)) % 2 === episode % 2);
+  return ['kill', 'kill', 'kill', ...half];
+}
+
+class Tally {
+  readonly marks = new Map<string, number>();
+  episodes = 0;
+  sigkills = 0;
+  acknowledged = 0;
+  readBack = 0;
+  txns = 0;
+  seconds = 0;
+  ownEnds = 0;
+
+  add({ marks: struck, sigkills, acknowledged, readBack, txns, seconds }: EpisodeReport): void {
+    this.episodes++;
+    for (const [mark, count] of struck) this.marks.set(mark, this.count(mark) + count);
+    this.sigkills += sigkills;
+    this.acknowledged += acknowledged;
+    this.readBack += readBack;
+    this.txns += txns;
+    this.seconds += seconds;
+  }
+
+  count(mark: string): number {
+    return this.marks.get(mark) ?? 0;
+  }
+
+  get kills(): number {
+    return kinds.reduce((sum, kind) => sum + this.count(kind), 0);
+  }
+
+  get strikes(): number {
+    return names.reduce((sum, name) => sum + this.count(`fault ${name}`), 0);
+  }
+
+  text(): string {
+    const shares = kinds.map((kind) => `${this.count(kind)} ${kind.slice('kill '.length)}`).join(', ');
+    return [
+      `${this.episodes} episodes in ${Math.round(this.seconds)} s: ${this.strikes} faults struck; ${this.kills} kills (${shares}), ${this.sigkills} processes killed in all`,
+      `${this.txns} txns; ${this.acknowledged} acknowledged lines, read back ${this.readBack} times one by one`,
+      [...this.marks].map(([mark, count]) => `${mark}: ${count}`).join('; '),
+    ].join('\n');
+  }
+}
+
+describe('an ensemble of real processes', () => {
+  it(`keeps what it has acknowledged, once, and every living session, while ${kills} kills and all else strikes it`, async () => {
+    const diskFaults = await buildDiskFaults();
+    const deck = new KillDeck(seed);
+    const tally = new Tally();
+    let last: EpisodeReport | undefined;
+    while (tally.episodes < episodesMin || tally.kills < kills || tally.acknowledged < lines) {
+      const number = tally.episodes;
+      const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-chaos-'));
+      // Every third has five servers; of these one observes now and then.
+      const servers = number % 3 === 1 ? 5 : 3;
+      const observers = servers === 5 && number % 2 === 0 ? 1 : 0;
+      const options = { seed: seed * 1000 + number, folder, servers, observers, strikes, faults: faultsOf(number), deck, diskFaults };
+      const report = await runEpisode(options);
+      tally.add(report);
+      last = report;
+      if (report.findings.length > 0) {
+        const story = path.join(folder, 'story.txt');
+        await writeFile(story, `${[...report.findings.map(findingText), ...narrate(report.recording)].join('\n')}\n`);
+        const evidence = report.findings.slice(0, evidenceMax).map((finding) => findingText(finding).slice(0, 600));
+        throw new Error(
+          `episode ${number} (${servers} servers): ${report.findings.length} findings\n${evidence.join('\n')}\nall that happened: ${story}`,
+        );
+      }
+      console.log(
+        `episode ${number}: ${servers} servers, ${report.txns} txns, ${report.acknowledged} lines, ${report.sigkills} killed, ${Math.round(report.seconds)} s`,
+      );
+      await rm(folder, { recursive: true, force: true });
+    }
+    console.log(tally.text());
+    expect(marks.filter((mark) => tally.count(mark) === 0)).toEqual([]);
+    expect(spoiled(last!)).toEqual([]);
+  });
+
+  it('turns red over a line that is lost, there twice, or nobody’s', () => {
+    const acknowledged = new Map([['/ledger/n-1', 'a']]);
+    const sent = new Set(['a', 'b']);
+    expect(judge(acknowledged, sent, new Map([['/ledger/n-1', 'a']]))).toEqual([]);
+    expect(judge(acknowledged, sent, new Map())).toHaveLength(1);
+    expect(judge(acknowledged, sent, new Map([['/ledger/n-1', 'b']]))).toHaveLength(1);
+    expect(
+      judge(
+        acknowledged,
+        sent,
+        new Map([
+          ['/ledger/n-1', 'a'],
+          ['/ledger/n-2', 'a'],
+        ]),
+      ),
+    ).toHaveLength(1);
+    expect(
+      judge(
+        acknowledged,
+        sent,
+        new Map([
+          ['/ledger/n-1', 'a'],
+          ['/ledger/n-2', 'c'],
+        ]),
+      ),
+    ).toHaveLength(1);
+  });
+});
+
+/** The canary: what a recording must not get away with. Returns what it did get away with. */
+function spoiled({ recording }: EpisodeReport): string[] {
+  const missed: string[] = [];
+  const at = recording.log.findIndex(({ logged }) => logged.txn.kind === 'create' && logged.txn.path.startsWith('/ledger/'));
+  const [lost] = recording.log.splice(at, 1);
+  if (check(recording).length === 0) missed.push('a txn that is lost');
+  recording.log.splice(at, 0, lost!);
+  const cnxn = recording.cnxns.find(({ items }) => items.some((item) => item.kind === 'event'))!;
+  const event = cnxn.items.findIndex((item) => item.kind === 'event');
+  cnxn.items.splice(event, 0, cnxn.items[event]!);
+  if (check(recording).length === 0) missed.push('an event that is told twice');
+  cnxn.items.splice(event, 1);
+  if (check(recording).length > 0) missed.push('nothing, and it was found wrong');
+  return missed;
+}

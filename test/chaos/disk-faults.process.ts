@@ -1,0 +1,63 @@
+/** The hand on a disk does to a process what the episodes believe it does. */
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { buildDiskFaults, FaultyDisk } from './disk-faults.ts';
+
+let folder: string;
+let disk: FaultyDisk;
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-'));
+  disk = new FaultyDisk(path.join(folder, 'faults'), await buildDiskFaults());
+});
+
+afterEach(async () => {
+  disk.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Two writes of a hundred bytes and a sync, and what came of each. */
+function written(): string {
+  const file = JSON.stringify(path.join(folder, 'file'));
+  const script = `
+    const fs = require('node:fs');
+    const fd = fs.openSync(${file}, 'w+');
+    const said = [];
+    for (const at of [0, 100]) {
+      try { said.push(fs.writeSync(fd, Buffer.alloc(100), 0, 100, at)); } catch (error) { said.push(error.code); }
+    }
+    fs.fdatasync(fd, (error) => console.log([...said, error === null ? 'synced' : error.code].join(' ')));`;
+  const { stdout } = spawnSync(process.execPath, ['-e', script], { env: { ...process.env, ...disk.environment }, encoding: 'utf8' });
+  return stdout.trim();
+}
+
+it('a disk that is well takes everything', () => {
+  expect(written()).toBe('100 100 synced');
+  expect(disk.struck).toBe(0);
+});
+
+it('a disk that fills up takes what there is room for, and then nothing', () => {
+  disk.set('full', 150);
+  expect(written()).toBe('100 50 synced');
+  expect(written()).toBe('ENOSPC ENOSPC synced');
+  expect(disk.struck).toBeGreaterThanOrEqual(2);
+});
+
+it('syncs fail, or writes do, with EIO', () => {
+  disk.set('syncFails');
+  expect(written()).toBe('100 100 EIO');
+  disk.set('writeFails');
+  expect(written()).toBe('EIO EIO synced');
+  disk.set('none');
+  expect(written()).toBe('100 100 synced');
+});
+
+it('a sync takes as long as it is told to', () => {
+  disk.set('slowSyncs', 300);
+  const begunMs = performance.now();
+  expect(written()).toBe('100 100 synced');
+  expect(performance.now() - begunMs).toBeGreaterThanOrEqual(300);
+});
