@@ -227,7 +227,7 @@ export class Member {
       saveEpoch: (name, epoch) => this.#saveEpoch(name, epoch),
       truncate: (zxid) => this.#truncate(zxid),
       installSnapshot: (zxid) => this.#installSnapshot(zxid),
-      readLog: (channel, from) => void this.#readLog(channel, from),
+      readLog: (channel, from) => this.#beginReading(channel, from),
       logBytesMax: () => (this.#parts.options.snapshotSizeFactor < 0 ? undefined : Infinity),
     };
   }
@@ -300,6 +300,12 @@ export class Member {
   #newRecovery(): ReplicaRecovery {
     const { core, world, logger } = this.#parts;
     return new ReplicaRecovery(core, world.random, logger);
+  }
+
+  #beginReading(channel: ChannelId, from: Zxid): void {
+    this.#readLog(channel, from).catch((error: unknown) => {
+      if (!this.#isShut) this.#parts.failed(error);
+    });
   }
 
   /** Reads the log for a learner, piece by piece, for as long as its stream is there and no other reading is wanted for it. */

@@ -184,6 +184,25 @@ describe('an epoch whose zxids are used up', () => {
   });
 });
 
+describe('a leader whose disk fails while the log is read for a learner', () => {
+  it('ends, and the others go on', async () => {
+    const world = await started(5, 3);
+    const client = await joined(world, 1);
+    const leader = leaderOf(world)!;
+    const away = world.servers.find((server) => server !== leader)!;
+    away.kill();
+    for (let count = 0; count < 60; count++) {
+      await world.runUntil(() => client.ready, 10_000);
+      await answered(world, client.send('create', create(`/n${count}`)));
+    }
+    leader.disk.fault = ({ operation, path }) => (operation === 'close' && path.includes('/log.') ? { code: 'EIO' } : undefined);
+    Object.assign(leader, { onFailure: () => leader.kill() });
+    await away.start();
+    expect(await world.runUntil(() => leader.process === undefined, 10_000)).toBe(true);
+    expect(await world.runUntil(() => leaderOf(world) !== undefined, 10_000)).toBe(true);
+  });
+});
+
 describe('a server whose folder is empty and not trusted to be new (db.autocreate=false)', () => {
   it('waits for what the others have, and does not vote before', async () => {
     const world = await started(3, 3);

@@ -299,6 +299,8 @@ export class SmallServer implements PeerOut {
       this.#flush();
     }
     this.#deliverReplies();
+    // When that is over, it looks again once its disk has done what it was asked for, and says so.
+    if (this.peer!.role !== 'looking') this.saidLooking = false;
   }
 
   // ---- inputs
