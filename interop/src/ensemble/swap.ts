@@ -7,6 +7,7 @@ import type { Report } from '../report.ts';
 import { compareLogs, compareServers } from './agreement.ts';
 import { Ensemble } from './ensemble.ts';
 import { Load } from './load.ts';
+import { checkSweeps } from './pairs.ts';
 
 const writers = 3;
 /** Of each writer, between two steps. */
@@ -16,7 +17,10 @@ const writesBetween = 40;
 export async function runSwap(kinds: readonly ServerKind[], end: 'stop' | 'kill', report: Report): Promise<void> {
   const [first, ...then] = kinds;
   const sids = [1, 2, 3];
-  const ensemble = await Ensemble.create(sids.map((sid) => ({ sid, kind: first!, role: 'participant' as const })));
+  const ensemble = await Ensemble.create(
+    sids.map((sid) => ({ sid, kind: first!, role: 'participant' as const })),
+    { properties: { 'znode.container.checkIntervalMs': 300 } },
+  );
   const evidence = (): Promise<string> => ensemble.evidence();
   const load = new Load(
     sids.map((sid) => ensemble.member(sid).port),
@@ -38,6 +42,9 @@ export async function runSwap(kinds: readonly ServerKind[], end: 'stop' | 'kill'
         await ensemble.untilServing();
         await load.untilProgress(writesBetween, evidence);
         report.pass(`${name}: server ${sid}, ${before} to ${kind}`);
+        const next = ensemble.member((sid % sids.length) + 1);
+        await checkSweeps({ ensemble, from: ensemble.member(sid), to: next });
+        report.pass(`${name}: what was made at server ${sid} (${kind}) is swept, led by ${(await ensemble.leader()).kind}`);
       }
       await load.stop();
       const { differences, znodes, zxid } = await compareServers(ensemble);
@@ -48,7 +55,8 @@ export async function runSwap(kinds: readonly ServerKind[], end: 'stop' | 'kill'
     await load.stop();
     const { acknowledged, reconnects, faults } = await load.verify((await ensemble.leader()).port);
     if (faults.length > 0) report.fail(name, `\n    ${faults.slice(0, 20).join('\n    ')}`);
-    else report.pass(`${name}: ${acknowledged} writes acknowledged, none lost, none done twice, no session lost (${reconnects} reconnects)`);
+    else
+      report.pass(`${name}: ${acknowledged} writes acknowledged, none lost, none done twice, no session lost (${reconnects} reconnects)`);
     const logs = await compareLogs(ensemble);
     if (logs.differences.length > 0) report.fail(`${name}: the logs`, `\n    ${logs.differences.join('\n    ')}`);
     else report.pass(`${name}: ${logs.compared} txns are the same bytes in the logs of more than one server`);
