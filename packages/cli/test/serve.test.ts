@@ -1,4 +1,5 @@
 import { ConfigError, exitCodes, type Server, type ServerOptions } from '@tskeeper/server';
+import type { Inspect } from '@tskeeper/core';
 import { DiskError } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { defineServe, run } from '../src/index.ts';
@@ -16,8 +17,9 @@ class FakeServer implements Server {
       this.fail = reject;
     });
   }
-  get inspect(): never {
-    throw new Error('not asked for');
+  place: { readonly sid: number; readonly voterCount: number } | undefined;
+  get inspect(): Inspect {
+    return { ensemble: () => this.place } as Inspect;
   }
   expireSession(): never {
     throw new Error('not asked for');
@@ -31,8 +33,9 @@ class FakeServer implements Server {
   }
 }
 
-async function begin(argv: readonly string[], terminal = new FakeTerminal()) {
+async function begin(argv: readonly string[], terminal = new FakeTerminal(), place?: FakeServer['place']) {
   const server = new FakeServer();
+  server.place = place;
   const started: ServerOptions[] = [];
   let wasStarted: () => void = () => undefined;
   const begun = new Promise<void>((resolve) => {
@@ -102,6 +105,29 @@ describe('tskeeper serve', () => {
       .split('\n')
       .map((line) => (JSON.parse(line) as { msg: string }).msg);
     expect(messages).toEqual(['serving on 127.0.0.1:2181, data in /d', 'SIGTERM: ending', 'ended']);
+  });
+
+  it('says which server of an ensemble it is', async () => {
+    const terminal = new FakeTerminal();
+    for (const isTty of [true, false]) {
+      terminal.isTty = isTty;
+      const { code } = await begin(['serve'], terminal, { sid: 2, voterCount: 3 });
+      terminal.signal('SIGTERM');
+      await code;
+    }
+    expect(terminal.output).toContain('\n  ensemble        server 2; 3 vote\n  connect string  127.0.0.1:2181\n');
+    expect(terminal.output).toContain('"msg":"server 2 of an ensemble on 127.0.0.1:2181, data in /d"');
+  });
+
+  it('ends on a signal that comes before it has begun, whether or not it ever would', async () => {
+    for (const start of [() => new Promise<never>(() => undefined), () => new Promise<never>((_, reject) => setImmediate(reject))]) {
+      const terminal = new FakeTerminal();
+      const code = run(['serve'], terminal, [defineServe(start)]);
+      await Promise.resolve();
+      terminal.signal('SIGTERM');
+      expect(await code).toBe(exitCodes.ended);
+      expect(terminal.listening).toBe(0);
+    }
   });
 
   it('ends cleanly on a signal, and at once on a second one', async () => {

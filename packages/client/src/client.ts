@@ -12,6 +12,7 @@ import {
   ErrorCode,
   type Millis,
   OpCode,
+  type Reader,
   operations,
   readCreate2Reply,
   readErrorReply,
@@ -61,7 +62,22 @@ export interface VersionOption {
 
 export interface CreateOptions extends CreateSettings, CallOptions {}
 export interface VersionOptions extends VersionOption, CallOptions {}
-export interface ReadOptions extends WatchOption, CallOptions {}
+export interface LinearizableOption {
+  /**
+   * Asks for everything that was acknowledged, to anybody, before this call was made. A read is otherwise answered by the server it is sent
+   * to out of what that has by then, which may lag. Default: false.
+   *
+   * The client sends a `sync` and the read behind it, without waiting in between: the price is one round trip of that server to the
+   * leader, and of the leader to a quorum, instead of none. A leader of tskeeper answers once a quorum has confirmed that it still leads, so the
+   * read is linearizable. A leader of Apache ZooKeeper does not ask: one that was cut off, and does not know it yet, answers for up to syncLimit
+   * ticks, and for as long the read may be one of the past. Fails as the read does, and as `sync` does; then no watch is set.
+   */
+  readonly linearizable?: boolean | undefined;
+}
+
+/** Of a read that sets no watch. */
+export interface PlainReadOptions extends LinearizableOption, CallOptions {}
+export interface ReadOptions extends WatchOption, PlainReadOptions {}
 
 export interface CreateResult {
   /** As created: with its number, when the znode is sequential. */
@@ -281,7 +297,7 @@ export class Client implements AsyncDisposable {
   /** The znode's Stat, or null when there is none; absence is an answer, not an error. A watch is set in both cases. */
   exists(path: string, options: ReadOptions = {}): Promise<Stat | null> {
     const { watch } = options;
-    return this.#callOn('exists', path, options, (outer) => ({
+    return this.#readOn('exists', path, options, (outer) => ({
       opCode: OpCode.exists,
       write: (writer) => operations.exists.request.write(writer, { path: outer, watch: watch !== undefined }),
       read: (reader) => {
@@ -299,7 +315,7 @@ export class Client implements AsyncDisposable {
 
   /** Fails with NoNode and NoAuth; then no watch is set. */
   getData(path: string, options: ReadOptions = {}): Promise<GetDataResult> {
-    return this.#callOn('getData', path, options, (outer) => this.#getData(outer, options.watch));
+    return this.#readOn('getData', path, options, (outer) => this.#getData(outer, options.watch));
   }
 
   #getData(outer: string, watch: WatchListener | true | undefined): Operation<GetDataResult> {
@@ -329,7 +345,7 @@ export class Client implements AsyncDisposable {
   /** Fails with NoNode and NoAuth; then no watch is set. */
   getChildren(path: string, options: ReadOptions = {}): Promise<GetChildrenResult> {
     const { watch } = options;
-    return this.#callOn('getChildren', path, options, (outer) => ({
+    return this.#readOn('getChildren', path, options, (outer) => ({
       opCode: OpCode.getChildren2,
       write: (writer) => operations.getChildren2.request.write(writer, { path: outer, watch: watch !== undefined }),
       read: (reader) => {
@@ -341,8 +357,8 @@ export class Client implements AsyncDisposable {
   }
 
   /** How many znodes there are below, at any depth. Fails with NoNode and NoAuth. */
-  getAllChildrenNumber(path: string, options: CallOptions = {}): Promise<number> {
-    return this.#callOn('getAllChildrenNumber', path, options, (outer) => ({
+  getAllChildrenNumber(path: string, options: PlainReadOptions = {}): Promise<number> {
+    return this.#readOn('getAllChildrenNumber', path, options, (outer) => ({
       opCode: OpCode.getAllChildrenNumber,
       write: (writer) => operations.getAllChildrenNumber.request.write(writer, { path: outer }),
       read: (reader) => operations.getAllChildrenNumber.reply.read(reader).totalNumber,
@@ -350,8 +366,8 @@ export class Client implements AsyncDisposable {
   }
 
   /** Paths of this session's ephemerals that begin with a text; all of those below the chroot by default. */
-  getEphemerals(prefix = '/', options: CallOptions = {}): Promise<readonly string[]> {
-    return this.#call('getEphemerals', prefix, options, () => {
+  getEphemerals(prefix = '/', options: PlainReadOptions = {}): Promise<readonly string[]> {
+    return this.#read('getEphemerals', prefix, options, () => {
       if (prefix !== '' && !prefix.startsWith('/')) throw badArguments('a prefix of paths begins with "/"');
       // To a server `/` stands for all. Below a chroot it must not: `/app` is no prefix to match `/apple` by.
       const outer = this.#chroot.outerPrefix(prefix === '/' ? '' : prefix);
@@ -364,8 +380,8 @@ export class Client implements AsyncDisposable {
   }
 
   /** Fails with NoNode, and with NoAuth unless READ or ADMIN is granted. */
-  getACL(path: string, options: CallOptions = {}): Promise<GetAclResult> {
-    return this.#callOn('getACL', path, options, (outer) => ({
+  getACL(path: string, options: PlainReadOptions = {}): Promise<GetAclResult> {
+    return this.#readOn('getACL', path, options, (outer) => ({
       opCode: OpCode.getACL,
       write: (writer) => operations.getACL.request.write(writer, { path: outer }),
       read: (reader) => {
@@ -386,13 +402,7 @@ export class Client implements AsyncDisposable {
 
   /** Resolves when the server has caught up with what the leader had committed, so that a read made next (also without waiting) sees it. */
   sync(path = '/', options: CallOptions = {}): Promise<void> {
-    return this.#callOn('sync', path, options, (outer) => ({
-      opCode: OpCode.sync,
-      write: (writer) => operations.sync.request.write(writer, { path: outer }),
-      read: (reader) => {
-        operations.sync.reply.read(reader);
-      },
-    }));
+    return this.#callOn('sync', path, options, (outer) => syncOperation(outer));
   }
 
   // --- Many at once
@@ -407,9 +417,9 @@ export class Client implements AsyncDisposable {
   }
 
   /** Reads many znodes in one request, each for itself: what cannot be read is an error in its place, and the others are there. */
-  multiRead<const Ops extends readonly ReadOp[]>(ops: Ops, options: CallOptions = {}): Promise<ReadResults<Ops>> {
+  multiRead<const Ops extends readonly ReadOp[]>(ops: Ops, options: PlainReadOptions = {}): Promise<ReadResults<Ops>> {
     if (ops.length === 0) return Promise.resolve([] as unknown as ReadResults<Ops>);
-    return this.#call('multiRead', undefined, options, () => multiReadOperation(ops, this.#chroot));
+    return this.#read('multiRead', undefined, options, () => multiReadOperation(ops, this.#chroot));
   }
 
   // --- Watches
@@ -499,7 +509,7 @@ export class Client implements AsyncDisposable {
 
   /** The configuration of the ensemble, whatever the chroot. Empty on a standalone server. */
   getConfig(options: ReadOptions = {}): Promise<GetDataResult> {
-    return this.#call('getConfig', systemPath.config, options, () => this.#getData(systemPath.config, options.watch));
+    return this.#read('getConfig', systemPath.config, options, () => this.#getData(systemPath.config, options.watch));
   }
 
   /**
@@ -559,6 +569,64 @@ export class Client implements AsyncDisposable {
     return this.#guard(method, path, () => this.#session.perform(make(), this.#withDefaults(options)));
   }
 
+  #readOn<Result>(method: string, path: string, options: PlainReadOptions, make: (outer: string) => Operation<Result>): Promise<Result> {
+    return this.#read(method, path, options, () => {
+      checkPath(path);
+      return make(this.#chroot.outer(path));
+    });
+  }
+
+  #read<Result>(method: string, path: string | undefined, options: PlainReadOptions, make: () => Operation<Result>): Promise<Result> {
+    if (options.linearizable !== true) return this.#call(method, path, options, make);
+    return this.#readBehindSync(method, path, this.#withDefaults(options), make);
+  }
+
+  /**
+   * Both leave together, over one connection: if that is lost, both are. A server answers a session in the order it was asked, so by the time
+   * the read is answered it is known what became of the sync. It is the read's own promise that is waited for, no longer than in `#guard`, so
+   * that its answer stays in the order in which events are told.
+   */
+  async #readBehindSync<Result>(
+    method: string,
+    path: string | undefined,
+    options: CallOptions,
+    make: () => Operation<Result>,
+  ): Promise<Result> {
+    let synced: Promise<void> | undefined;
+    try {
+      const operation = make();
+      const sync = syncOperation('/');
+      let isSynced = false;
+      const noted = (reader: Reader) => {
+        sync.read(reader);
+        isSynced = true;
+      };
+      synced = this.#session.perform({ ...sync, read: noted }, options);
+      // Its reason is asked for below, and only if the read fails.
+      synced.catch(() => undefined);
+      const read: Operation<Result> = {
+        opCode: operation.opCode,
+        write: (writer) => operation.write(writer),
+        read: (reader) => {
+          if (!isSynced) throw new Refusal(ErrorCode.RuntimeInconsistency, 'refused', 'the sync ahead of this read was refused');
+          return operation.read(reader);
+        },
+        readError: (err) => (isSynced ? operation.readError?.(err) : undefined),
+      };
+      return await this.#session.perform(read, options);
+    } catch (error) {
+      // If the sync is to blame, it says why.
+      const reason: unknown =
+        synced === undefined
+          ? error
+          : await synced.then(
+              () => error,
+              (why: unknown) => why,
+            );
+      throw reason instanceof Refusal ? new KeeperError(method, path, reason) : reason;
+    }
+  }
+
   /**
    * Puts a refusal into words. The error is made here, behind the await, because there its stack shows who called and waits; to note down
    * the stack of each call in case it fails would take longer than the call.
@@ -570,6 +638,16 @@ export class Client implements AsyncDisposable {
       throw error instanceof Refusal ? new KeeperError(method, path, error) : error;
     }
   }
+}
+
+function syncOperation(outer: string): Operation<void> {
+  return {
+    opCode: OpCode.sync,
+    write: (writer) => operations.sync.request.write(writer, { path: outer }),
+    read: (reader) => {
+      operations.sync.reply.read(reader);
+    },
+  };
 }
 
 function badArguments(reason: string): Refusal {

@@ -22,6 +22,8 @@ export {
   type GetAclResult,
   type GetChildrenResult,
   type GetDataResult,
+  type LinearizableOption,
+  type PlainReadOptions,
   type ReadOptions,
   type ReconfigOptions,
   type RemoveWatchesOptions,

@@ -1,7 +1,7 @@
 export type { AuthOutcome, AuthProvider, AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 export type { Identity } from './auth/identity.ts';
 export type { CnxnContext } from './cnxn/cnxn-context.ts';
-export type { CnxnInfo, Inspect } from './inspect.ts';
+export type { CnxnInfo, EnsembleInspect, Inspect, LeadingInspect } from './inspect.ts';
 export type { Now } from './now.ts';
 export { type Notice, type Observer, silentObserver } from './observer.ts';
 export { coreDefaults, type CoreOptions } from './options.ts';

@@ -1,4 +1,4 @@
-import type { Millis, SessionId, Zxid } from '@tskeeper/protocol';
+import type { Millis, SessionId, Sid, Zxid } from '@tskeeper/protocol';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import type { CnxnId } from './out.ts';
 import type { QuotaTotals } from './tree/data-tree.ts';
@@ -22,6 +22,8 @@ export interface Inspect {
   /** Requests taken in and not yet answered. */
   outstandingRequests(): number;
   sessionCount(): number;
+  /** All of them, in no order, with the timeouts that they were created with. */
+  sessions(): Iterable<{ readonly session: SessionId; readonly timeoutMs: Millis }>;
   /** From its first txn to its last: a session that is being opened is not there yet, one that is being closed still is. */
   hasSession(session: SessionId): boolean;
   cnxnCount(): number;
@@ -39,6 +41,40 @@ export interface Inspect {
   digests(): Iterable<{ readonly zxid: Zxid; readonly digestVersion: number; readonly digest: bigint }>;
   /** Forgets the counters of each connection (crst). */
   resetCnxnStats(): void;
+  /** What a server of an ensemble tells besides; undefined for one that stands alone. */
+  ensemble(): EnsembleInspect | undefined;
+}
+
+/** A server's place in its ensemble. */
+export interface EnsembleInspect {
+  readonly sid: Sid;
+  /** As ZooKeeper calls it, whether or not clients are served. */
+  readonly state: 'looking' | 'leading' | 'following' | 'observing';
+  /** How far Zab has come. */
+  readonly phase: 'election' | 'discovery' | 'synchronization' | 'broadcast';
+  /** How this server is being brought to its leader's history; undefined at all other times. */
+  readonly syncMode: 'diff' | 'trunc' | 'snap' | undefined;
+  /** Whom it goes by, which may be itself; undefined while it is looking. */
+  readonly leader: Sid | undefined;
+  /** How many servers vote. */
+  readonly voterCount: number;
+  /** The configuration in force, as it stands in /zookeeper/config. */
+  readonly configText: string;
+  /** What a leader knows of its learners; undefined unless it leads, and serves. */
+  readonly leading: LeadingInspect | undefined;
+}
+
+export interface LeadingInspect {
+  /** On the monotonic clock. */
+  readonly sinceMs: Millis;
+  /** Servers that have introduced themselves, in step or not. */
+  readonly learners: number;
+  /** Followers that are told of each proposal, those that do not vote included. */
+  readonly syncedFollowers: number;
+  readonly syncedNonVotingFollowers: number;
+  readonly syncedObservers: number;
+  /** Syncs that wait for a commit, or for a quorum to confirm the leader. */
+  readonly pendingSyncs: number;
 }
 
 /** One connection as cons shows it. */

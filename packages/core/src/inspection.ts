@@ -1,7 +1,7 @@
 /** Answers an operator's questions from the parts of a server, as plain values: see `Inspect`. */
 import { type SessionId, sessionHigh, sessionIdOf, sessionLow } from '@tskeeper/protocol';
 import type { CnxnTable } from './cnxn/cnxn-table.ts';
-import type { CnxnInfo, Inspect } from './inspect.ts';
+import type { CnxnInfo, EnsembleInspect, Inspect } from './inspect.ts';
 import type { CnxnId } from './out.ts';
 import type { Load } from './request/load.ts';
 import type { Replica } from './request/replica.ts';
@@ -68,6 +68,13 @@ export class Inspection implements Inspect {
     return this.#replica.sessions.count;
   }
 
+  *sessions(): ReturnType<Inspect['sessions']> & Generator {
+    const { sessions } = this.#replica;
+    for (let slot = sessions.after(-1); slot !== -1; slot = sessions.after(slot)) {
+      yield { session: sessionIdOf(sessions.high(slot), sessions.low(slot)), timeoutMs: sessions.timeoutMs(slot) };
+    }
+  }
+
   hasSession(session: SessionId): boolean {
     return this.#replica.sessions.find(sessionHigh(session), sessionLow(session)) !== -1;
   }
@@ -120,5 +127,9 @@ export class Inspection implements Inspect {
 
   resetCnxnStats(): void {
     for (const cnxn of this.#cnxns.all()) cnxn.resetStats();
+  }
+
+  ensemble(): EnsembleInspect | undefined {
+    return undefined;
   }
 }

@@ -12,6 +12,7 @@ export {
   type Outcome,
 } from './election/fast-leader-election.ts';
 export type { Vote } from './election/vote.ts';
+export { Fifo } from './fifo.ts';
 export type { Fingerprint } from './fingerprint.ts';
 export { HierarchicalQuorum, type HierarchicalQuorumOptions } from './quorum/hierarchical-quorum.ts';
 export { JointQuorum } from './quorum/joint-quorum.ts';

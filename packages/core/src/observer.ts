@@ -62,6 +62,8 @@ export interface Observer {
   sessionClosed(session: SessionId, expired: boolean): void;
   /** A session was taken up again by a new connection, or refused to it, and the client is told. `replied` is for new sessions only. */
   sessionRevalidated(session: SessionId, accepted: boolean): void;
+  /** A leader was asked by a learner whether a session lives, and has answered. */
+  sessionValidated(session: SessionId, lives: boolean): void;
   roleChanged(role: 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only'): void;
   /** An election has ended after `lookedMs`: this server goes by `leader`, which may be itself. */
   elected(leader: Sid, lookedMs: Millis): void;
@@ -101,6 +103,7 @@ export const silentObserver: Observer = {
   sessionOpened() {},
   sessionClosed() {},
   sessionRevalidated() {},
+  sessionValidated() {},
   roleChanged() {},
   elected() {},
   epochBegun() {},

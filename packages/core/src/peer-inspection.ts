@@ -1,14 +1,16 @@
 /** Answers an operator's questions for a server of an ensemble, whose roles come and go: whoever serves clients now answers. */
 import type { SessionId } from '@tskeeper/protocol';
-import type { CnxnInfo, Inspect } from './inspect.ts';
+import type { CnxnInfo, EnsembleInspect, Inspect } from './inspect.ts';
 import type { CnxnId } from './out.ts';
 
 export class PeerInspection implements Inspect {
   readonly #current: () => Inspect;
+  readonly #ensemble: () => EnsembleInspect;
 
   /** @param current while nobody is served, one that knows of no clients. */
-  constructor(current: () => Inspect) {
+  constructor(current: () => Inspect, ensemble: () => EnsembleInspect) {
     this.#current = current;
+    this.#ensemble = ensemble;
   }
 
   role(): ReturnType<Inspect['role']> {
@@ -45,6 +47,10 @@ export class PeerInspection implements Inspect {
 
   sessionCount(): number {
     return this.#current().sessionCount();
+  }
+
+  sessions(): ReturnType<Inspect['sessions']> {
+    return this.#current().sessions();
   }
 
   hasSession(session: SessionId): boolean {
@@ -89,5 +95,9 @@ export class PeerInspection implements Inspect {
 
   resetCnxnStats(): void {
     this.#current().resetCnxnStats();
+  }
+
+  ensemble(): EnsembleInspect {
+    return this.#ensemble();
   }
 }

@@ -28,7 +28,7 @@ import { CnxnTable } from './cnxn/cnxn-table.ts';
 import { Configuration } from './quorum/configuration.ts';
 import { type ElectionConfig, type ElectionOptions, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
 import { distance, type Fingerprint } from './fingerprint.ts';
-import type { Inspect } from './inspect.ts';
+import type { EnsembleInspect, Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
@@ -91,7 +91,7 @@ type Role =
   | { readonly kind: 'looking' }
   | { readonly kind: 'dialling'; readonly leader: Sid; readonly untilMs: Millis; tries: number; retryMs: Millis | undefined }
   | { readonly kind: 'leading'; readonly leader: Leader; readonly synchroniser: Synchroniser }
-  | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId };
+  | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId; readonly leader: Sid };
 
 /** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
 const snapshotItemExtraBytes = 1024 * 1024;
@@ -128,6 +128,10 @@ export class Peer {
   #logged: Zxid;
   #durable: Zxid;
   #role: Role = { kind: 'settling' };
+  /** Leaders, this server included, with whom nothing came of it, since it was in step last: how often, a long attempt counting double. */
+  readonly #inVain = new Map<Sid, number>();
+  /** When this server began to lead or to follow. */
+  #attemptSinceMs: Millis = 0;
   /** For the observer only. */
   #lookingSinceMs: Millis = 0;
   #memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
@@ -180,7 +184,10 @@ export class Peer {
     this.#acceptedEpoch = recovered.acceptedEpoch;
     this.#currentEpoch = recovered.currentEpoch;
     this.#logged = this.#durable = recovered.lastZxid;
-    this.inspect = new PeerInspection(() => this.#front?.inspect ?? this.#atRest());
+    this.inspect = new PeerInspection(
+      () => this.#front?.inspect ?? this.#atRest(),
+      () => this.#place(),
+    );
     const { core, zab, role, election } = options;
     const electionOptions = { ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled };
     this.#election = new FastLeaderElection(electionOptions, config, {
@@ -301,11 +308,13 @@ export class Peer {
     const heard = this.#configHeard;
     this.#configHeard = undefined;
     if (heard !== undefined) this.#maybeAdopt(heard, now);
+    this.#maybeMakeWay();
     this.#goOn(now);
   }
 
   unreachable(sid: Sid, now: Now): void {
     this.#election.unreachable(sid, now);
+    this.#maybeMakeWay();
     this.#goOn(now);
   }
 
@@ -356,6 +365,7 @@ export class Peer {
       kind: 'learning',
       learner: new Learner(this.#options.zab, start, channel, this.#view, this.#zabOut, host, now),
       channel,
+      leader: role.leader,
     };
   }
 
@@ -363,7 +373,7 @@ export class Peer {
     if (this.#role.kind !== 'dialling') return;
     const tries = ++this.#role.tries;
     const pauseMs = Math.min(dialPauseMs * 2 ** (tries - 1), this.#options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault);
-    if (tries >= dialTriesMax) this.#look(now);
+    if (tries >= dialTriesMax) this.#leaveUnreached(this.#role.leader, now);
     else this.#role.retryMs = now.elapsedMs + pauseMs;
   }
 
@@ -414,8 +424,10 @@ export class Peer {
 
   channelGone(channel: ChannelId, now: Now): void {
     const role = this.#role;
-    if (role.kind === 'leading') role.leader.gone(channel);
-    else if (role.kind === 'learning' && role.channel === channel) role.learner.gone();
+    if (role.kind === 'leading') {
+      role.leader.gone(channel);
+      this.#maybeMakeWay();
+    } else if (role.kind === 'learning' && role.channel === channel) role.learner.gone();
     this.#goOn(now);
   }
 
@@ -512,6 +524,30 @@ export class Peer {
     return new Inspection('looking', this.#replica, tracker, watches, new CnxnTable(this.#out, tracker, watches, load), load);
   }
 
+  #place(): EnsembleInspect {
+    const role = this.#role;
+    const { sid } = this.#options.zab;
+    const { verifier, text: configText } = this.#config.active;
+    const learns = this.#options.role === 'observer' ? ('observing' as const) : ('following' as const);
+    const shared = { sid, voterCount: verifier.voters.length, configText, syncMode: undefined, leading: undefined };
+    switch (role.kind) {
+      case 'leading': {
+        const { leader } = role;
+        const leading = leader.server === undefined ? undefined : leader.inspect();
+        return { ...shared, state: 'leading', phase: leader.phase, leader: sid, leading };
+      }
+      case 'learning':
+        return { ...shared, state: learns, phase: role.learner.phase, syncMode: role.learner.syncMode, leader: role.leader };
+      case 'dialling':
+        return { ...shared, state: learns, phase: 'discovery', leader: role.leader };
+      case 'settling':
+      case 'looking':
+        return { ...shared, state: 'looking', phase: 'election', leader: undefined };
+      default:
+        return role satisfies never;
+    }
+  }
+
   get #isBusy(): boolean {
     return this.server?.busy ?? false;
   }
@@ -530,6 +566,10 @@ export class Peer {
     this.#committedLog.fingerprint(to);
     this.#config.fingerprint(to);
     this.#election.fingerprint(to, now);
+    for (const sid of [...this.#inVain.keys()].sort((a, b) => a - b)) {
+      to.number(sid);
+      to.number(this.#inVain.get(sid)!);
+    }
     const role = this.#role;
     to.text(role.kind);
     if (role.kind === 'dialling') {
@@ -552,11 +592,13 @@ export class Peer {
     const role = this.#role;
     if (role.kind === 'leading' && role.leader.over !== undefined) {
       role.synchroniser.end();
+      if (role.leader.server === undefined) this.#failedWith(this.#options.zab.sid, now);
       role.leader.end(now);
       this.#observer.roleEnded(role.leader.over);
       this.#look(now);
     } else if (role.kind === 'learning' && role.learner.over !== undefined) {
       this.#loading = undefined;
+      if (!role.learner.wasInStep) this.#failedWith(role.leader, now);
       role.learner.end(now);
       this.#observer.roleEnded(role.learner.over);
       this.#look(now);
@@ -568,6 +610,27 @@ export class Peer {
       if (state === 'leading') this.#lead(now);
       else this.#follow(vote.leader, now);
     }
+  }
+
+  #maybeMakeWay(): void {
+    if (this.#role.kind === 'leading') this.#role.leader.maybeMakeWay(this.#election.lost);
+  }
+
+  /**
+   * Nothing has come of an election. Once is nothing: the leader may just have failed. After that it is not voted for, longer each time
+   * and at most for initLimit, so that others have their chance.
+   */
+  #failedWith(leader: Sid, now: Now): void {
+    const { tickTimeMs, initLimitTicks } = this.#options.zab;
+    const isLong = now.elapsedMs - this.#attemptSinceMs >= tickTimeMs;
+    const times = Math.min(32, (this.#inVain.get(leader) ?? 0) + (isLong ? 2 : 1));
+    this.#inVain.set(leader, times);
+    if (times > 1) this.#election.shun(leader, now.elapsedMs + tickTimeMs * Math.min(initLimitTicks, 2 ** (times - 1)));
+  }
+
+  #inStep(): void {
+    this.#inVain.clear();
+    this.#election.forgive();
   }
 
   #look(now: Now): void {
@@ -614,18 +677,25 @@ export class Peer {
       },
       now,
     );
+    this.#attemptSinceMs = now.elapsedMs;
     this.#role = { kind: 'leading', leader, synchroniser };
   }
 
   #follow(leader: Sid, now: Now): void {
     const { tickTimeMs, initLimitTicks } = this.#options.zab;
+    this.#attemptSinceMs = now.elapsedMs;
     this.#role = { kind: 'dialling', leader, untilMs: now.elapsedMs + tickTimeMs * initLimitTicks, tries: 0, retryMs: undefined };
     this.#out.dialLeader(leader);
   }
 
+  #leaveUnreached(leader: Sid, now: Now): void {
+    this.#failedWith(leader, now);
+    this.#look(now);
+  }
+
   #dialAgain(role: Extract<Role, { kind: 'dialling' }>, now: Now): void {
     if (now.elapsedMs >= role.untilMs) {
-      this.#look(now);
+      this.#leaveUnreached(role.leader, now);
     } else if (role.retryMs !== undefined && now.elapsedMs >= role.retryMs) {
       role.retryMs = undefined;
       this.#out.dialLeader(role.leader);
@@ -635,6 +705,7 @@ export class Peer {
   // ---- serving
 
   #serveAsLeader(leader: Leader, epoch: number, now: Now): Server {
+    this.#inStep();
     this.#election.updateVote(epoch);
     this.#begin(epoch);
     this.#maybeAdopt(this.#config.proposedBy(epoch), now);
@@ -648,6 +719,7 @@ export class Peer {
   }
 
   #serveAsLearner(epoch: number, role: 'follower' | 'observer', link: Learner, now: Now): { server: Server; forwarding: Forwarding } {
+    this.#inStep();
     this.#begin(epoch);
     let forwarding!: Forwarding;
     const server = this.#newServer(this.#out, now, (parts) => (forwarding = new Forwarding(role, link, parts)), true);

@@ -288,6 +288,7 @@ export class Server {
   /** A learner asks whether a session lives, for a client of its own; from here on its requests come from there. */
   validate(high: number, low: number, timeoutMs: Millis, owner: SessionOwner, now: Now): boolean {
     const slot = this.#tracker.findLive(high, low);
+    this.#observer.sessionValidated(sessionIdOf(high, low), slot !== -1);
     if (slot === -1) return false;
     const older = this.#cnxns.get(this.#tracker.cnxnOf(slot));
     if (older !== undefined) this.#cnxns.close(older, 'session moved');

@@ -3,10 +3,11 @@
  * runtime drives it in its turns.
  */
 import { type ChannelId, type CoreOptions, type EpochName, type Now, type Observer, type Out, Peer, type PeerOut } from '@tskeeper/core';
-import { CommittedLog, committedLogDefaults, logBytesMax, type Replica, verifierOf } from '@tskeeper/core/internal';
+import { CommittedLog, committedLogDefaults, Fifo, logBytesMax, type Replica, verifierOf } from '@tskeeper/core/internal';
 import { formatQuorumConfig, type Millis, type Notification, PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Logger } from './logger.ts';
 import type { MemberOptions } from './member-options.ts';
+import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { ElectionPort, electionPortDefaults } from './ports/election-port.ts';
 import { LearnerPort, learnerPortDefaults } from './ports/learner-port.ts';
 import type { ElectionCore, LearnerCore, PeerServer } from './ports/peer-core.ts';
@@ -22,6 +23,7 @@ export interface MemberParts {
   readonly options: MemberOptions;
   readonly storage: Storage;
   readonly observer: Observer;
+  readonly books: Pick<ServerMetrics, 'txnReceived' | 'txnLogged'>;
   readonly logger: Logger;
   /** What the peer asks for on behalf of clients. */
   readonly out: Out;
@@ -41,6 +43,8 @@ export class Member {
   #peer: Peer | undefined;
   #election: ElectionPort | undefined;
   #learners: LearnerPort | undefined;
+  /** Sent to the log and not durable yet, with their times on the wall clock. */
+  readonly #logging = new Fifo<{ readonly zxid: Zxid; readonly txnMs: Millis }>();
   #isShut = false;
   #admitsLearners = false;
   /** Raised whenever it begins or ends to lead. */
@@ -210,7 +214,10 @@ export class Member {
       reply: (cnxn) => out.reply(cnxn),
       isFull: (cnxn) => out.isFull(cnxn),
       close: (cnxn, reason) => out.close(cnxn, reason),
-      append: (zxid, bytes, start, end) => storage.append(zxid, bytes, start, end),
+      append: (zxid, bytes, start, end) => {
+        this.#noteAppend(zxid, bytes, start);
+        storage.append(zxid, bytes, start, end);
+      },
       notify: (to: Sid, notification: Notification) => this.#election!.notify(to, notification),
       dialLeader: (sid) => this.#learners!.dialLeader(sid),
       packets: (channel) => this.#learners!.packets(channel),
@@ -222,6 +229,24 @@ export class Member {
       readLog: (channel, from) => void this.#readLog(channel, from),
       logBytesMax: () => (this.#parts.options.snapshotSizeFactor < 0 ? undefined : Infinity),
     };
+  }
+
+  // --- How old txns are when they are received, and when they are durable, for the books.
+
+  #noteAppend(zxid: Zxid, bytes: Buffer, start: number): void {
+    const { world, books, options } = this.#parts;
+    // A txn begins with its header: session, cxid and zxid come before the time.
+    const txnMs = bytes.readInt32BE(start + 20) * 2 ** 32 + bytes.readUInt32BE(start + 24);
+    if (this.peer.role === 'learning') books.txnReceived(world.clock.now().wallMs - txnMs);
+    if (options.role === 'participant') this.#logging.push({ zxid, txnMs });
+  }
+
+  /** Every txn up to `zxid` is durable. */
+  appended(zxid: Zxid, now: Now): void {
+    for (let next = this.#logging.peek(); next !== undefined && next.zxid <= zxid; next = this.#logging.peek()) {
+      this.#logging.shift();
+      this.#parts.books.txnLogged(now.wallMs - next.txnMs);
+    }
   }
 
   // --- Disk work of the peer. What the disk refuses ends the server: nobody could say what is on it.

@@ -6,7 +6,7 @@
  */
 import { type CnxnId, type CoreOptions, type Inspect, type Now, type Observer, type Out, type Peer, Server } from '@tskeeper/core';
 import { ConnectionThrottle } from '@tskeeper/core/internal';
-import { formatZxid, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
+import { formatHostPort, formatZxid, isParticipant, type Millis, type SessionId, type Writer, type Zxid } from '@tskeeper/protocol';
 import type { TimerHandle } from './clock.ts';
 import { DiskError } from './disk.ts';
 import { MemoryGuard } from './memory-guard.ts';
@@ -19,7 +19,7 @@ import type { RuntimeOptions } from './options.ts';
 import { ClientPort, clientPortDefaults } from './ports/client-port.ts';
 import { cnxnLimit } from './ports/cnxn-limit.ts';
 import { FourLetterWords, parseWhitelist } from './ports/four-letter-words.ts';
-import type { ServerConf, ServerFacts } from './ports/server-facts.ts';
+import type { EnsembleConf, ServerConf, ServerFacts } from './ports/server-facts.ts';
 import { ReplicaRecovery } from './replica-recovery.ts';
 import type { Recovered } from './storage/recovery.ts';
 import { Storage, type StorageSink, type StorageSizes } from './storage/storage.ts';
@@ -107,7 +107,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#coreOptions = core;
     this.#options = options;
     this.#hooks = hooks;
-    this.#books = new Bookkeeping(hooks.logger, world.clock);
+    this.#books = new Bookkeeping(hooks.logger, world.clock, member?.zab.sid);
     this.#observer = hooks.observer === undefined ? this.#books : twoObservers(this.#books, hooks.observer);
     this.#storage = new Storage(world, { ...options, txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra }, hooks, this);
   }
@@ -175,9 +175,11 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     this.#turn(nothing);
     void this.#measureSizes();
     this.#keepVigil();
-    const { address, port } = this.#listener.endpoint;
+    const { address: host, port } = this.#listener.endpoint;
+    const what = this.#member === undefined ? 'serving' : `${nameOf(this.#member)}, listening for`;
+    const votes = this.#member === undefined ? '' : ` and for votes on ${this.#member.electionAddresses.map(formatHostPort).join(', ')}`;
     logger.info(
-      `serving clients on ${address.includes(':') ? `[${address}]` : address}:${port}, from zxid ${formatZxid(this.#core.inspect.lastZxid())} ` +
+      `${what} clients on ${formatHostPort({ host, port })}${votes}, from zxid ${formatZxid(this.#core.inspect.lastZxid())} ` +
         `(${recovered.txnCount} txns replayed, loaded in ${Math.round(recovered.loadSnapshotMs + recovered.replayMs)} ms)`,
     );
     const { unsafe } = this.#options;
@@ -204,6 +206,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       options,
       storage: this.#storage,
       observer: this.#observer,
+      books: this.#books,
       logger: this.#hooks.logger,
       out: this.#out,
       turn: (work) => this.#turn(work),
@@ -427,7 +430,10 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
   // --- What the storage reports
 
   appended(zxid: Zxid): void {
-    this.#turn((now) => this.#core.appended(zxid, now));
+    this.#turn((now) => {
+      this.#others?.appended(zxid, now);
+      this.#core.appended(zxid, now);
+    });
   }
 
   snapshotDue(): void {
@@ -536,6 +542,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       maxSessionTimeoutMs: core.maxSessionTimeoutMs,
       clientPortListenBacklog: this.#options.clientPortListenBacklog ?? -1,
       serverId: this.#member?.zab.sid ?? 0,
+      ensemble: this.#member === undefined ? undefined : ensembleConf(this.#member),
     });
     return {
       version: host.version,
@@ -566,6 +573,27 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
 }
 
 function nothing(): void {}
+
+/** "server 2 of 3 voters and 1 observer" */
+function nameOf({ zab, quorum }: MemberOptions): string {
+  const servers = [...quorum.servers.values()];
+  const voters = servers.filter(isParticipant).length;
+  const observers = servers.length - voters;
+  const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+  return `server ${zab.sid} of ${counted(voters, 'voter')}${observers === 0 ? '' : ` and ${counted(observers, 'observer')}`}`;
+}
+
+/** The ports are those that others know. */
+function ensembleConf({ zab, role, quorum }: MemberOptions): EnsembleConf {
+  const { addresses } = quorum.servers.get(zab.sid)!;
+  return {
+    initLimitTicks: zab.initLimitTicks,
+    syncLimitTicks: zab.syncLimitTicks,
+    electionPorts: [...new Set(addresses.map(({ electionPort }) => electionPort))],
+    quorumPorts: [...new Set(addresses.map(({ quorumPort }) => quorumPort))],
+    role,
+  };
+}
 
 /** What may be held for clients at once, as a share of what there is: little memory must not be used up by one moment. */
 function inFlightBudgets(uses: readonly MemoryUse[]): { readonly core: number; readonly port: number } {

@@ -2,7 +2,7 @@
 import { writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { addressOf, quorumPort } from './ports/peer-rig.ts';
-import { clientPort, MemberRig } from './member-rig.ts';
+import { clientPort, type MemberNode, MemberRig } from './member-rig.ts';
 
 describe('the quorum port', () => {
   it('is listened to by the server that leads, and by no other', async () => {
@@ -37,6 +37,68 @@ describe('the quorum port', () => {
     expect(rig.isWhole).toBe(false);
     await squatter.close();
     await rig.until(() => rig.isWhole, 20_000);
+  });
+});
+
+describe('what an operator is told', () => {
+  const info = (node: MemberNode) =>
+    node.lines.filter((line) => /^info (server|the leader)/.test(line)).map((line) => line.slice(5).replace(/\d+ ms/, 'N ms'));
+
+  it('which server of what ensemble this is, and each change of its role in one line', async () => {
+    const rig = await MemberRig.start({ servers: 4, observers: 1 });
+    const [old] = [rig.leader];
+    const told = (node: MemberNode, role: string) => [
+      `server ${node.sid} looks for a leader`,
+      `server ${node.sid} of 3 voters and 1 observer, listening for clients on 10.0.0.${node.sid}:2181 and for votes on 10.0.0.${node.sid}:3888, from zxid 0x0 (0 txns replayed, loaded in N ms)`,
+      `the leader is to be server ${old.sid}, which ${node === old ? 'waits for a quorum to follow it' : `server ${node.sid} goes to`}; it was found in N ms`,
+      `server ${node.sid} ${role} in epoch 1, from zxid 0x100000000`,
+    ];
+    for (const node of rig.nodes) {
+      const role = node === old ? 'leads' : `${node.sid === 4 ? 'observes' : 'follows'} server ${old.sid}`;
+      expect(info(node).toSorted()).toEqual(told(node, role).toSorted());
+    }
+    for (const node of rig.nodes) node.lines.length = 0;
+    await rig.close(old);
+    await rig.until(() => rig.nodes.some(({ role }) => role === 'leader') && rig.nodes.every(({ role }) => role !== 'looking'), 10_000);
+    for (const node of rig.nodes.filter((one) => one !== old)) {
+      const lines = info(node);
+      expect(lines[0]).toBe(`server ${node.sid} looks for a leader: the connection to the leader is gone`);
+      expect(lines.at(-1)).toMatch(/^server \d (leads|follows server \d|observes server \d) in epoch 2, from zxid 0x200000000$/);
+    }
+  });
+
+  it('by four letter words what each server is, and what it knows of the others', async () => {
+    const rig = await MemberRig.start({ servers: 4, observers: 1 });
+    const metricsOf = async (node: MemberNode) =>
+      new Map((await rig.word(node, 'mntr')).split('\n').map((line) => line.split('\t') as [string, string]));
+    const client = rig.dial(rig.nodes[3]!, clientPort);
+    client.send(handshake());
+    await rig.until(() => client.received.length > 0, 1000);
+    await rig.rig.run(1000, 5);
+    for (const node of rig.nodes) {
+      const metrics = await metricsOf(node);
+      expect([node.sid, metrics.get('zk_server_state')]).toEqual([node.sid, node.role]);
+      expect(metrics.get('zk_quorum_size')).toBe('3');
+      expect(metrics.get('zk_looking_count')).toBe('1');
+      for (const key of ['election_time', 'unavailable_time']) expect(metrics.get(`zk_cnt_${key}`)).toBe('1');
+      expect(await rig.word(node, 'srvr')).toContain(`Mode: ${node.role}\nNode count: 5\n`);
+      expect(await rig.word(node, 'conf')).toContain(`serverId=${node.sid}\ninitLimit=10\nsyncLimit=5\nelectionAlg=3\nelectionPort=3888\n`);
+    }
+    expect(await rig.word(rig.leader, 'srvr')).toContain('\nProposal sizes last/min/max: 48/48/48\n');
+    const leader = await metricsOf(rig.leader);
+    const keys = ['peer_state', 'learners', 'synced_followers', 'synced_observers', 'proposal_count', 'commit_count'];
+    expect(keys.map((key) => leader.get(`zk_${key}`))).toEqual(['leading - broadcast', '3', '2', '1', '1', '1']);
+    expect(Number(leader.get('zk_diff_count')) + Number(leader.get('zk_snap_count'))).toBe(3);
+    expect([leader.get('zk_cnt_proposal_ack_creation_latency'), leader.get('zk_cnt_quorum_ack_latency')]).toEqual(['1', '1']);
+    const observer = await metricsOf(rig.nodes[3]!);
+    const names = ['peer_state', 'observer_master_id', 'learner_commit_received_count', 'cnt_observer_sync_time', 'learners'];
+    expect(names.map((name) => observer.get(`zk_${name}`))).toEqual(['observing - broadcast', `${rig.leader.sid}`, '1', '1', undefined]);
+    const follower = await metricsOf(rig.learners[0]!);
+    const counts = ['learner_proposal_received_count', 'learner_commit_received_count', 'cnt_proposal_latency', 'cnt_follower_sync_time'];
+    expect(counts.map((name) => follower.get(`zk_${name}`))).toEqual(['1', '1', '1', '1']);
+    expect(await rig.word(rig.learners[0]!, 'dump')).toMatch(
+      /^SessionTracker dump:\nGlobal Sessions\(1\):\n0x4[0-9a-f]{14}\t20000ms\nephemeral/,
+    );
   });
 });
 

@@ -8,6 +8,7 @@ import {
   type Disk,
   type Logger,
   type MemberOptions,
+  type MemoryProbe,
   type Network,
   type Runtime,
   type RuntimeHooks,
@@ -74,6 +75,8 @@ export interface Surroundings {
   readonly network?: ((real: Network) => Network) | undefined;
   /** Time, other than this machine's. */
   readonly clock?: Clock | undefined;
+  /** Stands between the server and what it can learn of its memory. */
+  readonly memory?: ((real: MemoryProbe) => MemoryProbe) | undefined;
   /** Instead of a configuration file. */
   readonly config?: ConfigFile | undefined;
   /** What the file says that tells a server of an ensemble its number. Throws as readFileSync. */
@@ -109,11 +112,12 @@ export async function startServerWith(
     dataLogDir: resolve(config.runtime.dataLogDir),
   };
   const end = new End();
+  const memory = memoryProbe({ processBytes: config.memoryLimitBytes });
   const hooks: RuntimeHooks = {
     logger,
     snappy,
     host: hostFacts,
-    memory: memoryProbe({ processBytes: config.memoryLimitBytes }),
+    memory: surroundings.memory?.(memory) ?? memory,
     failed: (error) => end.fail(error),
   };
   const runtime = await startRuntime(world, config.core, runtimeOptions, hooks, member);

@@ -4,12 +4,20 @@
  * has to be guessed by waiting for a while.
  */
 
-/** Turns of the event loop without anything under way after which it has become quiet. A request of a client and its answer take two. */
+/**
+ * Turns of the event loop with nothing under way after which it is quiet. What goes on outside, over TCP, is not seen from here: a request of a client
+ * and its answer take two turns.
+ */
 const quietTurns = 4;
-/** Each takes what was under way when it began to its end. An exchange of packets between servers takes five, so more is no consequence. */
-const roundsMax = 20;
-/** Real time that one moment may take. Only a disk that hangs is not through by then. */
-const settleMsMax = 5000;
+/** So often nothing is waited for when nothing is under way. A turn of the event loop costs more than a tick of three servers. */
+const unheardMax = 16;
+/**
+ * Each takes what was under way when it began to its end. From a timer to the answer of another server it takes eight; what is still under way after
+ * more is no consequence of what is waited for, but others' business, as of clients that write all the time.
+ */
+const roundsMax = 12;
+/** Turns that one settling may take in all. Only a disk that hangs is not through by then. */
+const turnsMax = 10_000;
 
 /** Something that has begun. */
 export type Begun = number;
@@ -18,6 +26,12 @@ export class Activity {
   /** Of each round that something is still under way from, how much. */
   readonly #underWay = new Map<number, number>();
   #round = 0;
+  #soon: (() => void)[] = [];
+  #isSoonPlanned = false;
+  /** Something outside of the process was spoken to, or may have been. */
+  #wasOutside = false;
+  /** How often it has settled without having listened outside. */
+  #unheard = 0;
   #waiting: (() => void)[] = [];
   #isTelling = false;
 
@@ -30,6 +44,49 @@ export class Activity {
     const left = this.#underWay.get(begun)! - 1;
     if (left === 0) this.#underWay.delete(begun);
     else this.#underWay.set(begun, left);
+    this.happened();
+  }
+
+  /** Calls back once, in the next turn of the event loop. */
+  soon(callback: () => void): void {
+    const begun = this.begin();
+    this.#soon.push(() => {
+      try {
+        callback();
+      } finally {
+        this.end(begun);
+      }
+    });
+    this.#planSoon();
+  }
+
+  #planSoon(): void {
+    if (this.#isSoonPlanned) return;
+    this.#isSoonPlanned = true;
+    setImmediate(() => {
+      this.#isSoonPlanned = false;
+      this.#doSoon();
+    });
+  }
+
+  #doSoon(): void {
+    const soon = this.#soon;
+    this.#soon = [];
+    for (let index = 0; index < soon.length; index++) {
+      try {
+        soon[index]!();
+      } catch (error) {
+        // It goes where an error of a timer goes, and the others are called all the same.
+        this.#soon.unshift(...soon.slice(index + 1));
+        if (this.#soon.length > 0) this.#planSoon();
+        throw error;
+      }
+    }
+  }
+
+  /** A client was spoken to, or has spoken. */
+  outside(): void {
+    this.#wasOutside = true;
     this.happened();
   }
 
@@ -67,16 +124,40 @@ export class Activity {
     }
   }
 
-  /** Resolves when what is under way has come to its end, and what came of it. */
-  async settle(): Promise<void> {
-    const startMs = performance.now();
+  /**
+   * Resolves when what is under way has come to its end, and what came of it. `thoroughly`: with what may be under way outside as well. Otherwise
+   * clients are waited for only if they were spoken to, or have to be heard now because they have not been for some time.
+   */
+  async settle(thoroughly: boolean): Promise<void> {
+    if (thoroughly || ++this.#unheard >= unheardMax) this.#wasOutside = true;
     let quiet = 0;
-    for (let rounds = 0; rounds < roundsMax && quiet < quietTurns; rounds++) {
+    for (let rounds = 0, turns = 0; rounds < roundsMax && turns < turnsMax; turns++) {
+      if (this.#wasOutside) {
+        await turn();
+        quiet = this.#underWay.size === 0 ? quiet + 1 : 0;
+        if (quiet >= quietTurns) break;
+      } else if (this.#underWay.size === 0) {
+        return;
+      }
       this.#round++;
-      do await turn();
-      while (this.#isEarlierUnderWay() && performance.now() - startMs < settleMsMax);
-      quiet = this.#underWay.size === 0 ? quiet + 1 : 0;
+      rounds++;
+      while (this.#isEarlierUnderWay() && turns < turnsMax) {
+        turns++;
+        if (!(await this.#goOn())) await turn();
+      }
     }
+    this.#wasOutside = false;
+    this.#unheard = 0;
+  }
+
+  /** Does what can be done without a turn of the event loop, which costs more than all the rest. Returns whether anything could. */
+  async #goOn(): Promise<boolean> {
+    // Whoever waits for a promise that has been kept goes on first, as between two turns.
+    await promisesKept();
+    if (!this.#isEarlierUnderWay()) return true;
+    if (this.#soon.length === 0) return false;
+    this.#doSoon();
+    return true;
   }
 
   #isEarlierUnderWay(): boolean {
@@ -89,5 +170,12 @@ export class Activity {
 function turn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
+  });
+}
+
+/** Everything that follows from promises that have been kept has happened. */
+function promisesKept(): Promise<void> {
+  return new Promise((resolve) => {
+    process.nextTick(resolve);
   });
 }

@@ -9,7 +9,7 @@ import type { Activity } from './activity.ts';
 import type { PeerWire } from './peer-wire.ts';
 import { ProcessDisk } from './process-disk.ts';
 import { ProcessNetwork } from './process-network.ts';
-import { ProcessClock, type TestClock } from './test-clock.ts';
+import { inRealTime, ProcessClock, type TestClock } from './test-clock.ts';
 import { TroubledNetwork } from './troubled-network.ts';
 
 /** What a server does in its ensemble. `looking`: it has no leader, and turns clients away. `stopped`: it is not running. */
@@ -25,6 +25,7 @@ export interface Ground {
   readonly configText: string;
   /** Waits until a server that has been started serves, if it can. */
   started(server: EnsembleServer): Promise<void>;
+  expireSession(session: SessionId): Promise<boolean>;
 }
 
 export interface EnsembleServerParts {
@@ -203,12 +204,18 @@ export class EnsembleServer {
   }
 
   /**
-   * Ends a session as if nothing had been heard of its client for too long; any server of the ensemble can be asked. Resolves when it is gone from this
-   * server, with false when this server knew no such session. Rejects when the server ends before.
+   * Ends a session as if nothing had been heard of its client for too long: any server of the ensemble can be asked, and it is ended by the leader. See
+   * `TestEnsemble.expireSession`.
    */
-  expireSession(session: SessionId): Promise<boolean> {
+  async expireSession(session: SessionId): Promise<boolean> {
+    if (!this.isRunning) throw new Error(`server ${this.sid} is stopped`);
+    return await this.#ground.expireSession(session);
+  }
+
+  /** As the leader. Resolves when the session is gone from this server. For `TestEnsemble`. */
+  async endSession(session: SessionId): Promise<boolean> {
     const process = this.#running;
-    return Promise.race([process.server!.expireSession(session), process.ended]);
+    return await Promise.race([process.server!.expireSession(session), process.ended]);
   }
 
   /** Stops for good. For `TestEnsemble`. */
@@ -299,6 +306,7 @@ class ServerProcess {
     const starting = startServerWith(startRuntime, options, {
       disk: this.#disk,
       clock: this.#clock,
+      memory: inRealTime,
       network: (real) => {
         this.#troubled = new TroubledNetwork(real);
         this.silences.begin(this.#troubled);

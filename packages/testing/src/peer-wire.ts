@@ -4,7 +4,8 @@
  *
  * Each server is a machine with one address, on which one process at a time lives. What is sent arrives with the next turn of the event loop. A cut
  * goes one way, from one machine to another: what is sent meanwhile waits and arrives, in order, when the cut is healed, as TCP would send it again;
- * nobody is told. A machine whose process has ended refuses whoever dials; while a process begins, dials wait until it listens.
+ * nobody is told. A machine whose process has ended refuses whoever dials; where a process lives, a dial waits a moment for it to listen, and while it
+ * begins for as long as that takes.
  */
 import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '@tskeeper/runtime';
 import type { Activity } from './activity.ts';
@@ -26,6 +27,12 @@ function numberIn(pattern: RegExp, text: string): Machine | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
+/**
+ * A server that has won an election listens for learners when it has noticed, which takes the turns that the last votes take. Those who have noticed
+ * before dial it for as long, so that nobody has to pause for one who is on the way.
+ */
+const patienceTurns = 30;
+
 /** What arrives at one end of a stream, in order. */
 type Arrival = Buffer | 'end' | 'reset';
 
@@ -38,6 +45,8 @@ class End {
   other: End | undefined;
   arrivals: Arrival[] = [];
   isPaused = false;
+  /** For how many turns it is dialled again where nobody listens. */
+  patience = patienceTurns;
   endSent = false;
   endSeen = false;
   /** `closed` is on its way, and nothing else is told before it. */
@@ -120,15 +129,10 @@ export class PeerWire {
   flush(): void {
     if (this.#isFlushing) return;
     this.#isFlushing = true;
-    const begun = this.#activity.begin();
-    setImmediate(() => {
+    this.#activity.soon(() => {
       this.#isFlushing = false;
-      try {
-        this.#connect();
-        for (const network of [...this.#networks.values()]) network.deliver();
-      } finally {
-        this.#activity.end(begun);
-      }
+      this.#connect();
+      for (const network of [...this.#networks.values()]) network.deliver();
     });
   }
 
@@ -146,9 +150,20 @@ export class PeerWire {
       const to = this.machineAt(end.remote.address)!;
       const network = this.#networks.get(to);
       // Connecting takes a packet there and one back.
-      const isUnanswered = this.isCut(machine, to) || this.isCut(to, machine);
-      if (isUnanswered || network?.willListen(end.remote.port) === true) this.#dials.push(end);
-      else if (network?.accept(end) !== true) end.network.lose(end, 'ECONNREFUSED');
+      if (this.isCut(machine, to) || this.isCut(to, machine)) this.#dials.push(end);
+      else if (network === undefined) end.network.lose(end, 'ECONNREFUSED');
+      else if (!network.accept(end)) this.#wait(end, network);
+    }
+  }
+
+  /** Nobody listens there, on a machine whose process lives. */
+  #wait(end: End, network: PeerNetwork): void {
+    if (network.isStarting) {
+      this.#dials.push(end);
+    } else if (end.patience-- > 0) {
+      this.dial(end);
+    } else {
+      end.network.lose(end, 'ECONNREFUSED');
     }
   }
 }
@@ -167,7 +182,6 @@ export class PeerNetwork implements Network {
   readonly machine: Machine;
   readonly #wire: PeerWire;
   readonly #listeners = new Set<PeerListener>();
-  /** Whether it may still begin to listen. */
   #isStarting = true;
   #hasEnded = false;
   #sink: NetworkSink | undefined;
@@ -185,9 +199,9 @@ export class PeerNetwork implements Network {
     this.machine = machine;
   }
 
-  /** Whether a port may be listened on later. From `started` on nobody is kept waiting for it. */
-  willListen(port: number): boolean {
-    return this.#isStarting && !this.#hasEnded && ![...this.#listeners].some(({ endpoint }) => endpoint.port === port);
+  /** Whether the process is beginning: from `started` on nobody is kept waiting for long. */
+  get isStarting(): boolean {
+    return this.#isStarting;
   }
 
   started(): void {

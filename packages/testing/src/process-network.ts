@@ -90,6 +90,7 @@ export class ProcessNetwork implements Network {
         ends: places.map((index) => batch.ends[index]!),
         kept: [],
       };
+      if (side === toClients) this.#activity.outside();
       this.#of(side).send(part);
       places.forEach((place, index) => (batch.kept[place] = part.kept[index]!));
     }
@@ -121,7 +122,8 @@ export class ProcessNetwork implements Network {
     const tell = (what: () => void): void => {
       if (this.#hasEnded) return;
       what();
-      this.#activity.happened();
+      if (side === toClients) this.#activity.outside();
+      else this.#activity.happened();
     };
     const outer = (stream: StreamId): StreamId => stream * 2 + side;
     return {

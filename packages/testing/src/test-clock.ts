@@ -7,12 +7,13 @@
  * difference to a process that is merely late.
  */
 import type { Now } from '@tskeeper/core';
-import type { Clock, TimerHandle } from '@tskeeper/runtime';
+import type { Clock, MemoryProbe, TimerHandle } from '@tskeeper/runtime';
 import type { Activity } from './activity.ts';
 
 interface Timer {
   readonly dueMs: number;
   readonly callback: () => void;
+  readonly isServers: boolean;
 }
 
 /** Longer than any timer of Node can wait. */
@@ -45,8 +46,17 @@ export class TestClock implements Clock {
   }
 
   after(delayMs: number, callback: () => void): TimerHandle {
+    return this.#set(delayMs, callback, false);
+  }
+
+  /** As `after`, for a server: what it does about it is seen by the activity. */
+  afterForServer(delayMs: number, callback: () => void): TimerHandle {
+    return this.#set(delayMs, callback, true);
+  }
+
+  #set(delayMs: number, callback: () => void, isServers: boolean): TimerHandle {
     this.#read();
-    const timer: Timer = { dueMs: this.#elapsedMs + Math.max(0, delayMs), callback };
+    const timer: Timer = { dueMs: this.#elapsedMs + Math.max(0, delayMs), callback, isServers };
     let index = this.#timers.length;
     while (index > 0 && this.#timers[index - 1]!.dueMs > timer.dueMs) index--;
     this.#timers.splice(index, 0, timer);
@@ -63,14 +73,7 @@ export class TestClock implements Clock {
   }
 
   soon(callback: () => void): void {
-    const begun = this.#activity.begin();
-    setImmediate(() => {
-      try {
-        callback();
-      } finally {
-        this.#activity.end(begun);
-      }
-    });
+    this.#activity.soon(callback);
   }
 
   /**
@@ -85,10 +88,10 @@ export class TestClock implements Clock {
   }
 
   async #advance(ms: number): Promise<void> {
-    await this.#activity.settle();
+    await this.#activity.settle(true);
     for (let left = ms; left > 0; left -= this.#stepMs) {
       this.#pass(Math.min(left, this.#stepMs));
-      await this.#activity.settle();
+      await this.#activity.settle(left <= this.#stepMs);
     }
   }
 
@@ -118,8 +121,10 @@ export class TestClock implements Clock {
   }
 
   #call(): void {
-    const { callback } = this.#timers.shift()!;
-    this.#activity.happened();
+    const { callback, isServers } = this.#timers.shift()!;
+    // What a client does about it goes over TCP.
+    if (isServers) this.#activity.happened();
+    else this.#activity.outside();
     callback();
   }
 
@@ -149,13 +154,13 @@ export class TestClock implements Clock {
   };
 }
 
-/** The clock as one process sees it. When that has ended it is called no more. */
+/** The clock as one server process sees it. When that has ended it is called no more. */
 export class ProcessClock implements Clock {
-  readonly #clock: Clock;
+  readonly #clock: TestClock;
   readonly #timers = new Set<TimerHandle>();
   #hasEnded = false;
 
-  constructor(clock: Clock) {
+  constructor(clock: TestClock) {
     this.#clock = clock;
   }
 
@@ -165,7 +170,7 @@ export class ProcessClock implements Clock {
 
   after(delayMs: number, callback: () => void): TimerHandle {
     if (this.#hasEnded) return {};
-    const timer = this.#clock.after(delayMs, () => {
+    const timer = this.#clock.afterForServer(delayMs, () => {
       this.#timers.delete(timer);
       callback();
     });
@@ -189,4 +194,24 @@ export class ProcessClock implements Clock {
     for (const timer of this.#timers) this.#clock.cancel(timer);
     this.#timers.clear();
   }
+}
+
+/** How often it is really looked. */
+const lookMs = 50;
+
+/**
+ * A server looks at its memory ten times a second, which costs more than everything else it does when nothing happens. In time that does not really
+ * pass, memory does not change.
+ */
+export function inRealTime(probe: MemoryProbe): MemoryProbe {
+  let lookedMs = -Infinity;
+  let seen: ReturnType<MemoryProbe> = [];
+  return (...asked) => {
+    const nowMs = performance.now();
+    if (nowMs - lookedMs >= lookMs) {
+      lookedMs = nowMs;
+      seen = probe(...asked);
+    }
+    return seen;
+  };
 }

@@ -42,6 +42,8 @@ export type ServerOrSid = EnsembleServer | Sid;
 const serversMax = 7;
 const timeoutMsDefault = 10_000;
 const tickTimeMsDefault = 200;
+/** The longest pause before a server that has lost its connection to another dials it again. */
+const introductionsMs = 1000;
 const ownKeys = /^(?:server\.\d+|clientPort|clientPortAddress|dataDir|dataLogDir|dynamicConfigFile)$/;
 
 /**
@@ -88,6 +90,7 @@ export class TestEnsemble implements AsyncDisposable {
       logger,
       configText: lines.join('\n'),
       started: (server) => this.#started(server),
+      expireSession: (session) => this.expireSession(session),
     };
     this.servers = roles.map((role, index) => {
       const sid = index + 1;
@@ -107,6 +110,8 @@ export class TestEnsemble implements AsyncDisposable {
     try {
       await Promise.all(ensemble.servers.map((server) => server.begin()));
       await ensemble.ready();
+      // Servers that have just connected to each other keep pauses before they do so again. What a test does first should not have to wait for them.
+      await ensemble.advance(introductionsMs);
     } catch (error) {
       await ensemble.close();
       throw error;
@@ -320,11 +325,12 @@ export class TestEnsemble implements AsyncDisposable {
 
   /**
    * Ends a session, wherever its client is connected, as if nothing had been heard of it for too long: its ephemeral znodes go, and the client learns
-   * that it has expired. Resolves when that has happened on every server that hears the leader, with false when there was no such session.
+   * that it has expired. Resolves when that has happened on every server that hears the leader, with false when there was no such session. Rejects when there is no
+   * leader in time, or when it ends before.
    */
   async expireSession(session: SessionId): Promise<boolean> {
     const leader = await this.elected();
-    if (!(await leader.expireSession(session))) return false;
+    if (!(await leader.endSession(session))) return false;
     await this.#until(() => this.#learners().every((server) => !server.inspect.hasSession(session)), 'the session is not gone everywhere');
     return true;
   }

@@ -8,7 +8,7 @@ import type { Server } from '@tskeeper/server';
 import { FsDisk, startServerWith } from '@tskeeper/server/internal';
 import { Activity } from './activity.ts';
 import { ProcessDisk } from './process-disk.ts';
-import { TestClock } from './test-clock.ts';
+import { inRealTime, ProcessClock, TestClock } from './test-clock.ts';
 import { TroubledNetwork } from './troubled-network.ts';
 
 export interface TestServerOptions {
@@ -103,7 +103,13 @@ export class TestServer implements AsyncDisposable {
     const network = (real: ConstructorParameters<typeof TroubledNetwork>[0]): TroubledNetwork =>
       (this.#network = new TroubledNetwork(real));
     const disk = new ProcessDisk(this.#disk ?? new FsDisk(), this.#activity);
-    this.#server = await startServerWith(startRuntime, options, { disk, network, clock: this.#clock, config });
+    this.#server = await startServerWith(startRuntime, options, {
+      disk,
+      network,
+      clock: new ProcessClock(this.#clock),
+      memory: inRealTime,
+      config,
+    });
     this.#port = Number(this.#server.connectString.split(':').at(-1));
   }
 

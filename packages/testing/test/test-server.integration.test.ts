@@ -214,3 +214,70 @@ describe('what it does to clients', () => {
     await client.create('/a');
   });
 });
+
+describe('its time', () => {
+  it('passes at a word: who is silent for too long expires, who is not does not', async () => {
+    await using server = await TestServer.start();
+    const silent = await connect(server.connectString, { sessionTimeoutMs: 20_000 });
+    await using alive = await connect(server.connectString, { sessionTimeoutMs: 20_000, clock: server.clock });
+    await silent.create('/silent', '', { mode: 'ephemeral' });
+    await alive.create('/alive', '', { mode: 'ephemeral' });
+    const expired = stateOf(silent, ({ state }) => state === 'Expired');
+    await server.advance(19_000);
+    expect(server.inspect.hasSession(silent.sessionId)).toBe(true);
+    await server.advance(5_000);
+    expect(server.inspect.hasSession(silent.sessionId)).toBe(false);
+    await expired;
+    expect(await alive.exists('/silent')).toBeNull();
+    expect((await alive.exists('/alive'))?.ephemeralOwner).toBe(alive.sessionId);
+    await server.advance(600_000);
+    expect(server.inspect.hasSession(alive.sessionId)).toBe(true);
+  });
+
+  it('sweeps containers and TTL znodes', async () => {
+    await using server = await TestServer.start({ config: { extendedTypesEnabled: true } });
+    await using client = await connect(server.connectString, { clock: server.clock });
+    await client.create('/container', '', { mode: 'container' });
+    await client.create('/container/child');
+    await client.delete('/container/child');
+    await client.create('/ttl', '', { mode: 'persistentWithTtl', ttlMs: 5000 });
+    await server.advance(130_000);
+    expect((await client.getChildren('/')).children).toEqual(['zookeeper']);
+  });
+
+  it('is that of its znodes: what is created later is younger', async () => {
+    await using server = await TestServer.start();
+    await using client = await connect(server.connectString, { clock: server.clock });
+    const ctimeOf = async (path: string): Promise<number> => (await client.exists(path))!.ctime;
+    await client.create('/first');
+    await server.advance(3_600_000);
+    await client.create('/second');
+    expect((await ctimeOf('/second')) - (await ctimeOf('/first'))).toBeGreaterThanOrEqual(3_600_000);
+  });
+
+  it('passes on over a restart', async () => {
+    await using server = await TestServer.start({ storage: 'folder' });
+    const client = await connect(server.connectString, { sessionTimeoutMs: 10_000 });
+    const { sessionId } = client;
+    const expired = stateOf(client, ({ state }) => state === 'Expired');
+    await server.stop();
+    await server.advance(60_000);
+    await server.start();
+    // The client must not come back before its time is up.
+    const partition = server.partition();
+    expect(server.inspect.hasSession(sessionId)).toBe(true);
+    await server.advance(12_000);
+    expect(server.inspect.hasSession(sessionId)).toBe(false);
+    partition[Symbol.dispose]();
+    await expired;
+  });
+
+  it('in which the process stands still counts for little: no session expires', async () => {
+    await using server = await TestServer.start({ config: { tickTime: 50 } });
+    await using client = await connect(server.connectString, { sessionTimeoutMs: 200, clock: server.clock });
+    const until = performance.now() + 1000;
+    while (performance.now() < until);
+    await client.create('/a', '', { mode: 'ephemeral' });
+    expect(server.inspect.hasSession(client.sessionId)).toBe(true);
+  });
+});

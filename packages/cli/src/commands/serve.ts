@@ -84,7 +84,7 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
   });
 
   try {
-    const server = await startServer({
+    const starting = startServer({
       configFile,
       dataDir: options.dataDir,
       clientPort: options.clientPort,
@@ -93,6 +93,13 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
       environment: terminal.environment,
       logger,
     });
+    // A server of an ensemble may wait for its own name to resolve. Nothing has been promised to anyone by then.
+    const server = await Promise.race([starting, stopped]);
+    if (server === undefined) {
+      starting.catch(() => undefined);
+      logger.info('ended');
+      return exitCodes.ended;
+    }
     greet(server, format, terminal, logger);
     await Promise.race([stopped, server.ended]);
     // It may fail over it, and would not come back then.
@@ -113,13 +120,15 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
 /** Says where the server is and what to do next. Among lines of JSON it is a log line like the others. */
 function greet(server: Server, format: LogOptions['format'], terminal: Terminal, logger: ReturnType<typeof createLogger>): void {
   const { connectString, dataDir } = server;
+  const place = server.inspect.ensemble();
   if (format === 'json') {
-    logger.info(`serving on ${connectString}, data in ${dataDir}`);
+    logger.info(`${place === undefined ? 'serving on' : `server ${place.sid} of an ensemble on`} ${connectString}, data in ${dataDir}`);
     return;
   }
   terminal.out(
     [
       '',
+      ...(place === undefined ? [] : [`  ensemble        server ${place.sid}; ${place.voterCount} vote`]),
       `  connect string  ${connectString}`,
       `  data folder     ${dataDir}`,
       `  try             npx tskeeper -s ${connectString} shell`,

@@ -24,7 +24,7 @@ import {
 } from '@tskeeper/protocol';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { Now } from '../now.ts';
-import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
+import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import { agree, type AnnouncedVote, beats, sameVote, type Vote, voteOf } from './vote.ts';
 
 /** Where the machine says what must be done, in order. It never calls back. */
@@ -113,6 +113,10 @@ export class FastLeaderElection {
   #repeatAtMs: Millis | undefined;
   #intervalMs: Millis;
   readonly #unreachable = new Set<Sid>();
+  /** Voters that have said, since this server settled, that they go on without its leader. */
+  readonly #elsewhere = new Set<Sid>();
+  /** Servers that are not voted for, and until when. */
+  readonly #shunned = new Map<Sid, Millis>();
   readonly #said = new Map<Sid, Said>();
 
   constructor(options: ElectionOptions, config: ElectionConfig, out: ElectionOut) {
@@ -141,7 +145,8 @@ export class FastLeaderElection {
   /** When to call `wake`, on the monotonic clock. */
   deadline(): Millis | undefined {
     // No repetition while the wait runs: a quorum has heard us, and the others hear how it ended when they ask.
-    return this.#settleAtMs ?? this.#repeatAtMs;
+    if (this.#settleAtMs !== undefined || this.#repeatAtMs === undefined) return this.#settleAtMs;
+    return Math.min(this.#repeatAtMs, ...this.#shunned.values());
   }
 
   /**
@@ -156,9 +161,30 @@ export class FastLeaderElection {
     this.#round++;
     this.#received.clear();
     this.#settled.clear();
+    this.#elsewhere.clear();
+    this.#forgetShunned(now);
     this.#intervalMs = this.#minIntervalMs;
     this.#propose(this.#ownVote(), now);
     this.#judge(now);
+  }
+
+  /**
+   * Input: a leader was elected that this server could not reach; or, of this server, that could gather no quorum. Until then its vote is not
+   * taken over, or, if it is our own, not announced. Without that the server with the best vote is elected over and over, if somebody
+   * hears its votes and passes them on, and a quorum cannot reach it. Whom others have settled on is followed all the same.
+   */
+  shun(sid: Sid, untilMs: Millis): void {
+    this.#shunned.set(sid, untilMs);
+  }
+
+  /** Input: this server leads, or is in step with its leader. */
+  forgive(): void {
+    this.#shunned.clear();
+  }
+
+  /** Voters that will not come to the leader this server has settled on: they go on without it, or nobody listens where they were. */
+  get lost(): Sids {
+    return { has: (sid) => this.#elsewhere.has(sid) || this.#unreachable.has(sid) };
   }
 
   /** Input: what a server has said. The owner vouches for `from`, which is the sid at the other end of the connection. */
@@ -170,9 +196,14 @@ export class FastLeaderElection {
     if (!this.#config.verifier.isVoter(from)) {
       // An observer asks everyone and is not counted. It is told this server's round, not that of its vote, as in ZooKeeper.
       this.#answer(from, notification, this.#notification(this.#round), now);
-    } else if (this.#state === 'looking') {
+      return;
+    }
+    if (this.#state === 'looking') {
       this.#hear(from, notification, now);
-    } else if (notification.state === 'looking') {
+      return;
+    }
+    this.#noteWhereabouts(from, notification);
+    if (notification.state === 'looking') {
       this.#answer(from, notification, this.#notification(this.#vote().electionEpoch), now);
     }
   }
@@ -183,6 +214,8 @@ export class FastLeaderElection {
       if (now.elapsedMs >= this.#settleAtMs) this.#decide(this.#proposal);
       return;
     }
+    if (this.#repeatAtMs === undefined) return;
+    if (this.#forgetShunned(now)) this.#reconsider(now);
     if (this.#repeatAtMs === undefined || now.elapsedMs < this.#repeatAtMs) return;
     this.#intervalMs = Math.min(this.#intervalMs * 2, this.#maxIntervalMs);
     this.#notifyAll(now);
@@ -218,6 +251,7 @@ export class FastLeaderElection {
     this.#repeatAtMs = undefined;
     this.#received.clear();
     this.#settled.clear();
+    this.#elsewhere.clear();
   }
 
   /**
@@ -260,8 +294,16 @@ export class FastLeaderElection {
         to.number(vote.version);
       }
     }
-    to.number(this.#unreachable.size);
-    for (const sid of ascending(this.#unreachable)) to.number(sid);
+    for (const sids of [this.#unreachable, this.#elsewhere]) {
+      to.number(sids.size);
+      for (const sid of ascending(sids)) to.number(sid);
+    }
+    for (const sid of ascending(this.#shunned.keys())) {
+      const leftMs = this.#shunned.get(sid)! - now.elapsedMs;
+      if (leftMs <= 0) continue;
+      to.number(sid);
+      to.number(leftMs);
+    }
     for (const sid of ascending(this.#said.keys())) {
       const said = this.#saidLately(sid, now);
       if (said === undefined) continue;
@@ -306,14 +348,14 @@ export class FastLeaderElection {
       this.#round = vote.electionEpoch;
       this.#received.clear();
       const own = this.#ownVote();
-      this.#propose(beats(vote, own, verifier) ? vote : own, now);
-    } else if (beats(vote, this.#proposal, verifier)) {
+      this.#propose(this.#isShunned(vote.leader, now) || !beats(vote, own, verifier) ? own : vote, now);
+    } else if (!this.#isShunned(vote.leader, now) && beats(vote, this.#proposal, verifier)) {
       this.#propose(vote, now);
     }
     this.#record(from, { ...vote, state: 'looking', version: notification.version });
     // It votes for less than we do, so our vote has not reached it. It is most likely under way; if we said it long ago, it is lost, and
     // the next repetition may be a minute away. ZooKeeper leaves it at that.
-    if (!sameVote(vote, this.#proposal) && this.#saidLately(from, now) === undefined) {
+    if (beats(this.#proposal, vote, verifier) && this.#saidLately(from, now) === undefined) {
       this.#say(from, this.#notification(this.#round), undefined, now);
     }
     this.#judge(now);
@@ -347,6 +389,15 @@ export class FastLeaderElection {
     this.#judge(now);
   }
 
+  /** What voters say once this server has settled: whoever looks in a later round, or has another leader, does not come to this one any more. */
+  #noteWhereabouts(from: Sid, { state, leader, electionEpoch }: Notification): void {
+    const own = this.#vote();
+    const isElsewhere =
+      state === 'looking' ? electionEpoch > own.electionEpoch : leader !== own.leader && electionEpoch >= own.electionEpoch;
+    if (isElsewhere) this.#elsewhere.add(from);
+    else this.#elsewhere.delete(from);
+  }
+
   /** Those who follow may not have noticed yet that their leader has failed, so that they follow is not enough: it must lead. */
   #checksOut(votes: ReadonlyMap<Sid, AnnouncedVote>, vote: Vote): boolean {
     if (vote.leader !== this.#sid) return votes.get(vote.leader)?.state === 'leading';
@@ -368,6 +419,29 @@ export class FastLeaderElection {
     const electionEpoch = this.#round;
     if (!this.#hasVoice()) return { leader: noVote, zxid: noVote, electionEpoch, peerEpoch: noVote };
     return { leader: this.#sid, zxid: this.#ownZxid, electionEpoch, peerEpoch: this.#currentEpoch };
+  }
+
+  #isShunned(sid: Sid, now: Now): boolean {
+    return (this.#shunned.get(sid) ?? -Infinity) > now.elapsedMs;
+  }
+
+  /** Returns whether anybody may be voted for again. */
+  #forgetShunned(now: Now): boolean {
+    let changed = false;
+    for (const [sid, untilMs] of this.#shunned) if (untilMs <= now.elapsedMs) changed = this.#shunned.delete(sid);
+    return changed;
+  }
+
+  /** A vote that was not taken over may be the best by now; the own one may be announced. */
+  #reconsider(now: Now): void {
+    const { verifier } = this.#config;
+    let best: Vote = this.#proposal;
+    for (const vote of this.#received.values()) {
+      if (vote.electionEpoch === this.#round && !this.#isShunned(vote.leader, now) && beats(vote, best, verifier)) best = vote;
+    }
+    const { leader, zxid, electionEpoch, peerEpoch } = best;
+    this.#propose({ leader, zxid, electionEpoch, peerEpoch }, now);
+    this.#judge(now);
   }
 
   #propose(vote: Vote, now: Now): void {
@@ -458,6 +532,7 @@ export class FastLeaderElection {
   }
 
   #say(to: Sid, notification: Notification, answers: Notification | undefined, now: Now): void {
+    if (notification.state === 'looking' && notification.leader === this.#sid && this.#isShunned(this.#sid, now)) return;
     // What was said long ago is of no account. It is dropped here, since observers without a sid get another number each time they come.
     if (!this.#said.has(to)) for (const sid of this.#said.keys()) if (this.#saidLately(sid, now) === undefined) this.#said.delete(sid);
     this.#said.set(to, { notification, answers, atMs: now.elapsedMs });

@@ -36,8 +36,9 @@ import {
 import type { Identity } from '../auth/identity.ts';
 import { Fifo } from '../fifo.ts';
 import { age, distance, type Fingerprint, writeBytes, writeSet } from '../fingerprint.ts';
+import type { LeadingInspect } from '../inspect.ts';
 import type { Now } from '../now.ts';
-import type { QuorumVerifier } from '../quorum/quorum-verifier.ts';
+import type { QuorumVerifier, Sids } from '../quorum/quorum-verifier.ts';
 import type { Server } from '../server.ts';
 import type { WaitingSync } from '../request/session-order.ts';
 import type { LearnerSync } from './synchroniser.ts';
@@ -182,6 +183,7 @@ export class Leader {
   #ping = 0;
   #ownPing = 0;
 
+  #servesSinceMs: Millis = 0;
   /** When the leader came to the stage it is at. */
   #stageMs: Millis;
   /** The time of the last input: near enough for how old a proposal is. */
@@ -227,6 +229,25 @@ export class Leader {
   /** Clients are served. */
   get server(): Server | undefined {
     return this.#server;
+  }
+
+  get phase(): 'discovery' | 'synchronization' | 'broadcast' {
+    if (this.#stage === 'broadcast') return 'broadcast';
+    return this.#stage === 'synchronisation' ? 'synchronization' : 'discovery';
+  }
+
+  /** What an operator may know of its learners. */
+  inspect(): LeadingInspect {
+    let [learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers] = [0, 0, 0, 0];
+    for (const learner of this.#learners.values()) {
+      if (learner.stage !== 'silent') learners++;
+      if (!learner.hears) continue;
+      if (learner.isObserver) syncedObservers++;
+      else syncedFollowers++;
+      if (!learner.isObserver && !this.#votes(learner)) syncedNonVotingFollowers++;
+    }
+    const pendingSyncs = this.#syncs.length;
+    return { sinceMs: this.#servesSinceMs, learners, syncedFollowers, syncedNonVotingFollowers, syncedObservers, pendingSyncs };
   }
 
   // ---- inputs
@@ -281,6 +302,20 @@ export class Leader {
     learner.heardMs = now.elapsedMs;
     // Of a quorum that is on its way it is known that it comes, so there is no use in another election.
     if (this.#stage === 'synchronisation' && this.#votes(learner)) this.#stageMs = now.elapsedMs;
+  }
+
+  /**
+   * Some voters will not come any more, as far as is known (`FastLeaderElection.lost`). If those that are left make no quorum there is nothing to
+   * wait for: this server looks for a leader with the others, rather than alone for what is left of initLimit. Whoever has connected has
+   * come, whatever it said before. A leader that has served is over by the silence of its learners alone.
+   */
+  maybeMakeWay(lost: Sids): void {
+    if (this.#stage === 'broadcast' || this.#stage === 'over') return;
+    const here = new Set<Sid>([this.#options.sid]);
+    for (const { stage, sid } of this.#learners.values()) if (stage !== 'silent') here.add(sid);
+    if (!this.#quorum.containsQuorum({ has: (sid) => here.has(sid) || !lost.has(sid) })) {
+      this.#giveUp('those who could be its quorum have gone on without it');
+    }
   }
 
   /** An epoch file is on disk. */
@@ -500,6 +535,7 @@ export class Leader {
   #maybeServe(now: Now): void {
     if (this.#stage !== 'synchronisation' || !this.#quorum.containsQuorum(this.#agreeing)) return;
     this.#stage = 'broadcast';
+    this.#servesSinceMs = now.elapsedMs;
     this.#server = this.#host.serve(this.#epoch, now);
     this.#proposed = this.#committed = this.#ownAcked = makeZxid(this.#epoch, 0);
     for (const learner of this.#learners.values()) if (learner.stage === 'synchronised') this.#activate(learner);

@@ -113,6 +113,8 @@ export class Learner implements LeaderLink {
   readonly #host: LearnerHost;
   readonly #channel: ChannelId;
   #stage: Stage = 'introduced';
+  /** For who asks only: what the leader has sent. */
+  #syncMode: 'diff' | 'trunc' | 'snap' | undefined;
   #overReason: string | undefined;
   #epoch = 0;
   #server: Server | undefined;
@@ -135,6 +137,7 @@ export class Learner implements LeaderLink {
   #heardMs: Millis;
   /** Of NEWLEADER. */
   #leaderConfig = '';
+  #wasInStep = false;
 
   constructor(
     options: ZabOptions,
@@ -170,9 +173,24 @@ export class Learner implements LeaderLink {
     return this.#stage === 'synchronised' || this.#stage === 'serving' ? this.#epoch : undefined;
   }
 
+  /** It has been in step with its leader, and may be no more. */
+  get wasInStep(): boolean {
+    return this.#wasInStep;
+  }
+
   /** Clients are served. */
   get server(): Server | undefined {
     return this.#server;
+  }
+
+  get phase(): 'discovery' | 'synchronization' | 'broadcast' {
+    if (this.#stage === 'serving') return 'broadcast';
+    return this.#syncMode === undefined ? 'discovery' : 'synchronization';
+  }
+
+  /** How it is being brought to the leader's history. */
+  get syncMode(): 'diff' | 'trunc' | 'snap' | undefined {
+    return this.#stage === 'serving' ? undefined : this.#syncMode;
   }
 
   // ---- inputs
@@ -223,6 +241,7 @@ export class Learner implements LeaderLink {
       this.#goOn(now);
     } else if (name === 'currentEpoch' && this.#stage === 'saving currentEpoch') {
       this.#stage = 'synchronised';
+      this.#wasInStep = true;
       this.#ack(makeZxid(this.#epoch, 0));
       this.#ackLogged();
     }
@@ -325,13 +344,18 @@ export class Learner implements LeaderLink {
       case PacketType.LEADERINFO:
         return this.#onLeaderInfo(packet);
       case PacketType.DIFF:
-        return this.#expect('accepted', packet) ? this.#enter('synchronising') : undefined;
+        if (!this.#expect('accepted', packet)) return;
+        this.#syncMode = 'diff';
+        this.#stage = 'synchronising';
+        return;
       case PacketType.TRUNC:
         if (!this.#expect('accepted', packet)) return;
+        this.#syncMode = 'trunc';
         this.#stage = 'truncating';
         return this.#out.truncate(packet.zxid);
       case PacketType.SNAP:
         if (!this.#expect('accepted', packet)) return;
+        this.#syncMode = 'snap';
         this.#stage = 'loading';
         this.#snapshotZxid = packet.zxid;
         return this.#host.beginSnapshot(packet.zxid);
@@ -520,10 +544,6 @@ export class Learner implements LeaderLink {
     const { tickTimeMs, initLimitTicks, syncLimitTicks } = this.#options;
     const isIn = this.#stage === 'synchronised' || this.#stage === 'serving';
     return (isIn ? syncLimitTicks : initLimitTicks) * tickTimeMs;
-  }
-
-  #enter(stage: Stage): void {
-    this.#stage = stage;
   }
 
   /** A packet has its place; out of place it means that this leader and this server do not understand each other. */

@@ -894,3 +894,99 @@ describe('the fingerprint', () => {
     expect(new Set(seen).size).toBe(seen.length);
   });
 });
+
+describe('a server that is shunned', () => {
+  it('is not voted for, though its vote is the best; when its time is over the best vote counts again', () => {
+    const bench = new Bench([1, 2, 3]);
+    bench.machine.shun(3, bench.nowMs + 500);
+    bench.start();
+    bench.take();
+    bench.hear(3, 'looking', [3, 9, 1]);
+    bench.hear(2, 'looking', [3, 9, 1]);
+    expect(bench.take()).toEqual([]);
+    bench.pass(499);
+    expect(bench.take().filter((line) => !line.includes('looking 1 '))).toEqual([]);
+    bench.pass(1);
+    expect(bench.take()).toEqual(['2 <- looking 3 zxid 9 epoch 1 round 1', '3 <- looking 3 zxid 9 epoch 1 round 1']);
+    expect(bench.outcome()).toBe('following 3 zxid 9 epoch 1 round 1');
+  });
+
+  it('is not voted for in a later round either', () => {
+    const bench = new Bench([1, 2, 3]);
+    bench.machine.shun(3, bench.nowMs + 500);
+    bench.start();
+    bench.take();
+    bench.hear(3, 'looking', [3, 9, 1], 4);
+    expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 4', '3 <- looking 1 zxid 7 epoch 1 round 4']);
+  });
+
+  it('is followed all the same when others have settled on it, so that nobody is kept from an ensemble that works', () => {
+    const bench = new Bench([1, 2, 3]);
+    bench.machine.shun(3, bench.nowMs + 500);
+    bench.start();
+    bench.hear(2, 'following', [3, 9, 1]);
+    bench.hear(3, 'leading', [3, 9, 1]);
+    expect(bench.outcome()).toContain('following 3');
+  });
+
+  it('says nothing of itself if it is this one, and helps others', () => {
+    const bench = new Bench([1, 2, 3]);
+    bench.machine.shun(1, bench.nowMs + 500);
+    bench.start();
+    bench.hear(2, 'looking', [2, 5, 1]);
+    bench.pass(450);
+    expect(bench.take()).toEqual([]);
+    bench.hear(3, 'looking', [3, 9, 1]);
+    expect(bench.take()).toEqual(['2 <- looking 3 zxid 9 epoch 1 round 1', '3 <- looking 3 zxid 9 epoch 1 round 1']);
+  });
+
+  it('speaks of itself again when its time is over', () => {
+    const bench = new Bench([1, 2, 3]);
+    bench.machine.shun(1, bench.nowMs + 500);
+    bench.start();
+    bench.pass(500);
+    expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 1', '3 <- looking 1 zxid 7 epoch 1 round 1']);
+  });
+
+  it('is forgiven when somebody leads', () => {
+    const bench = new Bench([1, 2, 3]);
+    bench.machine.shun(3, bench.nowMs + 500);
+    bench.machine.forgive();
+    bench.start();
+    bench.hear(3, 'looking', [3, 9, 1]);
+    expect(bench.take().at(-1)).toBe('3 <- looking 3 zxid 9 epoch 1 round 1');
+  });
+});
+
+describe('a server that has settled', () => {
+  function leading(): Bench {
+    const bench = new Bench([1, 2, 3, 4, 5]);
+    bench.start(9);
+    for (const sid of [2, 3]) bench.hear(sid, 'looking', [1, 9, 1]);
+    bench.pass(300);
+    expect(bench.outcome()).toContain('leading 1');
+    return bench;
+  }
+  const lost = ({ machine }: Bench) => [2, 3, 4, 5].filter((sid) => machine.lost.has(sid));
+
+  it('knows who has gone on without its leader: in a later round, or with another leader', () => {
+    const bench = leading();
+    bench.hear(2, 'looking', [2, 7, 1], 2);
+    bench.hear(3, 'following', [5, 7, 1], 1);
+    bench.hear(4, 'looking', [4, 7, 1], 1);
+    expect(lost(bench)).toEqual([2, 3]);
+    bench.machine.unreachable(5, bench.now);
+    expect(lost(bench)).toEqual([2, 3, 5]);
+    bench.machine.reachable(5);
+    expect(lost(bench)).toEqual([2, 3]);
+  });
+
+  it('forgets that when they come back, and with the next election', () => {
+    const bench = leading();
+    for (const sid of [2, 3]) bench.hear(sid, 'looking', [sid, 7, 1], 2);
+    bench.hear(2, 'following', [1, 9, 1], 1);
+    expect(lost(bench)).toEqual([3]);
+    bench.start(9);
+    expect(lost(bench)).toEqual([]);
+  });
+});

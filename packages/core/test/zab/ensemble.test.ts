@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { silentObserver } from '../../src/index.ts';
 import { Ensemble, type Node } from './ensemble.ts';
 
 describe('an ensemble', () => {
@@ -11,6 +12,26 @@ describe('an ensemble', () => {
     ensemble.run(100);
     expect(ensemble.acknowledged.size).toBeGreaterThan(10);
     ensemble.compare();
+  });
+});
+
+describe('a server whose votes are the best and whom no learner can reach', () => {
+  it.each([3, 5])('makes way, and another one of %i leads for good', (voters) => {
+    const ensemble = new Ensemble(2, voters);
+    const best = ensemble.nodes.at(-1)!;
+    const reasons: string[] = [];
+    best.observer = { ...silentObserver, roleEnded: (reason) => void reasons.push(reason) };
+    ensemble.closedPorts.add(best.sid);
+    for (const node of ensemble.nodes) node.start();
+    expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+    expect(ensemble.leader).not.toBe(best);
+    // It has not waited for initLimit to be over, though it was elected twice.
+    expect(reasons.length).toBeGreaterThan(1);
+    expect(new Set(reasons)).toEqual(new Set(['those who could be its quorum have gone on without it']));
+    expect(ensemble.nodes.filter((node) => node.peer!.role === 'learning')).toContain(best);
+    const epochs = ensemble.leaders.size;
+    ensemble.run(10_000);
+    expect(ensemble.leaders.size).toBe(epochs);
   });
 });
 

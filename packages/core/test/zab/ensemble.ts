@@ -434,6 +434,8 @@ export class Ensemble {
   #order = 0;
   /** Pairs of servers that cannot reach each other. */
   readonly cuts = new Set<string>();
+  /** Servers whose learner port nobody can reach, while their votes are heard. */
+  readonly closedPorts = new Set<Sid>();
 
   /** @param writers clients that create one znode after the other, through whoever serves. */
   constructor(seed: number, voters: number, observers = 0, writers = 3) {
@@ -531,7 +533,7 @@ export class Ensemble {
     const target = this.nodes.find(({ sid }) => sid === to)!;
     this.after(this.delayMs(), () => {
       if (from.life !== life || from.isDown) return;
-      if (target.isDown || this.isCut(from.sid, to)) {
+      if (target.isDown || this.isCut(from.sid, to) || this.closedPorts.has(to)) {
         from.turn((peer) => peer.dialFailed(from.now));
         return;
       }

@@ -280,6 +280,24 @@ describe('leading on', () => {
     expect(leader.over).toBe('it has lost its quorum');
   });
 
+  it('is over at once when those who could be its quorum have gone on without it', () => {
+    const leader = leading([1, 2, 3, 4, 5]);
+    introduce(leader, 2, 3);
+    leader.maybeMakeWay(new Set([3, 4]));
+    expect(leader.over).toBeUndefined();
+    // Whoever has come is here, whatever it said before.
+    leader.maybeMakeWay(new Set([2, 3, 4]));
+    expect(leader.over).toBeUndefined();
+    leader.maybeMakeWay(new Set([3, 4, 5]));
+    expect(leader.over).toBe('those who could be its quorum have gone on without it');
+  });
+
+  it('is not over by what others say once it serves', () => {
+    const leader = serving();
+    leader.maybeMakeWay(new Set([2, 3]));
+    expect(leader.over).toBeUndefined();
+  });
+
   it('is over when no quorum comes in time', () => {
     const leader = leading();
     leader.wake(at(1000));
@@ -389,6 +407,21 @@ describe('leading on', () => {
       '2 <- COMMIT 0x400000002',
       'committed 0x400000002',
     ]);
+  });
+
+  it('the SYNC of one learner is ahead of what was proposed behind it, whoever has acknowledged that; a learner of ZooKeeper stops for good otherwise', () => {
+    const leader = serving([2, 3]);
+    introduce(leader, 4, 3, PacketType.OBSERVERINFO);
+    acceptEpoch(leader, 4, 3, start.lastZxid);
+    acknowledge(leader, 4, makeZxid(4, 0));
+    for (const sid of [3, 4]) leader.packet(sid, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
+    propose(leader, makeZxid(4, 1));
+    leader.appended(makeZxid(4, 1), now);
+    notes.take();
+    acknowledge(leader, 2, makeZxid(4, 1));
+    const told = notes.take();
+    expect(told.filter((line) => line.startsWith('3 <- '))).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000001']);
+    expect(told.filter((line) => line.startsWith('4 <- '))).toEqual(['4 <- SYNC 0x0', '4 <- INFORM 0x400000001']);
   });
 
   it('a quorum that has acknowledged a later proposal has said as much as by answers to a PING', () => {

@@ -14,6 +14,13 @@ export interface Traffic {
   readonly packetsSent: number;
 }
 
+/** Bytes of the proposals of a leader, since it leads or since the last srst; -1 before the first. */
+export interface ProposalSizes {
+  readonly last: number;
+  readonly min: number;
+  readonly max: number;
+}
+
 /** Where gauges are read at the moment they are asked for. */
 export interface MetricSources {
   readonly inspect: Inspect;
@@ -25,6 +32,7 @@ export interface MetricSources {
 /** What four letter words need of the metrics. */
 export interface Metrics {
   traffic(): Traffic;
+  proposalSizes(): ProposalSizes;
   /** Every key with its value, without ZooKeeper's prefix `zk_`. */
   entries(sources: MetricSources): Iterable<readonly [key: string, value: MetricValue]>;
   /** srst: all counters start anew. */

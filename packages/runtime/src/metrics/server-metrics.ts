@@ -13,11 +13,11 @@ import {
   type Observer,
   type QuotaTotals,
 } from '@tskeeper/core';
-import { ErrorCode, EventType, type Millis, OpCode, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, EventType, type Millis, OpCode, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { PortObserver } from '../ports/port-observer.ts';
 import type { FlushedBatch } from '../storage/txn-log.ts';
 import { metricTable } from './metric-table.ts';
-import type { Metrics, MetricSources, MetricValue, Traffic } from './metrics.ts';
+import type { Metrics, MetricSources, MetricValue, ProposalSizes, Traffic } from './metrics.ts';
 import { NamespaceSummaries } from './namespace-summaries.ts';
 import { AdvancedSummary, Summary, type SummaryValues } from './summary.ts';
 
@@ -59,6 +59,19 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
   readonly #propagationLatency = this.#advanced('propagation_latency');
   #lastResponseSize = -1;
   #authFailed = 0;
+
+  // In an ensemble.
+  #role: ReturnType<Inspect['role']> = 'standalone';
+  readonly #proposalSize = new Summary();
+  #lastProposalSize = -1;
+  readonly #quorumAckLatency = this.#advanced('quorum_ack_latency');
+  readonly #commitPropagationLatency = this.#advanced('commit_propagation_latency');
+  readonly #proposalLatency = this.#advanced('proposal_latency');
+  readonly #ownAckLatency = this.#advanced('proposal_ack_creation_latency');
+  #proposalsMade = 0;
+  #proposalsReceived = 0;
+  #commits = 0;
+  #commitsReceived = 0;
 
   // By namespace. For one that was never read, nothing is printed of reads.
   readonly #namespaces: string[] = [];
@@ -119,8 +132,13 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     this.#quotasExceeded.add(namespace, 1);
   }
 
-  proposed(_zxid: Zxid, txnType: number, _bytes: number, judgedMs: Millis): void {
+  proposed(_zxid: Zxid, txnType: number, bytes: number, judgedMs: Millis): void {
     this.#proposed++;
+    if (this.#role === 'leader') {
+      this.#proposalsMade++;
+      this.#proposalSize.add(bytes);
+      this.#lastProposalSize = bytes;
+    }
     this.#prepTime.add(judgedMs);
     if (txnType === OpCode.closeSession) this.#sum('close_session_prep_time', judgedMs);
     // A request like any other in ZooKeeper. Here it is the handshake that asks for it, which nobody tells as admitted.
@@ -132,6 +150,11 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   applied(_zxid: Zxid, _txnType: number, _errorCode: number, ageMs: Millis): void {
     if (ageMs >= 0) this.#propagationLatency.add(ageMs);
+    if (this.#role === 'standalone') return;
+    const isLeader = this.#role === 'leader';
+    if (isLeader) this.#commits++;
+    else this.#commitsReceived++;
+    if (ageMs >= 0) (isLeader ? this.#quorumAckLatency : this.#commitPropagationLatency).add(ageMs);
   }
 
   namespaceNamed(namespace: NamespaceId, name: string): void {
@@ -190,16 +213,61 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     this.#count('connection_revalidate_count');
   }
 
-  roleChanged(): void {}
-  elected(): void {}
-  epochBegun(): void {}
-  roleEnded(): void {}
+  sessionValidated(): void {
+    this.#count('revalidate_count');
+  }
+
+  roleChanged(role: ReturnType<Inspect['role']>): void {
+    this.#role = role;
+    if (role === 'looking') this.#count('looking_count');
+    if (role === 'leader') this.#forgetProposalSizes();
+  }
+
+  elected(_leader: Sid, lookedMs: Millis): void {
+    this.#sum('election_time', Math.round(lookedMs));
+  }
+
+  epochBegun(_epoch: number, _historyEnd: Zxid): void {}
+
+  roleEnded(_reason: string): void {}
+
   logged(): void {}
+
   historyReplaced(): void {}
-  learnerSynchronised(): void {}
+
+  learnerSynchronised(by: 'diff' | 'trunc' | 'snap'): void {
+    this.#count(by === 'snap' ? 'snap_count' : 'diff_count');
+  }
+
+  #forgetProposalSizes(): void {
+    this.#proposalSize.reset();
+    this.#lastProposalSize = -1;
+  }
 
   notice(notice: Notice): void {
     if (notice.kind === 'digestMismatch') this.#count('digest_mismatches_count');
+  }
+
+  // --- Member
+
+  /** Clients are served again, so long after nobody was, and so long after a leader was found. */
+  served(role: 'leader' | 'follower' | 'observer', unavailableMs: Millis, syncMs: Millis): void {
+    this.#sum('unavailable_time', Math.round(unavailableMs));
+    if (role === 'leader') this.#sum('leader_unavailable_time', Math.round(unavailableMs));
+    else this.#sum(`${role}_sync_time`, Math.round(syncMs));
+  }
+
+  /** A learner has received a txn, and hands it to the log. `ageMs` runs from the txn's time on the wall clock. */
+  txnReceived(ageMs: Millis): void {
+    this.#proposed++;
+    if (this.#role !== 'follower') return;
+    this.#proposalsReceived++;
+    if (ageMs >= 0) this.#proposalLatency.add(ageMs);
+  }
+
+  /** A txn is durable in the log of a leader or a follower. */
+  txnLogged(ageMs: Millis): void {
+    if (ageMs >= 0) this.#ownAckLatency.add(ageMs);
   }
 
   // --- PortObserver
@@ -284,6 +352,12 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     return { latency: { min, avg, max }, packetsReceived: this.#packetsReceived, packetsSent: this.#packetsSent };
   }
 
+  proposalSizes(): ProposalSizes {
+    const isThere = this.#proposalSize.count > 0;
+    const { min, max } = this.#proposalSize;
+    return { last: this.#lastProposalSize, min: isThere ? min : -1, max: isThere ? max : -1 };
+  }
+
   *entries(sources: MetricSources): Generator<readonly [string, MetricValue], void, undefined> {
     const gauges = this.#gauges(sources);
     if (this.#letInAtOnce > 0) this.#throttleQueueTime.addAll(0, this.#letInAtOnce);
@@ -297,13 +371,18 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
       outstanding_changes_queued: this.#changesRecorded,
       outstanding_changes_removed: this.#changesForgotten,
       watch_bytes: this.#watchBytes,
+      proposal_count: this.#proposalsMade,
+      commit_count: this.#commits,
+      learner_proposal_received_count: this.#proposalsReceived,
+      learner_commit_received_count: this.#commitsReceived,
     };
     for (const { name, kind, state } of metricTable) {
       if (state === 'absent') continue;
       switch (kind) {
         case 'gauge':
         case 'double gauge':
-          yield [name, { value: gauges[name]!, isDouble: kind === 'double gauge' }];
+          // One that has no meaning for this server is not printed.
+          if (gauges[name] !== undefined) yield [name, { value: gauges[name], isDouble: kind === 'double gauge' }];
           break;
         case 'counter':
           yield [name, whole(counters[name]!)];
@@ -330,6 +409,8 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     this.#packetsReceived = this.#bytesReceived = this.#packetsSent = this.#responseBytes = 0;
     this.#admitted = this.#letInAtOnce = this.#proposed = this.#authFailed = 0;
     this.#changesRecorded = this.#changesForgotten = this.#watchBytes = 0;
+    this.#proposalsMade = this.#commits = this.#proposalsReceived = this.#commitsReceived = 0;
+    this.#forgetProposalSizes();
     this.#latency.reset();
     this.#responseSize.reset();
     this.#lastResponseSize = -1;
@@ -363,9 +444,22 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
     for (const [id, values] of summaries.entries()) yield* summaryEntries(`${this.#namespaces[id]!}_${name}`, values);
   }
 
-  #gauges({ inspect, facts, cnxnCount, now }: MetricSources): Record<string, number> {
+  #gauges({ inspect, facts, cnxnCount, now }: MetricSources): Record<string, number | undefined> {
     const answered = this.#responseSize.count > 0;
+    const ensemble = inspect.ensemble();
+    const leading = ensemble?.leading;
+    const sizes = leading === undefined ? undefined : this.proposalSizes();
     return {
+      quorum_size: ensemble?.voterCount,
+      learners: leading?.learners,
+      synced_followers: leading?.syncedFollowers,
+      synced_non_voting_followers: leading?.syncedNonVotingFollowers,
+      synced_observers: leading?.syncedObservers,
+      pending_syncs: leading?.pendingSyncs,
+      leader_uptime: leading === undefined ? undefined : Math.floor(now.elapsedMs - leading.sinceMs),
+      last_proposal_size: sizes?.last,
+      max_proposal_size: sizes?.max,
+      min_proposal_size: sizes?.min,
       avg_latency: this.#latency.avg,
       max_latency: this.#latency.max,
       min_latency: this.#latency.min,

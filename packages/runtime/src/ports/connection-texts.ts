@@ -88,18 +88,9 @@ export function* dumpLines(inspect: Inspect, cnxns: CnxnList, now: Now): Generat
   const dateOf = (dueMs: Millis) => javaDate(now.wallMs + dueMs - now.elapsedMs);
 
   yield 'SessionTracker dump:\n';
-  let buckets = 0;
-  let sessions = 0;
-  for (const bucket of inspect.sessionExpiry()) {
-    buckets++;
-    sessions += bucket.sessions.length;
-    yield '';
-  }
-  yield `Session Sets (${buckets})/(${sessions}):\n`;
-  for (const bucket of inspect.sessionExpiry()) {
-    yield `${bucket.sessions.length} expire at ${dateOf(bucket.dueMs)}:\n`;
-    for (const session of bucket.sessions) yield `\t${formatSessionId(session)}\n`;
-  }
+  const role = inspect.role();
+  if (role === 'follower' || role === 'observer') yield* learnerSessionLines(inspect);
+  else yield* sessionLines(inspect, dateOf);
 
   yield 'ephemeral nodes dump:\n';
   let owners = 0;
@@ -122,6 +113,27 @@ export function* dumpLines(inspect: Inspect, cnxns: CnxnList, now: Now): Generat
       yield `\tip: ${remoteOf(context)} sessionId: ${formatSessionId(session)}\n`;
     }
   }
+}
+
+function* sessionLines(inspect: Inspect, dateOf: (dueMs: Millis) => string): Generator<string, void, undefined> {
+  let buckets = 0;
+  let sessions = 0;
+  for (const bucket of inspect.sessionExpiry()) {
+    buckets++;
+    sessions += bucket.sessions.length;
+    yield '';
+  }
+  yield `Session Sets (${buckets})/(${sessions}):\n`;
+  for (const bucket of inspect.sessionExpiry()) {
+    yield `${bucket.sessions.length} expire at ${dateOf(bucket.dueMs)}:\n`;
+    for (const session of bucket.sessions) yield `\t${formatSessionId(session)}\n`;
+  }
+}
+
+/** The leader knows when they expire. In ZooKeeper they are in order, which takes a copy of them all. */
+function* learnerSessionLines(inspect: Inspect): Generator<string, void, undefined> {
+  yield `Global Sessions(${inspect.sessionCount()}):\n`;
+  for (const { session, timeoutMs } of inspect.sessions()) yield `${formatSessionId(session)}\t${timeoutMs}ms\n`;
 }
 
 export function* wchsLines(inspect: Inspect): Generator<string, void, undefined> {

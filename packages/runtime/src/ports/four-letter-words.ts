@@ -2,7 +2,7 @@
  * Four letter words: an operator sends four bytes on a fresh connection and is answered in plain text. Monitoring tools, health checks
  * and people with netcat have parsed these texts for fifteen years, so they are ZooKeeper's to the letter.
  */
-import type { Inspect, Now } from '@tskeeper/core';
+import type { EnsembleInspect, Inspect, Now } from '@tskeeper/core';
 import { formatZxid } from '@tskeeper/protocol';
 import type { Metrics, MetricValue } from '../metrics/metrics.ts';
 import type { Words } from './client-port.ts';
@@ -169,6 +169,10 @@ export class FourLetterWords implements Words {
     yield `Received: ${packetsReceived}\nSent: ${packetsSent}\nConnections: ${cnxns.cnxnCount}\n`;
     yield `Outstanding: ${inspect.outstandingRequests()}\nZxid: ${formatZxid(inspect.lastZxid())}\n`;
     yield `Mode: ${role}\nNode count: ${inspect.nodeCount()}\n`;
+    if (role === 'leader') {
+      const { last, min, max } = this.#metrics.proposalSizes();
+      yield `Proposal sizes last/min/max: ${last}/${min}/${max}\n`;
+    }
     // Behind everything that programs look for, in the form of the lines before it, and only where there is something to say.
     const { unsafe } = this.#facts;
     if (unsafe.length > 0) yield `Unsafe settings: ${unsafe.join(', ')}\n`;
@@ -182,6 +186,13 @@ export class FourLetterWords implements Words {
     yield `tickTime=${conf.tickTimeMs}\nmaxClientCnxns=${conf.maxClientCnxns}\n`;
     yield `minSessionTimeout=${conf.minSessionTimeoutMs}\nmaxSessionTimeout=${conf.maxSessionTimeoutMs}\n`;
     yield `clientPortListenBacklog=${conf.clientPortListenBacklog}\nserverId=${conf.serverId}\n`;
+    const { ensemble } = conf;
+    const place = this.#inspect.ensemble();
+    if (ensemble === undefined || place === undefined) return;
+    yield `initLimit=${ensemble.initLimitTicks}\nsyncLimit=${ensemble.syncLimitTicks}\nelectionAlg=3\n`;
+    yield `electionPort=${ensemble.electionPorts.join('|')}\nquorumPort=${ensemble.quorumPorts.join('|')}\n`;
+    // The last line of the configuration has no end, in ZooKeeper either.
+    yield `peerType=${ensemble.role === 'participant' ? 0 : 1}\nmembership: \n${place.configText}`;
   }
 
   *#enviLines(): Generator<string, void, undefined> {
@@ -195,12 +206,20 @@ export class FourLetterWords implements Words {
 
   *#mntrLines(cnxns: CnxnList, now: Now): Generator<string, void, undefined> {
     yield `zk_version\t${this.#facts.version}\nzk_server_state\t${this.#inspect.role()}\n`;
+    const place = this.#inspect.ensemble();
+    if (place !== undefined) yield `zk_peer_state\t${peerState(place)}\n`;
+    if (place?.state === 'observing' && place.leader !== undefined) yield `zk_observer_master_id\t${place.leader}\n`;
     for (const [key, value] of this.#metrics.entries({ inspect: this.#inspect, facts: this.#facts, cnxnCount: cnxns.cnxnCount, now })) {
       yield `zk_${key}\t${formatMetric(value)}\n`;
     }
     const { unsafe } = this.#facts;
     if (unsafe.length > 0) yield `zk_unsafe_settings\t${unsafe.length}\n`;
   }
+}
+
+/** `leading - broadcast`, `following - synchronization - diff` */
+function peerState({ state, phase, syncMode }: EnsembleInspect): string {
+  return [state, ...(phase === 'election' ? [] : [phase]), ...(syncMode === undefined ? [] : [syncMode])].join(' - ');
 }
 
 function formatMetric(value: MetricValue): string {

@@ -38,4 +38,14 @@ export interface ServerConf {
   readonly clientPortListenBacklog: number;
   /** 0 on a standalone server. */
   readonly serverId: number;
+  /** Of a server in an ensemble. */
+  readonly ensemble: EnsembleConf | undefined;
+}
+
+export interface EnsembleConf {
+  readonly initLimitTicks: number;
+  readonly syncLimitTicks: number;
+  readonly electionPorts: readonly number[];
+  readonly quorumPorts: readonly number[];
+  readonly role: 'participant' | 'observer';
 }

@@ -4,10 +4,10 @@ import { ErrorCode, EventType, OpCode } from '@tskeeper/protocol';
 import { array, assert, constantFrom, nat, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AdvancedSummary, metricTable, type MetricRow, ServerMetrics, Summary } from '../../src/internal.ts';
-import { emptyInspect, testFacts } from '../ports/fake-core.ts';
+import { emptyInspect, leadingInspect, testFacts } from '../ports/fake-core.ts';
 
-function valuesOf(metrics: ServerMetrics): Map<string, number> {
-  const sources = { inspect: emptyInspect, facts: testFacts, cnxnCount: 3, now: { elapsedMs: 5000.7, wallMs: 0 } };
+function valuesOf(metrics: ServerMetrics, inspect = emptyInspect): Map<string, number> {
+  const sources = { inspect, facts: testFacts, cnxnCount: 3, now: { elapsedMs: 5000.7, wallMs: 0 } };
   return new Map([...metrics.entries(sources)].map(([key, { value }]) => [key, value]));
 }
 
@@ -191,6 +191,49 @@ describe('what is counted', () => {
       },
       { app_quota_exceeded_error_per_namespace: 2 },
     ],
+    ['an election begins', (m) => m.roleChanged('looking'), { looking_count: 1 }],
+    ['an election', (m) => m.elected(2, 212.4), { cnt_election_time: 1, sum_election_time: 212 }],
+    ['a leader that serves', (m) => m.served('leader', 300, 40), { sum_unavailable_time: 300, sum_leader_unavailable_time: 300 }],
+    ['a follower that serves', (m) => m.served('follower', 300, 40), { sum_unavailable_time: 300, sum_follower_sync_time: 40 }],
+    ['an observer that serves', (m) => m.served('observer', 300, 40), { sum_unavailable_time: 300, sum_observer_sync_time: 40 }],
+    ['a DIFF', (m) => m.learnerSynchronised('diff'), { diff_count: 1 }],
+    ['a TRUNC', (m) => m.learnerSynchronised('trunc'), { diff_count: 1 }],
+    ['a SNAP', (m) => m.learnerSynchronised('snap'), { snap_count: 1 }],
+    ["a learner's question about a session", (m) => m.sessionValidated(), { revalidate_count: 1 }],
+    [
+      'a proposal of a leader, and its commit',
+      (m) => {
+        m.roleChanged('leader');
+        m.proposed(1, OpCode.create, 48, 0);
+        m.applied(1, OpCode.create, 0, 3);
+      },
+      {
+        proposal_count: 1,
+        commit_count: 1,
+        p50_quorum_ack_latency: 3,
+        p50_propagation_latency: 3,
+        sync_processor_request_queued: 1,
+        cnt_prep_process_time: 1,
+      },
+    ],
+    [
+      'a proposal to a follower, and its commit',
+      (m) => {
+        m.roleChanged('follower');
+        m.txnReceived(2);
+        m.applied(1, OpCode.create, 0, 3);
+      },
+      {
+        learner_proposal_received_count: 1,
+        learner_commit_received_count: 1,
+        p50_proposal_latency: 2,
+        p50_commit_propagation_latency: 3,
+        p50_propagation_latency: 3,
+        sync_processor_request_queued: 1,
+      },
+    ],
+    ['a txn on the way to where a learner begins', (m) => m.txnReceived(2), { sync_processor_request_queued: 1 }],
+    ['a txn that is durable', (m) => m.txnLogged(4), { cnt_proposal_ack_creation_latency: 1, p50_proposal_ack_creation_latency: 4 }],
     ['what is read and written of the root', (m) => [m.znodeRead(0, 1), m.znodeWritten(0, 1)], {}],
   ];
 
@@ -204,7 +247,7 @@ describe('what is counted', () => {
 
   test('every metric that is called measured moves by one of these, or is read from the server', () => {
     const read =
-      /^(num_alive_connections|outstanding_requests|uptime|znode_count|watch_count|ephemerals_count|approximate_data_size|global_sessions|(open|max)_file_descriptor_count|connection_drop_probability|quota_(count|bytes)_(limit|usage)_per_namespace)$/;
+      /^(quorum_size|learners|synced_\w+|pending_syncs|leader_uptime|(last|max|min)_proposal_size|num_alive_connections|outstanding_requests|uptime|znode_count|watch_count|ephemerals_count|approximate_data_size|global_sessions|(open|max)_file_descriptor_count|connection_drop_probability|quota_(count|bytes)_(limit|usage)_per_namespace)$/;
     const moved = new Set(changes.flatMap(([, change]) => Object.keys(movedBy(change)).map(nameOfKey)));
     const table = metricTable.filter(({ name, state }) => state === 'measured' && !read.test(name)).map(({ name }) => nameOfKey(name));
     expect([...moved].toSorted()).toEqual([...new Set(table)].toSorted());
@@ -221,9 +264,24 @@ describe('what is counted', () => {
     });
   });
 
+  test('the sizes of proposals are those of the present leadership, and only a leader has them', () => {
+    const metrics = new ServerMetrics();
+    const keys = ['last_proposal_size', 'min_proposal_size', 'max_proposal_size'];
+    expect(keys.filter((key) => valuesOf(metrics).has(key))).toEqual([]);
+    const sizes = () => keys.map((key) => valuesOf(metrics, leadingInspect).get(key));
+    metrics.roleChanged('leader');
+    expect(sizes()).toEqual([-1, -1, -1]);
+    for (const bytes of [48, 90, 60]) metrics.proposed(1, OpCode.create, bytes, 0);
+    expect(sizes()).toEqual([60, 48, 90]);
+    metrics.roleChanged('looking');
+    metrics.roleChanged('leader');
+    expect(sizes()).toEqual([-1, -1, -1]);
+  });
+
   test('a reset takes everything back', () => {
     const metrics = new ServerMetrics();
-    const before = valuesOf(metrics);
+    metrics.roleChanged('leader');
+    const before = valuesOf(metrics, leadingInspect);
     metrics.replied(0, OpCode.getData, 0, 2, 20, false);
     metrics.packetReceived(10);
     metrics.synced(3);
@@ -238,8 +296,11 @@ describe('what is counted', () => {
     metrics.stale(true);
     metrics.eventSent(0, 44);
     metrics.applied(1, OpCode.create, 0, 5);
+    metrics.elected(1, 7);
+    metrics.served('leader', 9, 8);
+    metrics.txnLogged(4);
     metrics.reset();
-    expect(valuesOf(metrics)).toEqual(before);
+    expect(valuesOf(metrics, leadingInspect)).toEqual(before);
   });
 });
 

@@ -1,5 +1,5 @@
 /** A core that follows a script, and a server's worth of facts: what the port's tests run against. */
-import type { CnxnContext, CnxnId, CnxnInfo, Inspect, Now } from '@tskeeper/core';
+import type { CnxnContext, CnxnId, CnxnInfo, EnsembleInspect, Inspect, Now } from '@tskeeper/core';
 import { Reader, Writer } from '@tskeeper/protocol';
 import type { ClientCore, ServerFacts } from '../../src/internal.ts';
 
@@ -29,7 +29,29 @@ export const emptyInspect: Inspect = {
   watchesByPath: () => [],
   digests: () => [],
   resetCnxnStats() {},
+  sessions: () => [],
+  ensemble: () => undefined,
 };
+
+/** Server 2 of the ensemble that answers were recorded of (fixtures/README.md). */
+export const recordedEnsemble: EnsembleInspect = {
+  sid: 2,
+  state: 'leading',
+  phase: 'broadcast',
+  syncMode: undefined,
+  leader: 2,
+  voterCount: 3,
+  configText: [
+    'server.1=127.0.0.1:43101:43201:participant;127.0.0.1:43001',
+    'server.2=127.0.0.1:43102:43202:participant;127.0.0.1:43002',
+    'server.3=127.0.0.1:43103:43203:participant;127.0.0.1:43003',
+    'server.4=127.0.0.1:43104:43204:observer;127.0.0.1:43004',
+    'version=0',
+  ].join('\n'),
+  leading: { sinceMs: 0, learners: 2, syncedFollowers: 2, syncedNonVotingFollowers: 0, syncedObservers: 0, pendingSyncs: 0 },
+};
+
+export const leadingInspect: Inspect = { ...emptyInspect, role: () => 'leader', ensemble: () => recordedEnsemble };
 
 export const testFacts: ServerFacts = {
   version: '3.9.5-<build id>, built on <date>',
@@ -45,6 +67,7 @@ export const testFacts: ServerFacts = {
     maxSessionTimeoutMs: 40_000,
     clientPortListenBacklog: -1,
     serverId: 0,
+    ensemble: undefined,
   },
   startedMs: 0,
   dataDirBytes: () => 66_824,

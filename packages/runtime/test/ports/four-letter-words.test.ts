@@ -13,11 +13,15 @@ import {
   ServerMetrics,
 } from '../../src/internal.ts';
 import { average, javaDate, javaDouble } from '../../src/ports/java-text.ts';
-import { emptyInspect, testFacts } from './fake-core.ts';
+import { emptyInspect, leadingInspect, recordedEnsemble, testFacts } from './fake-core.ts';
 
 /** What a 3.9.5 server answered (fixtures/README.md). */
 const recorded = JSON.parse(readFileSync(new URL('../../../../fixtures/operations-3.9.5.json', import.meta.url), 'utf8')) as {
   readonly fourLetterWords: Readonly<Record<string, string>>;
+  readonly mntrLeader: string;
+  readonly mntrFollower: string;
+  readonly confLeader: string;
+  readonly dumpFollower: string;
 };
 
 const session = 0x100001ca6e90002n;
@@ -175,18 +179,113 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
   });
 
   test('mntr has every key of the recorded one, except those documented as absent, each in the same form', () => {
-    const form = (text: string): Map<string, string> =>
-      new Map(
-        text
-          .trimEnd()
-          .split('\n')
-          .map((line) => line.split('\t') as [string, string])
-          .map(([key, value]) => [key, /^-?\d+$/.test(value) ? 'integer' : /^-?\d+\.\d+$/.test(value) ? 'double' : 'text']),
-      );
     const metrics = new ServerMetrics();
     writeLikeRecorded(metrics);
     const ours = form(ask('mntr', { metrics }));
-    const theirs = form(recorded.fourLetterWords['mntr']!);
+    const theirs = expectedForm(recorded.fourLetterWords['mntr']!);
+    expect(Object.fromEntries(ours)).toEqual(Object.fromEntries(theirs));
+    expect(theirs.size).toBeGreaterThan(150);
+  });
+
+  test.each([
+    ['leader', recorded.mntrLeader, recordedEnsemble],
+    ['follower', recorded.mntrFollower, { ...recordedEnsemble, state: 'following' as const, leading: undefined }],
+  ] as const)('mntr of a %s likewise', (role, text, place) => {
+    const metrics = new ServerMetrics();
+    metrics.roleChanged(role);
+    const ours = form(ask('mntr', { metrics, inspect: { role: () => role, ensemble: () => place } }));
+    const theirs = expectedForm(text);
+    // Of znodes that were written.
+    for (const key of theirs.keys()) if (key.endsWith('_write_per_namespace')) theirs.delete(key);
+    expect(Object.fromEntries(ours)).toEqual(Object.fromEntries(theirs));
+    expect(theirs.size).toBeGreaterThan(150);
+  });
+
+  test('mntr prints the recorded values of a leader for what was fed in', () => {
+    const metrics = new ServerMetrics();
+    metrics.roleChanged('looking');
+    metrics.elected(2, 223);
+    metrics.roleChanged('leader');
+    metrics.served('leader', 276, 53);
+    metrics.proposed(1, OpCode.createSession, 48, 0);
+    metrics.applied(1, OpCode.createSession, 0, 3);
+    metrics.txnLogged(3);
+    for (let learner = 0; learner < 2; learner++) metrics.learnerSynchronised('diff');
+    const leading = { ...recordedEnsemble.leading!, sinceMs: now.elapsedMs - 1604 };
+    const asLeader = { role: () => 'leader' as const, ensemble: () => ({ ...recordedEnsemble, leading }) };
+    const lines = new Set(ask('mntr', { metrics, inspect: asLeader }).split('\n'));
+    const pattern =
+      /^zk_(server_state|peer_state|quorum_size|learners|synced_\w+|pending_syncs|leader_uptime|\w+_proposal_size|proposal_count|commit_count|looking_count|(diff|snap)_count|\w+_(election|unavailable)_time|\w+_quorum_ack_latency|\w+_proposal_ack_creation_latency)\t/;
+    const expected = recorded.mntrLeader.split('\n').filter((line) => pattern.test(line));
+    expect(expected).toHaveLength(50);
+    for (const line of expected) expect(lines).toContain(line);
+  });
+
+  test('mntr of an observer names the server that it observes, and a learner how it is brought up to date', () => {
+    const place = { ...recordedEnsemble, state: 'observing' as const, leading: undefined };
+    const text = (change: object) => ask('mntr', { inspect: { role: () => 'observer', ensemble: () => ({ ...place, ...change }) } });
+    expect(text({})).toContain('zk_server_state\tobserver\nzk_peer_state\tobserving - broadcast\nzk_observer_master_id\t2\n');
+    expect(text({ phase: 'synchronization', syncMode: 'diff' })).toContain('zk_peer_state\tobserving - synchronization - diff\n');
+    expect(text({ state: 'looking', phase: 'election', leader: undefined })).toContain('zk_peer_state\tlooking\n');
+  });
+
+  test('conf of a server in an ensemble, and dump of a follower, are the recorded ones', () => {
+    const ensemble = {
+      initLimitTicks: 10,
+      syncLimitTicks: 5,
+      electionPorts: [43_202],
+      quorumPorts: [43_102],
+      role: 'participant' as const,
+    };
+    const folder = '/var/lib/zookeeper/data/version-2';
+    const limits = { tickTimeMs: 1000, minSessionTimeoutMs: 2000, maxSessionTimeoutMs: 20_000 };
+    const conf = { ...facts.conf, ...limits, clientPort: 43_002, dataDir: folder, dataLogDir: folder, serverId: 2, ensemble };
+    const setup = { inspect: leadingInspect };
+    const sizes = { dataDirBytes: () => 133_289, logDirBytes: () => 133_289 };
+    expect(ask('conf', setup, wordsOf(setup, { ...facts, ...sizes, conf }))).toBe(recorded.confLeader);
+    const observing = { ...facts, conf: { ...conf, ensemble: { ...ensemble, role: 'observer' as const, electionPorts: [1, 2] } } };
+    expect(ask('conf', setup, wordsOf(setup, observing))).toContain('electionPort=1|2\nquorumPort=43102\npeerType=1\nmembership: \n');
+
+    const follower = {
+      role: () => 'follower' as const,
+      sessionCount: () => 2,
+      sessions: () => [
+        { session: 0x100000e879a0001n, timeoutMs: 6000 },
+        { session: 0x300000ebd8d0000n, timeoutMs: 6000 },
+      ],
+      ephemerals: () => [],
+    };
+    const atMs = now.elapsedMs + Date.UTC(2026, 10, 20, 9, 19, 39) - now.wallMs;
+    const cnxns = [
+      { context: contextOf(50_032), session: 0x300000ebd8d0000n },
+      { context: contextOf(50_050), session: 0n },
+    ];
+    const list: CnxnList = { ...listOf(), expiry: () => [{ dueMs: atMs, cnxns }] };
+    expect(ask('dump', { inspect: follower, cnxns: list })).toBe(recorded.dumpFollower);
+  });
+
+  test('srvr of a leader ends with the sizes of its proposals', () => {
+    const metrics = new ServerMetrics();
+    metrics.roleChanged('leader');
+    const end = () => ask('srvr', { metrics, inspect: leadingInspect }).split('\n').slice(-4).join('\n');
+    expect(end()).toBe('Mode: leader\nNode count: 5\nProposal sizes last/min/max: -1/-1/-1\n');
+    for (const bytes of [48, 70, 60]) metrics.proposed(1, OpCode.create, bytes, 0);
+    expect(end()).toContain('Proposal sizes last/min/max: 60/48/70\n');
+  });
+
+  function form(text: string): Map<string, string> {
+    return new Map(
+      text
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split('\t') as [string, string])
+        .map(([key, value]) => [key, /^-?\d+$/.test(value) ? 'integer' : /^-?\d+\.\d+$/.test(value) ? 'double' : 'text']),
+    );
+  }
+
+  /** That of a recorded answer, without what is documented as absent. */
+  function expectedForm(text: string): Map<string, string> {
+    const theirs = form(text);
     const prefixes = ['', 'avg_', 'min_', 'max_', 'cnt_', 'sum_', 'p50_', 'p95_', 'p99_', 'p999_'];
     const printed = new Set(
       metricTable.filter(({ kind }) => !kind.endsWith(' set')).flatMap(({ name }) => prefixes.map((prefix) => `zk_${prefix}${name}`)),
@@ -200,9 +299,8 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
         if (isOfThis) theirs.delete(key);
       }
     }
-    expect(Object.fromEntries(ours)).toEqual(Object.fromEntries(theirs));
-    expect(theirs.size).toBeGreaterThan(150);
-  });
+    return theirs;
+  }
 
   test('mntr prints the recorded values for what was fed in', () => {
     const metrics = new ServerMetrics();

@@ -42,8 +42,8 @@ const explored: Readonly<Record<string, Mutant>> = {
     what: 'a learner whose log was cut keeps the state that it had',
     from: 'ZOOKEEPER-2845',
     file: peer,
-    replace: 'this.#replica = replica;\n    this.#logged = this.#durable = lastZxid;',
-    by: 'this.#logged = this.#durable = lastZxid;',
+    replace: 'this.#replica = replica;\n    this.#keepConfig();',
+    by: 'this.#keepConfig();',
   },
   'commit-without-quorum': {
     what: 'a leader commits what only it has',

@@ -1,0 +1,151 @@
+/**
+ * Cables that are cut for ever between some servers and not between others, or in one direction only (F19). From the moment on at which a
+ * quorum can talk among itself there must be a leader soon, and it must stay: P35.
+ */
+import { CreateMode, openAcl } from '@tskeeper/protocol';
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it } from 'vitest';
+import { RawClient } from '../src/clients/raw-client.ts';
+import type { ServerHost } from '../src/world/server-host.ts';
+import { VirtualWorld } from '../src/world/virtual-world.ts';
+
+const tickTimeMs = 200;
+/** P35: ten times syncLimit. */
+const boundMs = 10 * 5 * tickTimeMs;
+
+const roleOf = ({ process }: ServerHost) => process?.runtime?.inspect.role();
+const leadersOf = (world: VirtualWorld) => world.servers.filter((server) => roleOf(server) === 'leader');
+
+async function started(seed: number, servers: number): Promise<VirtualWorld> {
+  const world = new VirtualWorld(seed, { servers, ensemble: {}, core: { tickTimeMs } });
+  world.wire.mannersOf = () => ({ delayMs: 0.5 });
+  for (const server of world.servers) await server.start();
+  const isWhole = () => world.servers.every((server) => roleOf(server) === 'leader' || roleOf(server) === 'follower');
+  expect(await world.runUntil(isWhole, 10_000)).toBe(true);
+  return world;
+}
+
+/** Nothing passes from one server to the other. */
+function mute(world: VirtualWorld, from: ServerHost, to: ServerHost): void {
+  const link = world.link(from.name, to.name);
+  link.cutOneWay(link.a === from.name ? 'forth' : 'back');
+}
+
+function isolate(world: VirtualWorld, a: ServerHost, b: ServerHost): void {
+  mute(world, a, b);
+  mute(world, b, a);
+}
+
+/** Among these one leads within the bound, and the others follow it. */
+function isLedAmong(world: VirtualWorld, core: readonly ServerHost[]): boolean {
+  const leaders = leadersOf(world);
+  return leaders.length === 1 && core.includes(leaders[0]!) && core.every((server) => roleOf(server) !== 'looking');
+}
+
+/** One leads, and enough follow it; whoever cannot reach it goes on looking. */
+function isLed(world: VirtualWorld): boolean {
+  const followers = world.servers.filter((server) => roleOf(server) === 'follower');
+  return leadersOf(world).length === 1 && followers.length + 1 > world.servers.length / 2;
+}
+
+/** It is so within the bound, and the leader goes on leading, whatever the others do. */
+async function expectOneLeader(world: VirtualWorld, settled: () => boolean): Promise<void> {
+  await world.run(boundMs);
+  expect(settled(), `no leader after ${boundMs} ms: ${world.servers.map(roleOf).join()}`).toBe(true);
+  const leader = leadersOf(world)[0]!;
+  for (let ms = 0; ms < 20_000; ms += 100) {
+    await world.run(100);
+    expect(
+      leadersOf(world).map(({ name }) => name),
+      `after ${ms} ms more`,
+    ).toEqual([leader.name]);
+  }
+  const client = new RawClient(world, new SeededRandom(1), { name: 'client', address: '10.9.0.1', timeoutMs: 4000 });
+  expect(await world.runUntil(() => client.ready, 10_000)).toBe(true);
+  const write = client.send('create', { path: '/a', data: null, acl: openAcl, flags: CreateMode.persistent });
+  await world.runUntil(() => write?.reply !== undefined, 5000);
+  expect(write?.reply?.err).toBe(0);
+}
+
+describe.each([1, 2, 3])('F19, seed %i: in an ensemble of five', (seed) => {
+  async function fiveWithLeader(): Promise<{ world: VirtualWorld; leader: ServerHost; others: ServerHost[] }> {
+    const world = await started(seed, 5);
+    const leader = leadersOf(world)[0]!;
+    return { world, leader, others: world.servers.filter((server) => server !== leader) };
+  }
+
+  it('a leader that nobody is heard by makes way, though its votes are heard and are the best', async () => {
+    const { world, leader, others } = await fiveWithLeader();
+    for (const other of others) mute(world, other, leader);
+    await expectOneLeader(world, () => isLedAmong(world, others));
+  });
+
+  it('a leader that nobody hears any more makes way', async () => {
+    const { world, leader, others } = await fiveWithLeader();
+    for (const other of others) mute(world, leader, other);
+    await expectOneLeader(world, () => isLedAmong(world, others));
+  });
+
+  it('a leader that one other server alone can reach makes way, though that one passes its vote on', async () => {
+    const { world, leader, others } = await fiveWithLeader();
+    const [, ...unreached] = others;
+    for (const other of unreached) isolate(world, leader, other);
+    await expectOneLeader(world, () => isLedAmong(world, unreached));
+  });
+
+  it('the server with the best vote that only one other can reach is not elected for ever', async () => {
+    const { world, leader, others } = await fiveWithLeader();
+    for (const server of world.servers) server.kill();
+    const [, ...unreached] = others;
+    for (const server of world.servers) await server.start();
+    for (const other of unreached) isolate(world, leader, other);
+    await expectOneLeader(world, () => isLedAmong(world, unreached));
+  });
+
+  it('a server that cannot reach the leader goes on looking for it and disturbs nobody', async () => {
+    const { world, leader, others } = await fiveWithLeader();
+    isolate(world, leader, others[0]!);
+    await expectOneLeader(world, () => isLedAmong(world, [leader, ...others.slice(1)]));
+    expect(leadersOf(world)).toEqual([leader]);
+  });
+
+  it('a deaf follower disturbs nobody', async () => {
+    const { world, leader, others } = await fiveWithLeader();
+    const [deaf, ...rest] = others as [ServerHost, ...ServerHost[]];
+    for (const other of [leader, ...rest]) mute(world, other, deaf);
+    await expectOneLeader(world, () => isLedAmong(world, [leader, ...rest]));
+    expect(leadersOf(world)).toEqual([leader]);
+  });
+});
+
+describe('whatever else is cut for ever', () => {
+  const seeds = Number(process.env['TSKEEPER_CUTS'] ?? 8);
+
+  it(`a quorum whose members reach each other has a leader soon and keeps it (${seeds} seeds)`, async () => {
+    for (let seed = 1; seed <= seeds; seed++) {
+      const random = new SeededRandom(seed);
+      const world = await started(seed, 3 + 2 * random.below(2));
+      const core = [...world.servers];
+      while (core.length > (world.servers.length + 1) / 2) core.splice(random.below(core.length), 1);
+      if (random.below(2) === 0) for (const server of world.servers) server.kill();
+      for (const from of world.servers) {
+        for (const to of world.servers) {
+          const isCore = core.includes(from) && core.includes(to);
+          if (from !== to && !isCore && random.below(2) === 0) mute(world, from, to);
+        }
+      }
+      for (const server of world.servers) if (server.process === undefined) server.boot();
+      try {
+        await expectOneLeader(world, () => isLed(world));
+      } catch (error) {
+        const cuts = [...world.links].map(
+          (link) => `${link.a}-${link.b} ${(['forth', 'back'] as const).filter((way) => link.isCutOneWay(way)).join()}`,
+        );
+        const said = world.servers.flatMap(({ name, lines }) => lines.slice(-8).map((line) => `${name}: ${line}`));
+        throw new Error([`seed ${seed}: ${(error as Error).message}`, core.map(({ name }) => name), ...cuts, ...said].join('\n'), {
+          cause: error,
+        });
+      }
+    }
+  }, 300_000);
+});

@@ -1,0 +1,97 @@
+/** What is under way, and who waits for it. */
+import { readFile } from 'node:fs/promises';
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { Activity } from '../src/activity.ts';
+
+it('settles when everything that follows is done, however long the chain', async () => {
+  const activity = new Activity();
+  const done: string[] = [];
+  activity.soon(() => {
+    done.push('one');
+    activity.soon(() => {
+      void Promise.resolve()
+        .then(() => Promise.resolve())
+        .then(() => activity.soon(() => done.push('three')));
+      done.push('two');
+    });
+  });
+  await activity.settle(true);
+  expect(done).toEqual(['one', 'two', 'three']);
+});
+
+it('settles only when what has begun has ended, such as a call to a disk', async () => {
+  const activity = new Activity();
+  const begun = activity.begin();
+  let isDone = false;
+  void readFile(import.meta.filename).then(() => {
+    isDone = true;
+    activity.end(begun);
+  });
+  await activity.settle(false);
+  expect(isDone).toBe(true);
+});
+
+it('settles although something new begins all the time', async () => {
+  const activity = new Activity();
+  let isOver = false;
+  let count = 0;
+  const again = (): void => {
+    count++;
+    if (!isOver) activity.soon(again);
+  };
+  again();
+  await activity.settle(true);
+  isOver = true;
+  expect(count).toBeLessThan(100);
+});
+
+it('lets promises that were kept have their effect before the next callback, as between two turns', async () => {
+  const activity = new Activity();
+  const order: string[] = [];
+  const begun = activity.begin();
+  activity.soon(() => {
+    activity.soon(() => order.push('callback'));
+    void (async () => {
+      for (let step = 0; step < 20; step++) await Promise.resolve();
+      order.push('promises');
+      activity.end(begun);
+    })();
+  });
+  await activity.settle(false);
+  expect(order).toEqual(['promises', 'callback']);
+});
+
+it('looks again exactly when something has happened', async () => {
+  const activity = new Activity();
+  let looks = 0;
+  let isSo = false;
+  const waiting = activity.until(() => {
+    looks++;
+    return isSo;
+  }, 10_000);
+  for (let turns = 0; turns < 5; turns++) await turn();
+  expect(looks).toBe(1);
+  isSo = true;
+  for (let turns = 0; turns < 5; turns++) await turn();
+  expect(looks).toBe(1);
+  activity.happened();
+  expect(await waiting).toBe(true);
+  expect(looks).toBe(2);
+});
+
+it('gives up waiting when the time is over', async () => {
+  expect(await new Activity().until(() => false, 1)).toBe(false);
+});
+
+it('calls those behind a callback that throws, too', async () => {
+  const activity = new Activity();
+  const called: string[] = [];
+  activity.soon(() => {
+    throw new Error('thrown');
+  });
+  activity.soon(() => called.push('behind'));
+  await expect(activity.settle(false)).rejects.toThrow('thrown');
+  await activity.settle(true);
+  expect(called).toEqual(['behind']);
+});

@@ -1,0 +1,55 @@
+/** A disk outlives the process that writes to it. */
+import { MemoryDisk } from '@tskeeper/runtime';
+import { expect, it } from 'vitest';
+import { Activity } from '../src/activity.ts';
+import { ProcessDisk } from '../src/process-disk.ts';
+
+const isPending = async (promise: Promise<unknown>): Promise<boolean> => {
+  const pending = {};
+  for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => void setImmediate(resolve));
+  return (await Promise.race([promise, Promise.resolve(pending)])) === pending;
+};
+
+it('gives no answer to a process that is gone, and keeps what that has written', async () => {
+  const memory = new MemoryDisk();
+  const disk = new ProcessDisk(memory, new Activity());
+  await disk.ensureFolder('/data');
+  const file = await disk.open('/data/file', 'create');
+  file.write(0, Buffer.from('written'));
+  let isSynced = false;
+  file.sync(() => (isSynced = true));
+  const renaming = disk.rename('/data/file', '/data/other');
+  await disk.die();
+  file.write(0, Buffer.from('too late'));
+  expect(await isPending(renaming)).toBe(true);
+  expect(await isPending(disk.list('/data'))).toBe(true);
+  expect(await isPending(file.size())).toBe(true);
+  expect(isSynced).toBe(false);
+  // The call had been made.
+  expect(memory.contents('/data/other').toString()).toBe('written');
+});
+
+it('gives back the locks and the files of a process that is gone', async () => {
+  const memory = new MemoryDisk();
+  const first = new ProcessDisk(memory, new Activity());
+  await first.ensureFolder('/data');
+  await first.lock('/data');
+  const second = new ProcessDisk(memory, new Activity());
+  await expect(second.lock('/data')).rejects.toThrow('in use');
+  const opening = first.open('/data/file', 'create');
+  await first.die();
+  const lock = await second.lock('/data');
+  await lock.release();
+  await (await second.lock('/data')).release();
+  expect(await isPending(opening)).toBe(true);
+});
+
+it('passes errors on', async () => {
+  const memory = new MemoryDisk();
+  const disk = new ProcessDisk(memory, new Activity());
+  await expect(disk.remove('/data/none')).rejects.toMatchObject({ code: 'ENOENT' });
+  await disk.ensureFolder('/data');
+  const file = await disk.open('/data/file', 'create');
+  memory.fault = ({ operation }) => (operation === 'sync' ? { code: 'EIO' } : undefined);
+  await expect(new Promise((resolve) => file.sync(resolve))).resolves.toMatchObject({ code: 'EIO' });
+});

@@ -1,0 +1,121 @@
+/** Time that passes as it does, at a word, and not while the process stands still. */
+import { describe, expect, it } from 'vitest';
+import { Activity } from '../src/activity.ts';
+import { inRealTime, ProcessClock, TestClock } from '../src/test-clock.ts';
+
+const clockOf = (tickMs = 200): TestClock => new TestClock(new Activity(), tickMs);
+const standStill = (ms: number): void => {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+};
+
+describe('a test clock', () => {
+  it('goes on by itself, and calls back in time', async () => {
+    const clock = clockOf();
+    const start = clock.now();
+    await new Promise<void>((resolve) => void clock.after(20, resolve));
+    expect(clock.now().elapsedMs - start.elapsedMs).toBeGreaterThanOrEqual(20);
+    expect(clock.now().wallMs - start.wallMs).toBeGreaterThanOrEqual(20);
+  });
+
+  it('makes time pass: timers are called in order, each at its own instant', async () => {
+    const clock = clockOf();
+    const start = clock.now().elapsedMs;
+    const called: number[] = [];
+    const note = (): void => void called.push(Math.round((clock.now().elapsedMs - start) / 1000));
+    clock.after(3000, note);
+    clock.after(1000, () => {
+      note();
+      clock.after(1000, note);
+    });
+    clock.after(1000, note);
+    const begun = performance.now();
+    const { wallMs } = clock.now();
+    await clock.advance(4000);
+    expect(called).toEqual([1, 1, 2, 3]);
+    expect(performance.now() - begun).toBeLessThan(1000);
+    expect(clock.now().elapsedMs - start).toBeGreaterThanOrEqual(4000);
+    expect(clock.now().wallMs - wallMs).toBeGreaterThanOrEqual(4000);
+  });
+
+  it('lets everything that follows from half a tick happen before the next', async () => {
+    const activity = new Activity();
+    const clock = new TestClock(activity, 100);
+    const start = clock.now().elapsedMs;
+    const heard: number[] = [];
+    const ping = (): void => {
+      activity.soon(() => activity.soon(() => heard.push(clock.now().elapsedMs - start)));
+      clock.after(50, ping);
+    };
+    ping();
+    await clock.advance(1000);
+    expect(heard.length).toBeGreaterThanOrEqual(20);
+    // The answer to a ping comes before the next ping is sent.
+    const latest = heard.map((ms, index) => ms - 50 * index);
+    expect(Math.max(...latest)).toBeLessThan(100);
+  });
+
+  it('does not call a timer that was cancelled', async () => {
+    const clock = clockOf();
+    let isCalled = false;
+    clock.cancel(clock.after(100, () => (isCalled = true)));
+    await clock.advance(1000);
+    expect(isCalled).toBe(false);
+  });
+
+  it('makes two stretches of time that are asked for at once pass one after the other', async () => {
+    const clock = clockOf();
+    const start = clock.now().elapsedMs;
+    await Promise.all([clock.advance(1000), clock.advance(2000)]);
+    expect(clock.now().elapsedMs - start).toBeGreaterThanOrEqual(3000);
+  });
+
+  it('does not go on by more than half a tick while the process stands still, if somebody waits to be called', async () => {
+    const clock = clockOf(100);
+    const start = clock.now().elapsedMs;
+    const called = new Promise<number>((resolve) => void clock.after(10, () => resolve(clock.now().elapsedMs - start)));
+    standStill(300);
+    expect(clock.now().elapsedMs - start).toBeLessThan(70);
+    const calledMs = await called;
+    expect(calledMs).toBeGreaterThanOrEqual(10);
+    expect(calledMs).toBeLessThan(70);
+  });
+
+  it('never goes back', async () => {
+    const clock = clockOf(10);
+    let last = clock.now().elapsedMs;
+    const look = (): void => {
+      const { elapsedMs } = clock.now();
+      expect(elapsedMs).toBeGreaterThanOrEqual(last);
+      last = elapsedMs;
+    };
+    for (let round = 0; round < 20; round++) {
+      clock.after(round % 7, look);
+      if (round % 5 === 0) standStill(10);
+      await clock.advance(round);
+      look();
+    }
+  });
+});
+
+describe('the clock of a process', () => {
+  it('is silent when that has ended', async () => {
+    const clock = clockOf();
+    const process = new ProcessClock(clock);
+    const called: string[] = [];
+    process.after(10, () => called.push('timer'));
+    process.soon(() => called.push('soon'));
+    process.end();
+    process.after(10, () => called.push('late timer'));
+    await clock.advance(100);
+    expect(called).toEqual([]);
+  });
+});
+
+it('a look at memory is taken in real time', () => {
+  let looks = 0;
+  const probe = inRealTime(() => (looks++, []));
+  for (let look = 0; look < 1000; look++) probe(0);
+  expect(looks).toBeLessThan(5);
+  expect(looks).toBeGreaterThan(0);
+});

@@ -1,0 +1,86 @@
+/**
+ * Keeps docs/internals/known-bugs.md true: every mutant and every test that it names is there, every mutant of the zoo is named, and those made
+ * of a ZOOKEEPER issue stand in the row of that issue. A row names a mutant or a test, or says why the bug cannot be.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { zoo } from '../packages/simulator/src/mutants/zoo.ts';
+
+const root = join(import.meta.dirname, '..');
+const folder = join(root, 'docs/internals');
+const page = join(folder, 'known-bugs.md');
+
+interface Row {
+  readonly ids: readonly string[];
+  readonly mutants: readonly string[];
+  readonly tests: readonly { readonly title: string; readonly path: string }[];
+  readonly isImpossible: boolean;
+}
+
+function rowsOf(text: string): Row[] {
+  return [...text.matchAll(/^\| (.+?) \| .+? \| (.+) \|$/gm)]
+    .filter(([, ids]) => ids !== '---' && ids !== 'id' && ids !== 'of')
+    .map(([, ids, here]) => {
+      const isImpossible = here!.startsWith('cannot be: ');
+      return {
+        ids: ids!.split(', '),
+        isImpossible,
+        mutants: isImpossible ? [] : [...here!.matchAll(/`([a-z0-9-]{5,})`/g)].map(([, name]) => name!),
+        tests: [...here!.matchAll(/\[([^\]]+)\]\(([^)]+)\)/g)].map(([, title, path]) => ({ title: title!, path: path! })),
+      };
+    });
+}
+
+type Made = Readonly<Record<string, { readonly from: string }>>;
+
+function slips(rows: readonly Row[], mutants: Made, contentOf: (path: string) => string | undefined): string[] {
+  const named = new Set(rows.flatMap((row) => row.mutants));
+  return [
+    ...[...named].filter((name) => mutants[name] === undefined).map((name) => `there is no mutant ${name}`),
+    ...Object.keys(mutants)
+      .filter((name) => !named.has(name))
+      .map((name) => `mutant ${name} is not on the page`),
+    ...rows
+      .filter((row) => !row.isImpossible && row.mutants.length + row.tests.length === 0)
+      .map(({ ids }) => `${ids.join(', ')}: neither a mutant nor a test nor a reason`),
+    ...rows
+      .flatMap(({ tests }) => tests)
+      .filter(({ title, path }) => contentOf(path)?.includes(title) !== true)
+      .map(({ title, path }) => `${path} has no test “${title}”`),
+    ...Object.entries(mutants).flatMap(([name, { from }]) =>
+      [...from.matchAll(/ZOOKEEPER-(\d+)/g)]
+        .map(([, id]) => rows.filter(({ ids }) => ids.includes(id!)))
+        .filter((own) => own.length > 0 && !own.some((row) => row.mutants.includes(name)))
+        .map(([row]) => `${name} is made of what is in the row ${row!.ids.join(', ')}, which does not name it`),
+    ),
+  ];
+}
+
+function contentOf(path: string): string | undefined {
+  const file = join(folder, path);
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+}
+
+describe('docs/internals/known-bugs.md', () => {
+  it('names mutants and tests that are there, and every mutant', () => {
+    const rows = rowsOf(readFileSync(page, 'utf8'));
+    expect(rows.length).toBeGreaterThan(60);
+    expect(slips(rows, zoo, contentOf)).toEqual([]);
+  });
+
+  it('would be caught with a mutant or a test that is not there, or without one that is', () => {
+    const mutants = { 'half-quorum': { from: 'ZOOKEEPER-7' } };
+    const page =
+      '| 7, 8 | It is lost. | `half-quorum`; [loses nothing](../x.test.ts) |\n| 9 | It is slow. | cannot be: there is no `wait` |';
+    const has = (path: string) => (path === '../x.test.ts' ? "it('loses nothing', f)" : undefined);
+    expect(slips(rowsOf(page), mutants, has)).toEqual([]);
+    expect(slips(rowsOf(page), {}, has)).toEqual(['there is no mutant half-quorum']);
+    expect(slips(rowsOf(page), { ...mutants, more: { from: 'F1' } }, has)).toEqual(['mutant more is not on the page']);
+    expect(slips(rowsOf(page), mutants, () => undefined)).toEqual(['../x.test.ts has no test “loses nothing”']);
+    expect(slips(rowsOf(`${page}\n| 10 | It is gone. | Somehow. |`), mutants, has)).toHaveLength(1);
+    expect(
+      slips(rowsOf(`${page}\n| 10 | It is gone. | \`other-mutant\` |`), { ...mutants, 'other-mutant': { from: 'ZOOKEEPER-8' } }, has),
+    ).toHaveLength(1);
+  });
+});
