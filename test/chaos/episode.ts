@@ -12,7 +12,7 @@ import { openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { readLogs, readSnapshots } from './evidence.ts';
 import { type FaultName, faults } from './faults.ts';
-import { connectedTo, ledgerOf, ledgerPath, LedgerWriter, readBack } from './ledger.ts';
+import { connectedTo, leave, ledgerOf, ledgerPath, LedgerWriter, readBack } from './ledger.ts';
 import { LogKeeper } from './log-keeper.ts';
 import { delay, eventually } from './real-clock.ts';
 import { RealWorld } from './real-world.ts';
@@ -131,6 +131,7 @@ class Episode {
       await this.#whole();
       asked += await this.#readAll('reader-2');
     }
+    await this.#level();
     const sigkills = world.servers.reduce((sum, { kills }) => sum + kills, 0);
     for (const server of world.servers) await server.kill();
     recording.endedMs = world.clock.elapsedMs;
@@ -166,10 +167,7 @@ class Episode {
     if (first === undefined) throw new Error(`nobody is let in:\n${world.servers[0]!.lastWords()}`);
     const made = first.send('create', { path: ledgerPath, data: null, acl: openAcl, flags: 0 });
     if (!(await eventually(() => made?.reply !== undefined, restMaxMs))) throw new Error('the first write is not answered');
-    first.send('closeSession', undefined);
-    await eventually(() => !first.ready, 5000);
-    first.retire();
-    first.reset();
+    await leave(first);
   }
 
   #worker(name: string): Actor {
@@ -213,6 +211,14 @@ class Episode {
       if (modes.includes(undefined)) return false;
       return this.#world.servers.length === 1 || modes.filter((mode) => mode === 'leader').length === 1;
     }, atMostMs);
+  }
+
+  /** All servers have come equally far: what is on its way to some has arrived. */
+  async #level(): Promise<void> {
+    const { servers, recording } = this.#world;
+    const zxids = () => Promise.all(servers.map(async (server) => /^Zxid: (\w+)$/m.exec(await server.ask('srvr', 2000))?.[1]));
+    if (await eventually(async () => new Set(await zxids()).size === 1, restMaxMs)) return;
+    recording.faults.push(`the servers do not come equally far: ${(await zxids()).join(', ')}`);
   }
 
   /** All is well: everyone is served, and everyone gets something done. */

@@ -65,11 +65,16 @@ export async function readBack(world: ClientWorld, server: string, name: string,
   try {
     return await readList(reader, recording, server);
   } finally {
-    reader.send('closeSession', undefined);
-    await eventually(() => !reader.ready, 5000);
-    reader.retire();
-    reader.reset();
+    await leave(reader);
   }
+}
+
+/** Ends a client's session, and the client with it. */
+export async function leave(client: RawClient): Promise<void> {
+  client.send('closeSession', undefined);
+  client.retire();
+  await eventually(() => !client.ready, 5000, 5);
+  client.reset();
 }
 
 /** A client that knows this server only. */
