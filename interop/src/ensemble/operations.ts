@@ -52,7 +52,8 @@ export async function runOperations(run: OperationsRun, report: Report): Promise
       generator: { passedOn: true, readableBy38: ensemble.members.some(({ kind }) => kind === 'java-3.8.0') },
       stopWhen: () => everyone.some(({ isUp }) => !isUp),
     });
-    for (const member of everyone) if (!member.isUp) throw new Error(`${member.name} ended in the middle:\n${(await member.log()).slice(-20).join('\n')}`);
+    for (const member of everyone)
+      if (!member.isUp) throw new Error(`${member.name} ended in the middle:\n${(await member.log()).slice(-20).join('\n')}`);
     judge({ name, result, operations, rules: justified, a: 'java-3.9.5 alone', b: subject.name }, report);
   } catch (error) {
     report.fail(name, error instanceof Error ? error.message : String(error));

@@ -4,6 +4,7 @@ export { type Logger, silentLogger } from './logger.ts';
 export type { MemoryProbe, MemoryUse } from './memory-use.ts';
 export type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from './network.ts';
 export type { Random } from './random.ts';
+export { crashChoices } from './memory/crash-choices.ts';
 export { ManualClock } from './memory/manual-clock.ts';
 export {
   type CrashChoice,

@@ -1,9 +1,15 @@
 export { explore } from './explorer/command.ts';
+export { enumerateCrashStates } from './crash-states/command.ts';
+export { runCase } from './crash-states/enumeration.ts';
+export { type FolderHistory, readFolder } from './crash-states/folder-history.ts';
+export type { Joining } from './crash-states/joining.ts';
+export { complaintOf, complaintOfVote } from './crash-states/judge.ts';
 export { choice, chosen, parseRun, runText } from './explorer/choice.ts';
 export { main } from './command/main.ts';
 export { type InvariantName, Invariants, invariants, type NamedTxn, type ServerView, Violation } from './explorer/invariants.ts';
 export { hashOf, openingToServe, replayRun, search, type SearchOptions, shorten } from './explorer/search.ts';
-export { type Scope, scopeDefaults, SmallWorld } from './explorer/small-world.ts';
+export { type Scope, scopeDefaults } from './explorer/scope.ts';
+export { SmallWorld } from './explorer/small-world.ts';
 export { compiled } from './mutants/compiled.ts';
 export { loadMutant } from './mutants/loader.ts';
 export { mutated } from './mutants/mutant.ts';

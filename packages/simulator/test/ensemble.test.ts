@@ -70,6 +70,19 @@ describe('servers of an ensemble', () => {
     await expectSame(world);
   });
 
+  it('elect again when one is down and the leader comes back at once, though one of the two waits for less than the other', async () => {
+    const world = await started(4, 3, 0);
+    const [first, second, third] = world.servers as [ServerHost, ServerHost, ServerHost];
+    third.kill();
+    expect(await world.runUntil(() => leaderOf(world) === second && rolesOf(world)[0] === 'follower', 10_000)).toBe(true);
+    // The first knows that nobody listens at the third; the second begins anew and never had a connection with it.
+    second.kill();
+    second.boot();
+    expect(await world.runUntil(() => leaderOf(world) !== undefined && first.process?.runtime?.inspect.role() === 'follower', 5000)).toBe(
+      true,
+    );
+  });
+
   it('come back with a log that is far behind, and with an empty folder', async () => {
     const world = await started(2, 4, 1);
     const client = await joined(world, 1);

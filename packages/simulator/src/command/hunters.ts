@@ -1,18 +1,21 @@
 /** Those who can tell that something is wrong with a server, one seed at a time. */
-import { hunt } from '../explorer/hunt.ts';
+import { huntWithCrashStates } from '../crash-states/hunt.ts';
+import { type Hunt, hunt } from '../explorer/hunt.ts';
 import type { Hunter } from '../mutants/mutant.ts';
 import { nothingReported, reportSeed, type SeedReport } from './seed-report.ts';
 
 export const hunters: Readonly<Record<Hunter, (seed: number) => SeedReport | Promise<SeedReport>>> = {
   seeds: (seed) => reportSeed(seed),
-  explorer: (seed) => {
-    const { states, finding } = hunt(seed);
-    return { ...nothingReported, seed, states, findings: finding === undefined ? [] : [finding] };
-  },
+  explorer: (seed) => reported(seed, hunt(seed)),
+  'crash-states': async (seed) => reported(seed, await huntWithCrashStates(seed)),
 };
 
+function reported(seed: number, { states, finding }: Hunt): SeedReport {
+  return { ...nothingReported, seed, states, findings: finding === undefined ? [] : [finding] };
+}
+
 /** How many seeds each may need at most: those of the explorer take longer, and say the same again sooner. */
-export const seedsMax: Readonly<Record<Hunter, number>> = { seeds: 2000, explorer: 400 };
+export const seedsMax: Readonly<Record<Hunter, number>> = { seeds: 2000, explorer: 400, 'crash-states': 60 };
 
 export function isHunter(name: string): name is Hunter {
   return name in hunters;

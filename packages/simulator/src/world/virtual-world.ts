@@ -41,8 +41,8 @@ export interface WorldOptions {
   readonly memory?: MemoryProbe | undefined;
 }
 
-const quorumPort = 2888;
-const electionPort = 3888;
+export const quorumPort = 2888;
+export const electionPort = 3888;
 
 /** Servers know each other by name, since each life of one has another address. */
 function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensemble: NonNullable<WorldOptions['ensemble']>): MemberOptions {
