@@ -50,7 +50,8 @@ const restMaxMs = 30_000;
 const livingMs = 30_000;
 /** Longer than the shortest session takes to expire, with a few elections between. */
 const leaveMaxMs = 15_000;
-const tickMs = 200;
+/** Short, so that servers give each other up in less than two seconds; and longer than a busy machine lets a process wait. */
+const tickMs = 300;
 const outstandingMax = 12;
 const habits: Habits = { dataMax: 3000, closeEvery: 60, writes: 50, usesAcls: true, usesQuotas: true };
 const snapshotsChecked = 1;
@@ -173,7 +174,7 @@ class Episode {
   #worker(name: string): Actor {
     const credentials = [undefined, 'alice:secret', 'bob:pw'][this.#random.below(3)];
     // So short that they may well expire while their way to the servers is blocked; and what they leave behind goes soon.
-    const timeoutMs = 800 + this.#random.below(2000);
+    const timeoutMs = 1000 + this.#random.below(2000);
     const options = { name, address: '127.0.0.1', timeoutMs, credentials };
     if (name.startsWith('real')) return new RealClient(this.#world, this.#chance(), options);
     return new RawClient(this.#world, this.#chance(), { ...options, restoresWatches: this.#random.below(3) > 0 });
