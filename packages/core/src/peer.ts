@@ -740,8 +740,13 @@ export class Peer {
     for (const channel of this.#early.keys()) this.#out.closeChannel(channel, 'this server does not lead');
     this.#early.clear();
     this.#attemptSinceMs = now.elapsedMs;
-    this.#role = { kind: 'dialling', leader, untilMs: now.elapsedMs + tickTimeMs * initLimitTicks, tries: 0, retryMs: undefined };
-    this.#out.dialLeader(leader);
+    const untilMs = now.elapsedMs + tickTimeMs * initLimitTicks;
+    // A leader that turns this server away can be found again within a millisecond, so as not to spin it is dialled after a while.
+    const times = this.#inVain.get(leader) ?? 0;
+    const pauseMs = times > 1 ? Math.min(tickTimeMs / 4, dialPauseMs * 2 ** (times - 2)) : 0;
+    const retryMs = pauseMs > 0 ? now.elapsedMs + pauseMs : undefined;
+    this.#role = { kind: 'dialling', leader, untilMs, tries: 0, retryMs };
+    if (retryMs === undefined) this.#out.dialLeader(leader);
   }
 
   #leaveUnreached(leader: Sid, now: Now): void {
