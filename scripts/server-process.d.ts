@@ -31,9 +31,13 @@ export interface ServerProcess {
   /** Resolves to whether SIGTERM was heeded. */
   stop(timeoutMs?: number): Promise<boolean>;
   kill(): Promise<void>;
+  /** SIGSTOP and SIGCONT. */
+  pause(): void;
+  resume(): void;
 }
 
 export declare function freePort(): Promise<number>;
 export declare function lastingPort(): Promise<number>;
 export declare function fourLetterWord(port: number, word: string, timeoutMs?: number): Promise<string>;
+export declare function launchServer(options: ServerOptions, port: number): Promise<ServerProcess>;
 export declare function startServer(options: ServerOptions): Promise<ServerProcess>;

@@ -92,6 +92,11 @@ export interface GeneratorOptions {
   readonly exactDigests?: boolean;
   /** No create2 inside a multi: 3.9 logs it as such, and 3.8.0 does not understand that when it reads the log. */
   readonly readableBy38?: boolean;
+  /**
+   * For servers of an ensemble: no requests that ZooKeeper cannot decode, or does not know, or fails over without a verdict. One server
+   * answers them all; a leader proposes nothing for them, and the follower that passed one on waits for ever, with all its clients.
+   */
+  readonly passedOn?: boolean;
 }
 
 interface Choices {
@@ -197,6 +202,7 @@ export class Generator {
   #ending(): Step[] {
     const random = this.#random;
     const client = random.below(clientCount);
+    const odd = this.#options.passedOn === true ? 0 : 1;
     const kind = random.weighted([
       [20, 'nothing'],
       [6, 'close'],
@@ -204,13 +210,13 @@ export class Generator {
       [4, 'move'],
       [3, 'refused'],
       [4, 'probe'],
-      [4, 'undecodable'],
-      [2, 'null-path'],
-      [2, 'null-acl-id'],
-      [2, 'unknown-opcode'],
-      [1, 'check-alone'],
-      [1, 'delete-container'],
-      [2, 'multi-type'],
+      [4 * odd, 'undecodable'],
+      [2 * odd, 'null-path'],
+      [2 * odd, 'null-acl-id'],
+      [2 * odd, 'unknown-opcode'],
+      [1 * odd, 'check-alone'],
+      [1 * odd, 'delete-container'],
+      [2 * odd, 'multi-type'],
       [2, 'bad-auth'],
       [2, 'sasl'],
       [3, 'auth'],

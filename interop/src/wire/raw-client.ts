@@ -4,9 +4,9 @@
  */
 import { OpCode, type SessionId, Xid } from '@tskeeper/protocol';
 
-import { readReply, type ReplyValue } from './replies.ts';
+import { readEvent, readReply, type ReplyValue } from './replies.ts';
 import { type Fields, opName, record, requestBody } from './requests.ts';
-import { type Handshake, handshakeBody, type Message, WireCnxn } from './wire-cnxn.ts';
+import { frameOf, type Handshake, handshakeBody, type Message, WireCnxn } from './wire-cnxn.ts';
 
 const replyTimeoutMs = 20_000;
 
@@ -22,6 +22,7 @@ export class RawClient {
   readonly timeOut: number;
   readonly #cnxn: WireCnxn;
   #xid = 0;
+  readonly #events: string[] = [];
 
   private constructor(cnxn: WireCnxn, sessionId: SessionId, passwd: Buffer, timeOut: number) {
     this.#cnxn = cnxn;
@@ -52,9 +53,43 @@ export class RawClient {
   async call(type: number, fields: Fields, xid = ++this.#xid): Promise<Answer> {
     this.#cnxn.send(requestBody(xid, type, fields));
     await this.#cnxn.replies(1, replyTimeoutMs);
-    const reply = this.#cnxn.take().find((message): message is Message & { kind: 'reply' } => message.kind === 'reply');
+    const reply = this.#take().find((message) => message.kind === 'reply');
     if (reply === undefined) throw new Error(`no reply to ${opName(type)}`);
     return { err: reply.err, zxid: reply.zxid, value: readReply(type, reply.err, reply.body) };
+  }
+
+  /** Sends all at once, waits for all the answers, and gives their error codes. */
+  async callAll(requests: readonly { readonly type: number; readonly fields: Fields }[]): Promise<number[]> {
+    this.send(requests);
+    await this.#cnxn.replies(requests.length, replyTimeoutMs);
+    const errors = this.#take().flatMap((message) => (message.kind === 'reply' ? [message.err] : []));
+    if (errors.length < requests.length) throw new Error(`${errors.length} replies to ${requests.length} requests`);
+    return errors;
+  }
+
+  /** Sends all at once and waits for nothing. */
+  send(requests: readonly { readonly type: number; readonly fields: Fields }[]): void {
+    this.#cnxn.sendRaw(Buffer.concat(requests.map(({ type, fields }) => frameOf(requestBody(++this.#xid, type, fields)))));
+  }
+
+  async ping(): Promise<void> {
+    await this.call(OpCode.ping, record.nothing(), Xid.ping);
+  }
+
+  /** Type and path of each event since the last call, in the order they came. */
+  takeEvents(): string[] {
+    return this.#events.splice(0);
+  }
+
+  /** Events are kept for whoever asks. */
+  #take(): Message[] {
+    const messages = this.#cnxn.take();
+    for (const message of messages) {
+      if (message.kind !== 'event') continue;
+      const event = readEvent(message.body);
+      this.#events.push('unreadable' in event ? `unreadable ${event.unreadable}` : `${event.type} ${event.path}`);
+    }
+    return messages;
   }
 
   async auth(scheme: string, auth: string): Promise<void> {

@@ -1,4 +1,4 @@
-export { MemoryNetwork, type PipeManners, VirtualWire, type VirtualCnxn, type WireScheduler } from './memory/memory-network.ts';
+export { MemoryNetwork, type Pipe, type PipeManners, VirtualWire, type VirtualCnxn, type WireScheduler } from './memory/memory-network.ts';
 export { type MetricKind, type MetricRow, metricTable } from './metrics/metric-table.ts';
 export type { Metrics, MetricSources, MetricValue, Traffic } from './metrics/metrics.ts';
 export { type LoadTimes, ServerMetrics } from './metrics/server-metrics.ts';

@@ -306,8 +306,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'a client that has forgotten what it watched',
     ({ cnxns, libraryClients }) => {
       const requests = cnxns.filter(({ client }) => libraryClients.has(client)).flatMap((cnxn) => cnxn.requests);
+      const none = { dataWatches: [], existWatches: [], childWatches: [] };
       const restoring = found(requests.find(({ name }) => name === 'setWatches2' || name === 'setWatches'));
-      change(restoring, { record: { dataWatches: [], existWatches: [], childWatches: [] } });
+      change(restoring, { record: { relativeZxid: 0, ...none, persistentWatches: [], persistentRecursiveWatches: [] } });
     },
   ],
   [

@@ -419,6 +419,21 @@ describe('leading on', () => {
     ]);
   });
 
+  it('the SYNC of one learner is ahead of what was proposed behind it, whoever has acknowledged that; a learner of ZooKeeper stops for good otherwise', () => {
+    const leader = serving([2, 3]);
+    introduce(leader, 4, 3, PacketType.OBSERVERINFO);
+    acceptEpoch(leader, 4, 3, start.lastZxid);
+    acknowledge(leader, 4, makeZxid(4, 0));
+    for (const sid of [3, 4]) leader.packet(sid, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
+    propose(leader, makeZxid(4, 1));
+    leader.appended(makeZxid(4, 1), now);
+    notes.take();
+    acknowledge(leader, 2, makeZxid(4, 1));
+    const told = notes.take();
+    expect(told.filter((line) => line.startsWith('3 <- '))).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000001']);
+    expect(told.filter((line) => line.startsWith('4 <- '))).toEqual(['4 <- SYNC 0x0', '4 <- INFORM 0x400000001']);
+  });
+
   it('a quorum that has acknowledged a later proposal has said as much as by answers to a PING', () => {
     const leader = serving([2]);
     leader.sync({} as never, now);

@@ -70,13 +70,18 @@ export interface UnnamedSnapshot {
 export async function writeSnapshot(disk: Disk, clock: Clock, job: SnapshotJob): Promise<number | undefined> {
   const unnamed = await writeUnnamedSnapshot(disk, clock, job);
   if (unnamed === undefined) return undefined;
+  await nameOrRemoveSnapshot(disk, unnamed);
+  return unnamed.bytes;
+}
+
+/** Rejects when the disk fails; nothing half-written stays. */
+export async function nameOrRemoveSnapshot(disk: Disk, unnamed: UnnamedSnapshot): Promise<void> {
   try {
     await nameSnapshot(disk, unnamed);
   } catch (error) {
     await removeIfThere(disk, unnamed.unfinishedPath);
     throw error;
   }
-  return unnamed.bytes;
 }
 
 export async function nameSnapshot(disk: Disk, { folder, name, unfinishedPath }: UnnamedSnapshot): Promise<void> {

@@ -32,13 +32,13 @@ import type { RecentTxnsLimits } from './recent-txns.ts';
 import {
   type AsyncSnapshotSource,
   listSnapshots,
+  nameOrRemoveSnapshot,
   nameSnapshot,
   removeIfThere,
   type SnapshotJob,
   type SnapshotSource,
   type UnnamedSnapshot,
   verifySnapshot,
-  writeSnapshot,
   writeUnnamedSnapshot,
 } from './snapshot-files.ts';
 import { SnapshotTrigger } from './snapshot-trigger.ts';
@@ -519,11 +519,18 @@ export class Storage {
     const startMs = this.#clock.now().elapsedMs;
     try {
       const abandoned = () => this.#closing || this.#rewriting !== undefined;
-      const bytes = await writeSnapshot(this.#disk, this.#clock, this.#snapshotJob(zxid, source, abandoned));
-      if (bytes === undefined) return false;
+      const unnamed = await writeUnnamedSnapshot(this.#disk, this.#clock, this.#snapshotJob(zxid, source, abandoned));
+      if (unnamed === undefined) return false;
+      // A learner applies what its leader says is committed, and its own log may be behind by that. If it went on behind this snapshot without
+      // what is in it, an older snapshot and the log would one day, without anyone noticing, lead to another state.
+      if (!(await this.#log!.allDurable())) {
+        await removeIfThere(this.#disk, unnamed.unfinishedPath);
+        return false;
+      }
+      await nameOrRemoveSnapshot(this.#disk, unnamed);
       this.#hasSnapshot = true;
       this.#hooks.logger.info(
-        `snapshot ${zxid.toString(16)} written: ${bytes} bytes in ${Math.round(this.#clock.now().elapsedMs - startMs)} ms`,
+        `snapshot ${zxid.toString(16)} written: ${unnamed.bytes} bytes in ${Math.round(this.#clock.now().elapsedMs - startMs)} ms`,
       );
       await this.#useUpInitialize();
       return true;

@@ -131,6 +131,8 @@ export class TxnLog {
   #state: 'open' | 'closing' | 'closed' | 'failed' = 'open';
   #failure: unknown;
   #whenIdle: (() => void) | undefined;
+  /** Who waits for what was handed over to be durable, in zxid order. */
+  readonly #whenDurable: { readonly zxid: Zxid; readonly resolve: (isDurable: boolean) => void }[] = [];
 
   /** `lastZxid` is the last txn that recovery found; the first append opens a new log. */
   constructor(disk: Disk, clock: Clock, logger: Logger, options: TxnLogOptions, lastZxid: Zxid, sink: TxnLogSink) {
@@ -216,6 +218,12 @@ export class TxnLog {
       this.#pump();
     }
     this.#gathering.opensLog = true;
+  }
+
+  /** Resolves when everything handed over by now is durable; with false when it never will be, since the log has failed. */
+  allDurable(): Promise<boolean> {
+    if (this.#completedZxid >= this.#last || this.#isFailed()) return Promise.resolve(!this.#isFailed());
+    return new Promise((resolve) => void this.#whenDurable.push({ zxid: this.#last, resolve }));
   }
 
   /** Makes what was handed over durable, tells of it, and lets go of the file. */
@@ -405,6 +413,7 @@ export class TxnLog {
     // The disk gets its next batch before this one is acknowledged, so that it works while the replies are written.
     this.#pump();
     this.#sink.appended(last);
+    while (this.#whenDurable[0] !== undefined && this.#whenDurable[0].zxid <= last) this.#whenDurable.shift()!.resolve(true);
     if (this.#writing === undefined) this.#whenIdle?.();
   }
 
@@ -432,6 +441,7 @@ export class TxnLog {
     this.#failure = error;
     this.#cancelFlushTimer();
     this.#sink.failed(error);
+    for (const { resolve } of this.#whenDurable.splice(0)) resolve(false);
     this.#whenIdle?.();
   }
 }

@@ -167,6 +167,32 @@ describe('the trigger of snapshots', () => {
   });
 });
 
+describe('a snapshot of what was applied before it was durable here, as a learner does', () => {
+  const begun = async () => {
+    const disk = new MemoryDisk();
+    const server = new Server(disk);
+    await server.open();
+    await server.write(dataOf(1, 10));
+    const held: (() => void)[] = [];
+    disk.deliver = ({ operation, path }, complete) => {
+      if (operation === 'sync' && path.includes('/log.')) held.push(complete);
+      else void Promise.resolve().then(complete);
+    };
+    server.append(dataOf(2, 10));
+    server.storage.flush();
+    const snapshot = server.snapshot();
+    for (let turn = 0; turn < 20; turn++) await quiesce();
+    return { snapshot, held, count: () => disk.files().filter((path) => path.includes('/snapshot.')).length };
+  };
+
+  test('gets its name when the log has caught up', async () => {
+    const { snapshot, held, count } = await begun();
+    expect(count()).toBe(1);
+    for (const complete of held) complete();
+    expect([await snapshot, count()]).toEqual([true, 2]);
+  });
+});
+
 describe('epochs', () => {
   const disk = () => {
     const made = new MemoryDisk();

@@ -1,5 +1,6 @@
 /** How long a session was silent, as far as anyone can know from outside: what both checkers of expiry go by. */
-import type { Millis } from '@tskeeper/protocol';
+import { epochOf, type Millis } from '@tskeeper/protocol';
+import { reignsOf, termsOf } from '../record/committed-history.ts';
 import type { CnxnRecord, Recording } from '../record/recording.ts';
 import type { SessionLife } from '../replay/replay.ts';
 
@@ -19,32 +20,69 @@ export function cnxnsBySession({ cnxns }: Recording): Map<bigint, CnxnRecord[]> 
 
 /**
  * When the server last had reason to think that the session lives: a frame of it, or the server's own beginning. That lies somewhere
- * between its start and its first service; and a frame of a connection that another one has taken over may count or not.
+ * between its start and its first service; and a frame of a connection that another one has taken over may count or not. In an ensemble the
+ * server is the leader: a frame that reaches another server counts when word of it has been passed on.
  */
 export function lastHeard(
-  { processes, arrivals }: Recording,
+  recording: Recording,
   life: SessionLife,
   cnxns: readonly CnxnRecord[],
   untilMs: Millis,
   bound: 'at least' | 'at most',
 ): Millis {
+  const { arrivals } = recording;
   let heardMs = life.openedMs;
-  for (const { startedMs, servingMs } of processes) {
-    if (startedMs > life.openedMs && servingMs !== undefined && servingMs <= untilMs) {
-      heardMs = Math.max(heardMs, bound === 'at least' ? startedMs : servingMs);
-    }
+  for (const { fromMs, servesMs } of beginnings(recording)) {
+    if (fromMs > life.openedMs && servesMs <= untilMs) heardMs = Math.max(heardMs, bound === 'at least' ? fromMs : servesMs);
   }
+  const passesOn = bound === 'at least' ? passingOn(recording, life, untilMs) : undefined;
   // Whoever asks for the session cuts the connection that has it, a wrong password or not: ZooKeeper does so before it looks.
   const firstArrivals = cnxns.flatMap(({ key }) => arrivals.get(key)?.slice(0, 1) ?? []).toSorted((a, b) => a - b);
-  for (const { key, session, garbledMs } of cnxns) {
+  for (const { key, session, garbledMs, server } of cnxns) {
     // One that came with a wrong password has not spoken for the session; one that was never answered may have.
     if (session === undefined ? bound === 'at least' : session === 0n) continue;
     const times = arrivals.get(key) ?? [];
     const cutMs = firstArrivals.find((atMs) => atMs > (times[0] ?? 0)) ?? Infinity;
     const overMs = bound === 'at least' ? Math.min(cutMs, garbledMs ?? Infinity) : Infinity;
-    for (const atMs of times) if (atMs <= untilMs && atMs < overMs && atMs > heardMs) heardMs = atMs;
+    for (const atMs of times) {
+      if (atMs <= untilMs && atMs < overMs && atMs > heardMs && passesOn?.(server, atMs) !== false) heardMs = atMs;
+    }
   }
   return heardMs;
+}
+
+/** From when on each server, or each leader, has counted the silence of the sessions that it found. */
+function beginnings(recording: Recording): { readonly fromMs: Millis; readonly servesMs: Millis }[] {
+  if (recording.ensemble.size > 0) return reignsOf(recording).map(({ fromMs }) => ({ fromMs, servesMs: fromMs }));
+  return recording.processes.flatMap(({ startedMs, servingMs }) =>
+    servingMs === undefined ? [] : [{ fromMs: startedMs, servesMs: servingMs }],
+  );
+}
+
+/** Whether word of a frame that reached a server has surely reached the leader who ended the session, before it did. */
+function passingOn(recording: Recording, life: SessionLife, untilMs: Millis): (server: string, atMs: Millis) => boolean {
+  if (recording.ensemble.size === 0) return () => true;
+  const epoch = epochOf(life.closedZxid);
+  const reign = reignsOf(recording).find((each) => each.epoch === epoch);
+  const terms = termsOf(recording);
+  // With each PING that it answers a learner tells of whom it has heard; there is one each half tick.
+  const passingMs = recording.limits.tickMs;
+  return (server, atMs) => {
+    if (reign === undefined || atMs < reign.fromMs) return false;
+    if (reign.server === server) return true;
+    const thenMs = atMs + passingMs;
+    const isWith = terms.some((term) => term.server === server && term.epoch === epoch && term.fromMs <= atMs && term.toMs >= thenMs);
+    return isWith && thenMs <= untilMs && isCalm(recording, [server, reign.server], atMs, thenMs);
+  };
+}
+
+/** Nothing was wrong with these machines, or between them and others. */
+export function isCalm({ disturbances, pauses }: Recording, servers: readonly string[], fromMs: Millis, toMs: Millis): boolean {
+  const isMeanwhile = (each: { readonly fromMs: Millis; readonly toMs: Millis }) => each.fromMs <= toMs && each.toMs >= fromMs;
+  return (
+    !disturbances.some((each) => isMeanwhile(each) && servers.some((server) => each.machines.includes(server))) &&
+    !pauses.some((each) => isMeanwhile(each) && servers.includes(each.server))
+  );
 }
 
 /** The timeout that holds is that of the last handshake. */

@@ -1,4 +1,4 @@
-import type { Zxid } from '@tskeeper/protocol';
+import { ErrorCode, type Zxid } from '@tskeeper/protocol';
 import type { Request } from '../record/recording.ts';
 import { isWrite, nameRequest } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
@@ -9,8 +9,9 @@ export const unknownOutcomes: Checker = {
   check({ cnxns }, { txns }) {
     const faults: string[] = [];
     const zxids = new Map<Request, Zxid>();
-    for (const { zxid, request } of txns) {
-      if (request === undefined) continue;
+    for (const { zxid, request, loggedErr } of txns) {
+      // What was refused for having come over an old connection has not happened.
+      if (request === undefined || loggedErr === ErrorCode.SessionMoved) continue;
       const before = zxids.get(request);
       if (before !== undefined) faults.push(`${nameRequest(request)} has happened twice, as ${before} and as ${zxid}`);
       zxids.set(request, zxid);

@@ -51,6 +51,8 @@ export interface RawClientOptions {
   readonly restoresWatches?: boolean;
   /** Who it says it is, at the beginning of each connection: `user:password`. */
   readonly credentials?: string | undefined;
+  /** The only server that it speaks to. Default: all of them. */
+  readonly server?: ClientWorld['servers'][number] | undefined;
 }
 
 /** The watches that a client believes to have. */
@@ -237,7 +239,7 @@ export class RawClient implements Actor {
   #dial(): void {
     const { servers, clock } = this.#world;
     if (this.#retired || this.cnxn !== undefined) return;
-    const { address } = servers[this.#random.below(servers.length)]!;
+    const { address } = this.options.server ?? servers[this.#random.below(servers.length)]!;
     if (address === undefined || clock.elapsedMs < this.#asleepUntilMs) {
       this.#planDial(5 + this.#random.below(40));
       return;

@@ -7,5 +7,7 @@ export interface Fault {
   readonly id: string;
   /** What happens. */
   readonly what: string;
+  /** It takes several servers. */
+  readonly ofEnsembles?: true;
   strike(stage: Stage, random: SeededRandom): void;
 }

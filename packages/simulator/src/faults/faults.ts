@@ -4,7 +4,8 @@ import { wallClock } from './clock-faults.ts';
 import { diskError, diskFull, slowDisk } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
 import { badWire, cut, linkCut } from './network-faults.ts';
-import { kill, pause, power, stop } from './process-faults.ts';
+import { deafName, flapping, leaderIsland, oneWayCut, partition, peerReset, slowLink } from './partition-faults.ts';
+import { kill, killAll, killLeader, pause, power, powerAll, rollingRestart, stop } from './process-faults.ts';
 
 export const faults = {
   kill,
@@ -24,6 +25,17 @@ export const faults = {
   flood,
   impostor,
   wallClock,
+  killLeader,
+  killAll,
+  powerAll,
+  rollingRestart,
+  partition,
+  oneWayCut,
+  leaderIsland,
+  slowLink,
+  flapping,
+  peerReset,
+  deafName,
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;

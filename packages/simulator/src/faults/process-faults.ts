@@ -1,4 +1,7 @@
 /** What happens to a server's process, and to the machine under it. */
+import type { Millis } from '@tskeeper/protocol';
+import type { Stage } from '../story/stage.ts';
+import type { ServerHost } from '../world/server-host.ts';
 import type { Fault } from './fault.ts';
 import { survival } from './survival.ts';
 
@@ -28,17 +31,20 @@ export const stop: Fault = {
   id: 'F23',
   what: 'an operator stops the server and starts it again',
   strike(stage, random) {
-    const server = stage.anyServer();
-    const { process } = server;
-    if (process?.runtime === undefined) return;
-    void process.close().then(() =>
-      stage.after(5, 'stopped', process, () => {
-        server.kill();
-        stage.superviseAfter(server, random.below(3200) / 64);
-      }),
-    );
+    stopAndStart(stage, stage.anyServer(), random.below(3200) / 64);
   },
 };
+
+function stopAndStart(stage: Stage, server: ServerHost, downMs: Millis): void {
+  const { process } = server;
+  if (process?.runtime === undefined) return;
+  void process.close().then(() =>
+    stage.after(5, 'stopped', process, () => {
+      server.kill();
+      stage.superviseAfter(server, downMs);
+    }),
+  );
+}
 
 export const pause: Fault = {
   id: 'F14',
@@ -50,5 +56,56 @@ export const pause: Fault = {
     stage.world.recording.pauses.push({ server: name, fromMs: stage.nowMs, toMs: stage.nowMs + ms });
     process.pause(ms);
     stage.note(ms > 400 ? 'long pause' : 'short pause');
+  },
+};
+
+export const killLeader: Fault = {
+  id: 'F1',
+  what: 'the process of the leader ends without warning',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const { leader } = stage;
+    if (leader === undefined) return;
+    leader.kill();
+    stage.superviseAfter(leader, random.below(3) === 0 ? random.below(3000) : random.below(100));
+  },
+};
+
+export const killAll: Fault = {
+  id: 'F2',
+  what: 'all processes end at once; they are started in any order, some of them much later',
+  ofEnsembles: true,
+  strike(stage, random) {
+    for (const server of stage.world.servers) {
+      server.kill();
+      stage.superviseAfter(server, random.below(3) === 0 ? random.below(4000) : random.below(150));
+    }
+  },
+};
+
+export const powerAll: Fault = {
+  id: 'F3',
+  what: 'all machines go dark at once; they come back in any order, some of them much later',
+  ofEnsembles: true,
+  strike(stage, random) {
+    for (const server of stage.world.servers) {
+      server.losePower(survival(random));
+      stage.superviseAfter(server, random.below(3) === 0 ? random.below(4000) : random.below(150));
+    }
+  },
+};
+
+export const rollingRestart: Fault = {
+  id: 'F23',
+  what: 'an operator stops the servers one after the other, and starts each again before the next',
+  ofEnsembles: true,
+  strike(stage, random) {
+    let ms = 0;
+    for (const server of stage.world.servers) {
+      stage.after(ms, 'rolling restart', undefined, () => {
+        if (!stage.isHealed) stopAndStart(stage, server, random.below(100));
+      });
+      ms += 100 + random.below(600);
+    }
   },
 };

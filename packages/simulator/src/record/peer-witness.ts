@@ -1,42 +1,20 @@
-/**
- * What the servers of an ensemble do among themselves, as they tell their observers: elections, epochs, what is durable, what is applied.
- * It is written down in one list, in the order in which it happened, and judged afterwards.
- */
+/** Writes down what the servers of an ensemble tell their observers. */
 import { type Observer, silentObserver } from '@tskeeper/core';
-import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
+import type { Millis, Zxid } from '@tskeeper/protocol';
+import type { PeerEvent } from './peer-event.ts';
 import type { Recording } from './recording.ts';
-
-export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
-  /** It looks for a leader. */
-  (
-    | { readonly kind: 'looking' }
-    /** An election has ended. */
-    | { readonly kind: 'elected'; readonly leader: Sid; readonly lookedMs: Millis }
-    /** It serves, with a history that ended with `historyEnd` when it began to. */
-    | { readonly kind: 'serves'; readonly role: 'leader' | 'follower' | 'observer'; readonly epoch: number; readonly historyEnd: Zxid }
-    /** It leads or learns no more. */
-    | { readonly kind: 'ended'; readonly reason: string }
-    /** Its log is durable up to here. */
-    | { readonly kind: 'logged'; readonly zxid: Zxid }
-    /** It has applied a txn while it served: what clients see has it from now on. */
-    | { readonly kind: 'applied'; readonly zxid: Zxid }
-    | { readonly kind: 'replaced'; readonly by: 'trunc' | 'snap'; readonly zxid: Zxid }
-    /** As a leader it brings a learner up to date. */
-    | { readonly kind: 'synchronises'; readonly by: 'diff' | 'trunc' | 'snap'; readonly from: 'memory' | 'log' | 'tree' }
-    /** Its process is gone. */
-    | { readonly kind: 'gone' }
-    /** What the files said that hold its epochs when its process was gone; undefined for one that is not there. */
-    | { readonly kind: 'epochFiles'; readonly accepted: number | undefined; readonly current: number | undefined }
-    /** Everything on its disk is lost. */
-    | { readonly kind: 'wiped' }
-  );
 
 type Told<Event> = Event extends unknown ? Omit<Event, 'atMs' | 'server'> : never;
 
-/** The observer of one life of a server. */
-export function peerWitness(recording: Recording, clock: { readonly elapsedMs: Millis }, server: string): Observer {
+/** The observer of one life of a server. `replaced` is told when a part of what was on its disk counts no more. */
+export function peerWitness(
+  recording: Recording,
+  clock: { readonly elapsedMs: Millis },
+  server: string,
+  replaced: (by: 'trunc' | 'snap', zxid: Zxid) => void,
+): Observer {
   const note = (event: Told<PeerEvent>) => {
-    recording.peers.push({ atMs: clock.elapsedMs, server, ...event } as PeerEvent);
+    recording.peers.push({ atMs: clock.elapsedMs, server, ...event });
   };
   let begun = { epoch: 0, historyEnd: 0 };
   return {
@@ -52,7 +30,10 @@ export function peerWitness(recording: Recording, clock: { readonly elapsedMs: M
     roleEnded: (reason) => note({ kind: 'ended', reason }),
     logged: (zxid) => note({ kind: 'logged', zxid }),
     applied: (zxid) => note({ kind: 'applied', zxid }),
-    historyReplaced: (by, zxid) => note({ kind: 'replaced', by, zxid }),
+    historyReplaced: (by, zxid) => {
+      note({ kind: 'replaced', by, zxid });
+      replaced(by, zxid);
+    },
     learnerSynchronised: (by, from) => note({ kind: 'synchronises', by, from }),
   };
 }

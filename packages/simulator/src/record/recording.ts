@@ -3,7 +3,7 @@
  * It is taken at the wire and at the disk, so it holds for any client and knows nothing of how a server works.
  */
 import type { ConnectRequest, LoggedTxn, Millis, OperationName, SessionId, Sid, Zxid } from '@tskeeper/protocol';
-import type { PeerEvent } from './peer-witness.ts';
+import type { PeerEvent } from './peer-event.ts';
 
 export interface Request {
   /** Of the session; together they name a write, since a client never uses an xid twice. Pings, auth and setWatches share one each. */

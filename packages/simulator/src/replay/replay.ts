@@ -291,6 +291,8 @@ class Replaying {
     const loggedErr = txn.kind === 'error' ? txn.err : 0;
     let expectedErr: number = loggedErr;
     let invented = false;
+    // Each epoch of an ensemble counts from the beginning.
+    model.beginAt(zxid - 1);
     if (txn.kind === 'createSession') {
       model.openSession(session, txn.timeOut);
       this.#sessions.set(session, {
@@ -325,10 +327,15 @@ class Replaying {
         invented = true;
       }
     } else if (this.#sessions.get(session)?.closedBy !== undefined || !this.#sessions.has(session)) {
-      const answer = sessionIsOver(request);
+      const answer = refusal(request, ErrorCode.SessionExpired);
       expectedErr = request.name === 'multi' ? loggedErr : answer.err;
       model.skipZxid();
       this.#writes.push({ request, answer });
+      this.#owe(found.line, { kind: 'reply', request });
+    } else if (loggedErr === ErrorCode.SessionMoved && this.#hasMoved(found.line)) {
+      // The fence: what was still on its way over the old connection must not happen behind the new one.
+      model.skipZxid();
+      this.#writes.push({ request, answer: refusal(request, loggedErr) });
       this.#owe(found.line, { kind: 'reply', request });
     } else {
       expectedErr = this.#perform(found, header.time);
@@ -349,6 +356,13 @@ class Replaying {
     this.#hear(heard, request);
     if (!this.#active.includes(line)) this.#model.disconnected(line.number);
     return answer.err;
+  }
+
+  /** Whether the session was asked for over a connection that is newer than this one. */
+  #hasMoved({ cnxn }: Line): boolean {
+    return this.#recording.cnxns.some(
+      ({ handshake, openedMs }) => handshake !== undefined && handshake.sessionId === cnxn.session && openedMs > cnxn.openedMs,
+    );
   }
 
   /** The latest that a server's wall clock may have shown: what was due then may go later, though the clock has been set back. */
@@ -542,10 +556,11 @@ function answerIn(heard: readonly Heard[]): Answer {
   throw new Error('the model has not answered');
 }
 
-function sessionIsOver({ name, record }: Request): Answer {
-  if (name !== 'multi') return { err: ErrorCode.SessionExpired, body: null };
+/** Of a write that is not looked at, since its session has ended or moved. */
+function refusal({ name, record }: Request, refusedWith: number): Answer {
+  if (name !== 'multi') return { err: refusedWith, body: null };
   const results = (record as MultiRequest).ops.map((_, at) => {
-    const err = at === 0 ? ErrorCode.SessionExpired : ErrorCode.RuntimeInconsistency;
+    const err = at === 0 ? refusedWith : ErrorCode.RuntimeInconsistency;
     return { type: OpCode.error, err, body: { err } };
   });
   return { err: ErrorCode.Ok, body: { results } };

@@ -12,11 +12,18 @@ import { isIdle, type Stage } from './stage.ts';
 
 const snapshotsChecked = 4;
 const answerMaxMs = 10_000;
+/** How often a connection may be lost, though nothing is wrong. */
+const lostMax = 10;
+/** Within ten times the limit for silence a leader is there, and everybody is with it. */
+const wholeMaxMs = 10_000;
+/** Longer than anything that has been proposed takes. */
+const quietMs = 50;
 
 export class Proof {
   readonly #stage: Stage;
   readonly #world: VirtualWorld;
   readonly #random: SeededRandom;
+  #audits = 0;
 
   constructor(stage: Stage, random: SeededRandom) {
     this.#stage = stage;
@@ -28,17 +35,17 @@ export class Proof {
   async run(rests: boolean): Promise<void> {
     const world = this.#world;
     if (rests) {
-      await this.#audit('auditor 1');
+      for (const server of world.servers) await this.#audit(server);
       for (const actor of this.#stage.actors) actor.retire();
       // Long enough for every session to end.
       await world.run(world.server.core.maxSessionTimeoutMs + 4 * world.server.core.tickTimeMs);
-      await this.#audit('auditor 2');
+      await this.#audit(this.#anyServer());
       this.#lookAtRest();
       await this.#restart();
-      await this.#audit('auditor 3');
+      await this.#audit(this.#anyServer());
       await this.#restart((server) => this.#loseSnapshots(server));
-      await this.#audit('auditor 4');
-      for (const server of world.servers) await server.stop();
+      await this.#audit(this.#anyServer());
+      await this.#endAll();
     }
     await world.readLogs();
     for (const server of world.servers) {
@@ -46,15 +53,21 @@ export class Proof {
     }
   }
 
+  #anyServer(): ServerHost {
+    return this.#stage.anyServer();
+  }
+
   /** Asks for the whole tree; what came is compared with the model like every other read. */
-  async #audit(name: string): Promise<void> {
+  async #audit(server: ServerHost): Promise<void> {
     const world = this.#world;
     const stage = this.#stage;
+    const name = `auditor ${++this.#audits}`;
     const auditor = new RawClient(world, new SeededRandom(this.#random.uint32()), {
       name,
-      address: `10.8.0.${name.at(-1)}`,
+      address: `10.8.0.${this.#audits}`,
       timeoutMs: 4000,
       credentials: 'alice:secret',
+      server,
     });
     const isAnswered = () => world.runUntil(() => isIdle(auditor), answerMaxMs);
     if (!(await isAnswered())) {
@@ -62,18 +75,29 @@ export class Proof {
       return;
     }
     const waiting = ['/'];
+    let lost = 0;
     for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
       auditor.send('getData', { path, watch: false });
       auditor.send('getACL', { path });
       const listing = auditor.send('getChildren2', { path, watch: false });
-      if (!(await isAnswered()) || listing?.reply === undefined) {
+      const isDone = await isAnswered();
+      if (listing?.reply !== undefined) {
+        const { children } = (listing.reply.body ?? { children: [] }) as { readonly children: readonly string[] };
+        for (const child of children) waiting.push(path === '/' ? `/${child}` : `${path}/${child}`);
+      } else if (isDone && ++lost <= lostMax) {
+        // An epoch has come to its end, and its servers have closed all connections.
+        waiting.unshift(path);
+      } else {
         stage.complain(`${name} got no answer about ${path}`);
-        return;
+        break;
       }
-      const { children } = (listing.reply.body ?? { children: [] }) as { readonly children: readonly string[] };
-      for (const child of children) waiting.push(path === '/' ? `/${child}` : `${path}/${child}`);
     }
-    auditor.send('closeSession', undefined);
+    // It may be just then that an epoch ends.
+    for (let tries = 0; tries < lostMax && auditor.session !== 0n; tries++) {
+      auditor.send('closeSession', undefined);
+      await world.runUntil(() => auditor.session === 0n || auditor.cnxn === undefined, answerMaxMs);
+      if (auditor.session !== 0n) await isAnswered();
+    }
     auditor.retire();
     await world.run(50);
   }
@@ -95,11 +119,24 @@ export class Proof {
   }
 
   async #restart(meanwhile: (server: ServerHost) => void = () => undefined): Promise<void> {
-    for (const server of this.#world.servers) {
-      await server.stop();
-      meanwhile(server);
-      await server.start();
+    const { servers } = this.#world;
+    for (const server of servers) await server.stop();
+    for (const server of servers) meanwhile(server);
+    for (const server of servers) await server.start();
+    if (await this.#world.runUntil(() => this.#stage.isWhole, wholeMaxMs)) return;
+    this.#stage.complain(`no leader ${wholeMaxMs} ms after all were started again`);
+  }
+
+  /** What servers do by themselves comes to its end, so that all have the same when they go. */
+  async #endAll(): Promise<void> {
+    const world = this.#world;
+    const { peers } = world.recording;
+    for (let seen = -1; seen !== peers.length;) {
+      seen = peers.length;
+      await world.run(quietMs);
     }
+    if (!this.#stage.isEnsemble) for (const server of world.servers) await server.stop();
+    else for (const server of world.servers) server.kill();
   }
 
   /** Down to one of them, so that a start has to rely on an older one and on more of the log. */

@@ -10,7 +10,13 @@ import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
 import type { Owner } from '../world/virtual-clock.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';
+import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { survival } from '../faults/survival.ts';
+
+/** A machine. */
+interface Named {
+  readonly name: string;
+}
 
 export class Stage {
   readonly world: VirtualWorld;
@@ -35,7 +41,7 @@ export class Stage {
       server.diskDelayMs = () => (this.nowMs < (this.#slowUntilMs.get(server) ?? 0) ? this.fraction(300) : this.fraction(1));
       server.onFailure = () => this.#onFailure(server);
     }
-    world.wire.mannersOf = () => ({ delayMs: this.fraction(3) });
+    world.wire.mannersOf = (from, to) => ({ delayMs: this.fraction(3) + world.extraDelay(from, to) });
   }
 
   get nowMs(): Millis {
@@ -66,6 +72,24 @@ export class Stage {
 
   anyActor(): Actor {
     return this.actors[this.#random.below(this.actors.length)]!;
+  }
+
+  /** The server that leads, as far as it knows itself. */
+  get leader(): ServerHost | undefined {
+    return this.world.servers.find(({ role }) => role === 'leader');
+  }
+
+  /** Every server serves; those of an ensemble under one leader. */
+  get isWhole(): boolean {
+    const { servers } = this.world;
+    if (!servers.every(({ process }) => process?.serving === true)) return false;
+    if (!this.isEnsemble) return true;
+    const leads = servers.filter(({ role }) => role === 'leader').length;
+    return leads === 1 && servers.every(({ role }) => role === 'leader' || role === 'follower' || role === 'observer');
+  }
+
+  get isEnsemble(): boolean {
+    return this.world.recording.ensemble.size > 0;
   }
 
   // --- Servers are kept running
@@ -131,6 +155,63 @@ export class Stage {
     this.#slowUntilMs.set(server, untilMs);
   }
 
+  // --- Links between servers
+
+  /** For so long nothing passes between these and those; or, `one way`, nothing from these to those. */
+  cutBetween(these: readonly Named[], those: readonly Named[], ms: Millis, how: 'both ways' | 'one way' = 'both ways'): void {
+    const links = these.flatMap((a) => those.filter((b) => b !== a).map((b) => this.world.link(a.name, b.name)));
+    for (const link of links) {
+      if (how === 'one way') link.cutOneWay('forth');
+      else link.cut();
+    }
+    const mended = this.#disturb([...these, ...those], ms);
+    this.after(ms, 'link well', undefined, () => {
+      if (!this.isHealed) for (const link of links) link.heal();
+      mended();
+    });
+  }
+
+  /** What passes between these two takes longer for a while. */
+  slowBetween(a: Named, b: Named, delayMs: Millis, ms: Millis): void {
+    const link = this.world.link(a.name, b.name);
+    link.slow(delayMs);
+    const mended = this.#disturb([a, b], ms + delayMs);
+    this.after(ms, 'link fast', undefined, () => {
+      if (!this.isHealed) link.slow(0);
+      mended();
+    });
+  }
+
+  /** Nothing passes through this pipe for a while. */
+  holdFor(pipe: Pipe, ms: Millis): void {
+    pipe.hold();
+    const machines = [pipe.from, pipe.to].map(({ stack }) => ({ name: this.world.nameOf(stack.address) ?? '' }));
+    const mended = this.#disturb(machines, ms);
+    this.after(ms, 'pipe well', undefined, () => {
+      pipe.release();
+      mended();
+    });
+  }
+
+  /** Who asks for the server by its name gets no answer for a while. */
+  hideName(server: ServerHost, ms: Millis): void {
+    this.world.hideName(server.name, true);
+    this.after(ms, 'name found', undefined, () => this.world.hideName(server.name, false));
+  }
+
+  cnxnsBetweenServers(): VirtualCnxn[] {
+    const isServer = ({ address }: { readonly address: string }) => this.world.serverAt(address) !== undefined;
+    return [...this.world.wire.cnxns].filter(({ dialer, listener }) => isServer(dialer) && isServer(listener));
+  }
+
+  #disturb(machines: readonly Named[], ms: Millis): () => void {
+    const disturbance = { machines: machines.map(({ name }) => name), fromMs: this.nowMs, toMs: this.nowMs + ms };
+    this.world.recording.disturbances.push(disturbance);
+    return () => {
+      disturbance.toMs = Math.min(disturbance.toMs, this.nowMs);
+    };
+  }
+
   // --- Strangers
 
   /** Somebody comes once with what belongs to another, or with what cannot be. He gets no further than the handshake. */
@@ -155,7 +236,11 @@ export class Stage {
   heal(): void {
     this.isHealed = true;
     this.#slowUntilMs.clear();
-    for (const link of this.world.links) link.heal();
+    for (const link of this.world.links) {
+      link.heal();
+      link.slow(0);
+    }
+    for (const { name } of this.world.servers) this.world.hideName(name, false);
     for (const { forward, backward } of this.world.wire.cnxns) {
       for (const pipe of [forward, backward]) {
         Object.assign(pipe.manners, { delayMs: 1, windowBytes: 65_536, pieceBytes: Infinity, pieceIntervalMs: 0 });

@@ -55,6 +55,7 @@ class Story {
     const plan = (this.#plan = drawPlan(this.#random));
     this.world = new VirtualWorld(seed, {
       servers: plan.servers,
+      ...(plan.ensemble !== undefined && { ensemble: plan.ensemble }),
       core: plan.core,
       options: plan.options,
       snappy: plan.usesSnappy ? snappy : undefined,
@@ -94,10 +95,11 @@ class Story {
     const { world, stage } = this;
     this.#healing = true;
     stage.heal();
-    const rests = () => world.servers.every(({ process }) => process?.serving === true) && stage.actors.every(isIdle);
+    const rests = () => stage.isWhole && stage.actors.every(isIdle);
     if (!(await world.runUntil(rests, healingMs))) {
       const waiting = stage.actors.filter((actor) => !isIdle(actor)).map(({ name }) => name);
-      stage.complain(`no rest ${healingMs} ms after the last fault: ${waiting.join(', ') || 'no server'}`);
+      const roles = world.servers.map(({ name, role }) => `${name} is ${role ?? 'down'}`);
+      stage.complain(`no rest ${healingMs} ms after the last fault: ${[...waiting, ...roles].join(', ')}`);
       return false;
     }
     for (const actor of stage.actors) actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });

@@ -3,9 +3,9 @@
  * them off, since a fault that strikes all the time hides what others would show; and limits are small, so that what takes a real server
  * weeks (a thousandth snapshot, the last zxid of an epoch) takes a minute here.
  */
-import type { CoreOptions } from '@tskeeper/core';
-import { makeZxid, type Millis } from '@tskeeper/protocol';
-import type { RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
+import type { CoreOptions, ZabOptions } from '@tskeeper/core';
+import { epochMax, makeZxid, type Millis } from '@tskeeper/protocol';
+import type { MemberOptions, RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import type { Habits } from '../clients/workload.ts';
 import { type FaultName, faults } from '../faults/faults.ts';
 import type { Beginning } from '../record/recording.ts';
@@ -19,8 +19,17 @@ export interface ClientPlan {
   readonly kind: 'raw' | 'real';
 }
 
+/** How servers of an ensemble are set up. */
+export interface EnsemblePlan {
+  readonly observers: number;
+  readonly options: Partial<MemberOptions>;
+  readonly zab: Partial<ZabOptions>;
+}
+
 export interface Plan {
   readonly servers: number;
+  /** Undefined for a server that stands alone. */
+  readonly ensemble: EnsemblePlan | undefined;
   readonly core: Partial<CoreOptions>;
   readonly options: Partial<RuntimeOptions>;
   readonly usesSnappy: boolean;
@@ -45,8 +54,11 @@ const countsLeftMax = 12;
 export function drawPlan(random: SeededRandom): Plan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const snapshotCompression = pick('none', 'none', 'none', 'snappy');
+  const ensemble = random.below(3) > 0 ? drawEnsemble(random) : undefined;
+  const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
   return {
-    servers: 1,
+    servers: ensemble === undefined ? 1 : pick(1, 2, 3, 3, 3, 3, 4, 5, 5, 7) + ensemble.observers,
+    ensemble,
     core: {
       closeSessionTxnEnabled: random.below(4) > 0,
       requestThrottleLimit: pick(0, 0, 5, 1),
@@ -70,7 +82,7 @@ export function drawPlan(random: SeededRandom): Plan {
       dataLogDir: pick('/data', '/data', '/log'),
     },
     usesSnappy: true,
-    faults: (Object.keys(faults) as FaultName[]).filter(() => random.below(2) === 0),
+    faults: (Object.keys(faults) as FaultName[]).filter((name) => random.below(2) === 0 && isOfThisKind(name)),
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
     safetyMs: 1500 + random.below(4000),
@@ -88,16 +100,35 @@ export function drawPlan(random: SeededRandom): Plan {
       restoresWatches: random.below(3) > 0,
       kind: index % 2 === 0 ? 'real' : 'raw',
     })),
-    beginning: drawBeginning(random),
+    beginning: drawBeginning(random, ensemble !== undefined),
   };
 }
 
-function drawBeginning(random: SeededRandom): Beginning | undefined {
+/** Memory and logs are kept small, so that learners that come back are sent a DIFF out of either, a TRUNC or a SNAP. */
+function drawEnsemble(random: SeededRandom): EnsemblePlan {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  return {
+    observers: pick(0, 0, 0, 1, 1, 2),
+    options: {
+      commitLogCount: pick(3, 10, 30, 500),
+      snapshotSizeFactor: pick(-1, 0, 0.33, 5, 5),
+    },
+    zab: {
+      forceSnapshotSync: random.below(12) === 0,
+      counterMax: pick(0xffff_0000, 0xffff_0000, 40, 150),
+    },
+  };
+}
+
+function drawBeginning(random: SeededRandom, isEnsemble: boolean): Beginning | undefined {
   const znodes = [
     { path: '/q', creates: 2 ** 31 - 1 - random.below(countsLeftMax) },
     { path: '/q/last', creates: 0 },
   ];
-  const zxid = makeZxid(0, 2 ** 32 - 1 - random.below(zxidsLeftMax));
+  // The next epoch of an ensemble begins before a txn does, and must be one that there can be.
+  const zxid = isEnsemble
+    ? makeZxid(random.below(2) === 0 ? 7 : epochMax - 1000, 0xffff_0000)
+    : makeZxid(0, 2 ** 32 - 1 - random.below(zxidsLeftMax));
   switch (random.below(8)) {
     case 0:
       return { zxid: znodes.length, wallMs, znodes };

@@ -3,7 +3,7 @@
  * robbed of its power, any number of times. Whatever goes wrong goes wrong with a machine, or with the link between two.
  */
 import type { CoreOptions, Inspect } from '@tskeeper/core';
-import type { Millis, Sid } from '@tskeeper/protocol';
+import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
 import {
   type CrashChoice,
   type DiskCall,
@@ -49,6 +49,8 @@ export interface ServerHostParts {
 const startMaxMs = 120_000;
 /** Machines differ by more than any run takes, so that a wall-clock time tells whose it is and when it was. */
 const wallClocksApartMs = 3_600_000;
+/** Apart from the addresses of clients. */
+const serverNet = 100;
 
 export class ServerHost implements MachineTime {
   readonly name: string;
@@ -59,6 +61,8 @@ export class ServerHost implements MachineTime {
   readonly lines: string[] = [];
   /** Files that a server at work has removed, as they were: logs and snapshots that were purged are evidence. */
   readonly removed = new Map<string, Buffer>();
+  /** Logs that count no more, since the server was sent another history, or lost its disk: some of their txns may be nowhere else. */
+  readonly oldLogs: Buffer[] = [];
   process: ServerProcess | undefined;
   wallOffsetMs: Millis;
   bootedMs: Millis = 0;
@@ -134,7 +138,7 @@ export class ServerHost implements MachineTime {
     this.#lives++;
     this.#dark?.breakAll();
     this.#dark = undefined;
-    const witness = member === undefined ? undefined : peerWitness(recording, clock, this.name);
+    const witness = member === undefined ? undefined : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
     const log = (level: string) => (message: string) => {
       this.lines.push(`${level} ${message}`);
     };
@@ -143,7 +147,7 @@ export class ServerHost implements MachineTime {
       clock,
       machine: this,
       disk: this.#watchedDisk(),
-      network: wire.stack(`10.${number}.${this.#lives >> 8}.${this.#lives & 255}`),
+      network: wire.stack(`10.${serverNet + number}.${this.#lives >> 8}.${this.#lives & 255}`),
       random: new SeededRandom(random.uint32()),
       core,
       options,
@@ -235,6 +239,28 @@ export class ServerHost implements MachineTime {
         if (bytes !== undefined) this.removed.set(path, bytes);
       },
     };
+  }
+
+  /** Another history has taken the place of what was removed. */
+  #setAside(by: 'trunc' | 'snap', zxid: Zxid): void {
+    for (const [path, bytes] of this.removed) {
+      const number = Number.parseInt(/[.]([0-9a-f]+)(?:[.][a-z]+)?$/.exec(path)![1]!, 16);
+      if (by === 'trunc' && number <= zxid) continue;
+      this.removed.delete(path);
+      if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(bytes);
+    }
+  }
+
+  /** The disk is replaced by an empty one. */
+  wipe(): void {
+    for (const [path, bytes] of this.removed) if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(bytes);
+    this.removed.clear();
+    for (const path of this.disk.files()) {
+      if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(this.disk.contents(path));
+      this.disk.lose(path);
+    }
+    const { recording, clock } = this.#parts;
+    recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'wiped' });
   }
 
   /** Every file of that kind there has been and that was not lost, whether it is still there or not. */

@@ -4,7 +4,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { type CoreOptions, coreDefaults, type ZabOptions } from '@tskeeper/core';
-import { formatZxid, type Millis, type QuorumServer, Reader, readTxn } from '@tskeeper/protocol';
+import { formatZxid, type Millis, type QuorumServer, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
 import {
   memberDefaults,
   type MemberOptions,
@@ -20,6 +20,7 @@ import {
 import { VirtualWire } from '@tskeeper/runtime/internal';
 import { ClientNetwork } from '../clients/client-network.ts';
 import { serverPort } from '../clients/client-world.ts';
+import { epochEnds, isIn, lastServed, reignsOf } from '../record/committed-history.ts';
 import { newRecording, type Recording } from '../record/recording.ts';
 import { Link } from './link.ts';
 import { ServerHost } from './server-host.ts';
@@ -78,6 +79,11 @@ export class VirtualWorld {
   readonly #numbers = Buffer.alloc(8);
   readonly #clients = new Map<string, string>();
   readonly #links = new Map<string, Link>();
+  /** Machines by the addresses they have or had, and servers' latest addresses. */
+  readonly #nameOf = new Map<string, string>();
+  readonly #addresses = new Map<string, string>();
+  /** Names that do not resolve at the moment. */
+  readonly #hidden = new Set<string>();
 
   constructor(seed: number, { servers = 1, ensemble, core, options, snappy, memory }: WorldOptions = {}) {
     this.random = new SeededRandom(seed);
@@ -120,7 +126,9 @@ export class VirtualWorld {
           until: (promise, atMostMs) => this.until(promise, atMostMs),
           run: (ms) => this.run(ms),
           booted: (name, address) => {
-            this.wire.name(name, [address]);
+            this.#nameOf.set(address, name);
+            this.#addresses.set(name, address);
+            if (!this.#hidden.has(name)) this.wire.name(name, [address]);
             for (const link of this.#links.values()) link.renew();
           },
         }),
@@ -149,12 +157,31 @@ export class VirtualWorld {
   /** A client's machine, everything on whose connections is written down. */
   clientNetwork(client: string, address: string): ClientNetwork {
     this.#clients.set(client, address);
+    this.#nameOf.set(address, client);
     return new ClientNetwork(this, client, address);
   }
 
   /** Where a machine can be reached now; undefined for a server that is down. */
   addressOf(name: string): string | undefined {
     return this.#clients.get(name) ?? this.servers.find((server) => server.name === name)?.address;
+  }
+
+  /** The machine that has this address, or had it. */
+  nameOf(address: string): string | undefined {
+    return this.#nameOf.get(address);
+  }
+
+  hideName(name: string, isHidden: boolean): void {
+    if (isHidden) this.#hidden.add(name);
+    else this.#hidden.delete(name);
+    const address = this.#addresses.get(name);
+    this.wire.name(name, isHidden || address === undefined ? [] : [address]);
+  }
+
+  /** What bytes take longer between these addresses than elsewhere. */
+  extraDelay(from: string, to: string): Millis {
+    const [a, b] = [this.nameOf(from), this.nameOf(to)];
+    return (this.#links.get(`${a} ${b}`)?.delayMs ?? 0) + (this.#links.get(`${b} ${a}`)?.delayMs ?? 0);
   }
 
   /** The cable between two machines. */
@@ -219,37 +246,52 @@ export class VirtualWorld {
 
   /**
    * Reads the log that servers have left, what they have purged included. A zxid that stands in two files, or on two servers, must be the
-   * same txn in both.
+   * same txn in both. Of an ensemble's logs only what was committed is its history.
    */
   async readLogs(): Promise<void> {
     const { recording } = this;
-    const entries = new Map<number, { readonly server: string; readonly bytes: Buffer }>();
+    const entries = new Map<Zxid, { readonly server: string; readonly bytes: Buffer }>();
     for (const server of this.servers) {
       const files = server.evidence('log');
-      const reading = new MemoryDisk();
       for (const { name } of numberedFiles([...files.keys()], 'log')) {
-        reading.plant(`/${name}`, files.get(name)!);
-        const file = await reading.open(`/${name}`, 'existing');
-        const end = await readLog(file, 4_000_000, (zxid, bytes, start, stop) => {
-          const entry = { server: `${name} of ${server.name}`, bytes: Buffer.from(bytes.subarray(start, stop)) };
-          const known = entries.get(zxid);
-          if (known === undefined) entries.set(zxid, entry);
-          else if (!known.bytes.equals(entry.bytes)) {
-            recording.faults.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
-          }
-        });
-        if (end.reason !== 'end of file' && end.reason !== 'padding') {
-          recording.faults.push(`${name} of ${server.name} ends with ${end.reason}`);
-        }
+        const reason = await this.#readLog(`${name} of ${server.name}`, files.get(name)!, entries);
+        if (reason !== 'end of file' && reason !== 'padding') recording.faults.push(`${name} of ${server.name} ends with ${reason}`);
       }
+      // Where a log ends that counts no more says nothing.
+      for (const bytes of server.oldLogs) await this.#readLog(`an old log of ${server.name}`, bytes, entries);
     }
+    const isHistory = this.#history();
     recording.log = [...entries]
+      .filter(([zxid]) => isHistory(zxid))
       .toSorted(([a], [b]) => a - b)
       .map(([, { bytes }]) => {
         const logged = readTxn(new Reader(bytes));
         return { atMs: this.#elapsedOf(logged.header.time), logged };
       });
     recording.endedMs = this.clock.elapsedMs;
+  }
+
+  /** Adds what a log holds; returns why it ends. */
+  async #readLog(name: string, content: Buffer, entries: Map<Zxid, { readonly server: string; readonly bytes: Buffer }>): Promise<string> {
+    const reading = new MemoryDisk();
+    reading.plant('/log', content);
+    const file = await reading.open('/log', 'existing');
+    const { reason } = await readLog(file, 4_000_000, (zxid, bytes, start, stop) => {
+      const entry = { server: name, bytes: Buffer.from(bytes.subarray(start, stop)) };
+      const known = entries.get(zxid);
+      if (known === undefined) entries.set(zxid, entry);
+      else if (!known.bytes.equals(entry.bytes)) {
+        this.recording.faults.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
+      }
+    });
+    return reason;
+  }
+
+  #history(): (zxid: Zxid) => boolean {
+    const { recording } = this;
+    if (recording.ensemble.size === 0) return () => true;
+    const ends = epochEnds(reignsOf(recording), lastServed(recording), recording.beginning.zxid);
+    return (zxid) => isIn(ends, zxid);
   }
 
   /** The instant of a wall-clock time, down to the millisecond. Clocks are set far apart, so it is a time of one of them only. */

@@ -1,0 +1,116 @@
+/** What happens to the links between the servers of an ensemble. */
+import type { SeededRandom } from '@tskeeper/runtime';
+import type { Stage } from '../story/stage.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import type { Fault } from './fault.ts';
+
+/** Long enough, now and then, for everybody to notice. */
+function howLong(random: SeededRandom): number {
+  return random.below(3) === 0 ? 1000 + random.below(2500) : random.below(800);
+}
+
+function shuffled<T>(random: SeededRandom, of: readonly T[]): T[] {
+  const left = [...of];
+  return Array.from({ length: left.length }, () => left.splice(random.below(left.length), 1)[0]!);
+}
+
+export const partition: Fault = {
+  id: 'F18',
+  what: 'servers fall into two parts that do not hear from each other, with a bridge between them perhaps; or each is alone',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const servers = shuffled(random, stage.world.servers);
+    const ms = howLong(random);
+    if (random.below(4) === 0) {
+      stage.cutBetween(servers, servers, ms);
+      return;
+    }
+    const size = 1 + random.below(Math.max(1, servers.length - 1));
+    const bridge = random.below(3) === 0 ? 1 : 0;
+    stage.cutBetween(servers.slice(0, size), servers.slice(size + bridge), ms);
+  },
+};
+
+export const oneWayCut: Fault = {
+  id: 'F19',
+  what: 'a server is heard by others and does not hear them, or hears them and is not heard',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const [one, ...others] = shuffled(random, stage.world.servers);
+    if (one === undefined || others.length === 0) return;
+    const some = others.slice(0, 1 + random.below(others.length));
+    const [from, to] = random.below(2) === 0 ? [[one], some] : [some, [one]];
+    stage.cutBetween(from, to, howLong(random), 'one way');
+  },
+};
+
+export const leaderIsland: Fault = {
+  id: 'F21',
+  what: 'the leader is cut off from the other servers, together with some clients',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const { leader } = stage;
+    if (leader === undefined) return;
+    const ms = howLong(random);
+    const others = stage.world.servers.filter((server) => server !== leader);
+    stage.cutBetween([leader], others, ms);
+    const clients = shuffled(random, stage.actors).slice(0, 1 + random.below(stage.actors.length));
+    stage.cutBetween(clients, others, ms);
+  },
+};
+
+export const slowLink: Fault = {
+  id: 'F16, F20',
+  what: 'what passes between two servers is late',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const [a, b] = shuffled(random, stage.world.servers);
+    if (a === undefined || b === undefined) return;
+    stage.slowBetween(a, b, random.below(2) === 0 ? random.below(60) : random.below(600), howLong(random));
+  },
+};
+
+export const flapping: Fault = {
+  id: 'F22',
+  what: 'the links of servers go one after the other, and come back in another order; or one comes and goes',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const { servers } = stage.world;
+    const pairs: (readonly [ServerHost, ServerHost])[] = servers.flatMap((a, at) => servers.slice(at + 1).map((b) => [a, b] as const));
+    const some = shuffled(random, pairs).slice(0, 1 + random.below(4));
+    for (const [a, b] of some) {
+      const cuts = random.below(2) === 0 ? 1 : 2 + random.below(3);
+      for (let cut = 0; cut < cuts; cut++) {
+        stage.after(random.below(1500), 'flap', undefined, () => {
+          if (!stage.isHealed) stage.cutBetween([a], [b], random.below(300));
+        });
+      }
+    }
+  },
+};
+
+export const peerReset: Fault = {
+  id: 'F15, F17',
+  what: 'a connection between two servers is reset, in mid-frame if it so happens, or lies there half open',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const cnxns = stage.cnxnsBetweenServers();
+    if (cnxns.length === 0) return;
+    const { forward, backward } = cnxns[random.below(cnxns.length)]!;
+    const pipe = random.below(2) === 0 ? forward : backward;
+    if (random.below(3) > 0) {
+      pipe.resetAfter(pipe.deliveredBytes + random.below(400));
+      return;
+    }
+    for (const each of random.below(2) === 0 ? [pipe] : [forward, backward]) stage.holdFor(each, howLong(random));
+  },
+};
+
+export const deafName: Fault = {
+  id: 'F26',
+  what: 'the name of a server does not resolve for a while',
+  ofEnsembles: true,
+  strike(stage: Stage, random) {
+    stage.hideName(stage.anyServer(), howLong(random));
+  },
+};

@@ -1,0 +1,76 @@
+/**
+ * Which of the txns in the logs of an ensemble are its history. A leader that serves begins its epoch with a history that a quorum has, so
+ * everything in that is committed; and what stands behind it in an earlier epoch never was. So the history is found from its end
+ * backwards, from epoch to epoch, without asking who acknowledged what.
+ */
+import { counterOf, epochOf, type Millis, type Zxid } from '@tskeeper/protocol';
+import type { Recording } from './recording.ts';
+
+/** In the order in which they began. */
+export function reignsOf(recording: Pick<Recording, 'peers'>): Reign[] {
+  return termsOf(recording).flatMap(({ role, ...term }) => (role === 'leader' ? [term] : []));
+}
+
+/** One server's time in an epoch, as its leader or as a learner that serves. */
+export interface Term {
+  readonly epoch: number;
+  readonly server: string;
+  readonly role: 'leader' | 'follower' | 'observer';
+  /** The last txn of its history when it began. A leader's is what the epoch begins with. */
+  readonly historyEnd: Zxid;
+  readonly fromMs: Millis;
+  /** When it gave up, or was gone; Infinity if it never did. */
+  toMs: Millis;
+}
+
+export type Reign = Omit<Term, 'role'>;
+
+/** In the order in which they began. */
+export function termsOf({ peers }: Pick<Recording, 'peers'>): Term[] {
+  const terms: Term[] = [];
+  const current = new Map<string, Term>();
+  for (const event of peers) {
+    if (event.kind === 'serves') {
+      const { epoch, server, role, historyEnd, atMs } = event;
+      const term = { epoch, server, role, historyEnd, fromMs: atMs, toMs: Infinity };
+      terms.push(term);
+      current.set(server, term);
+    } else if (event.kind === 'ended' || event.kind === 'gone') {
+      const term = current.get(event.server);
+      if (term !== undefined) term.toMs = event.atMs;
+      current.delete(event.server);
+    }
+  }
+  return terms;
+}
+
+/** The epoch in which a server served at that moment; undefined when it did not. */
+export function epochAt(terms: readonly Term[], server: string, atMs: Millis): number | undefined {
+  return terms.findLast((term) => term.server === server && term.fromMs <= atMs && term.toMs >= atMs)?.epoch;
+}
+
+/** The last txn that anyone served: the end of the history, once everybody has come to rest. */
+export function lastServed({ peers, beginning }: Pick<Recording, 'peers' | 'beginning'>): Zxid {
+  let last = beginning.zxid;
+  for (const event of peers) if (event.kind === 'applied') last = Math.max(last, event.zxid);
+  return last;
+}
+
+/** By epoch, the counter of its last txn in the history that ends with `end`. Epochs without a txn are left out. */
+export function epochEnds(reigns: readonly Reign[], end: Zxid, beginning: Zxid): Map<number, number> {
+  const ends = new Map<number, number>();
+  for (let last = end; last > beginning;) {
+    const epoch = epochOf(last);
+    if (ends.has(epoch)) break;
+    if (counterOf(last) > 0) ends.set(epoch, counterOf(last));
+    const reign = reigns.findLast((each) => each.epoch === epoch);
+    if (reign === undefined) break;
+    last = reign.historyEnd;
+  }
+  return ends;
+}
+
+/** Whether a txn is part of the history whose epochs end like that. */
+export function isIn(ends: ReadonlyMap<number, number>, zxid: Zxid): boolean {
+  return counterOf(zxid) <= (ends.get(epochOf(zxid)) ?? 0);
+}
