@@ -271,18 +271,23 @@ export class Member {
 
   #truncate(zxid: Zxid): void {
     const { storage } = this.#parts;
-    const cut = async (to: Zxid): Promise<{ recovery: ReplicaRecovery; lastZxid: Zxid }> => {
+    const cut = async (to: Zxid): Promise<{ recovery: ReplicaRecovery; lastZxid: Zxid } | undefined> => {
       const recovery = this.#newRecovery();
       try {
         const { lastZxid } = await storage.truncate(to, recovery);
         return { recovery, lastZxid };
       } catch (error) {
+        if (!(error instanceof TruncationImpossible)) throw error;
         // The leader goes by a txn that is not here. Behind the one before it the two histories are the same, and are compared again.
-        if (error instanceof TruncationImpossible && error.heldZxid !== undefined && error.heldZxid < to) return await cut(error.heldZxid);
-        throw error;
+        if (error.heldZxid !== undefined && error.heldZxid < to) return await cut(error.heldZxid);
+        this.#parts.logger.warn(`${error.message}; the leader is asked for a snapshot`);
+        return undefined;
       }
     };
-    void this.#then(cut(zxid), ({ recovery, lastZxid }, now) => this.peer.truncated(recovery.finish(), lastZxid, now));
+    void this.#then(cut(zxid), (done, now) => {
+      if (done === undefined) this.peer.truncationRefused(now);
+      else this.peer.truncated(done.recovery.finish(), done.lastZxid, now);
+    });
   }
 
   #installSnapshot(zxid: Zxid): void {

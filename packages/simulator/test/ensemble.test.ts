@@ -1,10 +1,11 @@
 /** Servers of an ensemble with everything they have: their ports, their disks, and clients that come back by themselves. */
-import { CreateMode, openAcl } from '@tskeeper/protocol';
+import { CreateMode, makeZxid, OpCode, openAcl } from '@tskeeper/protocol';
 import { type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { survival } from '../src/faults/survival.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
 import type { Request } from '../src/record/recording.ts';
+import { plantTxns } from '../src/story/plant.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
 
@@ -200,6 +201,32 @@ describe('a leader whose disk fails while the log is read for a learner', () => 
     await away.start();
     expect(await world.runUntil(() => leader.process === undefined, 10_000)).toBe(true);
     expect(await world.runUntil(() => leaderOf(world) !== undefined, 10_000)).toBe(true);
+  });
+});
+
+describe('a server whose snapshot holds what its leader does not have', () => {
+  it('cannot cut its log, and is sent a snapshot in its place', async () => {
+    const world = await started(5, 3);
+    const client = await joined(world, 1);
+    expect((await answered(world, client.send('create', create('/a'))))?.err).toBe(0);
+    const third = world.servers[2]!;
+    third.kill();
+    expect(await world.runUntil(() => leaderOf(world) !== undefined && leaderOf(world) !== third, 10_000)).toBe(true);
+    for (const path of third.disk.files()) third.disk.lose(path);
+    // As a leader leaves it that has sent a snapshot, with a txn that only it had, and has fallen before its epoch had begun.
+    const txn = {
+      kind: 'create',
+      path: '/never-committed',
+      data: Buffer.alloc(0),
+      acl: openAcl,
+      ephemeral: false,
+      parentCVersion: 1,
+    } as const;
+    await plantTxns(world, third, makeZxid(1, 0x100), 1_700_000_000_000, [{ type: OpCode.create, txn }]);
+    third.boot();
+    expect(await world.runUntil(() => isWhole(world), 5000)).toBe(true);
+    expect(third.lines.join('\n')).toContain('the leader is asked for a snapshot');
+    await expectSame(world);
   });
 });
 

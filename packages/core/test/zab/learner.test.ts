@@ -5,7 +5,15 @@ import { Learner, type LearnerStart } from '../../src/zab/learner.ts';
 import { Notes, packet } from './packets.ts';
 
 const options = { sid: 2, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
-const start: LearnerStart = { role: 'follower', acceptedEpoch: 4, currentEpoch: 3, lastZxid: makeZxid(3, 7), configVersion: 0, leader: 1 };
+const start: LearnerStart = {
+  role: 'follower',
+  acceptedEpoch: 4,
+  currentEpoch: 3,
+  lastZxid: makeZxid(3, 7),
+  snapshotIn: 0,
+  configVersion: 0,
+  leader: 1,
+};
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 
 let notes: Notes;
@@ -59,6 +67,21 @@ describe('discovery', () => {
     expect(notes.take()).toEqual(['save acceptedEpoch 5']);
     learner.epochSaved('acceptedEpoch', now);
     expect(notes.take()).toEqual(['9 <- ACKEPOCH 0x300000007 3']);
+  });
+
+  it('whose log cannot be cut comes again, and says to that leader, and to no other, that it has nothing', () => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.TRUNC, makeZxid(3, 2)), now);
+    learner.truncationRefused();
+    expect([learner.over, learner.snapshotIn]).toEqual([expect.stringContaining('a snapshot is asked for'), 5]);
+    notes.take();
+    const again = learning({ acceptedEpoch: 5, snapshotIn: 5 });
+    again.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
+    expect(notes.take()).toEqual(['9 <- FOLLOWERINFO 0x500000000', '9 <- ACKEPOCH 0x0 -1']);
+    const elsewhere = learning({ acceptedEpoch: 5, snapshotIn: 5 });
+    elsewhere.packet(packet(PacketType.LEADERINFO, makeZxid(6, 0)), now);
+    elsewhere.epochSaved('acceptedEpoch', now);
+    expect(notes.take().at(-1)).toBe('9 <- ACKEPOCH 0x300000007 3');
   });
 
   it('C4-17: an epoch that is not later than one accepted before is not accepted again', () => {

@@ -401,7 +401,10 @@ export class SmallWorld implements Surroundings {
     }
     const looking = members.filter(({ isLooking }) => isLooking);
     if (mustSettle && looking.length > 0) {
-      throw new Violation('Settles', `among ${members.map(({ sid }) => sid).join(', ')} ${looking.map(({ sid }) => sid).join(', ')} find no leader`);
+      throw new Violation(
+        'Settles',
+        `among ${members.map(({ sid }) => sid).join(', ')} ${looking.map(({ sid }) => sid).join(', ')} find no leader`,
+      );
     }
     if (looking.length === lookedBefore) this.#vainElections++;
   }
