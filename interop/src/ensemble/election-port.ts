@@ -22,6 +22,10 @@ function vote(leader: number, round: number, changed: Partial<Notification> = {}
   return { state: 'looking', leader, zxid: 0, peerEpoch: 0, electionEpoch: round, version: 2, config: 'version=0', ...changed };
 }
 
+function isOf(round: number): (notification: Notification) => boolean {
+  return ({ electionEpoch }) => electionEpoch === round;
+}
+
 /** What a server of this kind answers, one line for each thing that is said to it. */
 async function transcriptOf(kind: ServerKind): Promise<string[]> {
   const ensemble = await Ensemble.create([1, 2, 3, 4, 5].map((sid) => ({ sid, kind, role: 'participant' as const })));
@@ -48,27 +52,25 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
     for (const introduction of introductions) {
       await fifth!.dial(election, introduction);
       round += 10;
-      fifth!.say(vote(5, round), 'with a configuration');
-      lines.push(`behind ${introduction}: ${textOf(await fifth!.hears(`round ${round}`, ({ electionEpoch }) => electionEpoch === round))}`);
+      const answer = await fifth!.ask(vote(5, round), 'with a configuration', `round ${round}`, isOf(round));
+      lines.push(`behind ${introduction}: ${textOf(answer)}`);
     }
     for (const form of forms) {
       round += 10;
-      fifth!.say(vote(5, round, { zxid: 0x2_0000_0007, peerEpoch: 2 }), form);
-      lines.push(`a vote in ${form}: ${textOf(await fifth!.hears(`round ${round}`, ({ electionEpoch }) => electionEpoch === round))}`);
-      lines.push(`and everyone hears: ${textOf(await first!.hears(`round ${round}`, ({ electionEpoch }) => electionEpoch === round))}`);
+      const answer = await fifth!.ask(vote(5, round, { zxid: 0x2_0000_0007, peerEpoch: 2 }), form, `round ${round}`, isOf(round));
+      lines.push(`a vote in ${form}: ${textOf(answer)}`);
+      lines.push(`and everyone hears: ${textOf(await first!.hears(`round ${round}`, isOf(round)))}`);
     }
 
     // A worse vote of a later round: the round is taken over, the vote is not.
     round += 10;
-    fifth!.say(vote(1, round, { zxid: 0, peerEpoch: 0 }), 'with a configuration');
-    lines.push(
-      `a worse vote of a later round: ${textOf(await fifth!.hears(`round ${round}`, ({ electionEpoch }) => electionEpoch === round))}`,
-    );
+    const own = await fifth!.ask(vote(1, round), 'with a configuration', `round ${round}`, isOf(round));
+    lines.push(`a worse vote of a later round: ${textOf(own)}`);
 
     // Somebody who is in nobody's list, and has no vote.
     await stranger.dial(election, 'one address');
-    stranger.say(vote(noVote, 1, { zxid: noVote, peerEpoch: noVote }), 'with a configuration');
-    lines.push(`to a stranger: ${textOf(await stranger.hears('an answer', ({ electionEpoch }) => electionEpoch === round))}`);
+    const nothing = vote(noVote, 1, { zxid: noVote, peerEpoch: noVote });
+    lines.push(`to a stranger: ${textOf(await stranger.ask(nothing, 'with a configuration', 'an answer', isOf(round)))}`);
 
     // Two voices more, and there is a leader to follow.
     leaderPort.listen(ensemble.member(5).ports.quorum, '127.0.0.1');
@@ -89,7 +91,8 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
     });
     round += 10;
     await fourth!.dial(election, 'one address');
-    for (const voter of [fourth!, fifth!]) voter.say(vote(5, round, { zxid: 0x3_0000_0001, peerEpoch: 3 }), 'with a configuration');
+    const voice = vote(5, round, { zxid: 0x3_0000_0001, peerEpoch: 3 });
+    for (const voter of [fourth!, fifth!]) await voter.ask(voice, 'with a configuration', `round ${round}`, isOf(round));
     lines.push(
       `to the leader's quorum port: ${await until(
         'it goes to the leader',
@@ -99,10 +102,9 @@ async function transcriptOf(kind: ServerKind): Promise<string[]> {
       )}`,
     );
     first!.heard.length = 0;
-    first!.say(vote(1, round + 10), 'with a configuration');
-    lines.push(
-      `to one that looks, from one that follows: ${textOf(await first!.hears('who leads', ({ state }) => state === 'following'))}`,
-    );
+    const lost = vote(1, round + 10);
+    const settled = await first!.ask(lost, 'with a configuration', 'who leads', ({ state }) => state === 'following');
+    lines.push(`to one that looks, from one that follows: ${textOf(settled)}`);
     return lines;
   } finally {
     for (const voter of voters.values()) voter.end();
@@ -122,7 +124,8 @@ export async function runElectionPort(report: Report): Promise<void> {
       report.fail(`election port of ${kind}`, error instanceof Error ? error.message : String(error));
     }
   }
-  const expected = transcripts.get('java-3.9.5') ?? [];
+  const expected = transcripts.get('java-3.9.5');
+  if (expected === undefined) return;
   for (const kind of kinds.slice(1)) {
     for (const [index, line] of (transcripts.get(kind) ?? []).entries()) {
       if (line === expected[index]) report.pass(`election port of ${kind}: ${line}`);

@@ -20,6 +20,8 @@ import { until } from './until.ts';
 
 /** For a server to say something. It repeats itself after at most so long while it looks for a leader and hears nothing new. */
 const heardMs = 20_000;
+/** A voter repeats itself until it hears something new, and dials again when it was hung up on: so do these. */
+const repeatMs = 1000;
 
 /** How a dialler introduces itself: as 3.4 did, with one address, or with several. */
 export type Introduction = 'sid alone' | 'one address' | 'several addresses';
@@ -39,14 +41,15 @@ export class FakeVoter {
   readonly sid: number;
   readonly port: number;
   readonly heard: Notification[] = [];
-  #socket: Socket | undefined;
+  /**
+   * Open connections. ZooKeeper may dial twice at about the same time, and goes on with the one that it has noted last: so all are listened
+   * to, and all are spoken to.
+   */
+  readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
-  #pending = Buffer.alloc(0);
-  #awaitsIntroduction = false;
   /** What the server said first when it dialled. */
   introduction: string | undefined;
-  /** The server has ended the connection. */
-  hungUp = false;
+  #dialled: { readonly port: number; readonly introduction: Introduction } | undefined;
 
   /** `port`: where it can be reached, as the server's configuration says. */
   constructor(sid: number, port: number) {
@@ -56,11 +59,7 @@ export class FakeVoter {
 
   /** Takes the server's dial. */
   async listen(): Promise<void> {
-    this.#server = createServer((socket) => {
-      this.#awaitsIntroduction = true;
-      this.#pending = Buffer.alloc(0);
-      this.#take(socket);
-    });
+    this.#server = createServer((socket) => this.#take(socket, true));
     this.#server.listen(this.port, '127.0.0.1');
     await once(this.#server, 'listening');
   }
@@ -68,10 +67,8 @@ export class FakeVoter {
   async dial(port: number, introduction: Introduction): Promise<void> {
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
-    this.#awaitsIntroduction = false;
-    this.#pending = Buffer.alloc(0);
-    this.hungUp = false;
-    this.#take(socket);
+    this.#dialled = { port, introduction };
+    this.#take(socket, false);
     const address = { host: '127.0.0.1', port: this.port };
     const writer = new Writer(64);
     writeInitialMessage(writer, {
@@ -91,7 +88,24 @@ export class FakeVoter {
     writeNotification(writer, notification);
     const body = Buffer.from(writer.written());
     if (form === '44 bytes') body.writeInt32BE(1, versionAt);
-    this.#socket!.write(framed(body.subarray(0, Math.min(body.length, bytesOf[form]))));
+    for (const socket of this.#sockets) socket.write(framed(body.subarray(0, Math.min(body.length, bytesOf[form]))));
+  }
+
+  /** Says it until an answer comes. */
+  async ask(notification: Notification, form: Form, what: string, isMeant: (answer: Notification) => boolean): Promise<Notification> {
+    let saidMs = -Infinity;
+    return await until(
+      `server ${this.sid} hears ${what}; it has heard ${this.heard.map(textOf).slice(-5).join(' / ')}`,
+      async () => {
+        if (performance.now() - saidMs > repeatMs) {
+          if (this.#sockets.size === 0 && this.#dialled !== undefined) await this.dial(this.#dialled.port, this.#dialled.introduction);
+          this.say(notification, form);
+          saidMs = performance.now();
+        }
+        return this.heard.find(isMeant);
+      },
+      heardMs,
+    );
   }
 
   /** The first notification from now on, or among those heard, that is meant. */
@@ -104,38 +118,33 @@ export class FakeVoter {
   }
 
   end(): void {
-    this.#socket?.destroy();
+    for (const socket of this.#sockets) socket.destroy();
     this.#server?.close();
   }
 
-  #take(socket: Socket): void {
-    this.#socket?.destroy();
-    this.#socket = socket;
+  #take(socket: Socket, wasDialled: boolean): void {
+    let pending = Buffer.alloc(0);
+    let awaitsIntroduction = wasDialled;
+    this.#sockets.add(socket);
     socket.on('error', () => undefined);
-    socket.on('close', () => {
-      if (this.#socket === socket) this.hungUp = true;
-    });
+    socket.on('close', () => this.#sockets.delete(socket));
     socket.on('data', (chunk) => {
-      if (this.#socket === socket) this.#read(chunk);
+      pending = Buffer.concat([pending, chunk]);
+      if (awaitsIntroduction) {
+        // Version, sid, length of the text, text.
+        if (pending.length < 20 || pending.length < 20 + pending.readInt32BE(16)) return;
+        const reader = new Reader(pending);
+        const { sid, protocolVersion, addresses } = readInitialMessage(reader);
+        this.introduction = `sid ${sid}, version ${protocolVersion}, ${addresses.length} address`;
+        pending = pending.subarray(reader.offset);
+        awaitsIntroduction = false;
+      }
+      while (pending.length >= 4 && pending.length >= 4 + pending.readInt32BE(0)) {
+        const length = pending.readInt32BE(0);
+        this.heard.push(readNotification(new Reader(pending.subarray(4, 4 + length))));
+        pending = pending.subarray(4 + length);
+      }
     });
-  }
-
-  #read(chunk: Buffer): void {
-    this.#pending = Buffer.concat([this.#pending, chunk]);
-    if (this.#awaitsIntroduction) {
-      // Version, sid, length of the text, text.
-      if (this.#pending.length < 20 || this.#pending.length < 20 + this.#pending.readInt32BE(16)) return;
-      const reader = new Reader(this.#pending);
-      const { sid, protocolVersion, addresses } = readInitialMessage(reader);
-      this.introduction = `sid ${sid}, version ${protocolVersion}, ${addresses.length} address`;
-      this.#pending = this.#pending.subarray(reader.offset);
-      this.#awaitsIntroduction = false;
-    }
-    while (this.#pending.length >= 4 && this.#pending.length >= 4 + this.#pending.readInt32BE(0)) {
-      const length = this.#pending.readInt32BE(0);
-      this.heard.push(readNotification(new Reader(this.#pending.subarray(4, 4 + length))));
-      this.#pending = this.#pending.subarray(4 + length);
-    }
   }
 }
 
