@@ -340,7 +340,7 @@ export class TestEnsemble implements AsyncDisposable {
     try {
       await Promise.all(this.servers.map((server) => server.close()));
     } finally {
-      this.#activity.happened();
+      await this.#activity.close();
       if (this.#temporary !== undefined) await rm(this.#temporary, { recursive: true, force: true });
     }
     const failed = this.servers.find(({ failure }) => failure !== undefined);
