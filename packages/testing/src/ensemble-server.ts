@@ -141,7 +141,7 @@ export class EnsembleServer {
 
   /**
    * Stops serving in good order, as at an operator's word: connections end, and new ones are refused until `start`. Sessions live on with the
-   * ensemble. Does nothing when it is stopped already.
+   * ensemble. What a partition from clients has held back gets through first. Does nothing when it is stopped already.
    */
   async stop(): Promise<void> {
     const process = this.#process;
