@@ -161,6 +161,10 @@ export class Activity {
     await turn();
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** Nothing goes on any more. */
   async close(): Promise<void> {
     this.#isClosed = true;
