@@ -207,6 +207,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       storage: this.#storage,
       observer: this.#observer,
       books: this.#books,
+      oracle: this.#hooks.oracle,
       logger: this.#hooks.logger,
       out: this.#out,
       turn: (work) => this.#turn(work),

@@ -34,6 +34,7 @@ describe('the quorum port', () => {
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
     const complaint = /^error The quorum port, 10.0.0.3:2888, could not be bound: .* This server cannot lead without it.$/;
     await rig.until(() => best.lines.some((line) => complaint.test(line)), 10_000);
+    expect(best.lines.filter((line) => line.includes('server 3 leads'))).toEqual([]);
     await squatter.close();
     await rig.until(() => rig.isWhole, 20_000);
   });
@@ -98,6 +99,57 @@ describe('what an operator is told', () => {
     expect(await rig.word(rig.learners[0]!, 'dump')).toMatch(
       /^SessionTracker dump:\nGlobal Sessions\(1\):\n0x4[0-9a-f]{14}\t20000ms\nephemeral/,
     );
+  });
+});
+
+describe('an oracle', () => {
+  it('A57: lets one of two servers go on without the other, and back again', async () => {
+    const rig = await MemberRig.start({ servers: 2, oracle: true });
+    const [leader, follower] = [rig.leader, rig.learners[0]!];
+    leader.oracle = '1';
+    // While both are there it has no say.
+    await rig.rig.run(500, 5);
+    expect([leader.role, follower.role]).toEqual(['leader', 'follower']);
+    await rig.close(follower);
+    const client = rig.dial(leader, clientPort);
+    client.send(handshake());
+    await rig.until(() => client.received.length > 0, 2000);
+    await rig.rig.run(15_000, 50);
+    expect([leader.role, leader.lines.filter((line) => line.includes('looks for a leader')).length]).toEqual(['leader', 1]);
+    await Promise.all([rig.boot(follower), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 20_000);
+    expect(follower.runtime!.inspect.lastZxid()).toBe(leader.runtime!.inspect.lastZxid());
+  });
+
+  it('that says no, or nothing, lets nobody', async () => {
+    const rig = await MemberRig.start({ servers: 2, oracle: true });
+    const leader = rig.leader;
+    await rig.close(rig.learners[0]!);
+    await rig.until(() => leader.role === 'looking', 20_000);
+    await rig.rig.run(5000, 50);
+    expect(leader.role).toBe('looking');
+    leader.oracle = '1';
+    await rig.until(() => leader.role === 'leader', 2000);
+    leader.oracle = '0';
+    await rig.until(() => leader.role === 'looking', 5000);
+  });
+
+  it('is asked anew when the other is lost: what it said before is of no account', async () => {
+    const rig = await MemberRig.start({ servers: 2, oracle: true });
+    const leader = rig.leader;
+    leader.oracle = '1';
+    await rig.rig.run(500, 5);
+    // It changes its mind just before, and has not been looked at again.
+    leader.oracle = '0';
+    const client = rig.dial(leader, clientPort);
+    void rig.learners[0]!.runtime!.close();
+    for (let waited = 0; leader.runtime!.inspect.ensemble()!.leading?.syncedFollowers === 1; waited++) {
+      if (waited > 50) throw new Error('the other is still there');
+      await rig.rig.run(1);
+    }
+    client.send(handshake());
+    await rig.until(() => leader.role === 'looking', 20_000);
+    expect(client.received).toHaveLength(0);
   });
 });
 
