@@ -155,6 +155,8 @@ export class Peer {
    * when they settle early and it does not, that could go on for ever.
    */
   readonly #early = new Map<ChannelId, Buffer | undefined>();
+  /** See `LearnerStart`. */
+  #snapshotIn = 0;
   /** The snapshot that is coming from the leader. */
   #loading: { readonly loader: SnapshotLoader; readonly zxid: Zxid } | undefined;
 
@@ -387,9 +389,11 @@ export class Peer {
       acceptedEpoch: this.#acceptedEpoch,
       currentEpoch: this.#currentEpoch,
       lastZxid: this.#logged,
+      snapshotIn: this.#snapshotIn,
       configVersion: this.#config.version,
       leader: role.leader,
     };
+    this.#snapshotIn = 0;
     const host = {
       apply: (sent: SentTxn, then: Now) => this.#apply(sent, then),
       beginSnapshot: (zxid: Zxid) => {
@@ -397,6 +401,7 @@ export class Peer {
         this.#loading = { loader: new SnapshotLoader(this.#replicaOptions, { itemBytesMax }), zxid };
       },
       serve: (epoch: number, link: Learner, then: Now) => this.#serveAsLearner(epoch, start.role, link, then),
+      historySent: () => this.#replica.becomesExact(),
       configSeen: (text: string) => this.#config.check(text),
       configActivated: (text: string, then: Now) => this.#maybeAdopt(text, then),
       committed: ({ zxid, entry }: LoggedTxn) => void this.#committedLog.append(zxid, entry),
@@ -452,7 +457,7 @@ export class Peer {
     this.#role.learner.heard(now);
     if (!loader.isComplete) return taken;
     this.#loading = undefined;
-    this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid });
+    this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid, comparesDigests: 'when told' });
     this.#committedLog.clear();
     this.#wholeFrom = zxid;
     // What the leader goes by is in the snapshot; which of its configurations this server goes by is another matter (ZOOKEEPER-2819).
@@ -515,6 +520,13 @@ export class Peer {
     this.#committedLog.truncate(lastZxid);
     this.#observer.historyReplaced('trunc', lastZxid);
     if (this.#role.kind === 'learning') this.#role.learner.truncated(lastZxid, now);
+    this.#goOn(now);
+  }
+
+  /** The log could not be cut, and is as it was. */
+  truncationRefused(now: Now): void {
+    this.#diskWork--;
+    if (this.#role.kind === 'learning') this.#role.learner.truncationRefused();
     this.#goOn(now);
   }
 
@@ -615,6 +627,7 @@ export class Peer {
     for (const number of [this.#acceptedEpoch, this.#currentEpoch, this.#logged, this.#durable, this.#diskWork, this.#wholeFrom]) {
       to.number(number);
     }
+    to.number(this.#snapshotIn);
     to.text(`${this.#memory.state} ${this.#memory.watchesMayGrow}`);
     this.#replica.fingerprint(to);
     this.#committedLog.fingerprint(to);
@@ -660,10 +673,17 @@ export class Peer {
       this.#look(now);
     } else if (role.kind === 'learning' && role.learner.over !== undefined) {
       this.#loading = undefined;
-      if (!role.learner.wasInStep) this.#failedWith(role.leader, now);
+      const { snapshotIn, wasInStep, over } = role.learner;
+      if (!wasInStep && snapshotIn === undefined) this.#failedWith(role.leader, now);
       role.learner.end(now);
-      this.#observer.roleEnded(role.learner.over);
-      this.#look(now);
+      this.#observer.roleEnded(over);
+      if (snapshotIn === undefined) {
+        this.#look(now);
+      } else {
+        // At once, and to the same leader, which does not wait for ever: an election could find nobody else.
+        this.#snapshotIn = snapshotIn;
+        this.#follow(role.leader, now);
+      }
     } else if (role.kind === 'settling') {
       this.#maybeStartElection(now);
     } else if (role.kind === 'looking' && this.#election.decided !== undefined) {
@@ -768,8 +788,13 @@ export class Peer {
     for (const channel of this.#early.keys()) this.#out.closeChannel(channel, 'this server does not lead');
     this.#early.clear();
     this.#attemptSinceMs = now.elapsedMs;
-    this.#role = { kind: 'dialling', leader, untilMs: now.elapsedMs + tickTimeMs * initLimitTicks, tries: 0, retryMs: undefined };
-    this.#out.dialLeader(leader);
+    const untilMs = now.elapsedMs + tickTimeMs * initLimitTicks;
+    // A leader that turns this server away can be found again within a millisecond, so as not to spin it is dialled after a while.
+    const times = this.#inVain.get(leader) ?? 0;
+    const pauseMs = times > 1 ? Math.min(tickTimeMs / 4, dialPauseMs * 2 ** (times - 2)) : 0;
+    const retryMs = pauseMs > 0 ? now.elapsedMs + pauseMs : undefined;
+    this.#role = { kind: 'dialling', leader, untilMs, tries: 0, retryMs };
+    if (retryMs === undefined) this.#out.dialLeader(leader);
   }
 
   #leaveUnreached(leader: Sid, now: Now): void {

@@ -172,8 +172,20 @@ describe('observer.election.DelayMs', () => {
   });
 });
 
+describe('standaloneEnabled=false', () => {
+  it('A59: one server alone is an ensemble: it elects itself and serves', async () => {
+    const rig = await MemberRig.start({ servers: 1 });
+    const only = rig.nodes[0]!;
+    const client = rig.dial(only, clientPort);
+    client.send(handshake());
+    await rig.until(() => client.received.length > 0, 1000);
+    expect(await rig.word(only, 'srvr')).toContain('Mode: leader\n');
+    expect(rig.dial(only, quorumPort).closed).toBeUndefined();
+  });
+});
+
 describe('leaderServes=no', () => {
-  it('leaves clients to the others: the leader turns them away, and says that it does not serve', async () => {
+  it('A61: leaves clients to the others: the leader turns them away, and says that it does not serve', async () => {
     const rig = new MemberRig({ options: { leaderServes: false } });
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
     await rig.until(() => rig.nodes.filter(({ role }) => role === 'follower').length === 2, 5000);

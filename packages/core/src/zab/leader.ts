@@ -465,6 +465,10 @@ export class Leader {
       if (!this.#votes(learner)) return;
       this.#agreeing.add(learner.sid);
       this.#maybeChooseEpoch();
+    } else if (learner.acceptedEpoch > this.#epoch && this.#votes(learner)) {
+      // It has promised not to follow this epoch, to a leader whose own has come to nothing. Nobody leads it before there is a later epoch than
+      // both, and it might be needed; ZooKeeper leaves it out until the leader is lost for another reason.
+      this.#giveUp(`server ${learner.sid} has accepted epoch ${learner.acceptedEpoch}, and can only follow in a later one`);
     } else if (this.#stage !== 'saving acceptedEpoch') {
       this.#tellEpoch(learner);
     }

@@ -121,6 +121,16 @@ describe('a new epoch', () => {
     expect(notes.take()).toEqual(['4 <- LEADERINFO 0x700000000']);
   });
 
+  it('is needed when a voter comes that has accepted a later one, and can follow in none before', () => {
+    const leader = serving([2]);
+    introduce(leader, 3, 5);
+    expect(leader.over).toContain('server 3 has accepted epoch 5');
+    const elsewhere = serving([2]);
+    introduce(elsewhere, 7, 5, PacketType.OBSERVERINFO);
+    introduce(elsewhere, 3, 4);
+    expect(elsewhere.over).toBeUndefined();
+  });
+
   it('is not chosen by observers, nor by those that are gone', () => {
     const leader = leading();
     introduce(leader, 7, 3, PacketType.OBSERVERINFO);
@@ -381,7 +391,7 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
-  it('C4-18: a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
+  it('a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
     const leader = leading();
     introduce(leader, 2, 3);
     leader.epochSaved('acceptedEpoch', now);
