@@ -150,7 +150,7 @@ export class Member {
       observer,
       now,
     );
-    if (oracle !== undefined) this.#consult(oracle);
+    if (oracle !== undefined) void this.#consult(oracle);
     return this.#peer;
   }
 
@@ -250,10 +250,9 @@ export class Member {
   // --- An oracle
 
   /** It is asked for as long as the server lives, since it may change its mind. */
-  #consult(oracle: () => Promise<boolean>): void {
-    void this.#askOracle(oracle).then(() => {
-      if (!this.#isShut) this.#parts.world.clock.after(oracleIntervalMs, () => this.#consult(oracle));
-    });
+  async #consult(oracle: () => Promise<boolean>): Promise<void> {
+    await this.#askOracle(oracle);
+    if (!this.#isShut) this.#parts.world.clock.after(oracleIntervalMs, () => void this.#consult(oracle));
   }
 
   async #askOracle(oracle: () => Promise<boolean>): Promise<void> {
