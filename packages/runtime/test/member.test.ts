@@ -1,7 +1,7 @@
 /** A server of an ensemble as its parts work together: what it listens to, whom it lets in, what it says of itself. */
 import { writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { addressOf, quorumPort } from './ports/peer-rig.ts';
+import { addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
 import { clientPort, type MemberNode, MemberRig } from './member-rig.ts';
 
 describe('the quorum port', () => {
@@ -37,6 +37,22 @@ describe('the quorum port', () => {
     expect(best.lines.filter((line) => line.includes('server 3 leads'))).toEqual([]);
     await squatter.close();
     await rig.until(() => rig.isWhole, 20_000);
+  });
+});
+
+describe('a server whose own name is not known yet', () => {
+  it('waits for it, says how it is meanwhile, and takes part once it is', async () => {
+    const electionAddresses = [{ host: 'zk', port: electionPort }];
+    const rig = new MemberRig({ servers: 1, options: { electionAddresses } });
+    const only = rig.nodes[0]!;
+    const booting = rig.boot(only);
+    await rig.rig.run(3000, 50);
+    expect(only.runtime).toBeUndefined();
+    expect(only.lines).toContainEqual(expect.stringMatching(/^warn The election port waits for its address, zk:3888: /));
+    expect(await rig.word(only, 'ruok')).toBe('imok');
+    rig.rig.wire.name('zk', [addressOf(1)]);
+    await Promise.all([booting, rig.rig.run(1500, 50)]);
+    await rig.until(() => only.role === 'leader', 2000);
   });
 });
 
