@@ -524,7 +524,11 @@ export class Leader {
     learner.stage = 'synchronising';
     const { channel, lastZxid } = learner;
     const begin = () => this.#beginBacklog(learner);
-    this.#host.synchronise({ channel, lastZxid, begin, done: () => this.#historySent(learner) }, this.#committed);
+    // It has nothing to say before NEWLEADER comes, and a large snapshot may take longer than initLimit (ZOOKEEPER-1465).
+    const progress = () => {
+      learner.heardMs = this.#nowMs;
+    };
+    this.#host.synchronise({ channel, lastZxid, begin, progress, done: () => this.#historySent(learner) }, this.#committed);
   }
 
   #beginBacklog(learner: Learner): Zxid {

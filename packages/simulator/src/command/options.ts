@@ -30,7 +30,7 @@ export const usage = `npm run sim -- [options]          runs fresh seeds, 100 of
   --trace                         prints what was asked, answered, logged and broken, in the order it was
   --events                        prints each step of the world: to see where two runs of one seed part
   --jobs N                        processes at a time
-npm run sim:zoo -- [--mutant NAME] [--hunter seeds|explorer|crash-states] [--seeds COUNT] [--from N]
+npm run sim:zoo -- [--mutant NAME] [--hunter seeds|scenarios|explorer|crash-states] [--seeds COUNT] [--from N]
                                   every mutant, each until it is caught; or those of one hunter
 ${crashStatesUsage}`;
 
