@@ -128,10 +128,11 @@ export class Member {
       committedLog,
       snapshotZxid: recovered.snapshotZxid ?? 0,
     };
-    const { zab, role, leaderServes, leaderConnectDelayMs, minNotificationIntervalMs, maxNotificationIntervalMs } = options;
+    const { zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs } = options;
+    const { minNotificationIntervalMs, maxNotificationIntervalMs } = options;
     const election = { minNotificationIntervalMs, maxNotificationIntervalMs };
     this.#peer = new Peer(
-      { core, zab, role, leaderServes, leaderConnectDelayMs, election },
+      { core, zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, election },
       config,
       found,
       this.#view,
@@ -226,7 +227,7 @@ export class Member {
       saveEpoch: (name, epoch) => this.#saveEpoch(name, epoch),
       truncate: (zxid) => this.#truncate(zxid),
       installSnapshot: (zxid) => this.#installSnapshot(zxid),
-      readLog: (channel, from) => void this.#readLog(channel, from),
+      readLog: (channel, from) => this.#beginReading(channel, from),
       logBytesMax: () => (this.#parts.options.snapshotSizeFactor < 0 ? undefined : Infinity),
     };
   }
@@ -270,18 +271,23 @@ export class Member {
 
   #truncate(zxid: Zxid): void {
     const { storage } = this.#parts;
-    const cut = async (to: Zxid): Promise<{ recovery: ReplicaRecovery; lastZxid: Zxid }> => {
+    const cut = async (to: Zxid): Promise<{ recovery: ReplicaRecovery; lastZxid: Zxid } | undefined> => {
       const recovery = this.#newRecovery();
       try {
         const { lastZxid } = await storage.truncate(to, recovery);
         return { recovery, lastZxid };
       } catch (error) {
+        if (!(error instanceof TruncationImpossible)) throw error;
         // The leader goes by a txn that is not here. Behind the one before it the two histories are the same, and are compared again.
-        if (error instanceof TruncationImpossible && error.heldZxid !== undefined && error.heldZxid < to) return await cut(error.heldZxid);
-        throw error;
+        if (error.heldZxid !== undefined && error.heldZxid < to) return await cut(error.heldZxid);
+        this.#parts.logger.warn(`${error.message}; the leader is asked for a snapshot`);
+        return undefined;
       }
     };
-    void this.#then(cut(zxid), ({ recovery, lastZxid }, now) => this.peer.truncated(recovery.finish(), lastZxid, now));
+    void this.#then(cut(zxid), (done, now) => {
+      if (done === undefined) this.peer.truncationRefused(now);
+      else this.peer.truncated(done.recovery.finish(), done.lastZxid, now);
+    });
   }
 
   #installSnapshot(zxid: Zxid): void {
@@ -299,6 +305,12 @@ export class Member {
   #newRecovery(): ReplicaRecovery {
     const { core, world, logger } = this.#parts;
     return new ReplicaRecovery(core, world.random, logger);
+  }
+
+  #beginReading(channel: ChannelId, from: Zxid): void {
+    this.#readLog(channel, from).catch((error: unknown) => {
+      if (!this.#isShut) this.#parts.failed(error);
+    });
   }
 
   /** Reads the log for a learner, piece by piece, for as long as its stream is there and no other reading is wanted for it. */

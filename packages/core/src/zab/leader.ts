@@ -150,6 +150,9 @@ interface PendingSync {
   readonly ping: number;
 }
 
+/** Why a leader gives up that `leader.maxTimeToWaitForEpoch` tells to. */
+export const disloyalVoter = 'a voter looks for another leader';
+
 /** Of a packet without identities. */
 const authinfoBytes = 4;
 
@@ -380,6 +383,13 @@ export class Leader {
     this.#checkQuorum(now);
   }
 
+  /** A voter looks for a leader, this one or another. */
+  voterLooks(sid: Sid, now: Now): void {
+    const { maxTimeToWaitForEpochMs } = this.#options;
+    if (maxTimeToWaitForEpochMs === undefined || this.#stage !== 'discovery' || !this.#quorum.isVoter(sid)) return;
+    if (now.elapsedMs - this.#stageMs > maxTimeToWaitForEpochMs) this.#giveUp(disloyalVoter);
+  }
+
   /** Leads no more, for a reason that only its owner knows. */
   standDown(reason: string): void {
     if (this.#stage !== 'over') this.#giveUp(reason);
@@ -451,6 +461,10 @@ export class Leader {
       if (!this.#votes(learner)) return;
       this.#agreeing.add(learner.sid);
       this.#maybeChooseEpoch();
+    } else if (learner.acceptedEpoch > this.#epoch && this.#votes(learner)) {
+      // It has promised not to follow this epoch, to a leader whose own has come to nothing. Nobody leads it before there is a later epoch than
+      // both, and it might be needed; ZooKeeper leaves it out until the leader is lost for another reason.
+      this.#giveUp(`server ${learner.sid} has accepted epoch ${learner.acceptedEpoch}, and can only follow in a later one`);
     } else if (this.#stage !== 'saving acceptedEpoch') {
       this.#tellEpoch(learner);
     }

@@ -22,7 +22,7 @@ export interface Expedition {
 const forgetful: Scope = { ...scopeDefaults, committedLog: 1 };
 
 export const expeditions: readonly Expedition[] = [
-  { name: 'from empty disks', scope: scopeDefaults, ground: 'empty', order: 'chains', calmEvery: 40, share: 20 },
+  { name: 'from empty disks', scope: scopeDefaults, ground: 'empty', order: 'chains', calmEvery: 40, share: 14 },
   { name: 'from an ensemble that serves', scope: scopeDefaults, ground: 'empty', serving: true, order: 'chains', calmEvery: 40, share: 8 },
   {
     name: 'with leaders that read their logs',
@@ -51,6 +51,7 @@ export const expeditions: readonly Expedition[] = [
   },
   { name: 'from a join that was broken off', scope: scopeDefaults, ground: 'interrupted', order: 'chains', calmEvery: 40, share: 6 },
   { name: 'with an epoch that one has accepted', scope: scopeDefaults, ground: 'epoch accepted', order: 'chains', calmEvery: 40, share: 6 },
+  { name: 'with a snapshot of what nobody has', scope: scopeDefaults, ground: 'snapshot ahead', order: 'chains', calmEvery: 20, share: 6 },
   { name: 'whoever leads', scope: { ...scopeDefaults, elections: 'any' }, ground: 'empty', order: 'chains', calmEvery: 40, share: 6 },
   {
     name: 'whoever leads, with tails',

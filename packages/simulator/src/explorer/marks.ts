@@ -3,6 +3,7 @@ export const marks = {
   'DIFF from memory': 'a learner is sent what it lacks out of memory',
   'DIFF from the log': 'a learner is sent what it lacks out of the log on disk',
   TRUNC: 'a learner is told to cut its log',
+  'cannot be cut': 'a learner that is told to cut its log cannot, since a snapshot stands for more',
   'txns behind TRUNC': 'a learner that is told to cut its log is sent txns behind it',
   SNAP: 'a learner is sent a snapshot',
   'looks again while syncing': 'a learner loses its leader between DIFF, TRUNC or SNAP and the ACK of NEWLEADER',

@@ -189,7 +189,7 @@ export class SmallServer implements PeerOut {
     let txns = [...this.durable];
     for (const request of this.logQueue) {
       if (request.kind === 'append') txns.push(request.txn);
-      else if (request.kind === 'truncate') txns = txns.filter(({ zxid }) => zxid <= request.zxid);
+      else if (request.kind === 'truncate' && this.#leadsBackTo(request.zxid)) txns = txns.filter(({ zxid }) => zxid <= request.zxid);
       else if (request.kind === 'install') txns = [...request.snapshot.txns];
     }
     return txns;
@@ -299,6 +299,8 @@ export class SmallServer implements PeerOut {
       this.#flush();
     }
     this.#deliverReplies();
+    // When that is over, it looks again once its disk has done what it was asked for, and says so.
+    if (this.peer!.role !== 'looking') this.saidLooking = false;
   }
 
   // ---- inputs
@@ -375,7 +377,14 @@ export class SmallServer implements PeerOut {
         this.#turn((peer) => peer.appended(request.txn.zxid, this.now));
         return;
       case 'truncate':
-        this.#turn((peer) => peer.truncated(this.#replay(), this.#lastZxid, this.now));
+        this.#turn((peer) => {
+          if (this.#leadsBackTo(request.zxid)) {
+            peer.truncated(this.#replay(), this.#lastZxid, this.now);
+          } else {
+            this.world.hit('cannot be cut');
+            peer.truncationRefused(this.now);
+          }
+        });
         return;
       case 'install':
         this.#turn((peer) => peer.installed(request.snapshot.zxid, this.now));
@@ -398,12 +407,17 @@ export class SmallServer implements PeerOut {
   #store(request: LogRequest): void {
     if (request.kind === 'append') {
       this.log.push(request.txn);
-    } else if (request.kind === 'truncate') {
+    } else if (request.kind === 'truncate' && this.#leadsBackTo(request.zxid)) {
       this.log = this.log.filter(({ zxid }) => zxid <= request.zxid);
     } else if (request.kind === 'install') {
       this.snapshot = request.snapshot;
       this.log = [];
     }
+  }
+
+  /** What a snapshot stands for cannot be taken out of it. */
+  #leadsBackTo(zxid: Zxid): boolean {
+    return zxid >= (this.snapshot?.zxid ?? 0);
   }
 
   fileDone(): void {

@@ -230,7 +230,9 @@ class Replaying {
   }
 
   #begin(): void {
-    const { zxid, wallMs, znodes } = this.#recording.beginning;
+    const { beginning, configText } = this.#recording;
+    const { zxid, wallMs, znodes } = beginning;
+    if (configText !== undefined) this.#model.configure(configText);
     this.#model.beginAt(zxid - znodes.length);
     this.#model.connect(-1, '0.0.0.0');
     this.#model.attach(-1, 0n);
