@@ -159,7 +159,14 @@ describe('a server whose snapshot holds what its leader does not have', () => {
     expect(await world.runUntil(() => leaderOf(world) !== undefined && leaderOf(world) !== third, 10_000)).toBe(true);
     for (const path of third.disk.files()) third.disk.lose(path);
     // As a leader leaves it that has sent a snapshot, with a txn that only it had, and has fallen before its epoch had begun.
-    const txn = { kind: 'create', path: '/never-committed', data: Buffer.alloc(0), acl: openAcl, ephemeral: false, parentCVersion: 1 } as const;
+    const txn = {
+      kind: 'create',
+      path: '/never-committed',
+      data: Buffer.alloc(0),
+      acl: openAcl,
+      ephemeral: false,
+      parentCVersion: 1,
+    } as const;
     await plantTxns(world, third, makeZxid(1, 0x100), 1_700_000_000_000, [{ type: OpCode.create, txn }]);
     third.boot();
     expect(await world.runUntil(() => isWhole(world), 5000)).toBe(true);
