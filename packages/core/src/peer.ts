@@ -147,6 +147,8 @@ export class Peer {
   #lookingSinceMs: Millis = 0;
   #memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
   readonly inspect: Inspect;
+  /** What is told while nobody is served: its empty tables are large, and whoever waits for a leader asks often. */
+  #rest: { readonly replica: Replica; readonly inspect: Inspect } | undefined;
   /** Epoch files, TRUNC or a snapshot: what the disk has been asked for and has not done yet. */
   #diskWork = 0;
   /**
@@ -585,9 +587,13 @@ export class Peer {
 
   /** What there is to tell while nobody is served: the state, and no clients. */
   #atRest(): Inspect {
+    const replica = this.#replica;
+    if (this.#rest?.replica === replica) return this.#rest.inspect;
     const { tickTimeMs } = this.#options.core;
     const [tracker, watches, load] = [new SessionTracker(tickTimeMs), new WatchTable({ hashSeed: 0 }), new Load()];
-    return new Inspection('looking', this.#replica, tracker, watches, new CnxnTable(this.#out, tracker, watches, load), load);
+    const inspect = new Inspection('looking', replica, tracker, watches, new CnxnTable(this.#out, tracker, watches, load), load);
+    this.#rest = { replica, inspect };
+    return inspect;
   }
 
   #place(): EnsembleInspect {
