@@ -138,7 +138,7 @@ class Episode {
     recording.endedMs = world.clock.elapsedMs;
     await this.#keeper.end();
     const proven = performance.now();
-    await readLogs(world, this.#keeper.logs);
+    await readLogs(world, this.#keeper.states);
     await readSnapshots(world, { extendedTypesEnabled: true }, this.#chance(), snapshotsChecked);
     const findings = check(recording);
     return {
