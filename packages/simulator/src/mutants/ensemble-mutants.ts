@@ -9,11 +9,11 @@ const diskHelpers = 'packages/runtime/src/storage/disk-helpers.ts';
 
 export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   'ephemeral-after-close': {
-    what: 'a write that comes through another server is carried out though its session has ended',
+    what: 'a write is carried out though its session is being ended',
     from: 'ZOOKEEPER-450, ZOOKEEPER-1208',
-    file: authority,
-    replace: 'if (slot === -1) return ErrorCode.SessionExpired;',
-    by: 'if (slot === -1) return ErrorCode.Ok;',
+    file: 'packages/core/src/request/prepare.ts',
+    replace: '=== -1 ? ErrorCode.SessionExpired : undefined;',
+    by: '=== -2 ? ErrorCode.SessionExpired : undefined;',
   },
   'session-moved-for-ever': {
     what: 'a session that has moved to another server may not write there',
