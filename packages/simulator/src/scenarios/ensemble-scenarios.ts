@@ -248,7 +248,7 @@ export const largeSnapshot: Scenario = {
         lost.kill();
         lost.wipe();
         const { wire } = scene.world;
-        wire.mannersOf = () => ({ delayMs: 1, windowBytes: 100_000, pieceBytes: 100_000, pieceIntervalMs: 60 });
+        wire.mannersOf = () => ({ delayMs: 1, windowBytes: 50_000, pieceBytes: 50_000, pieceIntervalMs: 60 });
         scene.stage.boot(lost);
         await scene.until('it follows', () => lost.role === 'follower');
         wire.mannersOf = () => ({ delayMs: 1 });
