@@ -6,7 +6,7 @@ import { type Choice, choice, type ChoiceKind, chosen } from './choice.ts';
 import { type Scope, scopeDefaults } from './scope.ts';
 import { type Ground, SmallWorld } from './small-world.ts';
 
-export const groundNames = ['empty', 'tail', 'two tails', 'left behind', 'interrupted', 'epoch accepted'] as const;
+export const groundNames = ['empty', 'tail', 'two tails', 'left behind', 'interrupted', 'epoch accepted', 'snapshot ahead'] as const;
 export type GroundName = (typeof groundNames)[number];
 
 /** So much that nothing is short of it. */
@@ -27,6 +27,8 @@ export function groundNamed(name: GroundName): Ground | undefined {
       return interrupted();
     case 'epoch accepted':
       return epochAccepted();
+    case 'snapshot ahead':
+      return snapshotAhead();
     default:
       return name satisfies never;
   }
@@ -90,6 +92,21 @@ function epochAccepted(): Ground {
   director.start(3);
   director.start(1);
   director.until('the third has accepted an epoch', [1, 3], (world) => world.servers[2]!.acceptedEpoch === 2);
+  return director.end();
+}
+
+/** The third has been sent a snapshot with a txn that only its leader had, and that leader has fallen before its epoch began. */
+function snapshotAhead(): Ground {
+  const director = new Director();
+  director.serve([1, 2, 3]);
+  director.commit(3, [1, 2, 3]);
+  director.logAlone(3);
+  director.crash(3);
+  director.serve([1, 2]);
+  director.logAlone(2);
+  director.crash(1);
+  director.start(3);
+  director.until('the third has the snapshot of the second', [2, 3], ({ servers }) => servers[2]!.snapshot !== undefined);
   return director.end();
 }
 

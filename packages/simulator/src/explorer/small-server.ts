@@ -27,6 +27,7 @@ import {
   coreDefaults,
   type EpochName,
   type Now,
+  type Observer,
   Peer,
   type PeerOptions,
   type PeerOut,
@@ -150,7 +151,7 @@ export class SmallServer implements PeerOut {
   logQueue: LogRequest[] = [];
   fileQueue: FileRequest[] = [];
   dialing: Sid | undefined;
-  /** It has said that it looks for a leader, and has followed nobody since. */
+  /** It has said that it looks for a leader, and has neither followed nor led since. */
   saidLooking = false;
   readonly ends = new Map<ChannelId, End>();
   readonly #closed: ChannelId[] = [];
@@ -158,6 +159,12 @@ export class SmallServer implements PeerOut {
   /** Servers that it has been told refuse connections; for marks alone. */
   readonly refusing = new Set<Sid>();
   #isReadingLog = false;
+  readonly #observer: Observer = {
+    ...silentObserver,
+    roleEnded: (reason) => {
+      if (/^server \d has accepted epoch/.test(reason)) this.world.hit('makes way for a later epoch');
+    },
+  };
   readonly #view = new PacketView();
 
   constructor(world: Surroundings, sid: Sid, disk: DiskState | undefined) {
@@ -189,7 +196,7 @@ export class SmallServer implements PeerOut {
     let txns = [...this.durable];
     for (const request of this.logQueue) {
       if (request.kind === 'append') txns.push(request.txn);
-      else if (request.kind === 'truncate') txns = txns.filter(({ zxid }) => zxid <= request.zxid);
+      else if (request.kind === 'truncate' && this.#leadsBackTo(request.zxid)) txns = txns.filter(({ zxid }) => zxid <= request.zxid);
       else if (request.kind === 'install') txns = [...request.snapshot.txns];
     }
     return txns;
@@ -247,7 +254,7 @@ export class SmallServer implements PeerOut {
     };
     const config = { verifier, text: configText, version: 0 };
     this.#turn(() => {
-      this.peer = new Peer(options, config, recovered, this.#view, this, chance, silentObserver, this.now);
+      this.peer = new Peer(options, config, recovered, this.#view, this, chance, this.#observer, this.now);
     });
   }
 
@@ -298,6 +305,8 @@ export class SmallServer implements PeerOut {
       this.peer!.channelGone(channel, this.now);
       this.#flush();
     }
+    // Whoever has led looks again only when it says so: before that its disk has to be done with what it was asked for.
+    if (this.peer!.role === 'leading') this.saidLooking = false;
     this.#deliverReplies();
     // When that is over, it looks again once its disk has done what it was asked for, and says so.
     if (this.peer!.role !== 'looking') this.saidLooking = false;
@@ -377,7 +386,14 @@ export class SmallServer implements PeerOut {
         this.#turn((peer) => peer.appended(request.txn.zxid, this.now));
         return;
       case 'truncate':
-        this.#turn((peer) => peer.truncated(this.#replay(), this.#lastZxid, this.now));
+        this.#turn((peer) => {
+          if (this.#leadsBackTo(request.zxid)) {
+            peer.truncated(this.#replay(), this.#lastZxid, this.now);
+          } else {
+            this.world.hit('cannot be cut');
+            peer.truncationRefused(this.now);
+          }
+        });
         return;
       case 'install':
         this.#turn((peer) => peer.installed(request.snapshot.zxid, this.now));
@@ -400,12 +416,17 @@ export class SmallServer implements PeerOut {
   #store(request: LogRequest): void {
     if (request.kind === 'append') {
       this.log.push(request.txn);
-    } else if (request.kind === 'truncate') {
+    } else if (request.kind === 'truncate' && this.#leadsBackTo(request.zxid)) {
       this.log = this.log.filter(({ zxid }) => zxid <= request.zxid);
     } else if (request.kind === 'install') {
       this.snapshot = request.snapshot;
       this.log = [];
     }
+  }
+
+  /** What a snapshot stands for cannot be taken out of it. */
+  #leadsBackTo(zxid: Zxid): boolean {
+    return zxid >= (this.snapshot?.zxid ?? 0);
   }
 
   fileDone(): void {
@@ -496,7 +517,6 @@ export class SmallServer implements PeerOut {
     if (end === undefined) return;
     if (illegal.test(reason)) throw new Violation('Legality', `${this.sid} closes a stream: ${reason}`);
     if (reason.startsWith('it is ahead of this leader')) this.world.hit('ahead of its leader');
-    if (reason.startsWith("the leader's epoch is")) this.world.hit('epoch behind');
     this.#send(end);
     if (end.other !== undefined) end.other.other = undefined;
     this.#forget(end);
