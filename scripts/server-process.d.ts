@@ -11,6 +11,8 @@ export interface ServerOptions {
   readonly properties?: Readonly<Record<string, string | number | boolean>>;
   /** The JVM's heap, as for -Xmx. */
   readonly heap?: string;
+  /** For ZooKeeper: further options of the JVM. */
+  readonly jvmArguments?: readonly string[];
   /** For our server: what stands before the program on node's command line, such as --max-old-space-size=64. */
   readonly nodeArguments?: readonly string[];
   /** For our server: the limit of open files, as `ulimit -n` sets it. */
@@ -31,9 +33,13 @@ export interface ServerProcess {
   /** Resolves to whether SIGTERM was heeded. */
   stop(timeoutMs?: number): Promise<boolean>;
   kill(): Promise<void>;
+  /** SIGSTOP and SIGCONT. */
+  pause(): void;
+  resume(): void;
 }
 
 export declare function freePort(): Promise<number>;
 export declare function lastingPort(): Promise<number>;
 export declare function fourLetterWord(port: number, word: string, timeoutMs?: number): Promise<string>;
+export declare function launchServer(options: ServerOptions, port: number): Promise<ServerProcess>;
 export declare function startServer(options: ServerOptions): Promise<ServerProcess>;

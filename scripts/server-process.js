@@ -87,7 +87,7 @@ export function fourLetterWord(port, word, timeoutMs = 5000) {
 }
 
 /** The command line of a kind of server. `properties` are Java system properties, which our server takes as -D options too. */
-async function commandOf(kind, configFile, { properties = {}, heap = '512m', nodeArguments = [], openFilesMax }) {
+async function commandOf(kind, configFile, { properties = {}, heap = '512m', nodeArguments = [], jvmArguments = [], openFilesMax }) {
   const definitions = Object.entries(properties).map(([name, value]) => `-D${name}=${value}`);
   if (kind === 'ours') {
     const entry = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
@@ -99,7 +99,7 @@ async function commandOf(kind, configFile, { properties = {}, heap = '512m', nod
   const name = `zookeeper-${kind.slice('java-'.length)}`;
   const { [name]: peer } = await ensurePeers([name]);
   if (!peer.installed) throw new Error(`${name} is not installed: ${peer.reason}`);
-  const options = [`-Xmx${heap}`, '-cp', peer.classpath, ...definitions];
+  const options = [`-Xmx${heap}`, ...jvmArguments, '-cp', peer.classpath, ...definitions];
   return ['java', [...options, 'org.apache.zookeeper.server.quorum.QuorumPeerMain', configFile]];
 }
 
@@ -161,6 +161,15 @@ class ServerProcess {
     return heeded;
   }
 
+  /** It does nothing any more, and keeps its connections, until `resume`. */
+  pause() {
+    this.#child.kill('SIGSTOP');
+  }
+
+  resume() {
+    this.#child.kill('SIGCONT');
+  }
+
   /** What a crash of the process does: nothing is flushed, nothing is told. */
   async kill() {
     this.#child.kill('SIGKILL');
@@ -169,43 +178,54 @@ class ServerProcess {
 }
 
 /**
- * Starts a server whose files live in `folder` (zoo.cfg, server.log, and data/ unless told otherwise).
+ * Starts a process whose files live in `folder` (zoo.cfg, server.log, and data/ unless told otherwise), and does not wait for it to answer:
+ * one of an ensemble has nobody to serve with before the others are there.
  *
  * @param {import('./server-process.js').ServerOptions} options
+ * @param {number} port
  */
-export async function startServer(options) {
-  const { kind, folder, dataDir, config = {}, readyTimeoutMs = 60_000 } = options;
+export async function launchServer(options, port) {
+  const { kind, folder, dataDir, config = {} } = options;
   const data = dataDir ?? path.join(folder, 'data');
   await mkdir(data, { recursive: true });
   const configFile = path.join(folder, 'zoo.cfg');
   const logFile = path.join(folder, 'server.log');
+  const settings = {
+    tickTime: 2000,
+    clientPort: port,
+    clientPortAddress: '127.0.0.1',
+    dataDir: data,
+    maxClientCnxns: 0,
+    'admin.enableServer': false,
+    '4lw.commands.whitelist': '*',
+    ...config,
+  };
+  await writeFile(
+    configFile,
+    Object.entries(settings)
+      .map(([key, value]) => `${key}=${value}\n`)
+      .join(''),
+  );
+  const [command, args] = await commandOf(kind, configFile, options);
+  const log = await open(logFile, 'a');
+  const child = spawn(command, args, { cwd: folder, stdio: ['ignore', log.fd, log.fd] });
+  running.add(child);
+  await log.close();
+  return new ServerProcess(kind, port, data, child, logFile);
+}
+
+/**
+ * Starts a server that answers `srvr`. See `launchServer` for where its files are.
+ *
+ * @param {import('./server-process.js').ServerOptions} options
+ */
+export async function startServer(options) {
+  const { config = {} } = options;
   // A free port may be taken by someone else before the server binds it; that is worth another try, any other failure is not.
   for (let attempt = 1; ; attempt++) {
-    const port = Number(config.clientPort ?? (await freePort()));
-    const settings = {
-      tickTime: 2000,
-      clientPort: port,
-      clientPortAddress: '127.0.0.1',
-      dataDir: data,
-      maxClientCnxns: 0,
-      'admin.enableServer': false,
-      '4lw.commands.whitelist': '*',
-      ...config,
-    };
-    await writeFile(
-      configFile,
-      Object.entries(settings)
-        .map(([key, value]) => `${key}=${value}\n`)
-        .join(''),
-    );
-    const [command, args] = await commandOf(kind, configFile, options);
-    const log = await open(logFile, 'a');
-    const child = spawn(command, args, { cwd: folder, stdio: ['ignore', log.fd, log.fd] });
-    running.add(child);
-    await log.close();
-    const server = new ServerProcess(kind, port, data, child, logFile);
+    const server = await launchServer(options, Number(config.clientPort ?? (await freePort())));
     try {
-      await server.untilReady(readyTimeoutMs);
+      await server.untilReady(options.readyTimeoutMs ?? 60_000);
       return server;
     } catch (error) {
       if (attempt === 3 || !/address already in use|EADDRINUSE/i.test(String(error))) throw error;

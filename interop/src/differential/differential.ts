@@ -6,7 +6,7 @@
  */
 import { Random } from '../random.ts';
 import { Comparison, type Difference } from './compare.ts';
-import { clientCount, Generator } from './generator.ts';
+import { clientCount, Generator, type GeneratorOptions } from './generator.ts';
 import { Side } from './side.ts';
 import type { Step } from './step.ts';
 
@@ -20,6 +20,8 @@ export interface DifferentialOptions {
   readonly portB: number;
   readonly seed: number;
   readonly operations: number;
+  /** What is left out of the stream. */
+  readonly generator?: GeneratorOptions;
   /** Ends the run early, with what was done so far. */
   readonly stopWhen?: () => boolean;
 }
@@ -35,8 +37,15 @@ export interface DifferentialResult {
   readonly differences: readonly Difference[];
 }
 
-export async function runDifferential({ portA, portB, seed, operations, stopWhen }: DifferentialOptions): Promise<DifferentialResult> {
-  const generator = new Generator(new Random(seed));
+export async function runDifferential({
+  portA,
+  portB,
+  seed,
+  operations,
+  generator: generatorOptions,
+  stopWhen,
+}: DifferentialOptions): Promise<DifferentialResult> {
+  const generator = new Generator(new Random(seed), generatorOptions);
   const a = new Side(portA, clientCount, { zxid: (zxid) => zxid });
   // Declared before the comparison it asks, which in turn needs both sides' names.
   const b: Side = new Side(portB, clientCount, { zxid: (zxid) => comparison.toSecond(zxid) });

@@ -92,6 +92,16 @@ export interface GeneratorOptions {
   readonly exactDigests?: boolean;
   /** No create2 inside a multi: 3.9 logs it as such, and 3.8.0 does not understand that when it reads the log. */
   readonly readableBy38?: boolean;
+  /**
+   * For servers of an ensemble: no requests that ZooKeeper cannot decode, or does not know, or fails over without a verdict. One server
+   * answers them all; a leader proposes them under a zxid that it has used already, and commits nothing from then on.
+   */
+  readonly passedOn?: boolean;
+  /**
+   * For servers led by ZooKeeper: no setACL. A leader judges by the ACLs it has applied, and the follower that passed the setACL on may have
+   * applied and answered it before.
+   */
+  readonly keepsAcls?: boolean;
 }
 
 interface Choices {
@@ -170,7 +180,7 @@ export class Generator {
         left -= ops.length;
       } else if (kind === 'pipelined') {
         const ops = this.#many(2 + random.below(random.chance(0.05) ? 200 : 30), () => this.#request({ pipelined: true }));
-        if (random.chance(0.3)) ops.push(this.#setACL());
+        if (random.chance(0.3) && this.#options.keepsAcls !== true) ops.push(this.#setACL());
         steps.push({ kind, client, ops });
         left -= ops.length;
       } else if (kind === 'concurrent') {
@@ -197,6 +207,7 @@ export class Generator {
   #ending(): Step[] {
     const random = this.#random;
     const client = random.below(clientCount);
+    const odd = this.#options.passedOn === true ? 0 : 1;
     const kind = random.weighted([
       [20, 'nothing'],
       [6, 'close'],
@@ -204,13 +215,13 @@ export class Generator {
       [4, 'move'],
       [3, 'refused'],
       [4, 'probe'],
-      [4, 'undecodable'],
-      [2, 'null-path'],
-      [2, 'null-acl-id'],
-      [2, 'unknown-opcode'],
-      [1, 'check-alone'],
-      [1, 'delete-container'],
-      [2, 'multi-type'],
+      [4 * odd, 'undecodable'],
+      [2 * odd, 'null-path'],
+      [2 * odd, 'null-acl-id'],
+      [2 * odd, 'unknown-opcode'],
+      [1 * odd, 'check-alone'],
+      [1 * odd, 'delete-container'],
+      [2 * odd, 'multi-type'],
       [2, 'bad-auth'],
       [2, 'sasl'],
       [3, 'auth'],
@@ -522,7 +533,7 @@ export class Generator {
       [28, () => this.#create({ inMulti: false })],
       [12, () => this.#delete()],
       [12, () => this.#setData()],
-      [pipelined ? 0 : 6, () => this.#setACL()],
+      [pipelined || this.#options.keepsAcls === true ? 0 : 6, () => this.#setACL()],
       [7, () => this.#multi()],
       [1, () => this.#sync()],
       [0.3, () => this.#reconfig()],

@@ -8,7 +8,7 @@ import type { Report } from '../report.ts';
 import { noReaper, superDigestProperty } from '../settings.ts';
 import type { Difference } from './compare.ts';
 import { type DifferentialResult, runDifferential } from './differential.ts';
-import { justified, knownBetweenVersions } from './justified.ts';
+import { type Justification, justified, knownBetweenVersions } from './justified.ts';
 
 export const reference: ServerKind = 'java-3.9.5';
 /** Enough requests for each known difference between two ZooKeeper versions to show many times. */
@@ -61,7 +61,23 @@ export async function runComparison(kind: ServerKind, seed: number, operations: 
   describe(result, report);
   for (const server of ended) report.fail(name, `${server} ended in the middle`);
   // Between two servers of one kind nothing is justified.
-  const rules = kind === 'ours' ? justified : [];
+  judge({ name, result, operations, rules: kind === 'ours' ? justified : [], a: reference, b: kind }, report);
+}
+
+export interface Verdict {
+  readonly name: string;
+  readonly result: DifferentialResult;
+  /** How many were to be asked for. */
+  readonly operations: number;
+  /** What is allowed to differ. */
+  readonly rules: readonly Justification[];
+  /** What the two sides are called. */
+  readonly a: string;
+  readonly b: string;
+}
+
+/** Passes or fails a run, and tells of what differed. */
+export function judge({ name, result, operations, rules, a: nameA, b: nameB }: Verdict, report: Report): void {
   const explained = new Map<string, number>();
   const open: Difference[] = [];
   for (const difference of result.differences) {
@@ -71,7 +87,7 @@ export async function runComparison(kind: ServerKind, seed: number, operations: 
   }
   for (const [id, count] of explained) report.note(`${count} differences justified by ${id}`);
   for (const { round, client, op, text, field, a, b } of open.slice(0, printedMax)) {
-    report.note(`round ${round}, client ${client}, ${op} ${field}: ${reference} ${a}, ${kind} ${b}\n      ${text}`);
+    report.note(`round ${round}, client ${client}, ${op} ${field}: ${nameA} ${a}, ${nameB} ${b}\n      ${text}`);
   }
   if (open.length > printedMax) {
     const kinds = new Map<string, number>();

@@ -4,9 +4,9 @@
  */
 import { OpCode, type SessionId, Xid } from '@tskeeper/protocol';
 
-import { readReply, type ReplyValue } from './replies.ts';
+import { readEvent, readReply, type ReplyValue } from './replies.ts';
 import { type Fields, opName, record, requestBody } from './requests.ts';
-import { type Handshake, handshakeBody, type Message, WireCnxn } from './wire-cnxn.ts';
+import { frameOf, type Handshake, handshakeBody, type Message, WireCnxn } from './wire-cnxn.ts';
 
 const replyTimeoutMs = 20_000;
 
@@ -22,6 +22,7 @@ export class RawClient {
   readonly timeOut: number;
   readonly #cnxn: WireCnxn;
   #xid = 0;
+  readonly #events: string[] = [];
 
   private constructor(cnxn: WireCnxn, sessionId: SessionId, passwd: Buffer, timeOut: number) {
     this.#cnxn = cnxn;
@@ -30,14 +31,15 @@ export class RawClient {
     this.timeOut = timeOut;
   }
 
-  /** Opens or re-attaches a session; undefined when the server refuses it. */
-  static async connect(port: number, handshake: Handshake): Promise<RawClient | undefined> {
+  /** Opens or re-attaches a session; undefined when the server hangs up, or refuses it, of which `refused` is told. */
+  static async connect(port: number, handshake: Handshake, refused?: () => void): Promise<RawClient | undefined> {
     const cnxn = await WireCnxn.open(port);
     cnxn.send(handshakeBody({ readOnly: false, ...handshake }));
     await cnxn.replies(1, replyTimeoutMs);
     const answer = cnxn.take().find((message) => message.kind === 'handshake');
     if (answer?.kind !== 'handshake' || answer.sessionId === 0n) {
       cnxn.destroy();
+      if (answer?.kind === 'handshake') refused?.();
       return undefined;
     }
     return new RawClient(cnxn, answer.sessionId, answer.passwd, answer.timeOut);
@@ -52,9 +54,43 @@ export class RawClient {
   async call(type: number, fields: Fields, xid = ++this.#xid): Promise<Answer> {
     this.#cnxn.send(requestBody(xid, type, fields));
     await this.#cnxn.replies(1, replyTimeoutMs);
-    const reply = this.#cnxn.take().find((message): message is Message & { kind: 'reply' } => message.kind === 'reply');
+    const reply = this.#take().find((message) => message.kind === 'reply');
     if (reply === undefined) throw new Error(`no reply to ${opName(type)}`);
     return { err: reply.err, zxid: reply.zxid, value: readReply(type, reply.err, reply.body) };
+  }
+
+  /** Sends all at once, waits for all the answers, and gives their error codes. */
+  async callAll(requests: readonly { readonly type: number; readonly fields: Fields }[]): Promise<number[]> {
+    this.send(requests);
+    await this.#cnxn.replies(requests.length, replyTimeoutMs);
+    const errors = this.#take().flatMap((message) => (message.kind === 'reply' ? [message.err] : []));
+    if (errors.length < requests.length) throw new Error(`${errors.length} replies to ${requests.length} requests`);
+    return errors;
+  }
+
+  /** Sends all at once and waits for nothing. */
+  send(requests: readonly { readonly type: number; readonly fields: Fields }[]): void {
+    this.#cnxn.sendRaw(Buffer.concat(requests.map(({ type, fields }) => frameOf(requestBody(++this.#xid, type, fields)))));
+  }
+
+  async ping(): Promise<void> {
+    await this.call(OpCode.ping, record.nothing(), Xid.ping);
+  }
+
+  /** Type and path of each event since the last call, in the order they came. */
+  takeEvents(): string[] {
+    return this.#events.splice(0);
+  }
+
+  /** Events are kept for whoever asks. */
+  #take(): Message[] {
+    const messages = this.#cnxn.take();
+    for (const message of messages) {
+      if (message.kind !== 'event') continue;
+      const event = readEvent(message.body);
+      this.#events.push('unreadable' in event ? `unreadable ${event.unreadable}` : `${event.type} ${event.path}`);
+    }
+    return messages;
   }
 
   async auth(scheme: string, auth: string): Promise<void> {

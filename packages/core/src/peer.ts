@@ -27,7 +27,7 @@ import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
 import { Configuration } from './quorum/configuration.ts';
 import { type ElectionConfig, type ElectionOptions, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
-import { distance, type Fingerprint } from './fingerprint.ts';
+import { distance, type Fingerprint, writeBytes } from './fingerprint.ts';
 import type { EnsembleInspect, Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
@@ -35,6 +35,7 @@ import type { Observer } from './observer.ts';
 import type { CoreOptions } from './options.ts';
 import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
+import { OracleQuorum } from './quorum/oracle-quorum.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
 import { Forwarding, type SentTxn } from './request/forwarding.ts';
 import type { Order } from './request/order.ts';
@@ -59,6 +60,8 @@ export interface PeerOut extends Out, LearnerOut, Pick<ElectionOut, 'notify'>, S
   logBytesMax(): number | undefined;
   /** Connects to the learner port of another server. It completes as `dialled`, or as `dialFailed`. One dial at a time. */
   dialLeader(sid: Sid): void;
+  /** Reads at once what the oracle says, which completes as `oracleSaid`. It is read now and then besides. Without an oracle there is no need. */
+  askOracle?(): void;
 }
 
 /** What a start has found in the data folder. */
@@ -82,12 +85,17 @@ export interface PeerOptions {
   readonly leaderServes?: boolean;
   /** How long after a try to reach the leader the next one comes (`zookeeper.leaderConnectDelayDuringRetryMs`). Default: 100. */
   readonly leaderConnectDelayMs?: Millis;
+  /**
+   * How long at most an observer that has lost its leader waits before it looks for another (`zookeeper.observer.election.DelayMs`); how long is
+   * a matter of chance. Default: 0.
+   */
+  readonly observerElectionDelayMs?: Millis;
   readonly election?: Pick<ElectionOptions, 'minNotificationIntervalMs' | 'maxNotificationIntervalMs'>;
 }
 
 type Role =
   /** The disk is at work on something that has to be there before this server says in an election how far it is. */
-  | { readonly kind: 'settling' }
+  | { readonly kind: 'settling'; fromMs: Millis | undefined }
   | { readonly kind: 'looking' }
   | { readonly kind: 'dialling'; readonly leader: Sid; readonly untilMs: Millis; tries: number; retryMs: Millis | undefined }
   | { readonly kind: 'leading'; readonly leader: Leader; readonly synchroniser: Synchroniser }
@@ -104,6 +112,9 @@ const snapshotItemExtraBytes = 1024 * 1024;
 const dialTriesMax = 8;
 const dialPauseMs = 10;
 const leaderConnectDelayMsDefault = 100;
+
+/** So many learners may come before this server knows that it leads; there are few, and what else connects is not to take their room for ever. */
+const earlyLearnersMax = 100;
 
 export class Peer {
   readonly #options: PeerOptions;
@@ -127,7 +138,7 @@ export class Peer {
   /** The last txn that was sent to the log, and the last that is durable. */
   #logged: Zxid;
   #durable: Zxid;
-  #role: Role = { kind: 'settling' };
+  #role: Role = { kind: 'settling', fromMs: undefined };
   /** Leaders, this server included, with whom nothing came of it, since it was in step last: how often, a long attempt counting double. */
   readonly #inVain = new Map<Sid, number>();
   /** When this server began to lead or to follow. */
@@ -136,8 +147,18 @@ export class Peer {
   #lookingSinceMs: Millis = 0;
   #memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
   readonly inspect: Inspect;
+  /** What is told while nobody is served: its empty tables are large, and whoever waits for a leader asks often. */
+  #rest: { readonly replica: Replica; readonly inspect: Inspect } | undefined;
   /** Epoch files, TRUNC or a snapshot: what the disk has been asked for and has not done yet. */
   #diskWork = 0;
+  /**
+   * Learners that have found their leader in this server before it has: their elections were over a moment earlier. They wait, with the packet
+   * that they began with. To turn them away would make them look again, in a new round, which begins this server's own settling wait anew:
+   * when they settle early and it does not, that could go on for ever.
+   */
+  readonly #early = new Map<ChannelId, Buffer | undefined>();
+  /** See `LearnerStart`. */
+  #snapshotIn = 0;
   /** The snapshot that is coming from the leader. */
   #loading: { readonly loader: SnapshotLoader; readonly zxid: Zxid } | undefined;
 
@@ -305,6 +326,7 @@ export class Peer {
 
   notified(from: Sid, notification: Notification, now: Now): void {
     this.#election.notified(from, notification, now);
+    if (this.#role.kind === 'leading' && notification.state === 'looking') this.#role.leader.voterLooks(from, now);
     const heard = this.#configHeard;
     this.#configHeard = undefined;
     if (heard !== undefined) this.#maybeAdopt(heard, now);
@@ -326,8 +348,30 @@ export class Peer {
 
   /** Somebody has connected to this server's learner port. */
   accepted(channel: ChannelId, now: Now): void {
+    const { kind } = this.#role;
     if (this.#role.kind === 'leading') this.#role.leader.connected(channel, now);
+    else if ((kind === 'looking' || kind === 'settling') && this.#early.size < earlyLearnersMax) this.#early.set(channel, undefined);
     else this.#out.closeChannel(channel, 'this server does not lead');
+  }
+
+  /** Whether the oracle of an ensemble of two lets this server go on without the other; see `OracleQuorum`. Of no effect on others. */
+  oracleSaid(mayGoAlone: boolean, now: Now): void {
+    const { verifier } = this.#config.active;
+    if (!(verifier instanceof OracleQuorum)) return;
+    verifier.oracleSaid(mayGoAlone);
+    this.#election.reconfigure(this.#config.active, now);
+    if (this.#role.kind === 'leading') this.#role.leader.quorumChanged(now);
+    this.#goOn(now);
+  }
+
+  /** What the oracle said when it had no say is of no account: it is asked anew. */
+  #followed(isFollowed: boolean): void {
+    const { verifier } = this.#config.active;
+    if (!(verifier instanceof OracleQuorum)) return;
+    verifier.followed(isFollowed);
+    if (isFollowed) return;
+    verifier.oracleSaid(false);
+    this.#out.askOracle?.();
   }
 
   /** Learners cannot reach this server, so it must not lead. */
@@ -347,9 +391,11 @@ export class Peer {
       acceptedEpoch: this.#acceptedEpoch,
       currentEpoch: this.#currentEpoch,
       lastZxid: this.#logged,
+      snapshotIn: this.#snapshotIn,
       configVersion: this.#config.version,
       leader: role.leader,
     };
+    this.#snapshotIn = 0;
     const host = {
       apply: (sent: SentTxn, then: Now) => this.#apply(sent, then),
       beginSnapshot: (zxid: Zxid) => {
@@ -357,6 +403,7 @@ export class Peer {
         this.#loading = { loader: new SnapshotLoader(this.#replicaOptions, { itemBytesMax }), zxid };
       },
       serve: (epoch: number, link: Learner, then: Now) => this.#serveAsLearner(epoch, start.role, link, then),
+      historySent: () => this.#replica.becomesExact(),
       configSeen: (text: string) => this.#config.check(text),
       configActivated: (text: string, then: Now) => this.#maybeAdopt(text, then),
       committed: ({ zxid, entry }: LoggedTxn) => void this.#committedLog.append(zxid, entry),
@@ -380,9 +427,20 @@ export class Peer {
   /** A packet of the leader, or of a learner. */
   packet(channel: ChannelId, packet: PacketView, now: Now): void {
     const role = this.#role;
-    if (role.kind === 'leading') role.leader.packet(channel, packet, now);
+    if (this.#early.has(channel)) this.#keepEarly(channel, packet);
+    else if (role.kind === 'leading') role.leader.packet(channel, packet, now);
     else if (role.kind === 'learning' && role.channel === channel) role.learner.packet(packet, now);
     this.#goOn(now);
+  }
+
+  /** A learner says one thing, and waits for the answer. */
+  #keepEarly(channel: ChannelId, { bytes, start, end }: PacketView): void {
+    if (this.#early.get(channel) === undefined) {
+      this.#early.set(channel, Buffer.from(bytes.subarray(start, end)));
+    } else {
+      this.#early.delete(channel);
+      this.#out.closeChannel(channel, 'it has not waited for an answer');
+    }
   }
 
   /** What comes next over this stream is a snapshot, and goes to `snapshotBytes`. */
@@ -401,7 +459,7 @@ export class Peer {
     this.#role.learner.heard(now);
     if (!loader.isComplete) return taken;
     this.#loading = undefined;
-    this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid });
+    this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid, comparesDigests: 'when told' });
     this.#committedLog.clear();
     this.#wholeFrom = zxid;
     // What the leader goes by is in the snapshot; which of its configurations this server goes by is another matter (ZOOKEEPER-2819).
@@ -424,6 +482,7 @@ export class Peer {
 
   channelGone(channel: ChannelId, now: Now): void {
     const role = this.#role;
+    this.#early.delete(channel);
     if (role.kind === 'leading') {
       role.leader.gone(channel);
       this.#maybeMakeWay();
@@ -463,6 +522,13 @@ export class Peer {
     this.#committedLog.truncate(lastZxid);
     this.#observer.historyReplaced('trunc', lastZxid);
     if (this.#role.kind === 'learning') this.#role.learner.truncated(lastZxid, now);
+    this.#goOn(now);
+  }
+
+  /** The log could not be cut, and is as it was. */
+  truncationRefused(now: Now): void {
+    this.#diskWork--;
+    if (this.#role.kind === 'learning') this.#role.learner.truncationRefused();
     this.#goOn(now);
   }
 
@@ -512,16 +578,22 @@ export class Peer {
         return this.#election.deadline();
       case 'dialling':
         return Math.min(role.untilMs, role.retryMs ?? Infinity);
+      case 'settling':
+        return role.fromMs;
       default:
-        return undefined;
+        return role satisfies never;
     }
   }
 
   /** What there is to tell while nobody is served: the state, and no clients. */
   #atRest(): Inspect {
+    const replica = this.#replica;
+    if (this.#rest?.replica === replica) return this.#rest.inspect;
     const { tickTimeMs } = this.#options.core;
     const [tracker, watches, load] = [new SessionTracker(tickTimeMs), new WatchTable({ hashSeed: 0 }), new Load()];
-    return new Inspection('looking', this.#replica, tracker, watches, new CnxnTable(this.#out, tracker, watches, load), load);
+    const inspect = new Inspection('looking', replica, tracker, watches, new CnxnTable(this.#out, tracker, watches, load), load);
+    this.#rest = { replica, inspect };
+    return inspect;
   }
 
   #place(): EnsembleInspect {
@@ -561,6 +633,7 @@ export class Peer {
     for (const number of [this.#acceptedEpoch, this.#currentEpoch, this.#logged, this.#durable, this.#diskWork, this.#wholeFrom]) {
       to.number(number);
     }
+    to.number(this.#snapshotIn);
     to.text(`${this.#memory.state} ${this.#memory.watchesMayGrow}`);
     this.#replica.fingerprint(to);
     this.#committedLog.fingerprint(to);
@@ -572,7 +645,15 @@ export class Peer {
     }
     const role = this.#role;
     to.text(role.kind);
-    if (role.kind === 'dialling') {
+    to.number(this.#early.size);
+    for (const channel of [...this.#early.keys()].sort((a, b) => a - b)) {
+      to.number(channel);
+      const bytes = this.#early.get(channel);
+      if (bytes !== undefined) writeBytes(to, bytes);
+    }
+    if (role.kind === 'settling') {
+      to.number(distance(role.fromMs, now.elapsedMs));
+    } else if (role.kind === 'dialling') {
       for (const number of [role.leader, role.tries, distance(role.untilMs, now.elapsedMs), distance(role.retryMs, now.elapsedMs)]) {
         to.number(number);
       }
@@ -598,10 +679,17 @@ export class Peer {
       this.#look(now);
     } else if (role.kind === 'learning' && role.learner.over !== undefined) {
       this.#loading = undefined;
-      if (!role.learner.wasInStep) this.#failedWith(role.leader, now);
+      const { snapshotIn, wasInStep, over } = role.learner;
+      if (!wasInStep && snapshotIn === undefined) this.#failedWith(role.leader, now);
       role.learner.end(now);
-      this.#observer.roleEnded(role.learner.over);
-      this.#look(now);
+      this.#observer.roleEnded(over);
+      if (snapshotIn === undefined) {
+        this.#look(now);
+      } else {
+        // At once, and to the same leader, which does not wait for ever: an election could find nobody else.
+        this.#snapshotIn = snapshotIn;
+        this.#follow(role.leader, now);
+      }
     } else if (role.kind === 'settling') {
       this.#maybeStartElection(now);
     } else if (role.kind === 'looking' && this.#election.decided !== undefined) {
@@ -634,13 +722,26 @@ export class Peer {
   }
 
   #look(now: Now): void {
-    this.#role = { kind: 'settling' };
+    const pauseMs = this.#pauseMs();
+    this.#role = { kind: 'settling', fromMs: pauseMs === 0 ? undefined : now.elapsedMs + pauseMs };
     this.#lookingSinceMs = now.elapsedMs;
     this.#observer.roleChanged('looking');
     this.#maybeStartElection(now);
   }
 
+  /** Many observers that lose one leader must not all come to the next at once. Those that vote do not wait. */
+  #pauseMs(): Millis {
+    const mostMs = this.#options.observerElectionDelayMs ?? 0;
+    const waits = mostMs > 0 && this.#options.role === 'observer' && this.#role.kind === 'learning';
+    return waits ? this.#random.uint32() % mostMs : 0;
+  }
+
   #maybeStartElection(now: Now): void {
+    const role = this.#role;
+    if (role.kind === 'settling' && role.fromMs !== undefined) {
+      if (now.elapsedMs < role.fromMs) return;
+      role.fromMs = undefined;
+    }
     if (this.#durable < this.#logged || this.#diskWork > 0) return;
     this.#takeKeptConfig(now);
     this.#role = { kind: 'looking' };
@@ -671,6 +772,7 @@ export class Peer {
         serve: (epoch, then) => this.#serveAsLeader(leader, epoch, then),
         synchronise: (learner, leaderLast) => synchroniser.add(learner, leaderLast),
         forget: (channel) => synchroniser.remove(channel),
+        followed: (isFollowed) => this.#followed(isFollowed),
         configVersion: () => this.#config.version,
         newLeaderConfig: (epoch) => this.#config.proposedBy(epoch),
         committed: (zxid, entry) => void this.#committedLog.append(zxid, entry),
@@ -679,13 +781,26 @@ export class Peer {
     );
     this.#attemptSinceMs = now.elapsedMs;
     this.#role = { kind: 'leading', leader, synchroniser };
+    const early = [...this.#early];
+    this.#early.clear();
+    for (const [channel, bytes] of early) {
+      leader.connected(channel, now);
+      if (bytes !== undefined) leader.packet(channel, this.#view.place(bytes, 0, bytes.length), now);
+    }
   }
 
   #follow(leader: Sid, now: Now): void {
     const { tickTimeMs, initLimitTicks } = this.#options.zab;
+    for (const channel of this.#early.keys()) this.#out.closeChannel(channel, 'this server does not lead');
+    this.#early.clear();
     this.#attemptSinceMs = now.elapsedMs;
-    this.#role = { kind: 'dialling', leader, untilMs: now.elapsedMs + tickTimeMs * initLimitTicks, tries: 0, retryMs: undefined };
-    this.#out.dialLeader(leader);
+    const untilMs = now.elapsedMs + tickTimeMs * initLimitTicks;
+    // A leader that turns this server away can be found again within a millisecond, so as not to spin it is dialled after a while.
+    const times = this.#inVain.get(leader) ?? 0;
+    const pauseMs = times > 1 ? Math.min(tickTimeMs / 4, dialPauseMs * 2 ** (times - 2)) : 0;
+    const retryMs = pauseMs > 0 ? now.elapsedMs + pauseMs : undefined;
+    this.#role = { kind: 'dialling', leader, untilMs, tries: 0, retryMs };
+    if (retryMs === undefined) this.#out.dialLeader(leader);
   }
 
   #leaveUnreached(leader: Sid, now: Now): void {

@@ -4,6 +4,7 @@ export { type Logger, silentLogger } from './logger.ts';
 export type { MemoryProbe, MemoryUse } from './memory-use.ts';
 export type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from './network.ts';
 export type { Random } from './random.ts';
+export { crashChoices } from './memory/crash-choices.ts';
 export { ManualClock } from './memory/manual-clock.ts';
 export {
   type CrashChoice,
@@ -20,6 +21,7 @@ export {
 export { SeededRandom } from './memory/seeded-random.ts';
 export { type PortOptions, runtimeDefaults, type RuntimeOptions, type StorageOptions } from './options.ts';
 export { memberDefaults, type MemberOptions } from './member-options.ts';
+export { BindError } from './ports/bind-listener.ts';
 export { startRuntime } from './runtime.ts';
 export type { HostFacts, Runtime, RuntimeHooks, SnappyCodec, World } from './world.ts';
 export { type EpochName, readEpoch, writeEpoch } from './storage/epoch-files.ts';

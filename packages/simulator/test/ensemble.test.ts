@@ -1,10 +1,11 @@
 /** Servers of an ensemble with everything they have: their ports, their disks, and clients that come back by themselves. */
-import { CreateMode, openAcl } from '@tskeeper/protocol';
+import { CreateMode, makeZxid, OpCode, openAcl } from '@tskeeper/protocol';
 import { type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { survival } from '../src/faults/survival.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
 import type { Request } from '../src/record/recording.ts';
+import { plantTxns } from '../src/story/plant.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
 
@@ -68,6 +69,19 @@ describe('servers of an ensemble', () => {
     await old.start();
     expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
     await expectSame(world);
+  });
+
+  it('elect again when one is down and the leader comes back at once, though one of the two waits for less than the other', async () => {
+    const world = await started(4, 3, 0);
+    const [first, second, third] = world.servers as [ServerHost, ServerHost, ServerHost];
+    third.kill();
+    expect(await world.runUntil(() => leaderOf(world) === second && rolesOf(world)[0] === 'follower', 10_000)).toBe(true);
+    // The first knows that nobody listens at the third; the second begins anew and never had a connection with it.
+    second.kill();
+    second.boot();
+    expect(await world.runUntil(() => leaderOf(world) !== undefined && first.process?.runtime?.inspect.role() === 'follower', 5000)).toBe(
+      true,
+    );
   });
 
   it('come back with a log that is far behind, and with an empty folder', async () => {
@@ -135,6 +149,42 @@ describe('a line that is slow', () => {
   });
 });
 
+describe('an epoch whose zxids are used up', () => {
+  it('A64: ends with one hand-over: sessions live on, nothing acknowledged is lost, and writes go on within a tick', async () => {
+    const ensemble = { options: { commitLogCount: 20 }, zab: { counterMax: 60 } };
+    const world = new VirtualWorld(6, { servers: 3, ensemble, options: { snapCount: 30 } });
+    world.wire.mannersOf = () => ({ delayMs: 0.5 });
+    for (const server of world.servers) await server.start();
+    expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
+    const client = await joined(world, 1);
+    const { session } = client;
+    const acknowledged: string[] = [];
+    const zxids: number[] = [];
+    let lastMs = world.clock.now().elapsedMs;
+    let gapMs = 0;
+    for (let count = 0; count < 400; count++) {
+      await world.runUntil(() => client.ready, 5000);
+      const path = `/n${count}`;
+      const request = client.send('create', create(path));
+      await world.runUntil(() => request?.reply !== undefined || !client.ready, 5000);
+      const reply = request?.reply;
+      if (reply?.err !== 0) continue;
+      acknowledged.push(path);
+      zxids.push(reply.zxid);
+      gapMs = Math.max(gapMs, world.clock.now().elapsedMs - lastMs);
+      lastMs = world.clock.now().elapsedMs;
+    }
+    const epochs = new Set(zxids.map((zxid) => Math.floor(zxid / 2 ** 32)));
+    expect(epochs.size).toBeGreaterThan(5);
+    expect(zxids).toEqual(zxids.toSorted((a, b) => a - b));
+    expect(client.session).toBe(session);
+    expect(gapMs).toBeLessThan(200);
+    await expectSame(world);
+    const reader = await joined(world, 2);
+    for (const path of acknowledged) expect((await answered(world, reader.send('exists', { path, watch: false })))?.err).toBe(0);
+  });
+});
+
 describe('a leader whose disk fails while the log is read for a learner', () => {
   it('ends, and the others go on', async () => {
     const world = await started(5, 3);
@@ -151,6 +201,32 @@ describe('a leader whose disk fails while the log is read for a learner', () => 
     await away.start();
     expect(await world.runUntil(() => leader.process === undefined, 10_000)).toBe(true);
     expect(await world.runUntil(() => leaderOf(world) !== undefined, 10_000)).toBe(true);
+  });
+});
+
+describe('a server whose snapshot holds what its leader does not have', () => {
+  it('cannot cut its log, and is sent a snapshot in its place', async () => {
+    const world = await started(5, 3);
+    const client = await joined(world, 1);
+    expect((await answered(world, client.send('create', create('/a'))))?.err).toBe(0);
+    const third = world.servers[2]!;
+    third.kill();
+    expect(await world.runUntil(() => leaderOf(world) !== undefined && leaderOf(world) !== third, 10_000)).toBe(true);
+    for (const path of third.disk.files()) third.disk.lose(path);
+    // As a leader leaves it that has sent a snapshot, with a txn that only it had, and has fallen before its epoch had begun.
+    const txn = {
+      kind: 'create',
+      path: '/never-committed',
+      data: Buffer.alloc(0),
+      acl: openAcl,
+      ephemeral: false,
+      parentCVersion: 1,
+    } as const;
+    await plantTxns(world, third, makeZxid(1, 0x100), 1_700_000_000_000, [{ type: OpCode.create, txn }]);
+    third.boot();
+    expect(await world.runUntil(() => isWhole(world), 5000)).toBe(true);
+    expect(third.lines.join('\n')).toContain('the leader is asked for a snapshot');
+    await expectSame(world);
   });
 });
 

@@ -43,12 +43,21 @@ async function write(client: Client, path: string, text: string): Promise<void> 
   }
 }
 
+function sentenceOf(fails: () => unknown): string {
+  try {
+    fails();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error('it did not fail');
+}
+
 function others(ensemble: TestEnsemble, server: EnsembleServer): EnsembleServer[] {
   return ensemble.servers.filter((other) => other !== server);
 }
 
 describe('a test ensemble', () => {
-  it('is reached under its connect string, and each server under its own', async () => {
+  it('C0-8: is reached under its connect string, and each server under its own, with one outcome everywhere', async () => {
     await using ensemble = await TestEnsemble.start();
     expect(ensemble.connectString).toMatch(/^(127\.0\.0\.1:\d+,){2}127\.0\.0\.1:\d+$/);
     expect(ensemble.connectString).toBe(ensemble.servers.map(({ connectString }) => connectString).join(','));
@@ -119,7 +128,7 @@ describe('a test ensemble', () => {
     const note = (line: string): void => void lines.push(line);
     await using ensemble = await TestEnsemble.start({ logger: { debug: note, info: note, warn: note, error: note } });
     for (const { sid, port } of ensemble.servers)
-      expect(lines).toContainEqual(expect.stringMatching(`^server ${sid}: serving clients on 127.0.0.1:${port}`));
+      expect(lines).toContainEqual(expect.stringMatching(`^server ${sid}: .*127.0.0.1:${port}`));
   });
 });
 
@@ -127,7 +136,7 @@ describe('its start', () => {
   const stopTime = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
   afterEach(() => void vi.useRealTimers());
 
-  it('takes less than 500 ms, twenty times in a row', async () => {
+  it('takes less than 500 ms, twenty times in a row', { timeout: 20_000 }, async () => {
     const times: number[] = [];
     for (let start = 0; start < 20; start++) {
       const begun = performance.now();
@@ -144,7 +153,7 @@ describe('its start', () => {
   it.each([1, 2, 3, 4, 5, 6, 7])('of %i servers waits for nothing: it is over before any time has passed', async (servers) => {
     // No timer goes off and no clock moves: whatever were waited for, be it a settling time or a second try, would be waited for for ever.
     stopTime();
-    for (let start = 0; start < 10; start++) {
+    for (let start = 0; start < 5; start++) {
       await using ensemble = await TestEnsemble.start({ servers, observers: servers % 2 });
       expect(ensemble.leader.role).toBe('leader');
     }
@@ -164,7 +173,7 @@ describe('its start', () => {
 });
 
 describe('when a server ends', () => {
-  it('the leader, killed, is followed by another, and clients carry on', async () => {
+  it('C0-16: the leader, killed, is followed by another, and clients carry on', async () => {
     await using ensemble = await TestEnsemble.start();
     await using client = await connect(ensemble.connectString);
     await client.create('/counter', '0');
@@ -199,7 +208,7 @@ describe('when a server ends', () => {
     expect(await readFrom(leader, '/a')).toBe('after');
   });
 
-  it('without a quorum nobody serves, and with one everything is there that was acknowledged', async () => {
+  it('C0-15: without a quorum nobody serves, and with one everything is there that was acknowledged', async () => {
     await using ensemble = await TestEnsemble.start();
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 30_000 });
     for (let number = 0; number < 50; number++) await client.create(`/n-${number}`);
@@ -230,7 +239,7 @@ describe('when a server ends', () => {
     expect(client.connectedTo).toContain(`${port}`);
   });
 
-  it('takes clients as soon as it has been restarted', async () => {
+  it('C4-6: takes clients as soon as it has been restarted', async () => {
     await using ensemble = await TestEnsemble.start();
     for (const server of ensemble.servers) {
       await server.restart();
@@ -239,14 +248,33 @@ describe('when a server ends', () => {
     await ensemble.ready();
   });
 
-  it('can be killed while it starts', async () => {
+  it('can be killed at any moment of its start, and starts again on its port', async () => {
     await using ensemble = await TestEnsemble.start();
     const server = ensemble.server(1);
-    await server.stop();
-    const starting = server.start();
-    await Promise.all([expect(starting).rejects.toThrow('server 1 has ended'), server.kill()]);
+    const { port } = server;
+    let killed = 0;
+    for (let turns = 0; turns < 30; turns++) {
+      await server.kill();
+      const starting = server.start().catch((error: Error) => error.message);
+      for (let turn = 0; turn < turns; turn++) await new Promise<void>((resolve) => void setImmediate(resolve));
+      await server.kill();
+      if ((await starting) === 'server 1 has ended') killed++;
+      await server.start();
+      expect(server.port).toBe(port);
+    }
+    expect(killed).toBeGreaterThan(0);
+  });
+
+  it('resets clients that come at the moment in which it is killed', async () => {
+    await using ensemble = await TestEnsemble.start();
+    const server = ensemble.server(1);
+    const coming = Array.from({ length: 20 }, () => connect(server.connectString, { connectTimeoutMs: 20_000 }));
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+    await server.kill();
     await server.start();
-    expect(server.isRunning).toBe(true);
+    // Who was left without a word would wait for a third of its session timeout.
+    const clients = await Promise.all(coming);
+    await Promise.all(clients.map((client) => client.close()));
   });
 });
 
@@ -301,7 +329,7 @@ describe('its data', () => {
 });
 
 describe('a partition', () => {
-  it('of the leader leaves its clients without an answer, while the others go on; healed, all are one again', async () => {
+  it('C4-14, C0-11: of the leader leaves its clients without an answer, while the others go on; healed, all are one again', async () => {
     await using ensemble = await TestEnsemble.start();
     const { leader: old } = ensemble;
     const majority = others(ensemble, old);
@@ -334,13 +362,7 @@ describe('a partition', () => {
     await using ensemble = await TestEnsemble.start({ servers: 5 });
     const hears = (): string[] => {
       // What a partition does is told by the sentence of a leader that cannot be.
-      const said = (() => {
-        try {
-          return void ensemble.leader ?? '';
-        } catch (error) {
-          return (error as Error).message;
-        }
-      })();
+      const said = sentenceOf(() => ensemble.leader);
       return [...said.matchAll(/(\d) to (\d)/g)].map(([, from, to]) => `${from}${to}`);
     };
     // Nobody has a quorum in any of these.
@@ -367,7 +389,7 @@ describe('a partition', () => {
     expect(await readFrom(two!, '/a')).toBe('x');
   });
 
-  it('can be in one direction only', async () => {
+  it('C4-20: can be in one direction only, and a leader that does not hear a quorum gives up', async () => {
     await using ensemble = await TestEnsemble.start();
     const { leader: deaf } = ensemble;
     // What the leader says arrives; what it is told does not.
@@ -465,17 +487,26 @@ describe('sessions', () => {
     await expect(ensemble.server(1).expireSession(client.sessionId)).rejects.toThrow('server 1 is stopped');
   });
 
-  it('move when their connection is cut', async () => {
+  it('C2-22: move when their connection is cut, from server to server, and their client never sees SessionMoved', async () => {
     await using ensemble = await TestEnsemble.start();
     await using client = await connect(ensemble.connectString);
     await using other = await connect(ensemble.connectString);
     const heard: string[] = [];
     other.on('state', ({ state }) => heard.push(state));
+    await client.create('/counter', '0');
     const session = client.sessionId;
-    const again = stateOf(client, isAgain);
-    expect(ensemble.cutConnections(session)).toBe(1);
-    await again;
+    const servers = new Set([client.connectedTo]);
+    // Whatever goes wrong with a write is not that the session has moved.
+    for (let round = 1; round <= 4; round++) {
+      const again = stateOf(client, isAgain);
+      const writing = write(client, '/counter', `${round}`);
+      expect(ensemble.cutConnections(session)).toBe(1);
+      await Promise.all([writing, again]);
+      servers.add(client.connectedTo);
+    }
+    expect(await textAt(client, '/counter')).toBe('4');
     expect(client.sessionId).toBe(session);
+    expect(servers.size).toBeGreaterThan(1);
     expect(heard).toEqual([]);
     expect(ensemble.cutConnections()).toBe(2);
     await client.exists('/').catch(() => undefined);
@@ -504,7 +535,7 @@ describe('time', () => {
     console.log(`4.4 s passed in ${(performance.now() - begun).toFixed(0)} ms`);
   });
 
-  it('passes for twenty minutes without an election, and nobody who lives is lost', async () => {
+  it('passes for five minutes without an election, and nobody who lives is lost', async () => {
     await using ensemble = await TestEnsemble.start({ observers: 1, config: { tickTime: 2000 } });
     const clients = await Promise.all(
       ensemble.servers.map(({ connectString }) => connect(connectString, { sessionTimeoutMs: 10_000, clock: ensemble.clock })),
@@ -514,8 +545,8 @@ describe('time', () => {
     const { leader } = ensemble;
     const epoch = Math.floor(leader.lastZxid / 2 ** 32);
     const begun = performance.now();
-    await ensemble.advance(1_200_000);
-    console.log(`twenty minutes passed in ${(performance.now() - begun).toFixed(0)} ms`);
+    await ensemble.advance(300_000);
+    console.log(`five minutes passed in ${(performance.now() - begun).toFixed(0)} ms`);
     expect(heard).toEqual([]);
     expect(ensemble.leader).toBe(leader);
     expect(ensemble.followers).toHaveLength(2);
@@ -530,13 +561,13 @@ describe('time', () => {
     client.on('state', ({ state }) => heard.push(state));
     await client.create('/a');
     const { leader } = ensemble;
-    let isOver = false;
+    const over = new AbortController();
     let writes = 0;
     const writing = (async () => {
-      for (; !isOver; writes++) await client.setData('/a', `${writes}`);
+      for (; !over.signal.aborted; writes++) await client.setData('/a', `${writes}`);
     })();
-    await ensemble.advance(20_000);
-    isOver = true;
+    await ensemble.advance(6000);
+    over.abort();
     await writing;
     expect(writes).toBeGreaterThan(0);
     expect(heard).toEqual([]);
@@ -566,11 +597,11 @@ describe('time', () => {
   });
 
   it('in which the process stands still counts for little: no session expires and no leader falls', async () => {
-    await using ensemble = await TestEnsemble.start({ config: { tickTime: 50 } });
-    await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 500, clock: ensemble.clock });
+    await using ensemble = await TestEnsemble.start({ config: { tickTime: 100 } });
+    await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 1500, clock: ensemble.clock });
     const { leader } = ensemble;
     const epoch = Math.floor(leader.lastZxid / 2 ** 32);
-    const until = performance.now() + 1500;
+    const until = performance.now() + 2000;
     while (performance.now() < until);
     expect(await client.exists('/')).not.toBeNull();
     await ensemble.inStep();
@@ -582,6 +613,7 @@ describe('time', () => {
     await using ensemble = await TestEnsemble.start({ servers: 1 });
     await expect(ensemble.advance(-1)).rejects.toThrow('not -1');
     await expect(ensemble.advance(Number.NaN)).rejects.toThrow('not NaN');
+    await expect(ensemble.advance(Infinity)).rejects.toThrow('not Infinity');
   });
 });
 
@@ -624,8 +656,8 @@ describe('its end', () => {
     const client = await connect(one.connectString);
     await one.server(1).kill();
     one.server(2).partition();
-    one.advance(100_000).catch(() => undefined);
-    await one.close();
+    const advancing = one.advance(Number.MAX_SAFE_INTEGER);
+    await Promise.all([one.close(), advancing]);
     const two = await TestEnsemble.start({ storage: 'folder' });
     two.partition([1], [2], [3]);
     await two.close();

@@ -42,7 +42,10 @@ import type { ZabOptions } from './zab-options.ts';
 import type { ChannelId, EpochName, ZabOut } from './zab-out.ts';
 
 export interface LearnerOut extends ZabOut {
-  /** Cuts everything behind `zxid` off the log. It completes as the input `truncated`. */
+  /**
+   * Cuts everything behind `zxid` off the log. It completes as the input `truncated`; or as `truncationRefused`, with nothing changed, where the
+   * folder does not lead back there, since it begins with a snapshot of more than that.
+   */
   truncate(zxid: Zxid): void;
   /** Makes the state in memory what the folder holds, as of `zxid`; nothing of the log counts beside it. It completes as `installed`. */
   installSnapshot(zxid: Zxid): void;
@@ -55,6 +58,8 @@ export interface LearnerStart {
   readonly currentEpoch: number;
   /** The last txn of its log, all of which has been applied. */
   readonly lastZxid: Zxid;
+  /** The epoch whose leader wanted the log cut where it cannot be: it is told that there is nothing, and sends a snapshot. 0 for none. */
+  readonly snapshotIn: number;
   readonly configVersion: number;
   /** Whom it learns from. */
   readonly leader: Sid;
@@ -76,6 +81,11 @@ export interface LearnerHost {
   beginSnapshot(zxid: Zxid): void;
   /** Makes the server that clients speak to. */
   serve(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: Forwarding };
+  /**
+   * Everything that a snapshot of the leader may hold has been applied: a leader writes NEWLEADER behind it, and what it commits meanwhile comes
+   * in between.
+   */
+  historySent(): void;
   /** A configuration that is to follow the one in force. Throws a `ConfigurationConflict` if this server cannot go by it. */
   configSeen(text: string): void;
   /** A configuration is in force. */
@@ -117,6 +127,7 @@ export class Learner implements LeaderLink {
   #syncMode: 'diff' | 'trunc' | 'snap' | undefined;
   #overReason: string | undefined;
   #epoch = 0;
+  #wantsSnapshot = false;
   #server: Server | undefined;
   #forwarding: Forwarding | undefined;
   /** In the log, or on the way there, and not committed. */
@@ -166,6 +177,11 @@ export class Learner implements LeaderLink {
   /** Why it is over: it learns no more, and an election follows. Undefined while it is not. */
   get over(): string | undefined {
     return this.#overReason;
+  }
+
+  /** The epoch to whose leader it should come again, to be sent a snapshot; undefined when it should not. */
+  get snapshotIn(): number | undefined {
+    return this.#wantsSnapshot ? this.#epoch : undefined;
   }
 
   /** NEWLEADER has been acknowledged: this server is part of the epoch. */
@@ -234,6 +250,16 @@ export class Learner implements LeaderLink {
     this.#goOn(now);
   }
 
+  /**
+   * The log cannot be cut: a snapshot of an earlier leader stands for more than this one has, whose epoch is a quorum's, so what is more was
+   * never committed. To be sent a snapshot it comes again, and says that it has nothing; what it has said of itself so far counts.
+   */
+  truncationRefused(): void {
+    if (this.#stage !== 'truncating') return;
+    this.#wantsSnapshot = true;
+    this.#giveUp('the log cannot be cut that far back: a snapshot is asked for');
+  }
+
   epochSaved(name: EpochName, now: Now): void {
     if (name === 'acceptedEpoch' && this.#stage === 'saving acceptedEpoch') {
       this.#heardMs = now.elapsedMs;
@@ -284,9 +310,10 @@ export class Learner implements LeaderLink {
 
   /** Everything that can influence behaviour, for an explorer. That of its server is the peer's to write. */
   fingerprint(to: Fingerprint, { elapsedMs: nowMs }: Now): void {
-    const { acceptedEpoch, currentEpoch, lastZxid, configVersion, leader } = this.#start;
+    const { acceptedEpoch, currentEpoch, lastZxid, snapshotIn, configVersion, leader } = this.#start;
     to.text(this.#stage);
-    for (const number of [acceptedEpoch, currentEpoch, lastZxid, configVersion, leader, this.#channel, this.#epoch]) to.number(number);
+    for (const number of [acceptedEpoch, currentEpoch, lastZxid, snapshotIn, configVersion, leader, this.#channel, this.#epoch])
+      to.number(number);
     to.text(this.#leaderConfig);
     for (const zxid of [this.#logged, this.#durable, this.#snapshotZxid]) to.number(zxid);
     to.number(this.#proposals.length);
@@ -406,7 +433,8 @@ export class Learner implements LeaderLink {
   #acceptEpoch(currentEpoch: number): void {
     this.#stage = 'accepted';
     const writer = this.#out.packets(this.#channel);
-    const at = beginQuorumPacket(writer, PacketType.ACKEPOCH, this.#start.lastZxid);
+    const { snapshotIn, lastZxid } = this.#start;
+    const at = beginQuorumPacket(writer, PacketType.ACKEPOCH, snapshotIn === this.#epoch ? 0 : lastZxid);
     writeAckEpoch(writer, currentEpoch);
     endQuorumPacket(writer, at);
   }
@@ -466,6 +494,7 @@ export class Learner implements LeaderLink {
       this.#giveUp(`the leader of epoch ${this.#epoch} has ended the synchronisation with ${formatZxid(packet.zxid)}`);
       return;
     }
+    this.#host.historySent();
     const { bytes, offset, limit } = packet.data;
     this.#leaderConfig = bytes.toString('utf8', offset, limit);
     this.#host.configSeen(this.#leaderConfig);

@@ -2,8 +2,9 @@
 import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type Zxid } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
-import { Leader, type LeaderStart } from '../../src/zab/leader.ts';
+import { disloyalVoter, Leader, type LeaderStart } from '../../src/zab/leader.ts';
 import type { LearnerSync } from '../../src/zab/synchroniser.ts';
+import type { ZabOptions } from '../../src/zab/zab-options.ts';
 import { int, Notes, packet } from './packets.ts';
 
 const options = { sid: 1, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
@@ -16,7 +17,7 @@ beforeEach(() => {
   notes = new Notes();
 });
 
-function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStart> = {}): Leader {
+function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStart> = {}, zab: Partial<ZabOptions> = {}): Leader {
   const server = {
     appended: (zxid: Zxid) => notes.note(`committed 0x${zxid.toString(16)}`),
     forwarded: ({ opCode, owner }: { opCode: number; owner: number }) => notes.note(`request ${opCode} through ${owner}`),
@@ -38,7 +39,7 @@ function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStar
     newLeaderConfig: () => 'version=0',
     committed: () => undefined,
   };
-  return new Leader(options, new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);
+  return new Leader({ ...options, ...zab }, new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);
 }
 
 /** Server 12 speaks over channel 12: its number tells who it is. */
@@ -78,6 +79,34 @@ function propose(leader: Leader, zxid: Zxid): void {
   leader.propose(zxid, bytes, 0, bytes.length);
 }
 
+describe('a leader that waits for a quorum', () => {
+  it('gives up when a voter looks elsewhere, if it has been told how long to wait', () => {
+    const patient = leading();
+    patient.voterLooks(2, at(999));
+    expect(patient.over).toBeUndefined();
+    const told = leading([1, 2, 3], {}, { maxTimeToWaitForEpochMs: 200 });
+    told.voterLooks(2, at(200));
+    told.voterLooks(7, at(900));
+    expect(told.over).toBeUndefined();
+    told.voterLooks(2, at(201));
+    expect(told.over).toBe(disloyalVoter);
+  });
+
+  it('has no need to once it has one', () => {
+    const leader = leading([1, 2, 3], {}, { maxTimeToWaitForEpochMs: 0 });
+    introduce(leader, 2, 3);
+    leader.voterLooks(3, at(100));
+    expect(leader.over).toBeUndefined();
+  });
+
+  it('stands down when it is told to', () => {
+    const leader = leading();
+    leader.standDown('nobody can reach it');
+    leader.standDown('another reason');
+    expect(leader.over).toBe('nobody can reach it');
+  });
+});
+
 describe('a new epoch', () => {
   it('is later than any that a quorum has accepted', () => {
     const leader = leading([1, 2, 3, 4, 5]);
@@ -90,6 +119,16 @@ describe('a new epoch', () => {
     expect(notes.take().toSorted()).toEqual(['2 <- LEADERINFO 0x700000000', '3 <- LEADERINFO 0x700000000']);
     introduce(leader, 4, 2);
     expect(notes.take()).toEqual(['4 <- LEADERINFO 0x700000000']);
+  });
+
+  it('is needed when a voter comes that has accepted a later one, and can follow in none before', () => {
+    const leader = serving([2]);
+    introduce(leader, 3, 5);
+    expect(leader.over).toContain('server 3 has accepted epoch 5');
+    const elsewhere = serving([2]);
+    introduce(elsewhere, 7, 5, PacketType.OBSERVERINFO);
+    introduce(elsewhere, 3, 4);
+    expect(elsewhere.over).toBeUndefined();
   });
 
   it('is not chosen by observers, nor by those that are gone', () => {
@@ -352,7 +391,7 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
-  it('C4-18: a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
+  it('a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
     const leader = leading();
     introduce(leader, 2, 3);
     leader.epochSaved('acceptedEpoch', now);
@@ -407,6 +446,21 @@ describe('leading on', () => {
       '2 <- COMMIT 0x400000002',
       'committed 0x400000002',
     ]);
+  });
+
+  it('the SYNC of one learner is ahead of what was proposed behind it, whoever has acknowledged that; a learner of ZooKeeper stops for good otherwise', () => {
+    const leader = serving([2, 3]);
+    introduce(leader, 4, 3, PacketType.OBSERVERINFO);
+    acceptEpoch(leader, 4, 3, start.lastZxid);
+    acknowledge(leader, 4, makeZxid(4, 0));
+    for (const sid of [3, 4]) leader.packet(sid, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
+    propose(leader, makeZxid(4, 1));
+    leader.appended(makeZxid(4, 1), now);
+    notes.take();
+    acknowledge(leader, 2, makeZxid(4, 1));
+    const told = notes.take();
+    expect(told.filter((line) => line.startsWith('3 <- '))).toEqual(['3 <- SYNC 0x0', '3 <- COMMIT 0x400000001']);
+    expect(told.filter((line) => line.startsWith('4 <- '))).toEqual(['4 <- SYNC 0x0', '4 <- INFORM 0x400000001']);
   });
 
   it('a quorum that has acknowledged a later proposal has said as much as by answers to a PING', () => {

@@ -5,7 +5,15 @@ import { Learner, type LearnerStart } from '../../src/zab/learner.ts';
 import { Notes, packet } from './packets.ts';
 
 const options = { sid: 2, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
-const start: LearnerStart = { role: 'follower', acceptedEpoch: 4, currentEpoch: 3, lastZxid: makeZxid(3, 7), configVersion: 0, leader: 1 };
+const start: LearnerStart = {
+  role: 'follower',
+  acceptedEpoch: 4,
+  currentEpoch: 3,
+  lastZxid: makeZxid(3, 7),
+  snapshotIn: 0,
+  configVersion: 0,
+  leader: 1,
+};
 const now = { elapsedMs: 1000, wallMs: 1_700_000_000_000 };
 
 let notes: Notes;
@@ -22,6 +30,7 @@ function learning(changed: Partial<LearnerStart> = {}): Learner {
       notes.note('serve');
       return { server: undefined as never, forwarding: undefined as never };
     },
+    historySent: () => notes.note('history'),
     configSeen: (text: string) => notes.note(`config ${text}`),
     configActivated: (text: string) => notes.note(`activate ${text}`),
   };
@@ -60,6 +69,21 @@ describe('discovery', () => {
     expect(notes.take()).toEqual(['9 <- ACKEPOCH 0x300000007 3']);
   });
 
+  it('whose log cannot be cut comes again, and says to that leader, and to no other, that it has nothing', () => {
+    const learner = accepted();
+    learner.packet(packet(PacketType.TRUNC, makeZxid(3, 2)), now);
+    learner.truncationRefused();
+    expect([learner.over, learner.snapshotIn]).toEqual([expect.stringContaining('a snapshot is asked for'), 5]);
+    notes.take();
+    const again = learning({ acceptedEpoch: 5, snapshotIn: 5 });
+    again.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
+    expect(notes.take()).toEqual(['9 <- FOLLOWERINFO 0x500000000', '9 <- ACKEPOCH 0x0 -1']);
+    const elsewhere = learning({ acceptedEpoch: 5, snapshotIn: 5 });
+    elsewhere.packet(packet(PacketType.LEADERINFO, makeZxid(6, 0)), now);
+    elsewhere.epochSaved('acceptedEpoch', now);
+    expect(notes.take().at(-1)).toBe('9 <- ACKEPOCH 0x300000007 3');
+  });
+
   it('C4-17: an epoch that is not later than one accepted before is not accepted again', () => {
     const older = learning();
     older.packet(packet(PacketType.LEADERINFO, makeZxid(3, 0)), now);
@@ -85,7 +109,7 @@ describe('synchronisation', () => {
     learner.packet(proposal(makeZxid(4, 1)), now);
     learner.packet(packet(PacketType.COMMIT, makeZxid(4, 1)), now);
     learner.packet(newLeader, now);
-    expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'config version=0']);
+    expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'history', 'config version=0']);
     learner.appended(makeZxid(4, 1));
     expect(notes.take()).toEqual(['save currentEpoch 5']);
     learner.epochSaved('currentEpoch', now);
@@ -102,7 +126,7 @@ describe('synchronisation', () => {
     learner.packet(newLeader, now);
     learner.packet(proposal(makeZxid(5, 2)), now);
     learner.appended(makeZxid(5, 1));
-    expect(notes.take()).toEqual(['append 0x500000001', 'config version=0', 'append 0x500000002']);
+    expect(notes.take()).toEqual(['append 0x500000001', 'history', 'config version=0', 'append 0x500000002']);
     learner.appended(makeZxid(5, 2));
     expect(notes.take()).toEqual(['save currentEpoch 5']);
     learner.epochSaved('currentEpoch', now);
@@ -121,7 +145,7 @@ describe('synchronisation', () => {
     learner.packet(newLeader, now);
     expect(notes.take()).toEqual(['truncate 0x300000005']);
     learner.truncated(makeZxid(3, 5), now);
-    expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'config version=0']);
+    expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'history', 'config version=0']);
   });
 
   it('a snapshot is on disk before anything behind it is looked at', () => {
@@ -133,7 +157,7 @@ describe('synchronisation', () => {
     learner.packet(newLeader, now);
     expect(notes.take()).toEqual(['install 0x400000009']);
     learner.installed(now);
-    expect(notes.take()).toEqual(['append 0x40000000a', 'config version=0']);
+    expect(notes.take()).toEqual(['append 0x40000000a', 'history', 'config version=0']);
     learner.appended(makeZxid(4, 10));
     expect(notes.take()).toEqual(['save currentEpoch 5']);
   });
@@ -269,7 +293,7 @@ describe('silence', () => {
     learner.packet(ping, now);
     learner.epochSaved('currentEpoch', now);
     learner.packet(ping, now);
-    expect(notes.take()).toEqual(['config version=0', 'save currentEpoch 5', '9 <- ACK 0x500000000']);
+    expect(notes.take()).toEqual(['history', 'config version=0', 'save currentEpoch 5', '9 <- ACK 0x500000000']);
     learner.packet(packet(PacketType.UPTODATE, -1), now);
     learner.packet(ping, now);
     expect(notes.take()).toEqual(['activate version=0', 'serve', '9 <- ACK 0x500000000', '9 <- PING 0x300000007']);

@@ -114,10 +114,11 @@ class Replayed {
         const forwarding = (this.#forwarding = new Forwarding(role, link, { headOfLine: () => undefined } as never));
         return { server: server as unknown as Server, forwarding };
       },
+      historySent: () => undefined,
       configSeen: () => undefined,
       configActivated: () => void this.activated++,
     };
-    const start = { role, acceptedEpoch, currentEpoch, lastZxid, configVersion, leader } as const;
+    const start = { role, acceptedEpoch, currentEpoch, lastZxid, configVersion, leader, snapshotIn: 0 } as const;
     this.learner = new Learner(options, start, 0, new PacketView(), out, host, this.#now);
   }
 

@@ -322,7 +322,11 @@ export class MemoryDisk implements Disk {
 
   /** Power loss: what was not synced survives as `choice` says. The process that used this disk is gone. */
   crash(choice: CrashChoice): void {
-    const image = this.capture();
+    this.restore(this.capture(), choice);
+  }
+
+  /** The disk becomes what a power loss at another moment, or of another disk, has left. The process that used this one is gone. */
+  restore(image: DiskImage, choice: CrashChoice = keepAll): void {
     this.kill();
     this.#load(image.survivors(choice));
   }

@@ -4,9 +4,16 @@
  */
 import { crc32 } from 'node:zlib';
 import { makeZxid, type Zxid } from '@tskeeper/protocol';
-import { type DiskImage, loseAll, MemoryDisk, type RecoveredMember, SeededRandom, type StorageOptions } from '@tskeeper/runtime';
+import {
+  crashChoices,
+  type DiskImage,
+  loseAll,
+  MemoryDisk,
+  type RecoveredMember,
+  SeededRandom,
+  type StorageOptions,
+} from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
-import { choicesOf } from './crash-states.ts';
 import { historyOf, Member, stateWith, zxids } from './member.ts';
 import { testOptions } from './support.ts';
 
@@ -87,7 +94,7 @@ async function check(points: readonly Point[], goal: Goal, options: Partial<Stor
   const judges = [...new Set(points.map(({ judge }) => judge))];
   const result = { states: 0, old: 0, between: 0, target: 0 };
   for (const point of points) {
-    for (const choice of choicesOf(point.image, random)) {
+    for (const choice of crashChoices(point.image, random)) {
       const disk = new MemoryDisk(point.image, (_item, index) => choice[index]!);
       const key = `${judges.indexOf(point.judge)} ${crc32(disk.fingerprint((bytes) => crc32(bytes)))}`;
       if (seen.has(key)) continue;

@@ -19,7 +19,10 @@ export const unknownOutcomes: Checker = {
     /** By session, the last zxid of its connections so far. */
     const lastOf = new Map<bigint, Zxid>();
     for (const { requests } of cnxns.toSorted((a, b) => a.shakenMs - b.shakenMs)) {
-      const own = requests.filter(isWrite).map((request) => zxids.get(request) ?? 0);
+      // A goodbye ends the session whatever connection it came over, in ZooKeeper too: its client has asked for that.
+      const own = requests
+        .filter((request) => isWrite(request) && request.name !== 'closeSession')
+        .map((request) => zxids.get(request) ?? 0);
       const [first] = own.filter((zxid) => zxid > 0);
       const session = requests[0]?.session;
       if (session === undefined || first === undefined) continue;

@@ -1,14 +1,20 @@
 /** The command. See `usage` in options.ts. */
+import { crashStates } from '../crash-states/command.ts';
 import { zoo } from '../mutants/zoo.ts';
 import { runCi } from './ci.ts';
 import { hunters } from './hunters.ts';
-import { type CommandOptions, parseOptions, UsageError } from './options.ts';
+import { type CommandOptions, parseOptions } from './options.ts';
 import { work } from './pool.ts';
 import { freshBase, runCommand } from './run.ts';
+import { UsageError } from './usage-error.ts';
 import { catchText, hunterOf, runZoo, zooText } from './zoo.ts';
 
 export async function main(args: readonly string[]): Promise<void> {
   try {
+    if (args[0] === 'crash-states') {
+      process.exitCode = (await crashStates(args.slice(1))) ? 0 : 1;
+      return;
+    }
     const options = parseOptions(args);
     if (options.command === 'worker') work(hunters[options.hunter ?? 'seeds']);
     else process.exitCode = (await carryOut(options)) ? 0 : 1;

@@ -2,7 +2,9 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { Hunter } from '../mutants/mutant.ts';
+import { crashStatesUsage } from '../crash-states/command.ts';
 import { isHunter } from './hunters.ts';
+import { UsageError } from './usage-error.ts';
 
 export interface CommandOptions {
   readonly command: 'run' | 'zoo' | 'ci' | 'worker';
@@ -28,8 +30,9 @@ export const usage = `npm run sim -- [options]          runs fresh seeds, 100 of
   --trace                         prints what was asked, answered, logged and broken, in the order it was
   --events                        prints each step of the world: to see where two runs of one seed part
   --jobs N                        processes at a time
-npm run sim:zoo -- [--mutant NAME] [--hunter seeds|explorer] [--seeds COUNT] [--from N]
-                                  every mutant, each until it is caught; or those of one hunter`;
+npm run sim:zoo -- [--mutant NAME] [--hunter seeds|scenarios|explorer|crash-states] [--seeds COUNT] [--from N]
+                                  every mutant, each until it is caught; or those of one hunter
+${crashStatesUsage}`;
 
 export function parseOptions(args: readonly string[]): CommandOptions {
   const { values, positionals } = parseArgs({
@@ -67,8 +70,6 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     jobs: numberOf('jobs', values.jobs) ?? availableParallelism(),
   };
 }
-
-export class UsageError extends Error {}
 
 function isCommand(text: string): text is CommandOptions['command'] {
   return text === 'run' || text === 'zoo' || text === 'ci' || text === 'worker';

@@ -13,7 +13,10 @@
  *     crash1.2.0     server 1 ends; of what its disk had not answered, two requests to the log and no epoch file are there all the same
  *     start1         it comes back
  *     cut1-2, heal1-2   nothing passes between two servers; it passes again
+ *     refuse1-2      the same, but whoever dials is refused, and what is connected breaks
+ *     refused1>2     server 1 learns that its connection with 2 has closed, and is refused when it dials
  *     elect6         the servers of the mask (here 2 and 3) exchange notifications until nobody of them looks for a leader
+ *     settle1>2      server 1 goes by server 2, or leads if it is the same, whatever the others say
  */
 const kinds = [
   'notify',
@@ -30,11 +33,14 @@ const kinds = [
   'cut',
   'heal',
   'elect',
+  'refuse',
+  'refused',
+  'settle',
 ] as const;
 
 export type ChoiceKind = (typeof kinds)[number];
 
-/** A number below 2^16: four bits for the kind, and four for each of three operands. */
+/** A number below 2^16: five bits for the kind, three for the first operand (a server, or a mask of them), and four for each of two others. */
 export type Choice = number;
 
 export interface Chosen {
@@ -44,19 +50,28 @@ export interface Chosen {
   readonly c: number;
 }
 
-/** Operands are below 16. */
-export const operandEnd = 16;
+const firstOperandEnd = 8;
+const operandEnd = 16;
 
-const joints: Readonly<Partial<Record<ChoiceKind, string>>> = { notify: '>', packet: '#', break: '#', cut: '-', heal: '-', crash: '.' };
+const joints: Readonly<Partial<Record<ChoiceKind, string>>> = {
+  notify: '>',
+  packet: '#',
+  break: '#',
+  cut: '-',
+  heal: '-',
+  crash: '.',
+  refuse: '-',
+  refused: '>',
+  settle: '>',
+};
 
 export function choice(kind: ChoiceKind, a: number, b = 0, c = 0): Choice {
-  if (a >= operandEnd || b >= operandEnd || c >= operandEnd)
-    throw new Error(`an operand of ${kind} ${a} ${b} ${c} has more than four bits`);
-  return (kinds.indexOf(kind) << 12) | (a << 8) | (b << 4) | c;
+  if (a >= firstOperandEnd || b >= operandEnd || c >= operandEnd) throw new Error(`an operand of ${kind} ${a} ${b} ${c} is too large`);
+  return (kinds.indexOf(kind) << 11) | (a << 8) | (b << 4) | c;
 }
 
 export function chosen(code: Choice): Chosen {
-  return { kind: kinds[code >> 12]!, a: (code >> 8) & 15, b: (code >> 4) & 15, c: code & 15 };
+  return { kind: kinds[code >> 11]!, a: (code >> 8) & 7, b: (code >> 4) & 15, c: code & 15 };
 }
 
 export function choiceText(code: Choice): string {

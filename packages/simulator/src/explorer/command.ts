@@ -1,36 +1,49 @@
 /** `npm run explore`: see `exploreUsage`. */
 import { parseArgs } from 'node:util';
+import { type Peace } from './calm.ts';
 import { type Choice, choiceText, parseRun, runText } from './choice.ts';
-import { openingToServe, type Progress, replayRun, search, type SearchOrder, shorten } from './search.ts';
-import { type Scope, scopeDefaults } from './small-world.ts';
+import { expeditions, type ExpeditionResult, runExpedition, totalMarks } from './expeditions.ts';
+import { type GroundName, groundNamed, groundNames } from './grounds.ts';
+import { type Scope, scopeDefaults } from './scope.ts';
+import { type Beginning, type Found, openingToServe, type Progress, replayRun, search, type SearchOrder, shorten } from './search.ts';
 
-export const exploreUsage = `npm run explore -- [options]      explores what a small ensemble can do, for a minute
+export const exploreUsage = `npm run explore -- all [--states N] [--seed N]
+                                  goes everywhere: so many distinct states in all, default 150000; every mark must be hit
+npm run explore -- [options]      explores what a small ensemble can do, for a minute
   --order chains|breadth|walks    which states come first; default chains
-  --from cold|serving             begins with empty servers, or with an ensemble that serves; default cold
+  --from cold|serving             begins with servers that have just started, or with an ensemble that serves; default cold
+  --ground NAME                   what is on the disks: ${groundNames.join(', ')}; default empty
   --seconds S                     for so long
   --states N                      until there are so many distinct states
   --depth N                       no further than so many choices from the beginning; default 400
   --seed N                        another seed, other states first
   --servers N --txns N --crashes N --cuts N --wakes N
                                   how much of what may happen; default 3, 2, 2, 1, 3
-  --notifications                 each notification of an election is a choice of its own
+  --elections together|each|any   elections are one step, or each notification is a choice, or they go in any way whatever; default together
+  --calm N                        behind each so many ways faults cease, and the ensemble must come to serve; default 40, 0 for never
   --committed-log N               txns that a leader keeps in memory for learners; default 500
   --no-log                        a leader does not read its log for learners, and sends snapshots
-  --run CHOICES                   makes these choices, and says what comes of it`;
+  --run CHOICES                   makes these choices, and says what comes of it
+  --peace core|all                behind them faults cease: a quorum must come to serve, or everybody`;
 
 interface ExploreOptions {
+  readonly all: boolean;
   readonly scope: Scope;
+  readonly ground: GroundName;
   readonly order: SearchOrder;
   readonly from: 'cold' | 'serving';
   readonly seconds: number;
   readonly states: number;
   readonly depth: number;
   readonly seed: number;
+  readonly calmEvery: number | undefined;
   readonly run: string | undefined;
+  readonly peace: Peace | undefined;
 }
 
 const secondsDefault = 60;
 const progressMs = 10_000;
+const allStates = 150_000;
 
 class UsageError extends Error {}
 
@@ -38,8 +51,8 @@ class UsageError extends Error {}
 export function explore(args: readonly string[]): void {
   try {
     const options = parseOptions(args);
-    const isWell = options.run === undefined ? exploreAll(options) : exploreRun(options.scope, parseRun(options.run));
-    process.exitCode = isWell ? 0 : 1;
+    if (options.all) process.exitCode = exploreEverywhere(options.states === Infinity ? allStates : options.states, options.seed) ? 0 : 1;
+    else process.exitCode = exploreFrom(options) ? 0 : 1;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     console.error(error.message);
@@ -51,9 +64,11 @@ function parseOptions(args: readonly string[]): ExploreOptions {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean', default: false } as const;
   let values;
+  let positionals;
   try {
-    ({ values } = parseArgs({
+    ({ values, positionals } = parseArgs({
       args: [...args],
+      allowPositionals: true,
       options: {
         order: { ...text, default: 'chains' },
         from: { ...text, default: 'cold' },
@@ -68,7 +83,10 @@ function parseOptions(args: readonly string[]): ExploreOptions {
         wakes: text,
         'committed-log': text,
         run: text,
-        notifications: flag,
+        peace: text,
+        ground: { ...text, default: 'empty' },
+        elections: { ...text, default: scopeDefaults.elections },
+        calm: { ...text, default: '40' },
         'no-log': flag,
         help: flag,
       },
@@ -76,8 +94,12 @@ function parseOptions(args: readonly string[]): ExploreOptions {
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${exploreUsage}`);
   }
-  const { order, from } = values;
-  if (values.help || !isOrder(order) || (from !== 'cold' && from !== 'serving')) throw new UsageError(exploreUsage);
+  const { order, from, elections, peace } = values;
+  const ground = groundNames.find((name) => name === values.ground);
+  const all = positionals.length === 1 && positionals[0] === 'all';
+  if (values.help || !isOrder(order) || (from !== 'cold' && from !== 'serving') || ground === undefined) throw new UsageError(exploreUsage);
+  if ((positionals.length > 0 && !all) || !isElections(elections)) throw new UsageError(exploreUsage);
+  if (peace !== undefined && peace !== 'core' && peace !== 'all') throw new UsageError(exploreUsage);
   const numberOf = (name: string, value: string | undefined, otherwise: number): number => {
     if (value === undefined) return otherwise;
     if (!/^\d+$/.test(value)) throw new UsageError(`--${name} ${value}: a number is wanted`);
@@ -89,12 +111,18 @@ function parseOptions(args: readonly string[]): ExploreOptions {
     crashes: numberOf('crashes', values.crashes, scopeDefaults.crashes),
     cuts: numberOf('cuts', values.cuts, scopeDefaults.cuts),
     wakes: numberOf('wakes', values.wakes, scopeDefaults.wakes),
-    notifications: values.notifications,
+    elections,
+    misled: scopeDefaults.misled,
     committedLog: numberOf('committed-log', values['committed-log'], scopeDefaults.committedLog),
     readsLog: !values['no-log'],
   };
+  const calm = numberOf('calm', values.calm, 0);
   return {
+    all,
     scope,
+    ground,
+    calmEvery: calm === 0 ? undefined : calm,
+    peace,
     order,
     from,
     seconds: numberOf('seconds', values.seconds, values.states === undefined ? secondsDefault : Infinity),
@@ -109,16 +137,23 @@ function isOrder(text: string): text is SearchOrder {
   return text === 'chains' || text === 'breadth' || text === 'walks';
 }
 
-function exploreAll({ scope, order, from, seconds, states, depth, seed }: ExploreOptions): boolean {
+function isElections(text: string): text is Scope['elections'] {
+  return text === 'together' || text === 'each' || text === 'any';
+}
+
+function exploreFrom(options: ExploreOptions): boolean {
+  const { scope, order, from, seconds, states, depth, seed, calmEvery, run, peace, ground } = options;
+  const beginning = { scope, ground: groundNamed(ground) };
+  if (run !== undefined) return exploreRun(beginning, parseRun(run), peace);
   const begun = performance.now();
   let toldMs = begun;
-  const opening = from === 'cold' ? [] : openingToServe(scope);
   const found = search({
-    scope,
-    opening,
+    ...beginning,
+    opening: from === 'cold' ? [] : openingToServe(beginning),
     order,
     seed,
     depthMax: depth,
+    ...(calmEvery === undefined ? {} : { calmEvery }),
     isEnough: (progress) => {
       const nowMs = performance.now();
       if (nowMs - toldMs >= progressMs) {
@@ -129,17 +164,61 @@ function exploreAll({ scope, order, from, seconds, states, depth, seed }: Explor
     },
   });
   console.log(progressText(found, performance.now() - begun));
-  const { violation, isComplete } = found;
-  if (violation === undefined) {
-    console.log(isComplete ? 'every state within this scope was seen; all invariants hold' : 'all invariants hold so far');
+  console.log(`marks: ${found.marks.text}`);
+  if (found.violation === undefined) {
+    console.log(found.isComplete ? 'every state within this scope was seen; all invariants hold' : 'all invariants hold so far');
     return true;
   }
-  const run = shorten(scope, violation.run, violation.error);
-  console.log(`violated after ${violation.run.length} choices: ${violation.error.message}`);
-  console.log(`the shortest run found has ${run.length} choices:`);
-  exploreRun(scope, run);
-  console.log(`  run it again: npm run explore -- ${scopeText(scope)}--run '${runText(run)}'`);
+  tellViolation(found.violation, beginning, ground);
   return false;
+}
+
+/** All expeditions, one after the other. */
+function exploreEverywhere(states: number, seed: number): boolean {
+  const results: ExpeditionResult[] = [];
+  for (const expedition of expeditions) {
+    const result = runExpedition(expedition, states, seed);
+    results.push(result);
+    const { found, seconds } = result;
+    console.log(`${expedition.name}: ${progressText(found, seconds * 1000)}`);
+    if (found.violation !== undefined) {
+      tellViolation(found.violation, { scope: expedition.scope, ground: groundNamed(expedition.ground) }, expedition.ground);
+
+      return false;
+    }
+  }
+  const seen = sum(results, ({ found }) => found.states);
+  const seconds = sum(results, (each) => each.seconds);
+  const marks = totalMarks(results);
+  console.log(`marks: ${marks.text}`);
+  const calms = sum(results, ({ found }) => found.calms);
+  const longestMs = Math.max(...results.map(({ found }) => found.longestCalmMs));
+  console.log(`${calms} times faults ceased; it took the ensemble ${longestMs} ms at most to serve again`);
+  console.log(
+    `${seen} distinct states in ${seconds.toFixed(1)} s of a processor (${Math.round(seen / seconds)} a second); all invariants hold`,
+  );
+
+  const complaints = [
+    ...results
+      .filter(({ found, expedition }) => !found.isComplete && found.states < (states * expedition.share) / 100)
+      .map(({ expedition }) => `${expedition.name} has ended early`),
+    ...marks.missing.map((name) => `never: ${name}`),
+  ];
+  for (const complaint of complaints) console.log(complaint);
+  return complaints.length === 0;
+}
+
+function sum<T>(list: readonly T[], of: (each: T) => number): number {
+  return list.reduce((total, each) => total + of(each), 0);
+}
+
+function tellViolation({ error, run: found, peace }: NonNullable<Found['violation']>, beginning: Beginning, ground: GroundName): void {
+  const run = shorten(beginning, found, error, peace);
+  console.log(`violated after ${found.length} choices: ${error.message}`);
+  console.log(`the shortest run found has ${run.length} choices:`);
+  exploreRun(beginning, run, peace);
+  const more = `${ground === 'empty' ? '' : `--ground '${ground}' `}${peace === undefined ? '' : `--peace ${peace} `}`;
+  console.log(`  run it again: npm run explore -- ${scopeText(beginning.scope)}${more}--run '${runText(run)}'`);
 }
 
 function progressText({ states, steps, depth }: Progress, elapsedMs: number): string {
@@ -155,14 +234,14 @@ function scopeText(scope: Scope): string {
     if (scope[key] !== scopeDefaults[key]) words.push(`--${key} ${scope[key]} `);
   }
   if (scope.committedLog !== scopeDefaults.committedLog) words.push(`--committed-log ${scope.committedLog} `);
-  if (scope.notifications) words.push('--notifications ');
+  if (scope.elections !== scopeDefaults.elections) words.push(`--elections ${scope.elections} `);
   if (!scope.readsLog) words.push('--no-log ');
   return words.join('');
 }
 
 /** Returns whether all went well. */
-function exploreRun(scope: Scope, run: readonly Choice[]): boolean {
-  const { world, error, made } = replayRun(scope, run);
+function exploreRun(beginning: Beginning, run: readonly Choice[], peace: Peace | undefined): boolean {
+  const { world, error, made } = replayRun(beginning, run, peace);
   if (made.length < run.length && error === undefined)
     console.log(`${run.length - made.length} of the choices are not there at their turn`);
   for (const [at, code] of made.entries()) console.log(`  ${at + 1} ${choiceText(code)}`);

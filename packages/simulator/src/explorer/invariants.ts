@@ -30,6 +30,8 @@ export const invariants = {
   AcceptedBeforeWord: 'a new epoch is on disk before it is proposed or accepted',
   DurableBeforeAck: 'NEWLEADER and proposals are acknowledged when they are durable, and not before',
   NewLeaderFirst: 'no proposal of an epoch is acknowledged before currentEpoch says that it has begun',
+  Settles: 'who can reach each other find a leader if all of them look for one, or if a quorum of them has one',
+  Liveness: 'when nothing more goes wrong, the ensemble comes to serve',
   Legality: 'no server is sent what it cannot make sense of, and no machine throws',
 } as const;
 
@@ -87,6 +89,17 @@ export class Invariants {
   /** @param quorum how many servers are one. */
   constructor(quorum: number) {
     this.#quorum = quorum;
+  }
+
+  /** With the same past, and a future of its own. */
+  copy(): Invariants {
+    const copy = new Invariants(this.#quorum);
+    for (const [epoch, sid] of this.#leaders) copy.#leaders.set(epoch, sid);
+    for (const [epoch, beginning] of this.#beginnings) copy.#beginnings.set(epoch, beginning);
+    for (const [zxid, name] of this.#proposed) copy.#proposed.set(zxid, name);
+    for (const [sid, zxid] of this.#served) copy.#served.set(sid, zxid);
+    copy.#committed = this.#committed;
+    return copy;
   }
 
   get committed(): readonly NamedTxn[] {

@@ -2,21 +2,30 @@
  * Goes through the states of a small world. A state is come to again by its choices from the beginning, since machines cannot be copied; so
  * what a search costs is the way back to where it goes on. There are three orders:
  *
- *     chains    goes on from the shallowest state at which a choice is left, and from there down, a new state each time, until one is known.
- *               Nearly every step finds something, and in the end everything has been seen.
+ *     chains    goes on from a state at which a choice is left, in turn the shallowest and one from anywhere, and from there down, a new state each
+ *               time, until one is known. Nearly every step finds something, and in the end everything has been seen.
  *     breadth   all states of a depth before any of the next: what is found first is found on the shortest way. Slow.
  *     walks     from the beginning, down by chance, again and again. Deep at once, and never done.
  */
 import { type Choice, chosen } from './choice.ts';
 import { Violation } from './invariants.ts';
-import { type Scope, SmallWorld } from './small-world.ts';
+import { bringCalm, type Peace } from './calm.ts';
+import { MarkCounts } from './marks.ts';
+import type { Scope } from './scope.ts';
+import { type Ground, SmallWorld } from './small-world.ts';
 import { StateHash } from './state-hash.ts';
 import { type StateId, StateTable } from './state-table.ts';
 
 export type SearchOrder = 'chains' | 'breadth' | 'walks';
 
-export interface SearchOptions {
+/** Where a search begins. */
+export interface Beginning {
   readonly scope: Scope;
+  /** What is on the disks; nothing, when it is left out. */
+  readonly ground?: Ground | undefined;
+}
+
+export interface SearchOptions extends Beginning {
   /** Choices that are made before the search begins. */
   readonly opening: readonly Choice[];
   readonly order: SearchOrder;
@@ -26,6 +35,8 @@ export interface SearchOptions {
   readonly depthMax: number;
   /** Asked between two ways: whether it is enough. */
   readonly isEnough: (progress: Progress) => boolean;
+  /** Behind each so many ways faults cease, and the ensemble has to come to serve: once if all are well again, once if a quorum is. Default: never. */
+  readonly calmEvery?: number;
 }
 
 export interface Progress {
@@ -34,13 +45,17 @@ export interface Progress {
   /** Choices made, those of ways back included. */
   readonly steps: number;
   readonly depth: number;
+  readonly marks: MarkCounts;
+  /** How often faults have ceased, and the longest it has taken until the ensemble served, in ms of its own time. */
+  readonly calms: number;
+  readonly longestCalmMs: number;
 }
 
 export interface Found extends Progress {
   /** Nothing is left to explore within the scope and the depth. Never so for walks. */
   readonly isComplete: boolean;
-  /** The first violation, and the choices that lead to it, opening included. */
-  readonly violation: { readonly error: Violation; readonly run: readonly Choice[] } | undefined;
+  /** The first violation, and the choices that lead to it, opening included; and what kind of peace followed, if it is one of liveness. */
+  readonly violation: { readonly error: Violation; readonly run: readonly Choice[]; readonly peace: Peace | undefined } | undefined;
 }
 
 export function hashOf(world: SmallWorld): number {
@@ -64,6 +79,12 @@ class Search {
   #chance: number;
   /** What was done since the world began, for whoever breaks an invariant. */
   #run: Choice[] = [];
+  readonly #marks = new MarkCounts();
+  #taken = 0;
+  #ways = 0;
+  #calms = 0;
+  #longestCalmMs = 0;
+  #peace: Peace | undefined;
 
   constructor(options: SearchOptions) {
     this.#options = options;
@@ -83,18 +104,26 @@ class Search {
       return { ...this.#progress, isComplete, violation: undefined };
     } catch (error) {
       if (!(error instanceof Violation)) throw error;
-      return { ...this.#progress, isComplete: false, violation: { error, run: this.#run } };
+      return { ...this.#progress, isComplete: false, violation: { error, run: this.#run, peace: this.#peace } };
     }
   }
 
   get #progress(): Progress {
-    return { states: this.#states.count, steps: this.#steps, depth: this.#depth };
+    return {
+      states: this.#states.count,
+      steps: this.#steps,
+      depth: this.#depth,
+      marks: this.#marks,
+      calms: this.#calms,
+      longestCalmMs: this.#longestCalmMs,
+    };
   }
 
   #begin(): SmallWorld {
     this.#run = [];
-    const world = new SmallWorld(this.#options.scope);
-    for (const code of this.#options.opening) this.#make(world, code);
+    const { scope, ground, opening } = this.#options;
+    const world = new SmallWorld(scope, ground);
+    for (const code of opening) this.#make(world, code);
     return world;
   }
 
@@ -106,18 +135,44 @@ class Search {
 
   /** Takes up the shallowest state with a choice left. Returns whether there was one. */
   #goOn(inChains: boolean): boolean {
-    while (this.#open[this.#shallowest]?.length === 0) this.#shallowest++;
-    const states = this.#open[this.#shallowest];
-    if (states === undefined) return false;
-    const state = states.pop()!;
+    const state = inChains && ++this.#taken % 2 === 0 ? this.#takeAnywhere() : this.#takeShallowest();
+    if (state === undefined) return false;
     const world = this.#begin();
     for (const code of this.#states.way(state)) this.#make(world, code);
     if (hashOf(world) !== this.#states.hash(state))
-      throw new Error(`the same choices have led to another state, at depth ${this.#shallowest}`);
+      throw new Error(`the same choices have led to another state, at depth ${this.#states.depth(state)}`);
     let at: StateId = this.#descend(world, state);
     if (inChains) while (at !== -1) at = this.#descend(world, at);
     else if (at !== -1) this.#keep(at);
+    this.#maybeCease(world);
     return true;
+  }
+
+  #takeShallowest(): StateId | undefined {
+    while (this.#open[this.#shallowest]?.length === 0) this.#shallowest++;
+    return this.#open[this.#shallowest]?.pop();
+  }
+
+  /** From a depth that chance chooses: what only happens far down would else be come to last. */
+  #takeAnywhere(): StateId | undefined {
+    for (let depth = this.#below(this.#open.length); depth >= 0; depth--) {
+      const state = this.#open[depth]!.pop();
+      if (state !== undefined) return state;
+    }
+    return this.#takeShallowest();
+  }
+
+  /** The world at the end of a way is not needed any more. */
+  #maybeCease(world: SmallWorld): void {
+    const { calmEvery } = this.#options;
+    if (calmEvery === undefined || ++this.#ways % calmEvery !== 0) return;
+    // A quorum that is well suffices; then the rest comes back too.
+    for (const peace of ['core', 'all'] as const) {
+      this.#peace = peace;
+      this.#longestCalmMs = Math.max(this.#longestCalmMs, bringCalm(world, peace));
+      this.#calms++;
+    }
+    this.#peace = undefined;
   }
 
   /** Makes the next choice of a state. Returns the state it leads to if that is new, and may be gone on from; else -1. */
@@ -126,11 +181,12 @@ class Search {
     if (choices.length === 0) return -1;
     const turn = this.#states.takeTurn(state);
     if (turn + 1 < choices.length) this.#keep(state);
-    const first = (this.#states.hash(state) + this.#options.seed) % choices.length;
-    const code = choices[(first + turn) % choices.length]!;
+    const code = inTurn(choices, (this.#states.hash(state) + this.#options.seed) % orderEnd)[turn]!;
+    world.takeHits();
     this.#make(world, code);
     const next = this.#states.add(hashOf(world), state, code);
     if (next === -1) return -1;
+    this.#marks.add(world.takeHits());
     const depth = this.#states.depth(next);
     this.#depth = Math.max(this.#depth, depth);
     return depth < this.#options.depthMax ? next : -1;
@@ -147,20 +203,21 @@ class Search {
     const world = this.#begin();
     for (let depth = 1; depth <= this.#options.depthMax; depth++) {
       const code = this.#draw(world.choices());
-      if (code === undefined) return;
+      if (code === undefined) break;
       this.#make(world, code);
-      this.#states.add(hashOf(world), -1, 0);
+      const isNew = this.#states.add(hashOf(world), -1, 0) !== -1;
+      const hits = world.takeHits();
+      if (isNew) this.#marks.add(hits);
       this.#depth = Math.max(this.#depth, depth);
     }
+    this.#maybeCease(world);
   }
 
   /** Faults are drawn half as often as they are listed: else all of them would come before anything has begun. */
   #draw(choices: readonly Choice[]): Choice | undefined {
     const code = choices[this.#below(choices.length)];
     if (code === undefined) return undefined;
-    const { kind } = chosen(code);
-    const isFault = kind === 'crash' || kind === 'cut' || kind === 'sleep' || kind === 'wake';
-    return isFault && this.#below(2) === 0 ? choices[this.#below(choices.length)] : code;
+    return isFault(code) && this.#below(2) === 0 ? choices[this.#below(choices.length)] : code;
   }
 
   #below(end: number): number {
@@ -174,29 +231,51 @@ class Search {
   }
 }
 
+function isFault(code: Choice): boolean {
+  const { kind } = chosen(code);
+  return kind === 'crash' || kind === 'cut' || kind === 'refuse' || kind === 'sleep' || kind === 'wake';
+}
+
+const orderEnd = 2 ** 31;
+
+/**
+ * The order in which the choices of a state are made, by a number. Of eight states one has its faults among the rest; at the others they come last,
+ * since else all that are allowed would come in the first few steps, before there is anything to disturb.
+ */
+function inTurn(choices: readonly Choice[], order: number): Choice[] {
+  const first = (order >>> 3) % choices.length;
+  const turned = [...choices.slice(first), ...choices.slice(0, first)];
+  return order % 8 === 0 ? turned : [...turned.filter((code) => !isFault(code)), ...turned.filter(isFault)];
+}
+
 /** What a run leads to. Choices that are not there at their turn are passed over, which is what `shorten` needs. */
-export function replayRun(scope: Scope, run: readonly Choice[]): { world: SmallWorld; error: Violation | undefined; made: Choice[] } {
-  const world = new SmallWorld(scope);
+export function replayRun(
+  { scope, ground }: Beginning,
+  run: readonly Choice[],
+  peace?: Peace,
+): { world: SmallWorld; error: Violation | undefined; made: Choice[] } {
+  const world = new SmallWorld(scope, ground);
   const made: Choice[] = [];
-  for (const code of run) {
-    if (!world.choices().includes(code)) continue;
-    made.push(code);
-    try {
+  try {
+    for (const code of run) {
+      if (!world.choices().includes(code)) continue;
+      made.push(code);
       world.make(code);
-    } catch (error) {
-      if (error instanceof Violation) return { world, error, made };
-      throw error;
     }
+    if (peace !== undefined) for (const each of ['core', 'all'] as const) if (each === 'core' || peace === 'all') bringCalm(world, each);
+  } catch (error) {
+    if (error instanceof Violation) return { world, error, made };
+    throw error;
   }
   return { world, error: undefined, made };
 }
 
 /** Leaves out of a run what its violation does not need, one piece at a time, until every choice is needed. */
-export function shorten(scope: Scope, run: readonly Choice[], { invariant }: Violation): Choice[] {
+export function shorten(beginning: Beginning, run: readonly Choice[], { invariant }: Violation, peace?: Peace): Choice[] {
   let best = [...run];
   for (let size = Math.max(1, best.length >> 1); size >= 1; size >>= 1) {
     for (let at = best.length - size; at >= 0; at -= size) {
-      const { error, made } = replayRun(scope, [...best.slice(0, at), ...best.slice(at + size)]);
+      const { error, made } = replayRun(beginning, [...best.slice(0, at), ...best.slice(at + size)], peace);
       if (error?.invariant === invariant && made.length < best.length) best = made;
     }
   }
@@ -204,15 +283,17 @@ export function shorten(scope: Scope, run: readonly Choice[], { invariant }: Vio
 }
 
 /** What brings an ensemble to serve when nothing goes wrong. */
-export function openingToServe(scope: Scope): Choice[] {
-  const world = new SmallWorld(scope);
+export function openingToServe({ scope, ground }: Beginning): Choice[] {
+  const world = new SmallWorld(scope, ground);
   const run: Choice[] = [];
+  const best = scope.servers;
+  const all = (1 << scope.servers) - 1;
   while (!world.servers.every(({ peer }) => peer?.server !== undefined)) {
     const choices = world.choices();
-    const all = (1 << scope.servers) - 1;
     const code =
       choices.find((each) => ['packet', 'log', 'file', 'dial', 'notify'].includes(chosen(each).kind)) ??
       choices.find((each) => chosen(each).kind === 'elect' && chosen(each).a === all) ??
+      choices.find((each) => chosen(each).kind === 'settle' && chosen(each).b === best) ??
       choices.find((each) => chosen(each).kind === 'wake');
     if (code === undefined) throw new Error(`the ensemble does not come to serve:\n${world.describe()}`);
     world.make(code);

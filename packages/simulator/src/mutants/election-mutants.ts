@@ -5,20 +5,15 @@ const election = 'packages/core/src/election/fast-leader-election.ts';
 
 export const electionMutants: Readonly<Record<string, Mutant>> = {
   'vote-of-old-epoch': {
+    hunter: 'explorer',
     what: 'a follower does not raise the epoch of its vote when it has joined, as its leader does',
     from: 'ZOOKEEPER-1732, ZOOKEEPER-1818',
     file: 'packages/core/src/peer.ts',
     replace: "if (name === 'currentEpoch') this.#election.updateVote(epoch);",
     by: '',
   },
-  'vote-said-once': {
-    what: 'a vote is said once, and not again when nobody answers',
-    from: 'ZOOKEEPER-275, ZOOKEEPER-569',
-    file: election,
-    replace: 'this.#notifyAll(now);\n    // Nobody has spoken',
-    by: 'this.#repeatAtMs = now.elapsedMs + this.#intervalMs;\n    // Nobody has spoken',
-  },
   'late-voter-not-told': {
+    hunter: 'explorer',
     what: 'who has settled does not answer those who look for a leader later',
     from: 'ZOOKEEPER-1419, ZOOKEEPER-1514',
     file: election,
@@ -26,6 +21,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     by: '',
   },
   'rounds-not-joined': {
+    hunter: 'explorer',
     what: 'a server does not go over to the later round that it hears of',
     from: 'ZOOKEEPER-569, ZOOKEEPER-498',
     file: election,
@@ -33,6 +29,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     by: 'if (vote.electionEpoch > this.#round + 1_000_000) {',
   },
   'equal-votes-both-kept': {
+    hunter: 'explorer',
     what: 'of two servers with the same history both go on voting for themselves',
     from: 'ZOOKEEPER-512',
     file: 'packages/core/src/election/vote.ts',
@@ -45,13 +42,6 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     file: 'packages/core/src/election/vote.ts',
     replace: 'if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;\n  if (a.zxid !== b.zxid) return a.zxid > b.zxid;',
     by: 'if (a.zxid !== b.zxid) return a.zxid > b.zxid;\n  if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;',
-  },
-  'gone-leader-followed': {
-    what: 'a server follows whomever others follow, though it does not say itself that it leads',
-    from: 'ZOOKEEPER-3109, ZOOKEEPER-3537',
-    file: election,
-    replace: "return votes.get(vote.leader)?.state === 'leading';",
-    by: 'return true;',
   },
   'observer-is-a-voter': {
     what: 'observers count among the servers that a quorum is taken of',

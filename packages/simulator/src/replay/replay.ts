@@ -313,7 +313,8 @@ class Replaying {
       const byClient = request?.name === 'closeSession' && header.cxid !== 0;
       if (byClient && found !== undefined) this.#perform(found, header.time);
       else this.#hear(model.expire(session));
-      if (life === undefined || life.closedBy !== undefined || (!byClient && header.cxid !== 0)) invented = true;
+      // A client that has said goodbye twice through a learner is heard twice, by ZooKeeper's leader as well.
+      if (!byClient && (life === undefined || life.closedBy !== undefined || header.cxid !== 0)) invented = true;
       if (life !== undefined && life.closedBy === undefined) {
         life.closedZxid = zxid;
         life.closedMs = atMs;

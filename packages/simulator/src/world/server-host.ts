@@ -91,6 +91,8 @@ export class ServerHost implements MachineTime {
 
   /** The server has said that it cannot go on. */
   onFailure: (error: unknown) => void = () => undefined;
+  /** What its server sends: see `ProcessParts.sent`. */
+  onSent: ((cnxn: number, port: number, bytes: Buffer) => void) | undefined;
   readonly #parts: ServerHostParts;
   #lives = 0;
   /** Its last process, if it went dark with the machine: its connections are broken when the machine comes back. */
@@ -165,6 +167,7 @@ export class ServerHost implements MachineTime {
         if (known === undefined) recording.arrivals.set(cnxn, [atMs]);
         else known.push(atMs);
       },
+      sent: (cnxn, port, bytes) => this.onSent?.(cnxn, port, bytes),
       isBlocked: (network, stream) => {
         for (const { backward } of wire.cnxns) {
           if (backward.from.stack === network && backward.from.stream === stream) return backward.isBlocked;

@@ -44,10 +44,22 @@ export interface ProcessParts {
   /** Hears what a server of an ensemble tells. */
   readonly observer: Observer | undefined;
   arrived(cnxn: string, atMs: Millis): void;
+  /** Bytes leave the process. `cnxn` counts its connections; `port` is that of the end that listens. The bytes are valid during the call. */
+  sent(cnxn: number, port: number, bytes: Buffer): void;
   /** Whether bytes sent on a stream wait for room. */
   isBlocked(network: MemoryNetwork, stream: StreamId): boolean;
   /** It has said that it cannot go on. */
   failed(error: unknown): void;
+}
+
+interface ProcessStream {
+  readonly stream: StreamId;
+  readonly key: string;
+  /** Counts the connections of the process. */
+  readonly cnxn: number;
+  /** Of the one of its two ends that listens. */
+  readonly port: number;
+  readonly cutter: FrameCutter;
 }
 
 export class ServerProcess implements Owner {
@@ -59,12 +71,13 @@ export class ServerProcess implements Owner {
   readonly started: Promise<Error | undefined>;
   readonly #parts: ProcessParts;
   /** By the stack's numbers. */
-  readonly #streams = new Map<StreamId, { readonly stream: StreamId; readonly key: string; readonly cutter: FrameCutter }>();
+  readonly #streams = new Map<StreamId, ProcessStream>();
   /** The stack's number of each of the process's streams; undefined once it is closed. */
   readonly #innerOf: (StreamId | undefined)[] = [];
   /** Numbers that may be used again, the latest first, so that a mix-up shows. */
   readonly #free: StreamId[] = [];
   #held: (() => void)[] = [];
+  #cnxns = 0;
 
   constructor(parts: ProcessParts) {
     this.#parts = parts;
@@ -172,16 +185,17 @@ export class ServerProcess implements Owner {
     };
   }
 
-  #numbered(inner: StreamId, remote: Endpoint): StreamId {
+  #numbered(inner: StreamId, remote: Endpoint, port: number): StreamId {
     const stream = this.#free.pop() ?? this.#innerOf.length;
     this.#innerOf[stream] = inner;
-    this.#streams.set(inner, { stream, key: `${remote.address}:${remote.port}`, cutter: new FrameCutter(0x7fffffff) });
+    const cnxn = this.#cnxns++;
+    this.#streams.set(inner, { stream, key: `${remote.address}:${remote.port}`, cnxn, port, cutter: new FrameCutter(0x7fffffff) });
     return stream;
   }
 
   /** A process that is gone dials nobody. */
   #dial(endpoint: Endpoint): StreamId {
-    return this.dead ? this.#innerOf.length : this.#numbered(this.#parts.network.connect(endpoint), endpoint);
+    return this.dead ? this.#innerOf.length : this.#numbered(this.#parts.network.connect(endpoint), endpoint, endpoint.port);
   }
 
   #send(batch: SendBatch, record: ProcessRecord): void {
@@ -192,6 +206,8 @@ export class ServerProcess implements Owner {
       if (record.failedMs !== undefined) record.sentAfterFailure += end - start;
       const inner = this.#innerOf[batch.streams[index]!];
       const kept = [false];
+      const known = inner === undefined ? undefined : this.#streams.get(inner);
+      if (known !== undefined) this.#parts.sent(known.cnxn, known.port, batch.buffers[index]!.subarray(start, end));
       if (inner !== undefined)
         network.send({ count: 1, streams: [inner], buffers: [batch.buffers[index]!], starts: [start], ends: [end], kept });
       batch.kept[index] = kept[0]!;
@@ -215,7 +231,7 @@ export class ServerProcess implements Owner {
     };
     return {
       accepted: (inner, listener: Listener, remote: Endpoint) => {
-        const stream = this.#numbered(inner, remote);
+        const stream = this.#numbered(inner, remote, listener.endpoint.port);
         deliver(() => sink.accepted(stream, listener, remote));
       },
       connected: (inner) => {

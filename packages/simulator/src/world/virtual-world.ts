@@ -19,8 +19,8 @@ import {
 } from '@tskeeper/runtime';
 import { VirtualWire } from '@tskeeper/runtime/internal';
 import { ClientNetwork } from '../clients/client-network.ts';
-import { epochEnds, isIn, lastServed, reignsOf } from '../record/committed-history.ts';
 import { serverPort } from '../clients/client-world.ts';
+import { epochEnds, isIn, lastServed, reignsOf } from '../record/committed-history.ts';
 import { newRecording, type Recording } from '../record/recording.ts';
 import { Link } from './link.ts';
 import { ServerHost } from './server-host.ts';
@@ -42,8 +42,8 @@ export interface WorldOptions {
 }
 
 const syncLimitTicksDefault = 5;
-const quorumPort = 2888;
-const electionPort = 3888;
+export const quorumPort = 2888;
+export const electionPort = 3888;
 
 /** Servers know each other by name, since each life of one has another address. */
 function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensemble: NonNullable<WorldOptions['ensemble']>): MemberOptions {

@@ -1,0 +1,159 @@
+/**
+ * Whether all servers hold the same: every znode with every field of its stat, the zxid, the tree digests they remember; and, txn by txn,
+ * the same bytes in their logs.
+ */
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+
+import { counterOf, epochOf, formatZxid, OpCode } from '@tskeeper/protocol';
+import { numberedFiles, readLog } from '@tskeeper/runtime';
+import { FsDisk } from '@tskeeper/server/internal';
+
+import { type Dump, differencesBetween, dumpTree } from '../exchange/dump.ts';
+import { RawClient } from '../wire/raw-client.ts';
+import type { Ensemble, Member } from './ensemble.ts';
+import { until } from './until.ts';
+
+const configPath = '/zookeeper/config';
+
+/** For all servers to have applied what the leader has committed. */
+const levelMs = 30_000;
+
+/** Opens a session at a server and ends it: two txns, so that every server has applied something of this epoch. */
+async function touch(port: number): Promise<void> {
+  const client = await RawClient.connected(port, 30_000);
+  await client.close();
+}
+
+/** Waits until all that are up have applied the same, something of this epoch included; returns the zxid. */
+export async function untilLevel(ensemble: Ensemble): Promise<string> {
+  const leader = await ensemble.leader();
+  await touch(leader.port);
+  return await until(
+    'all servers say the same zxid',
+    async () => {
+      const [first, ...others] = await Promise.all(ensemble.up.map((member) => member.srvr()));
+      const isLevel = others.every(({ mode, zxid }) => mode !== 'none' && zxid === first!.zxid);
+      return isLevel && first!.mode !== 'none' ? first!.zxid : undefined;
+    },
+    levelMs,
+    () => ensemble.evidence(),
+  );
+}
+
+async function dumpOf(member: Member): Promise<Dump> {
+  const hash = await member.ask('hash');
+  const mntr = await member.ask('mntr');
+  const znodes = await dumpTree(member.port);
+  // Each server writes it itself, when it begins to lead or to learn.
+  const config = znodes.get(configPath);
+  if (config !== undefined) znodes.set(configPath, config.replace(/ mtime=\d+/, ''));
+  return {
+    znodes,
+    zxid: 'not compared',
+    // What `dump` lists differs between leaders and learners.
+    sessions: new Set(),
+    digests: new Map([...hash.matchAll(/^([0-9a-f]+): (.*)$/gm)].map((match) => [match[1]!, match[2]!])),
+    digestMismatches: /^zk_digest_mismatches_count\t(.*)$/m.exec(mntr)?.[1] ?? 'not told',
+  };
+}
+
+export interface Agreement {
+  readonly differences: readonly string[];
+  readonly znodes: number;
+  readonly zxid: string;
+}
+
+/** Compares all servers that are up with the leader. Nobody else may be writing. */
+export async function compareServers(ensemble: Ensemble): Promise<Agreement> {
+  const zxid = await untilLevel(ensemble);
+  const leader = await ensemble.leader();
+  const members = [leader, ...ensemble.up.filter((member) => member !== leader)];
+  const [first, ...others] = await Promise.all(members.map(dumpOf));
+  const differences: string[] = [];
+  for (const [index, dump] of [first!, ...others].entries()) {
+    const { name } = members[index]!;
+    if (dump.digestMismatches !== '0') differences.push(`${name}: zk_digest_mismatches_count is ${dump.digestMismatches}`);
+    for (const difference of differencesBetween(first!, dump)) differences.push(`from ${leader.name} to ${name}: ${difference}`);
+  }
+  return { differences, znodes: first!.znodes.size, zxid };
+}
+
+export interface LogAgreement {
+  readonly differences: readonly string[];
+  /** Txns that stand in more than one server's log. */
+  readonly compared: number;
+}
+
+/** The last txn in a server's log; 0 for none. */
+export async function lastLogged(member: Member): Promise<number> {
+  let last = 0;
+  await readTxns(member, (zxid) => (last = zxid));
+  return last;
+}
+
+/** `onTxn` may keep nothing of the bytes. */
+async function readTxns(member: Member, onTxn: (zxid: number, bytes: Buffer, start: number, end: number) => void): Promise<void> {
+  const folder = path.join(member.dataDir, 'version-2');
+  const disk = new FsDisk();
+  const names = await readdir(folder).catch(() => []);
+  for (const { name } of numberedFiles(names, 'log')) {
+    const file = await disk.open(path.join(folder, name), 'existing');
+    try {
+      await readLog(file, 8_000_000, (zxid, bytes, start, end) => onTxn(zxid, bytes, start, end));
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+const txnTypeAt = 28;
+const errorType = -1;
+
+/**
+ * When ZooKeeper applies a multi that has failed, it writes into the very object that is on its way to the log: the types of its parts
+ * become `error`, their records stay. An observer logs a txn and applies it at once, so its log has the one or the other. Here all such
+ * parts are errors.
+ */
+export function asLogged(txn: Buffer): Buffer {
+  if (txn.readInt32BE(txnTypeAt) !== OpCode.multi) return txn;
+  const types: number[] = [];
+  let at = txnTypeAt + 8;
+  for (let left = txn.readInt32BE(txnTypeAt + 4); left > 0; left--) {
+    types.push(at);
+    at += 8 + Math.max(0, txn.readInt32BE(at + 4));
+  }
+  if (!types.some((type) => txn.readInt32BE(type) === errorType)) return txn;
+  const same = Buffer.from(txn);
+  for (const type of types) same.writeInt32BE(errorType, type);
+  return same;
+}
+
+/** Compares the logs of all servers, whether up or not: a zxid that stands in several must be the same txn in each. */
+export async function compareLogs(ensemble: Ensemble): Promise<LogAgreement> {
+  const known = new Map<number, { readonly name: string; readonly bytes: Buffer }>();
+  const shared = new Set<number>();
+  const differences: string[] = [];
+  for (const member of ensemble.members) {
+    let last = 0;
+    await readTxns(member, (zxid, bytes, start, end) => {
+      // A request that could not be decoded is logged by ZooKeeper under the zxid of the txn before it; what counts is the first.
+      if (zxid === last) return;
+      if (zxid < last) differences.push(`in the log of ${member.name} ${formatZxid(zxid)} stands behind ${formatZxid(last)}`);
+      last = zxid;
+      const other = known.get(zxid);
+      if (other === undefined) {
+        known.set(zxid, { name: member.name, bytes: Buffer.from(bytes.subarray(start, end)) });
+        return;
+      }
+      shared.add(zxid);
+      const own = Buffer.from(bytes.subarray(start, end));
+      if (other.bytes.equals(own) || asLogged(other.bytes).equals(asLogged(own))) return;
+      const [ours, theirs] = [own.toString('hex', 0, 200), other.bytes.toString('hex', 0, 200)];
+      differences.push(
+        `epoch ${epochOf(zxid)}, txn ${counterOf(zxid)} is ${theirs} in the log of ${other.name} and ${ours} in that of ${member.name}`,
+      );
+    });
+  }
+  return { differences: differences.slice(0, 20), compared: shared.size };
+}

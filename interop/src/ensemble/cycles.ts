@@ -1,0 +1,170 @@
+/**
+ * One cycle: a server ends or is killed, the others go on, and it comes back. It must find its place, be brought up to date in the way that
+ * is meant to be taken, and hold what all the others hold.
+ */
+import { OpCode } from '@tskeeper/protocol';
+
+import type { Report } from '../report.ts';
+import { RawClient } from '../wire/raw-client.ts';
+import { type Fields, openAcl, record } from '../wire/requests.ts';
+import { compareServers, lastLogged, untilLevel } from './agreement.ts';
+import type { Ensemble, Member } from './ensemble.ts';
+import { type SyncMode, syncModeOf } from './synchronisation.ts';
+import { until } from './until.ts';
+
+interface Request {
+  readonly type: number;
+  readonly fields: Fields;
+}
+
+export interface Cycles {
+  readonly ensemble: Ensemble;
+  readonly report: Report;
+  /** What the checks' names begin with. */
+  readonly name: string;
+}
+
+let batch = 0;
+
+/** Writes so many txns through one server: znodes that come, change and go. All must succeed. */
+export async function write(port: number, count: number): Promise<void> {
+  const client = await RawClient.connected(port, 30_000);
+  const top = `/batch-${++batch}`;
+  const data = Buffer.from(`written as batch ${batch}`);
+  const create = (at: string, flags = 0): Request => ({ type: OpCode.create, fields: record.create(at, data, openAcl, flags) });
+  const requests = [create(top)];
+  for (let i = 1; i < count; i++) {
+    // Few znodes and many txns, so that the trees stay quick to compare.
+    if (i % 50 === 1) requests.push(create(`${top}/s-`, 2));
+    else requests.push({ type: OpCode.setData, fields: record.setData(top, Buffer.from(`${i} of batch ${batch}`), -1) });
+  }
+  for (let from = 0; from < requests.length; from += 200) {
+    const errors = await client.callAll(requests.slice(from, from + 200));
+    const refused = errors.find((error) => error !== 0);
+    if (refused !== undefined) throw new Error(`a write was answered ${refused}`);
+  }
+  await client.close();
+}
+
+/** All that are up hold the same, or it is a failure of `name`. */
+export async function expectAgreement({ ensemble, report }: Cycles, name: string, remark = ''): Promise<void> {
+  const { differences, znodes, zxid } = await compareServers(ensemble);
+  if (differences.length > 0) report.fail(name, `\n    ${differences.slice(0, 20).join('\n    ')}`);
+  else report.pass(`${name}${remark} (${znodes} znodes at ${zxid})`);
+}
+
+function placeOf(member: Member): 'follower' | 'observer' {
+  return member.role === 'observer' ? 'observer' : 'follower';
+}
+
+export interface Absence {
+  readonly sid: number;
+  readonly end: 'stop' | 'kill';
+  /** What the others write meanwhile, through each of those that are up in turn. */
+  readonly writes: number;
+  /** How it is to be brought up to date, where somebody tells. */
+  readonly expect: SyncMode;
+}
+
+/** A learner is away for a while. */
+export async function absence(cycles: Cycles, { sid, end, writes, expect }: Absence): Promise<void> {
+  const { ensemble, report } = cycles;
+  const member = ensemble.member(sid);
+  const leader = await ensemble.leader();
+  const name = `${cycles.name}: ${member.name}, ${placeOf(member)} of ${leader.kind}, ${end}, back after ${writes} txns by ${expect}`;
+  try {
+    await untilLevel(ensemble);
+    await (end === 'kill' ? ensemble.kill(sid) : ensemble.stop(sid));
+    const writers = ensemble.up;
+    const share = Math.ceil(writes / writers.length);
+    for (const writer of writers) await write(writer.port, share);
+    await ensemble.launch([sid]);
+    await ensemble.untilMode([sid], placeOf(member));
+    const mode = await syncModeOf(member, leader);
+    if (mode !== undefined && mode !== expect) report.fail(name, `it was brought up to date by ${mode}`);
+    else await expectAgreement(cycles, name);
+  } catch (error) {
+    report.fail(name, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The leader ends, another takes over, and the old one comes back as a follower. Returns who leads then. */
+export async function succession(cycles: Cycles, end: 'stop' | 'kill', expectLeader: number): Promise<void> {
+  const { ensemble, report } = cycles;
+  const old = await ensemble.leader();
+  const name = `${cycles.name}: ${old.name} leads, ${end}, server ${expectLeader} takes over, and it comes back`;
+  try {
+    await untilLevel(ensemble);
+    await (end === 'kill' ? ensemble.kill(old.sid) : ensemble.stop(old.sid));
+    const next = await ensemble.leader();
+    if (next.sid !== expectLeader) throw new Error(`server ${next.sid} leads`);
+    await ensemble.untilServing();
+    await write(next.port, 10);
+    await ensemble.launch([old.sid]);
+    await ensemble.untilMode([old.sid], 'follower');
+    await expectAgreement(cycles, name, `, led by ${next.kind}`);
+  } catch (error) {
+    report.fail(name, error instanceof Error ? error.message : String(error));
+  }
+}
+
+export interface LostTail {
+  /** Txns that only the leader has logged when all voters are killed. */
+  readonly tail: number;
+  /** What is written before it comes back: without any it can be told to cut, and with some it has to be sent a snapshot. */
+  readonly writes: number;
+}
+
+/**
+ * The leader logs what nobody else hears of, since the others stand still; then all are killed. The others go on without it, and what it
+ * has logged must be gone from everywhere when it is back.
+ */
+export async function lostTail(cycles: Cycles, { tail, writes }: LostTail): Promise<void> {
+  const { ensemble, report } = cycles;
+  const old = await ensemble.leader();
+  const others = ensemble.up.filter(({ sid, role }) => role === 'participant' && sid !== old.sid).map(({ sid }) => sid);
+  const expect: SyncMode = writes === 0 ? 'TRUNC' : 'SNAP';
+  const name = `${cycles.name}: ${old.name} led and logged ${tail} txns alone, all killed, back after ${writes} other txns by ${expect}`;
+  try {
+    await untilLevel(ensemble);
+    const before = await lastLogged(old);
+    const client = await RawClient.connected(old.port, 30_000);
+    const { err } = await client.call(OpCode.create, record.create('/tail', null, openAcl, 0));
+    if (err !== 0 && err !== -110) throw new Error(`/tail was answered ${err}`);
+    await untilLevel(ensemble);
+    for (const sid of others) ensemble.member(sid).process!.pause();
+    const start = await lastLogged(old);
+    if (start <= before) throw new Error('the log of the leader has not grown');
+    const lost = Array.from({ length: tail }, (_, i) => ({
+      type: OpCode.create,
+      fields: record.create(`/tail/lost-${i}`, null, openAcl, 0),
+    }));
+    client.send(lost);
+    await until(
+      `${old.name} has logged ${tail} txns alone`,
+      async () => ((await lastLogged(old)) >= start + tail ? true : undefined),
+      10_000,
+      () => ensemble.evidence(),
+    );
+    await ensemble.kill(old.sid);
+    client.abandon();
+    for (const sid of others) await ensemble.kill(sid);
+    await ensemble.launch(others);
+    // Nobody writes before it is back: a single txn of the new epoch, and cutting would not do.
+    await ensemble.untilServing(others);
+    const leader = await ensemble.leader();
+    if (writes > 0) await write(leader.port, writes);
+    await ensemble.launch([old.sid]);
+    await ensemble.untilMode([old.sid], 'follower');
+    const mode = await syncModeOf(old, leader);
+    const witness = await RawClient.connected(old.port, 30_000);
+    const { value } = await witness.call(OpCode.getChildren, record.pathAndWatch('/tail', false));
+    await witness.close();
+    await ensemble.untilServing();
+    if (mode !== undefined && mode !== expect) report.fail(name, `it was brought up to date by ${mode}`);
+    else if (value.children!.length > 0) report.fail(name, `${value.children!.length} of the lost txns live on`);
+    else await expectAgreement(cycles, name, `, led by ${leader.kind}`);
+  } catch (error) {
+    report.fail(name, error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,0 +1,302 @@
+/**
+ * What clients of two servers of an ensemble see of each other: sessions that move from the one to the other, or end, or expire; watches,
+ * syncs, ACLs, quotas, multis, containers and TTLs. Each check is made for a pair of servers, in both directions for those it matters to.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { ErrorCode, OpCode } from '@tskeeper/protocol';
+
+import type { Report } from '../report.ts';
+import { RawClient } from '../wire/raw-client.ts';
+import { creatorAcl, openAcl, record } from '../wire/requests.ts';
+import type { Ensemble, Member } from './ensemble.ts';
+import { until } from './until.ts';
+
+/** Long enough to outlive everything a check does on a busy machine. */
+const timeOut = 60_000;
+/** For something to be seen everywhere. */
+const seenMs = 20_000;
+/** The shortest session, of two ticks. */
+const shortestMs = 1000;
+
+const data = (text: string): Buffer => Buffer.from(text);
+
+let names = 0;
+const newName = (what: string): string => `/${what}-${++names}`;
+
+function expect(what: string, found: unknown, expected: unknown): void {
+  if (found !== expected) throw new Error(`${what} gave ${String(found)}, not ${String(expected)}`);
+}
+
+async function create(client: RawClient, path: string, flags = 0, acl = openAcl): Promise<string> {
+  const { err, value } = await client.call(OpCode.create, record.create(path, data('one'), acl, flags));
+  expect(`create ${path}`, err, 0);
+  return value.path!;
+}
+
+/** Reads behind a sync: what was acknowledged anywhere before must be seen. */
+async function isThere(client: RawClient, path: string): Promise<boolean> {
+  await client.call(OpCode.sync, record.pathOnly('/'));
+  const { err } = await client.call(OpCode.exists, record.pathAndWatch(path, false));
+  if (err !== 0) expect(`exists ${path}`, err, ErrorCode.NoNode);
+  return err === 0;
+}
+
+export interface Pair {
+  readonly ensemble: Ensemble;
+  readonly from: Member;
+  readonly to: Member;
+}
+
+/** Id and password are taken to the other server; ephemerals live on; what the old connection still says has no effect and ends it. */
+async function sessionMoves({ from, to }: Pair): Promise<void> {
+  const old = await RawClient.connected(from.port, timeOut);
+  const path = newName('moving');
+  await create(old, path, 1);
+  const moved = await RawClient.connect(to.port, { timeOut, sessionId: old.sessionId, passwd: old.passwd });
+  if (moved === undefined) throw new Error('the session was refused');
+  expect('the session that was taken up', moved.sessionId, old.sessionId);
+  expect('its password', moved.passwd.equals(old.passwd), true);
+  expect('whether the ephemeral lives', await isThere(moved, path), true);
+  const { value } = await moved.call(OpCode.getEphemerals, record.pathOnly('/'));
+  expect('getEphemerals', value.paths!.join(), path);
+  let late: number | undefined;
+  try {
+    late = (await old.call(OpCode.setData, record.setData(path, data('late'), -1))).err;
+  } catch {
+    // Cut off without an answer.
+  }
+  if (late !== undefined) expect('a write over the old connection', late, ErrorCode.SessionMoved);
+  old.abandon();
+  await moved.call(OpCode.sync, record.pathOnly('/'));
+  const after = await moved.call(OpCode.getData, record.pathAndWatch(path, false));
+  expect('the data of the ephemeral', after.value.data!.toString(), 'one');
+  await moved.close();
+  const witness = await RawClient.connected(from.port, timeOut);
+  expect('whether the ephemeral lives when its session has ended', await isThere(witness, path), false);
+  await witness.close();
+  const again = await RawClient.connect(from.port, { timeOut, sessionId: moved.sessionId, passwd: moved.passwd });
+  expect('taking up a session that has ended', again, undefined);
+}
+
+/** With a wrong password a session cannot be taken up, and is none the worse for it. */
+async function wrongPassword({ from, to }: Pair): Promise<void> {
+  const client = await RawClient.connected(from.port, timeOut);
+  const passwd = Buffer.alloc(16, 7);
+  expect('a wrong password', await RawClient.connect(to.port, { timeOut, sessionId: client.sessionId, passwd }), undefined);
+  const path = newName('unharmed');
+  const right = await RawClient.connect(to.port, { timeOut, sessionId: client.sessionId, passwd: client.passwd });
+  if (right === undefined) throw new Error('the session was refused behind a wrong password');
+  await create(right, path, 1);
+  client.abandon();
+  await right.close();
+}
+
+/** A client that falls silent is gone after its timeout, and what it leaves goes with it, everywhere. One that only pings lives. */
+async function expiry({ ensemble, from, to }: Pair): Promise<void> {
+  const silent = await RawClient.connected(from.port, shortestMs);
+  const pinging = await RawClient.connected(from.port, 2 * shortestMs);
+  expect('the shortest timeout', silent.timeOut, shortestMs);
+  const [dies, lives] = [newName('dies'), newName('lives')];
+  await create(silent, dies, 1);
+  await create(pinging, lives, 1);
+  silent.abandon();
+  const witness = await RawClient.connected(to.port, timeOut);
+  let since = performance.now();
+  await until(
+    `the ephemeral of a session of ${from.name} has expired, as seen at ${to.name}`,
+    async () => {
+      if (performance.now() - since > shortestMs / 2) {
+        since = performance.now();
+        await pinging.ping();
+      }
+      return (await isThere(witness, dies)) ? undefined : true;
+    },
+    seenMs,
+    () => ensemble.evidence(),
+  );
+  // Three of its timeouts in all, with nothing but pings.
+  for (let i = 0; i < 10; i++) {
+    await delay((6 * shortestMs) / 10 - shortestMs / 10);
+    await pinging.ping();
+  }
+  expect('whether a session lives that pings', await isThere(witness, lives), true);
+  await pinging.close();
+  expect('whether the ephemeral of a session lives that was closed', await isThere(witness, lives), false);
+  await witness.close();
+}
+
+/** A watch at the one server hears of a write at the other, and no later than a read shows it. */
+async function watches({ from, to }: Pair): Promise<void> {
+  const watcher = await RawClient.connected(from.port, timeOut);
+  const writer = await RawClient.connected(to.port, timeOut);
+  const path = newName('watched');
+  await create(writer, path);
+  expect('whether it is there', await isThere(watcher, path), true);
+  await watcher.call(OpCode.getData, record.pathAndWatch(path, true));
+  await watcher.call(OpCode.getChildren, record.pathAndWatch(path, true));
+  await create(writer, `${path}/child`);
+  await writer.call(OpCode.setData, record.setData(path, data('two'), 0));
+  await watcher.call(OpCode.sync, record.pathOnly('/'));
+  const { value } = await watcher.call(OpCode.getData, record.pathAndWatch(path, false));
+  expect('the data behind a sync', value.data!.toString(), 'two');
+  // 4 is NodeChildrenChanged, 3 NodeDataChanged.
+  expect('the events', watcher.takeEvents().join(), `4 ${path},3 ${path}`);
+  await watcher.close();
+  await writer.close();
+}
+
+/** What was acknowledged at the one is seen at the other behind a sync, time and again. */
+async function syncs({ from, to }: Pair): Promise<void> {
+  const writer = await RawClient.connected(from.port, timeOut);
+  const reader = await RawClient.connected(to.port, timeOut);
+  const path = newName('synced');
+  await create(writer, path);
+  for (let i = 0; i < 20; i++) {
+    const { err } = await writer.call(OpCode.setData, record.setData(path, data(String(i)), i));
+    expect('setData', err, 0);
+    await reader.call(OpCode.sync, record.pathOnly(path));
+    const { value } = await reader.call(OpCode.getData, record.pathAndWatch(path, false));
+    expect('the data behind a sync', value.data!.toString(), String(i));
+  }
+  await writer.close();
+  await reader.close();
+}
+
+/** Identities go with a request to the leader; an ACL set at the one server counts at the other; so does a hard quota. */
+async function aclsAndQuotas({ from, to }: Pair): Promise<void> {
+  const owner = await RawClient.connected(from.port, timeOut);
+  await owner.auth('digest', 'ann:secret');
+  const stranger = await RawClient.connected(to.port, timeOut);
+  const path = newName('owned');
+  await create(owner, path);
+  expect('setACL', (await owner.call(OpCode.setACL, record.setACL(path, creatorAcl, 0))).err, 0);
+  await stranger.call(OpCode.sync, record.pathOnly('/'));
+  const write = (client: RawClient): Promise<number> =>
+    client.call(OpCode.setData, record.setData(path, data('mine'), -1)).then(({ err }) => err);
+  expect('a stranger that reads', (await stranger.call(OpCode.getData, record.pathAndWatch(path, false))).err, ErrorCode.NoAuth);
+  expect('a stranger that writes', await write(stranger), ErrorCode.NoAuth);
+  await stranger.auth('digest', 'ann:secret');
+  expect('the owner, at another server', await write(stranger), 0);
+  const limited = newName('limited');
+  await create(owner, limited);
+  const quota = `/zookeeper/quota${limited}`;
+  await create(owner, quota);
+  const limits = data('count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=3');
+  expect('the limits', (await owner.call(OpCode.create, record.create(`${quota}/zookeeper_limits`, limits, openAcl, 0))).err, 0);
+  const stats = data('count=0,bytes=0');
+  expect('the stats', (await owner.call(OpCode.create, record.create(`${quota}/zookeeper_stats`, stats, openAcl, 0))).err, 0);
+  await create(stranger, `${limited}/a`);
+  await create(owner, `${limited}/b`);
+  // A leader counts what it has applied, and has answered this server last.
+  await owner.call(OpCode.sync, record.pathOnly('/'));
+  const { err } = await stranger.call(OpCode.create, record.create(`${limited}/c`, null, openAcl, 0));
+  expect('a create above a hard quota', err, ErrorCode.QuotaExceeded);
+  await owner.close();
+  await stranger.close();
+}
+
+/** Sequence numbers are one line for all servers, and a multi is all or nothing at all of them. */
+async function sequencesAndMultis({ from, to }: Pair): Promise<void> {
+  const clients = await Promise.all([from, to].map(({ port }) => RawClient.connected(port, timeOut)));
+  const top = newName('numbered');
+  await create(clients[0]!, top);
+  expect('whether it is there', await isThere(clients[1]!, top), true);
+  const made: string[] = [];
+  await Promise.all(
+    clients.map(async (client) => {
+      for (let i = 0; i < 10; i++) made.push(await create(client, `${top}/n-`, 2));
+    }),
+  );
+  const wanted = Array.from({ length: 20 }, (_, i) => `${top}/n-${String(i).padStart(10, '0')}`);
+  expect('the names', made.toSorted().join(), wanted.join());
+  const part = (path: string) => ({ type: OpCode.create, fields: record.create(path, null, openAcl, 0) });
+  const check = (path: string, version: number) => ({ type: OpCode.check, fields: record.pathAndInt(path, version) });
+  const right = await clients[0]!.call(OpCode.multi, record.multi([part(`${top}/a`), check(top, 0), part(`${top}/a/b`)]));
+  expect('a multi', right.value.results!.map(({ err }) => err).join(), '0,0,0');
+  const wrong = await clients[1]!.call(OpCode.multi, record.multi([part(`${top}/c`), check(top, 7)]));
+  expect('a multi with a check that fails', wrong.value.results!.map(({ value }) => value?.err).join(), '0,-103');
+  for (const client of clients) {
+    expect('what the multi made', await isThere(client, `${top}/a/b`), true);
+    expect('what the failed multi made', await isThere(client, `${top}/c`), false);
+    await client.close();
+  }
+}
+
+/**
+ * Containers that have become empty and TTLs that have passed are swept by the leader, whoever's client made them. The servers must have been
+ * told to sweep often.
+ */
+export async function checkSweeps({ ensemble, from, to }: Pair): Promise<void> {
+  const client = await RawClient.connected(from.port, timeOut);
+  const witness = await RawClient.connected(to.port, timeOut);
+  const [container, passing] = [newName('container'), newName('passing')];
+  await client.call(OpCode.createContainer, record.create(container, null, openAcl, 4));
+  await create(client, `${container}/child`);
+  expect('createTTL', (await client.call(OpCode.createTTL, record.createTTL(passing, null, openAcl, 5, 100n))).err, 0);
+  expect('whether the container is there', await isThere(witness, container), true);
+  await client.call(OpCode.delete, record.pathAndInt(`${container}/child`, -1));
+  for (const path of [container, passing]) {
+    await until(
+      `${path}, made at ${from.name}, is swept, as seen at ${to.name}`,
+      async () => ((await isThere(witness, path)) ? undefined : true),
+      seenMs,
+      () => ensemble.evidence(),
+    );
+  }
+  await client.close();
+  await witness.close();
+}
+
+/** A timeout is brought within the same bounds by both, and the configuration is told alike. */
+async function handshakes({ from, to }: Pair): Promise<void> {
+  const told: string[] = [];
+  for (const { port } of [from, to]) {
+    const negotiated: number[] = [];
+    for (const asked of [1, 30_000, 2_000_000_000]) {
+      const client = await RawClient.connected(port, asked);
+      negotiated.push(client.timeOut);
+      if (asked === 30_000) {
+        const { value } = await client.call(OpCode.getData, record.pathAndWatch('/zookeeper/config', false));
+        told.push(value.data!.toString());
+      }
+      await client.close();
+    }
+    expect('the timeouts', negotiated.join(), `${shortestMs},30000,1200000`);
+  }
+  expect('/zookeeper/config', told[1], told[0]);
+}
+
+const checks: readonly (readonly [string, (pair: Pair) => Promise<void>])[] = [
+  ['a session moves, with its ephemerals, and its old connection is fenced', sessionMoves],
+  ['a wrong password takes up no session', wrongPassword],
+  ['a session expires, and one that pings does not', expiry],
+  ['watches hear of writes elsewhere', watches],
+  ['a sync shows what was acknowledged elsewhere', syncs],
+  ['ACLs, identities and quotas count elsewhere', aclsAndQuotas],
+  ['sequence numbers and multis', sequencesAndMultis],
+  ['timeouts and the configuration', handshakes],
+];
+
+/** All checks for each pair, the pairs at the same time: most of a check is waiting. */
+export async function runPairs(
+  ensemble: Ensemble,
+  pairs: readonly (readonly [number, number])[],
+  name: string,
+  report: Report,
+): Promise<void> {
+  await Promise.all(
+    pairs.map(async ([a, b]) => {
+      const pair = { ensemble, from: ensemble.member(a), to: ensemble.member(b) };
+      for (const [what, check] of checks) {
+        const step = `${name}: ${pair.from.name} and ${pair.to.name}: ${what}`;
+        try {
+          await check(pair);
+          report.pass(step);
+        } catch (error) {
+          report.fail(step, error instanceof Error ? error.message : String(error));
+        }
+      }
+    }),
+  );
+}

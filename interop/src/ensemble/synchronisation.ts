@@ -1,0 +1,52 @@
+/**
+ * How a learner was brought up to date, out of what ZooKeeper's servers print about it: as learners they say what they were sent, as leaders
+ * what they send to whom. Between two servers of ours nobody prints it.
+ */
+import type { Member } from './ensemble.ts';
+
+export type SyncMode = 'DIFF' | 'TRUNC' | 'SNAP';
+
+const asLearner: readonly (readonly [RegExp, SyncMode])[] = [
+  [/Getting a diff from the leader/, 'DIFF'],
+  [/Truncating log to get in sync with the leader/, 'TRUNC'],
+  [/Getting a snapshot from leader/, 'SNAP'],
+];
+const asLeader: readonly (readonly [RegExp, SyncMode])[] = [
+  [/Sending DIFF/, 'DIFF'],
+  [/Sending TRUNC/, 'TRUNC'],
+  [/Sending snapshot/, 'SNAP'],
+];
+
+function modeIn(line: string, patterns: readonly (readonly [RegExp, SyncMode])[]): SyncMode | undefined {
+  return patterns.find(([pattern]) => pattern.test(line))?.[1];
+}
+
+/** Of all lines of a learner, the last that says what it was sent. */
+export function modeToldByLearner(lines: readonly string[]): SyncMode | undefined {
+  const modes = lines.map((line) => modeIn(line, asLearner)).filter((mode) => mode !== undefined);
+  return modes.at(-1);
+}
+
+/**
+ * Of all lines of a leader, the last that says what it sent to this learner. Each learner has a thread of its own there, whose name stands
+ * in the line, and which names the learner before it says what it sends.
+ */
+export function modeToldByLeader(lines: readonly string[], sid: number): SyncMode | undefined {
+  const sidOf = new Map<string, number>();
+  let last: SyncMode | undefined;
+  for (const line of lines) {
+    const thread = /\[(LearnerHandler-[^\]]*)\]/.exec(line)?.[1];
+    if (thread === undefined) continue;
+    const named = /Synchronizing with Learner sid: (\d+)/.exec(line)?.[1];
+    if (named !== undefined) sidOf.set(thread, Number(named));
+    const mode = modeIn(line, asLeader);
+    if (mode !== undefined && sidOf.get(thread) === sid) last = mode;
+  }
+  return last;
+}
+
+/** How `learner` was last brought up to date by `leader`; undefined when neither tells. */
+export async function syncModeOf(learner: Member, leader: Member): Promise<SyncMode | undefined> {
+  if (learner.kind !== 'ours') return modeToldByLearner(await learner.log());
+  return leader.kind === 'ours' ? undefined : modeToldByLeader(await leader.log(), learner.sid);
+}

@@ -1,0 +1,99 @@
+/**
+ * What a data folder holds, as the production code makes it out: the same start as a server's, without the server. Each txn is told by the digest
+ * of the whole tree behind it, so two histories that have the same digest at the same zxid are one history up to there.
+ */
+import type { CoreOptions } from '@tskeeper/core';
+import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
+import { formatZxid, type Txn, type TxnDigest, type TxnHeader, type Zxid } from '@tskeeper/protocol';
+import {
+  ManualClock,
+  type MemoryDisk,
+  readEpoch,
+  type RecoveryTarget,
+  type RuntimeOptions,
+  SeededRandom,
+  silentLogger,
+  type SnapshotSink,
+  Storage,
+} from '@tskeeper/runtime';
+
+export interface FolderHistory {
+  /** From where it starts, the snapshot's zxid or 0, to the last txn: the digest of the tree at each. */
+  readonly digests: ReadonlyMap<Zxid, string>;
+  readonly lastZxid: Zxid;
+  readonly acceptedEpoch: number;
+  readonly currentEpoch: number;
+  /** What the files say, before anything is made of what else a crash has left. */
+  readonly written: { readonly acceptedEpoch: number; readonly currentEpoch: number };
+}
+
+/** Rejects as a start of the server would, and with an `Error` when a txn does not lead to the state that is written beside it. */
+export async function readFolder(disk: MemoryDisk, core: CoreOptions, options: RuntimeOptions): Promise<FolderHistory> {
+  const target = new DigestReader(core);
+  const storage = new Storage(
+    { disk: disk.attach(), clock: new ManualClock(), random: new SeededRandom(1) },
+    { ...options, txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra },
+    { logger: silentLogger, snappy: undefined },
+    nobody,
+  );
+  const folder = storage.snapshotFolder;
+  const written = {
+    acceptedEpoch: (await readEpoch(disk, folder, 'acceptedEpoch')) ?? 0,
+    currentEpoch: (await readEpoch(disk, folder, 'currentEpoch')) ?? 0,
+  };
+  const { lastZxid, acceptedEpoch, currentEpoch } = await storage.openMember(target, { count: 0, bytes: 0 });
+  await storage.close();
+  return { digests: target.digests, lastZxid, acceptedEpoch, currentEpoch, written };
+}
+
+class DigestReader implements RecoveryTarget {
+  readonly digests = new Map<Zxid, string>();
+  readonly #options: ReturnType<typeof replicaOptions>;
+  #replica: Replica;
+
+  constructor(core: CoreOptions) {
+    this.#options = replicaOptions(core, new SeededRandom(1));
+    this.#replica = new Replica(this.#options);
+    this.#note(0);
+  }
+
+  beginSnapshot(zxid: Zxid): SnapshotSink {
+    const loader = new SnapshotLoader(this.#options);
+    return {
+      feed: (piece) => void loader.feed(piece),
+      finish: () => {
+        this.#replica = new Replica(this.#options, { snapshot: loader.finish(), zxid });
+        this.digests.clear();
+        this.#note(zxid);
+      },
+    };
+  }
+
+  apply(header: TxnHeader, txn: Txn, digest: TxnDigest | undefined): void {
+    const job = this.#replica.apply(header, txn, digest);
+    if (job !== undefined) while (job.next().done !== true);
+    const found = this.#note(header.zxid);
+    if (digest !== undefined && found !== digestText(digest.high, digest.low)) {
+      throw new Error(`behind ${formatZxid(header.zxid)} the tree is not the one that its leader had`);
+    }
+  }
+
+  #note(zxid: Zxid): string {
+    const { digestHigh, digestLow } = this.#replica.tree;
+    const text = digestText(digestHigh, digestLow);
+    this.digests.set(zxid, text);
+    return text;
+  }
+}
+
+function digestText(high: number, low: number): string {
+  return `${high}:${low}`;
+}
+
+const nobody = {
+  appended: () => undefined,
+  failed: () => undefined,
+  snapshotDue: () => undefined,
+  synced: () => undefined,
+  flushed: () => undefined,
+};

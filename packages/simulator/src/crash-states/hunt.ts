@@ -1,0 +1,17 @@
+/** The enumeration of crash states as a hunter of mutants: one case for each seed, and not all of its states. */
+import { folderKinds, type JoinCase, syncKinds } from './joining.ts';
+import { runCase } from './enumeration.ts';
+
+/** A second or two. */
+const statesMax = 80;
+
+/** See `Hunt` of the explorer. */
+export async function huntWithCrashStates(seed: number): Promise<{ readonly states: number; readonly finding: string | undefined }> {
+  const joinCase: JoinCase = {
+    folder: folderKinds[seed % folderKinds.length]!,
+    sync: syncKinds[seed % syncKinds.length]!,
+    seed,
+  };
+  const { states, finding } = await runCase(joinCase, statesMax);
+  return { states, finding };
+}

@@ -1,0 +1,327 @@
+/**
+ * A server that joins, in a world of three: production servers with their ports and disks, of which the third comes back to the other two.
+ * How it comes back is a case: with which folder, and how its leader brings it up to date. The disk is captured at each change, together with what
+ * the server had said by then.
+ */
+import { CreateMode, epochOf, openAcl, PacketType, packetTypeName } from '@tskeeper/protocol';
+import { crashChoices, type DiskImage, keepAll, MemoryDisk, SeededRandom } from '@tskeeper/runtime';
+import { RawClient } from '../clients/raw-client.ts';
+import type { Request } from '../record/recording.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import { quorumPort, VirtualWorld } from '../world/virtual-world.ts';
+import { type FolderHistory, readFolder } from './folder-history.ts';
+import { LearnerWords, noPromises, packetFeed, type Promises } from './learner-words.ts';
+
+export const folderKinds = ['empty', 'behind', 'snapshot', 'tail', 'interrupted'] as const;
+export const syncKinds = ['memory', 'log', 'snapshot'] as const;
+
+export interface JoinCase {
+  /**
+   * `empty`: its disk has been replaced. `behind`: it has the beginning of the history. `snapshot`: the same, with snapshots of its own. `tail`: it has
+   * led, and has logged what nobody else has. `interrupted`: it has lost power while it joined, and comes back to the same leader or to another.
+   */
+  readonly folder: (typeof folderKinds)[number];
+  /** Whether its leader has the txns in memory, has to read its log, or sends snapshots whatever the learner has. */
+  readonly sync: (typeof syncKinds)[number];
+  readonly seed: number;
+}
+
+/** A moment of joining. */
+export interface JoinPoint {
+  readonly image: DiskImage;
+  readonly promises: Promises;
+}
+
+/** Everything that a crash state is judged by. */
+export interface Joining {
+  readonly points: readonly JoinPoint[];
+  /** DIFF, TRUNC or SNAP: what its leader has begun with. */
+  readonly opening: string;
+  readonly epoch: number;
+  /** Its own folder before. */
+  readonly before: FolderHistory;
+  /** In the end. */
+  readonly leader: FolderHistory;
+}
+
+const learnerSid = 3;
+const startMaxMs = 20_000;
+const answerMaxMs = 10_000;
+/** Longer than any run. */
+const sessionTimeoutMs = 100_000_000;
+/** Sizes of data, in bytes: within a sector, and several. */
+const dataBytes = [8, 90, 300, 700, 1500];
+
+/** Dials one server, and none other. */
+class OneServer extends SeededRandom {
+  readonly #index: number;
+
+  constructor(index: number) {
+    super(1);
+    this.#index = index;
+  }
+
+  override below(end: number): number {
+    return Math.min(this.#index, end - 1);
+  }
+}
+
+export class JoinWorld {
+  readonly world: VirtualWorld;
+  readonly learner: ServerHost;
+  readonly #case: JoinCase;
+  readonly #random: SeededRandom;
+  /** Asks the second server. Its session is opened at the beginning: to open one is a txn. */
+  #writer!: RawClient;
+  #paths = 0;
+  #clients = 0;
+  #opening = '';
+
+  constructor(joinCase: JoinCase) {
+    const { seed, sync, folder } = (this.#case = joinCase);
+    this.#random = new SeededRandom(seed);
+    this.world = new VirtualWorld(seed, {
+      servers: 3,
+      ensemble: {
+        options: { commitLogCount: sync === 'log' ? 1 + this.#random.below(3) : 500, snapshotSizeFactor: 0 },
+        zab: { forceSnapshotSync: sync === 'snapshot' },
+      },
+      core: { maxSessionTimeoutMs: sessionTimeoutMs },
+      options: { snapCount: folder === 'snapshot' ? 4 + this.#random.below(8) : 100_000, preAllocSizeBytes: 8192 },
+    });
+    this.world.wire.mannersOf = () => ({ delayMs: 0.5 });
+    this.learner = this.world.servers[learnerSid - 1]!;
+  }
+
+  get leader(): ServerHost {
+    const leader = this.world.servers.find((server) => roleOf(server) === 'leader');
+    if (leader === undefined) throw new Error('nobody leads');
+    return leader;
+  }
+
+  // ---- before
+
+  /** Brings everything to the point at which the learner is about to come back; then lets it come, and writes down how. */
+  async record(): Promise<Joining> {
+    const { world, learner } = this;
+    for (const server of world.servers) await server.start();
+    await this.#wait('the ensemble serves', () => world.servers.every(isIn) && world.servers.some((server) => roleOf(server) === 'leader'));
+    this.#writer = await this.#client(world.servers[1]!);
+    await this.#write(3 + this.#random.below(8));
+    await this.#wait('all have the same', () => this.#hasAll(learner));
+    const { folder } = this.#case;
+    if (folder === 'tail' || (folder === 'interrupted' && this.#random.below(2) === 0)) await this.#leaveTail();
+    learner.kill();
+    learner.disk.restore(learner.disk.capture(), keepAll);
+    if (folder === 'empty') for (const path of learner.disk.files()) learner.disk.lose(path);
+    await this.#others();
+    // A tail can only be cut while its leader's epoch has no txn: behind one, nothing says where the two histories parted.
+    if (folder !== 'tail' || this.#random.below(3) === 0) await this.#write(2 + this.#random.below(6));
+    if (folder !== 'interrupted') return await this.#join(noPromises);
+    const first = await this.#join(noPromises);
+    const point = first.points[this.#random.below(first.points.length)]!;
+    const choices = [...crashChoices(point.image, this.#random)];
+    const choice = choices[this.#random.below(choices.length)]!;
+    learner.kill();
+    learner.disk.restore(point.image, (_item, index) => choice[index]!);
+    await this.#others();
+    if (this.#random.below(2) === 0) await this.#changeLeader();
+    await this.#write(1 + this.#random.below(4));
+    return await this.#join(point.promises);
+  }
+
+  /** It leads, is cut off, and goes on writing for a while. */
+  async #leaveTail(): Promise<void> {
+    const { world, learner } = this;
+    if (this.leader !== learner) throw new Error('the last of the servers was to lead');
+    const client = await this.#client(learner);
+    for (const other of world.servers) if (other !== learner) world.link(learner.name, other.name).cut();
+    for (let left = 1 + this.#random.below(4); left > 0; left--) this.#create(client);
+    await world.run(50);
+    client.retire();
+    await this.#wait('the others have a leader', () => world.servers.some((server) => server !== learner && roleOf(server) === 'leader'));
+    learner.kill();
+    for (const link of world.links) link.heal();
+  }
+
+  async #others(): Promise<void> {
+    const others = this.world.servers.filter((server) => server !== this.learner);
+    await this.#wait('the others serve', () => others.every(isIn) && others.some((server) => roleOf(server) === 'leader'));
+  }
+
+  async #changeLeader(): Promise<void> {
+    const old = this.leader;
+    old.kill();
+    old.boot();
+    await this.#others();
+  }
+
+  async #client(server: ServerHost): Promise<RawClient> {
+    const number = ++this.#clients;
+    const random = new OneServer(this.world.servers.indexOf(server));
+    const client = new RawClient(this.world, random, {
+      name: `client-${number}`,
+      address: `10.9.2.${number}`,
+      timeoutMs: sessionTimeoutMs,
+    });
+    await this.#wait('a client has a session', () => client.ready);
+    return client;
+  }
+
+  #create(client: RawClient): Request {
+    const data = Buffer.alloc(dataBytes[this.#random.below(dataBytes.length)]!, this.#paths + 1);
+    return client.send('create', { path: `/n${this.#paths++}`, data, acl: openAcl, flags: CreateMode.persistent })!;
+  }
+
+  async #write(count: number): Promise<void> {
+    for (let left = count; left > 0; left--) {
+      await this.#wait('the client is connected', () => this.#writer.ready);
+      const request = this.#create(this.#writer);
+      await this.#wait('a write is answered', () => request.reply !== undefined);
+    }
+  }
+
+  // ---- joining
+
+  async #join(promises: Promises): Promise<Joining> {
+    const { world, learner, leader } = this;
+    const before = await this.#readFolder(learner, learner.disk.capture());
+    const { currentEpoch: epoch, lastZxid: historyEnd } = await this.#readFolder(leader, leader.disk.capture());
+    const client = this.#writer;
+    await this.#wait('the client is connected', () => client.ready);
+    const points: JoinPoint[] = [];
+    const words = new LearnerWords(epoch, historyEnd, promises);
+    const capture = () => void points.push({ image: learner.disk.capture(), promises: words.promises });
+    words.promised = capture;
+    learner.disk.changed = capture;
+    learner.onSent = (cnxn, port, bytes) => words.sent(cnxn, port, bytes);
+    learner.diskDelayMs = () => this.#random.below(4) / 2;
+    this.#watchOpening(leader);
+    capture();
+    learner.boot();
+    // A txn of the new epoch would keep its leader from cutting its tail.
+    if (epochOf(historyEnd) < epoch) await this.#wait('its leader begins', () => this.#opening !== '');
+    // Writes go on while it joins: some come as part of the synchronisation, some behind NEWLEADER, some when it serves.
+    for (let left = 8; left > 0; left--) {
+      this.#create(client);
+      await world.run(this.#random.below(60) / 10);
+    }
+    await this.#wait('it follows', () => isIn(learner) && client.outstandingCount === 0 && this.#hasAll(learner));
+    this.#create(client);
+    await this.#wait('it has heard of the last write', () => client.outstandingCount === 0 && this.#hasAll(learner));
+    await world.run(10);
+    this.#compareServed();
+    learner.disk.changed = undefined;
+    learner.onSent = undefined;
+    learner.diskDelayMs = () => 0;
+    leader.onSent = undefined;
+    const history = await this.#readFolder(leader, leader.disk.capture());
+    return { points, opening: this.#opening, epoch, before, leader: history };
+  }
+
+  #watchOpening(leader: ServerHost): void {
+    const feeds = new Map<number, (bytes: Buffer) => void>();
+    this.#opening = '';
+    leader.onSent = (cnxn, port, bytes) => {
+      if (port !== quorumPort) return;
+      let feed = feeds.get(cnxn);
+      if (feed === undefined) {
+        let isNew = false;
+        feed = packetFeed(({ type }) => {
+          // The stream is a new one, and not that of the other follower, if it begins with the epoch.
+          if (type === PacketType.LEADERINFO) isNew = true;
+          else if (isNew && this.#opening === '' && [PacketType.DIFF, PacketType.TRUNC, PacketType.SNAP].includes(type as never)) {
+            this.#opening = packetTypeName(type);
+          }
+        });
+        feeds.set(cnxn, feed);
+      }
+      try {
+        feed(Buffer.from(bytes));
+      } catch {
+        // The stream was there before, and is taken up in the middle.
+        feeds.set(cnxn, () => undefined);
+      }
+    };
+  }
+
+  /** With every log, from the beginning: a snapshot would hide the history before it. */
+  async #readFolder(server: ServerHost, image: DiskImage): Promise<FolderHistory> {
+    const disk = new MemoryDisk(image, keepAll);
+    if (server !== this.learner) {
+      for (const path of disk.files()) if (/\/snapshot\.0*[1-9a-f]/.test(path)) disk.lose(path);
+    }
+    return await readFolder(disk, server.core, server.options);
+  }
+
+  #hasAll(server: ServerHost): boolean {
+    const zxid = server.process?.runtime?.inspect.lastZxid();
+    return zxid !== undefined && zxid === this.leader.process?.runtime?.inspect.lastZxid();
+  }
+
+  async #wait(what: string, isSo: () => boolean): Promise<void> {
+    if (await this.world.runUntil(isSo, startMaxMs)) return;
+    const words = this.world.servers.flatMap(({ name, lines }) => lines.slice(-3).map((line) => `${name}: ${line}`));
+    throw new Error(`it is not so that ${what}\n${words.join('\n')}`);
+  }
+
+  #compareServed(): void {
+    const [own, leads] = [this.learner, this.leader].map(countsOf);
+    if (own !== leads) throw new Error(`it serves ${own}, and its leader ${leads}`);
+  }
+
+  // ---- and once more
+
+  /** Starts the learner on a disk, and lets it join. Returns what it voted for; throws when it does not come as far. */
+  async joinAgain(image: DiskImage, choice: readonly number[], { epoch, leader: history }: Joining): Promise<LearnerWords> {
+    const { world, learner } = this;
+    world.eventCount = 0;
+    learner.lines.length = 0;
+    learner.kill();
+    learner.disk.restore(image, (_item, index) => choice[index]!);
+    const words = new LearnerWords(epoch, 0, noPromises);
+    learner.onSent = (cnxn, port, bytes) => words.sent(cnxn, port, bytes);
+    let failure: string | undefined;
+    learner.onFailure = (error) => {
+      failure ??= String(error);
+    };
+    const process = learner.boot();
+    let refusal: Error | undefined;
+    const noteRefusal = async () => {
+      refusal = await process.started;
+    };
+    void noteRefusal();
+    const isOver = () => failure !== undefined || refusal !== undefined || (isIn(learner) && this.#hasAll(learner));
+    const hasCome = await world.runUntil(isOver, answerMaxMs);
+    if (refusal !== undefined) throw new Error(`it does not start: ${refusal.message}`);
+    if (failure !== undefined) throw new Error(`it fails: ${failure}`);
+    if (!hasCome) throw new Error(`it does not join again; its last words: ${learner.lines.slice(-3).join(' / ')}`);
+    this.#compareServed();
+    learner.onSent = undefined;
+    // What it has come to must be durable: no power loss takes it away again.
+    learner.kill();
+    learner.disk.crash(() => 0);
+    const found = await readFolder(new MemoryDisk(learner.disk.capture()), learner.core, learner.options);
+    const last = history.lastZxid;
+    if (found.lastZxid !== last || found.digests.get(last) !== history.digests.get(last)) {
+      throw new Error('what it has on disk, once it has joined again, is not what its leader has');
+    }
+    if (found.currentEpoch !== epochOf(epoch * 2 ** 32))
+      throw new Error(`it has joined again, and its currentEpoch is ${found.currentEpoch}`);
+    return words;
+  }
+}
+
+function roleOf(server: ServerHost): string | undefined {
+  return server.process?.runtime?.inspect.role();
+}
+
+function isIn(server: ServerHost): boolean {
+  const role = roleOf(server);
+  return role === 'leader' || role === 'follower';
+}
+
+function countsOf(server: ServerHost): string {
+  const inspect = server.process!.runtime!.inspect;
+  return `${inspect.nodeCount()} znodes of ${inspect.approximateDataBytes()} bytes, ${inspect.sessionCount()} sessions`;
+}

@@ -1,0 +1,121 @@
+/**
+ * Where the explorer goes when nobody tells it where: each expedition begins somewhere else and is allowed something else, so that together they
+ * come by everything in marks.ts. A state counts once per expedition: of two scopes no two states are the same.
+ */
+import { type GroundName, groundNamed } from './grounds.ts';
+import { MarkCounts, type MarkName } from './marks.ts';
+import { type Scope, scopeDefaults } from './scope.ts';
+import { type Beginning, type Found, openingToServe, search, type SearchOptions, type SearchOrder } from './search.ts';
+
+export interface Expedition {
+  readonly name: string;
+  readonly scope: Scope;
+  readonly ground: GroundName;
+  /** Whether it begins when all serve, and not when all have just started. */
+  readonly serving?: boolean;
+  readonly order: SearchOrder;
+  readonly calmEvery: number;
+  /** Of a hundred states, so many are its own. */
+  readonly share: number;
+}
+
+const forgetful: Scope = { ...scopeDefaults, committedLog: 1 };
+
+export const expeditions: readonly Expedition[] = [
+  { name: 'from empty disks', scope: scopeDefaults, ground: 'empty', order: 'chains', calmEvery: 40, share: 14 },
+  { name: 'from an ensemble that serves', scope: scopeDefaults, ground: 'empty', serving: true, order: 'chains', calmEvery: 40, share: 8 },
+  {
+    name: 'with leaders that read their logs',
+    scope: { ...forgetful, cuts: 0 },
+    ground: 'left behind',
+    order: 'chains',
+    calmEvery: 40,
+    share: 8,
+  },
+  {
+    name: 'with leaders that send snapshots',
+    scope: { ...forgetful, readsLog: false, cuts: 0 },
+    ground: 'left behind',
+    order: 'chains',
+    calmEvery: 40,
+    share: 8,
+  },
+  { name: 'with a tail that nobody else has', scope: scopeDefaults, ground: 'tail', order: 'chains', calmEvery: 40, share: 8 },
+  {
+    name: 'with tails of two epochs',
+    scope: { ...scopeDefaults, crashes: 3 },
+    ground: 'two tails',
+    order: 'chains',
+    calmEvery: 40,
+    share: 8,
+  },
+  { name: 'from a join that was broken off', scope: scopeDefaults, ground: 'interrupted', order: 'chains', calmEvery: 40, share: 6 },
+  { name: 'with an epoch that one has accepted', scope: scopeDefaults, ground: 'epoch accepted', order: 'chains', calmEvery: 40, share: 6 },
+  { name: 'with a snapshot of what nobody has', scope: scopeDefaults, ground: 'snapshot ahead', order: 'chains', calmEvery: 20, share: 6 },
+  { name: 'whoever leads', scope: { ...scopeDefaults, elections: 'any' }, ground: 'empty', order: 'chains', calmEvery: 40, share: 6 },
+  {
+    name: 'whoever leads, with tails',
+    scope: { ...scopeDefaults, elections: 'any', cuts: 0 },
+    ground: 'two tails',
+    order: 'chains',
+    calmEvery: 40,
+    share: 6,
+  },
+  {
+    name: 'each notification by itself',
+    scope: { ...scopeDefaults, elections: 'each', wakes: 6 },
+    ground: 'empty',
+    order: 'chains',
+    calmEvery: 20,
+    share: 8,
+  },
+  {
+    name: 'each notification by itself, by chance',
+    scope: { ...scopeDefaults, elections: 'each', wakes: 8, crashes: 3, txns: 3 },
+    ground: 'tail',
+    order: 'walks',
+    calmEvery: 4,
+    share: 8,
+  },
+];
+
+export interface ExpeditionResult {
+  readonly expedition: Expedition;
+  readonly found: Found;
+  /** Of a processor: the machine may have other things to do. */
+  readonly seconds: number;
+}
+
+export function beginningOf({ scope, ground }: Expedition): Beginning {
+  return { scope, ground: groundNamed(ground) };
+}
+
+/** Sends one out for its share of so many states. */
+export function runExpedition(expedition: Expedition, states: number, seed: number): ExpeditionResult {
+  const begun = process.cpuUsage();
+  const beginning = beginningOf(expedition);
+  const own = Math.ceil((states * expedition.share) / 100);
+  const options: SearchOptions = {
+    ...beginning,
+    opening: expedition.serving === true ? openingToServe(beginning) : [],
+    order: expedition.order,
+    seed,
+    depthMax: 400,
+    calmEvery: expedition.calmEvery,
+    isEnough: (progress) => progress.states >= own,
+  };
+  const found = search(options);
+  const { user, system } = process.cpuUsage(begun);
+  return { expedition, found, seconds: (user + system) / 1e6 };
+}
+
+/** What all of them together have not come by. */
+export function missingMarks(results: readonly ExpeditionResult[]): MarkName[] {
+  return totalMarks(results).missing;
+}
+
+export function totalMarks(results: readonly ExpeditionResult[]): MarkCounts {
+  const total = new MarkCounts();
+  for (const { found } of results) total.addAll(found.marks);
+  return total;
+}

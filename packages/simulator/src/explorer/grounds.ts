@@ -1,0 +1,182 @@
+/**
+ * Disks that an exploration begins with: states that faults and recoveries have led to in a small world of their own, so they can come about. All
+ * servers are down, and begin anew. A search that begins there sees in a few choices what would take a hundred from empty disks.
+ */
+import { type Choice, choice, type ChoiceKind, chosen } from './choice.ts';
+import { type Scope, scopeDefaults } from './scope.ts';
+import { type Ground, SmallWorld } from './small-world.ts';
+
+export const groundNames = ['empty', 'tail', 'two tails', 'left behind', 'interrupted', 'epoch accepted', 'snapshot ahead'] as const;
+export type GroundName = (typeof groundNames)[number];
+
+/** So much that nothing is short of it. */
+const ample: Scope = { ...scopeDefaults, txns: 14, crashes: 14, cuts: 0, wakes: 100 };
+
+/** Returns undefined for empty disks. */
+export function groundNamed(name: GroundName): Ground | undefined {
+  switch (name) {
+    case 'empty':
+      return undefined;
+    case 'tail':
+      return tail();
+    case 'two tails':
+      return twoTails();
+    case 'left behind':
+      return leftBehind();
+    case 'interrupted':
+      return interrupted();
+    case 'epoch accepted':
+      return epochAccepted();
+    case 'snapshot ahead':
+      return snapshotAhead();
+    default:
+      return name satisfies never;
+  }
+}
+
+/** All have one txn; the third, which has led, has another one that nobody else has. */
+function tail(): Ground {
+  const director = new Director();
+  director.serve([1, 2, 3]);
+  director.commit(3, [1, 2, 3]);
+  director.logAlone(3);
+  return director.end();
+}
+
+/** Each of two leaders has left a txn that nobody else has, in different epochs, on one that all have. */
+function twoTails(): Ground {
+  const director = new Director();
+  director.serve([1, 2, 3]);
+  director.commit(3, [1, 2, 3]);
+  director.logAlone(3);
+  director.crash(3);
+  director.serve([1, 2]);
+  director.logAlone(2);
+  return director.end();
+}
+
+/** The first has one txn, and the others have four, of two epochs. */
+function leftBehind(): Ground {
+  const director = new Director();
+  director.serve([1, 2, 3]);
+  director.commit(3, [1, 2, 3]);
+  director.crash(1);
+  director.commit(3, [2, 3]);
+  director.crash(3);
+  director.start(3);
+  director.serve([2, 3]);
+  director.commit(3, [2, 3]);
+  director.commit(3, [2, 3]);
+  return director.end();
+}
+
+/** The third, with a tail of its own, has come back to a leader that has gone on without it, and has crashed when it had accepted the epoch. */
+function interrupted(): Ground {
+  const director = new Director();
+  director.serve([1, 2, 3]);
+  director.commit(3, [1, 2, 3]);
+  director.logAlone(3);
+  director.crash(3);
+  director.serve([1, 2]);
+  director.start(3);
+  director.until('the third has accepted the epoch of the second', [1, 2, 3], (world) => world.servers[2]!.acceptedEpoch === 2);
+  return director.end();
+}
+
+/** The third has accepted an epoch, as the leader that it was about to be, and has crashed before anybody heard of it. */
+function epochAccepted(): Ground {
+  const director = new Director();
+  director.serve([1, 2, 3]);
+  director.commit(3, [1, 2, 3]);
+  for (const sid of [1, 2, 3]) director.crash(sid);
+  director.start(3);
+  director.start(1);
+  director.until('the third has accepted an epoch', [1, 3], (world) => world.servers[2]!.acceptedEpoch === 2);
+  return director.end();
+}
+
+/** The third has been sent a snapshot with a txn that only its leader had, and that leader has fallen before its epoch began. */
+function snapshotAhead(): Ground {
+  const director = new Director();
+  director.serve([1, 2, 3]);
+  director.commit(3, [1, 2, 3]);
+  director.logAlone(3);
+  director.crash(3);
+  director.serve([1, 2]);
+  director.logAlone(2);
+  director.crash(1);
+  director.start(3);
+  director.until('the third has the snapshot of the second', [2, 3], ({ servers }) => servers[2]!.snapshot !== undefined);
+  return director.end();
+}
+
+const byItself: readonly ChoiceKind[] = ['packet', 'log', 'file', 'dial'];
+const stepsMax = 2000;
+
+/** Makes the choices that lead somewhere, for some of the servers, while the others stand still. */
+class Director {
+  readonly #world = new SmallWorld(ample);
+
+  serve(sids: readonly number[]): void {
+    const isServing = ({ servers }: SmallWorld) => sids.every((sid) => servers[sid - 1]!.peer?.server !== undefined);
+    this.until(`${sids.join()} serve`, sids, isServing);
+  }
+
+  /** A client of the leader opens a session, and everyone named has it. */
+  commit(leader: number, sids: readonly number[]): void {
+    const log = () => this.#world.servers[leader - 1]!.durable;
+    const count = log().length + 1;
+    this.#make(choice('write', leader));
+    const has = ({ servers }: SmallWorld) =>
+      log().length === count && sids.every((sid) => servers[sid - 1]!.peer!.replica.lastZxid === log().at(-1)!.zxid);
+    this.until(`${sids.join()} have it`, sids, has);
+  }
+
+  /** It gets as far as the log of the leader. */
+  logAlone(leader: number): void {
+    const count = this.#world.servers[leader - 1]!.durable.length + 1;
+    this.#make(choice('write', leader));
+    this.until('it is logged', [leader], (world) => world.servers[leader - 1]!.durable.length === count);
+  }
+
+  /** What it was sending is lost with it. */
+  crash(sid: number): void {
+    this.#make(choice('crash', sid, 0, 0));
+    const isBroken = (code: Choice) => chosen(code).kind === 'break';
+    for (let code = this.#world.choices().find(isBroken); code !== undefined; code = this.#world.choices().find(isBroken)) this.#make(code);
+  }
+
+  start(sid: number): void {
+    this.#make(choice('start', sid));
+  }
+
+  /** Lets those do what they do by themselves until it is so. */
+  until(what: string, sids: readonly number[], isSo: (world: SmallWorld) => boolean): void {
+    const mask = sids.reduce((all, sid) => all | (1 << (sid - 1)), 0);
+    for (let step = 0; !isSo(this.#world); step++) {
+      const code = this.#next(sids, mask);
+      if (code === undefined || step > stepsMax) throw new Error(`it does not come about that ${what}:\n${this.#world.describe()}`);
+      this.#make(code);
+    }
+  }
+
+  end(): Ground {
+    for (const { sid, peer } of this.#world.servers) if (peer !== undefined) this.crash(sid);
+    return this.#world.ground();
+  }
+
+  #next(sids: readonly number[], mask: number): Choice | undefined {
+    const choices = this.#world.choices().map((code) => ({ code, ...chosen(code) }));
+    const of = (kind: ChoiceKind) => choices.find((each) => each.kind === kind && sids.includes(each.a))?.code;
+    for (const kind of byItself) {
+      const code = of(kind);
+      if (code !== undefined) return code;
+    }
+    const due = choices.find(({ code, a }) => sids.includes(a) && this.#world.isDue(code));
+    return due?.code ?? choices.find(({ kind, a }) => kind === 'elect' && a === mask)?.code ?? of('wake') ?? of('sleep');
+  }
+
+  #make(code: Choice): void {
+    this.#world.make(code);
+  }
+}

@@ -1,0 +1,708 @@
+/**
+ * A production server of a small world: a `Peer`, and around it what a process would have: streams, a disk that does one thing after the other
+ * when it is told to, a clock that moves when it is told to, and clients that ask for one thing each.
+ */
+import {
+  counterOf,
+  epochOf,
+  type Millis,
+  type Notification,
+  PacketCutter,
+  PacketType,
+  PacketView,
+  Reader,
+  readAckEpoch,
+  readConnectResponse,
+  readTxn,
+  sessionHigh,
+  sessionLow,
+  type Sid,
+  writeConnectRequest,
+  Writer,
+  type Zxid,
+} from '@tskeeper/protocol';
+import {
+  type ChannelId,
+  type CnxnId,
+  coreDefaults,
+  type EpochName,
+  type Now,
+  type Observer,
+  Peer,
+  type PeerOptions,
+  type PeerOut,
+  silentObserver,
+} from '@tskeeper/core';
+import {
+  CommittedLog,
+  committedLogDefaults,
+  type Fingerprint,
+  type QuorumVerifier,
+  Replica,
+  replicaOptions,
+  SnapshotLoader,
+} from '@tskeeper/core/internal';
+import { type Invariants, type NamedTxn, type ServerView, Violation } from './invariants.ts';
+import type { MarkName } from './marks.ts';
+import type { Scope } from './scope.ts';
+
+const tickTimeMs = 100;
+const initLimitTicks = 10;
+/** Longer than anyone waits for anything but the end of a session. */
+const sleepMs = 2 * initLimitTicks * tickTimeMs;
+/** Sessions outlive every run. */
+const sessionTimeoutMs = 1_000_000_000;
+const wallMs = 1_700_000_000_000;
+/** Session ids are made of seconds: no two writes are to have the same. */
+const wallPerWriteMs = 1000;
+const packetBytesMax = 10_000_000;
+/** There is one configuration. */
+export const configText = 'version=0';
+/** Reasons for which no stream is ever closed between servers that go by the protocol. */
+const illegal = /means nothing|does not understand|is next|was next|the leader has sent 0x/;
+
+/** What a server knows of the world it is in. */
+export interface Surroundings {
+  readonly scope: Scope;
+  readonly verifier: QuorumVerifier;
+  readonly invariants: Invariants;
+  /** Txns that clients have asked for. */
+  readonly writes: number;
+  notify(from: Sid, to: Sid, notification: Notification): void;
+  /** Every txn that was ever proposed and is in a log. */
+  everProposed(): StoredTxn[];
+  hit(mark: MarkName): void;
+  /** Whether there is a server that is well, and that this one hears nothing of. */
+  hearsNothing(sid: Sid): boolean;
+  /** A leader has proposed an epoch. */
+  epochProposed(sid: Sid, epoch: number): void;
+}
+
+/** What a disk holds. */
+export interface DiskState {
+  readonly log: readonly StoredTxn[];
+  readonly snapshot: Snapshot | undefined;
+  readonly acceptedEpoch: number;
+  readonly currentEpoch: number;
+}
+
+export interface StoredTxn extends NamedTxn {
+  readonly bytes: Buffer;
+}
+
+export interface Snapshot {
+  readonly zxid: Zxid;
+  readonly bytes: Buffer;
+  /** What it stands for. */
+  readonly txns: readonly StoredTxn[];
+}
+
+type LogRequest =
+  | { readonly kind: 'append'; readonly txn: StoredTxn }
+  | { readonly kind: 'truncate'; readonly zxid: Zxid }
+  | { readonly kind: 'install'; readonly snapshot: Snapshot }
+  | { readonly kind: 'read'; readonly channel: ChannelId; readonly from: Zxid };
+
+interface FileRequest {
+  readonly name: EpochName;
+  readonly epoch: number;
+}
+
+/** One end of a stream. */
+export interface End {
+  readonly server: SmallServer;
+  readonly channel: ChannelId;
+  readonly cutter: PacketCutter;
+  readonly writer: Writer;
+  /** What has been sent to it and has not arrived, a packet each. */
+  readonly inbox: Buffer[];
+  /** The server at the other end. */
+  readonly from: Sid;
+  /** Undefined once that end is closed; then nothing comes behind what is in the inbox. */
+  other: End | undefined;
+  /** The epoch that has been proposed over it. */
+  epochHeard: number;
+  /** What it has been sent over it last, of the packets that open and end a synchronisation; for marks alone. */
+  reached: 'nothing' | 'DIFF' | 'TRUNC' | 'SNAP' | 'NEWLEADER' | 'ACK' | 'UPTODATE';
+}
+
+interface Client {
+  readonly writer: Writer;
+  isAnswered: boolean;
+}
+
+/** Names a session, and with it the txn that opened it. */
+function sessionName(high: number, low: number): string {
+  return `${high}:${low}`;
+}
+
+export class SmallServer implements PeerOut {
+  readonly sid: Sid;
+  readonly world: Surroundings;
+  peer: Peer | undefined;
+  #committedLog: CommittedLog | undefined;
+  clockMs: Millis = 1000;
+  // What its disk holds.
+  log: StoredTxn[] = [];
+  snapshot: Snapshot | undefined;
+  acceptedEpoch = 0;
+  currentEpoch = 0;
+  // What its disk has been asked for.
+  logQueue: LogRequest[] = [];
+  fileQueue: FileRequest[] = [];
+  dialing: Sid | undefined;
+  /** It has said that it looks for a leader, and has neither followed nor led since. */
+  saidLooking = false;
+  readonly ends = new Map<ChannelId, End>();
+  readonly #closed: ChannelId[] = [];
+  readonly clients = new Map<CnxnId, Client>();
+  /** Servers that it has been told refuse connections; for marks alone. */
+  readonly refusing = new Set<Sid>();
+  #isReadingLog = false;
+  readonly #observer: Observer = {
+    ...silentObserver,
+    roleEnded: (reason) => {
+      if (/^server \d has accepted epoch/.test(reason)) this.world.hit('makes way for a later epoch');
+    },
+  };
+  readonly #view = new PacketView();
+
+  constructor(world: Surroundings, sid: Sid, disk: DiskState | undefined) {
+    this.world = world;
+    this.sid = sid;
+    if (disk === undefined) return;
+    this.log = [...disk.log];
+    this.snapshot = disk.snapshot;
+    this.acceptedEpoch = disk.acceptedEpoch;
+    this.currentEpoch = disk.currentEpoch;
+  }
+
+  get disk(): DiskState {
+    const { log, snapshot, acceptedEpoch, currentEpoch } = this;
+    return { log: [...log], snapshot, acceptedEpoch, currentEpoch };
+  }
+
+  get now(): Now {
+    return { elapsedMs: this.clockMs, wallMs: wallMs + this.world.writes * wallPerWriteMs };
+  }
+
+  get durable(): readonly StoredTxn[] {
+    return this.snapshot === undefined ? this.log : [...this.snapshot.txns, ...this.log];
+  }
+
+  /** With what is on its way to the disk. */
+  get logged(): readonly StoredTxn[] {
+    if (this.logQueue.length === 0) return this.durable;
+    let txns = [...this.durable];
+    for (const request of this.logQueue) {
+      if (request.kind === 'append') txns.push(request.txn);
+      else if (request.kind === 'truncate' && this.#leadsBackTo(request.zxid)) txns = txns.filter(({ zxid }) => zxid <= request.zxid);
+      else if (request.kind === 'install') txns = [...request.snapshot.txns];
+    }
+    return txns;
+  }
+
+  get isLooking(): boolean {
+    return this.saidLooking && this.peer?.role === 'looking';
+  }
+
+  view(): ServerView {
+    const { peer, sid, durable, logged, acceptedEpoch, currentEpoch } = this;
+    const role = peer === undefined || peer.role === 'looking' ? undefined : peer.role;
+    const serves = peer?.server !== undefined;
+    const appliedZxid = peer?.replica.lastZxid ?? 0;
+    const [state, remembered] = serves ? [this.#state(), this.#remembered()] : [];
+    const { epoch } = peer ?? {};
+    return { sid, role, serves, epoch, durable, logged, appliedZxid, state, remembered, acceptedEpoch, currentEpoch };
+  }
+
+  #remembered(): Zxid[] {
+    const committedLog = this.#committedLog!;
+    const { oldest } = committedLog;
+    if (oldest === undefined) return [];
+    const zxids = [oldest];
+    committedLog.forEachAbove(oldest, (zxid) => zxids.push(zxid) > 0);
+    return zxids;
+  }
+
+  #state(): string[] {
+    const { sessions } = this.peer!.replica;
+    const names: string[] = [];
+    sessions.forEach((slot) => names.push(sessionName(sessions.high(slot), sessions.low(slot))));
+    return names.sort();
+  }
+
+  // ---- a life
+
+  start(): void {
+    const { scope, verifier } = this.world;
+    const committedLog = (this.#committedLog = new CommittedLog({ ...committedLogDefaults, countMax: scope.committedLog }));
+    for (const { zxid, bytes } of this.log) committedLog.restore(zxid, bytes);
+    const { sid, acceptedEpoch, currentEpoch } = this;
+    const recovered = {
+      replica: this.#replay(),
+      lastZxid: this.#lastZxid,
+      acceptedEpoch,
+      currentEpoch,
+      committedLog,
+      snapshotZxid: this.snapshot?.zxid ?? 0,
+    };
+    const options: PeerOptions = {
+      core: { ...core, serverId: sid },
+      zab: { sid, tickTimeMs, initLimitTicks, syncLimitTicks: initLimitTicks, forceSnapshotSync: false, counterMax: 0xffff_0000 },
+      role: 'participant',
+    };
+    const config = { verifier, text: configText, version: 0 };
+    this.#turn(() => {
+      this.peer = new Peer(options, config, recovered, this.#view, this, chance, this.#observer, this.now);
+    });
+  }
+
+  get #lastZxid(): Zxid {
+    return this.log.at(-1)?.zxid ?? this.snapshot?.zxid ?? 0;
+  }
+
+  #replay(): Replica {
+    let replica = new Replica(treeOptions);
+    if (this.snapshot !== undefined) {
+      const { bytes, zxid } = this.snapshot;
+      const loader = new SnapshotLoader(treeOptions, { itemBytesMax: Infinity });
+      loader.feed(bytes);
+      replica = new Replica(treeOptions, { snapshot: loader.finish(), zxid });
+    }
+    for (const { bytes } of this.log) {
+      const { header, txn, digest } = readTxn(new Reader(Buffer.from(bytes)));
+      replica.apply(header, txn, digest);
+    }
+    return replica;
+  }
+
+  /** Ends at once. The disk has done so much of what it was asked for, and nobody was told. */
+  crash(logRequests: number, fileRequests: number): void {
+    const isLeading = this.peer?.role === 'leading';
+    for (const { reached } of this.ends.values()) {
+      if (reached === 'NEWLEADER') this.world.hit(isLeading ? 'leader ends before UPTODATE' : 'learner ends before its ACK');
+    }
+    for (const request of this.logQueue.slice(0, logRequests)) this.#store(request);
+    for (const { name, epoch } of this.fileQueue.slice(0, fileRequests)) this.#storeEpoch(name, epoch);
+    this.logQueue = [];
+    this.fileQueue = [];
+    this.peer = undefined;
+    this.saidLooking = false;
+    this.dialing = undefined;
+    for (const end of this.ends.values()) if (end.other !== undefined) end.other.other = undefined;
+    this.ends.clear();
+    this.clients.clear();
+    this.refusing.clear();
+    this.#closed.length = 0;
+  }
+
+  /** One input; what it leads to leaves at its end. */
+  #turn(input: (peer: Peer) => void): void {
+    input(this.peer!);
+    this.#flush();
+    for (let channel = this.#closed.shift(); channel !== undefined; channel = this.#closed.shift()) {
+      this.peer!.channelGone(channel, this.now);
+      this.#flush();
+    }
+    // Whoever has led looks again only when it says so: before that its disk has to be done with what it was asked for.
+    if (this.peer!.role === 'leading') this.saidLooking = false;
+    this.#deliverReplies();
+    // When that is over, it looks again once its disk has done what it was asked for, and says so.
+    if (this.peer!.role !== 'looking') this.saidLooking = false;
+  }
+
+  // ---- inputs
+
+  notified(from: Sid, notification: Notification): void {
+    const wasLooking = this.isLooking;
+    this.refusing.delete(from);
+    this.#turn((peer) => {
+      peer.reachable(from);
+      peer.notified(from, notification, this.now);
+    });
+    if (wasLooking && notification.state === 'looking') this.#noteEarlyEnd();
+  }
+
+  unreachable(sid: Sid): void {
+    const wasLooking = this.isLooking;
+    this.refusing.add(sid);
+    this.#turn((peer) => peer.unreachable(sid, this.now));
+    if (wasLooking) this.#noteEarlyEnd();
+  }
+
+  #noteEarlyEnd(): void {
+    if (this.isLooking) return;
+    this.world.hit(this.refusing.size > 0 ? 'settles early without one' : 'settles early');
+  }
+
+  dialFailed(): void {
+    this.#turn((peer) => peer.dialFailed(this.now));
+  }
+
+  accepted(channel: ChannelId): void {
+    const isEarly = this.peer!.role !== 'leading';
+    this.#turn((peer) => peer.accepted(channel, this.now));
+    if (isEarly && this.ends.has(channel)) this.world.hit('early for its leader');
+  }
+
+  dialled(channel: ChannelId): void {
+    this.#turn((peer) => peer.dialled(channel, this.now));
+  }
+
+  /** The next packet arrives, or the news that none will. */
+  receive(end: End): void {
+    const bytes = end.inbox.shift();
+    if (bytes === undefined) {
+      this.#forget(end);
+      this.#turn((peer) => peer.channelGone(end.channel, this.now));
+      return;
+    }
+    const { cutter, channel } = end;
+    this.#turn((peer) => {
+      cutter.feed(bytes, 0, bytes.length, {
+        packet: (packet) => {
+          if (packet.type === PacketType.LEADERINFO) end.epochHeard = epochOf(packet.zxid);
+          this.#noteReached(end, packet.type);
+          peer.packet(channel, packet, this.now);
+          if (peer.isLoading(channel)) cutter.beginRaw();
+          return true;
+        },
+        raw: (chunk, start, stop) => {
+          const taken = start + peer.snapshotBytes(channel, chunk.subarray(start, stop), this.now);
+          if (!peer.isLoading(channel)) cutter.endRaw();
+          return taken;
+        },
+      });
+    });
+  }
+
+  /** The disk has done the oldest thing that it was asked of the log. */
+  logDone(): void {
+    const request = this.logQueue.shift()!;
+    this.#store(request);
+    switch (request.kind) {
+      case 'append':
+        this.#turn((peer) => peer.appended(request.txn.zxid, this.now));
+        return;
+      case 'truncate':
+        this.#turn((peer) => {
+          if (this.#leadsBackTo(request.zxid)) {
+            peer.truncated(this.#replay(), this.#lastZxid, this.now);
+          } else {
+            this.world.hit('cannot be cut');
+            peer.truncationRefused(this.now);
+          }
+        });
+        return;
+      case 'install':
+        this.#turn((peer) => peer.installed(request.snapshot.zxid, this.now));
+        return;
+      case 'read': {
+        const from = Math.max(
+          0,
+          this.log.findLastIndex(({ zxid }) => zxid <= request.from),
+        );
+        this.#isReadingLog = true;
+        this.#turn((peer) => peer.logRead(request.channel, this.log.slice(from), true));
+        this.#isReadingLog = false;
+        return;
+      }
+      default:
+        request satisfies never;
+    }
+  }
+
+  #store(request: LogRequest): void {
+    if (request.kind === 'append') {
+      this.log.push(request.txn);
+    } else if (request.kind === 'truncate' && this.#leadsBackTo(request.zxid)) {
+      this.log = this.log.filter(({ zxid }) => zxid <= request.zxid);
+    } else if (request.kind === 'install') {
+      this.snapshot = request.snapshot;
+      this.log = [];
+    }
+  }
+
+  /** What a snapshot stands for cannot be taken out of it. */
+  #leadsBackTo(zxid: Zxid): boolean {
+    return zxid >= (this.snapshot?.zxid ?? 0);
+  }
+
+  fileDone(): void {
+    const { name, epoch } = this.fileQueue.shift()!;
+    this.#storeEpoch(name, epoch);
+    this.#turn((peer) => peer.epochSaved(name, epoch, this.now));
+  }
+
+  #storeEpoch(name: EpochName, epoch: number): void {
+    this[name] = epoch;
+    if (name === 'currentEpoch') this.world.invariants.epochWritten(this.view());
+  }
+
+  wake(): void {
+    this.clockMs = Math.max(this.clockMs, this.peer!.deadline()!);
+    const wasLooking = this.isLooking;
+    this.#turn((peer) => peer.wake(this.now));
+    if (wasLooking && !this.isLooking && this.world.hearsNothing(this.sid)) this.world.hit('waits for one that does not answer');
+  }
+
+  /** Time passes for it, as for everybody else. */
+  pass(ms: Millis): void {
+    this.clockMs += ms;
+    const deadline = this.peer?.deadline();
+    if (deadline !== undefined && deadline <= this.clockMs) this.wake();
+  }
+
+  sleep(): void {
+    this.clockMs += sleepMs;
+    this.#turn((peer) => peer.wake(this.now));
+  }
+
+  /** A client connects and asks for a session. */
+  write(cnxn: CnxnId): void {
+    const request = new Writer(64);
+    writeConnectRequest(request, {
+      protocolVersion: 0,
+      lastZxidSeen: 0,
+      timeOut: sessionTimeoutMs,
+      sessionId: 0n,
+      passwd: Buffer.alloc(16),
+      readOnly: false,
+    });
+    this.clients.set(cnxn, { writer: new Writer(64), isAnswered: false });
+    this.#turn((peer) => {
+      peer.connect(cnxn, clientContext, this.now);
+      peer.frame(cnxn, new Reader(Buffer.from(request.written())), this.now);
+    });
+  }
+
+  // ---- PeerOut
+
+  notify(to: Sid, notification: Notification): void {
+    if (notification.state === 'looking') this.saidLooking = true;
+    this.world.notify(this.sid, to, notification);
+  }
+
+  dialLeader(sid: Sid): void {
+    this.saidLooking = false;
+    this.dialing = sid;
+  }
+
+  newEnd(from: Sid): End {
+    let channel = 0;
+    while (this.ends.has(channel)) channel++;
+    const cutter = new PacketCutter(packetBytesMax, this.#view);
+    const end: End = {
+      server: this,
+      channel,
+      cutter,
+      writer: new Writer(64),
+      inbox: [],
+      from,
+      other: undefined,
+      epochHeard: 0,
+      reached: 'nothing',
+    };
+    this.ends.set(channel, end);
+    return end;
+  }
+
+  packets(channel: ChannelId): Writer {
+    return this.ends.get(channel)?.writer ?? new Writer(64);
+  }
+
+  closeChannel(channel: ChannelId, reason: string): void {
+    const end = this.ends.get(channel);
+    if (end === undefined) return;
+    if (illegal.test(reason)) throw new Violation('Legality', `${this.sid} closes a stream: ${reason}`);
+    if (reason.startsWith('it is ahead of this leader')) this.world.hit('ahead of its leader');
+    this.#send(end);
+    if (end.other !== undefined) end.other.other = undefined;
+    this.#forget(end);
+    this.#closed.push(channel);
+  }
+
+  #forget(end: End): void {
+    const { reached, channel } = end;
+    this.ends.delete(channel);
+    const isSyncing = reached === 'DIFF' || reached === 'TRUNC' || reached === 'SNAP' || reached === 'NEWLEADER';
+    if (isSyncing && this.peer?.role === 'learning') this.world.hit('looks again while syncing');
+  }
+
+  channelIsFull(): boolean {
+    return false;
+  }
+
+  append(zxid: Zxid, bytes: Buffer, start: number, end: number): void {
+    this.#checkNotRewriting();
+    const copy = Buffer.from(bytes.subarray(start, end));
+    const { header } = readTxn(new Reader(Buffer.from(copy)));
+    const txn: StoredTxn = { zxid, bytes: copy, name: sessionName(header.clientHigh, header.clientLow) };
+    if (this.peer!.role === 'leading') this.world.invariants.proposed(this.peer!.epoch!, txn, this.logged);
+    this.logQueue.push({ kind: 'append', txn });
+  }
+
+  saveEpoch(name: EpochName, epoch: number): void {
+    if (name === 'currentEpoch') this.world.invariants.epochBegun(epoch, this.view());
+    this.fileQueue.push({ name, epoch });
+  }
+
+  truncate(zxid: Zxid): void {
+    this.#checkNotRewriting();
+    this.logQueue.push({ kind: 'truncate', zxid });
+  }
+
+  /** As `Storage`, which takes nothing else while it cuts the log or puts a snapshot in its place. */
+  #checkNotRewriting(): void {
+    if (this.logQueue.some(({ kind }) => kind === 'truncate' || kind === 'install')) throw new Error('the folder is being rewritten');
+  }
+
+  logBytesMax(): number | undefined {
+    return this.world.scope.readsLog ? Infinity : undefined;
+  }
+
+  readLog(channel: ChannelId, from: Zxid): void {
+    this.logQueue = this.logQueue.filter((request) => request.kind !== 'read' || request.channel !== channel);
+    this.logQueue.push({ kind: 'read', channel, from });
+  }
+
+  installSnapshot(zxid: Zxid): void {
+    this.#checkNotRewriting();
+    const bytes = new Writer(1024);
+    const source = this.peer!.replica.snapshotStream();
+    while (!source.next(bytes, 1 << 20));
+    const names = new Set(this.#state());
+    const txns = this.world.everProposed().filter(({ name }) => names.has(name));
+    this.logQueue.push({ kind: 'install', snapshot: { zxid, bytes: Buffer.from(bytes.written()), txns } });
+  }
+
+  isFull(): boolean {
+    return false;
+  }
+
+  reply(cnxn: CnxnId): Writer {
+    return this.clients.get(cnxn)?.writer ?? new Writer(64);
+  }
+
+  close(cnxn: CnxnId): void {
+    const client = this.clients.get(cnxn);
+    if (client !== undefined) client.isAnswered = true;
+  }
+
+  // ---- output
+
+  #flush(): void {
+    for (const end of this.ends.values()) this.#send(end);
+  }
+
+  /** Packet by packet; a snapshot belongs to the packet before it. */
+  #send(end: End): void {
+    const { writer, other } = end;
+    if (writer.offset === 0) return;
+    const bytes = Buffer.from(writer.written());
+    writer.clear();
+    const splitter = new PacketCutter(packetBytesMax);
+    splitter.feed(bytes, 0, bytes.length, {
+      packet: (packet) => {
+        this.#sent(end, packet);
+        const isSnapshot = packet.type === PacketType.SNAP;
+        // What follows over the stream by then is read out of the same bytes.
+        other?.inbox.push(bytes.subarray(packet.start, isSnapshot ? bytes.length : packet.end));
+        if (isSnapshot) splitter.beginRaw();
+        return true;
+      },
+      raw: (_chunk, _start, stop) => stop,
+    });
+  }
+
+  #sent(end: End, { type, zxid, data }: PacketView): void {
+    const { invariants } = this.world;
+    if (type === PacketType.ACK) {
+      invariants.acknowledged(zxid, this.view());
+      if (counterOf(zxid) === 0) end.reached = 'ACK';
+    } else if (type === PacketType.LEADERINFO) {
+      invariants.epochProposed(epochOf(zxid), this.view());
+      this.world.epochProposed(this.sid, epochOf(zxid));
+    } else if (type === PacketType.ACKEPOCH) {
+      invariants.epochAccepted(end.epochHeard, this.view());
+      if (readAckEpoch(data) === -1) this.world.hit('accepted before');
+    } else if (type === PacketType.PROPOSAL && end.reached === 'DIFF') {
+      this.world.hit(this.#isReadingLog ? 'DIFF from the log' : 'DIFF from memory');
+    } else if (type === PacketType.PROPOSAL && end.reached === 'TRUNC') {
+      this.world.hit('txns behind TRUNC');
+    } else if (type === PacketType.TRUNC || type === PacketType.SNAP) {
+      this.world.hit(type === PacketType.TRUNC ? 'TRUNC' : 'SNAP');
+    }
+    this.#noteReached(end, type);
+  }
+
+  #noteReached(end: End, type: number): void {
+    if (type === PacketType.DIFF) end.reached = 'DIFF';
+    else if (type === PacketType.TRUNC) end.reached = 'TRUNC';
+    else if (type === PacketType.SNAP) end.reached = 'SNAP';
+    else if (type === PacketType.NEWLEADER) end.reached = 'NEWLEADER';
+    else if (type === PacketType.UPTODATE) end.reached = 'UPTODATE';
+  }
+
+  #deliverReplies(): void {
+    for (const [cnxn, client] of this.clients) {
+      if (client.writer.offset > 0) {
+        const reader = new Reader(Buffer.from(client.writer.written()));
+        reader.int32();
+        const { timeOut, sessionId } = readConnectResponse(reader);
+        if (timeOut > 0) this.world.invariants.told(sessionName(sessionHigh(sessionId), sessionLow(sessionId)));
+        client.isAnswered = true;
+      }
+      if (!client.isAnswered) continue;
+      // It has what it came for, and hangs up; or the server has.
+      this.clients.delete(cnxn);
+      this.peer!.disconnected(cnxn, this.now);
+      this.#flush();
+    }
+  }
+
+  // ---- state
+
+  fingerprint(to: Fingerprint): void {
+    for (const number of [this.acceptedEpoch, this.currentEpoch, this.dialing ?? -1, this.saidLooking ? 1 : 0]) to.number(number);
+    to.number(this.snapshot?.zxid ?? -1);
+    to.number(this.log.length);
+    for (const { zxid, name } of this.log) {
+      to.number(zxid);
+      to.text(name);
+    }
+    to.number(this.logQueue.length);
+    for (const request of this.logQueue) {
+      to.text(request.kind);
+      if (request.kind === 'append') to.number(request.txn.zxid);
+      else if (request.kind === 'install') to.number(request.snapshot.zxid);
+      else if (request.kind === 'truncate') to.number(request.zxid);
+      else to.number(request.channel * 2 ** 40 + request.from);
+    }
+    to.number(this.fileQueue.length);
+    for (const { name, epoch } of this.fileQueue) {
+      to.text(name);
+      to.number(epoch);
+    }
+    to.number(this.ends.size);
+    for (const channel of [...this.ends.keys()].sort((a, b) => a - b)) {
+      const { from, other, inbox, epochHeard } = this.ends.get(channel)!;
+      for (const number of [channel, from, other === undefined ? 0 : 1, other?.channel ?? -1, epochHeard, inbox.length]) to.number(number);
+      for (const bytes of inbox) to.text(bytes.toString('latin1'));
+    }
+    for (const cnxn of this.clients.keys()) to.number(cnxn);
+    this.peer?.fingerprint(to, this.now);
+  }
+}
+
+const chance = { uint32: () => 7 };
+const treeOptions = replicaOptions(coreDefaults, chance);
+const core = {
+  ...coreDefaults,
+  tickTimeMs,
+  minSessionTimeoutMs: sessionTimeoutMs,
+  maxSessionTimeoutMs: sessionTimeoutMs,
+  containerCheckIntervalMs: 0,
+};
+const clientContext = { remoteAddress: '127.0.0.1', remotePort: 1, localPort: 2181, secure: false, peerCertificate: undefined };

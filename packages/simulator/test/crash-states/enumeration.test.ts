@@ -1,0 +1,33 @@
+/** The enumeration itself, on a few states of some cases. `npm run sim -- crash-states` goes through the rest. */
+import { describe, expect, test } from 'vitest';
+import { enumerateCrashStates, runCase } from '../../src/internal.ts';
+
+describe('crash states of joining', () => {
+  test.each([
+    { folder: 'empty', sync: 'snapshot', opening: 'SNAP' },
+    { folder: 'behind', sync: 'memory', opening: 'DIFF' },
+    { folder: 'behind', sync: 'log', opening: 'DIFF' },
+    { folder: 'tail', sync: 'memory', opening: 'TRUNC' },
+  ] as const)(
+    'folder $folder, sync $sync: its leader begins with $opening, and each state joins again',
+    async ({ folder, sync, opening }) => {
+      const { finding, states, points, ...result } = await runCase({ folder, sync, seed: 1 }, 25);
+      expect(finding).toBeUndefined();
+      expect(result.opening).toBe(opening);
+      expect(states).toBe(25);
+      expect(points).toBeGreaterThan(30);
+    },
+  );
+
+  test('are the same ones each time', async () => {
+    const one = await runCase({ folder: 'interrupted', sync: 'log', seed: 2 }, 20);
+    expect(await runCase({ folder: 'interrupted', sync: 'log', seed: 2 }, 20)).toEqual(one);
+  });
+
+  test('are counted up to the number that was asked for, and what was not reached is said', async () => {
+    const lines: string[] = [];
+    const result = await enumerateCrashStates({ states: 12, statesPerCase: 6, seed: 1 }, (line) => lines.push(line));
+    expect(result).toEqual({ states: 12, finding: undefined, missing: ['DIFF', 'TRUNC', 'in part'] });
+    expect(lines.join()).toMatch(/^12 crash states at \d+ moments of joining, in 2 cases/);
+  });
+});
