@@ -10,7 +10,8 @@ import { eventually } from './real-clock.ts';
 export const ledgerPath = '/ledger';
 const prefix = `${ledgerPath}/n-`;
 const inFlight = 16;
-const topUpMs = 2;
+/** At most a hundred lines a second and writer, in bursts: the proof of an episode takes more than proportionally longer with more. */
+const topUpMs = 150;
 /** Questions that one reader has open at a time. */
 const window = 200;
 const answerMaxMs = 30_000;
@@ -21,7 +22,7 @@ export class LedgerWriter extends RawClient {
   #lines = 0;
   #stopped = false;
 
-  /** Keeps so much under way that a server always has something to do. */
+  /** Asks for a burst of lines again and again, and never waits for the answers to the last. */
   begin(world: ClientWorld): void {
     const go = () => {
       if (this.#stopped) return;
