@@ -178,6 +178,8 @@ export class Ensemble {
           ...properties,
         },
         heap: '256m',
+        // What a JVM needs to run fast is of no use to one that lives for seconds, and costs more than all it does.
+        jvmArguments: ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'],
       },
       member.port,
     );

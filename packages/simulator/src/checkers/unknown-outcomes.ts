@@ -10,8 +10,8 @@ export const unknownOutcomes: Checker = {
     const faults: string[] = [];
     const zxids = new Map<Request, Zxid>();
     for (const { zxid, request, loggedErr } of txns) {
-      // What was refused for having come over an old connection has not happened.
-      if (request === undefined || loggedErr === ErrorCode.SessionMoved) continue;
+      // What was refused, having come over an old connection or behind the session's end, has not happened.
+      if (request === undefined || loggedErr === ErrorCode.SessionMoved || loggedErr === ErrorCode.SessionExpired) continue;
       const before = zxids.get(request);
       if (before !== undefined) faults.push(`${nameRequest(request)} has happened twice, as ${before} and as ${zxid}`);
       zxids.set(request, zxid);

@@ -50,13 +50,6 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     replace: 'sessions.timeoutMs(known), now.elapsedMs);',
     by: 'sessions.timeoutMs(known), now.elapsedMs - 2 * sessions.timeoutMs(known));',
   },
-  'sync-before-commit': {
-    what: 'a sync is answered before what was proposed ahead of it is committed',
-    from: 'ZOOKEEPER-3472, P9',
-    file: leader,
-    replace: 'if (zxid > this.#committed || !this.#quorum',
-    by: 'if (zxid < 0 || !this.#quorum',
-  },
   'sync-without-quorum': {
     what: 'a leader answers a sync without making sure that it still leads',
     from: 'ZOOKEEPER-2136, ZOOKEEPER-3600, P9',
@@ -99,13 +92,6 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     replace: 'if (silentMs > this.#silentMaxMs)',
     by: 'if (silentMs > this.#silentMaxMs + 1_000_000)',
   },
-  'older-stream-counts': {
-    what: 'a learner that comes anew is known by its old stream as well',
-    from: 'F17',
-    file: leader,
-    replace: "if (other !== learner && other.sid === learner.sid && other.stage !== 'silent') this.#drop(other, 'it has connected anew');",
-    by: 'void other;',
-  },
   'counter-runs-over': {
     what: 'a leader goes on when the counter of its epoch is used up',
     from: 'ZOOKEEPER-1277, F35',
@@ -118,6 +104,13 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     from: 'ZOOKEEPER-2678, ZOOKEEPER-1465',
     file: 'packages/core/src/peer.ts',
     replace: 'this.#role.learner.heard(now);',
+    by: '',
+  },
+  'sending-is-silence': {
+    what: 'a leader hangs up on a learner that has nothing to say while it is sent a large snapshot',
+    from: 'ZOOKEEPER-1465, ZOOKEEPER-1521',
+    file: 'packages/core/src/zab/synchroniser.ts',
+    replace: 'learner.progress();',
     by: '',
   },
   'trunc-leaves-log': {
