@@ -456,6 +456,12 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       told.splice(at, 0, found(told[at]));
     },
   ],
+  [
+    'legality',
+    'a txn that was left out',
+    ({ peers, endedMs }) =>
+      void peers.push({ atMs: endedMs, server: 'server-1', kind: 'ended', reason: 'behind 0x100000001 the leader has sent 0x100000003' }),
+  ],
   ['afterFailure', 'a word after the end', ({ processes }) => change(processes[0], { sentAfterFailure: 1 })],
 ];
 
