@@ -1,18 +1,19 @@
 /**
  * `npm run sim:ci`: what every change goes through. Fresh seeds that nobody has run before, some fixed ones, a part of them a second time in
- * another process for the same trace; the named scenarios; and mutants in rotation, each of which must be caught. Marks that are never
- * hit are red.
+ * another process for the same trace; the named scenarios; the explorer and the crash states of joining, bounded; and mutants in rotation, each
+ * of which must be caught. Marks that are never hit are red.
  */
 import { execFileSync } from 'node:child_process';
 import { zoo } from '../mutants/zoo.ts';
 import { scenarios } from '../scenarios/scenarios.ts';
 import { Pool } from './pool.ts';
 import { failureText, freshBase, replayLine } from './run.ts';
+import { runSearches } from './searches.ts';
 import { reportOutcome, type SeedReport } from './seed-report.ts';
 import { Summary } from './summary.ts';
 import { catchText, runZoo } from './zoo.ts';
 
-const freshSeeds = 510;
+const freshSeeds = 1520;
 const fixedSeeds = 30;
 /** One in so many runs a second time. */
 const twiceEvery = 20;
@@ -37,6 +38,11 @@ export async function runCi(jobs: number): Promise<boolean> {
     if (findings.length === 0) counts.passed++;
     else fail(`scenario ${name} failed: ${findings[0]}\n  run it again: npm run sim -- --scenario ${name}`);
   }
+  await runSearches(({ name, isWell, output }) => {
+    console.log(output);
+    if (isWell) counts.passed++;
+    else fail(`${name}: see above`);
+  });
   const names = Object.keys(zoo);
   const turn = (base / 1000) % names.length;
   const inRotation = [...names.slice(turn), ...names.slice(0, turn)].slice(0, mutantsInRotation);

@@ -31,6 +31,8 @@ export interface CrashStatesResult {
 /** A case has some hundred states, or a few thousand. */
 export const crashStatesDefaults: CrashStatesOptions = { states: 4000, statesPerCase: 270, seed: 1 };
 
+const progressMs = 60_000;
+
 /** Every way in which a leader can begin, and a crash amid what it sends. */
 const wanted = ['DIFF', 'TRUNC', 'SNAP', 'in part'] as const;
 
@@ -39,6 +41,7 @@ export async function enumerateCrashStates(options: CrashStatesOptions, tell: (l
   const reached = new Map<string, number>(wanted.map((mark) => [mark, 0]));
   const add = (mark: string, count: number) => void reached.set(mark, (reached.get(mark) ?? 0) + count);
   let [states, points, cases] = [0, 0, 0];
+  let toldMs = begun;
   const chosen = options.case === undefined ? joinCases(options.seed) : [{ ...options.case, seed: options.seed }];
   for (const joinCase of chosen) {
     if (states >= options.states) break;
@@ -48,6 +51,10 @@ export async function enumerateCrashStates(options: CrashStatesOptions, tell: (l
     points += result.points;
     add(result.opening, result.states);
     add('in part', result.partial);
+    if (performance.now() - toldMs >= progressMs && result.finding === undefined) {
+      toldMs = performance.now();
+      tell(`${states} crash states in ${cases} cases so far`);
+    }
     if (result.finding !== undefined) {
       tell(`${caseText(result)}: ${result.finding}`);
       tell(`  run it again: npm run sim -- crash-states --folder ${joinCase.folder} --sync ${joinCase.sync} --seed ${joinCase.seed}`);

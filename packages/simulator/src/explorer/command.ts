@@ -194,7 +194,9 @@ function exploreEverywhere(states: number, seed: number): boolean {
   const calms = sum(results, ({ found }) => found.calms);
   const longestMs = Math.max(...results.map(({ found }) => found.longestCalmMs));
   console.log(`${calms} times faults ceased; it took the ensemble ${longestMs} ms at most to serve again`);
-  console.log(`${seen} distinct states in ${seconds.toFixed(1)} s (${Math.round(seen / seconds)} a second); all invariants hold`);
+  console.log(
+    `${seen} distinct states in ${seconds.toFixed(1)} s of a processor (${Math.round(seen / seconds)} a second); all invariants hold`,
+  );
 
   const complaints = [
     ...results

@@ -11,7 +11,7 @@ export const marks = {
   'learner ends before its ACK': 'a learner crashes when NEWLEADER has come and is not acknowledged',
   'one epoch, two leaders': 'an epoch is proposed that another server has proposed before',
   'accepted before': 'a learner is told an epoch that it has accepted before, and does not count',
-  'epoch behind': 'a learner is told an epoch that is behind the one it has accepted',
+  'makes way for a later epoch': 'a leader ends since a voter comes that has accepted a later epoch',
   'ahead of its leader': "a learner that has more than its leader comes to it before the epoch is a quorum's",
   'early for its leader': 'a learner connects to a server that does not know yet that it leads',
   'settles early': 'an election ends without the settling wait, since all who can be reached agree',

@@ -203,7 +203,7 @@ class Search {
     const world = this.#begin();
     for (let depth = 1; depth <= this.#options.depthMax; depth++) {
       const code = this.#draw(world.choices());
-      if (code === undefined) return;
+      if (code === undefined) break;
       this.#make(world, code);
       const isNew = this.#states.add(hashOf(world), -1, 0) !== -1;
       const hits = world.takeHits();

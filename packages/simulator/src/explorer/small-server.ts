@@ -27,6 +27,7 @@ import {
   coreDefaults,
   type EpochName,
   type Now,
+  type Observer,
   Peer,
   type PeerOptions,
   type PeerOut,
@@ -150,7 +151,7 @@ export class SmallServer implements PeerOut {
   logQueue: LogRequest[] = [];
   fileQueue: FileRequest[] = [];
   dialing: Sid | undefined;
-  /** It has said that it looks for a leader, and has followed nobody since. */
+  /** It has said that it looks for a leader, and has neither followed nor led since. */
   saidLooking = false;
   readonly ends = new Map<ChannelId, End>();
   readonly #closed: ChannelId[] = [];
@@ -158,6 +159,12 @@ export class SmallServer implements PeerOut {
   /** Servers that it has been told refuse connections; for marks alone. */
   readonly refusing = new Set<Sid>();
   #isReadingLog = false;
+  readonly #observer: Observer = {
+    ...silentObserver,
+    roleEnded: (reason) => {
+      if (/^server \d has accepted epoch/.test(reason)) this.world.hit('makes way for a later epoch');
+    },
+  };
   readonly #view = new PacketView();
 
   constructor(world: Surroundings, sid: Sid, disk: DiskState | undefined) {
@@ -247,7 +254,7 @@ export class SmallServer implements PeerOut {
     };
     const config = { verifier, text: configText, version: 0 };
     this.#turn(() => {
-      this.peer = new Peer(options, config, recovered, this.#view, this, chance, silentObserver, this.now);
+      this.peer = new Peer(options, config, recovered, this.#view, this, chance, this.#observer, this.now);
     });
   }
 
@@ -298,6 +305,8 @@ export class SmallServer implements PeerOut {
       this.peer!.channelGone(channel, this.now);
       this.#flush();
     }
+    // Whoever has led looks again only when it says so: before that its disk has to be done with what it was asked for.
+    if (this.peer!.role === 'leading') this.saidLooking = false;
     this.#deliverReplies();
     // When that is over, it looks again once its disk has done what it was asked for, and says so.
     if (this.peer!.role !== 'looking') this.saidLooking = false;
@@ -508,7 +517,6 @@ export class SmallServer implements PeerOut {
     if (end === undefined) return;
     if (illegal.test(reason)) throw new Violation('Legality', `${this.sid} closes a stream: ${reason}`);
     if (reason.startsWith('it is ahead of this leader')) this.world.hit('ahead of its leader');
-    if (reason.startsWith("the leader's epoch is")) this.world.hit('epoch behind');
     this.#send(end);
     if (end.other !== undefined) end.other.other = undefined;
     this.#forget(end);
