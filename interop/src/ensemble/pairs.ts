@@ -294,7 +294,7 @@ export async function runPairs(
           await check(pair);
           report.pass(step);
         } catch (error) {
-          report.fail(step, error instanceof Error ? error.message : String(error));
+          report.fail(step, `${error instanceof Error ? error.message : String(error)}\n${await ensemble.evidence()}`);
         }
       }
     }),

@@ -54,8 +54,12 @@ export class RawClient {
   async call(type: number, fields: Fields, xid = ++this.#xid): Promise<Answer> {
     this.#cnxn.send(requestBody(xid, type, fields));
     await this.#cnxn.replies(1, replyTimeoutMs);
-    const reply = this.#take().find((message) => message.kind === 'reply');
-    if (reply === undefined) throw new Error(`no reply to ${opName(type)}`);
+    const messages = this.#take();
+    const reply = messages.find((message) => message.kind === 'reply');
+    if (reply === undefined) {
+      const why = messages.some(({ kind }) => kind === 'closed') ? ': the server has hung up' : ` within ${replyTimeoutMs} ms`;
+      throw new Error(`no reply to ${opName(type)}${why}`);
+    }
     return { err: reply.err, zxid: reply.zxid, value: readReply(type, reply.err, reply.body) };
   }
 
