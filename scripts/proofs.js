@@ -7,6 +7,8 @@
  *   TSKEEPER_KILLS                 SIGKILLs of the real process under load, every acknowledged write read back (50)
  *   TSKEEPER_ATTACKS               hostile connections to the real process beside an honest client (20,000)
  *   TSKEEPER_LOCKSTEP_ACTIONS      operations that the real process and the reference model answer alike (15,000)
+ *   TSKEEPER_CHAOS_KILLS           SIGKILLs of ensembles of real processes, in episodes with all other faults (8)
+ *   TSKEEPER_CHAOS_WRITES          acknowledged writes that are read back from each server in these episodes (2,000)
  *   TSKEEPER_SEED                  another seed than 1
  */
 import { spawnSync } from 'node:child_process';
@@ -41,5 +43,6 @@ function prove(name, args) {
 
 prove('model', ['--project', 'unit', 'test/model']);
 prove('process', ['--config', 'test/process/vitest.config.ts']);
+prove('chaos', ['--config', 'test/chaos/vitest.config.ts']);
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exitCode = total.failed === 0 ? 0 : 1;

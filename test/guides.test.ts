@@ -8,9 +8,9 @@ function snippetsOf(page: string): string[] {
   return [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map((match) => match[1]!);
 }
 
-test.each([['docs/guides/test-with-a-real-server.md', 'packages/testing/test/guide.integration.test.ts']])(
-  'the example of %s is the program that the tests run',
-  (page, program) => {
-    expect(snippetsOf(read(page))).toEqual([read(program)]);
-  },
-);
+test.each([
+  ['docs/guides/test-with-a-real-server.md', 'packages/testing/test/guide.integration.test.ts'],
+  ['docs/guides/test-with-a-real-ensemble.md', 'packages/testing/test/ensemble-guide.integration.test.ts'],
+])('the example of %s is the program that the tests run', (page, program) => {
+  expect(snippetsOf(read(page))).toEqual([read(program)]);
+});

@@ -16,6 +16,7 @@ import { reference, runCanary, runComparison } from './differential/run.ts';
 import { buildCDriver, buildJavaDriver } from './drivers/build.ts';
 import { compareClis } from './drivers/cli.ts';
 import { compareFileTools } from './drivers/file-tools.ts';
+import { runEnsembles } from './ensemble/run.ts';
 import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts';
 import { runZkCli } from './drivers/zkcli.ts';
 import { runExchange, scenariosFor } from './exchange/exchange.ts';
@@ -23,7 +24,7 @@ import { rewritingsFor, runRewriting } from './exchange/rewriting.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 
-const partNames = ['kazoo', 'java', 'cli', 'c', 'client', 'exchange', 'differential'] as const;
+const partNames = ['kazoo', 'java', 'cli', 'c', 'client', 'exchange', 'differential', 'ensemble'] as const;
 type PartName = (typeof partNames)[number];
 const kinds: readonly ServerKind[] = ['ours', 'java-3.9.5', 'java-3.8.0'];
 
@@ -32,6 +33,7 @@ interface Settings {
   readonly seed: number;
   readonly operations: number;
   readonly bounded: boolean;
+  readonly rounds: number;
 }
 
 interface Part {
@@ -146,6 +148,13 @@ const parts: Record<PartName, Part> = {
       if (kind !== 'java-3.8.0') await runComparison(kind, seed, operations, report);
     },
   },
+  ensemble: {
+    peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0'],
+    run: async ({ kind, seed, bounded, rounds }, report) => {
+      // What is tried here is how ours stands beside the others.
+      if (kind === 'ours') await runEnsembles({ seed, bounded, rounds }, report);
+    },
+  },
 };
 
 function isOneOf<T extends string>(value: string, choices: readonly T[]): value is T {
@@ -160,6 +169,7 @@ function parse(): Settings & { only: readonly PartName[]; verbose: boolean } {
       seed: { type: 'string', default: '1' },
       operations: { type: 'string' },
       bounded: { type: 'boolean', default: false },
+      rounds: { type: 'string', default: '1' },
       verbose: { type: 'boolean', default: false },
     },
   });
@@ -175,7 +185,8 @@ function parse(): Settings & { only: readonly PartName[]; verbose: boolean } {
     return value;
   };
   const operations = number('operations', values.operations ?? (bounded ? '100000' : '500000'));
-  return { kind: server, only, seed: number('seed', values.seed), operations, bounded, verbose };
+  const rounds = number('rounds', values.rounds);
+  return { kind: server, only, seed: number('seed', values.seed), operations, bounded, rounds, verbose };
 }
 
 /** Seconds with one decimal, for people. */

@@ -12,7 +12,7 @@ import { openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { readLogs, readSnapshots } from './evidence.ts';
 import { type FaultName, faults } from './faults.ts';
-import { connectedTo, ledgerOf, ledgerPath, LedgerWriter, readBack } from './ledger.ts';
+import { connectedTo, leave, ledgerOf, ledgerPath, LedgerWriter, readBack } from './ledger.ts';
 import { LogKeeper } from './log-keeper.ts';
 import { delay, eventually } from './real-clock.ts';
 import { RealWorld } from './real-world.ts';
@@ -40,7 +40,8 @@ export interface EpisodeReport {
   readonly acknowledged: number;
   readonly readBack: number;
   readonly txns: number;
-  readonly seconds: number;
+  /** Of trouble, of proof, and of looking through what was written down. */
+  readonly seconds: readonly [number, number, number];
 }
 
 /** Long beside anything that servers wait for, with many processes on few processors. */
@@ -49,7 +50,8 @@ const restMaxMs = 30_000;
 const livingMs = 30_000;
 /** Longer than the shortest session takes to expire, with a few elections between. */
 const leaveMaxMs = 15_000;
-const tickMs = 200;
+/** Short, so that servers give each other up in less than two seconds; and longer than a busy machine lets a process wait. */
+const tickMs = 300;
 const outstandingMax = 12;
 const habits: Habits = { dataMax: 3000, closeEvery: 60, writes: 50, usesAcls: true, usesQuotas: true };
 const snapshotsChecked = 1;
@@ -114,6 +116,7 @@ class Episode {
     for (const ledger of ledgers) ledger.begin(world);
     for (const worker of workers) this.#work(worker);
     await this.#trouble();
+    const troubled = performance.now();
 
     this.#calm = true;
     for (const ledger of ledgers) ledger.stop();
@@ -129,22 +132,25 @@ class Episode {
       await this.#whole();
       asked += await this.#readAll('reader-2');
     }
+    await this.#level();
     const sigkills = world.servers.reduce((sum, { kills }) => sum + kills, 0);
     for (const server of world.servers) await server.kill();
     recording.endedMs = world.clock.elapsedMs;
     await this.#keeper.end();
+    const proven = performance.now();
     await readLogs(world, this.#keeper.logs);
     await readSnapshots(world, { extendedTypesEnabled: true }, this.#chance(), snapshotsChecked);
+    const findings = check(recording);
     return {
       seed: this.#options.seed,
-      findings: check(recording),
+      findings,
       recording,
       marks: this.#stage.marks,
       sigkills,
       acknowledged: ledgerOf(recording).acknowledged.size,
       readBack: asked,
       txns: recording.log.length,
-      seconds: (performance.now() - begun) / 1000,
+      seconds: [(troubled - begun) / 1000, (proven - troubled) / 1000, (performance.now() - proven) / 1000],
     };
   }
 
@@ -162,16 +168,13 @@ class Episode {
     if (first === undefined) throw new Error(`nobody is let in:\n${world.servers[0]!.lastWords()}`);
     const made = first.send('create', { path: ledgerPath, data: null, acl: openAcl, flags: 0 });
     if (!(await eventually(() => made?.reply !== undefined, restMaxMs))) throw new Error('the first write is not answered');
-    first.send('closeSession', undefined);
-    await eventually(() => !first.ready, 5000);
-    first.retire();
-    first.reset();
+    await leave(first);
   }
 
   #worker(name: string): Actor {
     const credentials = [undefined, 'alice:secret', 'bob:pw'][this.#random.below(3)];
     // So short that they may well expire while their way to the servers is blocked; and what they leave behind goes soon.
-    const timeoutMs = 800 + this.#random.below(2000);
+    const timeoutMs = 1000 + this.#random.below(2000);
     const options = { name, address: '127.0.0.1', timeoutMs, credentials };
     if (name.startsWith('real')) return new RealClient(this.#world, this.#chance(), options);
     return new RawClient(this.#world, this.#chance(), { ...options, restoresWatches: this.#random.below(3) > 0 });
@@ -209,6 +212,14 @@ class Episode {
       if (modes.includes(undefined)) return false;
       return this.#world.servers.length === 1 || modes.filter((mode) => mode === 'leader').length === 1;
     }, atMostMs);
+  }
+
+  /** All servers have come equally far: what is on its way to some has arrived. */
+  async #level(): Promise<void> {
+    const { servers, recording } = this.#world;
+    const zxids = () => Promise.all(servers.map(async (server) => /^Zxid: (\w+)$/m.exec(await server.ask('srvr', 2000))?.[1]));
+    if (await eventually(async () => new Set(await zxids()).size === 1, restMaxMs)) return;
+    recording.faults.push(`the servers do not come equally far: ${(await zxids()).join(', ')}`);
   }
 
   /** All is well: everyone is served, and everyone gets something done. */

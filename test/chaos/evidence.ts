@@ -54,13 +54,17 @@ export async function readLogs(world: RealWorld, logs: readonly KeptLog[]): Prom
       }
       const before = last.get(server);
       last.set(server, zxid);
-      if (before === undefined || epochOf(before) === epochOf(zxid)) return;
-      const end = ends.get(epochOf(before));
-      if (end === undefined) ends.set(epochOf(before), { counter: counterOf(before), server: entry.server });
-      else if (end.counter !== counterOf(before)) {
-        recording.faults.push(
-          `epoch ${epochOf(before)} ends with its txn ${end.counter} in ${end.server}, and with its txn ${counterOf(before)} in ${entry.server}`,
-        );
+      if (before === undefined || zxid < before) return;
+      // An epoch that is passed over has left nothing.
+      for (let epoch = epochOf(before); epoch < epochOf(zxid); epoch++) {
+        const counter = epoch === epochOf(before) ? counterOf(before) : 0;
+        const end = ends.get(epoch);
+        if (end === undefined) ends.set(epoch, { counter, server: entry.server });
+        else if (end.counter !== counter) {
+          recording.faults.push(
+            `epoch ${epoch} ends with its txn ${end.counter} in ${end.server}, and with its txn ${counter} in ${entry.server}`,
+          );
+        }
       }
     });
   }

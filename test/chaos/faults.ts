@@ -2,6 +2,7 @@
 import { RawClient } from '@tskeeper/simulator';
 import type { DiskFault } from './disk-faults.ts';
 import type { Member } from './member.ts';
+import { delay, eventually } from './real-clock.ts';
 import type { Stage } from './stage.ts';
 
 export interface Fault {
@@ -11,6 +12,7 @@ export interface Fault {
 }
 
 const downMs = [30, 900] as const;
+const feltMaxMs = 4000;
 
 const kill: Fault = {
   id: 'F1, F2',
@@ -39,7 +41,7 @@ async function someLeader(stage: Stage): Promise<Member | undefined> {
   for (let tries = 0; tries < 100; tries++) {
     const leader = await stage.world.leader();
     if (leader !== undefined) return leader;
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await delay(30);
   }
   return undefined;
 }
@@ -161,6 +163,8 @@ async function failDisk(stage: Stage, fault: DiskFault, value: number, ms: numbe
   server.excused = true;
   disk.set(fault, value);
   const calm = stage.disturbance();
+  // A server that writes nothing just now feels nothing.
+  await eventually(() => (disk.struck ?? 0) > struck || !server.running, feltMaxMs);
   stage.undoAfter(ms, async () => {
     disk.set('none');
     calm();
@@ -176,19 +180,19 @@ async function failDisk(stage: Stage, fault: DiskFault, value: number, ms: numbe
 const diskFull: Fault = {
   id: 'F9',
   what: 'a disk has no room left',
-  strike: (stage) => failDisk(stage, 'full', stage.random.below(20_000), stage.between(300, 1500)),
+  strike: (stage) => failDisk(stage, 'full', stage.random.below(5000), stage.between(0, 1000)),
 };
 
 const syncFails: Fault = {
   id: 'F10',
   what: 'syncs fail with EIO',
-  strike: (stage) => failDisk(stage, 'syncFails', 0, stage.between(300, 1500)),
+  strike: (stage) => failDisk(stage, 'syncFails', 0, stage.between(0, 1000)),
 };
 
 const writeFails: Fault = {
   id: 'F10',
   what: 'writes fail with EIO',
-  strike: (stage) => failDisk(stage, 'writeFails', 0, stage.between(300, 1500)),
+  strike: (stage) => failDisk(stage, 'writeFails', 0, stage.between(0, 1000)),
 };
 
 const slowSyncs: Fault = {
@@ -205,8 +209,7 @@ const rollingRestart: Fault = {
       if (!server.running || server.paused) continue;
       if (!(await server.stop())) stage.world.recording.faults.push(`${server.name} did not heed SIGTERM`);
       await server.start();
-      for (let tries = 0; tries < 100 && (await server.mode()) === undefined; tries++)
-        await new Promise((resolve) => setTimeout(resolve, 20));
+      for (let tries = 0; tries < 100 && (await server.mode()) === undefined; tries++) await delay(20);
     }
   },
 };

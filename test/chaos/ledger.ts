@@ -14,6 +14,8 @@ const topUpMs = 2;
 /** Questions that one reader has open at a time. */
 const window = 200;
 const answerMaxMs = 30_000;
+/** For the whole list of one server. */
+const readMaxMs = 120_000;
 
 export class LedgerWriter extends RawClient {
   #lines = 0;
@@ -65,11 +67,16 @@ export async function readBack(world: ClientWorld, server: string, name: string,
   try {
     return await readList(reader, recording, server);
   } finally {
-    reader.send('closeSession', undefined);
-    await eventually(() => !reader.ready, 5000);
-    reader.retire();
-    reader.reset();
+    await leave(reader);
   }
+}
+
+/** Ends a client's session, and the client with it. */
+export async function leave(client: RawClient): Promise<void> {
+  client.send('closeSession', undefined);
+  client.retire();
+  await eventually(() => !client.ready, 5000, 5);
+  client.reset();
 }
 
 /** A client that knows this server only. */
@@ -90,29 +97,52 @@ export async function connectedTo(world: ClientWorld, server: string, name: stri
 
 async function readList(reader: RawClient, recording: Recording, server: string): Promise<number> {
   const { acknowledged, sent } = ledgerOf(recording);
+  const isLate = timer(readMaxMs);
   // What was acknowledged anywhere must be seen here from now on.
-  reader.send('sync', { path: ledgerPath });
-  const listing = reader.send('getChildren2', { path: ledgerPath, watch: false });
-  if (!(await eventually(() => listing?.reply !== undefined, answerMaxMs, 5))) {
+  let listing: Asked;
+  while (listing?.reply === undefined && !isLate()) {
+    await eventually(() => reader.ready, answerMaxMs, 5);
+    reader.send('sync', { path: ledgerPath });
+    listing = reader.send('getChildren2', { path: ledgerPath, watch: false });
+    await eventually(() => reader.outstandingCount === 0, answerMaxMs, 5);
+  }
+  if (listing?.reply === undefined) {
     recording.faults.push(`${server} does not answer`);
     return 0;
   }
-  const { children } = listing!.reply!.body as GetChildren2Reply;
-  const there = children.map((child) => `${ledgerPath}/${child}`);
-  const asked = new Map<string, ReturnType<RawClient['send']>>();
-  for (const path of new Set([...acknowledged.keys(), ...there])) {
+  const { children } = listing.reply.body as GetChildren2Reply;
+  const paths = new Set([...acknowledged.keys(), ...children.map((child) => `${ledgerPath}/${child}`)]);
+  const found = new Map<string, string | undefined>();
+  // Who loses the connection asks for what is missing over the next one.
+  while (found.size < paths.size && !isLate()) await askFor(reader, paths, found);
+  const unanswered = paths.size - found.size;
+  if (unanswered > 0) recording.faults.push(`${server} does not answer for ${unanswered} lines of ${paths.size}`);
+  else recording.faults.push(...judge(acknowledged, sent, found).map((fault) => `${server}: ${fault}`));
+  return acknowledged.size;
+}
+
+type Asked = ReturnType<RawClient['send']>;
+
+/** Asks once for everything that is not known yet. */
+async function askFor(reader: RawClient, paths: ReadonlySet<string>, found: Map<string, string | undefined>): Promise<void> {
+  await eventually(() => reader.ready, answerMaxMs, 5);
+  const asked = new Map<string, Asked>();
+  for (const path of paths) {
+    if (found.has(path)) continue;
     if (reader.outstandingCount >= window) await eventually(() => reader.outstandingCount < window / 2, answerMaxMs, 1);
     asked.set(path, reader.send('getData', { path, watch: false }));
   }
   await eventually(() => reader.outstandingCount === 0, answerMaxMs, 2);
-  const found = new Map<string, string | undefined>();
   for (const [path, request] of asked) {
-    const { reply } = request ?? {};
-    if (reply === undefined) recording.faults.push(`${server} does not answer for ${path}`);
-    else found.set(path, reply.err === 0 ? Buffer.from((reply.body as GetDataReply).data ?? []).toString('latin1') : undefined);
+    const reply = request?.reply;
+    if (reply === undefined) continue;
+    found.set(path, reply.err === 0 ? Buffer.from((reply.body as GetDataReply).data ?? []).toString('latin1') : undefined);
   }
-  recording.faults.push(...judge(acknowledged, sent, found).map((fault) => `${server}: ${fault}`));
-  return acknowledged.size;
+}
+
+function timer(ms: number): () => boolean {
+  const end = performance.now() + ms;
+  return () => performance.now() > end;
 }
 
 /** Holds what was found at each path against what was acknowledged there and what was ever sent. */

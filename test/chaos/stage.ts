@@ -133,7 +133,7 @@ export class Stage {
 
   /** All is well again, and everything that was under way has been done. */
   async heal(): Promise<void> {
-    for (const undo of [...this.#undoing]) await undo();
+    for (const undo of this.#undoing) await undo();
     await Promise.all(this.#work);
     this.world.cables.heal();
     for (const server of this.servers) {

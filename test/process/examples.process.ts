@@ -184,3 +184,21 @@ describe.each(kinds)('the examples against %s', (kind) => {
     await watcher.ended;
   });
 });
+
+describe('the example that brings its ensemble along', () => {
+  it('C0-16: counts on while leaders are killed and cut off, and ends by itself', async () => {
+    expect(await new Program('failover', []).output()).toEqual({
+      code: 0,
+      err: '',
+      out: [
+        'counted to 10',
+        'counted to 20',
+        'the leader was killed, and another leads',
+        'the leader was cut off, and another leads',
+        'counted to 30',
+        'all servers are in step: 2 follow',
+        'a minute has passed, and the worker is gone',
+      ].join('\n'),
+    });
+  });
+});

@@ -97,6 +97,11 @@ export interface GeneratorOptions {
    * answers them all; a leader proposes nothing for them, and the follower that passed one on waits for ever, with all its clients.
    */
   readonly passedOn?: boolean;
+  /**
+   * For servers led by ZooKeeper: no setACL. A leader judges by the ACLs it has applied, and the follower that passed the setACL on may have
+   * applied and answered it before.
+   */
+  readonly keepsAcls?: boolean;
 }
 
 interface Choices {
@@ -175,7 +180,7 @@ export class Generator {
         left -= ops.length;
       } else if (kind === 'pipelined') {
         const ops = this.#many(2 + random.below(random.chance(0.05) ? 200 : 30), () => this.#request({ pipelined: true }));
-        if (random.chance(0.3)) ops.push(this.#setACL());
+        if (random.chance(0.3) && this.#options.keepsAcls !== true) ops.push(this.#setACL());
         steps.push({ kind, client, ops });
         left -= ops.length;
       } else if (kind === 'concurrent') {
@@ -528,7 +533,7 @@ export class Generator {
       [28, () => this.#create({ inMulti: false })],
       [12, () => this.#delete()],
       [12, () => this.#setData()],
-      [pipelined ? 0 : 6, () => this.#setACL()],
+      [pipelined || this.#options.keepsAcls === true ? 0 : 6, () => this.#setACL()],
       [7, () => this.#multi()],
       [1, () => this.#sync()],
       [0.3, () => this.#reconfig()],

@@ -8,7 +8,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { fourLetterWord, freePort, launchServer, type ServerKind, type ServerProcess } from '../../../scripts/server-process.js';
+import { fourLetterWord, lastingPort, launchServer, type ServerKind, type ServerProcess } from '../../../scripts/server-process.js';
 import { noReaper, superDigestProperty } from '../settings.ts';
 import { until } from './until.ts';
 
@@ -106,7 +106,7 @@ export class Ensemble {
     const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-ensemble-'));
     const members = new Map<number, Member>();
     for (const spec of specs) {
-      const ports = { client: await freePort(), quorum: await freePort(), election: await freePort() };
+      const ports = { client: await lastingPort(), quorum: await lastingPort(), election: await lastingPort() };
       const member = new Member(spec, ports, path.join(folder, `server-${spec.sid}`));
       await mkdir(member.dataDir, { recursive: true });
       await writeFile(path.join(member.dataDir, 'myid'), `${spec.sid}\n`);

@@ -31,14 +31,15 @@ export class RawClient {
     this.timeOut = timeOut;
   }
 
-  /** Opens or re-attaches a session; undefined when the server refuses it. */
-  static async connect(port: number, handshake: Handshake): Promise<RawClient | undefined> {
+  /** Opens or re-attaches a session; undefined when the server hangs up, or refuses it, of which `refused` is told. */
+  static async connect(port: number, handshake: Handshake, refused?: () => void): Promise<RawClient | undefined> {
     const cnxn = await WireCnxn.open(port);
     cnxn.send(handshakeBody({ readOnly: false, ...handshake }));
     await cnxn.replies(1, replyTimeoutMs);
     const answer = cnxn.take().find((message) => message.kind === 'handshake');
     if (answer?.kind !== 'handshake' || answer.sessionId === 0n) {
       cnxn.destroy();
+      if (answer?.kind === 'handshake') refused?.();
       return undefined;
     }
     return new RawClient(cnxn, answer.sessionId, answer.passwd, answer.timeOut);

@@ -38,6 +38,13 @@ export interface ConnectOptions {
    * the ensemble decides, and after its own long outage it may still know the session.
    */
   readonly expireLocally?: boolean | undefined;
+  /**
+   * What becomes of two clients with one session, as when `session` is given to a second process while the first one goes on. Servers
+   * give a session to whoever asked last and close the other's connection, so the two take it from each other for ever, with longer and longer
+   * pauses: this is ZooKeeper's way, and the default. With `true` this client leaves it to the other: after five connections in a row that
+   * were closed within a second it is closed, `closedBecause` is `moved`, calls fail with SessionMoved, and the session itself lives on.
+   */
+  readonly yieldsSession?: boolean | undefined;
   /** Default: TCP. */
   readonly transport?: Transport | undefined;
   /** Default: the machine's. */
@@ -72,6 +79,7 @@ export async function connect(connectString: string, options: ConnectOptions = {
       packetBytesMax: options.maxPacketBytes ?? juteMaxBufferDefault,
       session: options.session === undefined ? undefined : { id: options.session.id, password: new Uint8Array(options.session.password) },
       expireLocally: options.expireLocally ?? false,
+      yieldsSession: options.yieldsSession ?? false,
     },
     (options.auth ?? []).map(({ scheme, auth }) => ({ scheme, auth: copyOfAuth(auth) })),
     { clock, transport: options.transport ?? new NodeTransport(), random: options.random ?? systemRandom },

@@ -25,4 +25,5 @@ export { ExpiryQueue } from './session/expiry-queue.ts';
 export { type LoadedSnapshot, SnapshotLoader } from './snapshot/snapshot-loader.ts';
 export type { DataTree, NodeId, NodeKind } from './tree/data-tree.ts';
 export { CommittedLog, committedLogDefaults, type CommittedLogOptions } from './zab/committed-log.ts';
+export { disloyalVoter } from './zab/leader.ts';
 export { logBytesMax, LogWalk, planSync, type SyncPlan } from './zab/sync-plan.ts';

@@ -82,12 +82,17 @@ export interface PeerOptions {
   readonly leaderServes?: boolean;
   /** How long after a try to reach the leader the next one comes (`zookeeper.leaderConnectDelayDuringRetryMs`). Default: 100. */
   readonly leaderConnectDelayMs?: Millis;
+  /**
+   * How long at most an observer that has lost its leader waits before it looks for another (`zookeeper.observer.election.DelayMs`); how long is
+   * a matter of chance. Default: 0.
+   */
+  readonly observerElectionDelayMs?: Millis;
   readonly election?: Pick<ElectionOptions, 'minNotificationIntervalMs' | 'maxNotificationIntervalMs'>;
 }
 
 type Role =
   /** The disk is at work on something that has to be there before this server says in an election how far it is. */
-  | { readonly kind: 'settling' }
+  | { readonly kind: 'settling'; fromMs: Millis | undefined }
   | { readonly kind: 'looking' }
   | { readonly kind: 'dialling'; readonly leader: Sid; readonly untilMs: Millis; tries: number; retryMs: Millis | undefined }
   | { readonly kind: 'leading'; readonly leader: Leader; readonly synchroniser: Synchroniser }
@@ -130,7 +135,7 @@ export class Peer {
   /** The last txn that was sent to the log, and the last that is durable. */
   #logged: Zxid;
   #durable: Zxid;
-  #role: Role = { kind: 'settling' };
+  #role: Role = { kind: 'settling', fromMs: undefined };
   /** Leaders, this server included, with whom nothing came of it, since it was in step last: how often, a long attempt counting double. */
   readonly #inVain = new Map<Sid, number>();
   /** When this server began to lead or to follow. */
@@ -318,6 +323,7 @@ export class Peer {
 
   notified(from: Sid, notification: Notification, now: Now): void {
     this.#election.notified(from, notification, now);
+    if (this.#role.kind === 'leading' && notification.state === 'looking') this.#role.leader.voterLooks(from, now);
     const heard = this.#configHeard;
     this.#configHeard = undefined;
     if (heard !== undefined) this.#maybeAdopt(heard, now);
@@ -374,6 +380,7 @@ export class Peer {
         this.#loading = { loader: new SnapshotLoader(this.#replicaOptions, { itemBytesMax }), zxid };
       },
       serve: (epoch: number, link: Learner, then: Now) => this.#serveAsLearner(epoch, start.role, link, then),
+      historySent: () => this.#replica.becomesExact(),
       configSeen: (text: string) => this.#config.check(text),
       configActivated: (text: string, then: Now) => this.#maybeAdopt(text, then),
       committed: ({ zxid, entry }: LoggedTxn) => void this.#committedLog.append(zxid, entry),
@@ -429,7 +436,7 @@ export class Peer {
     this.#role.learner.heard(now);
     if (!loader.isComplete) return taken;
     this.#loading = undefined;
-    this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid });
+    this.#replica = new Replica(this.#replicaOptions, { snapshot: loader.finish(), zxid, comparesDigests: 'when told' });
     this.#committedLog.clear();
     this.#wholeFrom = zxid;
     // What the leader goes by is in the snapshot; which of its configurations this server goes by is another matter (ZOOKEEPER-2819).
@@ -548,8 +555,10 @@ export class Peer {
         return this.#election.deadline();
       case 'dialling':
         return Math.min(role.untilMs, role.retryMs ?? Infinity);
+      case 'settling':
+        return role.fromMs;
       default:
-        return undefined;
+        return role satisfies never;
     }
   }
 
@@ -619,7 +628,9 @@ export class Peer {
       const bytes = this.#early.get(channel);
       if (bytes !== undefined) writeBytes(to, bytes);
     }
-    if (role.kind === 'dialling') {
+    if (role.kind === 'settling') {
+      to.number(distance(role.fromMs, now.elapsedMs));
+    } else if (role.kind === 'dialling') {
       for (const number of [role.leader, role.tries, distance(role.untilMs, now.elapsedMs), distance(role.retryMs, now.elapsedMs)]) {
         to.number(number);
       }
@@ -688,13 +699,26 @@ export class Peer {
   }
 
   #look(now: Now): void {
-    this.#role = { kind: 'settling' };
+    const pauseMs = this.#pauseMs();
+    this.#role = { kind: 'settling', fromMs: pauseMs === 0 ? undefined : now.elapsedMs + pauseMs };
     this.#lookingSinceMs = now.elapsedMs;
     this.#observer.roleChanged('looking');
     this.#maybeStartElection(now);
   }
 
+  /** Many observers that lose one leader must not all come to the next at once. Those that vote do not wait. */
+  #pauseMs(): Millis {
+    const mostMs = this.#options.observerElectionDelayMs ?? 0;
+    const waits = mostMs > 0 && this.#options.role === 'observer' && this.#role.kind === 'learning';
+    return waits ? this.#random.uint32() % mostMs : 0;
+  }
+
   #maybeStartElection(now: Now): void {
+    const role = this.#role;
+    if (role.kind === 'settling' && role.fromMs !== undefined) {
+      if (now.elapsedMs < role.fromMs) return;
+      role.fromMs = undefined;
+    }
     if (this.#durable < this.#logged || this.#diskWork > 0) return;
     this.#takeKeptConfig(now);
     this.#role = { kind: 'looking' };

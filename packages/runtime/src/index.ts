@@ -21,6 +21,7 @@ export {
 export { SeededRandom } from './memory/seeded-random.ts';
 export { type PortOptions, runtimeDefaults, type RuntimeOptions, type StorageOptions } from './options.ts';
 export { memberDefaults, type MemberOptions } from './member-options.ts';
+export { BindError } from './ports/bind-listener.ts';
 export { startRuntime } from './runtime.ts';
 export type { HostFacts, Runtime, RuntimeHooks, SnappyCodec, World } from './world.ts';
 export { type EpochName, readEpoch, writeEpoch } from './storage/epoch-files.ts';

@@ -24,6 +24,8 @@ export interface MemberOptions {
   /** zookeeper.fastleader.minNotificationInterval, zookeeper.fastleader.maxNotificationInterval: when a server in an election repeats itself. */
   readonly minNotificationIntervalMs: Millis;
   readonly maxNotificationIntervalMs: Millis;
+  /** zookeeper.observer.election.DelayMs: see `PeerOptions.observerElectionDelayMs`. */
+  readonly observerElectionDelayMs: Millis;
   /** zookeeper.leaderServes: whether a leader takes clients. */
   readonly leaderServes: boolean;
   /** zookeeper.commitLogCount: txns in memory for learners that come back. */
@@ -40,6 +42,7 @@ export const memberDefaults = {
   leaderConnectDelayMs: 100,
   minNotificationIntervalMs: 200,
   maxNotificationIntervalMs: 60_000,
+  observerElectionDelayMs: 200,
   leaderServes: true,
   commitLogCount: 500,
   snapshotSizeFactor: 0.33,

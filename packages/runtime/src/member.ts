@@ -128,10 +128,11 @@ export class Member {
       committedLog,
       snapshotZxid: recovered.snapshotZxid ?? 0,
     };
-    const { zab, role, leaderServes, leaderConnectDelayMs, minNotificationIntervalMs, maxNotificationIntervalMs } = options;
+    const { zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs } = options;
+    const { minNotificationIntervalMs, maxNotificationIntervalMs } = options;
     const election = { minNotificationIntervalMs, maxNotificationIntervalMs };
     this.#peer = new Peer(
-      { core, zab, role, leaderServes, leaderConnectDelayMs, election },
+      { core, zab, role, leaderServes, leaderConnectDelayMs, observerElectionDelayMs, election },
       config,
       found,
       this.#view,
@@ -226,7 +227,7 @@ export class Member {
       saveEpoch: (name, epoch) => this.#saveEpoch(name, epoch),
       truncate: (zxid) => this.#truncate(zxid),
       installSnapshot: (zxid) => this.#installSnapshot(zxid),
-      readLog: (channel, from) => void this.#readLog(channel, from),
+      readLog: (channel, from) => this.#beginReading(channel, from),
       logBytesMax: () => (this.#parts.options.snapshotSizeFactor < 0 ? undefined : Infinity),
     };
   }
@@ -304,6 +305,12 @@ export class Member {
   #newRecovery(): ReplicaRecovery {
     const { core, world, logger } = this.#parts;
     return new ReplicaRecovery(core, world.random, logger);
+  }
+
+  #beginReading(channel: ChannelId, from: Zxid): void {
+    this.#readLog(channel, from).catch((error: unknown) => {
+      if (!this.#isShut) this.#parts.failed(error);
+    });
   }
 
   /** Reads the log for a learner, piece by piece, for as long as its stream is there and no other reading is wanted for it. */

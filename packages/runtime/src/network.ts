@@ -61,6 +61,8 @@ export interface ListenOptions {
   readonly port: number;
   /** Connections that wait to be accepted; undefined: the system's default. */
   readonly backlog: number | undefined;
+  /** It is other servers that connect here, not clients. */
+  readonly forServers?: boolean;
 }
 
 export interface Network {

@@ -25,7 +25,9 @@ export class ReplicaRecovery implements RecoveryTarget {
       feed: (piece) => loader.feed(piece),
       finish: () => {
         const snapshot = loader.finish();
-        this.#replica = new Replica(this.#options, { snapshot, zxid });
+        // A first snapshot, of nothing, has no digest either.
+        const comparesDigests = snapshot.digest === undefined && zxid > 0 ? 'once one agrees' : 'at once';
+        this.#replica = new Replica(this.#options, { snapshot, zxid, comparesDigests });
         contentZxid = Math.max(zxid, snapshot.lastZxid ?? 0, snapshot.digest?.zxid ?? 0);
         if (snapshot.ownersLikeTtl > 0) {
           this.#logger.warn(

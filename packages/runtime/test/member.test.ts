@@ -28,13 +28,12 @@ describe('the quorum port', () => {
   });
 
   it('that cannot be had keeps a server from leading, until it can', async () => {
-    const rig = new MemberRig();
+    const rig = new MemberRig({ options: { bindTriesMax: 1 } });
     const best = rig.nodes[2]!;
     const squatter = await rig.rig.wire.stack(addressOf(best.sid)).listen({ address: undefined, port: quorumPort, backlog: undefined });
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
     const complaint = /^error The quorum port, 10.0.0.3:2888, could not be bound: .* This server cannot lead without it.$/;
     await rig.until(() => best.lines.some((line) => complaint.test(line)), 10_000);
-    expect(rig.isWhole).toBe(false);
     await squatter.close();
     await rig.until(() => rig.isWhole, 20_000);
   });
@@ -99,6 +98,25 @@ describe('what an operator is told', () => {
     expect(await rig.word(rig.learners[0]!, 'dump')).toMatch(
       /^SessionTracker dump:\nGlobal Sessions\(1\):\n0x4[0-9a-f]{14}\t20000ms\nephemeral/,
     );
+  });
+});
+
+describe('observer.election.DelayMs', () => {
+  it('spreads the observers of a leader that has gone over time, and nobody else', async () => {
+    const delays = async (observerElectionDelayMs: number) => {
+      const rig = await MemberRig.start({ servers: 7, observers: 4, options: { observerElectionDelayMs } });
+      const old = rig.leader;
+      await rig.close(old);
+      await rig.until(() => rig.nodes.every((node) => node === old || (node.role !== 'looking' && node.role !== undefined)), 10_000);
+      const foundAfterMs = (node: MemberNode) =>
+        Number(/found in (\d+) ms/.exec(node.lines.findLast((line) => line.includes('the leader is to be')) ?? '')![1]);
+      const of = (role: string) => rig.nodes.filter((node) => node.role === role).map(foundAfterMs);
+      return { voters: Math.max(...of('follower'), ...of('leader')), observers: of('observer') };
+    };
+    const at = { once: await delays(0), spread: await delays(4000) };
+    expect(Math.max(at.once.voters, at.spread.voters, ...at.once.observers)).toBeLessThan(500);
+    expect(Math.max(...at.spread.observers)).toBeGreaterThan(1000);
+    expect(Math.max(...at.spread.observers) - Math.min(...at.spread.observers)).toBeGreaterThan(500);
   });
 });
 

@@ -1,5 +1,5 @@
 import { ConfigurationConflict } from '@tskeeper/core';
-import { DiskError, FolderInUse, StorageRefused } from '@tskeeper/runtime';
+import { BindError, DiskError, FolderInUse, StorageRefused } from '@tskeeper/runtime';
 import { ConfigError } from './config/config-error.ts';
 import { ListenError } from './net-network.ts';
 
@@ -15,7 +15,7 @@ export const exitCodes = {
   diskFailure: 3,
 } as const;
 
-const refusals = [ConfigError, ListenError, FolderInUse, StorageRefused, ConfigurationConflict];
+const refusals = [ConfigError, ListenError, BindError, FolderInUse, StorageRefused, ConfigurationConflict];
 
 /** What the operator is told about an error that ends the process, and with which code. */
 export function verdictOf(error: unknown): { readonly code: number; readonly message: string } {

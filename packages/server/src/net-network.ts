@@ -17,6 +17,8 @@ export interface NetNetworkOptions {
   readonly logger: Logger;
   /** zookeeper.clientTcpKeepAlive: the kernel probes accepted connections that are silent. */
   readonly keepAlive?: boolean;
+  /** tcpKeepAlive: the same for connections with other servers, accepted or dialled. */
+  readonly serverKeepAlive?: boolean;
 }
 
 const streamKey = Symbol('stream');
@@ -72,6 +74,7 @@ const acceptWarningEveryMs = 10_000;
 export class NetNetwork implements Network {
   readonly #logger: Logger;
   readonly #keepAlive: boolean;
+  readonly #serverKeepAlive: boolean;
   readonly #resolver = new NameResolver();
   #sink: NetworkSink | undefined;
   /** By number. A free place holds undefined, and its number is in `#free`. */
@@ -88,6 +91,7 @@ export class NetNetwork implements Network {
   constructor(options: NetNetworkOptions) {
     this.#logger = options.logger;
     this.#keepAlive = options.keepAlive ?? false;
+    this.#serverKeepAlive = options.serverKeepAlive ?? false;
   }
 
   start(sink: NetworkSink): void {
@@ -95,7 +99,8 @@ export class NetNetwork implements Network {
   }
 
   async listen(options: ListenOptions): Promise<Listener> {
-    const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: this.#keepAlive });
+    const keepAlive = options.forServers === true ? this.#serverKeepAlive : this.#keepAlive;
+    const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive });
     await new Promise<void>((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, options)));
       // Without a host Node listens on ::, IPv4 included, and on 0.0.0.0 where the machine has no IPv6.
@@ -117,6 +122,8 @@ export class NetNetwork implements Network {
       port: endpoint.port,
       allowHalfOpen: true,
       noDelay: true,
+      // A server dials other servers only.
+      keepAlive: this.#serverKeepAlive,
       autoSelectFamily: false,
     });
     const stream = this.#number(socket);

@@ -99,7 +99,7 @@ export async function startServerWith(
   if (!disk.syncsFolders) {
     logger.warn('this system cannot sync folders: a file created or renamed shortly before a loss of power may be missing after it.');
   }
-  const network = new NetNetwork({ logger, keepAlive: config.clientTcpKeepAlive });
+  const network = new NetNetwork({ logger, keepAlive: config.clientTcpKeepAlive, serverKeepAlive: config.ensemble?.tcpKeepAlive ?? false });
   const world: World = {
     disk,
     network: surroundings.network?.(network) ?? network,

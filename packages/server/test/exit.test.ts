@@ -1,4 +1,4 @@
-import { DiskError, FolderInUse, StorageRefused } from '@tskeeper/runtime';
+import { BindError, DiskError, FolderInUse, StorageRefused } from '@tskeeper/runtime';
 import { expect, it } from 'vitest';
 import { ConfigError } from '../src/config/config-error.ts';
 import { exitCodes, verdictOf } from '../src/exit.ts';
@@ -7,6 +7,7 @@ import { ListenError } from '../src/net-network.ts';
 it.each<[Error, number, string]>([
   [new ConfigError('zoo.cfg:1: no.'), exitCodes.refused, 'zoo.cfg:1: no.'],
   [new ListenError('port 1 is in use.'), exitCodes.refused, 'port 1 is in use.'],
+  [new BindError('the election port is in use.'), exitCodes.refused, 'the election port is in use.'],
   [new StorageRefused('the log /d/log.1 is damaged.'), exitCodes.refused, 'the log /d/log.1 is damaged.'],
   [new FolderInUse('the folder /d is in use.'), exitCodes.refused, 'the folder /d is in use.'],
   [

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Endpoint, Listener, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '@tskeeper/runtime';
@@ -109,6 +110,46 @@ async function text(socket: Socket, length: number): Promise<string> {
   }
   return received;
 }
+
+/** Whether the kernel probes a connection, by its ports: timer 02 of /proc/net/tcp. */
+function isProbed(localPort: number, remotePort: number): boolean {
+  const hex = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0');
+  const lines = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+  const line = lines.find(([, local, remote]) => local?.endsWith(`:${hex(localPort)}`) && remote?.endsWith(`:${hex(remotePort)}`));
+  if (line === undefined) throw new Error(`no connection from port ${localPort} to ${remotePort}`);
+  return line[5]!.startsWith('02:');
+}
+
+describe.skipIf(!existsSync('/proc/net/tcp'))('NetNetwork with keep-alive', () => {
+  it.each([
+    [{ keepAlive: true }, [true, false, false]],
+    [{ serverKeepAlive: true }, [false, true, true]],
+  ])('%j has those connections probed that it names: of clients, from servers, to servers', async (options, probed) => {
+    const own = new NetNetwork({ logger: silentLogger, ...options });
+    const heard = new Recorder();
+    own.start(heard);
+    const listeners = [
+      await own.listen({ address: '127.0.0.1', port: 0, backlog: undefined }),
+      await own.listen({ address: '127.0.0.1', port: 0, backlog: undefined, forServers: true }),
+    ];
+    for (const { endpoint } of listeners) {
+      const socket = connect({ host: '127.0.0.1', port: endpoint.port });
+      clients.push(socket);
+      await once(socket, 'connect');
+    }
+    await heard.until(() => heard.remotes.length === 2);
+    const seen = listeners.map(({ endpoint }, index) => isProbed(endpoint.port, heard.remotes[index]!.port));
+    // It dials the listener of the other network.
+    const stream = own.connect(listener.endpoint);
+    await heard.untilHeard(`connected ${stream}`);
+    await sink.until(() => sink.remotes.length === 1);
+    expect([...seen, isProbed(sink.remotes[0]!.port, listener.endpoint.port)]).toEqual(probed);
+    own.reset(stream);
+    for (const one of listeners) await one.close();
+  });
+});
 
 describe('NetNetwork', () => {
   it('accepts, receives and sends', async () => {

@@ -149,6 +149,61 @@ describe('a line that is slow', () => {
   });
 });
 
+describe('an epoch whose zxids are used up', () => {
+  it('A64: ends with one hand-over: sessions live on, nothing acknowledged is lost, and writes go on within a tick', async () => {
+    const ensemble = { options: { commitLogCount: 20 }, zab: { counterMax: 60 } };
+    const world = new VirtualWorld(6, { servers: 3, ensemble, options: { snapCount: 30 } });
+    world.wire.mannersOf = () => ({ delayMs: 0.5 });
+    for (const server of world.servers) await server.start();
+    expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
+    const client = await joined(world, 1);
+    const { session } = client;
+    const acknowledged: string[] = [];
+    const zxids: number[] = [];
+    let lastMs = world.clock.now().elapsedMs;
+    let gapMs = 0;
+    for (let count = 0; count < 400; count++) {
+      await world.runUntil(() => client.ready, 5000);
+      const path = `/n${count}`;
+      const request = client.send('create', create(path));
+      await world.runUntil(() => request?.reply !== undefined || !client.ready, 5000);
+      const reply = request?.reply;
+      if (reply?.err !== 0) continue;
+      acknowledged.push(path);
+      zxids.push(reply.zxid);
+      gapMs = Math.max(gapMs, world.clock.now().elapsedMs - lastMs);
+      lastMs = world.clock.now().elapsedMs;
+    }
+    const epochs = new Set(zxids.map((zxid) => Math.floor(zxid / 2 ** 32)));
+    expect(epochs.size).toBeGreaterThan(5);
+    expect(zxids).toEqual(zxids.toSorted((a, b) => a - b));
+    expect(client.session).toBe(session);
+    expect(gapMs).toBeLessThan(200);
+    await expectSame(world);
+    const reader = await joined(world, 2);
+    for (const path of acknowledged) expect((await answered(world, reader.send('exists', { path, watch: false })))?.err).toBe(0);
+  });
+});
+
+describe('a leader whose disk fails while the log is read for a learner', () => {
+  it('ends, and the others go on', async () => {
+    const world = await started(5, 3);
+    const client = await joined(world, 1);
+    const leader = leaderOf(world)!;
+    const away = world.servers.find((server) => server !== leader)!;
+    away.kill();
+    for (let count = 0; count < 60; count++) {
+      await world.runUntil(() => client.ready, 10_000);
+      await answered(world, client.send('create', create(`/n${count}`)));
+    }
+    leader.disk.fault = ({ operation, path }) => (operation === 'close' && path.includes('/log.') ? { code: 'EIO' } : undefined);
+    Object.assign(leader, { onFailure: () => leader.kill() });
+    await away.start();
+    expect(await world.runUntil(() => leader.process === undefined, 10_000)).toBe(true);
+    expect(await world.runUntil(() => leaderOf(world) !== undefined, 10_000)).toBe(true);
+  });
+});
+
 describe('a server whose snapshot holds what its leader does not have', () => {
   it('cannot cut its log, and is sent a snapshot in its place', async () => {
     const world = await started(5, 3);

@@ -67,7 +67,7 @@ async function expectOneLeader(world: VirtualWorld, settled: () => boolean): Pro
   expect(write?.reply?.err).toBe(0);
 }
 
-describe.each([1, 2, 3])('F19, seed %i: in an ensemble of five', (seed) => {
+describe.each([1, 2, 3])('F19, C4-20: in an ensemble of five, seed %i', (seed) => {
   async function fiveWithLeader(): Promise<{ world: VirtualWorld; leader: ServerHost; others: ServerHost[] }> {
     const world = await started(seed, 5);
     const leader = leadersOf(world)[0]!;

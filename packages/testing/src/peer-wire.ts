@@ -132,7 +132,7 @@ export class PeerWire {
     this.#activity.soon(() => {
       this.#isFlushing = false;
       this.#connect();
-      for (const network of [...this.#networks.values()]) network.deliver();
+      for (const network of this.#networks.values()) network.deliver();
     });
   }
 

@@ -88,8 +88,7 @@ export class ProcessDisk implements Disk {
         if (!this.#hasEnded) file.extend(size);
       },
       sync: (done) => {
-        const synced = (): Promise<DiskError | undefined> => new Promise((resolve) => file.sync(resolve));
-        void this.#call(synced).then(done);
+        void this.#sync(file, done);
       },
       truncate: (size) => this.#call(() => file.truncate(size)),
       close: () =>
@@ -100,27 +99,22 @@ export class ProcessDisk implements Disk {
     };
   }
 
+  async #sync(file: DiskFile, done: (error: DiskError | undefined) => void): Promise<void> {
+    done(await this.#call(() => new Promise<DiskError | undefined>((resolve) => file.sync(resolve))));
+  }
+
   /** Asks the disk for something. Whoever asks on behalf of a process that is gone gets no answer. */
-  #call<T>(ask: () => Promise<T>): Promise<T> {
-    if (this.#hasEnded) return never();
+  async #call<T>(ask: () => Promise<T>): Promise<T> {
+    if (this.#hasEnded) return await never();
     const begun = this.#activity.begin();
     const answer = ask();
     this.#calls.add(answer);
-    const end = (): void => {
-      this.#calls.delete(answer);
-      this.#activity.end(begun);
-    };
-    answer.then(end, end);
-    return new Promise((resolve, reject) => {
-      answer.then(
-        (value) => {
-          if (!this.#hasEnded) resolve(value);
-        },
-        (error: unknown) => {
-          if (!this.#hasEnded) reject(error as Error);
-        },
-      );
-    });
+    const [outcome] = await Promise.allSettled([answer]);
+    this.#calls.delete(answer);
+    this.#activity.end(begun);
+    if (this.#hasEnded) return await never();
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
   }
 }
 

@@ -81,7 +81,7 @@ export class TestEnsemble implements AsyncDisposable {
     this.#quorum = verifierOf(parseQuorumConfig(quorumLines.join('\n')));
     this.#temporary = storage === 'folder' ? dataDir : undefined;
     this.#activity = new Activity();
-    this.#clock = new TestClock(this.#activity, Number(settings.tickTime) || tickTimeMsDefault);
+    this.#clock = new TestClock(this.#activity, tickTimeMsOf(config));
     this.#wire = new PeerWire(this.#activity, roles.length);
     const ground: Ground = {
       wire: this.#wire,
@@ -94,8 +94,8 @@ export class TestEnsemble implements AsyncDisposable {
     };
     this.servers = roles.map((role, index) => {
       const sid = index + 1;
-      const own = dataDir === undefined ? undefined : join(dataDir, `server-${sid}`);
-      return new EnsembleServer({ ground, sid, isObserver: role === 'observer', dataDir: own });
+      const folder = dataDir === undefined ? undefined : join(dataDir, `server-${sid}`);
+      return new EnsembleServer({ ground, sid, isObserver: role === 'observer', dataDir: folder });
     });
   }
 
@@ -294,10 +294,8 @@ export class TestEnsemble implements AsyncDisposable {
     readonly from: ServerOrSid | readonly ServerOrSid[];
     readonly to: ServerOrSid | readonly ServerOrSid[];
   }): Disposable {
-    const sids = (servers: ServerOrSid | readonly ServerOrSid[]): Set<Sid> =>
-      new Set(([servers].flat() as ServerOrSid[]).map((server) => this.#find(server).sid));
-    const [senders, receivers] = [sids(from), sids(to)];
-    return this.#cut((sender, receiver) => senders.has(sender) && receivers.has(receiver));
+    const [senders, receivers] = [from, to].map((servers) => new Set(listOf(servers).map((server) => this.#find(server).sid)));
+    return this.#cut((sender, receiver) => senders!.has(sender) && receivers!.has(receiver));
   }
 
   #cut(isCut: (from: Sid, to: Sid) => boolean): Disposable {
@@ -353,6 +351,15 @@ export class TestEnsemble implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+function listOf(servers: ServerOrSid | readonly ServerOrSid[]): readonly ServerOrSid[] {
+  return typeof servers === 'number' || servers instanceof EnsembleServer ? [servers] : servers;
+}
+
+/** What is no number the servers will refuse. */
+function tickTimeMsOf(config: NonNullable<TestEnsembleOptions['config']>): number {
+  return Number(config['tickTime']) || tickTimeMsDefault;
 }
 
 function check({ servers = 3, observers = 0, config = {} }: TestEnsembleOptions): void {

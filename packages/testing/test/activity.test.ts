@@ -24,12 +24,14 @@ it('settles only when what has begun has ended, such as a call to a disk', async
   const activity = new Activity();
   const begun = activity.begin();
   let isDone = false;
-  void readFile(import.meta.filename).then(() => {
+  const reading = (async () => {
+    await readFile(import.meta.filename);
     isDone = true;
     activity.end(begun);
-  });
+  })();
   await activity.settle(false);
   expect(isDone).toBe(true);
+  await reading;
 });
 
 it('settles although something new begins all the time', async () => {

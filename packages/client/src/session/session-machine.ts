@@ -69,6 +69,8 @@ export interface SessionOptions {
   readonly auth: readonly AuthCall[];
   /** Give the session up after 4/3 of its time-out without a server, as ZooKeeper's client does since 3.9, rather than wait for the verdict. */
   readonly expireLocally: boolean;
+  /** Leave the session to another client that uses it as well, rather than take it back for ever. */
+  readonly yieldsSession: boolean;
 }
 
 /** Where the machine says what is to be done, in order. Nothing here may call the machine back. */
@@ -96,7 +98,7 @@ export interface SessionOut<R extends Request> {
 type Phase = 'waiting' | 'dialling' | 'handshaking' | 'connected' | 'closing' | 'closed';
 
 /** Why a session is over. */
-export type EndReason = 'closed' | 'expired' | 'authFailed';
+export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
 const xidMax = 0x7fffffff;
 /** What a server with the same limit took in a request it can give back: an answer adds a header and a Stat to the data. */
@@ -107,6 +109,8 @@ const outputBytesKept = 64 * 1024;
 const lateMs = 250;
 /** How long input that waits then has to be seen. */
 const graceMs = 500;
+/** A server that fails may cut two connections short, or three; so many are another client that takes the session each time. */
+const takenAwayMax = 5;
 /** Pauses between looks for a server with a quorum, doubling, as in ZooKeeper's client. */
 const probePauseMsMin = 100;
 const probePauseMsMax = 60_000;
@@ -120,6 +124,8 @@ export class SessionMachine<R extends Request> {
 
   #phase: Phase = 'waiting';
   #endReason: EndReason | undefined;
+  /** Connections in a row that were good and did not last. */
+  #takenAway = 0;
   #server: ServerAddress | undefined;
   /** A connection, or an attempt at one, that has neither ended by itself nor been hung up. */
   #hasCnxn = false;
@@ -461,7 +467,13 @@ export class SessionMachine<R extends Request> {
       return;
     }
     const wasConnected = phase === 'connected';
-    if (wasConnected && nowMs - this.#connectedMs >= steadyMs) this.#failures = 0;
+    if (wasConnected && nowMs - this.#connectedMs >= steadyMs) this.#failures = this.#takenAway = 0;
+    else if (wasConnected) this.#takenAway++;
+    if (this.#options.yieldsSession && this.#takenAway >= takenAwayMax) {
+      this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
+      this.#end('moved', `${reason}, the ${takenAwayMax}th time in a row as soon as it was made: another client goes on with this session`);
+      return;
+    }
     this.#phase = 'waiting';
     this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#timeoutMs);
     this.#failures++;
@@ -701,13 +713,15 @@ export class SessionMachine<R extends Request> {
     this.#failWaiting(refusal);
     for (const call of this.#authAwaiting) this.#out.authFailed(call, refusal);
     this.#authAwaiting.clear();
-    this.#out.state(endReason === 'closed' ? 'Closed' : endReason === 'expired' ? 'Expired' : 'AuthFailed', reason);
+    this.#out.state(endReason === 'expired' ? 'Expired' : endReason === 'authFailed' ? 'AuthFailed' : 'Closed', reason);
   }
 
   #ended(outcome: 'notSent', reason?: string): Refusal {
     switch (this.#endReason) {
       case 'authFailed':
         return new Refusal(ErrorCode.AuthFailed, outcome, reason ?? 'the credentials of this client were refused; connect anew');
+      case 'moved':
+        return new Refusal(ErrorCode.SessionMoved, outcome, reason ?? 'another client goes on with the session of this one; connect anew');
       case 'expired':
         return new Refusal(ErrorCode.SessionExpired, outcome, reason ?? 'the session of this client has expired; connect anew');
       default:

@@ -356,6 +356,32 @@ describe('lost connections', () => {
     expect(rig.machine.isConnected).toBe(true);
   });
 
+  it('C2-23: one that yields its session leaves it to the other, and does not end it', () => {
+    const rig = connected({ yieldsSession: true });
+    for (let round = 0; round < 4; round++) {
+      rig.pass(20);
+      rig.drop();
+      rig.connect();
+    }
+    rig.pass(20);
+    rig.take();
+    const said = rig.drop();
+    expect(rig.machine.endReason).toBe('moved');
+    expect(said.filter((line) => line.startsWith('send'))).toEqual([]);
+    expect(said.at(-1)).toContain('Closed');
+    expect(rig.machine.deadline()).toBeUndefined();
+  });
+
+  it('C2-23: one that yields its session keeps it while servers fail now and then', () => {
+    const rig = connected({ yieldsSession: true });
+    for (let round = 0; round < 20; round++) {
+      rig.pass(round % 4 === 0 ? 1500 : 20);
+      rig.drop();
+      rig.connect();
+    }
+    expect(rig.machine.isConnected).toBe(true);
+  });
+
   it.each([1, 2, 3, 20])(
     'a time-out of %i ms, which no server grants in earnest, neither busies the client nor locks it out',
     (timeoutMs) => {

@@ -62,7 +62,16 @@ export class MachineRig {
     const servers = hosts.map((host) => ({ host, port: 2181 }));
     const middle = { uint32: () => 0x80000000 };
     this.machine = new SessionMachine(
-      { sessionTimeoutMs: 9000, readOnly: false, packetBytesMax: 1000, session: undefined, auth: [], expireLocally: false, ...options },
+      {
+        sessionTimeoutMs: 9000,
+        readOnly: false,
+        packetBytesMax: 1000,
+        session: undefined,
+        auth: [],
+        expireLocally: false,
+        yieldsSession: false,
+        ...options,
+      },
       new HostList(servers, { uint32: () => 0xffffffff }),
       middle,
       out,

@@ -70,6 +70,22 @@ export function replicaOptions(options: CoreOptions, random: Random): ReplicaOpt
   };
 }
 
+/**
+ * From when on a txn whose digest is not the state's is a sign of two histories. A server of ZooKeeper sends its learners snapshots of
+ * which each znode is of a moment of its own, so until the leader has sent all that may be in it, digests differ and nothing is wrong
+ * (`when told`). Nor does such a snapshot know its digest when it is written to disk; after a restart nobody knows any more where that ends,
+ * so it is taken to end where a digest agrees (`once one agrees`).
+ */
+export type DigestComparison = 'at once' | 'when told' | 'once one agrees';
+
+/** A snapshot, and the zxid that it is named by. */
+export interface LoadedState {
+  readonly snapshot: LoadedSnapshot;
+  readonly zxid: Zxid;
+  /** Default: at once. */
+  readonly comparesDigests?: DigestComparison;
+}
+
 /** A digest is remembered at every 128th zxid, at most 1024 of them, so that servers can be compared afterwards. */
 const digestIntervalTxns = 128;
 const digestsRemembered = 1024;
@@ -100,14 +116,26 @@ export class Replica {
    * not describe our tree, and are not compared.
    */
   #comparesDigestsAfter: Zxid;
+  #comparesDigests: DigestComparison;
 
-  constructor(options: ReplicaOptions, loaded?: { readonly snapshot: LoadedSnapshot; readonly zxid: Zxid }) {
+  constructor(options: ReplicaOptions, loaded?: LoadedState) {
     this.tree = loaded?.snapshot.tree ?? new DataTree(options);
     this.sessions = new SessionTable();
     for (const { high, low, timeoutMs } of loaded?.snapshot.sessions ?? []) this.sessions.open(high, low, timeoutMs);
     this.lastZxid = loaded?.zxid ?? 0;
     this.#digestEnabled = options.digestEnabled;
     this.#comparesDigestsAfter = Math.max(this.lastZxid, loaded?.snapshot.digest?.zxid ?? 0);
+    this.#comparesDigests = loaded?.comparesDigests ?? 'at once';
+  }
+
+  /** Whether the state is that of `lastZxid`, as far as is known, and not in parts that of a later moment. */
+  get isExact(): boolean {
+    return this.#comparesDigests === 'at once';
+  }
+
+  /** Whatever a snapshot may have held besides what its zxid says has been applied: the digests of txns are those of this state again. */
+  becomesExact(): void {
+    this.#comparesDigests = 'at once';
   }
 
   /** Units spent on digests and watchers so far: what makes one change take longer than another. */
@@ -123,6 +151,7 @@ export class Replica {
     if (!this.#digestEnabled) throw new Error('a tree without a digest has no fingerprint');
     const { digestHigh, digestLow } = this.tree;
     for (const number of [this.lastZxid, digestHigh, digestLow]) to.number(number);
+    to.text(this.#comparesDigests);
     const rows: string[] = [];
     const { sessions } = this;
     sessions.forEach((slot) => rows.push(`${sessions.high(slot)} ${sessions.low(slot)} ${sessions.timeoutMs(slot)}`));
@@ -132,7 +161,8 @@ export class Replica {
 
   /** A snapshot of this moment; its slices may be taken while further txns are applied. See `SnapshotSource` for `writeLastZxid`. */
   snapshot(writeLastZxid = true): SnapshotSource {
-    return new SnapshotSource(this.tree, this.sessions, this.lastZxid, this.#digestEnabled, writeLastZxid);
+    const { tree, sessions, lastZxid, isExact } = this;
+    return new SnapshotSource(tree, sessions, lastZxid, this.#digestEnabled, writeLastZxid, { knowsDigest: isExact });
   }
 
   /**
@@ -168,7 +198,9 @@ export class Replica {
     if (!this.#digestEnabled) return;
     const { digestHigh, digestLow } = this.tree;
     if (digest !== undefined && digest.version === digestVersion && zxid > this.#comparesDigestsAfter) {
-      if (digest.high !== digestHigh || digest.low !== digestLow) this.notice({ kind: 'digestMismatch', zxid });
+      const agrees = digest.high === digestHigh && digest.low === digestLow;
+      if (agrees && this.#comparesDigests === 'once one agrees') this.#comparesDigests = 'at once';
+      if (!agrees && this.isExact) this.notice({ kind: 'digestMismatch', zxid });
     }
     if (zxid % digestIntervalTxns === 0) {
       this.digests.push({ zxid, high: digestHigh, low: digestLow });

@@ -44,6 +44,7 @@ export class SnapshotSource {
   readonly #writesDigest: boolean;
   readonly #writesLastZxid: boolean;
   readonly #isStream: boolean;
+  readonly #knowsDigest: boolean;
   readonly #digestHigh: number;
   readonly #digestLow: number;
   readonly #sessions: Int32Array;
@@ -58,15 +59,24 @@ export class SnapshotSource {
   /**
    * Begins a snapshot of this moment, `zxid` being the txn applied last. `writeDigest` is for peers whose digest setting is on, which is
    * ZooKeeper's default: such a peer expects the section, even if it says nothing because we compute no digests. `writeLastZxid` adds
-   * the zxid at the end, as servers from 3.9 on do. `isStream` makes it one for a learner, which has neither: see `stream`.
+   * the zxid at the end, as servers from 3.9 on do. Without `knowsDigest` the tree is in parts of a later moment than `zxid`, and its digest
+   * is left open. `isStream` makes it one for a learner, which has neither: see `stream`.
    */
-  constructor(tree: DataTree, sessions: SessionList, zxid: Zxid, writeDigest: boolean, writeLastZxid = true, isStream = false) {
+  constructor(
+    tree: DataTree,
+    sessions: SessionList,
+    zxid: Zxid,
+    writeDigest: boolean,
+    writeLastZxid = true,
+    { isStream = false, knowsDigest = true } = {},
+  ) {
     tree.beginSnapshot();
     this.#tree = tree;
     this.#zxid = zxid;
     this.#writesDigest = writeDigest;
     this.#writesLastZxid = writeLastZxid;
     this.#isStream = isStream;
+    this.#knowsDigest = knowsDigest && tree.digestEnabled && zxid > 0;
     this.#digestHigh = tree.digestHigh;
     this.#digestLow = tree.digestLow;
     const noted = new Int32Array(sessions.count * sessionInts);
@@ -83,7 +93,7 @@ export class SnapshotSource {
 
   /** Begins a snapshot of this moment for a learner. `zxid` is what the packet SNAP has to say, and is not in the bytes. */
   static stream(tree: DataTree, sessions: SessionList, zxid: Zxid): SnapshotSource {
-    return new SnapshotSource(tree, sessions, zxid, false, false, true);
+    return new SnapshotSource(tree, sessions, zxid, false, false, { isStream: true });
   }
 
   /** The txn applied last when the snapshot began. */
@@ -171,8 +181,7 @@ export class SnapshotSource {
     this.#writeSeal(writer);
     if (this.#writesDigest) {
       // ZooKeeper takes a digest of zxid 0 for "none", and writes none before the first txn.
-      const known = this.#tree.digestEnabled && this.#zxid > 0;
-      const digest = known ? { zxid: this.#zxid, high: this.#digestHigh, low: this.#digestLow } : { zxid: 0, high: 0, low: 0 };
+      const digest = this.#knowsDigest ? { zxid: this.#zxid, high: this.#digestHigh, low: this.#digestLow } : { zxid: 0, high: 0, low: 0 };
       writeSnapshotDigest(writer, { ...digest, version: digestVersion });
       this.#writeSeal(writer);
     }

@@ -150,6 +150,9 @@ interface PendingSync {
   readonly ping: number;
 }
 
+/** Why a leader gives up that `leader.maxTimeToWaitForEpoch` tells to. */
+export const disloyalVoter = 'a voter looks for another leader';
+
 /** Of a packet without identities. */
 const authinfoBytes = 4;
 
@@ -378,6 +381,13 @@ export class Leader {
     if (now.elapsedMs < this.#nextTickMs) return;
     this.#nextTickMs = now.elapsedMs + this.#options.tickTimeMs;
     this.#checkQuorum(now);
+  }
+
+  /** A voter looks for a leader, this one or another. */
+  voterLooks(sid: Sid, now: Now): void {
+    const { maxTimeToWaitForEpochMs } = this.#options;
+    if (maxTimeToWaitForEpochMs === undefined || this.#stage !== 'discovery' || !this.#quorum.isVoter(sid)) return;
+    if (now.elapsedMs - this.#stageMs > maxTimeToWaitForEpochMs) this.#giveUp(disloyalVoter);
   }
 
   /** Leads no more, for a reason that only its owner knows. */

@@ -81,6 +81,11 @@ export interface LearnerHost {
   beginSnapshot(zxid: Zxid): void;
   /** Makes the server that clients speak to. */
   serve(epoch: number, link: LeaderLink, now: Now): { readonly server: Server; readonly forwarding: Forwarding };
+  /**
+   * Everything that a snapshot of the leader may hold has been applied: a leader writes NEWLEADER behind it, and what it commits meanwhile comes
+   * in between.
+   */
+  historySent(): void;
   /** A configuration that is to follow the one in force. Throws a `ConfigurationConflict` if this server cannot go by it. */
   configSeen(text: string): void;
   /** A configuration is in force. */
@@ -489,6 +494,7 @@ export class Learner implements LeaderLink {
       this.#giveUp(`the leader of epoch ${this.#epoch} has ended the synchronisation with ${formatZxid(packet.zxid)}`);
       return;
     }
+    this.#host.historySent();
     const { bytes, offset, limit } = packet.data;
     this.#leaderConfig = bytes.toString('utf8', offset, limit);
     this.#host.configSeen(this.#leaderConfig);

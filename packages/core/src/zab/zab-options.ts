@@ -10,6 +10,11 @@ export interface ZabOptions {
   readonly initLimitTicks: number;
   /** syncLimit: for how long a learner or a leader may be silent. */
   readonly syncLimitTicks: number;
+  /**
+   * zookeeper.leader.maxTimeToWaitForEpoch: a leader that has waited longer for a quorum to come gives up as soon as one of its voters looks for
+   * a leader. Default: it waits for initLimit, whatever they do.
+   */
+  readonly maxTimeToWaitForEpochMs?: Millis;
   /** zookeeper.forceSnapshotSync: learners are always sent a snapshot. */
   readonly forceSnapshotSync: boolean;
   /** An epoch's txns are numbered up to here; then its leader hands over, so that another epoch begins. */

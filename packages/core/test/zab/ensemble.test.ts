@@ -25,7 +25,7 @@ describe('a server whose votes are the best and whom no learner can reach', () =
     for (const node of ensemble.nodes) node.start();
     expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
     expect(ensemble.leader).not.toBe(best);
-    // It has not waited for initLimit to be over, each time it was elected.
+    // It has not waited for initLimit to be over.
     expect(reasons.length).toBeGreaterThan(0);
     expect(new Set(reasons)).toEqual(new Set(['those who could be its quorum have gone on without it']));
     expect(ensemble.nodes.filter((node) => node.peer!.role === 'learning')).toContain(best);
@@ -56,6 +56,8 @@ function crashAtTheStart(ensemble: Ensemble, victim: Node): void {
 function storm(seed: number): Ensemble {
   const voters = [3, 3, 3, 5][seed % 4]!;
   const ensemble = new Ensemble(seed, voters, seed % 3 === 0 ? 1 : 0);
+  // Epochs that are used up soon.
+  if (seed % 4 === 1) ensemble.counterMax = 40 + (seed % 7) * 20;
   const { dice, nodes } = ensemble;
   const anyNode = () => nodes[dice.below(nodes.length)]!;
   for (const node of nodes) node.start();

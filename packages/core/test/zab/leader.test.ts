@@ -2,8 +2,9 @@
 import { makeZxid, OpCode, PacketType, type Sid, Writer, writeLearnerInfo, type Zxid } from '@tskeeper/protocol';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
-import { Leader, type LeaderStart } from '../../src/zab/leader.ts';
+import { disloyalVoter, Leader, type LeaderStart } from '../../src/zab/leader.ts';
 import type { LearnerSync } from '../../src/zab/synchroniser.ts';
+import type { ZabOptions } from '../../src/zab/zab-options.ts';
 import { int, Notes, packet } from './packets.ts';
 
 const options = { sid: 1, tickTimeMs: 100, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000 };
@@ -16,7 +17,7 @@ beforeEach(() => {
   notes = new Notes();
 });
 
-function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStart> = {}): Leader {
+function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStart> = {}, zab: Partial<ZabOptions> = {}): Leader {
   const server = {
     appended: (zxid: Zxid) => notes.note(`committed 0x${zxid.toString(16)}`),
     forwarded: ({ opCode, owner }: { opCode: number; owner: number }) => notes.note(`request ${opCode} through ${owner}`),
@@ -38,7 +39,7 @@ function leading(voters: readonly Sid[] = [1, 2, 3], changed: Partial<LeaderStar
     newLeaderConfig: () => 'version=0',
     committed: () => undefined,
   };
-  return new Leader(options, new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);
+  return new Leader({ ...options, ...zab }, new MajorityQuorum(voters), { ...start, ...changed }, notes, host, now);
 }
 
 /** Server 12 speaks over channel 12: its number tells who it is. */
@@ -77,6 +78,34 @@ function propose(leader: Leader, zxid: Zxid): void {
   const bytes = Buffer.from('a txn');
   leader.propose(zxid, bytes, 0, bytes.length);
 }
+
+describe('a leader that waits for a quorum', () => {
+  it('gives up when a voter looks elsewhere, if it has been told how long to wait', () => {
+    const patient = leading();
+    patient.voterLooks(2, at(999));
+    expect(patient.over).toBeUndefined();
+    const told = leading([1, 2, 3], {}, { maxTimeToWaitForEpochMs: 200 });
+    told.voterLooks(2, at(200));
+    told.voterLooks(7, at(900));
+    expect(told.over).toBeUndefined();
+    told.voterLooks(2, at(201));
+    expect(told.over).toBe(disloyalVoter);
+  });
+
+  it('has no need to once it has one', () => {
+    const leader = leading([1, 2, 3], {}, { maxTimeToWaitForEpochMs: 0 });
+    introduce(leader, 2, 3);
+    leader.voterLooks(3, at(100));
+    expect(leader.over).toBeUndefined();
+  });
+
+  it('stands down when it is told to', () => {
+    const leader = leading();
+    leader.standDown('nobody can reach it');
+    leader.standDown('another reason');
+    expect(leader.over).toBe('nobody can reach it');
+  });
+});
 
 describe('a new epoch', () => {
   it('is later than any that a quorum has accepted', () => {
@@ -362,7 +391,7 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
-  it('C4-18: a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
+  it('a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
     const leader = leading();
     introduce(leader, 2, 3);
     leader.epochSaved('acceptedEpoch', now);

@@ -30,6 +30,7 @@ function learning(changed: Partial<LearnerStart> = {}): Learner {
       notes.note('serve');
       return { server: undefined as never, forwarding: undefined as never };
     },
+    historySent: () => notes.note('history'),
     configSeen: (text: string) => notes.note(`config ${text}`),
     configActivated: (text: string) => notes.note(`activate ${text}`),
   };
@@ -108,7 +109,7 @@ describe('synchronisation', () => {
     learner.packet(proposal(makeZxid(4, 1)), now);
     learner.packet(packet(PacketType.COMMIT, makeZxid(4, 1)), now);
     learner.packet(newLeader, now);
-    expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'config version=0']);
+    expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'history', 'config version=0']);
     learner.appended(makeZxid(4, 1));
     expect(notes.take()).toEqual(['save currentEpoch 5']);
     learner.epochSaved('currentEpoch', now);
@@ -125,7 +126,7 @@ describe('synchronisation', () => {
     learner.packet(newLeader, now);
     learner.packet(proposal(makeZxid(5, 2)), now);
     learner.appended(makeZxid(5, 1));
-    expect(notes.take()).toEqual(['append 0x500000001', 'config version=0', 'append 0x500000002']);
+    expect(notes.take()).toEqual(['append 0x500000001', 'history', 'config version=0', 'append 0x500000002']);
     learner.appended(makeZxid(5, 2));
     expect(notes.take()).toEqual(['save currentEpoch 5']);
     learner.epochSaved('currentEpoch', now);
@@ -144,7 +145,7 @@ describe('synchronisation', () => {
     learner.packet(newLeader, now);
     expect(notes.take()).toEqual(['truncate 0x300000005']);
     learner.truncated(makeZxid(3, 5), now);
-    expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'config version=0']);
+    expect(notes.take()).toEqual(['append 0x400000001', 'apply 0x400000001', 'history', 'config version=0']);
   });
 
   it('a snapshot is on disk before anything behind it is looked at', () => {
@@ -156,7 +157,7 @@ describe('synchronisation', () => {
     learner.packet(newLeader, now);
     expect(notes.take()).toEqual(['install 0x400000009']);
     learner.installed(now);
-    expect(notes.take()).toEqual(['append 0x40000000a', 'config version=0']);
+    expect(notes.take()).toEqual(['append 0x40000000a', 'history', 'config version=0']);
     learner.appended(makeZxid(4, 10));
     expect(notes.take()).toEqual(['save currentEpoch 5']);
   });
@@ -292,7 +293,7 @@ describe('silence', () => {
     learner.packet(ping, now);
     learner.epochSaved('currentEpoch', now);
     learner.packet(ping, now);
-    expect(notes.take()).toEqual(['config version=0', 'save currentEpoch 5', '9 <- ACK 0x500000000']);
+    expect(notes.take()).toEqual(['history', 'config version=0', 'save currentEpoch 5', '9 <- ACK 0x500000000']);
     learner.packet(packet(PacketType.UPTODATE, -1), now);
     learner.packet(ping, now);
     expect(notes.take()).toEqual(['activate version=0', 'serve', '9 <- ACK 0x500000000', '9 <- PING 0x300000007']);

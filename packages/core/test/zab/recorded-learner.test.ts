@@ -114,6 +114,7 @@ class Replayed {
         const forwarding = (this.#forwarding = new Forwarding(role, link, { headOfLine: () => undefined } as never));
         return { server: server as unknown as Server, forwarding };
       },
+      historySent: () => undefined,
       configSeen: () => undefined,
       configActivated: () => void this.activated++,
     };

@@ -42,7 +42,6 @@ function absent(kind: MetricKind, why: string, name: string, meaning: string): M
 
 const ensembleProvider = 'needs the ensemble authentication provider';
 const observerMaster = 'needs observerMasterPort';
-const disloyalVoters = 'needs leader.maxTimeToWaitForEpoch';
 const oneWrite = 'what a turn has for a learner leaves in one write';
 const tls = 'needs TLS';
 const adminPort = 'needs the admin port';
@@ -136,7 +135,7 @@ export const metricTable: readonly MetricRow[] = [
   measured('counter', 'learner_commit_received_count', 'Commits received by a learner that serves'),
   measured('counter', 'sync_processor_request_queued', 'Txns handed to the log'),
   measured('counter', 'proposal_count', 'Proposals of a leader'),
-  zero('counter', disloyalVoters, 'quit_leading_due_to_disloyal_voter', 'Leaderships given up for a voter that left'),
+  measured('counter', 'quit_leading_due_to_disloyal_voter', 'Leaderships given up because a voter looks elsewhere'),
   measured('counter', 'stale_requests', 'Requests whose turn came when their connection was gone, and that were not dropped'),
   measured('counter', 'stale_requests_dropped', 'Those that were dropped'),
   measured('counter', 'stale_replies', 'Replies and events for connections that are gone'),

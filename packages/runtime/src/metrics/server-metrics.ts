@@ -13,6 +13,7 @@ import {
   type Observer,
   type QuotaTotals,
 } from '@tskeeper/core';
+import { disloyalVoter } from '@tskeeper/core/internal';
 import { ErrorCode, EventType, type Millis, OpCode, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { PortObserver } from '../ports/port-observer.ts';
 import type { FlushedBatch } from '../storage/txn-log.ts';
@@ -229,7 +230,9 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   epochBegun(_epoch: number, _historyEnd: Zxid): void {}
 
-  roleEnded(_reason: string): void {}
+  roleEnded(reason: string): void {
+    if (reason === disloyalVoter) this.#count('quit_leading_due_to_disloyal_voter');
+  }
 
   logged(): void {}
 

@@ -19,6 +19,11 @@ export interface BindOptions {
   readonly isOver: () => boolean;
 }
 
+/** A port to other servers that could not be had. The message is for the operator: what, where, and how often it was tried. */
+export class BindError extends Error {
+  override readonly name = 'BindError';
+}
+
 /** As long as ZooKeeper's listener waits. */
 const pauseMs: Millis = 1000;
 
@@ -41,14 +46,14 @@ export async function bindListener(
     }
     if (isOver()) break;
     try {
-      const listener = await network.listen({ address: numeric, port: address.port, backlog: undefined });
+      const listener = await network.listen({ address: numeric, port: address.port, backlog: undefined, forServers: true });
       if (!isOver()) return listener;
       await listener.close();
       return undefined;
     } catch (error) {
       const said = `The ${what}, ${formatHostPort(address)}, could not be bound: ${sentenceOf(error)}`;
       if (++tries === triesMax) {
-        throw new Error(`${said} It was tried ${tries} times; zookeeper.electionPortBindRetry says how often, 0 for ever.`, {
+        throw new BindError(`${said} It was tried ${tries} times; zookeeper.electionPortBindRetry says how often, 0 for ever.`, {
           cause: error,
         });
       }

@@ -93,6 +93,7 @@ export class LearnerPort {
   readonly #core: LearnerCore;
   readonly #options: LearnerPortOptions;
   readonly #view: PacketView;
+  readonly #logger: Logger;
   readonly #log: LimitedLog;
   readonly #dialler: Dialler;
   #addresses = new Map<Sid, readonly HostPort[]>();
@@ -134,6 +135,7 @@ export class LearnerPort {
     this.#core = parts.core;
     this.#options = parts.options;
     this.#view = parts.view;
+    this.#logger = parts.logger;
     this.#log = new LimitedLog(parts.logger);
     this.#dialler = new Dialler(parts);
     this.#halfOpen = new HalfOpen(parts.options.halfOpenMax, parts.options.firstPacketTimeoutMs);
@@ -341,13 +343,13 @@ export class LearnerPort {
     const hosts = this.#addresses.get(sid) ?? [];
     const { dialTimeoutMs, cnxTimeoutMs } = this.#options;
     if (hosts.length === 0) {
-      this.#dialFailed(sid, 'it is not in the configuration');
+      this.#dialFailed(sid, 'it is not in the configuration', false);
       return;
     }
     this.#dial = this.#dialler.dial(hosts, { attemptMs: cnxTimeoutMs, totalMs: dialTimeoutMs }, this.#now, (outcome, now) => {
       this.#now = now;
       this.#dial = undefined;
-      if (outcome.kind === 'failed') this.#dialFailed(sid, outcome.reason);
+      if (outcome.kind === 'failed') this.#dialFailed(sid, outcome.reason, outcome.refused);
       else this.#dialled(outcome);
     });
   }
@@ -357,8 +359,11 @@ export class LearnerPort {
     this.#core.dialled(stream, this.#now);
   }
 
-  #dialFailed(sid: Sid, reason: string): void {
-    this.#log.warn('dial', this.#now.elapsedMs, `The leader, server ${sid}, cannot be reached: ${reason}.`);
+  #dialFailed(sid: Sid, reason: string, refused: boolean): void {
+    const sentence = `The leader, server ${sid}, cannot be reached: ${reason}.`;
+    // One that has yet to notice that it leads refuses at first, after every election.
+    if (refused) this.#logger.debug(sentence);
+    else this.#log.warn('dial', this.#now.elapsedMs, sentence);
     this.#core.dialFailed(this.#now);
     // Whatever the core does about it belongs to another turn.
     this.#unfinished = true;

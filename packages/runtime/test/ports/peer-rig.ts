@@ -104,6 +104,7 @@ export class RigNode implements ElectionCore, LearnerCore {
   readonly events: string[] = [];
   readonly notes: Notification[] = [];
   readonly lines: string[] = [];
+  readonly debugLines: string[] = [];
   readonly channels = new Set<ChannelId>();
   /** Lengths of snapshots that follow packets of type SNAP. */
   readonly snapshots: number[] = [];
@@ -123,7 +124,12 @@ export class RigNode implements ElectionCore, LearnerCore {
     this.rig = rig;
     this.sid = sid;
     this.network = rig.wire.stack(setup.address ?? addressOf(sid));
-    const logger: Logger = { debug() {}, info() {}, warn: (line) => this.lines.push(line), error: (line) => this.lines.push(line) };
+    const logger: Logger = {
+      debug: (line) => this.debugLines.push(line),
+      info() {},
+      warn: (line) => this.lines.push(line),
+      error: (line) => this.lines.push(line),
+    };
     const turn = (work: (now: Now) => void): void => this.turn(work);
     const common = { network: this.network, clock: rig.clock, core: this, logger, turn };
     this.election = new ElectionPort({ ...common, options: { ...electionPortDefaults, sid, ...setup.election } }, servers);

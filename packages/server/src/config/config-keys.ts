@@ -47,6 +47,9 @@ const client = 'only clients read it';
 const tlsOrSasl = 'it matters with TLS or SASL only';
 const logging = 'it sets up the logging of the Java server';
 
+const oneWrite = 'what a turn has for a server leaves in one write, and at once';
+const inTurn = 'addresses are dialled one after the other until one answers';
+
 const off = ['false'];
 
 type Facts = Partial<Omit<ConfigKey, 'name'>>;
@@ -87,7 +90,7 @@ export const configKeys: readonly ConfigKey[] = [
   built('maxSessionTimeout', 'file', orMinusOne, '-1'),
   built('nio.sessionlessCnxnTimeout', 'property', positive, '10000'),
   inEnsemble('localSessionsEnabled', 'file', 'boolean', 'false'),
-  inEnsemble('localSessionsUpgradingEnabled', 'file', 'boolean', 'false'),
+  idle('localSessionsUpgradingEnabled', 'it matters with localSessionsEnabled only', { place: 'file', value: 'boolean', default: 'false' }),
 
   // Log and snapshots.
   built('snapCount', 'property', { min: 2, max: int32Max }, '100000'),
@@ -152,7 +155,7 @@ export const configKeys: readonly ConfigKey[] = [
   built('DigestAuthenticationProvider.digestAlg', 'property', 'text', 'SHA1'),
   built('enforce.auth.enabled', 'property', 'boolean', 'false'),
   built('enforce.auth.schemes', 'property', 'text', ''),
-  inEnsemble('enableEagerACLCheck', 'property', 'boolean', 'false'),
+  idle('enableEagerACLCheck', 'the leader checks the ACL of every write', { value: 'boolean', default: 'false' }),
   stops('sessionRequireClientSASLAuth', 'SASL', { value: 'boolean', default: 'false', inert: off }),
   stops('authProvider.*', 'a further authentication provider'),
   stops('ssl.*', 'TLS'),
@@ -216,8 +219,8 @@ export const configKeys: readonly ConfigKey[] = [
   idle('quorum.cnxn.threads.size', jvm, file(whole, '20')),
   inEnsemble('oraclePath', 'file', 'text', ''),
   inEnsemble('multiAddress.enabled', 'property', 'boolean', 'false'),
-  inEnsemble('multiAddress.reachabilityCheckTimeoutMs', 'property', whole, '1000'),
-  inEnsemble('multiAddress.reachabilityCheckEnabled', 'property', 'boolean', 'true'),
+  idle('multiAddress.reachabilityCheckTimeoutMs', inTurn, { value: whole, default: '1000' }),
+  idle('multiAddress.reachabilityCheckEnabled', inTurn, { value: 'boolean', default: 'true' }),
   inEnsemble('leaderServes', 'property', 'yes or no', 'yes'),
   inEnsemble('forceSnapshotSync', 'property', 'boolean', 'false'),
   inEnsemble('snapshotSizeFactor', 'property', { real: true, min: -Number.MAX_VALUE }, '0.33'),
@@ -226,21 +229,21 @@ export const configKeys: readonly ConfigKey[] = [
   inEnsemble('electionPortBindRetry', 'property', any, '3'),
   inEnsemble('fastleader.minNotificationInterval', 'property', positive, '200'),
   inEnsemble('fastleader.maxNotificationInterval', 'property', positive, '60000'),
-  inEnsemble('leader.maxConcurrentSnapSyncs', 'property', positive, '10'),
-  inEnsemble('leader.maxConcurrentDiffSyncs', 'property', positive, '100'),
+  idle('leader.maxConcurrentSnapSyncs', 'one snapshot is sent at a time', { value: positive, default: '10' }),
+  idle('leader.maxConcurrentDiffSyncs', 'what a learner lacks is sent without a thread of its own', { value: positive, default: '100' }),
   inEnsemble('leader.maxTimeToWaitForEpoch', 'property', orMinusOne, '-1'),
   idle('leader.ackLoggingFrequency', jvm, { value: any, default: '1000' }),
   idle('leader.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
-  inEnsemble('leader.nodelay', 'bare', 'boolean', 'true'),
-  inEnsemble('follower.nodelay', 'bare', 'boolean', 'true'),
+  idle('leader.nodelay', oneWrite, { place: 'bare', value: 'boolean', default: 'true' }),
+  idle('follower.nodelay', oneWrite, { place: 'bare', value: 'boolean', default: 'true' }),
   idle('follower.skipLearnerRequestToNextProcessor', jvm, { value: 'boolean', default: 'false' }),
   inEnsemble('leaderConnectDelayDuringRetryMs', 'property', whole, '100'),
   idle('learner.asyncSending', jvm, { value: 'boolean', default: 'false' }),
   idle('learner.closeSocketAsync', jvm, { value: 'boolean', default: 'false' }),
-  inEnsemble('observer.reconnectDelayMs', 'property', whole, '0'),
+  idle('observer.reconnectDelayMs', 'observer.election.DelayMs spreads observers over time', { value: whole, default: '0' }),
   inEnsemble('observer.election.DelayMs', 'property', whole, '200'),
   inEnsemble('observer.syncEnabled', 'property', 'boolean', ''),
-  inEnsemble('observerMaster.sizeLimit', 'property', whole, '33554432'),
+  idle('observerMaster.sizeLimit', 'it matters with observerMasterPort only', { value: whole, default: '33554432' }),
   inEnsemble('tcpKeepAlive', 'property', 'boolean', 'false'),
   idle('forward_learner_requests_to_commit_processor_disabled', jvm, { value: 'boolean', default: 'false' }),
 

@@ -44,8 +44,8 @@ export interface EnsembleConfig {
   readonly syncLimitTicks: number;
   /** For a learner to reach the leader; initLimit unless set. */
   readonly connectToLearnerMasterTicks: number;
-  /** For a leader to collect a quorum's accepted epochs; initLimit unless set. */
-  readonly maxTimeToWaitForEpochMs: number;
+  /** How long a new leader waits for a quorum although a voter looks elsewhere; undefined: initLimit. */
+  readonly maxTimeToWaitForEpochMs: number | undefined;
   readonly leaderConnectDelayDuringRetryMs: number;
 
   /** To connect to an election port. */
@@ -58,31 +58,21 @@ export interface EnsembleConfig {
   readonly maxNotificationIntervalMs: number;
   readonly quorumListenOnAllIps: boolean;
   readonly tcpKeepAlive: boolean;
-  readonly leaderNodelay: boolean;
-  readonly followerNodelay: boolean;
   readonly multiAddressEnabled: boolean;
-  readonly multiAddressReachabilityCheckEnabled: boolean;
-  readonly multiAddressReachabilityCheckTimeoutMs: number;
 
   readonly leaderServes: boolean;
   readonly commitLogCount: number;
   readonly forceSnapshotSync: boolean;
   /** Largest part of a snapshot's size that the logs sent instead may have; 0: any; below 0: logs are never sent. */
   readonly snapshotSizeFactor: number;
-  readonly maxConcurrentSnapSyncs: number;
-  readonly maxConcurrentDiffSyncs: number;
 
   /** Whether an observer logs what it is told. */
   readonly syncEnabled: boolean;
   readonly observerElectionDelayMs: number;
-  readonly observerReconnectDelayMs: number;
   /** Where followers accept observers; undefined: they do not. */
   readonly observerMasterPort: number | undefined;
-  readonly observerMasterSizeLimitBytes: number;
 
   readonly localSessionsEnabled: boolean;
-  readonly localSessionsUpgradingEnabled: boolean;
-  readonly enableEagerAclCheck: boolean;
   /** The file that decides for one of two servers that is left alone. */
   readonly oraclePath: string | undefined;
 
@@ -193,7 +183,7 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     initLimitTicks,
     syncLimitTicks,
     connectToLearnerMasterTicks: own('connectToLearnerMasterLimit') ?? initLimitTicks,
-    maxTimeToWaitForEpochMs: int('leader.maxTimeToWaitForEpoch') === -1 ? initLimitTicks * tickTimeMs : int('leader.maxTimeToWaitForEpoch'),
+    maxTimeToWaitForEpochMs: int('leader.maxTimeToWaitForEpoch') === -1 ? undefined : int('leader.maxTimeToWaitForEpoch'),
     leaderConnectDelayDuringRetryMs: int('leaderConnectDelayDuringRetryMs'),
     cnxTimeoutMs: int('cnxTimeout'),
     quorumCnxnTimeoutMs: own('quorumCnxnTimeoutMs') ?? syncLimitTicks * tickTimeMs,
@@ -202,26 +192,16 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     maxNotificationIntervalMs: int('fastleader.maxNotificationInterval'),
     quorumListenOnAllIps: boolean('quorumListenOnAllIPs'),
     tcpKeepAlive: boolean('tcpKeepAlive'),
-    leaderNodelay: boolean('leader.nodelay'),
-    followerNodelay: boolean('follower.nodelay'),
     multiAddressEnabled: boolean('multiAddress.enabled'),
-    multiAddressReachabilityCheckEnabled: boolean('multiAddress.reachabilityCheckEnabled'),
-    multiAddressReachabilityCheckTimeoutMs: int('multiAddress.reachabilityCheckTimeoutMs'),
     leaderServes: boolean('leaderServes'),
     commitLogCount: atLeast('commitLogCount', commitLogCountMin, commitLogCountMin, settings),
     forceSnapshotSync: boolean('forceSnapshotSync'),
     snapshotSizeFactor: real('snapshotSizeFactor'),
-    maxConcurrentSnapSyncs: int('leader.maxConcurrentSnapSyncs'),
-    maxConcurrentDiffSyncs: int('leader.maxConcurrentDiffSyncs'),
     // The property, where it is set, wins over the key of the file, in ZooKeeper as well.
     syncEnabled: text('observer.syncEnabled') === '' ? boolean('syncEnabled') : boolean('observer.syncEnabled'),
     observerElectionDelayMs: int('observer.election.DelayMs'),
-    observerReconnectDelayMs: int('observer.reconnectDelayMs'),
     observerMasterPort,
-    observerMasterSizeLimitBytes: int('observerMaster.sizeLimit'),
     localSessionsEnabled: boolean('localSessionsEnabled'),
-    localSessionsUpgradingEnabled: boolean('localSessionsUpgradingEnabled'),
-    enableEagerAclCheck: boolean('enableEagerACLCheck'),
     oraclePath: text('oraclePath') || undefined,
   };
   return { ...config, unbuilt: unbuiltOf(config, settings) };
@@ -238,18 +218,11 @@ function unbuiltOf(config: Omit<EnsembleConfig, 'unbuilt'>, settings: KnownSetti
     [config.readOnlyMode, 'readonlymode.enabled', 'true', 'reads from a server that has lost its ensemble'],
     [config.oraclePath !== undefined, 'oraclePath', config.oraclePath ?? '', 'an oracle that lets one of two servers go on alone'],
     [config.observerMasterPort !== undefined, 'observerMasterPort', `${config.observerMasterPort}`, 'observers that observe a follower'],
-    [config.tcpKeepAlive, 'tcpKeepAlive', 'true', 'probes of silent connections between servers'],
     [
       config.role === 'observer' && !config.syncEnabled,
       settings.isSet('observer.syncEnabled') ? 'observer.syncEnabled' : 'syncEnabled',
       'false',
       'an observer without a log',
-    ],
-    [
-      settings.int('leader.maxTimeToWaitForEpoch') !== -1,
-      'leader.maxTimeToWaitForEpoch',
-      settings.text('leader.maxTimeToWaitForEpoch'),
-      'a leader that gives up when one of its voters looks elsewhere',
     ],
   ];
   const sentences = asked

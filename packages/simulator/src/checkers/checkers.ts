@@ -6,10 +6,12 @@ import { afterFailure } from './after-failure.ts';
 import type { Checker } from './checker.ts';
 import { clientTold } from './client-told.ts';
 import { compareAndSet } from './compare-and-set.ts';
+import { convergence } from './convergence.ts';
 import { digests } from './digests.ts';
 import { durability } from './durability.ts';
 import { earlyExpiry } from './early-expiry.ts';
 import { ephemerals } from './ephemerals.ts';
+import { epochFiles } from './epoch-files.ts';
 import { fifoOrder } from './fifo-order.ts';
 import { lateExpiry } from './late-expiry.ts';
 import { linearizableWrites } from './linearizable-writes.ts';
@@ -18,6 +20,7 @@ import { negotiation } from './negotiation.ts';
 import { noLeak } from './no-leak.ts';
 import { nothingRolledBack } from './nothing-rolled-back.ts';
 import { oneOrder } from './one-order.ts';
+import { quorumCommits } from './quorum-commits.ts';
 import { reads } from './reads.ts';
 import { registerHistory } from './register-history.ts';
 import { sequences } from './sequences.ts';
@@ -27,11 +30,13 @@ import { snapshots } from './snapshots.ts';
 import { statLaws } from './stat-laws.ts';
 import { sweeps } from './sweeps.ts';
 import { syncThenRead } from './sync-then-read.ts';
+import { timeliness } from './timeliness.ts';
 import { unknownOutcomes } from './unknown-outcomes.ts';
 import { watchAcl } from './watch-acl.ts';
 import { persistentWatches, watchBeforeData, watchesOverReconnect, watchOnce, watchOrder } from './watch-events.ts';
 import { watchesRestored } from './watches-restored.ts';
 import { writeReplies } from './write-replies.ts';
+import { zab } from './zab.ts';
 
 export const checkers = {
   oneOrder,
@@ -68,6 +73,11 @@ export const checkers = {
   noLeak,
   clientTold,
   afterFailure,
+  zab,
+  quorumCommits,
+  epochFiles,
+  timeliness,
+  convergence,
 } as const satisfies Record<string, Checker>;
 
 export type CheckerName = keyof typeof checkers;

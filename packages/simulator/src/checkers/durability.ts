@@ -1,10 +1,14 @@
+import { reignsOf } from '../record/committed-history.ts';
 import { isWrite, nameRequest } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
 
 export const durability: Checker = {
   property: 'P27',
-  promise: 'What was acknowledged stays: it is in the log that the last server left, under the zxid that was told.',
-  check({ cnxns }, { txns, sessions }) {
+  promise:
+    'What was acknowledged stays: it is in the log that is left, under the zxid that was told, and in that of every leader who came later.',
+  check(recording, { txns, sessions }) {
+    const { cnxns } = recording;
+    const reigns = reignsOf(recording);
     const faults: string[] = [];
     const zxids = new Map(txns.map(({ request, zxid }) => [request, zxid]));
     for (const { requests, handshake, session, key } of cnxns) {
@@ -15,6 +19,12 @@ export const durability: Checker = {
         const { reply } = request;
         if (reply === undefined || !isWrite(request)) continue;
         const logged = zxids.get(request);
+        const without = reigns.find(({ fromMs, historyEnd }) => fromMs > reply.atMs && historyEnd < reply.zxid);
+        if (without !== undefined) {
+          faults.push(
+            `${nameRequest(request)} was acknowledged as ${reply.zxid}, and ${without.server} leads epoch ${without.epoch} without it`,
+          );
+        }
         if (logged === reply.zxid) continue;
         faults.push(
           `${nameRequest(request)} was acknowledged as ${reply.zxid}, and is ${logged === undefined ? 'not in the log' : `logged as ${logged}`}`,

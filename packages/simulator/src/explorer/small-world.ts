@@ -15,7 +15,7 @@ import type { Scope } from './scope.ts';
 import { configText, type DiskState, SmallServer, type StoredTxn, type Surroundings } from './small-server.ts';
 
 /** More than any election among three servers takes that comes to an end at all. */
-const electionRoundsMax = 8;
+const electionRoundsMax = 20;
 /** Who has settled gives the same answer to the same question only after so long. */
 const sameAnswerMs = 100;
 /** Server numbers are below. */
@@ -383,6 +383,7 @@ export class SmallWorld implements Surroundings {
   #elect(mask: number): void {
     const members = this.#members(mask);
     const lookedBefore = members.filter(({ isLooking }) => isLooking).length;
+    const mustSettle = lookedBefore === members.length || this.#hasLeader(members);
     for (let round = 0; round < electionRoundsMax && members.some(({ isLooking }) => isLooking); round++) {
       let wasSaid = false;
       for (const from of members) {
@@ -398,7 +399,22 @@ export class SmallWorld implements Surroundings {
         else if (member.peer!.deadline() !== undefined) member.wake();
       }
     }
-    if (members.filter(({ isLooking }) => isLooking).length === lookedBefore) this.#vainElections++;
+    const looking = members.filter(({ isLooking }) => isLooking);
+    if (mustSettle && looking.length > 0) {
+      throw new Violation(
+        'Settles',
+        `among ${members.map(({ sid }) => sid).join(', ')} ${looking.map(({ sid }) => sid).join(', ')} find no leader`,
+      );
+    }
+    if (looking.length === lookedBefore) this.#vainElections++;
+  }
+
+  /** One of them leads, and a quorum of them serves in its epoch. */
+  #hasLeader(members: readonly SmallServer[]): boolean {
+    const leader = members.find(({ peer }) => peer?.role === 'leading' && peer.server !== undefined);
+    const epoch = leader?.peer?.epoch;
+    const inStep = members.filter(({ peer }) => peer?.server !== undefined && peer.epoch === epoch);
+    return leader !== undefined && this.verifier.containsQuorum(new Set(inStep.map(({ sid }) => sid)));
   }
 
   // ---- peace

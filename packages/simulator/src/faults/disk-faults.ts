@@ -42,3 +42,15 @@ export const slowDisk: Fault = {
     stage.slowDiskUntil(stage.anyServer(), stage.nowMs + random.below(800));
   },
 };
+
+export const wipe: Fault = {
+  id: 'F12',
+  what: 'a server loses its disk and comes back with an empty one; never so many at a time that no quorum of the others is left',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const server = stage.anyServer();
+    if (!stage.mayWipe(server)) return;
+    stage.wipe(server);
+    stage.superviseAfter(server, random.below(300));
+  },
+};

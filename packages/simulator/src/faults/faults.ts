@@ -1,7 +1,7 @@
 /** All faults, by name. A seed chooses among them; a scenario strikes with one when its story comes to it. */
 import { babble, flood, halfFrame, impostor, move, sleep } from './client-faults.ts';
 import { wallClock } from './clock-faults.ts';
-import { diskError, diskFull, slowDisk } from './disk-faults.ts';
+import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
 import { badWire, cut, linkCut } from './network-faults.ts';
 import { deafName, flapping, leaderIsland, oneWayCut, partition, peerReset, slowLink } from './partition-faults.ts';
@@ -36,6 +36,7 @@ export const faults = {
   flapping,
   peerReset,
   deafName,
+  wipe,
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;

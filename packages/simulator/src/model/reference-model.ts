@@ -320,6 +320,11 @@ export class ReferenceModel {
     return this.#zxid;
   }
 
+  /** A server of an ensemble says in a znode who belongs to it. */
+  configure(text: string): void {
+    Object.assign(this.#znodes.get('/zookeeper/config')!, { data: text, version: -1 });
+  }
+
   /** Someone the model does not follow has written something. */
   skipZxid(): void {
     this.#zxid++;

@@ -5,6 +5,7 @@ const election = 'packages/core/src/election/fast-leader-election.ts';
 
 export const electionMutants: Readonly<Record<string, Mutant>> = {
   'vote-of-old-epoch': {
+    hunter: 'explorer',
     what: 'a follower does not raise the epoch of its vote when it has joined, as its leader does',
     from: 'ZOOKEEPER-1732, ZOOKEEPER-1818',
     file: 'packages/core/src/peer.ts',
@@ -19,6 +20,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     by: 'this.#repeatAtMs = now.elapsedMs + this.#intervalMs;\n    // Nobody has spoken',
   },
   'late-voter-not-told': {
+    hunter: 'explorer',
     what: 'who has settled does not answer those who look for a leader later',
     from: 'ZOOKEEPER-1419, ZOOKEEPER-1514',
     file: election,
@@ -26,6 +28,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     by: '',
   },
   'rounds-not-joined': {
+    hunter: 'explorer',
     what: 'a server does not go over to the later round that it hears of',
     from: 'ZOOKEEPER-569, ZOOKEEPER-498',
     file: election,
@@ -33,6 +36,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     by: 'if (vote.electionEpoch > this.#round + 1_000_000) {',
   },
   'equal-votes-both-kept': {
+    hunter: 'explorer',
     what: 'of two servers with the same history both go on voting for themselves',
     from: 'ZOOKEEPER-512',
     file: 'packages/core/src/election/vote.ts',

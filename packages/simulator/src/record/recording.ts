@@ -85,6 +85,18 @@ export interface RestingServer {
   readonly outstanding: number;
 }
 
+/** What a server of an ensemble has when nothing happens any more. */
+export interface QuietState {
+  readonly server: string;
+  readonly lastZxid: Zxid;
+  readonly znodes: number;
+  readonly bytes: number;
+  readonly ephemerals: number;
+  readonly sessions: number;
+  /** By zxid. */
+  readonly digests: ReadonlyMap<Zxid, bigint>;
+}
+
 /** The state that a start from this snapshot and the log behind it comes to. */
 export interface SnapshotState {
   readonly file: string;
@@ -113,6 +125,8 @@ export interface LimitsOfRun {
   readonly holdsRequests: boolean;
   /** Connections may not be read while much is under way; then what has arrived may not have been heard. */
   readonly stopsReading: boolean;
+  /** Of an ensemble: for how long a server may be silent before it is given up. */
+  readonly syncLimitTicks?: number | undefined;
 }
 
 export interface Recording {
@@ -129,6 +143,8 @@ export interface Recording {
   log: { readonly atMs: Millis; readonly logged: LoggedTxn }[];
   readonly snapshots: SnapshotState[];
   readonly resting: RestingServer[];
+  /** All servers of an ensemble at one moment, each time. */
+  readonly quietStates: (readonly QuietState[])[];
   /** Those who use the client library. */
   readonly libraryClients: Set<string>;
   /** What they were told by it. */
@@ -139,6 +155,8 @@ export interface Recording {
   readonly peers: PeerEvent[];
   /** The servers by name, and whether they vote. Empty for servers that stand alone. */
   readonly ensemble: Map<string, { readonly sid: Sid; readonly isVoter: boolean }>;
+  /** What stands in /zookeeper/config; undefined for servers that stand alone. */
+  configText: string | undefined;
   /** When something was wrong between two machines, or with one of them, that keeps word from passing as fast as it should. */
   readonly disturbances: Disturbance[];
   /** What was done to the world: faults, above all. */
@@ -173,11 +191,13 @@ export function newRecording(limits: LimitsOfRun): Recording {
     log: [],
     snapshots: [],
     resting: [],
+    quietStates: [],
     libraryClients: new Set(),
     told: [],
     pauses: [],
     peers: [],
     ensemble: new Map(),
+    configText: undefined,
     disturbances: [],
     noted: [],
     endedMs: 0,

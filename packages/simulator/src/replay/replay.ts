@@ -230,7 +230,9 @@ class Replaying {
   }
 
   #begin(): void {
-    const { zxid, wallMs, znodes } = this.#recording.beginning;
+    const { beginning, configText } = this.#recording;
+    const { zxid, wallMs, znodes } = beginning;
+    if (configText !== undefined) this.#model.configure(configText);
     this.#model.beginAt(zxid - znodes.length);
     this.#model.connect(-1, '0.0.0.0');
     this.#model.attach(-1, 0n);
@@ -311,7 +313,8 @@ class Replaying {
       const byClient = request?.name === 'closeSession' && header.cxid !== 0;
       if (byClient && found !== undefined) this.#perform(found, header.time);
       else this.#hear(model.expire(session));
-      if (life === undefined || life.closedBy !== undefined || (!byClient && header.cxid !== 0)) invented = true;
+      // A client that has said goodbye twice through a learner is heard twice, by ZooKeeper's leader as well.
+      if (!byClient && (life === undefined || life.closedBy !== undefined || header.cxid !== 0)) invented = true;
       if (life !== undefined && life.closedBy === undefined) {
         life.closedZxid = zxid;
         life.closedMs = atMs;

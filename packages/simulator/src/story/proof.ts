@@ -36,9 +36,16 @@ export class Proof {
     const world = this.#world;
     if (rests) {
       for (const server of world.servers) await this.#audit(server);
+      await this.#quiet();
+      this.#lookAtStates();
       for (const actor of this.#stage.actors) actor.retire();
-      // Long enough for every session to end.
-      await world.run(world.server.core.maxSessionTimeoutMs + 4 * world.server.core.tickTimeMs);
+      // Long enough for every session to end; an epoch that ends meanwhile grants them all their time again.
+      const { maxSessionTimeoutMs, tickTimeMs } = world.server.core;
+      await world.run(maxSessionTimeoutMs + 4 * tickTimeMs);
+      await world.runUntil(
+        () => world.servers.every(({ process }) => process?.runtime?.inspect.sessionCount() === 0),
+        4 * maxSessionTimeoutMs,
+      );
       await this.#audit(this.#anyServer());
       this.#lookAtRest();
       await this.#restart();
@@ -127,14 +134,40 @@ export class Proof {
     this.#stage.complain(`no leader ${wholeMaxMs} ms after all were started again`);
   }
 
-  /** What servers do by themselves comes to its end, so that all have the same when they go. */
-  async #endAll(): Promise<void> {
+  /** Whatever is under way comes to its end. */
+  async #quiet(): Promise<void> {
     const world = this.#world;
     const { peers } = world.recording;
     for (let seen = -1; seen !== peers.length;) {
       seen = peers.length;
       await world.run(quietMs);
     }
+  }
+
+  /** Every server of an ensemble has the same now. */
+  #lookAtStates(): void {
+    if (!this.#stage.isEnsemble) return;
+    this.#world.recording.quietStates.push(
+      this.#world.servers.map(({ name, process }) => {
+        const inspect = process!.runtime!.inspect;
+        return {
+          server: name,
+          lastZxid: inspect.lastZxid(),
+          znodes: inspect.nodeCount(),
+          bytes: inspect.approximateDataBytes(),
+          ephemerals: inspect.ephemeralCount(),
+          sessions: inspect.sessionCount(),
+          digests: new Map(Array.from(inspect.digests(), ({ zxid, digest }) => [zxid, digest])),
+        };
+      }),
+    );
+  }
+
+  /** What servers do by themselves comes to its end, so that all have the same when they go. */
+  async #endAll(): Promise<void> {
+    const world = this.#world;
+    await this.#quiet();
+    this.#lookAtStates();
     if (!this.#stage.isEnsemble) for (const server of world.servers) await server.stop();
     else for (const server of world.servers) server.kill();
   }

@@ -31,6 +31,10 @@ export class Stage {
   readonly #full = new Set<ServerHost>();
   readonly #bootPlanned = new Set<ServerHost>();
   readonly #impostors: RawClient[] = [];
+  /** Servers that have lost their disks and may not have everything again. */
+  readonly #wiped = new Set<ServerHost>();
+  /** Nobody starts them, for the time being. */
+  readonly #isLeftDown = new Set<ServerHost>();
   /** Nothing is to go wrong any more. */
   isHealed = false;
 
@@ -116,7 +120,7 @@ export class Stage {
     this.#bootPlanned.add(server);
     this.after(ms, 'boot', undefined, () => {
       this.#bootPlanned.delete(server);
-      if (server.process === undefined) this.boot(server);
+      if (server.process === undefined && !this.#isLeftDown.has(server)) this.boot(server);
     });
   }
 
@@ -231,28 +235,98 @@ export class Stage {
     this.note(`impostor ${how}`);
   }
 
+  // --- Disks that are lost
+
+  /** Whether a quorum is left of those that have not lost their disks, or have been sent everything anew since. */
+  mayWipe(server: ServerHost): boolean {
+    for (const each of this.#wiped)
+      if (each.role === 'leader' || each.role === 'follower' || each.role === 'observer') this.#wiped.delete(each);
+    const voters = this.world.servers.filter(({ isVoter }) => isVoter);
+    const lost = voters.filter((each) => each === server || this.#wiped.has(each)).length;
+    return !this.#full.has(server) && (!server.isVoter || lost <= voters.length - ((voters.length >> 1) + 1));
+  }
+
+  wipe(server: ServerHost): void {
+    server.kill();
+    server.wipe();
+    this.#wiped.add(server);
+  }
+
   // --- Healing
 
-  heal(): void {
+  /** Heals a quorum of the voters and the way from clients to everyone. The others stay as they are, or are cut off, or down. */
+  healCore(): readonly ServerHost[] {
     this.isHealed = true;
-    this.#slowUntilMs.clear();
+    const voters = this.world.servers.filter(({ isVoter }) => isVoter);
+    const quorum = (voters.length >> 1) + 1;
+    // Who has lost his disk is not one of those on whom everything depends.
+    const core = [...voters].sort((a, b) => Number(this.#wiped.has(a)) - Number(this.#wiped.has(b)));
+    while (core.length > quorum) {
+      const at = this.#random.below(core.length);
+      if (core.some((each, index) => index !== at && this.#wiped.has(each)) && !this.#wiped.has(core[at]!)) continue;
+      core.splice(at, 1);
+    }
+    const others = this.world.servers.filter((server) => !core.includes(server));
+    const isOther = (name: string) => others.some((server) => server.name === name);
+    const isServer = (name: string) => this.world.servers.some((server) => server.name === name);
     for (const link of this.world.links) {
+      if ((isOther(link.a) && isServer(link.b)) || (isServer(link.a) && isOther(link.b))) continue;
       link.heal();
       link.slow(0);
     }
-    for (const { name } of this.world.servers) this.world.hideName(name, false);
-    for (const { forward, backward } of this.world.wire.cnxns) {
+    this.#healPipes((name) => !isOther(name));
+    for (const server of core) this.#healServer(server);
+    for (const server of others) this.#leaveBad(server, core);
+    return core;
+  }
+
+  #leaveBad(server: ServerHost, core: readonly ServerHost[]): void {
+    switch (this.#random.below(5)) {
+      case 0:
+        this.#isLeftDown.add(server);
+        server.kill();
+        return;
+      case 1:
+        for (const each of core) this.world.link(each.name, server.name).cutOneWay('forth');
+        return;
+      case 2:
+        for (const each of core) this.world.link(each.name, server.name).cutOneWay('back');
+        return;
+      case 3:
+        for (const each of core) this.world.link(each.name, server.name).cut();
+        return;
+      default:
+    }
+  }
+
+  #healServer(server: ServerHost): void {
+    this.#slowUntilMs.delete(server);
+    this.world.hideName(server.name, false);
+    this.#emptyDisk(server);
+    server.disk.fault = undefined;
+    if (server.process === undefined) this.superviseAfter(server, 1);
+  }
+
+  #healPipes(isHealed: (name: string) => boolean): void {
+    for (const { dialer, listener, forward, backward } of this.world.wire.cnxns) {
+      if (![dialer, listener].every(({ address }) => isHealed(this.world.nameOf(address) ?? ''))) continue;
       for (const pipe of [forward, backward]) {
         Object.assign(pipe.manners, { delayMs: 1, windowBytes: 65_536, pieceBytes: Infinity, pieceIntervalMs: 0 });
         pipe.release();
         pipe.changed();
       }
     }
-    for (const server of this.world.servers) {
-      this.#emptyDisk(server);
-      server.disk.fault = undefined;
-      if (server.process === undefined) this.superviseAfter(server, 1);
+  }
+
+  heal(): void {
+    this.isHealed = true;
+    this.#isLeftDown.clear();
+    for (const link of this.world.links) {
+      link.heal();
+      link.slow(0);
     }
+    this.#healPipes(() => true);
+    for (const server of this.world.servers) this.#healServer(server);
   }
 }
 

@@ -28,6 +28,8 @@ export interface Outcome {
 /** Long enough for everything that waits for something, short enough to notice what waits for nothing. */
 const healingMs = 30_000;
 const progressMs = 5000;
+/** Ten times the limit for silence, which is five ticks. */
+const coreMs = 10_000;
 const outstandingMax = 12;
 
 export interface RunOptions {
@@ -74,7 +76,11 @@ class Story {
     const { world, stage } = this;
     const { beginning, clients, safetyMs } = this.#plan;
     if (beginning !== undefined) for (const server of world.servers) await plant(world, server, beginning);
-    for (const server of world.servers) stage.boot(server);
+    for (const server of world.servers) {
+      // As an operator says that a folder is new.
+      if (!server.options.dbAutocreate) server.disk.plant(`${server.options.dataDir}/initialize`, Buffer.alloc(0));
+      stage.boot(server);
+    }
     for (const [index, client] of clients.entries()) {
       const actor = this.#newActor(`client-${index + 1}`, `10.9.${index & 1}.${index + 1}`, client);
       stage.actors.push(actor);
@@ -94,18 +100,42 @@ class Story {
   async #livenessPhase(): Promise<boolean> {
     const { world, stage } = this;
     this.#healing = true;
+    if (stage.isEnsemble && this.#random.below(2) === 0) await this.#coreAlone();
     stage.heal();
     const rests = () => stage.isWhole && stage.actors.every(isIdle);
     if (!(await world.runUntil(rests, healingMs))) {
-      const waiting = stage.actors.filter((actor) => !isIdle(actor)).map(({ name }) => name);
-      const roles = world.servers.map(({ name, role }) => `${name} is ${role ?? 'down'}`);
-      stage.complain(`no rest ${healingMs} ms after the last fault: ${[...waiting, ...roles].join(', ')}`);
+      stage.complain(`no rest ${healingMs} ms after the last fault: ${this.#whoWaits()}`);
       return false;
     }
-    for (const actor of stage.actors) actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
-    if (await world.runUntil(rests, progressMs)) return true;
+    if (await this.#progress(rests)) return true;
     stage.complain(`a write is not answered within ${progressMs} ms, though nothing is wrong any more`);
     return false;
+  }
+
+  /** A quorum is well and connected; the others may stay as they are, in one direction too. That must do. */
+  async #coreAlone(): Promise<void> {
+    const { world, stage } = this;
+    const core = stage.healCore();
+    const rests = () => core.every(({ role }) => role === 'leader' || role === 'follower') && stage.actors.every(isIdle);
+    const names = core.map(({ name }) => name).join(', ');
+    if (!(await world.runUntil(rests, coreMs))) {
+      stage.complain(`no rest ${coreMs} ms after a quorum was healed, which is ${names}: ${this.#whoWaits()}`);
+    } else if (!(await this.#progress(rests))) {
+      stage.complain(`a write is not answered within ${progressMs} ms, though a quorum is well, which is ${names}`);
+    }
+    stage.note('a quorum alone');
+  }
+
+  async #progress(rests: () => boolean): Promise<boolean> {
+    const { world, stage } = this;
+    for (const actor of stage.actors) actor.ask({ name: 'setData', record: { path: '/', data: Buffer.from(actor.name), version: -1 } });
+    return await world.runUntil(rests, progressMs);
+  }
+
+  #whoWaits(): string {
+    const waiting = this.stage.actors.filter((actor) => !isIdle(actor)).map(({ name }) => name);
+    const roles = this.world.servers.map(({ name, role }) => `${name} is ${role ?? 'down'}`);
+    return [...waiting, ...roles].join(', ');
   }
 
   #work(actor: Actor): void {

@@ -56,6 +56,7 @@ export function drawPlan(random: SeededRandom): Plan {
   const snapshotCompression = pick('none', 'none', 'none', 'snappy');
   const ensemble = random.below(3) > 0 ? drawEnsemble(random) : undefined;
   const isOfThisKind = (name: FaultName) => ensemble !== undefined || !('ofEnsembles' in faults[name]);
+  const chosen = (Object.keys(faults) as FaultName[]).filter((name) => random.below(2) === 0 && isOfThisKind(name));
   return {
     servers: ensemble === undefined ? 1 : pick(1, 2, 3, 3, 3, 3, 4, 5, 5, 7) + ensemble.observers,
     ensemble,
@@ -80,9 +81,11 @@ export function drawPlan(random: SeededRandom): Plan {
       snapshotCompression,
       purgeIntervalMs: pick(0, 0, 600),
       dataLogDir: pick('/data', '/data', '/log'),
+      // Who may lose his disk must not take an empty one for a new one.
+      ...(chosen.includes('wipe') && { dbAutocreate: false }),
     },
     usesSnappy: true,
-    faults: (Object.keys(faults) as FaultName[]).filter((name) => random.below(2) === 0 && isOfThisKind(name)),
+    faults: chosen,
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
     safetyMs: 1500 + random.below(4000),

@@ -3,7 +3,7 @@
  * robbed of its power, any number of times. Whatever goes wrong goes wrong with a machine, or with the link between two.
  */
 import type { CoreOptions, Inspect } from '@tskeeper/core';
-import type { Millis, Sid, Zxid } from '@tskeeper/protocol';
+import type { Millis, QuorumConfig, Sid, Zxid } from '@tskeeper/protocol';
 import {
   type CrashChoice,
   type DiskCall,
@@ -73,6 +73,11 @@ export class ServerHost implements MachineTime {
   /** A server of an ensemble: its number there, and what it is. */
   get sid(): Sid {
     return this.#parts.member?.zab.sid ?? 1;
+  }
+
+  /** The ensemble that it is a server of. */
+  get quorum(): QuorumConfig | undefined {
+    return this.#parts.member?.quorum;
   }
 
   get isVoter(): boolean {
@@ -197,6 +202,7 @@ export class ServerHost implements MachineTime {
   kill(): void {
     this.#bury();
     this.disk.kill();
+    this.#noteEpochs();
   }
 
   /** The machine goes dark, and tells nobody; of what was not synced, `choice` says what survives. Its monotonic clock begins anew. */
@@ -204,6 +210,7 @@ export class ServerHost implements MachineTime {
     this.#dark = this.process ?? this.#dark;
     this.#bury(true);
     this.disk.crash(choice);
+    this.#noteEpochs();
     this.bootedMs = this.#parts.clock.elapsedMs;
   }
 
@@ -239,6 +246,17 @@ export class ServerHost implements MachineTime {
         if (bytes !== undefined) this.removed.set(path, bytes);
       },
     };
+  }
+
+  #noteEpochs(): void {
+    const { recording, clock, member } = this.#parts;
+    if (member === undefined) return;
+    const numberIn = (name: string): number | undefined => {
+      const path = `${this.snapshotFolder}/${name}`;
+      return this.disk.files().includes(path) ? Number(this.disk.contents(path).toString('latin1')) : undefined;
+    };
+    const files = { accepted: numberIn('acceptedEpoch'), current: numberIn('currentEpoch') };
+    recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'epochFiles', ...files });
   }
 
   /** Another history has taken the place of what was removed. */

@@ -4,7 +4,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { type CoreOptions, coreDefaults, type ZabOptions } from '@tskeeper/core';
-import { formatZxid, type Millis, type QuorumServer, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
+import { formatQuorumConfig, formatZxid, type Millis, type QuorumServer, Reader, readTxn, type Zxid } from '@tskeeper/protocol';
 import {
   memberDefaults,
   type MemberOptions,
@@ -41,6 +41,7 @@ export interface WorldOptions {
   readonly memory?: MemoryProbe | undefined;
 }
 
+const syncLimitTicksDefault = 5;
 export const quorumPort = 2888;
 export const electionPort = 3888;
 
@@ -53,7 +54,15 @@ function memberOptions(sid: number, servers: number, tickTimeMs: Millis, ensembl
   });
   return {
     ...memberDefaults,
-    zab: { sid, tickTimeMs, initLimitTicks: 10, syncLimitTicks: 5, forceSnapshotSync: false, counterMax: 0xffff_0000, ...zab },
+    zab: {
+      sid,
+      tickTimeMs,
+      initLimitTicks: 10,
+      syncLimitTicks: syncLimitTicksDefault,
+      forceSnapshotSync: false,
+      counterMax: 0xffff_0000,
+      ...zab,
+    },
     role: sid <= servers - observers ? 'participant' : 'observer',
     quorum: { version: 0, servers: new Map(all), groups: new Map(), weights: new Map() },
     electionAddresses: [{ host: '0.0.0.0', port: electionPort }],
@@ -106,6 +115,7 @@ export class VirtualWorld {
       extendedTypesEnabled: coreOptions.extendedTypesEnabled,
       containerMaxNeverUsedIntervalMs: coreOptions.containerMaxNeverUsedIntervalMs,
       holdsRequests: coreOptions.requestThrottleLimit > 0,
+      syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
       stopsReading: coreOptions.globalOutstandingLimit < coreDefaults.globalOutstandingLimit,
     });
     this.servers = Array.from(
@@ -133,7 +143,11 @@ export class VirtualWorld {
           },
         }),
     );
-    if (ensemble !== undefined) for (const { name, sid, isVoter } of this.servers) this.recording.ensemble.set(name, { sid, isVoter });
+    for (const { name, sid, isVoter, quorum } of this.servers) {
+      if (quorum === undefined) continue;
+      this.recording.ensemble.set(name, { sid, isVoter });
+      this.recording.configText = formatQuorumConfig(quorum);
+    }
     this.clock.onRun = (what, elapsedMs) => {
       this.eventCount++;
       // A world that does so much has stopped getting anywhere.

@@ -1,0 +1,132 @@
+/**
+ * The election port, word for word: the same fake voters say the same to a server of ZooKeeper 3.9.5, of 3.8.0 and to ours, in every form that
+ * ever was in use, and all must answer alike.
+ */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+import { type Notification, noVote, PacketCutter, packetTypeName } from '@tskeeper/protocol';
+
+import type { ServerKind } from '../../../scripts/server-process.js';
+import type { Report } from '../report.ts';
+import { Ensemble } from './ensemble.ts';
+import { FakeVoter, type Form, type Introduction, textOf } from './fake-voter.ts';
+import { until } from './until.ts';
+
+/** Of five voters the server is the third, so that it is dialled by some and dials others, and one voice more makes no quorum. */
+const subject = 3;
+const forms: readonly Form[] = ['28 bytes', '40 bytes', '44 bytes', 'with a configuration'];
+const introductions: readonly Introduction[] = ['sid alone', 'one address', 'several addresses'];
+
+function vote(leader: number, round: number, changed: Partial<Notification> = {}): Notification {
+  return { state: 'looking', leader, zxid: 0, peerEpoch: 0, electionEpoch: round, version: 2, config: 'version=0', ...changed };
+}
+
+/** What a server of this kind answers, one line for each thing that is said to it. */
+async function transcriptOf(kind: ServerKind): Promise<string[]> {
+  const ensemble = await Ensemble.create([1, 2, 3, 4, 5].map((sid) => ({ sid, kind, role: 'participant' as const })));
+  const voters = new Map(ensemble.members.map(({ sid, ports }) => [sid, new FakeVoter(sid, ports.election)]));
+  const stranger = new FakeVoter(9, ensemble.member(5).ports.election);
+  const [first, second, fourth, fifth] = [1, 2, 4, 5].map((sid) => voters.get(sid)!);
+  const leaderPort = createServer();
+  const lines: string[] = [];
+  try {
+    // Server 2 listens before the other is there, and is dialled; server 1 asks for it.
+    await second!.listen();
+    await ensemble.launch([subject]);
+    const { election } = ensemble.member(subject).ports;
+    lines.push(`to a smaller server that listens: ${textOf(await second!.hears('a vote', () => true))}`);
+    lines.push(`it has introduced itself: ${second!.introduction}`);
+
+    // Who is smaller is hung up on, and dialled.
+    await first!.listen();
+    await first!.dial(election, 'one address');
+    lines.push(`to a smaller server that has dialled: ${textOf(await first!.hears('a vote', () => true))}`);
+    lines.push(`it has dialled back: ${first!.introduction}`);
+
+    let round = 10;
+    for (const introduction of introductions) {
+      await fifth!.dial(election, introduction);
+      round += 10;
+      fifth!.say(vote(5, round), 'with a configuration');
+      lines.push(`behind ${introduction}: ${textOf(await fifth!.hears(`round ${round}`, ({ electionEpoch }) => electionEpoch === round))}`);
+    }
+    for (const form of forms) {
+      round += 10;
+      fifth!.say(vote(5, round, { zxid: 0x2_0000_0007, peerEpoch: 2 }), form);
+      lines.push(`a vote in ${form}: ${textOf(await fifth!.hears(`round ${round}`, ({ electionEpoch }) => electionEpoch === round))}`);
+      lines.push(`and everyone hears: ${textOf(await first!.hears(`round ${round}`, ({ electionEpoch }) => electionEpoch === round))}`);
+    }
+
+    // A worse vote of a later round: the round is taken over, the vote is not.
+    round += 10;
+    fifth!.say(vote(1, round, { zxid: 0, peerEpoch: 0 }), 'with a configuration');
+    lines.push(
+      `a worse vote of a later round: ${textOf(await fifth!.hears(`round ${round}`, ({ electionEpoch }) => electionEpoch === round))}`,
+    );
+
+    // Somebody who is in nobody's list, and has no vote.
+    await stranger.dial(election, 'one address');
+    stranger.say(vote(noVote, 1, { zxid: noVote, peerEpoch: noVote }), 'with a configuration');
+    lines.push(`to a stranger: ${textOf(await stranger.hears('an answer', ({ electionEpoch }) => electionEpoch === round))}`);
+
+    // Two voices more, and there is a leader to follow.
+    leaderPort.listen(ensemble.member(5).ports.quorum, '127.0.0.1');
+    await once(leaderPort, 'listening');
+    const introduced: string[] = [];
+    leaderPort.on('connection', (socket) => {
+      const cutter = new PacketCutter(1_000_000);
+      socket.on('error', () => undefined);
+      socket.on('data', (chunk) => {
+        cutter.feed(chunk, 0, chunk.length, {
+          packet: ({ type, zxid, data }) => {
+            introduced.push(`${packetTypeName(type)} 0x${zxid.toString(16)} ${data.bytes.toString('hex', data.offset, data.limit)}`);
+            return true;
+          },
+          raw: () => 0,
+        });
+      });
+    });
+    round += 10;
+    await fourth!.dial(election, 'one address');
+    for (const voter of [fourth!, fifth!]) voter.say(vote(5, round, { zxid: 0x3_0000_0001, peerEpoch: 3 }), 'with a configuration');
+    lines.push(
+      `to the leader's quorum port: ${await until(
+        'it goes to the leader',
+        async () => introduced[0],
+        20_000,
+        () => ensemble.evidence(),
+      )}`,
+    );
+    first!.heard.length = 0;
+    first!.say(vote(1, round + 10), 'with a configuration');
+    lines.push(
+      `to one that looks, from one that follows: ${textOf(await first!.hears('who leads', ({ state }) => state === 'following'))}`,
+    );
+    return lines;
+  } finally {
+    for (const voter of voters.values()) voter.end();
+    stranger.end();
+    leaderPort.close();
+    await ensemble.end();
+  }
+}
+
+export async function runElectionPort(report: Report): Promise<void> {
+  const kinds: readonly ServerKind[] = ['java-3.9.5', 'java-3.8.0', 'ours'];
+  const transcripts = new Map<ServerKind, readonly string[]>();
+  for (const kind of kinds) {
+    try {
+      transcripts.set(kind, await transcriptOf(kind));
+    } catch (error) {
+      report.fail(`election port of ${kind}`, error instanceof Error ? error.message : String(error));
+    }
+  }
+  const expected = transcripts.get('java-3.9.5') ?? [];
+  for (const kind of kinds.slice(1)) {
+    for (const [index, line] of (transcripts.get(kind) ?? []).entries()) {
+      if (line === expected[index]) report.pass(`election port of ${kind}: ${line}`);
+      else report.fail(`election port of ${kind}`, `\n    java-3.9.5: ${expected[index]}\n    ${kind}: ${line}`);
+    }
+  }
+}

@@ -1,0 +1,181 @@
+/**
+ * Writers that go on whatever happens to the servers, and that know of each write whether it was acknowledged, refused or left open: so that
+ * it can be said at the end whether one was lost, or carried out twice.
+ *
+ * Each writer has one session for all its life, which it takes from server to server. It counts in a znode of its own, by version, which
+ * shows a write that was lost or done twice at once; and it makes sequential znodes, each with a number of its own in it.
+ */
+import { OpCode, type SessionId } from '@tskeeper/protocol';
+
+import { RawClient } from '../wire/raw-client.ts';
+import { openAcl, record } from '../wire/requests.ts';
+import { until } from './until.ts';
+
+const timeOut = 60_000;
+/** Without an answer for so long, a writer looks for another server. */
+const patienceMs = 60_000;
+/** Every so many sets a sequential create. */
+const createEvery = 5;
+
+export interface LoadOutcome {
+  /** Writes that were acknowledged, or found to have been carried out after their acknowledgement was lost. */
+  readonly acknowledged: number;
+  readonly reconnects: number;
+  /** What must not be. */
+  readonly faults: readonly string[];
+}
+
+class Writer {
+  readonly #path: string;
+  readonly #ports: readonly number[];
+  readonly #faults: string[];
+  #at: number;
+  #session: { readonly id: SessionId; readonly passwd: Buffer } | undefined;
+  #client: RawClient | undefined;
+  #isMade = false;
+  #version = 0;
+  #attempts = 0;
+  /** By name, what an acknowledged create has put there. */
+  readonly #made = new Map<string, string>();
+  acknowledged = 0;
+  reconnects = -1;
+  isStopped = false;
+
+  constructor(index: number, ports: readonly number[], faults: string[]) {
+    this.#path = `/load-${index}`;
+    this.#ports = ports;
+    this.#at = index;
+    this.#faults = faults;
+  }
+
+  async run(): Promise<void> {
+    while (!this.isStopped) {
+      try {
+        const client = (this.#client ??= await this.#connect());
+        if (!this.#isMade) await this.#make(client);
+        else if (this.#version % createEvery === createEvery - 1) await this.#create(client);
+        await this.#set(client);
+      } catch {
+        this.#client?.abandon();
+        this.#client = undefined;
+      }
+    }
+    this.#client?.abandon();
+    this.#client = undefined;
+  }
+
+  /** The next server that lets it in; where there is none, whoever waits for progress says so. */
+  async #connect(): Promise<RawClient> {
+    const port = this.#ports[this.#at++ % this.#ports.length]!;
+    const session = this.#session === undefined ? {} : { sessionId: this.#session.id, passwd: this.#session.passwd };
+    const cnxn = await until(
+      `the server on port ${port} takes a connection`,
+      async () => RawClient.connect(port, { timeOut, ...session }, () => this.#faults.push(`the session of ${this.#path} was lost`)),
+      0,
+    );
+    this.#session = { id: cnxn.sessionId, passwd: cnxn.passwd };
+    this.reconnects += 1;
+    return cnxn;
+  }
+
+  async #make(client: RawClient): Promise<void> {
+    const { err } = await client.call(OpCode.create, record.create(this.#path, null, openAcl, 0));
+    if (err !== 0 && err !== -110) throw new Error(`create gave ${err}`);
+    this.#isMade = true;
+  }
+
+  async #set(client: RawClient): Promise<void> {
+    const wanted = this.#version + 1;
+    await client.call(OpCode.sync, record.pathOnly(this.#path));
+    const { value } = await client.call(OpCode.getData, record.pathAndWatch(this.#path, false));
+    const { version } = value.stat!;
+    if (version === wanted) {
+      // The acknowledgement was lost, the write was not.
+      this.#version = wanted;
+      this.acknowledged += 1;
+      return;
+    }
+    if (version !== this.#version) {
+      this.#fault(`${this.#path} is at version ${version}, and ${this.#version} writes were acknowledged`);
+      this.#version = version;
+      return;
+    }
+    const { err } = await client.call(OpCode.setData, record.setData(this.#path, Buffer.from(String(wanted)), this.#version));
+    if (err !== 0) throw new Error(`setData gave ${err}`);
+    this.#version = wanted;
+    this.acknowledged += 1;
+  }
+
+  async #create(client: RawClient): Promise<void> {
+    const text = `attempt ${this.#attempts++}`;
+    const { err, value } = await client.call(OpCode.create, record.create(`${this.#path}/s-`, Buffer.from(text), openAcl, 2));
+    if (err !== 0) throw new Error(`create gave ${err}`);
+    if (this.#made.has(value.path!)) this.#fault(`${value.path} was given to two creates`);
+    this.#made.set(value.path!, text);
+    this.acknowledged += 1;
+  }
+
+  /** Reads everything back. */
+  async verify(port: number): Promise<void> {
+    const client = await RawClient.connected(port, timeOut);
+    await client.call(OpCode.sync, record.pathOnly(this.#path));
+    const { value } = await client.call(OpCode.getData, record.pathAndWatch(this.#path, false));
+    const { version } = value.stat!;
+    // The last write may have been carried out unheard.
+    if (version !== this.#version && version !== this.#version + 1) {
+      this.#fault(`${this.#path} is at version ${version}, and ${this.#version} writes were acknowledged`);
+    }
+    const { value: listed } = await client.call(OpCode.getChildren, record.pathAndWatch(this.#path, false));
+    const seen = new Map<string, string>();
+    for (const child of listed.children!) {
+      const path = `${this.#path}/${child}`;
+      const { value: found } = await client.call(OpCode.getData, record.pathAndWatch(path, false));
+      const text = found.data!.toString();
+      const twin = seen.get(text);
+      if (twin !== undefined) this.#fault(`${text} was carried out twice: ${twin} and ${path}`);
+      seen.set(text, path);
+    }
+    for (const [path, text] of this.#made) if (seen.get(text) !== path) this.#fault(`${path} of ${text} was acknowledged and is lost`);
+    await client.close();
+  }
+
+  #fault(what: string): void {
+    this.#faults.push(what);
+  }
+}
+
+export class Load {
+  readonly #writers: readonly Writer[];
+  readonly #faults: string[] = [];
+  #running: Promise<unknown> = Promise.resolve();
+
+  /** Nothing is written before `begin`. */
+  constructor(ports: readonly number[], writers: number) {
+    this.#writers = Array.from({ length: writers }, (_, index) => new Writer(index, ports, this.#faults));
+  }
+
+  begin(): void {
+    for (const writer of this.#writers) writer.isStopped = false;
+    this.#running = Promise.all(this.#writers.map((writer) => writer.run()));
+  }
+
+  /** Resolves when nothing is under way any more. */
+  async stop(): Promise<void> {
+    for (const writer of this.#writers) writer.isStopped = true;
+    await this.#running;
+  }
+
+  /** Waits until each writer has had so many more writes acknowledged. */
+  async untilProgress(count: number, evidence: () => Promise<string>): Promise<void> {
+    const goals = this.#writers.map(({ acknowledged }) => acknowledged + count);
+    const isThere = (): boolean => this.#writers.every(({ acknowledged }, index) => acknowledged >= goals[index]!);
+    await until(`${count} more writes of each writer are acknowledged`, async () => (isThere() ? true : undefined), patienceMs, evidence);
+  }
+
+  /** Reads everything back through one server. Nobody may be writing. */
+  async verify(port: number): Promise<LoadOutcome> {
+    for (const writer of this.#writers) await writer.verify(port);
+    const sum = (of: (writer: Writer) => number): number => this.#writers.reduce((total, writer) => total + of(writer), 0);
+    return { acknowledged: sum(({ acknowledged }) => acknowledged), reconnects: sum(({ reconnects }) => reconnects), faults: this.#faults };
+  }
+}

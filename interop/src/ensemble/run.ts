@@ -1,0 +1,127 @@
+/**
+ * The part `ensemble`: ensembles in which our servers stand beside ZooKeeper's, in every pair of roles.
+ *
+ * A casting says who is who and who leads. In each the same things happen: requests through servers that pass them on; what clients of two
+ * servers see of each other; every learner away for a short while and for a long one; the leader killed, and stopped, and killed with txns
+ * that nobody else has. At the end all must hold the same, in memory and on disk.
+ */
+import type { ServerKind } from '../../../scripts/server-process.js';
+import type { Report } from '../report.ts';
+import { compareLogs } from './agreement.ts';
+import { absence, lostTail, succession } from './cycles.ts';
+import { runElectionPort } from './election-port.ts';
+import { Ensemble, type EnsembleOptions, type MemberSpec } from './ensemble.ts';
+import { runOperations } from './operations.ts';
+import { runPairs } from './pairs.ts';
+import { runSwap } from './swap.ts';
+
+interface Casting {
+  /** Voters, by number. The last one leads: among equals the largest number wins. The one before it takes over. */
+  readonly voters: readonly ServerKind[];
+  readonly observer: ServerKind;
+  /** How a learner catches up that has missed more than a leader keeps in memory: from the leader's log, or by a snapshot. */
+  readonly longAbsence: 'log' | 'snapshot';
+  /** Through which server the differential stream goes. None where 3.8.0 has a part in the answers: what it is compared with is 3.9.5. */
+  readonly through?: number;
+}
+
+const ours: ServerKind = 'ours';
+const java39: ServerKind = 'java-3.9.5';
+const java38: ServerKind = 'java-3.8.0';
+
+/** Those of the bounded form come first. */
+const castings: readonly Casting[] = [
+  { voters: [java38, ours, java39], observer: ours, longAbsence: 'snapshot', through: 2 },
+  { voters: [java38, java39, ours], observer: java39, longAbsence: 'snapshot', through: 2 },
+  { voters: [java39, ours, java38], observer: ours, longAbsence: 'log' },
+  { voters: [java39, java38, ours], observer: java39, longAbsence: 'log', through: 3 },
+  { voters: [java38, ours, java39], observer: ours, longAbsence: 'log', through: 4 },
+  { voters: [ours, ours, java38], observer: java38, longAbsence: 'snapshot' },
+  { voters: [ours, java39, ours], observer: java39, longAbsence: 'log', through: 4 },
+  { voters: [java39, ours, ours], observer: ours, longAbsence: 'snapshot', through: 2 },
+];
+const castingsBounded = 4;
+
+/** More than a leader keeps in memory for learners that come back: 500, the least that ZooKeeper lets itself be told. */
+const longAbsenceTxns = 700;
+const shortAbsenceTxns = 20;
+
+export interface EnsembleSettings {
+  readonly seed: number;
+  readonly bounded: boolean;
+  /** How often everything is done. */
+  readonly rounds: number;
+}
+
+function specsOf({ voters, observer }: Casting): MemberSpec[] {
+  const participants = voters.map((kind, index): MemberSpec => ({ sid: index + 1, kind, role: 'participant' }));
+  return [...participants, { sid: voters.length + 1, kind: observer, role: 'observer' }];
+}
+
+const observerSid = 4;
+const leaderSid = 3;
+const nextSid = 2;
+
+async function runCasting(casting: Casting, operations: number, seed: number, report: Report): Promise<void> {
+  const specs = specsOf(casting);
+  const name = `${casting.voters.join(', ')} and ${casting.observer} observing, ${casting.longAbsence}`;
+  const options: EnsembleOptions = {
+    config: { enforceQuota: true },
+    // Below 0 the log on disk is not read for a learner; so large, it is never too long to be sent.
+    properties: { 'zookeeper.snapshotSizeFactor': casting.longAbsence === 'log' ? 100_000 : -1 },
+  };
+  const ensemble = await Ensemble.create(specs, options);
+  try {
+    // The one that is to lead finds itself in the first quorum.
+    await ensemble.launch([nextSid, leaderSid]);
+    await ensemble.untilServing([nextSid, leaderSid]);
+    await ensemble.launch([1, observerSid]);
+    const leader = await ensemble.untilServing([1, observerSid]);
+    if (leader.sid !== leaderSid) throw new Error(`server ${leader.sid} leads, and not server ${leaderSid}`);
+    report.pass(`${name}: all have found each other`);
+    const { through } = casting;
+    if (through !== undefined)
+      await runOperations({ name, ensemble, subject: ensemble.member(through), seed, operations, options }, report);
+    await runPairs(
+      ensemble,
+      [
+        [1, leaderSid],
+        [leaderSid, nextSid],
+        [nextSid, 1],
+        [observerSid, 1],
+      ],
+      name,
+      report,
+    );
+    const cycles = { ensemble, report, name };
+    const long = casting.longAbsence === 'log' ? 'DIFF' : 'SNAP';
+    for (const sid of [1, nextSid, observerSid]) {
+      await absence(cycles, { sid, end: 'kill', writes: shortAbsenceTxns, expect: 'DIFF' });
+      await absence(cycles, { sid, end: 'stop', writes: longAbsenceTxns, expect: long });
+    }
+    await succession(cycles, 'kill', nextSid);
+    await succession(cycles, 'stop', leaderSid);
+    await lostTail(cycles, { tail: 5, writes: 0 });
+    await succession(cycles, 'kill', leaderSid);
+    await lostTail(cycles, { tail: 5, writes: 5 });
+    const { differences, compared } = await compareLogs(ensemble);
+    if (differences.length > 0) report.fail(`${name}: the logs`, `\n    ${differences.join('\n    ')}`);
+    else report.pass(`${name}: ${compared} txns are the same bytes in the logs of more than one server`);
+  } catch (error) {
+    report.fail(name, error instanceof Error ? error.message : String(error));
+  } finally {
+    await ensemble.end();
+  }
+}
+
+export async function runEnsembles({ seed, bounded, rounds }: EnsembleSettings, report: Report): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    await runElectionPort(report);
+    const chosen = bounded ? castings.slice(0, castingsBounded) : castings;
+    for (const [index, casting] of chosen.entries()) await runCasting(casting, bounded ? 1000 : 5000, seed + 100 * round + index, report);
+    await runSwap([java39, ours, java39], 'stop', report);
+    if (bounded) continue;
+    await runSwap([java38, ours, java39], 'stop', report);
+    await runSwap([java39, ours, java39], 'kill', report);
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * A leader of ZooKeeper sends a snapshot of which each znode is of a moment of its own. Until everything that may be in it has been applied the
+ * digests of txns are those of other states, and nobody is to be alarmed.
+ */
+import { OpCode, openAcl, type TxnDigest, type Zxid } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import type { Notice } from '../../src/observer.ts';
+import { type DigestComparison, Replica } from '../../src/request/replica.ts';
+import { SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
+import { treeOptions } from '../tree/tree-and-model.ts';
+import { drain, load } from './snapshots.ts';
+
+const options = { ...treeOptions, digestEnabled: true };
+const loadOptions = { itemBytesMax: 100_000 };
+
+/** Each txn makes a znode. */
+function apply(replica: Replica, zxid: Zxid, digest?: TxnDigest): TxnDigest {
+  const header = { clientHigh: 0, clientLow: 1, cxid: zxid, zxid, time: zxid, type: OpCode.create };
+  const txn = { kind: 'create', path: `/n${zxid}`, data: null, acl: openAcl, ephemeral: false, parentCVersion: zxid } as const;
+  replica.apply(header, txn, digest);
+  return { version: 2, high: replica.tree.digestHigh, low: replica.tree.digestLow };
+}
+
+/** The digests that txns bear, and what a leader of ZooKeeper sends as of txn 3 while it applies up to txn 6. */
+function history(): { digests: TxnDigest[]; stream: Buffer } {
+  const leader = new Replica(options);
+  const digests: TxnDigest[] = [{ version: 2, high: 0, low: 0 }];
+  for (let zxid = 1; zxid <= 6; zxid++) digests.push(apply(leader, zxid));
+  const stream = drain(leader.snapshotStream());
+  for (let zxid = 7; zxid <= 9; zxid++) digests.push(apply(leader, zxid));
+  return { digests, stream };
+}
+
+function learner(stream: Buffer, comparesDigests: DigestComparison): { replica: Replica; alarms: Notice[] } {
+  const loader = new SnapshotLoader(options, loadOptions);
+  loader.feed(stream);
+  const replica = new Replica(options, { snapshot: loader.finish(), zxid: 3, comparesDigests });
+  const alarms: Notice[] = [];
+  replica.notice = (notice) => void alarms.push(notice);
+  return { replica, alarms };
+}
+
+describe('a snapshot that holds effects of later txns', () => {
+  it('raises no alarm while these are applied, and the next wrong digest does', () => {
+    const { digests, stream } = history();
+    const { replica, alarms } = learner(stream, 'when told');
+    for (let zxid = 4; zxid <= 6; zxid++) apply(replica, zxid, digests[zxid]);
+    expect([replica.isExact, alarms]).toEqual([false, []]);
+    replica.becomesExact();
+    apply(replica, 7, digests[7]);
+    expect(alarms).toEqual([]);
+    apply(replica, 8, digests[9]);
+    expect(alarms).toEqual([{ kind: 'digestMismatch', zxid: 8 }]);
+  });
+
+  it('would raise one where it is taken for exact', () => {
+    const { digests, stream } = history();
+    const { replica, alarms } = learner(stream, 'at once');
+    apply(replica, 4, digests[4]);
+    expect(alarms).toEqual([{ kind: 'digestMismatch', zxid: 4 }]);
+  });
+
+  it('is written to disk without a digest, and compared after a restart once a digest agrees', () => {
+    const { digests, stream } = history();
+    const { replica: first } = learner(stream, 'when told');
+    const snapshot = load(drain(first.snapshot()));
+    expect(snapshot.digest).toBeUndefined();
+    const replica = new Replica(options, { snapshot, zxid: 3, comparesDigests: 'once one agrees' });
+    const alarms: Notice[] = [];
+    replica.notice = (notice) => void alarms.push(notice);
+    for (let zxid = 4; zxid <= 7; zxid++) apply(replica, zxid, digests[zxid]);
+    expect([replica.isExact, alarms]).toEqual([true, []]);
+    apply(replica, 8, digests[9]);
+    expect(alarms).toEqual([{ kind: 'digestMismatch', zxid: 8 }]);
+    expect(load(drain(replica.snapshot())).digest).toMatchObject({ zxid: 8 });
+  });
+});

@@ -1,0 +1,47 @@
+import { formatZxid, type Zxid } from '@tskeeper/protocol';
+import { reignsOf } from '../record/committed-history.ts';
+import type { Checker } from './checker.ts';
+
+export const epochFiles: Checker = {
+  property: 'P31',
+  promise:
+    'Whenever a server ends, its disk says an acceptedEpoch that is not behind currentEpoch, neither is behind what it was, and the history with which the current epoch begins is there.',
+  check(recording) {
+    const faults: string[] = [];
+    const beginnings = new Map(reignsOf(recording).map(({ epoch, historyEnd }) => [epoch, historyEnd]));
+    const before = new Map<string, { readonly accepted: number; readonly current: number }>();
+    const durable = new Map<string, Zxid>();
+    /** Epochs in which a server has served: it has said that it is part of them. */
+    const served = new Map<string, number>();
+    for (const event of recording.peers) {
+      const { server } = event;
+      if (event.kind === 'logged') durable.set(server, Math.max(durable.get(server) ?? 0, event.zxid));
+      if (event.kind === 'replaced') durable.set(server, event.zxid);
+      if (event.kind === 'serves') {
+        served.set(server, event.epoch);
+        // What it serves with is on its disk, or else it may not say so.
+        durable.set(server, Math.max(durable.get(server) ?? 0, event.historyEnd));
+      }
+      if (event.kind === 'wiped') {
+        before.delete(server);
+        durable.delete(server);
+        served.delete(server);
+      }
+      if (event.kind !== 'epochFiles') continue;
+      const { accepted = 0, current = 0 } = event;
+      const last = before.get(server);
+      if (accepted < current) faults.push(`${server} has accepted epoch ${accepted}, and currentEpoch is ${current}`);
+      if (last !== undefined && (accepted < last.accepted || current < last.current)) {
+        faults.push(`${server} has gone back from epochs ${last.accepted} and ${last.current} to ${accepted} and ${current}`);
+      }
+      if (current < (served.get(server) ?? 0))
+        faults.push(`${server} has served in epoch ${served.get(server)}, and its disk says ${current}`);
+      const beginning = beginnings.get(current);
+      if (beginning !== undefined && beginning > recording.beginning.zxid && (durable.get(server) ?? 0) < beginning) {
+        faults.push(`${server} has currentEpoch ${current} on disk, and not ${formatZxid(beginning)}, with which that begins`);
+      }
+      before.set(server, { accepted, current });
+    }
+    return faults;
+  },
+};

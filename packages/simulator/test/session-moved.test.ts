@@ -1,0 +1,98 @@
+/** Sessions that go from server to server, with the client that people use. */
+import { type Client, connect, type ConnectOptions, KeeperError } from '@tskeeper/client';
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it } from 'vitest';
+import { serverPort } from '../src/clients/client-world.ts';
+import { WireTransport } from '../src/clients/wire-transport.ts';
+import { VirtualWorld } from '../src/world/virtual-world.ts';
+
+async function started(seed: number): Promise<VirtualWorld> {
+  const world = new VirtualWorld(seed, { servers: 3, ensemble: {} });
+  world.wire.mannersOf = () => ({ delayMs: 0.5 });
+  for (const server of world.servers) await server.start();
+  const roles = () => world.servers.map(({ process }) => process?.runtime?.inspect.role());
+  expect(await world.runUntil(() => roles().filter((role) => role === 'follower').length === 2, 10_000)).toBe(true);
+  return world;
+}
+
+const addressOf = (number: number): string => `10.9.0.${number}`;
+
+/** The calls of promises go on while the world does. */
+async function go<Result>(world: VirtualWorld, promise: Promise<Result>, atMostMs = 20_000): Promise<Result> {
+  let isSettled = false;
+  const settled = () => {
+    isSettled = true;
+  };
+  promise.then(settled, settled);
+  for (let ms = 0; ms < atMostMs && !isSettled; ms += 5) await world.run(5);
+  if (!isSettled) throw new Error(`not settled after ${atMostMs} ms`);
+  return await promise;
+}
+
+function joining(world: VirtualWorld, number: number, options: ConnectOptions = {}): Promise<Client> {
+  const name = `client-${number}`;
+  const transport = new WireTransport(world.clientNetwork(name, addressOf(number)));
+  const servers = world.servers.map((server) => `${server.name}:${serverPort}`).join();
+  const random = new SeededRandom(number);
+  return go(world, connect(servers, { transport, clock: world.clock, random, sessionTimeoutMs: 4000, ...options }));
+}
+
+describe('a client that is driven from server to server', () => {
+  it.each([1, 2, 3])('C2-22: never hears that its session has moved, and keeps it (seed %i)', async (seed) => {
+    const world = await started(seed);
+    const random = new SeededRandom(seed);
+    const zk = await joining(world, 1);
+    const { sessionId } = zk;
+    const codes = new Map<string, number>();
+    const servers = new Set<string | undefined>();
+    await go(world, zk.create('/e', null, { mode: 'ephemeral' }));
+    for (let round = 0; round < 60; round++) {
+      const calls = Array.from({ length: 5 }, (_, at) => (at % 2 === 0 ? zk.setData('/e', `${round}`) : zk.getData('/e')));
+      await world.run(random.below(20));
+      servers.add(zk.connectedTo);
+      // The line breaks in the midst of it, so that much of what was asked arrives at a server that it has left.
+      for (const { forward, dialer } of world.wire.cnxns)
+        if (dialer.address === addressOf(1)) forward.from.stack.reset(forward.from.stream);
+      for (const result of await go(world, Promise.allSettled(calls))) {
+        const code = result.status === 'fulfilled' ? 'Ok' : KeeperError.is(result.reason) ? result.reason.code : String(result.reason);
+        codes.set(code, (codes.get(code) ?? 0) + 1);
+      }
+    }
+    expect([...codes.keys()].toSorted()).toEqual(['ConnectionLoss', 'Ok']);
+    expect(servers.size).toBeGreaterThan(2);
+    expect(zk.sessionId).toBe(sessionId);
+    expect(await go(world, zk.getEphemerals())).toEqual(['/e']);
+    await go(world, zk.close());
+  });
+});
+
+describe('two clients with one session', () => {
+  it('C2-23: take it from each other, each write is that of the one who has it, and the one that yields leaves it to the other', async () => {
+    const world = await started(4);
+    const first = await joining(world, 1);
+    await go(world, first.create('/e', null, { mode: 'ephemeral' }));
+    const session = { id: first.sessionId, password: first.sessionPassword };
+    const second = await joining(world, 2, { session, yieldsSession: true });
+    expect(second.sessionId).toBe(first.sessionId);
+    const lost = [0, 0];
+    for (const [at, zk] of [first, second].entries()) zk.on('state', ({ state }) => void (lost[at]! += state === 'Disconnected' ? 1 : 0));
+    const isOver = () => second.closedBecause !== undefined;
+    for (let ms = 0; ms < 60_000 && !isOver(); ms += 100) {
+      for (const zk of [first, second]) zk.setData('/e', 'x').catch(() => undefined);
+      await world.run(100);
+    }
+    expect(second.closedBecause).toBe('moved');
+    // Not before it had been so a number of times, on both sides.
+    expect(Math.min(...lost)).toBeGreaterThanOrEqual(4);
+    const error = await go(
+      world,
+      second.getData('/e').catch((reason: unknown) => reason),
+    );
+    expect(error).toMatchObject({ code: 'SessionMoved' });
+    // The session lives, with all that is its.
+    await world.run(8000);
+    expect(first.state).toBe('connected');
+    expect((await go(world, first.exists('/e')))?.ephemeralOwner).toBe(first.sessionId);
+    await go(world, first.close());
+  });
+});
