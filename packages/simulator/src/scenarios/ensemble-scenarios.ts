@@ -68,7 +68,8 @@ export const slowCommit: Scenario = {
 };
 
 export const lateEphemeral: Scenario = {
-  story: 'one session is closed by its client, which writes on, another ends because nobody hears of it over a slow way; what was on that way is not made behind its end, an ephemeral least of all',
+  story:
+    'one session is closed by its client, which writes on, another ends because nobody hears of it over a slow way; what was on that way is not made behind its end, an ephemeral least of all',
   run: () =>
     Scene.playEnsemble(23, async (scene) => {
       const [slow] = scene.followers;
