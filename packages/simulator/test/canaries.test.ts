@@ -12,7 +12,7 @@ import {
   type Stat,
   type StatReply,
 } from '@tskeeper/protocol';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   check,
   type CheckerName,
@@ -25,6 +25,7 @@ import {
   type Request,
   runSeed,
 } from '../src/index.ts';
+import { Stage } from '../src/story/stage.ts';
 
 /** Not every story has in it what a change is about; one of so many has. */
 const seedMax = 120;
@@ -658,6 +659,23 @@ describe('a checker notices', { timeout: 60_000 }, () => {
       if (check(recording).some((finding) => finding.checker === checker)) return;
     }
     expect.fail(`in ${seedMax} stories nobody noticed`);
+  });
+
+  test('P35, which is the story’s own: servers that do not come back when all is well', async () => {
+    const [heal, boot] = [vi.spyOn(Stage.prototype, 'heal'), vi.spyOn(Stage.prototype, 'boot')];
+    try {
+      // Whoever was to be started later stays down as well.
+      heal.mockImplementation(function (this: Stage) {
+        boot.mockImplementation(() => undefined);
+        this.isHealed = true;
+        for (const server of this.world.servers) server.kill();
+      });
+      const { recording } = await runSeed(1);
+      expect(check(recording).some(({ checker, evidence }) => checker === 'story' && evidence.includes('no rest'))).toBe(true);
+    } finally {
+      heal.mockRestore();
+      boot.mockRestore();
+    }
   });
 
   test('something, each of them', () => {

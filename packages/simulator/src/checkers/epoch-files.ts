@@ -1,5 +1,5 @@
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
-import { reignsOf } from '../record/committed-history.ts';
+import { lastTxnOf, reignsOf } from '../record/committed-history.ts';
 import type { Checker } from './checker.ts';
 
 export const epochFiles: Checker = {
@@ -8,7 +8,8 @@ export const epochFiles: Checker = {
     'Whenever a server ends, its disk says an acceptedEpoch that is not behind currentEpoch, neither is behind what it was, and the history with which the current epoch begins is there.',
   check(recording) {
     const faults: string[] = [];
-    const beginnings = new Map(reignsOf(recording).map(({ epoch, historyEnd }) => [epoch, historyEnd]));
+    const reigns = reignsOf(recording);
+    const beginnings = new Map(reigns.map(({ epoch, historyEnd }) => [epoch, lastTxnOf(reigns, historyEnd)]));
     const before = new Map<string, { readonly accepted: number; readonly current: number }>();
     const durable = new Map<string, Zxid>();
     /** Epochs in which a server has served: it has said that it is part of them. */

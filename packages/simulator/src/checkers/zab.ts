@@ -3,6 +3,7 @@
  * behind each event that its servers tell of, in the order in which the events happened.
  */
 import { counterOf, epochOf, formatZxid, makeZxid, type Zxid } from '@tskeeper/protocol';
+import { lastTxnOf } from '../record/committed-history.ts';
 import type { PeerEvent } from '../record/peer-event.ts';
 import type { Checker } from './checker.ts';
 
@@ -74,11 +75,8 @@ class Run {
     this.#reigns.set(epoch, event);
   }
 
-  /** Where a history ends of which the beginning of an epoch is told. */
   #lastTxn(zxid: Zxid): Zxid {
-    if (counterOf(zxid) > 0) return zxid;
-    const reign = this.#reigns.get(epochOf(zxid));
-    return reign === undefined || reign.historyEnd >= zxid ? zxid : this.#lastTxn(reign.historyEnd);
+    return lastTxnOf([...this.#reigns.values()], zxid);
   }
 
   #applied(server: string, zxid: Zxid): void {

@@ -383,7 +383,7 @@ export class SmallWorld implements Surroundings {
   #elect(mask: number): void {
     const members = this.#members(mask);
     const lookedBefore = members.filter(({ isLooking }) => isLooking).length;
-    const mustSettle = lookedBefore === members.length || this.#hasLeader(members);
+    const hasLeader = this.#hasLeader(members);
     for (let round = 0; round < electionRoundsMax && members.some(({ isLooking }) => isLooking); round++) {
       let wasSaid = false;
       for (const from of members) {
@@ -400,7 +400,7 @@ export class SmallWorld implements Surroundings {
       }
     }
     const looking = members.filter(({ isLooking }) => isLooking);
-    if (mustSettle && looking.length > 0) {
+    if (hasLeader && looking.length > 0) {
       throw new Violation(
         'Settles',
         `among ${members.map(({ sid }) => sid).join(', ')} ${looking.map(({ sid }) => sid).join(', ')} find no leader`,

@@ -37,6 +37,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     by: 'return false;',
   },
   'zxid-before-epoch': {
+    hunter: 'explorer',
     what: 'the longer log wins over the later epoch',
     from: 'ZOOKEEPER-335',
     file: 'packages/core/src/election/vote.ts',
@@ -44,6 +45,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     by: 'if (a.zxid !== b.zxid) return a.zxid > b.zxid;\n  if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;',
   },
   'observer-is-a-voter': {
+    hunter: 'scenarios',
     what: 'observers count among the servers that a quorum is taken of',
     from: 'ZOOKEEPER-764, ZOOKEEPER-2959',
     file: 'packages/core/src/quorum/verifier-of.ts',

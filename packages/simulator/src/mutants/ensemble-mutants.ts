@@ -120,6 +120,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: "if (learner === undefined || learner.stage !== 'synchronising') return;",
   },
   'trunc-leaves-log': {
+    hunter: 'crash-states',
     what: 'what a leader has told to cut off the log stays in the file',
     from: 'ZOOKEEPER-3701, ZOOKEEPER-1489',
     file: 'packages/runtime/src/storage/truncation.ts',

@@ -56,6 +56,13 @@ export function lastServed({ peers, beginning }: Pick<Recording, 'peers' | 'begi
   return last;
 }
 
+/** The txn that a history ends with of which the beginning of an epoch is told: the server has served in one that came to an end without a txn. */
+export function lastTxnOf(reigns: readonly Pick<Reign, 'epoch' | 'historyEnd'>[], zxid: Zxid): Zxid {
+  if (counterOf(zxid) > 0) return zxid;
+  const reign = reigns.find(({ epoch }) => epoch === epochOf(zxid));
+  return reign === undefined || reign.historyEnd >= zxid ? zxid : lastTxnOf(reigns, reign.historyEnd);
+}
+
 /** By epoch, the counter of its last txn in the history that ends with `end`. Epochs without a txn are left out. */
 export function epochEnds(reigns: readonly Reign[], end: Zxid, beginning: Zxid): Map<number, number> {
   const ends = new Map<number, number>();

@@ -50,6 +50,8 @@ const wallMs = 1_699_999_999_000;
 /** So near to their ends begin zxids and counters that many run over. */
 const zxidsLeftMax = 240;
 const countsLeftMax = 12;
+/** What it takes for a log to be cut comes about by itself too seldom. */
+const lonelyWeight = 6;
 
 export function drawPlan(random: SeededRandom): Plan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
@@ -85,8 +87,7 @@ export function drawPlan(random: SeededRandom): Plan {
       ...(chosen.includes('wipe') && { dbAutocreate: false }),
     },
     usesSnappy: true,
-    // What it takes for a log to be cut comes about by itself too seldom.
-    faults: chosen.flatMap((name) => (name === 'lonelyLeader' ? [name, name, name] : [name])),
+    faults: chosen.flatMap((name) => (name === 'lonelyLeader' ? Array.from({ length: lonelyWeight }, () => name) : [name])),
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
     safetyMs: 1500 + random.below(4000),
