@@ -481,6 +481,12 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
+    'legality',
+    'a txn that was left out',
+    ({ peers, endedMs }) =>
+      void peers.push({ atMs: endedMs, server: 'server-1', kind: 'ended', reason: 'behind 0x100000001 the leader has sent 0x100000003' }),
+  ],
+  [
     'oneOrder',
     'an epoch that begins behind another txn than its leader had',
     ({ peers, log }) => {

@@ -10,6 +10,8 @@ import { Loopback } from './loopback.ts';
  * its answer are sent one after the other.
  */
 const quietTimes = 2;
+/** Clients that speak all the time are not waited for until they are silent: once to be heard, once to be answered, and again. */
+const hearingsMax = 4;
 /** So often nothing is waited for when nothing is under way. A turn of the event loop costs more than a tick of three servers. */
 const unheardMax = 64;
 /**
@@ -133,14 +135,15 @@ export class Activity {
    */
   async settle(thoroughly: boolean): Promise<void> {
     if (thoroughly || ++this.#unheard >= unheardMax) this.#wasOutside = true;
-    let quiet = 0;
+    let [quiet, heard] = [0, 0];
     for (let rounds = 0, turns = 0; rounds < roundsMax && turns < turnsMax; turns++) {
-      if (this.#wasOutside) {
+      if (this.#wasOutside && heard < hearingsMax) {
         await this.#hearOutside();
+        heard++;
         quiet = this.#underWay.size === 0 ? quiet + 1 : 0;
         if (quiet >= quietTimes) break;
       } else if (this.#underWay.size === 0) {
-        return;
+        break;
       }
       this.#round++;
       rounds++;
@@ -150,7 +153,7 @@ export class Activity {
       }
     }
     this.#wasOutside = false;
-    this.#unheard = 0;
+    if (heard > 0) this.#unheard = 0;
   }
 
   /** Everything that was sent over TCP by now has been heard, and told. */

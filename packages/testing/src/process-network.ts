@@ -40,7 +40,7 @@ export class ProcessNetwork implements Network {
     this.#clients.cut();
     // A port that is just being asked for is given back too.
     const asked = await Promise.allSettled(this.#listening);
-    await Promise.all(asked.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value.close() : undefined)));
+    await Promise.all(asked.filter((outcome) => outcome.status === 'fulfilled').map(({ value }) => value.close()));
   }
 
   /** Resets the connections with these numbers, or those of all clients; returns how many there were. */

@@ -524,11 +524,7 @@ export class Leader {
     learner.stage = 'synchronising';
     const { channel, lastZxid } = learner;
     const begin = () => this.#beginBacklog(learner);
-    // It has nothing to say before NEWLEADER comes, and a large snapshot may take longer than initLimit (ZOOKEEPER-1465).
-    const progress = () => {
-      learner.heardMs = this.#nowMs;
-    };
-    this.#host.synchronise({ channel, lastZxid, begin, progress, done: () => this.#historySent(learner) }, this.#committed);
+    this.#host.synchronise({ channel, lastZxid, begin, done: () => this.#historySent(learner) }, this.#committed);
   }
 
   #beginBacklog(learner: Learner): Zxid {

@@ -22,8 +22,6 @@ export interface LearnerSync {
    * before: the learner is to be sent everything up to there.
    */
   begin(): Zxid;
-  /** There was room for more of a snapshot: the learner takes what it is sent. */
-  progress(): void;
   done(): void;
 }
 
@@ -158,7 +156,6 @@ export class Synchroniser {
     this.#snapshot ??= this.#beginSnapshot(this.#queue.shift()!);
     const { learner, source, tail } = this.#snapshot;
     const writer = this.#out.packets(learner.channel);
-    learner.progress();
     if (!source.next(writer, sliceBytes)) return;
     this.#snapshot = undefined;
     writer.raw(tail.bytes, 0, tail.offset);

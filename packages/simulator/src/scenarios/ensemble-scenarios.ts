@@ -68,14 +68,19 @@ export const slowCommit: Scenario = {
 };
 
 export const lateEphemeral: Scenario = {
-  story: 'a session ends because nobody hears of it over a slow way; the ephemeral that was on that way is not made behind its end',
+  story:
+    'one session is closed by its client, which writes on, another ends because nobody hears of it over a slow way; what was on that way is not made behind its end, an ephemeral least of all',
   run: () =>
     Scene.playEnsemble(23, async (scene) => {
       const [slow] = scene.followers;
       const client = await scene.raw({ server: slow, timeoutMs: 400 });
       await scene.ask(client, 'create', node('/a'));
+      const hasty = await scene.raw({ server: scene.leader });
+      hasty.send('closeSession', undefined);
+      hasty.send('create', node('/f', CreateMode.ephemeral));
       scene.stage.slowBetween(slow!, scene.leader, 850, 3000);
       client.send('create', node('/e', CreateMode.ephemeral));
+      client.send('create', node('/late'));
       await scene.world.run(3000);
     }),
 };
@@ -96,6 +101,8 @@ export const cutOffLeader: Scenario = {
       await scene.until('the others have a leader', () => others.some(({ role }) => role === 'leader'));
       await scene.comesBack(writer);
       await scene.ask(writer, 'setData', change('/a', 'new'));
+      // What is acknowledged at the same moment would not have to be seen.
+      await scene.world.run(10);
       reader.send('sync', { path: '/a' });
       reader.send('getData', { path: '/a', watch: false });
       await scene.world.run(3000);
@@ -247,7 +254,7 @@ export const largeSnapshot: Scenario = {
         lost.kill();
         lost.wipe();
         const { wire } = scene.world;
-        wire.mannersOf = () => ({ delayMs: 1, windowBytes: 100_000, pieceBytes: 100_000, pieceIntervalMs: 60 });
+        wire.mannersOf = () => ({ delayMs: 1, windowBytes: 50_000, pieceBytes: 50_000, pieceIntervalMs: 60 });
         scene.stage.boot(lost);
         await scene.until('it follows', () => lost.role === 'follower');
         wire.mannersOf = () => ({ delayMs: 1 });
@@ -268,7 +275,7 @@ export const lateObserver: Scenario = {
         await scene.ask(client, 'create', node('/before'));
         scene.world.link(observer.name, scene.leader.name).slow(60);
         scene.stage.boot(observer);
-        for (let count = 0; count < 12 && observer.role !== 'observer'; count++) {
+        for (let count = 0; count < 80 && observer.role !== 'observer'; count++) {
           await scene.ask(client, 'create', node(`/n${count}`));
           await scene.world.run(35);
         }
