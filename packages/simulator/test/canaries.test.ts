@@ -537,8 +537,8 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
-    'zab',
-    'a follower that applied what its leader had not committed',
+    'quorumCommits',
+    'a follower that applied what was not committed',
     ({ peers }) => {
       const followers = peers.filter((event) => event.kind === 'serves' && event.role === 'follower').map(({ server }) => server);
       const at = peers.findLastIndex((event) => event.kind === 'applied' && event.server === followers.at(-1));
@@ -560,10 +560,10 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'a txn that was committed before the followers had it',
     ({ peers, ensemble }) => {
       if ([...ensemble.values()].filter(({ isVoter }) => isVoter).length < 2) throw new NothingOfTheKind();
-      const applied = found(peers.findLast((event) => event.kind === 'applied')) as Extract<PeerEvent, { kind: 'applied' }>;
+      const { zxid } = found(peers.flatMap((event) => (event.kind === 'applied' ? [event] : [])).at(-1));
       for (let at = peers.length - 1; at >= 0; at--) {
         const event = peers[at]!;
-        if (event.kind === 'logged' && event.zxid >= applied.zxid) peers.splice(at, 1);
+        if (event.kind === 'logged' && event.zxid >= zxid) peers.splice(at, 1);
       }
     },
   ],

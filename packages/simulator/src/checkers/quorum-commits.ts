@@ -3,24 +3,26 @@ import type { Checker } from './checker.ts';
 
 export const quorumCommits: Checker = {
   property: 'P32, P36',
-  promise: 'A txn is committed when a majority of the voters has it on disk. Observers do not count, nor does anyone whose disk is behind.',
+  promise: 'A txn is applied when a majority of the voters has it on disk. Observers do not count, nor does anyone whose disk is behind.',
   check({ peers, ensemble }) {
     const faults: string[] = [];
     const voters = [...ensemble].filter(([, { isVoter }]) => isVoter).map(([name]) => name);
     const quorum = (voters.length >> 1) + 1;
+    /** By server and epoch, up to where it has had the log on disk. A learner may hear late of what was committed in an epoch that is over. */
     const durable = new Map<string, Zxid>();
-    const leading = new Set<string>();
+    const keyOf = (server: string, epoch: number) => `${server} ${epoch}`;
+    /** Where each server serves. */
+    const epochs = new Map<string, number>();
     for (const event of peers) {
       const { server } = event;
-      if (event.kind === 'serves' && event.role === 'leader') leading.add(server);
-      if (event.kind === 'ended' || event.kind === 'gone') leading.delete(server);
-      if (event.kind === 'wiped') durable.delete(server);
-      if (event.kind === 'logged' || event.kind === 'replaced') durable.set(server, event.zxid);
-      if (event.kind !== 'applied' || !leading.has(server)) continue;
-      // Each txn of an epoch is logged anew in that epoch, so whoever has a later one of it has this one.
-      const has = (name: string) => epochOf(durable.get(name) ?? 0) === epochOf(event.zxid) && durable.get(name)! >= event.zxid;
+      if (event.kind === 'serves') epochs.set(server, event.epoch);
+      if (event.kind === 'ended' || event.kind === 'gone') epochs.delete(server);
+      if (event.kind === 'logged') durable.set(keyOf(server, epochOf(event.zxid)), event.zxid);
+      // What an epoch began with was a quorum's before.
+      if (event.kind !== 'applied' || epochs.get(server) !== epochOf(event.zxid)) continue;
+      const has = (name: string) => (durable.get(keyOf(name, epochOf(event.zxid))) ?? 0) >= event.zxid;
       const count = voters.filter(has).length;
-      if (count < quorum) faults.push(`${server} has committed ${formatZxid(event.zxid)}, which ${count} of ${voters.length} voters have`);
+      if (count < quorum) faults.push(`${server} has applied ${formatZxid(event.zxid)}, which ${count} of ${voters.length} voters have`);
     }
     return faults;
   },
