@@ -32,6 +32,14 @@ export type Mode = 'leader' | 'follower' | 'observer' | 'standalone' | 'none';
 /** For a server to find its place. A JVM on a busy machine takes seconds to begin. */
 export const placeMs = 60_000;
 
+/** Of what a server has printed, for a failure. */
+const evidenceLines = 15;
+
+/** Neither a line of a stack, nor what is said of every session. */
+function isTelling(line: string): boolean {
+  return !/^\s+at |Committing global session|Submitting global closeSession/.test(line);
+}
+
 interface Ports {
   readonly client: number;
   readonly quorum: number;
@@ -250,7 +258,7 @@ export class Ensemble {
     for (const member of this.members) {
       const { mode, zxid } = await member.srvr();
       lines.push(`--- ${member.name}, life ${member.life}, ${member.isUp ? 'up' : 'down'}, mode ${mode}, zxid ${zxid}`);
-      lines.push(...(await member.log()).slice(-12));
+      lines.push(...(await member.log()).filter(isTelling).slice(-evidenceLines));
     }
     return lines.join('\n');
   }

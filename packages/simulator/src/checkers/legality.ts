@@ -5,7 +5,8 @@ const illegal = /means nothing|does not understand|was next|the leader has sent 
 
 export const legality: Checker = {
   property: 'P30',
-  promise: 'No server of an ensemble is sent what it cannot make sense of: nothing is left out, nothing comes twice, nothing comes out of place.',
+  promise:
+    'No server of an ensemble is sent what it cannot make sense of: nothing is left out, nothing comes twice, nothing comes out of place.',
   check({ peers }) {
     const faults: string[] = [];
     for (const event of peers) {

@@ -1,6 +1,6 @@
 /**
- * Goes through what a power loss can leave at each moment of joining. Each state is a disk of its own: it is read as a start would read it, and
- * judged; then the server starts on it, votes, and joins again, in the world in which it joined before.
+ * Goes through what a power loss can leave at each moment of joining. Each state is a disk of its own: it is started from, and judged; then, from
+ * every folder that such a start has left, the server votes and joins again, in the world in which it joined before.
  */
 import { crc32 } from 'node:zlib';
 import { crashChoices, MemoryDisk, SeededRandom, type Unsynced } from '@tskeeper/runtime';
@@ -18,6 +18,8 @@ export interface CaseResult {
   readonly states: number;
   /** Of them, those in which something that the leader has sent was there, and not all of it. */
   readonly partial: number;
+  /** Of the folders that starts have left, as many are distinct, and were joined from. */
+  readonly joins: number;
   /** What is wrong with the first that was wrong. */
   readonly finding: string | undefined;
 }
@@ -41,7 +43,7 @@ export async function runCase(joinCase: JoinCase, statesMax: number): Promise<Ca
     joining = await rig.begin();
   } catch (error) {
     const finding = `without any crash: ${error instanceof Error ? error.message : String(error)}`;
-    return { case: joinCase, opening: 'nothing', points: 0, states: 0, partial: 0, finding };
+    return { case: joinCase, opening: 'nothing', points: 0, states: 0, partial: 0, joins: 0, finding };
   }
   const { points, opening } = joining;
   const random = new SeededRandom(joinCase.seed);
@@ -56,7 +58,7 @@ export async function runCase(joinCase: JoinCase, statesMax: number): Promise<Ca
     for (const each of waiting) {
       const { point, choices } = each;
       for (let left = share; ; left--) {
-        if (seen.size >= statesMax) return { ...result, states: seen.size, partial, finding: undefined };
+        if (seen.size >= statesMax) return { ...result, states: seen.size, partial, joins: rig.joins, finding: undefined };
         if (left === 0) {
           unfinished.push(each);
           break;
@@ -65,25 +67,32 @@ export async function runCase(joinCase: JoinCase, statesMax: number): Promise<Ca
         if (done === true) break;
         const disk = new MemoryDisk(point.image, (_item, index) => choice[index]!);
         const { accepted, epoch, acked } = point.promises;
-        const key = `${accepted} ${epoch} ${acked} ${crc32(disk.fingerprint((bytes) => crc32(bytes)))}`;
+        const key = `${accepted} ${epoch} ${acked} ${contentsOf(disk)}`;
         if (seen.has(key)) continue;
         seen.add(key);
         const judged = await rig.judge(disk, point, choice);
         if (judged.isPartial) partial++;
         if (judged.complaint === undefined) continue;
-        return { ...result, states: seen.size, partial, finding: findingText(joinCase, point, choice, judged.complaint) };
+        return { ...result, states: seen.size, partial, joins: rig.joins, finding: findingText(joinCase, point, choice, judged.complaint) };
       }
     }
     waiting = unfinished;
   }
-  return { ...result, states: seen.size, partial, finding: undefined };
+  return { ...result, states: seen.size, partial, joins: rig.joins, finding: undefined };
+}
+
+/** Names and contents of all files, as a short text. */
+function contentsOf(disk: MemoryDisk): string {
+  return String(crc32(disk.fingerprint((bytes) => crc32(bytes))));
 }
 
 class Rig {
   readonly #case: JoinCase;
   #world: JoinWorld;
   #joining!: Joining;
-  #joins = 0;
+  joins = 0;
+  /** Folders, behind the start, from which the server has joined. */
+  readonly #joined = new Set<string>();
 
   constructor(joinCase: JoinCase) {
     this.#case = joinCase;
@@ -108,7 +117,11 @@ class Rig {
       isPartial = found.lastZxid > joining.before.lastZxid && found.lastZxid < joining.leader.lastZxid;
       const complaint = complaintOf(found, promises, joining);
       if (complaint !== undefined) return { complaint, isPartial };
-      if (++this.#joins % joinsPerWorld === 0) {
+      // The start has put away what was torn and unfinished. From the same folder everything goes on in the same way.
+      const folder = contentsOf(disk);
+      if (this.#joined.has(folder)) return { complaint: undefined, isPartial };
+      this.#joined.add(folder);
+      if (++this.joins % joinsPerWorld === 0) {
         this.#world = new JoinWorld(this.#case);
         await this.#world.record();
       }

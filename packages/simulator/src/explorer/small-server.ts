@@ -305,8 +305,6 @@ export class SmallServer implements PeerOut {
       this.peer!.channelGone(channel, this.now);
       this.#flush();
     }
-    // Whoever has led looks again only when it says so: before that its disk has to be done with what it was asked for.
-    if (this.peer!.role === 'leading') this.saidLooking = false;
     this.#deliverReplies();
     // When that is over, it looks again once its disk has done what it was asked for, and says so.
     if (this.peer!.role !== 'looking') this.saidLooking = false;

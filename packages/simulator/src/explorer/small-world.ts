@@ -15,7 +15,7 @@ import type { Scope } from './scope.ts';
 import { configText, type DiskState, SmallServer, type StoredTxn, type Surroundings } from './small-server.ts';
 
 /** More than any election among three servers takes that comes to an end at all. */
-const electionRoundsMax = 8;
+const electionRoundsMax = 20;
 /** Who has settled gives the same answer to the same question only after so long. */
 const sameAnswerMs = 100;
 /** Server numbers are below. */

@@ -1,8 +1,15 @@
 /** All mutants there are. */
 import { electionMutants } from './election-mutants.ts';
 import { ensembleMutants } from './ensemble-mutants.ts';
+import { joiningMutants } from './joining-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { mutants } from './mutants.ts';
 import { zabMutants } from './zab-mutants.ts';
 
-export const zoo: Readonly<Record<string, Mutant>> = { ...mutants, ...ensembleMutants, ...electionMutants, ...zabMutants };
+export const zoo: Readonly<Record<string, Mutant>> = {
+  ...mutants,
+  ...ensembleMutants,
+  ...electionMutants,
+  ...joiningMutants,
+  ...zabMutants,
+};

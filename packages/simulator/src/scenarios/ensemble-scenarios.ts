@@ -30,7 +30,8 @@ export const movingSession: Scenario = {
 };
 
 export const lateWrite: Scenario = {
-  story: 'a client leaves a follower whose way to the leader is slow, and writes at another; what it had sent over the first comes too late',
+  story:
+    'a client leaves a follower whose way to the leader is slow, and writes at another; what it had sent over the first comes too late',
   run: () =>
     Scene.playEnsemble(21, async (scene) => {
       const [slow, other] = scene.followers as [ServerHost, ServerHost];
@@ -48,7 +49,8 @@ export const lateWrite: Scenario = {
 };
 
 export const slowCommit: Scenario = {
-  story: 'a client leaves a follower while its write waits for the disks; at the next one it asks for another, and each gets its own answer',
+  story:
+    'a client leaves a follower while its write waits for the disks; at the next one it asks for another, and each gets its own answer',
   run: () =>
     Scene.playEnsemble(22, async (scene) => {
       const [here, there] = scene.followers as [ServerHost, ServerHost];
@@ -66,7 +68,8 @@ export const slowCommit: Scenario = {
 };
 
 export const lateEphemeral: Scenario = {
-  story: 'one session is closed by its client, which writes on, another ends because nobody hears of it over a slow way; what was on that way is not made behind its end, an ephemeral least of all',
+  story:
+    'one session is closed by its client, which writes on, another ends because nobody hears of it over a slow way; what was on that way is not made behind its end, an ephemeral least of all',
   run: () =>
     Scene.playEnsemble(23, async (scene) => {
       const [slow] = scene.followers;
@@ -83,7 +86,8 @@ export const lateEphemeral: Scenario = {
 };
 
 export const cutOffLeader: Scenario = {
-  story: 'a leader is cut off and does not know it yet; the others have another one, and what is written there no sync at the old one passes over',
+  story:
+    'a leader is cut off and does not know it yet; the others have another one, and what is written there no sync at the old one passes over',
   run: () =>
     Scene.playEnsemble(24, async (scene) => {
       const [old, others] = [scene.leader, scene.followers];
@@ -134,7 +138,8 @@ export const silentFollowers: Scenario = {
 };
 
 export const diskRefusesEpoch: Scenario = {
-  story: 'the disk of a server refuses the epoch of a new leader: the server ends, and does not stay behind as one that is there and does nothing',
+  story:
+    'the disk of a server refuses the epoch of a new leader: the server ends, and does not stay behind as one that is there and does nothing',
   run: () =>
     Scene.playEnsemble(27, async (scene) => {
       const client = await scene.raw({ timeoutMs: 4000 });
@@ -166,7 +171,8 @@ export const darkEnsemble: Scenario = {
 };
 
 export const wipedQuorum: Scenario = {
-  story: 'two of three servers have lost their disks, and know that they may have had something: they begin nothing before an operator has spoken',
+  story:
+    'two of three servers have lost their disks, and know that they may have had something: they begin nothing before an operator has spoken',
   run: () =>
     Scene.playEnsemble(29, async (scene) => {
       const client = await scene.raw({ timeoutMs: 4000 });

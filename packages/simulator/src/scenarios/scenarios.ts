@@ -15,6 +15,7 @@ import {
   usedUpEpoch,
   wipedQuorum,
 } from './ensemble-scenarios.ts';
+import { elevenServers, quorumComesBack } from './majority-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import {
   authHeldBack,
@@ -56,4 +57,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'used-up-epoch': usedUpEpoch,
   'large-snapshot': largeSnapshot,
   'late-observer': lateObserver,
+  'eleven-servers': elevenServers,
+  'quorum-comes-back': quorumComesBack,
 };

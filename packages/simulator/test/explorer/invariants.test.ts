@@ -36,7 +36,7 @@ const a = txn(1, 1);
 const b = txn(1, 2);
 const c = txn(2, 1);
 
-/** Legality, Settles and Liveness are for the world to say: see small-world.test.ts. */
+/** Legality, Settles and Liveness are for the world to say: see small-world.test.ts and elections.test.ts. */
 const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 'Liveness'>, (to: Invariants) => void>> = {
   Leadership1: (to) => to.check([server(1, [], leads), server(2, [], leads), server(3, [])]),
   Leadership2: (to) => {

@@ -1,0 +1,40 @@
+/** Coming to one history with one thing wrong: what only an election that went wrong shows, or a power loss amid a snapshot, or long patience. */
+import type { Mutant } from './mutant.ts';
+
+const leader = 'packages/core/src/zab/leader.ts';
+
+export const joiningMutants: Readonly<Record<string, Mutant>> = {
+  'ahead-of-leader-counts': {
+    hunter: 'explorer',
+    what: 'a learner that has more than its leader counts for the quorum of its epoch, and what it has is cut off',
+    from: 'ZOOKEEPER-335, P7',
+    file: leader,
+    replace: 'if (currentEpoch > ownEpoch || (currentEpoch === ownEpoch && packet.zxid > lastZxid)) {',
+    by: 'if (currentEpoch > 1_000_000) {',
+  },
+  'uncut-log-looks-again': {
+    hunter: 'explorer',
+    what: 'a learner whose log cannot be cut looks for a leader again, and is told the same by it',
+    from: 'found here: snapshot ahead',
+    file: 'packages/core/src/zab/learner.ts',
+    replace: 'this.#wantsSnapshot = true;',
+    by: 'this.#wantsSnapshot = false;',
+  },
+  'later-epoch-left-out': {
+    hunter: 'explorer',
+    what: 'a voter that has accepted a later epoch than that of its leader is left outside',
+    from: 'found here: snapshot ahead',
+    file: leader,
+    replace: 'learner.acceptedEpoch > this.#epoch && this.#votes(learner)',
+    by: 'learner.acceptedEpoch > this.#epoch + 1_000_000',
+  },
+  'old-snapshots-first': {
+    hunter: 'crash-states',
+    what: 'the old snapshots go before the one of the leader has its name',
+    from: 'ZOOKEEPER-3642, F3',
+    file: 'packages/runtime/src/storage/storage.ts',
+    replace:
+      'await nameSnapshot(this.#disk, unnamed);\n      const isOther = ({ name }: { name: string }) => name !== unnamed.name;\n      await removeSnapshots(this.#disk, this.snapshotFolder, isOther);',
+    by: 'const isOther = ({ name }: { name: string }) => name !== unnamed.name;\n      await removeSnapshots(this.#disk, this.snapshotFolder, isOther);\n      await nameSnapshot(this.#disk, unnamed);',
+  },
+};
