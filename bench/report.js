@@ -59,8 +59,8 @@ const measureNames = {
   heartbeatMs: 'ms of the slowest heartbeat',
   p50Ms: 'ms of p50',
   p99Ms: 'ms of p99',
-  followerP50Ms: 'ms of p50, a follower restarted',
-  leaderP50Ms: 'ms of p50, the leader restarted',
+  followerP50Ms: 'ms of p50 when a follower restarts',
+  leaderP50Ms: 'ms of p50 when the leader restarts',
 };
 
 function shown(value) {

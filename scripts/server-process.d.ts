@@ -11,6 +11,8 @@ export interface ServerOptions {
   readonly properties?: Readonly<Record<string, string | number | boolean>>;
   /** The JVM's heap, as for -Xmx. */
   readonly heap?: string;
+  /** For ZooKeeper: further options of the JVM. */
+  readonly jvmArguments?: readonly string[];
   /** For our server: what stands before the program on node's command line, such as --max-old-space-size=64. */
   readonly nodeArguments?: readonly string[];
   /** For our server: the limit of open files, as `ulimit -n` sets it. */

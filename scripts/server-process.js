@@ -87,7 +87,7 @@ export function fourLetterWord(port, word, timeoutMs = 5000) {
 }
 
 /** The command line of a kind of server. `properties` are Java system properties, which our server takes as -D options too. */
-async function commandOf(kind, configFile, { properties = {}, heap = '512m', nodeArguments = [], openFilesMax }) {
+async function commandOf(kind, configFile, { properties = {}, heap = '512m', nodeArguments = [], jvmArguments = [], openFilesMax }) {
   const definitions = Object.entries(properties).map(([name, value]) => `-D${name}=${value}`);
   if (kind === 'ours') {
     const entry = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
@@ -99,7 +99,7 @@ async function commandOf(kind, configFile, { properties = {}, heap = '512m', nod
   const name = `zookeeper-${kind.slice('java-'.length)}`;
   const { [name]: peer } = await ensurePeers([name]);
   if (!peer.installed) throw new Error(`${name} is not installed: ${peer.reason}`);
-  const options = [`-Xmx${heap}`, '-cp', peer.classpath, ...definitions];
+  const options = [`-Xmx${heap}`, ...jvmArguments, '-cp', peer.classpath, ...definitions];
   return ['java', [...options, 'org.apache.zookeeper.server.quorum.QuorumPeerMain', configFile]];
 }
 

@@ -98,7 +98,7 @@ async function startFake(lie = (reply) => reply) {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return { port: server.address().port, data, pings: () => pings, close: () => server.close() };
+  return { port: server.address().port, data, pings: () => pings, sessions: () => sessions, close: () => server.close() };
 }
 
 const znodes = 50;
@@ -127,6 +127,23 @@ const truths = [
       },
     })),
   ),
+  {
+    title: 'spreads its connections over several servers, and adds up their CPU',
+    check: async (program, fake) => {
+      const other = await startFake();
+      try {
+        await runGenerator(program, 'preload', { port: other.port, znodes });
+        const port = `${fake.port},${other.port}`;
+        const before = [fake.sessions(), other.sessions()];
+        const serverPid = `${process.pid},${process.ppid}`;
+        const { operations } = await runGenerator(program, 'load', { ...short, port, op: 'setData', connections: 5, serverPid });
+        assert.ok(operations > 0);
+        assert.deepEqual([fake.sessions() - before[0], other.sessions() - before[1]], [3, 2]);
+      } finally {
+        other.close();
+      }
+    },
+  },
   {
     title: 'counts refusals and goes on',
     check: async (program, fake) => {

@@ -31,6 +31,7 @@ const kinds = ['kill of leader', 'kill of all', 'kill of any'] as const;
 const marks = [
   ...names.map((name) => `fault ${name}`),
   'the leader was killed',
+  'a digest was the same on two servers',
   'a call to the disk felt full',
   'a call to the disk felt syncFails',
   'a call to the disk felt writeFails',
@@ -80,7 +81,10 @@ class Tally {
     return [
       `${this.episodes} episodes in ${Math.round(this.seconds)} s: ${this.strikes} faults struck; ${this.kills} kills (${shares}), ${this.sigkills} processes killed in all`,
       `${this.txns} txns; ${this.acknowledged} acknowledged lines, read back ${this.readBack} times one by one`,
-      [...this.marks].map(([mark, count]) => `${mark}: ${count}`).join('; '),
+      [...this.marks]
+        .filter(([mark]) => !mark.startsWith('kill of'))
+        .map(([mark, count]) => `${mark}: ${count}`)
+        .join('; '),
     ].join('\n');
   }
 }

@@ -124,6 +124,7 @@ class Episode {
     let asked = 0;
     if (await this.#rests()) {
       asked += await this.#readAll('reader-1');
+      await this.#compareDigests();
       for (const ledger of ledgers)
         if (ledger.lost.length > 0) recording.faults.push(`${ledger.name} was alive, and its session has expired`);
       await this.#leave();
@@ -133,12 +134,13 @@ class Episode {
       asked += await this.#readAll('reader-2');
     }
     await this.#level();
+    await this.#compareDigests();
     const sigkills = world.servers.reduce((sum, { kills }) => sum + kills, 0);
     for (const server of world.servers) await server.kill();
     recording.endedMs = world.clock.elapsedMs;
     await this.#keeper.end();
     const proven = performance.now();
-    await readLogs(world, this.#keeper.logs);
+    await readLogs(world, this.#keeper.states);
     await readSnapshots(world, { extendedTypesEnabled: true }, this.#chance(), snapshotsChecked);
     const findings = check(recording);
     return {
@@ -220,6 +222,23 @@ class Episode {
     const zxids = () => Promise.all(servers.map(async (server) => /^Zxid: (\w+)$/m.exec(await server.ask('srvr', 2000))?.[1]));
     if (await eventually(async () => new Set(await zxids()).size === 1, restMaxMs)) return;
     recording.faults.push(`the servers do not come equally far: ${(await zxids()).join(', ')}`);
+  }
+
+  /** Servers remember the digest of the tree at every 128th txn; where two have been, it is the same. */
+  async #compareDigests(): Promise<void> {
+    const { servers, recording } = this.#world;
+    const known = new Map<string, { readonly digest: string; readonly server: string }>();
+    for (const server of servers) {
+      for (const line of (await server.ask('hash', 5000)).trim().split('\n')) {
+        const [zxid, digest] = line.split(': ');
+        if (zxid === undefined || digest === undefined) continue;
+        const other = known.get(zxid);
+        if (other === undefined) known.set(zxid, { digest, server: server.name });
+        else if (other.digest !== digest) {
+          recording.faults.push(`at ${zxid} the digest of the tree is ${digest} on ${server.name} and ${other.digest} on ${other.server}`);
+        } else this.#stage.note('a digest was the same on two servers');
+      }
+    }
   }
 
   /** All is well: everyone is served, and everyone gets something done. */

@@ -6,7 +6,7 @@ import { counterOf, epochOf, formatZxid, Reader, readTxn, type Zxid } from '@tsk
 import { MemoryDisk, numberedFiles, readLog, SeededRandom } from '@tskeeper/runtime';
 import { snappy } from '@tskeeper/simulator';
 import { snapshotState } from '@tskeeper/simulator/internal';
-import type { KeptLog } from './log-keeper.ts';
+import type { KeptLog, LogKeeper, LogsAtOnce } from './log-keeper.ts';
 import type { Member } from './member.ts';
 import type { RealWorld } from './real-world.ts';
 
@@ -25,56 +25,82 @@ interface Entry {
   readonly bytes: Buffer;
 }
 
-/** The end of an epoch, as far as somebody's log shows what came behind it. */
-interface EpochEnd {
-  readonly counter: number;
-  readonly server: string;
-}
+/** What a log file holds, in order. */
+type Contents = readonly Zxid[];
 
 /**
  * Puts the logs of all servers together, those included that have been removed since: a zxid names one txn, whoever has it. What an
  * epoch had proposed and not committed when it ended is left out: it stands behind the last txn that any later history goes on from.
  */
-export async function readLogs(world: RealWorld, logs: readonly KeptLog[]): Promise<void> {
+export async function readLogs(world: RealWorld, states: LogKeeper['states']): Promise<void> {
   const { recording } = world;
   const entries = new Map<Zxid, Entry>();
-  const ends = new Map<number, EpochEnd>();
-  /** By server, the txn it logged last. */
-  const last = new Map<Member, Zxid>();
-  for (const { server, name, path: file, continues } of logs) {
-    if (!continues) last.delete(server);
-    const disk = new MemoryDisk();
-    disk.plant(`/${name}`, await readFile(file));
-    await readLog(await disk.open(`/${name}`, 'existing'), txnBytesMax, (zxid, bytes, start, stop) => {
-      const entry: Entry = { server: `${name} of ${server.name}`, bytes: Buffer.from(bytes.subarray(start, stop)) };
-      const known = entries.get(zxid);
-      if (known === undefined) entries.set(zxid, entry);
-      else if (!known.bytes.equals(entry.bytes)) {
-        recording.faults.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
-      }
-      const before = last.get(server);
-      last.set(server, zxid);
-      if (before === undefined || zxid < before) return;
-      // An epoch that is passed over has left nothing.
-      for (let epoch = epochOf(before); epoch < epochOf(zxid); epoch++) {
-        const counter = epoch === epochOf(before) ? counterOf(before) : 0;
-        const end = ends.get(epoch);
-        if (end === undefined) ends.set(epoch, { counter, server: entry.server });
-        else if (end.counter !== counter) {
-          recording.faults.push(
-            `epoch ${epoch} ends with its txn ${end.counter} in ${end.server}, and with its txn ${counter} in ${entry.server}`,
-          );
-        }
-      }
-    });
+  const contents = new Map<KeptLog, Contents>();
+  for (const [server, all] of states) {
+    for (const log of new Set(all.flat())) contents.set(log, await readOne(log, server, entries, recording.faults));
   }
+  const ends = epochEnds(states, contents, recording.faults);
   recording.log = [...entries]
-    .filter(([zxid]) => counterOf(zxid) <= (ends.get(epochOf(zxid))?.counter ?? Infinity))
+    .filter(([zxid]) => counterOf(zxid) <= (ends.get(epochOf(zxid)) ?? Infinity))
     .toSorted(([a], [b]) => a - b)
     .map(([, { bytes }]) => {
       const logged = readTxn(new Reader(bytes));
       return { atMs: logged.header.time, logged };
     });
+}
+
+async function readOne({ name, path: file }: KeptLog, server: Member, entries: Map<Zxid, Entry>, faults: string[]): Promise<Contents> {
+  const disk = new MemoryDisk();
+  disk.plant(`/${name}`, await readFile(file));
+  const zxids: Zxid[] = [];
+  await readLog(await disk.open(`/${name}`, 'existing'), txnBytesMax, (zxid, bytes, start, stop) => {
+    zxids.push(zxid);
+    const entry: Entry = { server: `${name} of ${server.name}`, bytes: Buffer.from(bytes.subarray(start, stop)) };
+    const known = entries.get(zxid);
+    if (known === undefined) entries.set(zxid, entry);
+    else if (!known.bytes.equals(entry.bytes)) {
+      faults.push(`${formatZxid(zxid)} is one txn in ${known.server} and another in ${entry.server}`);
+    }
+  });
+  return zxids;
+}
+
+/**
+ * By epoch, the counter of its last committed txn, as far as anyone's history goes on behind it. In the end all histories must agree; one
+ * that was given up on the way tells only of epochs that nobody has kept.
+ */
+function epochEnds(states: LogKeeper['states'], contents: ReadonlyMap<KeptLog, Contents>, faults: string[]): Map<number, number> {
+  const ends = new Map<number, number>();
+  for (const [server, all] of states) {
+    for (const [epoch, counter] of endsIn(all.at(-1) ?? [], contents)) {
+      const known = ends.get(epoch);
+      if (known !== undefined && known !== counter) {
+        faults.push(`epoch ${epoch} ends with its txn ${counter} in the log of ${server.name}, and with its txn ${known} in another`);
+      }
+      ends.set(epoch, counter);
+    }
+  }
+  for (const all of states.values()) {
+    for (const logs of all.toReversed()) {
+      for (const [epoch, counter] of endsIn(logs, contents)) if (!ends.has(epoch)) ends.set(epoch, counter);
+    }
+  }
+  return ends;
+}
+
+function endsIn(logs: LogsAtOnce, contents: ReadonlyMap<KeptLog, Contents>): Map<number, number> {
+  const ends = new Map<number, number>();
+  let before: Zxid | undefined;
+  for (const log of logs) {
+    for (const zxid of contents.get(log) ?? []) {
+      // An epoch that is passed over has left nothing.
+      for (let epoch = epochOf(before ?? zxid); epoch < epochOf(zxid); epoch++) {
+        ends.set(epoch, epoch === epochOf(before!) ? counterOf(before!) : 0);
+      }
+      before = zxid;
+    }
+  }
+  return ends;
 }
 
 /** Of each server's snapshots the oldest, the newest and some between. */

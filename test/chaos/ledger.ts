@@ -10,7 +10,9 @@ import { eventually } from './real-clock.ts';
 export const ledgerPath = '/ledger';
 const prefix = `${ledgerPath}/n-`;
 const inFlight = 16;
-const topUpMs = 2;
+/** At most a hundred lines a second and writer: the proof of an episode takes more than proportionally longer with more. */
+const topUpMs = 20;
+const linesAtOnce = 2;
 /** Questions that one reader has open at a time. */
 const window = 200;
 const answerMaxMs = 30_000;
@@ -21,11 +23,11 @@ export class LedgerWriter extends RawClient {
   #lines = 0;
   #stopped = false;
 
-  /** Keeps so much under way that a server always has something to do. */
+  /** Asks for lines at a steady pace, and does not wait for the answers to the last; so something is under way whenever a fault strikes. */
   begin(world: ClientWorld): void {
     const go = () => {
       if (this.#stopped) return;
-      while (this.ready && this.outstandingCount < inFlight) {
+      for (let count = 0; count < linesAtOnce && this.ready && this.outstandingCount < inFlight; count++) {
         const data = Buffer.from(`${this.name} line ${++this.#lines}`);
         this.send('create', { path: prefix, data, acl: openAcl, flags: CreateMode.persistentSequential });
       }

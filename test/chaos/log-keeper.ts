@@ -12,27 +12,26 @@ import type { Member } from './member.ts';
 const everyMs = 50;
 
 export interface KeptLog {
-  readonly server: Member;
   readonly name: string;
   /** Where it can be read for good. */
   readonly path: string;
-  /** The file before it was still there when this one came: it continues the same history. */
-  readonly continues: boolean;
 }
 
+/** The logs that a server had at one time: together, and in this order, they were its history. */
+export type LogsAtOnce = readonly KeptLog[];
+
 export class LogKeeper {
-  readonly #servers: readonly Member[];
   readonly #folder: string;
-  readonly #seen = new Set<string>();
-  /** Of each server, its last log file. */
-  readonly #last = new Map<Member, { readonly name: string; readonly inode: number }>();
-  readonly logs: KeptLog[] = [];
+  /** By server, name and inode: a start may write a file anew, and a name may come again. */
+  readonly #kept = new Map<string, KeptLog>();
+  /** By server, everything it ever had at once, the last at the end. */
+  readonly states: ReadonlyMap<Member, LogsAtOnce[]>;
   #stopped = false;
   #work: Promise<void> = Promise.resolve();
 
   constructor(servers: readonly Member[], folder: string) {
-    this.#servers = servers;
     this.#folder = folder;
+    this.states = new Map(servers.map((server) => [server, []]));
   }
 
   async begin(): Promise<void> {
@@ -54,34 +53,36 @@ export class LogKeeper {
   }
 
   async #look(): Promise<void> {
-    for (const server of this.#servers) {
+    for (const [server, states] of this.states) {
       const folder = path.join(server.dataDir, 'version-2');
       const names = numberedFiles(await readdir(folder).catch(() => []), 'log').map(({ name }) => name);
-      for (const name of names) await this.#keep(server, folder, name, names);
+      const found: KeptLog[] = [];
+      for (const name of names) {
+        const kept = await this.#keep(server, path.join(folder, name));
+        if (kept !== undefined) found.push(kept);
+      }
+      const last = states.at(-1);
+      if (last?.length !== found.length || found.some((kept, at) => kept !== last[at])) states.push(found);
     }
   }
 
-  async #keep(server: Member, folder: string, name: string, there: readonly string[]): Promise<void> {
-    // It may be gone between two calls; then there was nothing to keep.
-    const inode = await inodeOf(path.join(folder, name));
-    if (inode === undefined || this.#seen.has(`${server.name} ${name} ${inode}`)) return;
-    const kept = path.join(this.#folder, `${server.name}-${this.logs.length}-${name}`);
+  /** Undefined for one that is gone between two calls: there was nothing to keep. */
+  async #keep(server: Member, file: string): Promise<KeptLog | undefined> {
+    const inode = await stat(file).then(
+      ({ ino }) => ino,
+      () => undefined,
+    );
+    const name = path.basename(file);
+    const key = `${server.name} ${name} ${inode}`;
+    const known = this.#kept.get(key);
+    if (known !== undefined || inode === undefined) return known;
+    const kept = { name, path: path.join(this.#folder, `${this.#kept.size}-${server.name}-${name}`) };
     try {
-      await link(path.join(folder, name), kept);
+      await link(file, kept.path);
     } catch {
-      return;
+      return undefined;
     }
-    this.#seen.add(`${server.name} ${name} ${inode}`);
-    const last = this.#last.get(server);
-    const continues = last !== undefined && there.includes(last.name) && (await inodeOf(path.join(folder, last.name))) === last.inode;
-    this.#last.set(server, { name, inode });
-    this.logs.push({ server, name, path: kept, continues });
+    this.#kept.set(key, kept);
+    return kept;
   }
-}
-
-async function inodeOf(file: string): Promise<number | undefined> {
-  return stat(file).then(
-    ({ ino }) => ino,
-    () => undefined,
-  );
 }

@@ -94,7 +94,7 @@ export interface GeneratorOptions {
   readonly readableBy38?: boolean;
   /**
    * For servers of an ensemble: no requests that ZooKeeper cannot decode, or does not know, or fails over without a verdict. One server
-   * answers them all; a leader proposes nothing for them, and the follower that passed one on waits for ever, with all its clients.
+   * answers them all; a leader proposes them under a zxid that it has used already, and commits nothing from then on.
    */
   readonly passedOn?: boolean;
   /**

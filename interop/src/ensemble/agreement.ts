@@ -115,7 +115,7 @@ const errorType = -1;
  * become `error`, their records stay. An observer logs a txn and applies it at once, so its log has the one or the other. Here all such
  * parts are errors.
  */
-function asLogged(txn: Buffer): Buffer {
+export function asLogged(txn: Buffer): Buffer {
   if (txn.readInt32BE(txnTypeAt) !== OpCode.multi) return txn;
   const types: number[] = [];
   let at = txnTypeAt + 8;

@@ -32,6 +32,14 @@ export type Mode = 'leader' | 'follower' | 'observer' | 'standalone' | 'none';
 /** For a server to find its place. A JVM on a busy machine takes seconds to begin. */
 export const placeMs = 60_000;
 
+/** Of what a server has printed, for a failure. */
+const evidenceLines = 15;
+
+/** Neither a line of a stack, nor what is said of every session. */
+function isTelling(line: string): boolean {
+  return !/^\s+at |Committing global session|Submitting global closeSession/.test(line);
+}
+
 interface Ports {
   readonly client: number;
   readonly quorum: number;
@@ -178,6 +186,8 @@ export class Ensemble {
           ...properties,
         },
         heap: '256m',
+        // What a JVM needs to run fast is of no use to one that lives for seconds, and costs more than all it does.
+        jvmArguments: ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'],
       },
       member.port,
     );
@@ -248,7 +258,7 @@ export class Ensemble {
     for (const member of this.members) {
       const { mode, zxid } = await member.srvr();
       lines.push(`--- ${member.name}, life ${member.life}, ${member.isUp ? 'up' : 'down'}, mode ${mode}, zxid ${zxid}`);
-      lines.push(...(await member.log()).slice(-12));
+      lines.push(...(await member.log()).filter(isTelling).slice(-evidenceLines));
     }
     return lines.join('\n');
   }

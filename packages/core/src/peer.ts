@@ -35,6 +35,7 @@ import type { Observer } from './observer.ts';
 import type { CoreOptions } from './options.ts';
 import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
+import { OracleQuorum } from './quorum/oracle-quorum.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
 import { Forwarding, type SentTxn } from './request/forwarding.ts';
 import type { Order } from './request/order.ts';
@@ -59,6 +60,8 @@ export interface PeerOut extends Out, LearnerOut, Pick<ElectionOut, 'notify'>, S
   logBytesMax(): number | undefined;
   /** Connects to the learner port of another server. It completes as `dialled`, or as `dialFailed`. One dial at a time. */
   dialLeader(sid: Sid): void;
+  /** Reads at once what the oracle says, which completes as `oracleSaid`. It is read now and then besides. Without an oracle there is no need. */
+  askOracle?(): void;
 }
 
 /** What a start has found in the data folder. */
@@ -349,6 +352,26 @@ export class Peer {
     if (this.#role.kind === 'leading') this.#role.leader.connected(channel, now);
     else if ((kind === 'looking' || kind === 'settling') && this.#early.size < earlyLearnersMax) this.#early.set(channel, undefined);
     else this.#out.closeChannel(channel, 'this server does not lead');
+  }
+
+  /** Whether the oracle of an ensemble of two lets this server go on without the other; see `OracleQuorum`. Of no effect on others. */
+  oracleSaid(mayGoAlone: boolean, now: Now): void {
+    const { verifier } = this.#config.active;
+    if (!(verifier instanceof OracleQuorum)) return;
+    verifier.oracleSaid(mayGoAlone);
+    this.#election.reconfigure(this.#config.active, now);
+    if (this.#role.kind === 'leading') this.#role.leader.quorumChanged(now);
+    this.#goOn(now);
+  }
+
+  /** What the oracle said when it had no say is of no account: it is asked anew. */
+  #followed(isFollowed: boolean): void {
+    const { verifier } = this.#config.active;
+    if (!(verifier instanceof OracleQuorum)) return;
+    verifier.followed(isFollowed);
+    if (isFollowed) return;
+    verifier.oracleSaid(false);
+    this.#out.askOracle?.();
   }
 
   /** Learners cannot reach this server, so it must not lead. */
@@ -749,6 +772,7 @@ export class Peer {
         serve: (epoch, then) => this.#serveAsLeader(leader, epoch, then),
         synchronise: (learner, leaderLast) => synchroniser.add(learner, leaderLast),
         forget: (channel) => synchroniser.remove(channel),
+        followed: (isFollowed) => this.#followed(isFollowed),
         configVersion: () => this.#config.version,
         newLeaderConfig: (epoch) => this.#config.proposedBy(epoch),
         committed: (zxid, entry) => void this.#committedLog.append(zxid, entry),

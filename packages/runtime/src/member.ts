@@ -3,7 +3,7 @@
  * runtime drives it in its turns.
  */
 import { type ChannelId, type CoreOptions, type EpochName, type Now, type Observer, type Out, Peer, type PeerOut } from '@tskeeper/core';
-import { CommittedLog, committedLogDefaults, Fifo, logBytesMax, type Replica, verifierOf } from '@tskeeper/core/internal';
+import { CommittedLog, committedLogDefaults, Fifo, logBytesMax, OracleQuorum, type Replica, verifierOf } from '@tskeeper/core/internal';
 import { formatQuorumConfig, type Millis, type Notification, PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Logger } from './logger.ts';
 import type { MemberOptions } from './member-options.ts';
@@ -24,6 +24,8 @@ export interface MemberParts {
   readonly storage: Storage;
   readonly observer: Observer;
   readonly books: Pick<ServerMetrics, 'txnReceived' | 'txnLogged'>;
+  /** See `RuntimeHooks.oracle`. */
+  readonly oracle: (() => Promise<boolean>) | undefined;
   readonly logger: Logger;
   /** What the peer asks for on behalf of clients. */
   readonly out: Out;
@@ -32,6 +34,9 @@ export interface MemberParts {
   /** The server cannot go on. */
   readonly failed: (error: unknown) => void;
 }
+
+/** Between two looks at what an oracle says. */
+const oracleIntervalMs: Millis = 100;
 
 /** A port of the server, as the runtime drives it. */
 export type MemberPort = ElectionPort | LearnerPort;
@@ -45,6 +50,8 @@ export class Member {
   #learners: LearnerPort | undefined;
   /** Sent to the log and not durable yet, with their times on the wall clock. */
   readonly #logging = new Fifo<{ readonly zxid: Zxid; readonly txnMs: Millis }>();
+  /** What the peer has been told last; undefined when it has forgotten. */
+  #oracleSaid: boolean | undefined;
   #isShut = false;
   #admitsLearners = false;
   /** Raised whenever it begins or ends to lead. */
@@ -119,7 +126,9 @@ export class Member {
     this.ports = [this.#election, this.#learners];
     const committedLog = new CommittedLog({ ...committedLogDefaults, countMax: options.commitLogCount });
     for (const { zxid, bytes } of recovered.recent) committedLog.restore(zxid, bytes);
-    const config = { verifier: verifierOf(options.quorum), text: formatQuorumConfig(options.quorum), version: options.quorum.version };
+    const { oracle } = this.#parts;
+    const verifier = oracle === undefined ? verifierOf(options.quorum) : new OracleQuorum(verifierOf(options.quorum).voters);
+    const config = { verifier, text: formatQuorumConfig(options.quorum), version: options.quorum.version };
     const found = {
       replica,
       lastZxid: recovered.lastZxid,
@@ -141,6 +150,7 @@ export class Member {
       observer,
       now,
     );
+    if (oracle !== undefined) void this.#consult(oracle);
     return this.#peer;
   }
 
@@ -221,6 +231,11 @@ export class Member {
       },
       notify: (to: Sid, notification: Notification) => this.#election!.notify(to, notification),
       dialLeader: (sid) => this.#learners!.dialLeader(sid),
+      askOracle: () => {
+        this.#oracleSaid = undefined;
+        const { oracle } = this.#parts;
+        if (oracle !== undefined) void this.#askOracle(oracle);
+      },
       packets: (channel) => this.#learners!.packets(channel),
       channelIsFull: (channel) => this.#learners!.channelIsFull(channel),
       closeChannel: (channel, reason) => this.#learners!.closeChannel(channel, reason),
@@ -230,6 +245,29 @@ export class Member {
       readLog: (channel, from) => this.#beginReading(channel, from),
       logBytesMax: () => (this.#parts.options.snapshotSizeFactor < 0 ? undefined : Infinity),
     };
+  }
+
+  // --- An oracle
+
+  /** It is asked for as long as the server lives, since it may change its mind. */
+  async #consult(oracle: () => Promise<boolean>): Promise<void> {
+    await this.#askOracle(oracle);
+    if (!this.#isShut) this.#parts.world.clock.after(oracleIntervalMs, () => void this.#consult(oracle));
+  }
+
+  async #askOracle(oracle: () => Promise<boolean>): Promise<void> {
+    let mayGoAlone = false;
+    try {
+      mayGoAlone = await oracle();
+    } catch {
+      // A server must not go on alone by mistake.
+    }
+    if (this.#isShut || mayGoAlone === this.#oracleSaid) return;
+    this.#oracleSaid = mayGoAlone;
+    this.#parts.logger.info(
+      `the oracle ${mayGoAlone ? 'lets this server go on without the other' : 'does not let this server go on alone'}`,
+    );
+    this.#parts.turn((now) => this.peer.oracleSaid(mayGoAlone, now));
   }
 
   // --- How old txns are when they are received, and when they are durable, for the books.

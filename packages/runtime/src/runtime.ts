@@ -170,11 +170,11 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     });
     this.#startedMs = clock.now().elapsedMs;
     this.#state = 'serving';
+    void this.#measureSizes();
+    this.#keepVigil();
     // Behind the client port: while the own name is waited for, four letter words tell how things are.
     await this.#others?.listen();
     this.#turn(nothing);
-    void this.#measureSizes();
-    this.#keepVigil();
     const { address: host, port } = this.#listener.endpoint;
     const what = this.#member === undefined ? 'serving' : `${nameOf(this.#member)}, listening for`;
     const votes = this.#member === undefined ? '' : ` and for votes on ${this.#member.electionAddresses.map(formatHostPort).join(', ')}`;
@@ -207,6 +207,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       storage: this.#storage,
       observer: this.#observer,
       books: this.#books,
+      oracle: this.#hooks.oracle,
       logger: this.#hooks.logger,
       out: this.#out,
       turn: (work) => this.#turn(work),

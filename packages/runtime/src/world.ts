@@ -44,6 +44,11 @@ export interface RuntimeHooks {
   /** Hears all that the core tells, behind the server's own metrics. */
   readonly observer?: Observer | undefined;
   /**
+   * Of an ensemble of two (oraclePath): whether somebody outside, who says so to one of them at most, lets this server go on without the other.
+   * It is asked ten times a second, and at once when the other is lost. A rejection is a no.
+   */
+  readonly oracle?: (() => Promise<boolean>) | undefined;
+  /**
    * Called once when the runtime cannot go on: a failing disk, a broken belief. Nothing is acknowledged after it. Whoever started the
    * runtime ends the process.
    */

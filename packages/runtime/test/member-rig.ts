@@ -13,6 +13,8 @@ export interface MemberRigOptions {
   readonly observers?: number;
   readonly options?: Partial<MemberOptions>;
   readonly zab?: Partial<ZabOptions>;
+  /** An oracle is asked, and takes its time. */
+  readonly oracle?: boolean;
 }
 
 export class MemberNode {
@@ -21,6 +23,8 @@ export class MemberNode {
   readonly disk = new MemoryDisk();
   runtime: Runtime | undefined;
   failure: unknown;
+  /** What the oracle says to it; undefined: there is none. */
+  oracle: string | undefined;
 
   constructor(sid: Sid) {
     this.sid = sid;
@@ -85,6 +89,8 @@ export class MemberRig {
         snappy: undefined,
         host: { version: 'virtual', environment: () => [], openFileDescriptors: () => undefined, maxFileDescriptors: () => undefined },
         failed: (error) => (node.failure = error),
+        oracle:
+          this.#setup.oracle === true ? () => new Promise((resolve) => clock.after(20, () => resolve(node.oracle === '1'))) : undefined,
       },
       {
         ...memberDefaults,

@@ -1,7 +1,7 @@
 /** A server of an ensemble as its parts work together: what it listens to, whom it lets in, what it says of itself. */
 import { writeConnectRequest, Writer } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
-import { addressOf, quorumPort } from './ports/peer-rig.ts';
+import { addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
 import { clientPort, type MemberNode, MemberRig } from './member-rig.ts';
 
 describe('the quorum port', () => {
@@ -34,8 +34,25 @@ describe('the quorum port', () => {
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
     const complaint = /^error The quorum port, 10.0.0.3:2888, could not be bound: .* This server cannot lead without it.$/;
     await rig.until(() => best.lines.some((line) => complaint.test(line)), 10_000);
+    expect(best.lines.filter((line) => line.includes('server 3 leads'))).toEqual([]);
     await squatter.close();
     await rig.until(() => rig.isWhole, 20_000);
+  });
+});
+
+describe('a server whose own name is not known yet', () => {
+  it('waits for it, says how it is meanwhile, and takes part once it is', async () => {
+    const electionAddresses = [{ host: 'zk', port: electionPort }];
+    const rig = new MemberRig({ servers: 1, options: { electionAddresses } });
+    const only = rig.nodes[0]!;
+    const booting = rig.boot(only);
+    await rig.rig.run(3000, 50);
+    expect(only.runtime).toBeUndefined();
+    expect(only.lines).toContainEqual(expect.stringMatching(/^warn The election port waits for its address, zk:3888: /));
+    expect(await rig.word(only, 'ruok')).toBe('imok');
+    rig.rig.wire.name('zk', [addressOf(1)]);
+    await Promise.all([booting, rig.rig.run(1500, 50)]);
+    await rig.until(() => only.role === 'leader', 2000);
   });
 });
 
@@ -101,6 +118,57 @@ describe('what an operator is told', () => {
   });
 });
 
+describe('an oracle', () => {
+  it('A57: lets one of two servers go on without the other, and back again', async () => {
+    const rig = await MemberRig.start({ servers: 2, oracle: true });
+    const [leader, follower] = [rig.leader, rig.learners[0]!];
+    leader.oracle = '1';
+    // While both are there it has no say.
+    await rig.rig.run(500, 5);
+    expect([leader.role, follower.role]).toEqual(['leader', 'follower']);
+    await rig.close(follower);
+    const client = rig.dial(leader, clientPort);
+    client.send(handshake());
+    await rig.until(() => client.received.length > 0, 2000);
+    await rig.rig.run(15_000, 50);
+    expect([leader.role, leader.lines.filter((line) => line.includes('looks for a leader')).length]).toEqual(['leader', 1]);
+    await Promise.all([rig.boot(follower), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 20_000);
+    expect(follower.runtime!.inspect.lastZxid()).toBe(leader.runtime!.inspect.lastZxid());
+  });
+
+  it('that says no, or nothing, lets nobody', async () => {
+    const rig = await MemberRig.start({ servers: 2, oracle: true });
+    const leader = rig.leader;
+    await rig.close(rig.learners[0]!);
+    await rig.until(() => leader.role === 'looking', 20_000);
+    await rig.rig.run(5000, 50);
+    expect(leader.role).toBe('looking');
+    leader.oracle = '1';
+    await rig.until(() => leader.role === 'leader', 2000);
+    leader.oracle = '0';
+    await rig.until(() => leader.role === 'looking', 5000);
+  });
+
+  it('is asked anew when the other is lost: what it said before is of no account', async () => {
+    const rig = await MemberRig.start({ servers: 2, oracle: true });
+    const leader = rig.leader;
+    leader.oracle = '1';
+    await rig.rig.run(500, 5);
+    // It changes its mind just before, and has not been looked at again.
+    leader.oracle = '0';
+    const client = rig.dial(leader, clientPort);
+    void rig.learners[0]!.runtime!.close();
+    for (let waited = 0; leader.runtime!.inspect.ensemble()!.leading?.syncedFollowers === 1; waited++) {
+      if (waited > 50) throw new Error('the other is still there');
+      await rig.rig.run(1);
+    }
+    client.send(handshake());
+    await rig.until(() => leader.role === 'looking', 20_000);
+    expect(client.received).toHaveLength(0);
+  });
+});
+
 describe('observer.election.DelayMs', () => {
   it('spreads the observers of a leader that has gone over time, and nobody else', async () => {
     const delays = async (observerElectionDelayMs: number) => {
@@ -120,8 +188,20 @@ describe('observer.election.DelayMs', () => {
   });
 });
 
+describe('standaloneEnabled=false', () => {
+  it('A59: one server alone is an ensemble: it elects itself and serves', async () => {
+    const rig = await MemberRig.start({ servers: 1 });
+    const only = rig.nodes[0]!;
+    const client = rig.dial(only, clientPort);
+    client.send(handshake());
+    await rig.until(() => client.received.length > 0, 1000);
+    expect(await rig.word(only, 'srvr')).toContain('Mode: leader\n');
+    expect(rig.dial(only, quorumPort).closed).toBeUndefined();
+  });
+});
+
 describe('leaderServes=no', () => {
-  it('leaves clients to the others: the leader turns them away, and says that it does not serve', async () => {
+  it('A61: leaves clients to the others: the leader turns them away, and says that it does not serve', async () => {
     const rig = new MemberRig({ options: { leaderServes: false } });
     await Promise.all([...rig.nodes.map((node) => rig.boot(node)), rig.rig.run(50)]);
     await rig.until(() => rig.nodes.filter(({ role }) => role === 'follower').length === 2, 5000);

@@ -22,6 +22,7 @@ import { type ConfigFile, type ConfigSources, resolveConfig } from './config/ser
 import { FsDisk } from './fs-disk.ts';
 import { hostFacts } from './host-facts.ts';
 import { memoryProbe } from './memory-use.ts';
+import { oracleOf } from './oracle-file.ts';
 import { NetNetwork } from './net-network.ts';
 import { snappy } from './snappy.ts';
 import { SystemClock } from './system-clock.ts';
@@ -118,6 +119,7 @@ export async function startServerWith(
     snappy,
     host: hostFacts,
     memory: surroundings.memory?.(memory) ?? memory,
+    oracle: config.ensemble?.oraclePath === undefined ? undefined : oracleOf(config.ensemble.oraclePath, logger),
     failed: (error) => end.fail(error),
   };
   const runtime = await startRuntime(world, config.core, runtimeOptions, hooks, member);

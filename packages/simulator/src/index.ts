@@ -20,6 +20,7 @@ export {
   sessionPassword,
 } from './model/reference-model.ts';
 export type { CnxnRecord, Item, Recording, Request } from './record/recording.ts';
+export type { PeerEvent } from './record/peer-event.ts';
 export { replay } from './replay/replay.ts';
 export { plantTxns } from './story/plant.ts';
 export { type Outcome, runSeed } from './story/story.ts';

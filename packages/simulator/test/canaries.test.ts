@@ -1,6 +1,17 @@
 /** A checker that cannot turn red checks nothing: each is shown a true recording with one thing changed. */
 import { deserialize, serialize } from 'node:v8';
-import { ErrorCode, EventType, type GetChildren2Reply, type MultiReply, OpCode, type Stat, type StatReply } from '@tskeeper/protocol';
+import {
+  counterOf,
+  epochOf,
+  ErrorCode,
+  EventType,
+  type GetChildren2Reply,
+  makeZxid,
+  type MultiReply,
+  OpCode,
+  type Stat,
+  type StatReply,
+} from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import {
   check,
@@ -8,6 +19,7 @@ import {
   checkers,
   type CnxnRecord,
   type Item,
+  type PeerEvent,
   type Recording,
   replay,
   type Request,
@@ -15,7 +27,7 @@ import {
 } from '../src/index.ts';
 
 /** Not every story has in it what a change is about; one of so many has. */
-const seedMax = 80;
+const seedMax = 120;
 
 /** The story has nothing of the kind. */
 class NothingOfTheKind extends Error {}
@@ -65,6 +77,16 @@ function expired({ log }: Recording) {
   return found(log.findLast(({ logged }) => logged.header.type === OpCode.closeSession && logged.header.cxid === 0));
 }
 
+function firstServing(peers: readonly PeerEvent[], role: string, epoch: number) {
+  const event = peers.find((each) => each.kind === 'serves' && each.role === role && each.epoch === epoch);
+  return found(event) as Mutable<Extract<PeerEvent, { kind: 'serves' }>>;
+}
+
+/** What the same server has applied right behind it, in the same epoch. */
+function isNext(event: PeerEvent, later: PeerEvent): boolean {
+  return event.kind === 'applied' && later.kind === 'applied' && later.server === event.server && later.zxid === event.zxid + 1;
+}
+
 const changes: [checker: CheckerName, what: string, change: (recording: Recording) => void][] = [
   ['oneOrder', 'a hole in the log', ({ log }) => void log.splice(5, 1)],
   ['oneOrder', 'a write that nobody asked for', (recording) => change(logOf(recording, OpCode.setData).logged.header, { cxid: 99_999 })],
@@ -106,6 +128,8 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     'registerHistory',
     'a read of what is long gone',
     (recording) => {
+      // A server of an ensemble may be behind.
+      if (recording.ensemble.size > 0) throw new NothingOfTheKind();
       const isRead = ({ name, record, reply }: Request) =>
         name === 'exists' && reply?.err === ErrorCode.NoNode && ['/a', '/b', '/c'].includes((record as { path: string }).path);
       const early = found(requestsOf(recording).find(isRead));
@@ -454,6 +478,141 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     ({ told }) => {
       const at = told.findIndex(({ kind }) => kind === 'event');
       told.splice(at, 0, found(told[at]));
+    },
+  ],
+  [
+    'legality',
+    'a txn that was left out',
+    ({ peers, endedMs }) =>
+      void peers.push({ atMs: endedMs, server: 'server-1', kind: 'ended', reason: 'behind 0x100000001 the leader has sent 0x100000003' }),
+  ],
+  [
+    'oneOrder',
+    'an epoch that begins behind another txn than its leader had',
+    ({ peers, log }) => {
+      const begun = found(log.find(({ logged }) => counterOf(logged.header.zxid) === 1 && epochOf(logged.header.zxid) > 1));
+      const epoch = epochOf(begun.logged.header.zxid);
+      change(firstServing(peers, 'leader', epoch), { historyEnd: makeZxid(epoch - 1, 999_999) });
+    },
+  ],
+  [
+    'durability',
+    'a later leader who had not what was acknowledged',
+    ({ peers }) => {
+      const served = found(peers.findLast((event) => event.kind === 'serves' && event.role === 'leader' && event.historyEnd > 2 ** 32));
+      change(served as Extract<PeerEvent, { kind: 'serves' }>, { historyEnd: 1 });
+    },
+  ],
+  [
+    'earlyExpiry',
+    'a session of an ensemble that ended while it spoke to its leader',
+    (recording) => {
+      if (recording.ensemble.size === 0) throw new NothingOfTheKind();
+      const closed = expired(recording);
+      const { clientHigh, clientLow, zxid } = closed.logged.header;
+      const id = BigInt.asIntN(64, (BigInt(clientHigh >>> 0) << 32n) + BigInt(clientLow >>> 0));
+      const leader = firstServing(recording.peers, 'leader', epochOf(zxid));
+      const cnxn = found(
+        recording.cnxns.findLast(({ session, server, garbledMs }) => session === id && server === leader.server && garbledMs === undefined),
+      );
+      found(recording.arrivals.get(cnxn.key)).push(closed.atMs - 1);
+    },
+  ],
+  [
+    'zab',
+    'two leaders of an epoch',
+    ({ peers }) => {
+      const one = found(peers.find((event) => event.kind === 'serves' && event.role === 'leader'));
+      peers.push({ ...one, server: 'server-9' });
+    },
+  ],
+  [
+    'zab',
+    'a leader without what had been committed',
+    ({ peers }) => {
+      const at = peers.findLastIndex((event) => event.kind === 'applied');
+      const { atMs, zxid } = found(peers[at]) as Extract<PeerEvent, { kind: 'applied' }>;
+      peers.push({ atMs, server: 'server-1', kind: 'serves', role: 'leader', epoch: epochOf(zxid) + 9, historyEnd: zxid - 1 });
+    },
+  ],
+  [
+    'zab',
+    'a follower that applied what its leader had not committed',
+    ({ peers }) => {
+      const followers = peers.filter((event) => event.kind === 'serves' && event.role === 'follower').map(({ server }) => server);
+      const at = peers.findLastIndex((event) => event.kind === 'applied' && event.server === followers.at(-1));
+      const event = found(peers[at]) as Extract<PeerEvent, { kind: 'applied' }>;
+      peers.splice(at + 1, 0, { ...event, zxid: event.zxid + 1 });
+    },
+  ],
+  [
+    'zab',
+    'a txn that was left out',
+    ({ peers }) => {
+      const at = peers.findIndex((event, index) => event.kind === 'applied' && peers.slice(index).some((each) => isNext(event, each)));
+      found(peers[at]);
+      peers.splice(at, 1);
+    },
+  ],
+  [
+    'quorumCommits',
+    'a txn that was committed before the followers had it',
+    ({ peers, ensemble }) => {
+      if ([...ensemble.values()].filter(({ isVoter }) => isVoter).length < 2) throw new NothingOfTheKind();
+      const applied = found(peers.findLast((event) => event.kind === 'applied')) as Extract<PeerEvent, { kind: 'applied' }>;
+      for (let at = peers.length - 1; at >= 0; at--) {
+        const event = peers[at]!;
+        if (event.kind === 'logged' && event.zxid >= applied.zxid) peers.splice(at, 1);
+      }
+    },
+  ],
+  [
+    'epochFiles',
+    'an epoch that was current before it was accepted',
+    ({ peers }) => {
+      const files = found(peers.find((event) => event.kind === 'epochFiles' && (event.current ?? 0) > 0));
+      change(files as Extract<PeerEvent, { kind: 'epochFiles' }>, { accepted: 0 });
+    },
+  ],
+  [
+    'epochFiles',
+    'an epoch that was current before its history was there',
+    ({ peers, beginning }) => {
+      const files = found(peers.findLast((event) => event.kind === 'epochFiles' && (event.current ?? 0) > 0));
+      const { server, current } = files as Extract<PeerEvent, { kind: 'epochFiles' }>;
+      const leader = firstServing(peers, 'leader', current!);
+      if (leader.historyEnd <= beginning.zxid || counterOf(leader.historyEnd) === 0) throw new NothingOfTheKind();
+      for (let at = peers.length - 1; at >= 0; at--) {
+        const event = peers[at]!;
+        if (event.server === server && ['logged', 'replaced', 'serves'].includes(event.kind) && event !== leader) peers.splice(at, 1);
+      }
+    },
+  ],
+  [
+    'timeliness',
+    'a read of what was long past',
+    (recording) => {
+      const { peers } = recording;
+      const read = found(requestsOf(recording).findLast(({ name, reply }) => name === 'getData' && (reply?.zxid ?? 0) > 0));
+      const early = found(peers.find((event) => event.kind === 'applied' && event.atMs < read.sentMs - 2000));
+      change(read.reply, { zxid: (early as Extract<PeerEvent, { kind: 'applied' }>).zxid - 1 });
+    },
+  ],
+  [
+    'convergence',
+    'a server with another digest',
+    ({ quietStates }) => {
+      const states = found(quietStates.find((each) => each.length > 1 && each.every(({ digests }) => digests.size > 0)));
+      const digests = states[1]!.digests as Map<number, bigint>;
+      for (const zxid of digests.keys()) digests.set(zxid, 1n);
+    },
+  ],
+  [
+    'convergence',
+    'a server with another number of znodes',
+    ({ quietStates }) => {
+      const states = found(quietStates.find((each) => each.length > 1));
+      change(states[1] as Mutable<(typeof states)[number]>, { znodes: 1 });
     },
   ],
   ['afterFailure', 'a word after the end', ({ processes }) => change(processes[0], { sentAfterFailure: 1 })],

@@ -3,14 +3,17 @@
  * waits for a server to come to something looks again after each of these, and whoever moves the clock waits until they are through: nothing
  * has to be guessed by waiting for a while.
  */
+import { Loopback } from './loopback.ts';
 
 /**
- * Turns of the event loop with nothing under way after which it is quiet. What goes on outside, over TCP, is not seen from here: a request of a client
- * and its answer take two turns.
+ * How often it must be quiet, with everything that was sent over TCP heard: what goes on outside is not seen from here, and a request of a client and
+ * its answer are sent one after the other.
  */
-const quietTurns = 4;
+const quietTimes = 2;
+/** Clients that speak all the time are not waited for until they are silent: once to be heard, once to be answered, and again. */
+const hearingsMax = 4;
 /** So often nothing is waited for when nothing is under way. A turn of the event loop costs more than a tick of three servers. */
-const unheardMax = 16;
+const unheardMax = 64;
 /**
  * Each takes what was under way when it began to its end. From a timer to the answer of another server it takes eight; what is still under way after
  * more is no consequence of what is waited for, but others' business, as of clients that write all the time.
@@ -32,6 +35,8 @@ export class Activity {
   #wasOutside = false;
   /** How often it has settled without having listened outside. */
   #unheard = 0;
+  #loopback: Promise<Loopback> | undefined;
+  #isClosed = false;
   #waiting: (() => void)[] = [];
   #isTelling = false;
 
@@ -130,14 +135,15 @@ export class Activity {
    */
   async settle(thoroughly: boolean): Promise<void> {
     if (thoroughly || ++this.#unheard >= unheardMax) this.#wasOutside = true;
-    let quiet = 0;
+    let [quiet, heard] = [0, 0];
     for (let rounds = 0, turns = 0; rounds < roundsMax && turns < turnsMax; turns++) {
-      if (this.#wasOutside) {
-        await turn();
+      if (this.#wasOutside && heard < hearingsMax) {
+        await this.#hearOutside();
+        heard++;
         quiet = this.#underWay.size === 0 ? quiet + 1 : 0;
-        if (quiet >= quietTurns) break;
+        if (quiet >= quietTimes) break;
       } else if (this.#underWay.size === 0) {
-        return;
+        break;
       }
       this.#round++;
       rounds++;
@@ -147,7 +153,26 @@ export class Activity {
       }
     }
     this.#wasOutside = false;
-    this.#unheard = 0;
+    if (heard > 0) this.#unheard = 0;
+  }
+
+  /** Everything that was sent over TCP by now has been heard, and told. */
+  async #hearOutside(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#loopback ??= Loopback.open();
+    await (await this.#loopback).pass();
+    await turn();
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Nothing goes on any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.happened();
+    (await this.#loopback)?.close();
   }
 
   /** Does what can be done without a turn of the event loop, which costs more than all the rest. Returns whether anything could. */

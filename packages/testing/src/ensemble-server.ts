@@ -24,11 +24,11 @@ export interface Ground {
   /** A zoo.cfg, the same for all. */
   readonly configText: string;
   /** Waits until a server that has been started serves, if it can. */
-  started(server: EnsembleServer): Promise<void>;
+  started(server: Member): Promise<void>;
   expireSession(session: SessionId): Promise<boolean>;
 }
 
-export interface EnsembleServerParts {
+export interface MemberParts {
   readonly ground: Ground;
   readonly sid: Sid;
   readonly isObserver: boolean;
@@ -46,7 +46,10 @@ export interface PartitionOptions {
 const memoryFolder = '/memory';
 
 /** One server of a `TestEnsemble`. */
-export class EnsembleServer {
+export type EnsembleServer = Omit<Member, 'begin' | 'hearClients' | 'endSession' | 'close'>;
+
+/** A server, with what only its ensemble may do to it. */
+export class Member {
   /** `myid`: from 1 on. */
   readonly sid: Sid;
   /** An observer has no vote, and is never needed for a quorum. */
@@ -60,8 +63,7 @@ export class EnsembleServer {
   #failure: { readonly error: unknown } | undefined;
   #isClosed = false;
 
-  /** For `TestEnsemble`. */
-  constructor({ ground, sid, isObserver, dataDir }: EnsembleServerParts) {
+  constructor({ ground, sid, isObserver, dataDir }: MemberParts) {
     this.#ground = ground;
     this.sid = sid;
     this.isObserver = isObserver;
@@ -111,7 +113,7 @@ export class EnsembleServer {
     await this.#ground.started(this);
   }
 
-  /** As `start`, and waits for no leader. For `TestEnsemble`. */
+  /** As `start`, and waits for no leader. */
   async begin(): Promise<void> {
     if (this.#isClosed) throw new Error('this ensemble has been closed; start another with TestEnsemble.start()');
     if (this.#process !== undefined) throw new Error(`server ${this.sid} is running already`);
@@ -141,7 +143,7 @@ export class EnsembleServer {
 
   /**
    * Stops serving in good order, as at an operator's word: connections end, and new ones are refused until `start`. Sessions live on with the
-   * ensemble. Does nothing when it is stopped already.
+   * ensemble. What a partition from clients has held back gets through first. Does nothing when it is stopped already.
    */
   async stop(): Promise<void> {
     const process = this.#process;
@@ -190,7 +192,7 @@ export class EnsembleServer {
     return { [Symbol.dispose]: () => heals.splice(0).forEach((heal) => heal()) };
   }
 
-  /** Clients get through again. For `TestEnsemble`. */
+  /** Clients get through again. */
   hearClients(): void {
     for (const silence of this.#silences) silence.heal();
     this.#silences.clear();
@@ -212,13 +214,13 @@ export class EnsembleServer {
     return await this.#ground.expireSession(session);
   }
 
-  /** As the leader. Resolves when the session is gone from this server. For `TestEnsemble`. */
+  /** As the leader. Resolves when the session is gone from this server. */
   async endSession(session: SessionId): Promise<boolean> {
     const process = this.#running;
     return await Promise.race([process.server!.expireSession(session), process.ended]);
   }
 
-  /** Stops for good. For `TestEnsemble`. */
+  /** Stops for good. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.stop();

@@ -1,3 +1,3 @@
-export { EnsembleServer, type EnsembleRole, type PartitionOptions } from './ensemble-server.ts';
+export type { EnsembleRole, EnsembleServer, PartitionOptions } from './ensemble-server.ts';
 export { TestEnsemble, type ServerOrSid, type TestEnsembleOptions, type WaitOptions } from './test-ensemble.ts';
 export { TestServer, type TestServerOptions } from './test-server.ts';

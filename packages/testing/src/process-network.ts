@@ -21,7 +21,7 @@ export class ProcessNetwork implements Network {
   readonly #peers: PeerNetwork;
   readonly #wire: PeerWire;
   readonly #activity: Activity;
-  readonly #listeners: Listener[] = [];
+  readonly #listening = new Set<Promise<Listener>>();
   #hasEnded = false;
 
   constructor(clients: TroubledNetwork, peers: PeerNetwork, wire: PeerWire, activity: Activity) {
@@ -38,7 +38,9 @@ export class ProcessNetwork implements Network {
     this.#peers.die();
     this.#clients.heal();
     this.#clients.cut();
-    await Promise.all(this.#listeners.map((listener) => listener.close()));
+    // A port that is just being asked for is given back too.
+    const asked = await Promise.allSettled(this.#listening);
+    await Promise.all(asked.filter((outcome) => outcome.status === 'fulfilled').map(({ value }) => value.close()));
   }
 
   /** Resets the connections with these numbers, or those of all clients; returns how many there were. */
@@ -60,9 +62,9 @@ export class ProcessNetwork implements Network {
     // quorumListenOnAllIPs=true leaves the address open; the port tells who is waited for.
     const isForPeers = address === undefined ? port === quorumPort || port === electionPort : this.#wire.machineAt(address) !== undefined;
     if (isForPeers) return await this.#peers.listen(options);
-    const listener = await this.#clients.listen(options);
-    this.#listeners.push(listener);
-    return listener;
+    const listening = this.#clients.listen(options);
+    this.#listening.add(listening);
+    return await listening;
   }
 
   connect(endpoint: Endpoint): StreamId {
@@ -127,7 +129,11 @@ export class ProcessNetwork implements Network {
     };
     const outer = (stream: StreamId): StreamId => stream * 2 + side;
     return {
-      accepted: (stream, listener, remote) => tell(() => sink.accepted(outer(stream), listener, remote)),
+      accepted: (stream, listener, remote) => {
+        // It was on the way when the process ended: the system resets it.
+        if (this.#hasEnded) this.#of(side).reset(stream);
+        else tell(() => sink.accepted(outer(stream), listener, remote));
+      },
       connected: (stream) => tell(() => sink.connected(outer(stream))),
       received: (batch) => tell(() => sink.received(numbered(batch, outer))),
       drained: (stream) => tell(() => sink.drained(outer(stream))),

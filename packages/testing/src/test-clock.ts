@@ -81,7 +81,8 @@ export class TestClock implements Clock {
    * happened.
    */
   advance(ms: number): Promise<void> {
-    if (!(ms >= 0)) return Promise.reject(new RangeError(`time passes forwards: advance takes milliseconds from 0 on, not ${ms}`));
+    if (!(ms >= 0 && ms < Infinity))
+      return Promise.reject(new RangeError(`time passes forwards, and ends: advance takes a number of milliseconds from 0 on, not ${ms}`));
     const advanced = this.#advancing.then(() => this.#advance(ms));
     this.#advancing = advanced.catch(() => undefined);
     return advanced;
@@ -89,7 +90,7 @@ export class TestClock implements Clock {
 
   async #advance(ms: number): Promise<void> {
     await this.#activity.settle(true);
-    for (let left = ms; left > 0; left -= this.#stepMs) {
+    for (let left = ms; left > 0 && !this.#activity.isClosed; left -= this.#stepMs) {
       this.#pass(Math.min(left, this.#stepMs));
       await this.#activity.settle(left <= this.#stepMs);
     }

@@ -5,7 +5,7 @@ import { type QuorumVerifier, verifierOf } from '@tskeeper/core/internal';
 import { epochOf, parseQuorumConfig, type SessionId, type Sid } from '@tskeeper/protocol';
 import type { Clock, Logger } from '@tskeeper/runtime';
 import { Activity } from './activity.ts';
-import { EnsembleServer, type Ground } from './ensemble-server.ts';
+import { type EnsembleServer, type Ground, Member } from './ensemble-server.ts';
 import { hostOf, PeerWire } from './peer-wire.ts';
 import { electionPort, quorumPort } from './process-network.ts';
 import { TestClock } from './test-clock.ts';
@@ -53,8 +53,7 @@ const ownKeys = /^(?:server\.\d+|clientPort|clientPortAddress|dataDir|dataLogDir
  * of its own, so tests can run side by side. The servers speak to each other over a network inside the process.
  */
 export class TestEnsemble implements AsyncDisposable {
-  /** In the order of their numbers, observers last. */
-  readonly servers: readonly EnsembleServer[];
+  readonly #members: readonly Member[];
   readonly #quorum: QuorumVerifier;
   readonly #wire: PeerWire;
   readonly #activity: Activity;
@@ -92,10 +91,10 @@ export class TestEnsemble implements AsyncDisposable {
       started: (server) => this.#started(server),
       expireSession: (session) => this.expireSession(session),
     };
-    this.servers = roles.map((role, index) => {
+    this.#members = roles.map((role, index) => {
       const sid = index + 1;
       const folder = dataDir === undefined ? undefined : join(dataDir, `server-${sid}`);
-      return new EnsembleServer({ ground, sid, isObserver: role === 'observer', dataDir: folder });
+      return new Member({ ground, sid, isObserver: role === 'observer', dataDir: folder });
     });
   }
 
@@ -108,7 +107,7 @@ export class TestEnsemble implements AsyncDisposable {
     else if (storage !== 'memory') ({ dataDir } = storage);
     const ensemble = new TestEnsemble(options, dataDir);
     try {
-      await Promise.all(ensemble.servers.map((server) => server.begin()));
+      await Promise.all(ensemble.#members.map((server) => server.begin()));
       await ensemble.ready();
       // Servers that have just connected to each other keep pauses before they do so again. What a test does first should not have to wait for them.
       await ensemble.advance(introductionsMs);
@@ -123,14 +122,24 @@ export class TestEnsemble implements AsyncDisposable {
 
   /** What a client connects to: all servers, `127.0.0.1:40123,127.0.0.1:40124,...`, whether they are running or not. */
   get connectString(): string {
-    return this.servers.map(({ connectString }) => connectString).join(',');
+    return this.#members.map(({ connectString }) => connectString).join(',');
+  }
+
+  /** All servers, in the order of their numbers, observers last. */
+  get servers(): readonly EnsembleServer[] {
+    return this.#members;
   }
 
   /** The server with this number. */
   server(sid: Sid): EnsembleServer {
-    const server = this.servers[sid - 1];
-    if (server === undefined) throw new Error(`there is no server ${sid}; this ensemble has servers 1 to ${this.servers.length}`);
-    return server;
+    return this.#member(sid);
+  }
+
+  #member(server: ServerOrSid): Member {
+    const sid = typeof server === 'number' ? server : server.sid;
+    const member = this.#members[sid - 1];
+    if (member === undefined) throw new Error(`there is no server ${sid}; this ensemble has servers 1 to ${this.#members.length}`);
+    return member;
   }
 
   /** The server that leads, with a quorum that hears it and that it hears. Throws while there is none; `elected` waits for it. */
@@ -150,9 +159,9 @@ export class TestEnsemble implements AsyncDisposable {
     return this.#learners().filter(({ role }) => role === 'observer');
   }
 
-  #leader(): EnsembleServer | undefined {
-    let best: EnsembleServer | undefined;
-    for (const server of this.servers) {
+  #leader(): Member | undefined {
+    let best: Member | undefined;
+    for (const server of this.#members) {
       if (server.role !== 'leader' || (best !== undefined && best.lastZxid > server.lastZxid)) continue;
       const sids = new Set([server, ...this.#learnersOf(server)].map(({ sid }) => sid));
       if (this.#quorum.containsQuorum(sids)) best = server;
@@ -160,15 +169,15 @@ export class TestEnsemble implements AsyncDisposable {
     return best;
   }
 
-  #learners(): EnsembleServer[] {
+  #learners(): Member[] {
     const leader = this.#leader();
     return leader === undefined ? [] : this.#learnersOf(leader);
   }
 
   /** Those that serve clients in the leader's epoch. A cut that they have not noticed yet counts already. */
-  #learnersOf(leader: EnsembleServer): EnsembleServer[] {
+  #learnersOf(leader: Member): Member[] {
     const epoch = epochOf(leader.lastZxid);
-    return this.servers.filter(
+    return this.#members.filter(
       (server) =>
         (server.role === 'follower' || server.role === 'observer') &&
         epochOf(server.lastZxid) === epoch &&
@@ -176,7 +185,7 @@ export class TestEnsemble implements AsyncDisposable {
     );
   }
 
-  #hearEachOther(one: EnsembleServer, other: EnsembleServer): boolean {
+  #hearEachOther(one: Member, other: Member): boolean {
     return one === other || !(this.#wire.isCut(one.sid, other.sid) || this.#wire.isCut(other.sid, one.sid));
   }
 
@@ -197,7 +206,7 @@ export class TestEnsemble implements AsyncDisposable {
       const leader = this.#leader();
       if (leader === undefined) return false;
       const ready = new Set([leader, ...this.#learnersOf(leader)]);
-      return this.servers.every((server) => !server.isRunning || ready.has(server) || !this.#hearEachOther(server, leader));
+      return this.#members.every((server) => !server.isRunning || ready.has(server) || !this.#hearEachOther(server, leader));
     };
     await this.#until(isReady, 'the ensemble is not ready', options);
     return this.leader;
@@ -228,8 +237,8 @@ export class TestEnsemble implements AsyncDisposable {
   }
 
   /** A server that has been started serves, if it hears enough others for a quorum. */
-  async #started(server: EnsembleServer): Promise<void> {
-    const heard = this.servers.filter((other) => other.isRunning && this.#hearEachOther(server, other));
+  async #started(server: Member): Promise<void> {
+    const heard = this.#members.filter((other) => other.isRunning && this.#hearEachOther(server, other));
     if (!this.#quorum.containsQuorum(new Set(heard.map(({ sid }) => sid)))) return;
     const isServing = (): boolean => {
       const leader = this.#leader();
@@ -240,7 +249,7 @@ export class TestEnsemble implements AsyncDisposable {
   }
 
   #state(): string {
-    const states = this.servers.map(({ sid, role, failure }) => {
+    const states = this.#members.map(({ sid, role, failure }) => {
       return failure === undefined ? `server ${sid} is ${role}` : `server ${sid} has failed (${String(failure.error)})`;
     });
     const cuts = this.#wire.cuts.map(([from, to]) => `${from} to ${to}`);
@@ -280,8 +289,8 @@ export class TestEnsemble implements AsyncDisposable {
    * It is over when the result is disposed of, or `heal` is called; what was sent meanwhile arrives then, as with TCP.
    */
   partition(...groups: readonly (readonly ServerOrSid[])[]): Disposable {
-    const named = groups.map((group) => new Set(group.map((server) => this.#find(server).sid)));
-    const others = new Set(this.servers.map(({ sid }) => sid).filter((sid) => !named.some((group) => group.has(sid))));
+    const named = groups.map((group) => new Set(group.map((server) => this.#member(server).sid)));
+    const others = new Set(this.#members.map(({ sid }) => sid).filter((sid) => !named.some((group) => group.has(sid))));
     const all = [...named, others];
     return this.#cut((from, to) => !all.some((group) => group.has(from) && group.has(to)));
   }
@@ -294,31 +303,27 @@ export class TestEnsemble implements AsyncDisposable {
     readonly from: ServerOrSid | readonly ServerOrSid[];
     readonly to: ServerOrSid | readonly ServerOrSid[];
   }): Disposable {
-    const [senders, receivers] = [from, to].map((servers) => new Set(listOf(servers).map((server) => this.#find(server).sid)));
+    const [senders, receivers] = [from, to].map((servers) => new Set(listOf(servers).map((server) => this.#member(server).sid)));
     return this.#cut((sender, receiver) => senders!.has(sender) && receivers!.has(receiver));
   }
 
   #cut(isCut: (from: Sid, to: Sid) => boolean): Disposable {
     const heals: (() => void)[] = [];
-    for (const { sid: from } of this.servers) {
-      for (const { sid: to } of this.servers) if (from !== to && isCut(from, to)) heals.push(this.#wire.cut(from, to));
+    for (const { sid: from } of this.#members) {
+      for (const { sid: to } of this.#members) if (from !== to && isCut(from, to)) heals.push(this.#wire.cut(from, to));
     }
     return { [Symbol.dispose]: () => heals.splice(0).forEach((heal) => heal()) };
-  }
-
-  #find(server: ServerOrSid): EnsembleServer {
-    return this.server(typeof server === 'number' ? server : server.sid);
   }
 
   /** Ends every partition and every cut, those of single servers included. */
   heal(): void {
     this.#wire.healAll();
-    for (const server of this.servers) server.hearClients();
+    for (const server of this.#members) server.hearClients();
   }
 
   /** Cuts the connections of a session, or of all clients, to all servers; returns how many there were. Clients may connect again at once. */
   cutConnections(session?: SessionId): number {
-    return this.servers.filter(({ isRunning }) => isRunning).reduce((count, server) => count + server.cutConnections(session), 0);
+    return this.#members.filter(({ isRunning }) => isRunning).reduce((count, server) => count + server.cutConnections(session), 0);
   }
 
   /**
@@ -327,7 +332,7 @@ export class TestEnsemble implements AsyncDisposable {
    * leader in time, or when it ends before.
    */
   async expireSession(session: SessionId): Promise<boolean> {
-    const leader = await this.elected();
+    const leader = this.#member(await this.elected());
     if (!(await leader.endSession(session))) return false;
     await this.#until(() => this.#learners().every((server) => !server.inspect.hasSession(session)), 'the session is not gone everywhere');
     return true;
@@ -338,12 +343,12 @@ export class TestEnsemble implements AsyncDisposable {
     this.#isClosed = true;
     this.heal();
     try {
-      await Promise.all(this.servers.map((server) => server.close()));
+      await Promise.all(this.#members.map((server) => server.close()));
     } finally {
-      this.#activity.happened();
+      await this.#activity.close();
       if (this.#temporary !== undefined) await rm(this.#temporary, { recursive: true, force: true });
     }
-    const failed = this.servers.find(({ failure }) => failure !== undefined);
+    const failed = this.#members.find(({ failure }) => failure !== undefined);
     if (failed !== undefined)
       throw new Error(`server ${failed.sid} has failed: ${String(failed.failure!.error)}`, { cause: failed.failure!.error });
   }
@@ -354,7 +359,7 @@ export class TestEnsemble implements AsyncDisposable {
 }
 
 function listOf(servers: ServerOrSid | readonly ServerOrSid[]): readonly ServerOrSid[] {
-  return typeof servers === 'number' || servers instanceof EnsembleServer ? [servers] : servers;
+  return typeof servers === 'number' || 'sid' in servers ? [servers] : servers;
 }
 
 /** What is no number the servers will refuse. */

@@ -184,6 +184,7 @@ export class TestServer implements AsyncDisposable {
     try {
       await this.stop();
     } finally {
+      await this.#activity.close();
       if (this.#options.storage === 'folder') await rm(this.#dataDir, { recursive: true, force: true });
     }
   }

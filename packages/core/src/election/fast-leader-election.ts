@@ -386,7 +386,19 @@ export class FastLeaderElection {
       this.#decide(voteOf(notification));
       return;
     }
+    this.#maybeHurry(vote.leader, now);
     this.#judge(now);
+  }
+
+  /**
+   * A quorum has one leader, which leads, and only disagrees on the epoch: its members raise that one after the other while it begins. They tell
+   * nobody when they have, and whoever has looked for long would ask again in a minute.
+   */
+  #maybeHurry(leader: Sid, now: Now): void {
+    const names = (sid: Sid): boolean => this.#settled.get(sid)?.leader === leader;
+    if (this.#settled.get(leader)?.state !== 'leading' || !this.#config.verifier.containsQuorum({ has: names })) return;
+    this.#intervalMs = this.#minIntervalMs;
+    this.#repeatAtMs = Math.min(this.#repeatAtMs ?? Infinity, now.elapsedMs + this.#minIntervalMs);
   }
 
   /** What voters say once this server has settled: whoever looks in a later round, or has another leader, does not come to this one any more. */

@@ -61,6 +61,8 @@ export interface LeaderHost {
   synchronise(learner: LearnerSync, leaderLast: Zxid): void;
   /** The learner is gone. */
   forget(channel: ChannelId): void;
+  /** Whether a voter follows this leader, told when that changes: an oracle has no say while one does. */
+  followed?(isFollowed: boolean): void;
   /** Of the configuration in force. */
   configVersion(): number;
   /** The configuration that learners are told of in NEWLEADER: the one in force, or one that this epoch gives its first version. */
@@ -187,6 +189,7 @@ export class Leader {
   #ownPing = 0;
 
   #servesSinceMs: Millis = 0;
+  #isFollowed = false;
   /** When the leader came to the stage it is at. */
   #stageMs: Millis;
   /** The time of the last input: near enough for how old a proposal is. */
@@ -404,6 +407,7 @@ export class Leader {
     if (this.#stage !== 'over') this.#giveUp('it was told to end');
     for (const { channel } of this.#learners.values()) this.#out.closeChannel(channel, 'this server leads no more');
     this.#learners.clear();
+    this.#noteFollowers();
     this.#server?.end(now);
     // Whether what was proposed last is committed is for the next leader to say; if that is this server again, it is.
     for (const { zxid, packet } of this.#outstanding.values()) this.#host.committed(zxid, entryOf(packet));
@@ -527,6 +531,7 @@ export class Leader {
     learner.historyEnd = this.#committed;
     // From here on it hears of everything, behind what it lacks of the past.
     learner.hears = true;
+    this.#noteFollowers();
     const backlog = (learner.backlog = new Writer(256));
     if (!learner.isObserver) {
       for (const { zxid, packet } of this.#outstanding.values()) {
@@ -756,7 +761,25 @@ export class Leader {
   #forget(learner: Learner): void {
     this.#learners.delete(learner.channel);
     this.#host.forget(learner.channel);
+    this.#noteFollowers();
     if (this.#stage !== 'broadcast' && this.#stage !== 'over') this.#agreeing.delete(learner.sid);
+  }
+
+  #noteFollowers(): void {
+    let isFollowed = false;
+    for (const learner of this.#learners.values()) isFollowed ||= learner.hears && this.#votes(learner);
+    if (isFollowed === this.#isFollowed) return;
+    this.#isFollowed = isFollowed;
+    this.#host.followed?.(isFollowed);
+  }
+
+  /** What is a quorum has changed without anybody's word: an oracle has spoken. */
+  quorumChanged(now: Now): void {
+    this.#nowMs = now.elapsedMs;
+    this.#maybeChooseEpoch();
+    this.#maybeSetEpoch();
+    this.#maybeServe(now);
+    this.#maybeCommit(now);
   }
 
   #giveUp(reason: string): void {

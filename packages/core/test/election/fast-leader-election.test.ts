@@ -990,3 +990,35 @@ describe('a server that has settled', () => {
     expect(lost(bench)).toEqual([]);
   });
 });
+
+describe('a server that has looked for long', () => {
+  function lookingForLong(): Bench {
+    const bench = new Bench([1, 2, 3]);
+    bench.start();
+    bench.pass(200_000);
+    bench.take();
+    return bench;
+  }
+
+  it('asks again soon when others follow one leader and have not all raised the epoch of their votes yet', () => {
+    const bench = lookingForLong();
+    bench.hear(2, 'following', [3, 9, 1], 5);
+    bench.hear(3, 'leading', [3, 9, 0], 5);
+    expect(bench.outcome()).toBeUndefined();
+    bench.pass(200);
+    expect(bench.take()).toEqual(['2 <- looking 1 zxid 7 epoch 1 round 1', '3 <- looking 1 zxid 7 epoch 1 round 1']);
+    bench.hear(3, 'leading', [3, 9, 1], 5);
+    expect(bench.outcome()).toContain('following 3');
+  });
+
+  it('is in no hurry when it hears of a leader that it cannot hear, or that a quorum does not follow', () => {
+    const bench = lookingForLong();
+    bench.hear(2, 'following', [3, 9, 1], 5);
+    bench.pass(1000);
+    expect(bench.take()).toEqual([]);
+    const other = lookingForLong();
+    other.hear(3, 'leading', [3, 9, 0], 5);
+    other.pass(1000);
+    expect(other.take()).toEqual([]);
+  });
+});

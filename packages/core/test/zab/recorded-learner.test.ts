@@ -118,7 +118,7 @@ class Replayed {
       configSeen: () => undefined,
       configActivated: () => void this.activated++,
     };
-    const start = { role, acceptedEpoch, currentEpoch, lastZxid, snapshotIn: 0, configVersion, leader } as const;
+    const start = { role, acceptedEpoch, currentEpoch, lastZxid, configVersion, leader, snapshotIn: 0 } as const;
     this.learner = new Learner(options, start, 0, new PacketView(), out, host, this.#now);
   }
 

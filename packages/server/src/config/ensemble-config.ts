@@ -216,7 +216,6 @@ function unbuiltOf(config: Omit<EnsembleConfig, 'unbuilt'>, settings: KnownSetti
     [config.localSessionsEnabled, 'localSessionsEnabled', 'true', 'sessions that only their own server knows'],
     [config.reconfigEnabled, 'reconfigEnabled', 'true', 'an ensemble whose servers can be changed while it runs'],
     [config.readOnlyMode, 'readonlymode.enabled', 'true', 'reads from a server that has lost its ensemble'],
-    [config.oraclePath !== undefined, 'oraclePath', config.oraclePath ?? '', 'an oracle that lets one of two servers go on alone'],
     [config.observerMasterPort !== undefined, 'observerMasterPort', `${config.observerMasterPort}`, 'observers that observe a follower'],
     [
       config.role === 'observer' && !config.syncEnabled,

@@ -145,7 +145,6 @@ describe('an ensemble', () => {
     ['localSessionsEnabled=true', 'sessions that only their own server knows'],
     ['reconfigEnabled=true', 'an ensemble whose servers can be changed while it runs'],
     ['-Dreadonlymode.enabled=true', 'reads from a server that has lost its ensemble'],
-    ['oraclePath=/o', 'an oracle that lets one of two servers go on alone'],
     ['observerMasterPort=2191', 'observers that observe a follower'],
   ])('that asks for %s says that it is not built', (setting, what) => {
     const isProperty = setting.startsWith('-D');

@@ -14,6 +14,7 @@ import { ephemerals } from './ephemerals.ts';
 import { epochFiles } from './epoch-files.ts';
 import { fifoOrder } from './fifo-order.ts';
 import { lateExpiry } from './late-expiry.ts';
+import { legality } from './legality.ts';
 import { linearizableWrites } from './linearizable-writes.ts';
 import { multiAtomic } from './multi-atomic.ts';
 import { negotiation } from './negotiation.ts';
@@ -74,6 +75,7 @@ export const checkers = {
   clientTold,
   afterFailure,
   zab,
+  legality,
   quorumCommits,
   epochFiles,
   timeliness,

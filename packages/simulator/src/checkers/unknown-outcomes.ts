@@ -10,8 +10,8 @@ export const unknownOutcomes: Checker = {
     const faults: string[] = [];
     const zxids = new Map<Request, Zxid>();
     for (const { zxid, request, loggedErr } of txns) {
-      // What was refused for having come over an old connection has not happened.
-      if (request === undefined || loggedErr === ErrorCode.SessionMoved) continue;
+      // What was refused, having come over an old connection or behind the session's end, has not happened.
+      if (request === undefined || loggedErr === ErrorCode.SessionMoved || loggedErr === ErrorCode.SessionExpired) continue;
       const before = zxids.get(request);
       if (before !== undefined) faults.push(`${nameRequest(request)} has happened twice, as ${before} and as ${zxid}`);
       zxids.set(request, zxid);
@@ -19,7 +19,10 @@ export const unknownOutcomes: Checker = {
     /** By session, the last zxid of its connections so far. */
     const lastOf = new Map<bigint, Zxid>();
     for (const { requests } of cnxns.toSorted((a, b) => a.shakenMs - b.shakenMs)) {
-      const own = requests.filter(isWrite).map((request) => zxids.get(request) ?? 0);
+      // A goodbye ends the session whatever connection it came over, in ZooKeeper too: its client has asked for that.
+      const own = requests
+        .filter((request) => isWrite(request) && request.name !== 'closeSession')
+        .map((request) => zxids.get(request) ?? 0);
       const [first] = own.filter((zxid) => zxid > 0);
       const session = requests[0]?.session;
       if (session === undefined || first === undefined) continue;

@@ -62,16 +62,23 @@ class Run {
     const { server, role, epoch, historyEnd } = event;
     this.#terms.set(server, { serving: event, last: historyEnd });
     const reign = this.#reigns.get(epoch);
+    // It has served in an epoch that came to an end without a txn.
+    const end = this.#lastTxn(historyEnd);
     if (role !== 'leader') {
       if (reign === undefined) this.faults.push(`Leadership: ${server} serves in epoch ${epoch}, which nobody leads`);
-      else if (historyEnd < reign.historyEnd) this.#fault('ProcessConsistency', server, `serves in epoch ${epoch} with`, historyEnd);
+      else if (end < this.#lastTxn(reign.historyEnd)) this.#fault('ProcessConsistency', server, `serves in epoch ${epoch} with`, end);
       return;
     }
     if (reign !== undefined) this.faults.push(`Leadership: ${server} leads epoch ${epoch}, which ${reign.server} has led`);
-    if (historyEnd < this.#committed) {
-      this.#fault('LeaderLogCompleteness', server, `leads epoch ${epoch} with`, historyEnd, this.#committed);
-    }
+    if (end < this.#committed) this.#fault('LeaderLogCompleteness', server, `leads epoch ${epoch} with`, end, this.#committed);
     this.#reigns.set(epoch, event);
+  }
+
+  /** Where a history ends of which the beginning of an epoch is told. */
+  #lastTxn(zxid: Zxid): Zxid {
+    if (counterOf(zxid) > 0) return zxid;
+    const reign = this.#reigns.get(epochOf(zxid));
+    return reign === undefined || reign.historyEnd >= zxid ? zxid : this.#lastTxn(reign.historyEnd);
   }
 
   #applied(server: string, zxid: Zxid): void {
@@ -93,7 +100,7 @@ class Run {
     if (epochOf(zxid) !== epoch) this.#fault('GlobalPrimaryOrder', server, `commits as the leader of epoch ${epoch}`, zxid);
     for (const later of this.#reigns.values()) {
       // What it began with may hold the txn: then that was committed, though the old leader hears of it late.
-      if (later.epoch > epoch && later.historyEnd < zxid)
+      if (later.epoch > epoch && this.#lastTxn(later.historyEnd) < zxid)
         this.#fault('PrimaryIntegrity', server, `commits behind epoch ${later.epoch}`, zxid);
     }
     this.#commits.set(epoch, zxid);

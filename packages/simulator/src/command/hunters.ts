@@ -2,20 +2,38 @@
 import { huntWithCrashStates } from '../crash-states/hunt.ts';
 import { type Hunt, hunt } from '../explorer/hunt.ts';
 import type { Hunter } from '../mutants/mutant.ts';
-import { nothingReported, reportSeed, type SeedReport } from './seed-report.ts';
+import { scenarios } from '../scenarios/scenarios.ts';
+import { brokenOff, nothingReported, reportOutcome, reportSeed, type SeedReport } from './seed-report.ts';
 
 export const hunters: Readonly<Record<Hunter, (seed: number) => SeedReport | Promise<SeedReport>>> = {
   seeds: (seed) => reportSeed(seed),
+  scenarios: (seed) => reportScenario(seed),
   explorer: (seed) => reported(seed, hunt(seed)),
   'crash-states': async (seed) => reported(seed, await huntWithCrashStates(seed)),
 };
+
+const allScenarios = Object.values(scenarios);
+
+/** A seed is no more than a number of them here. */
+async function reportScenario(seed: number): Promise<SeedReport> {
+  try {
+    return { ...reportOutcome(await allScenarios[seed % allScenarios.length]!.run()), seed };
+  } catch (error) {
+    return brokenOff(seed, error);
+  }
+}
 
 function reported(seed: number, { states, finding }: Hunt): SeedReport {
   return { ...nothingReported, seed, states, findings: finding === undefined ? [] : [finding] };
 }
 
 /** How many seeds each may need at most: those of the explorer take longer, and say the same again sooner. */
-export const seedsMax: Readonly<Record<Hunter, number>> = { seeds: 2000, explorer: 400, 'crash-states': 60 };
+export const seedsMax: Readonly<Record<Hunter, number>> = {
+  seeds: 2000,
+  scenarios: allScenarios.length,
+  explorer: 400,
+  'crash-states': 60,
+};
 
 export function isHunter(name: string): name is Hunter {
   return name in hunters;

@@ -24,13 +24,13 @@ export interface CommandOptions {
 export const usage = `npm run sim -- [options]          runs fresh seeds, 100 of them
   --seed N                        that seed alone
   --seeds COUNT [--from N]        so many, from N on
-  --minutes M                     as many as go into so much time
+  --for 3h                        as many as go into so much time: 3h, 90m or 30s
   --scenario NAME                 a story that is told the same way each time; all of them: --scenario all
   --mutant NAME                   against a server with one thing wrong
   --trace                         prints what was asked, answered, logged and broken, in the order it was
   --events                        prints each step of the world: to see where two runs of one seed part
   --jobs N                        processes at a time
-npm run sim:zoo -- [--mutant NAME] [--hunter seeds|explorer|crash-states] [--seeds COUNT] [--from N]
+npm run sim:zoo -- [--mutant NAME] [--hunter seeds|scenarios|explorer|crash-states] [--seeds COUNT] [--from N]
                                   every mutant, each until it is caught; or those of one hunter
 ${crashStatesUsage}`;
 
@@ -42,7 +42,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
       seed: { type: 'string' },
       seeds: { type: 'string' },
       from: { type: 'string' },
-      minutes: { type: 'string' },
+      for: { type: 'string' },
       scenario: { type: 'string' },
       mutant: { type: 'string' },
       hunter: { type: 'string' },
@@ -61,7 +61,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     seed: numberOf('seed', values.seed),
     seeds: numberOf('seeds', values.seeds),
     from: numberOf('from', values.from),
-    minutes: numberOf('minutes', values.minutes),
+    minutes: minutesOf(values.for),
     scenario: values.scenario,
     mutant: values.mutant,
     hunter,
@@ -73,6 +73,15 @@ export function parseOptions(args: readonly string[]): CommandOptions {
 
 function isCommand(text: string): text is CommandOptions['command'] {
   return text === 'run' || text === 'zoo' || text === 'ci' || text === 'worker';
+}
+
+const minutesIn: Readonly<Record<string, number>> = { h: 60, m: 1, s: 1 / 60 };
+
+function minutesOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const [, count, unit] = /^([0-9.]+)([hms])$/.exec(text) ?? [];
+  if (unit === undefined) throw new UsageError(`--for is a time such as 3h, 90m or 30s, not ${text}\n${usage}`);
+  return Number(count) * minutesIn[unit]!;
 }
 
 function numberOf(name: string, text: string | undefined): number | undefined {

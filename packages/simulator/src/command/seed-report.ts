@@ -38,10 +38,14 @@ export async function reportSeed(seed: number, { onEvent, onEnd }: Listening = {
     onEnd?.(outcome.recording);
     return reportOutcome(outcome);
   } catch (error) {
-    // A broken belief, or a story that does not come to its end.
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { ...nothingReported, seed, findings: [`story: it broke off: ${text}`] };
+    return brokenOff(seed, error);
   }
+}
+
+/** Of a story that did not come to its end, because of a broken belief it may be. */
+export function brokenOff(seed: number, error: unknown): SeedReport {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { ...nothingReported, seed, findings: [`story: it broke off: ${text}`] };
 }
 
 /** Of a seed that did not get to its end. */

@@ -1,4 +1,5 @@
 /** Adds up what seeds report, and says it in a few lines. */
+import { electionMark, syncMarks } from '../story/ensemble-marks.ts';
 import { marks } from '../story/marks.ts';
 import type { SeedReport } from './seed-report.ts';
 
@@ -37,10 +38,13 @@ export class Summary {
     const others = [...this.#marks].filter(([name]) => !name.startsWith(faultPrefix));
     const struck = faults.reduce((sum, [, count]) => sum + count, 0);
     const seconds = elapsedMs / 1000;
+    const count = (name: string) => this.#marks.get(name) ?? 0;
+    const hours = simulatedMs / 3_600_000;
     const rows = [
       `${this.#seeds} seeds, ${this.#failed} failed, in ${seconds.toFixed(1)} s`,
-      `${Math.round(simulatedMs / 1000)} s simulated (${Math.round(simulatedMs / Math.max(1, elapsedMs))} times real time), ${restarts} restarts`,
-      `${operations} requests, ${writes} of them writes; ${txns} txns; ${events} events; ${sessions} sessions, ${expired} expired`,
+      `${hours < 1 ? `${Math.round(simulatedMs / 1000)} s` : `${hours.toFixed(2)} h`} simulated (${Math.round(simulatedMs / Math.max(1, elapsedMs))} times real time), ${restarts} restarts`,
+      `${operations} requests, ${writes} of them writes; ${txns} committed txns; ${events} events; ${sessions} sessions, ${expired} expired`,
+      `${count(electionMark)} elections finished; learners brought up to date: ${syncMarks.map((name) => `${name} ${count(name)}`).join(', ')}`,
       `${struck} faults: ${faults.map(([name, count]) => `${name.slice(faultPrefix.length)} ${count}`).join(', ')}`,
       `${others.filter(([, count]) => count > 0).length} of ${others.length} marks hit: ${others.map(([name, count]) => `${name} ${count}`).join(', ')}`,
     ];

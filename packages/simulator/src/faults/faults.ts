@@ -5,7 +5,7 @@ import { diskError, diskFull, slowDisk, wipe } from './disk-faults.ts';
 import type { Fault } from './fault.ts';
 import { badWire, cut, linkCut } from './network-faults.ts';
 import { deafName, flapping, leaderIsland, oneWayCut, partition, peerReset, slowLink } from './partition-faults.ts';
-import { kill, killAll, killLeader, pause, power, powerAll, rollingRestart, stop } from './process-faults.ts';
+import { absence, kill, killAll, killLeader, lonelyLeader, pause, power, powerAll, rollingRestart, stop } from './process-faults.ts';
 
 export const faults = {
   kill,
@@ -26,6 +26,8 @@ export const faults = {
   impostor,
   wallClock,
   killLeader,
+  lonelyLeader,
+  absence,
   killAll,
   powerAll,
   rollingRestart,

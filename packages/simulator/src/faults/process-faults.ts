@@ -71,6 +71,46 @@ export const killLeader: Fault = {
   },
 };
 
+export const lonelyLeader: Fault = {
+  id: 'F1, F21',
+  what: 'the leader is alone with its clients, and a moment later its process ends: some of its log is nowhere else, and must be cut',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const { leader } = stage;
+    if (leader === undefined) return;
+    const others = stage.world.servers.filter((server) => server !== leader);
+    const ms = 20 + random.below(150);
+    // The end comes first, so that what is held back on the way never arrives.
+    stage.cutBetween([leader], others, ms + 5, 'one way');
+    for (const actor of stage.actors) {
+      const data = Buffer.from(`lonely ${stage.nowMs} ${actor.name}`);
+      if (actor.ready) actor.ask({ name: 'setData', record: { path: '/', data, version: -1 } });
+    }
+    const { process } = leader;
+    const isQuiet = random.below(4) > 0;
+    stage.after(ms, 'lonely end', undefined, () => {
+      if (stage.isHealed || leader.process !== process) return;
+      leader.kill();
+      // It is back when the others have begun another epoch. If anything has been written in that, it is sent a snapshot, and nothing is cut.
+      if (isQuiet) stage.cutBetween(stage.actors, others, 200 + random.below(600));
+      stage.superviseAfter(leader, 20 + random.below(200));
+    });
+  },
+};
+
+export const absence: Fault = {
+  id: 'F1, F20',
+  what: 'a server that does not lead is away for long, while the others go on',
+  ofEnsembles: true,
+  strike(stage, random) {
+    const others = stage.world.servers.filter(({ role, process }) => role !== 'leader' && process !== undefined);
+    const server = others[random.below(others.length)];
+    if (server === undefined) return;
+    server.kill();
+    stage.superviseAfter(server, 200 + random.below(1500));
+  },
+};
+
 export const killAll: Fault = {
   id: 'F2',
   what: 'all processes end at once; they are started in any order, some of them much later',

@@ -12,13 +12,6 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     replace: "if (name === 'currentEpoch') this.#election.updateVote(epoch);",
     by: '',
   },
-  'vote-said-once': {
-    what: 'a vote is said once, and not again when nobody answers',
-    from: 'ZOOKEEPER-275, ZOOKEEPER-569',
-    file: election,
-    replace: 'this.#notifyAll(now);\n    // Nobody has spoken',
-    by: 'this.#repeatAtMs = now.elapsedMs + this.#intervalMs;\n    // Nobody has spoken',
-  },
   'late-voter-not-told': {
     hunter: 'explorer',
     what: 'who has settled does not answer those who look for a leader later',
@@ -49,13 +42,6 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     file: 'packages/core/src/election/vote.ts',
     replace: 'if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;\n  if (a.zxid !== b.zxid) return a.zxid > b.zxid;',
     by: 'if (a.zxid !== b.zxid) return a.zxid > b.zxid;\n  if (a.peerEpoch !== b.peerEpoch) return a.peerEpoch > b.peerEpoch;',
-  },
-  'gone-leader-followed': {
-    what: 'a server follows whomever others follow, though it does not say itself that it leads',
-    from: 'ZOOKEEPER-3109, ZOOKEEPER-3537',
-    file: election,
-    replace: "return votes.get(vote.leader)?.state === 'leading';",
-    by: 'return true;',
   },
   'observer-is-a-voter': {
     what: 'observers count among the servers that a quorum is taken of',

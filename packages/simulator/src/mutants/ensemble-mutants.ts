@@ -9,13 +9,14 @@ const diskHelpers = 'packages/runtime/src/storage/disk-helpers.ts';
 
 export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   'ephemeral-after-close': {
-    what: 'a write that comes through another server is carried out though its session has ended',
+    what: 'a write is carried out though its session is being ended',
     from: 'ZOOKEEPER-450, ZOOKEEPER-1208',
-    file: authority,
-    replace: 'if (slot === -1) return ErrorCode.SessionExpired;',
-    by: 'if (slot === -1) return ErrorCode.Ok;',
+    file: 'packages/core/src/request/prepare.ts',
+    replace: '=== -1 ? ErrorCode.SessionExpired : undefined;',
+    by: '=== -2 ? ErrorCode.SessionExpired : undefined;',
   },
   'session-moved-for-ever': {
+    hunter: 'scenarios',
     what: 'a session that has moved to another server may not write there',
     from: 'ZOOKEEPER-484, ZOOKEEPER-907, ZOOKEEPER-710',
     file: server,
@@ -23,6 +24,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: '',
   },
   'moved-session-written': {
+    hunter: 'scenarios',
     what: 'what comes through the server that a session has left is still carried out',
     from: 'F17, P13',
     file: 'packages/core/src/session/session-tracker.ts',
@@ -30,6 +32,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: 'return true;',
   },
   'ended-session-revived': {
+    hunter: 'scenarios',
     what: 'a leader says of any session that it lives',
     from: 'ZOOKEEPER-1496, P23',
     file: server,
@@ -37,6 +40,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: 'if (slot === -1) return true;\n    const older',
   },
   'touches-not-told': {
+    hunter: 'scenarios',
     what: 'a learner does not tell its leader which sessions it has heard of',
     from: 'P21',
     file: learner,
@@ -44,20 +48,15 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: '',
   },
   'no-time-after-election': {
+    hunter: 'scenarios',
     what: 'a new leader gives sessions no time to find it',
     from: 'P21',
     file: authority,
     replace: 'sessions.timeoutMs(known), now.elapsedMs);',
     by: 'sessions.timeoutMs(known), now.elapsedMs - 2 * sessions.timeoutMs(known));',
   },
-  'sync-before-commit': {
-    what: 'a sync is answered before what was proposed ahead of it is committed',
-    from: 'ZOOKEEPER-3472, P9',
-    file: leader,
-    replace: 'if (zxid > this.#committed || !this.#quorum',
-    by: 'if (zxid < 0 || !this.#quorum',
-  },
   'sync-without-quorum': {
+    hunter: 'scenarios',
     what: 'a leader answers a sync without making sure that it still leads',
     from: 'ZOOKEEPER-2136, ZOOKEEPER-3600, P9',
     file: leader,
@@ -65,6 +64,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: 'this.#pingAnsweredBy(sid) >= ping - 1_000_000',
   },
   'reply-to-another-request': {
+    hunter: 'scenarios',
     what: 'a txn of a session answers whatever that session has waited for longest',
     from: 'ZOOKEEPER-1863, ZOOKEEPER-4537',
     file: 'packages/core/src/request/forwarding.ts',
@@ -72,6 +72,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: 'if (head !== undefined && cxid > -1_000_000_000) return head;',
   },
   'joining-observer-not-informed': {
+    hunter: 'scenarios',
     what: 'an observer is not told of what is committed between NEWLEADER and UPTODATE',
     from: 'ZOOKEEPER-1551',
     file: leader,
@@ -79,6 +80,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: "if (!learner.hears || (learner.isObserver && learner.stage !== 'active')) continue;\n      const writer",
   },
   'leader-without-quorum-stays': {
+    hunter: 'scenarios',
     what: 'a leader that has lost its quorum goes on leading',
     from: 'ZOOKEEPER-1109, P35',
     file: leader,
@@ -86,6 +88,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: 'present.clear();',
   },
   'silent-learner-kept': {
+    hunter: 'scenarios',
     what: 'a leader does not notice that nothing comes from a learner any more',
     from: 'ZOOKEEPER-2201, F28',
     file: leader,
@@ -93,32 +96,28 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: 'if (now.elapsedMs < 0) this.#dropSilent(now);\n',
   },
   'silent-leader-kept': {
+    hunter: 'scenarios',
     what: 'a learner does not notice that nothing comes from its leader any more',
     from: 'F28, P10',
     file: learner,
     replace: 'if (silentMs > this.#silentMaxMs)',
     by: 'if (silentMs > this.#silentMaxMs + 1_000_000)',
   },
-  'older-stream-counts': {
-    what: 'a learner that comes anew is known by its old stream as well',
-    from: 'F17',
-    file: leader,
-    replace: "if (other !== learner && other.sid === learner.sid && other.stage !== 'silent') this.#drop(other, 'it has connected anew');",
-    by: 'void other;',
-  },
   'counter-runs-over': {
+    hunter: 'scenarios',
     what: 'a leader goes on when the counter of its epoch is used up',
     from: 'ZOOKEEPER-1277, F35',
     file: leader,
     replace: "if (counterOf(zxid) >= this.#options.counterMax) this.#giveUp('the counter of this epoch is used up');",
     by: '',
   },
-  'loading-is-silence': {
-    what: 'a learner that is sent a large snapshot takes its leader for silent',
-    from: 'ZOOKEEPER-2678, ZOOKEEPER-1465',
-    file: 'packages/core/src/peer.ts',
-    replace: 'this.#role.learner.heard(now);',
-    by: '',
+  'sending-is-silence': {
+    hunter: 'scenarios',
+    what: 'a leader hangs up on a learner that has nothing to say while it is sent a large snapshot',
+    from: 'ZOOKEEPER-2678, ZOOKEEPER-1465, ZOOKEEPER-1521',
+    file: leader,
+    replace: "if (learner === undefined || learner.stage !== 'synchronising') return;\n    learner.heardMs = now.elapsedMs;",
+    by: "if (learner === undefined || learner.stage !== 'synchronising') return;",
   },
   'trunc-leaves-log': {
     what: 'what a leader has told to cut off the log stays in the file',
@@ -135,6 +134,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: 'void removeSnapshots;',
   },
   'epoch-file-not-synced': {
+    hunter: 'scenarios',
     what: 'an epoch file gets its name before its content is durable',
     from: 'ZOOKEEPER-2307, ZOOKEEPER-1653',
     file: diskHelpers,
@@ -142,6 +142,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: 'file.write(0, bytes);',
   },
   'epoch-name-not-synced': {
+    hunter: 'scenarios',
     what: 'the new epoch is believed to be on disk before its name is',
     from: 'ZOOKEEPER-4269, P31',
     file: diskHelpers,
@@ -149,6 +150,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: 'await disk.rename(temporary, `${folder}/${name}`);',
   },
   'half-dead-after-disk-error': {
+    hunter: 'scenarios',
     what: 'a server whose disk has refused an epoch lives on and does nothing',
     from: 'ZOOKEEPER-602, ZOOKEEPER-2247',
     file: 'packages/runtime/src/member.ts',
@@ -156,6 +158,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: 'void failed;',
   },
   'wiped-server-votes': {
+    hunter: 'scenarios',
     what: 'a server that has lost its folder takes part in the election as one that never had anything',
     from: 'ZOOKEEPER-261, F12',
     file: 'packages/runtime/src/storage/recovery.ts',

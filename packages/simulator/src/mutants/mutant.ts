@@ -1,8 +1,8 @@
 /**
- * Who hunts mutants: the seeds of the simulator, with a story each; the explorer, with a search each (explorer/hunt.ts); or the enumeration of
- * crash states, with a case each (crash-states/hunt.ts).
+ * Who hunts mutants: the seeds of the simulator, with a story each; the scenarios, which are told the same way each time; the explorer, with a
+ * search for each seed (explorer/hunt.ts); or the enumeration of crash states, with a case each (crash-states/hunt.ts).
  */
-export type Hunter = 'seeds' | 'explorer' | 'crash-states';
+export type Hunter = 'seeds' | 'scenarios' | 'explorer' | 'crash-states';
 
 /**
  * A server with one thing wrong: a piece of its source replaced when it is loaded. Nothing in the shipped code knows of it. A piece that is

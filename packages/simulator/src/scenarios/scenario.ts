@@ -13,7 +13,8 @@ import { Proof } from '../story/proof.ts';
 import { isIdle, Stage } from '../story/stage.ts';
 import type { Outcome } from '../story/story.ts';
 import { snappy } from '../world/snappy.ts';
-import { VirtualWorld } from '../world/virtual-world.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import { VirtualWorld, type WorldOptions } from '../world/virtual-world.ts';
 
 export interface Scenario {
   /** What happens, in a sentence. */
@@ -23,6 +24,14 @@ export interface Scenario {
 
 const waitMaxMs = 10_000;
 
+/** Several servers, and how they are set up. */
+export type Ensemble = Pick<WorldOptions, 'servers' | 'ensemble'>;
+
+export type EnsembleSetting = NonNullable<WorldOptions['ensemble']> & Pick<WorldOptions, 'servers' | 'core' | 'options'>;
+
+/** Longer than any scenario takes: what is cut is mended when it heals. */
+const cutMs = 60_000;
+
 /** A world in which one thing happens after the other, as the scenario says. */
 export class Scene {
   readonly world: VirtualWorld;
@@ -30,8 +39,8 @@ export class Scene {
   readonly #random: SeededRandom;
   #clients = 0;
 
-  constructor(seed: number, core: Partial<CoreOptions> = {}, options: Partial<RuntimeOptions> = {}) {
-    this.world = new VirtualWorld(seed, { core: { extendedTypesEnabled: true, ...core }, options, snappy });
+  constructor(seed: number, core: Partial<CoreOptions>, options: Partial<RuntimeOptions>, ensemble: Ensemble) {
+    this.world = new VirtualWorld(seed, { core: { extendedTypesEnabled: true, ...core }, options, snappy, ...ensemble });
     this.#random = new SeededRandom(seed);
     this.stage = new Stage(this.world, this.#random);
   }
@@ -42,19 +51,39 @@ export class Scene {
     story: (scene: Scene) => Promise<void>,
     core: Partial<CoreOptions> = {},
     options: Partial<RuntimeOptions> = {},
+    ensemble: Ensemble = {},
   ): Promise<Outcome> {
-    const scene = new Scene(seed, core, options);
-    await scene.world.server.start();
+    const scene = new Scene(seed, core, options, ensemble);
+    for (const server of scene.world.servers) await server.start();
+    await scene.until('every server serves', () => scene.stage.isWhole);
     await story(scene);
     scene.stage.heal();
     const { world, stage } = scene;
-    const rests = await world.runUntil(
-      () => world.servers.every(({ process }) => process?.serving === true) && stage.actors.every(isIdle),
-      waitMaxMs,
-    );
+    const rests = await world.runUntil(() => stage.isWhole && stage.actors.every(isIdle), waitMaxMs);
     if (!rests) stage.complain('the scenario does not come to rest');
     await new Proof(stage, scene.#random).run(rests);
     return { seed, recording: world.recording, world, marks: stage.marks };
+  }
+
+  /** Plays it with an ensemble of three voters, unless it is said otherwise. */
+  static async playEnsemble(seed: number, story: (scene: Scene) => Promise<void>, ensemble: EnsembleSetting = {}): Promise<Outcome> {
+    const { servers = 3, core, options, ...setting } = ensemble;
+    return await Scene.play(seed, story, core, options, { servers, ensemble: setting });
+  }
+
+  get leader(): ServerHost {
+    const { leader } = this.stage;
+    if (leader === undefined) throw new Error('nobody leads');
+    return leader;
+  }
+
+  get followers(): readonly ServerHost[] {
+    return this.world.servers.filter(({ role }) => role === 'follower');
+  }
+
+  /** Pulls the cables between these servers and those. */
+  cut(these: readonly ServerHost[], those: readonly ServerHost[]): void {
+    this.stage.cutBetween(these, those, cutMs);
   }
 
   /** A client that is connected. */

@@ -1,4 +1,21 @@
 /** All scenarios, by the names the command knows them by. */
+import {
+  cutOffLeader,
+  darkEnsemble,
+  diskRefusesEpoch,
+  largeSnapshot,
+  lateEphemeral,
+  lateObserver,
+  lateWrite,
+  movingSession,
+  silentFollowers,
+  silentLeader,
+  slowCommit,
+  uncommittedTail,
+  usedUpEpoch,
+  wipedQuorum,
+} from './ensemble-scenarios.ts';
+import { elevenServers, quorumComesBack } from './majority-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import {
   authHeldBack,
@@ -26,4 +43,20 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'power-loss-in-mid-sync': powerLossInMidSync,
   'failed-sync': failedSync,
   'killed-while-purging': killedWhilePurging,
+  'moving-session': movingSession,
+  'late-write': lateWrite,
+  'slow-commit': slowCommit,
+  'late-ephemeral': lateEphemeral,
+  'cut-off-leader': cutOffLeader,
+  'silent-leader': silentLeader,
+  'silent-followers': silentFollowers,
+  'disk-refuses-epoch': diskRefusesEpoch,
+  'dark-ensemble': darkEnsemble,
+  'wiped-quorum': wipedQuorum,
+  'uncommitted-tail': uncommittedTail,
+  'used-up-epoch': usedUpEpoch,
+  'large-snapshot': largeSnapshot,
+  'late-observer': lateObserver,
+  'eleven-servers': elevenServers,
+  'quorum-comes-back': quorumComesBack,
 };

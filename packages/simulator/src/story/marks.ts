@@ -6,6 +6,7 @@ import { AddWatchMode, type AddWatchRequest, ErrorCode, type MultiReply, OpCode 
 import { faults } from '../faults/faults.ts';
 import type { Item, Recording, Request } from '../record/recording.ts';
 import { isWrite, type Replay } from '../replay/replay.ts';
+import { ensembleMarks } from './ensemble-marks.ts';
 import type { Outcome } from './story.ts';
 
 type Count = (outcome: Outcome, replay: Replay) => number;
@@ -106,6 +107,7 @@ export const marks: Readonly<Record<string, Count>> = {
   'snapshots and logs lay in two folders': ({ world }) =>
     sum(world.servers, (server) => Number(server.snapshotFolder !== server.logFolder)),
   'the clock was set back while a server was down': ({ recording }) => clockSetBackOverRestart(recording),
+  ...ensembleMarks,
 };
 
 /** Some counts look at what was noted only. */

@@ -33,6 +33,8 @@ export class Stage {
   readonly #impostors: RawClient[] = [];
   /** Servers that have lost their disks and may not have everything again. */
   readonly #wiped = new Set<ServerHost>();
+  /** To be called when everything is healed. */
+  readonly #mended: (() => void)[] = [];
   /** Nobody starts them, for the time being. */
   readonly #isLeftDown = new Set<ServerHost>();
   /** Nothing is to go wrong any more. */
@@ -281,6 +283,7 @@ export class Stage {
   }
 
   #leaveBad(server: ServerHost, core: readonly ServerHost[]): void {
+    this.#mended.push(this.#disturb([server], Infinity));
     switch (this.#random.below(5)) {
       case 0:
         this.#isLeftDown.add(server);
@@ -321,6 +324,7 @@ export class Stage {
   heal(): void {
     this.isHealed = true;
     this.#isLeftDown.clear();
+    for (const mended of this.#mended.splice(0)) mended();
     for (const link of this.world.links) {
       link.heal();
       link.slow(0);

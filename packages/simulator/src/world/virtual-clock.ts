@@ -27,6 +27,12 @@ export interface MachineTime {
 /** Far from the monotonic clock, so that a mix-up of the two shows. */
 export const wallOffsetMs = 1_700_000_000_000;
 
+/**
+ * A timer that is set for later goes off later: a time in the future may be so near that adding it to the world's changes nothing, and
+ * whoever waits for it would set it again for ever.
+ */
+const timerMinMs = 1 / 65_536;
+
 interface Entry {
   atMs: Millis;
   /** 1 for `soon`. */
@@ -93,7 +99,7 @@ export class VirtualClock implements Clock {
         elapsedMs: this.#elapsedMs - machine.bootedMs,
         wallMs: Math.floor(this.#elapsedMs) + machine.wallOffsetMs,
       }),
-      after: (delayMs, callback) => this.at(this.#elapsedMs + Math.max(0, delayMs), 'timer', owner, callback),
+      after: (delayMs, callback) => this.at(this.#elapsedMs + (delayMs <= 0 ? 0 : Math.max(delayMs, timerMinMs)), 'timer', owner, callback),
       cancel: (timer) => this.cancel(timer),
       soon: (callback) => {
         lastSoonMs = Math.max(lastSoonMs, this.#elapsedMs + machine.turnMs());

@@ -1,0 +1,28 @@
+/**
+ * The oracle of an ensemble of two (oraclePath): a file whose first character is 1 lets this server go on without the other. Whoever writes it
+ * sees to it that it says so to one of the two at most.
+ */
+import { open } from 'node:fs/promises';
+import type { Logger } from '@tskeeper/runtime';
+
+/** Asks the file each time. One that cannot be read says no, and the log says why, once. */
+export function oracleOf(path: string, logger: Logger): () => Promise<boolean> {
+  let complaint: string | undefined;
+  return async () => {
+    try {
+      const file = await open(path, 'r');
+      try {
+        const { bytesRead, buffer } = await file.read(Buffer.alloc(1), 0, 1, 0);
+        complaint = undefined;
+        return bytesRead === 1 && buffer.toString('latin1') === '1';
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? String(error);
+      if (code !== complaint) logger.warn(`oraclePath: ${path} cannot be read (${code}), which counts as no. Let this user read the file.`);
+      complaint = code;
+      return false;
+    }
+  };
+}

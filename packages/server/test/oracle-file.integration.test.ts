@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Logger, silentLogger } from '@tskeeper/runtime';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { oracleOf } from '../src/oracle-file.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tskeeper-oracle-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+it('A57: says yes by a file that begins with 1, as it is at the moment, and no by any other', async () => {
+  const path = join(folder, 'oracle');
+  const ask = oracleOf(path, silentLogger);
+  for (const [text, answer] of [
+    ['1', true],
+    ['1\n', true],
+    ['0', false],
+    ['', false],
+    ['true', false],
+    ['1 is not what it says', true],
+  ] as const) {
+    writeFileSync(path, text);
+    expect([text, await ask()]).toEqual([text, answer]);
+  }
+});
+
+it('says no by a file that cannot be read, and tells the operator once each time', async () => {
+  const lines: string[] = [];
+  const logger: Logger = { ...silentLogger, warn: (line) => lines.push(line) };
+  const path = join(folder, 'oracle');
+  const ask = oracleOf(path, logger);
+  expect([await ask(), await ask()]).toEqual([false, false]);
+  expect(lines).toEqual([`oraclePath: ${path} cannot be read (ENOENT), which counts as no. Let this user read the file.`]);
+  writeFileSync(path, '1');
+  expect(await ask()).toBe(true);
+  rmSync(path);
+  expect(await ask()).toBe(false);
+  expect(lines).toHaveLength(2);
+});

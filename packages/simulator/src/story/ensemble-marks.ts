@@ -1,0 +1,83 @@
+/** Rare things that only happen between servers. */
+import { ErrorCode } from '@tskeeper/protocol';
+import type { PeerEvent } from '../record/peer-event.ts';
+import { reignsOf, type Term, termsOf } from '../record/committed-history.ts';
+import type { CnxnRecord, Recording } from '../record/recording.ts';
+import { isWrite, type Replay } from '../replay/replay.ts';
+import type { Outcome } from './story.ts';
+
+type Count = (outcome: Outcome, replay: Replay) => number;
+
+/** How learners were brought up to date, under the names that the summary prints. */
+export const syncMarks = ['DIFF from memory', 'DIFF from disk', 'TRUNC', 'SNAP'] as const;
+export const electionMark = 'an election finished';
+
+function events(isIt: (event: PeerEvent) => boolean): Count {
+  return ({ recording }) => recording.peers.filter(isIt).length;
+}
+
+function ended(reason: RegExp): Count {
+  return events((event) => event.kind === 'ended' && reason.test(event.reason));
+}
+
+export const ensembleMarks: Readonly<Record<string, Count>> = {
+  [electionMark]: ({ recording }) => reignsOf(recording).length,
+  'DIFF from memory': events((event) => event.kind === 'synchronises' && event.by === 'diff' && event.from === 'memory'),
+  'DIFF from disk': events((event) => event.kind === 'synchronises' && event.by === 'diff' && event.from === 'log'),
+  TRUNC: events((event) => event.kind === 'synchronises' && event.by === 'trunc'),
+  SNAP: events((event) => event.kind === 'synchronises' && event.by === 'snap'),
+  'a log was cut': events((event) => event.kind === 'replaced' && event.by === 'trunc'),
+  'a leader lost its quorum': ended(/lost its quorum/),
+  'an epoch was used up': ended(/counter of this epoch is used up/),
+  'an election was followed by another before anybody served': ended(/no quorum has come as far/),
+  'a leader fell silent': ended(/nothing came from the leader/),
+  'a leader did not know that it led no more': ({ recording }) => overlapping(reignsOf(recording)),
+  'a session moved between servers': ({ recording }) => moved(recording),
+  'what came over an old connection was fenced off': (_outcome, { txns }) =>
+    txns.filter(({ loggedErr }) => loggedErr === ErrorCode.SessionMoved).length,
+  'a write was passed on': ({ recording }) => answeredBy(recording, 'follower'),
+  'a write came through an observer': ({ recording }) => answeredBy(recording, 'observer'),
+  'a learner asked its leader about a session': ({ recording }) => revalidated(recording),
+  'a disk was lost': events((event) => event.kind === 'wiped'),
+  'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
+};
+
+function overlapping(reigns: readonly { readonly fromMs: number; readonly toMs: number }[]): number {
+  return reigns.filter(({ fromMs }, at) => reigns.slice(0, at).some(({ toMs }) => toMs > fromMs)).length;
+}
+
+/** Of every session, how often it was taken up at another server than before. */
+function moved({ cnxns }: Recording): number {
+  const last = new Map<bigint, string>();
+  let count = 0;
+  for (const { session = 0n, server } of cnxns.toSorted((a, b) => a.shakenMs - b.shakenMs)) {
+    if (session === 0n) continue;
+    const before = last.get(session);
+    if (before !== undefined && before !== server) count++;
+    last.set(session, server);
+  }
+  return count;
+}
+
+function roleAt(terms: readonly Term[], { server }: CnxnRecord, atMs: number): string | undefined {
+  return terms.find((term) => term.server === server && term.fromMs <= atMs && term.toMs >= atMs)?.role;
+}
+
+function answeredBy(recording: Recording, role: 'follower' | 'observer'): number {
+  const terms = termsOf(recording).filter((term) => term.role === role);
+  let count = 0;
+  for (const cnxn of recording.cnxns) {
+    for (const request of cnxn.requests) {
+      if (isWrite(request) && request.reply !== undefined && roleAt(terms, cnxn, request.reply.atMs) !== undefined) count++;
+    }
+  }
+  return count;
+}
+
+function revalidated(recording: Recording): number {
+  const terms = termsOf(recording).filter(({ role }) => role !== 'leader');
+  return recording.cnxns.filter((cnxn) => {
+    const { handshake, session, shakenMs } = cnxn;
+    return (session ?? 0n) !== 0n && handshake?.sessionId === session && roleAt(terms, cnxn, shakenMs) !== undefined;
+  }).length;
+}

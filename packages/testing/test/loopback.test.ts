@@ -1,0 +1,32 @@
+/** What was sent over TCP before has arrived when the byte that was sent last has. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { expect, it } from 'vitest';
+import { Loopback } from '../src/loopback.ts';
+
+it('comes behind what others have sent', async () => {
+  const loopback = await Loopback.open();
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const from = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const [to] = (await once(server, 'connection')) as [Socket];
+  let heard = 0;
+  to.on('data', (bytes) => (heard += bytes.length));
+  for (let round = 1; round <= 100; round++) {
+    from.write('x');
+    await loopback.pass();
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+    expect(heard).toBe(round);
+  }
+  for (const each of [from, to]) each.destroy();
+  server.close();
+  loopback.close();
+});
+
+it('keeps nobody waiting when it is closed', async () => {
+  const loopback = await Loopback.open();
+  const passing = loopback.pass();
+  loopback.close();
+  await expect(passing).resolves.toBeUndefined();
+  await expect(loopback.pass()).resolves.toBeUndefined();
+});

@@ -1,0 +1,65 @@
+/** What the part `ensemble` reads off the servers' words and logs. */
+import { makeZxid, OpCode, Writer } from '@tskeeper/protocol';
+import { expect, test } from 'vitest';
+import { asLogged } from '../../interop/src/ensemble/agreement.ts';
+import { modeToldByLeader, modeToldByLearner } from '../../interop/src/ensemble/synchronisation.ts';
+import { until } from '../../interop/src/ensemble/until.ts';
+
+const leader = [
+  '01:44:03.018 INFO  [LearnerHandler-/127.0.0.1:1] o.a.z.s.q.LearnerHandler Synchronizing with Learner sid: 1 maxCommittedLog=0x0 peerLastZxid=0x0',
+  '01:44:03.019 INFO  [LearnerHandler-/127.0.0.1:2] o.a.z.s.q.LearnerHandler Synchronizing with Learner sid: 2 maxCommittedLog=0x0 peerLastZxid=0x0',
+  '01:44:03.020 INFO  [LearnerHandler-/127.0.0.1:1] o.a.z.s.q.LearnerHandler Sending DIFF zxid=0x0 for peer sid: 1',
+  '01:44:03.021 INFO  [LearnerHandler-/127.0.0.1:2] o.a.z.s.q.LearnerHandler Sending snapshot last zxid of peer is 0x0, zxid of leader is 0x100000000',
+  '01:44:09.018 INFO  [LearnerHandler-/127.0.0.1:3] o.a.z.s.q.LearnerHandler Synchronizing with Learner sid: 1 maxCommittedLog=0x0 peerLastZxid=0x5',
+  '01:44:09.020 INFO  [LearnerHandler-/127.0.0.1:3] o.a.z.s.q.LearnerHandler Sending TRUNC zxid=0x3  for peer sid: 1',
+];
+
+test('a leader of ZooKeeper tells how it has brought each learner up to date, the last time', () => {
+  expect([1, 2, 3].map((sid) => modeToldByLeader(leader, sid))).toEqual(['TRUNC', 'SNAP', undefined]);
+  expect(modeToldByLeader(leader.slice(0, 4), 1)).toBe('DIFF');
+});
+
+test('a learner of ZooKeeper tells how it was brought up to date, the last time', () => {
+  const lines = [
+    'o.a.z.s.q.Learner Getting a snapshot from leader 0x100000000',
+    'o.a.z.s.q.Learner Truncating log to get in sync with the leader 0x3',
+  ];
+  expect(modeToldByLearner(lines)).toBe('TRUNC');
+  expect(modeToldByLearner(lines.slice(0, 1))).toBe('SNAP');
+  expect(modeToldByLearner(['o.a.z.s.q.Learner Getting a diff from the leader 0x1'])).toBe('DIFF');
+  expect(modeToldByLearner([])).toBeUndefined();
+});
+
+/** A multi whose parts have these types, each with the same record. */
+function multi(types: readonly number[]): Buffer {
+  const writer = new Writer(64);
+  writer.int64(7);
+  writer.int32(1);
+  writer.int64(makeZxid(1, 1));
+  writer.int64(0);
+  writer.int32(OpCode.multi);
+  writer.int32(types.length);
+  for (const type of types) {
+    writer.int32(type);
+    writer.buffer(Buffer.from('abc'));
+  }
+  return Buffer.from(writer.written());
+}
+
+test('a failed multi is the same in two logs, whichever of them has errors for its first parts; one that went well is not', () => {
+  const written = multi([OpCode.check, OpCode.error]);
+  const applied = multi([OpCode.error, OpCode.error]);
+  expect(asLogged(written).equals(asLogged(applied))).toBe(true);
+  expect(asLogged(multi([OpCode.check, OpCode.setData])).equals(asLogged(multi([OpCode.check, OpCode.delete])))).toBe(false);
+  expect(written.readInt32BE(36)).toBe(OpCode.check);
+});
+
+test('what is waited for in vain is named, with what there was to see', async () => {
+  const waiting = until(
+    'the server leads',
+    () => Promise.reject(new Error('nobody answers')),
+    0,
+    () => Promise.resolve('its last words'),
+  );
+  await expect(waiting).rejects.toThrow('not within 0 ms: the server leads: nobody answers\nits last words');
+});
