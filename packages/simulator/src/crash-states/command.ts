@@ -6,8 +6,8 @@ import { folderKinds, type JoinCase, syncKinds } from './joining.ts';
 
 export const crashStatesUsage = `npm run sim -- crash-states [options]
                                   what a power loss can leave of a server that joins: each state is started from
-  --states N                      so many distinct states; default 4000
-  --per-case N                    of each case, at most; default 270
+  --states N                      so many distinct states; default 12000
+  --per-case N                    of each case, at most; default 800
   --seed N                        the cases of that seed first; default 1
   --folder KIND --sync KIND       one case alone: ${folderKinds.join(', ')}; ${syncKinds.join(', ')}`;
 
@@ -29,7 +29,7 @@ export interface CrashStatesResult {
 }
 
 /** A case has some hundred states, or a few thousand. */
-export const crashStatesDefaults: CrashStatesOptions = { states: 4000, statesPerCase: 270, seed: 1 };
+export const crashStatesDefaults: CrashStatesOptions = { states: 12_000, statesPerCase: 800, seed: 1 };
 
 const progressMs = 60_000;
 

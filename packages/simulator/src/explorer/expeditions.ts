@@ -3,7 +3,7 @@
  * come by everything in marks.ts. A state counts once per expedition: of two scopes no two states are the same.
  */
 import { type GroundName, groundNamed } from './grounds.ts';
-import { MarkCounts, type MarkName } from './marks.ts';
+import { MarkCounts } from './marks.ts';
 import { type Scope, scopeDefaults } from './scope.ts';
 import { type Beginning, type Found, openingToServe, search, type SearchOptions, type SearchOrder } from './search.ts';
 
@@ -109,11 +109,7 @@ export function runExpedition(expedition: Expedition, states: number, seed: numb
   return { expedition, found, seconds: (user + system) / 1e6 };
 }
 
-/** What all of them together have not come by. */
-export function missingMarks(results: readonly ExpeditionResult[]): MarkName[] {
-  return totalMarks(results).missing;
-}
-
+/** What all of them together have come by. */
 export function totalMarks(results: readonly ExpeditionResult[]): MarkCounts {
   const total = new MarkCounts();
   for (const { found } of results) total.addAll(found.marks);

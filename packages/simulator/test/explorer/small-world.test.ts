@@ -39,11 +39,6 @@ function options(scope: Scope, more: Partial<SearchOptions> = {}): SearchOptions
   return { scope, opening: [], order: 'chains', seed: 1, depthMax: 400, isEnough: () => false, ...more };
 }
 
-const until =
-  (count: number): SearchOptions['isEnough'] =>
-  ({ states }) =>
-    states >= count;
-
 /** Some walks down, by a seed: each state with the run that has led to it. */
 function walk(
   beginning: Beginning,
