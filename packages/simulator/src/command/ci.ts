@@ -13,7 +13,7 @@ import { reportOutcome, type SeedReport } from './seed-report.ts';
 import { Summary } from './summary.ts';
 import { catchText, runZoo } from './zoo.ts';
 
-const freshSeeds = 1520;
+const freshSeeds = 1700;
 const fixedSeeds = 30;
 /** One in so many runs a second time. */
 const twiceEvery = 20;
