@@ -29,7 +29,7 @@ export const electionMutants: Readonly<Record<string, Mutant>> = {
     by: 'if (vote.electionEpoch > this.#round + 1_000_000) {',
   },
   'equal-votes-both-kept': {
-    hunter: 'explorer',
+    hunter: 'scenarios',
     what: 'of two servers with the same history both go on voting for themselves',
     from: 'ZOOKEEPER-512',
     file: 'packages/core/src/election/vote.ts',
