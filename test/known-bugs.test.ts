@@ -9,7 +9,7 @@ import { zoo } from '../packages/simulator/src/mutants/zoo.ts';
 
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'docs/internals');
-const page = join(folder, 'known-bugs.md');
+const pagePath = join(folder, 'known-bugs.md');
 
 interface Row {
   readonly ids: readonly string[];
@@ -34,7 +34,7 @@ function rowsOf(text: string): Row[] {
 
 type Made = Readonly<Record<string, { readonly from: string }>>;
 
-function slips(rows: readonly Row[], mutants: Made, contentOf: (path: string) => string | undefined): string[] {
+function slips(rows: readonly Row[], mutants: Made, read: (path: string) => string | undefined): string[] {
   const named = new Set(rows.flatMap((row) => row.mutants));
   return [
     ...[...named].filter((name) => mutants[name] === undefined).map((name) => `there is no mutant ${name}`),
@@ -46,7 +46,7 @@ function slips(rows: readonly Row[], mutants: Made, contentOf: (path: string) =>
       .map(({ ids }) => `${ids.join(', ')}: neither a mutant nor a test nor a reason`),
     ...rows
       .flatMap(({ tests }) => tests)
-      .filter(({ title, path }) => contentOf(path)?.includes(title) !== true)
+      .filter(({ title, path }) => read(path)?.includes(title) !== true)
       .map(({ title, path }) => `${path} has no test “${title}”`),
     ...Object.entries(mutants).flatMap(([name, { from }]) =>
       [...from.matchAll(/ZOOKEEPER-(\d+)/g)]
@@ -64,7 +64,7 @@ function contentOf(path: string): string | undefined {
 
 describe('docs/internals/known-bugs.md', () => {
   it('names mutants and tests that are there, and every mutant', () => {
-    const rows = rowsOf(readFileSync(page, 'utf8'));
+    const rows = rowsOf(readFileSync(pagePath, 'utf8'));
     expect(rows.length).toBeGreaterThan(60);
     expect(slips(rows, zoo, contentOf)).toEqual([]);
   });
