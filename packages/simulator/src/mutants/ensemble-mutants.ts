@@ -14,6 +14,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     file: 'packages/core/src/request/prepare.ts',
     replace: '=== -1 ? ErrorCode.SessionExpired : undefined;',
     by: '=== -2 ? ErrorCode.SessionExpired : undefined;',
+    escapesBy: 'no story writes over one server while the end of its session is judged at the leader',
   },
   'session-moved-for-ever': {
     hunter: 'scenarios',
@@ -133,6 +134,7 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     file: 'packages/runtime/src/storage/recovery.ts',
     replace: 'await removeSnapshots(this.#disk, snapshotFolder, ({ name }) => this.#beyond.has(name));',
     by: 'void removeSnapshots;',
+    escapesBy: 'no story tells a server to cut what one of its snapshots holds, and has it start from that snapshot',
   },
   'epoch-file-not-synced': {
     hunter: 'scenarios',
