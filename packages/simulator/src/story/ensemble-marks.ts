@@ -31,7 +31,6 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'an epoch was used up': ended(/counter of this epoch is used up/),
   'an election was followed by another before anybody served': ended(/no quorum has come as far/),
   'a leader fell silent': ended(/nothing came from the leader/),
-  'a leader did not know that it led no more': ({ recording }) => overlapping(reignsOf(recording)),
   'a session moved between servers': ({ recording }) => moved(recording),
   'what came over an old connection was fenced off': (_outcome, { txns }) =>
     txns.filter(({ loggedErr }) => loggedErr === ErrorCode.SessionMoved).length,
@@ -41,10 +40,6 @@ export const ensembleMarks: Readonly<Record<string, Count>> = {
   'a disk was lost': events((event) => event.kind === 'wiped'),
   'a quorum alone was well': ({ marks }) => marks.get('a quorum alone') ?? 0,
 };
-
-function overlapping(reigns: readonly { readonly fromMs: number; readonly toMs: number }[]): number {
-  return reigns.filter(({ fromMs }, at) => reigns.slice(0, at).some(({ toMs }) => toMs > fromMs)).length;
-}
 
 /** Of every session, how often it was taken up at another server than before. */
 function moved({ cnxns }: Recording): number {

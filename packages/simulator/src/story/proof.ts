@@ -17,7 +17,7 @@ const lostMax = 10;
 /** Within ten times the limit for silence a leader is there, and everybody is with it. */
 const wholeMaxMs = 10_000;
 /** Longer than anything that has been proposed takes. */
-const quietMs = 50;
+const quietMs = 350;
 
 export class Proof {
   readonly #stage: Stage;
