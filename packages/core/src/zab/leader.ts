@@ -712,7 +712,9 @@ export class Leader {
   }
 
   #answerSync({ learner, local }: PendingSync, now: Now): void {
-    if (learner !== undefined) writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
+    // Its channel may be another's by now.
+    const isHere = learner !== undefined && this.#learners.get(learner.channel) === learner;
+    if (isHere) writeEmptyPacket(this.#behind(learner), PacketType.SYNC, 0);
     if (local !== undefined) this.#server!.synced(local, now);
   }
 

@@ -416,6 +416,17 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
+  it('a sync of a learner that has gone is not answered to the one that has its channel now', () => {
+    const leader = serving([2, 3]);
+    leader.packet(2, packet(PacketType.REQUEST, -1, requestOf(OpCode.sync)), now);
+    leader.gone(2);
+    leader.connected(2, now);
+    notes.take();
+    leader.packet(3, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
+    leader.packet(3, packet(PacketType.PING, makeZxid(4, 0), Buffer.alloc(0)), now);
+    expect(notes.take().filter((line) => line.includes('SYNC'))).toEqual([]);
+  });
+
   it('a sync waits for everything that was proposed before it', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 1));

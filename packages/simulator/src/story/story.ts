@@ -10,6 +10,7 @@ import { RealClient } from '../clients/real-client.ts';
 import { Workload } from '../clients/workload.ts';
 import { faults } from '../faults/faults.ts';
 import type { Recording } from '../record/recording.ts';
+import type { ServerHost } from '../world/server-host.ts';
 import { snappy } from '../world/snappy.ts';
 import { VirtualWorld } from '../world/virtual-world.ts';
 import { plant } from './plant.ts';
@@ -116,7 +117,11 @@ class Story {
   async #coreAlone(): Promise<void> {
     const { world, stage } = this;
     const core = stage.healCore();
-    const rests = () => core.every(({ role }) => role === 'leader' || role === 'follower') && stage.actors.every(isIdle);
+    const isIn = ({ role }: ServerHost) => role === 'leader' || role === 'follower';
+    // Whoever does not hear a quorum of those behind the leader stays out, as with ZooKeeper. So some of these servers may, if others are in.
+    const others = world.servers.filter((server) => !core.includes(server));
+    const coreIsIn = () => core.every(isIn) || (core.some(isIn) && others.some(isIn));
+    const rests = () => coreIsIn() && stage.actors.every(isIdle);
     const names = core.map(({ name }) => name).join(', ');
     if (!(await world.runUntil(rests, coreMs))) {
       stage.complain(`no rest ${coreMs} ms after a quorum was healed, which is ${names}: ${this.#whoWaits()}`);
