@@ -1,6 +1,6 @@
 /** Servers of an ensemble with everything they have: their ports, their disks, and clients that come back by themselves. */
 import { CreateMode, makeZxid, OpCode, openAcl } from '@tskeeper/protocol';
-import { type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
+import { keepAll, loseAll, type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { survival } from '../src/faults/survival.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
@@ -82,6 +82,27 @@ describe('servers of an ensemble', () => {
     expect(await world.runUntil(() => leaderOf(world) !== undefined && first.process?.runtime?.inspect.role() === 'follower', 5000)).toBe(
       true,
     );
+  });
+
+  it('lose everything with their disks: what was under way to one when it was lost is on the new one after no power loss', async () => {
+    for (const choice of [loseAll, keepAll]) {
+      const world = await started(2, 3);
+      const server = world.servers[1]!;
+      const { disk, logFolder, snapshotFolder } = server;
+      // A log has got its name, and a snapshot has lost its own, when the disk is lost; neither is durable.
+      void disk.open(`${logFolder}/new.log.100000022`, 'create');
+      await world.run(10);
+      void disk.rename(`${logFolder}/new.log.100000022`, `${logFolder}/log.100000022`);
+      void disk.remove(`${snapshotFolder}/snapshot.0`);
+      await world.run(10);
+      expect(disk.capture().unsynced.filter(({ kind }) => kind === 'name')).toHaveLength(3);
+      server.kill();
+      server.wipe();
+      server.losePower(choice);
+      expect(disk.files()).toEqual([]);
+      await server.start();
+      expect(await world.runUntil(() => isWhole(world), 10_000)).toBe(true);
+    }
   });
 
   it('come back with a log that is far behind, and with an empty folder', async () => {

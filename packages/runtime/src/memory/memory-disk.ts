@@ -383,11 +383,26 @@ export class MemoryDisk implements Disk {
     folder.synced.set(nameOf(path), inode);
   }
 
-  /** Takes a file away as if it had never been. */
+  /**
+   * Takes a file away as if it had never been. No crash brings it back: neither under the name it had before a renaming that is not durable,
+   * nor by a change of names that is still on its way to the disk. That holds for what its own name stood for before as well.
+   */
   lose(path: string): void {
     const folder = this.#folders.get(folderOf(path));
-    folder?.visible.delete(nameOf(path));
-    folder?.synced.delete(nameOf(path));
+    if (folder === undefined) return;
+    const name = nameOf(path);
+    const lost = new Set<Inode>();
+    for (const names of [folder.visible, folder.synced]) if (names.has(name)) lost.add(names.get(name)!);
+    for (const { change, name: from, to, inode } of folder.unsynced) {
+      if ((change === 'rename' && to === name) || (change === 'create' && from === name)) lost.add(inode);
+    }
+    // What goes by another name now is another file.
+    for (const [other, inode] of folder.visible) if (other !== name) lost.delete(inode);
+    for (const names of [folder.visible, folder.synced]) {
+      names.delete(name);
+      for (const [known, inode] of names) if (lost.has(inode)) names.delete(known);
+    }
+    folder.unsynced = folder.unsynced.filter(({ inode }) => !lost.has(inode));
   }
 
   /** Inverts one bit; bit 0 of a byte is its lowest. */

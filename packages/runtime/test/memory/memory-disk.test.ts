@@ -98,6 +98,35 @@ describe('what a crash keeps', () => {
     expect(text(disk)).toBe('x');
   });
 
+  test('a file that was lost comes back after no crash, however young its name was', async () => {
+    const disk = new MemoryDisk();
+    const file = await newFile(disk, '/d/new.f');
+    file.write(0, Buffer.from('gone'));
+    expect(await sync(file)).toBeUndefined();
+    await disk.rename('/d/new.f', '/d/f');
+    await newFile(disk, '/d/other');
+    // These two are still on the way to the disk.
+    await disk.remove('/d/other');
+    await disk.open('/d/young', 'create');
+    await disk.rename('/d/f', '/d/g');
+    disk.lose('/d/g');
+    disk.lose('/d/young');
+    for (const choice of [loseAll, keepAll]) {
+      const after = new MemoryDisk(disk.capture(), choice);
+      expect(after.files()).toEqual(choice === loseAll ? ['/d/other'] : []);
+    }
+  });
+
+  test('a lost file takes along what its name stood for before', async () => {
+    const disk = new MemoryDisk();
+    await newFile(disk, '/d/f');
+    await disk.open('/d/f.tmp', 'create');
+    await disk.rename('/d/f.tmp', '/d/f');
+    disk.lose('/d/f');
+    for (const choice of [loseAll, keepAll]) expect(new MemoryDisk(disk.capture(), choice).files()).toEqual([]);
+    expect(new MemoryDisk(disk.capture(), (_item, index) => index & 1).files()).toEqual([]);
+  });
+
   test('a cut is durable at once', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);

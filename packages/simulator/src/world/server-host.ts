@@ -269,14 +269,15 @@ export class ServerHost implements MachineTime {
     }
   }
 
-  /** The disk is replaced by an empty one. */
+  /** The disk is replaced by an empty one; the process that used it is gone. */
   wipe(): void {
     for (const [path, bytes] of this.removed) if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(bytes);
     this.removed.clear();
     for (const path of this.disk.files()) {
       if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(this.disk.contents(path));
-      this.disk.lose(path);
     }
+    // Not file by file: of the old disk nothing may come back at a power loss, neither a name on its way to it nor a removal undone.
+    this.disk.restore(new MemoryDisk().capture());
     const { recording, clock } = this.#parts;
     recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'wiped' });
   }
