@@ -26,7 +26,7 @@ const broken = [0, 1, 2, 3, 4].map((line) => ({
 }));
 
 function verdict(...reads: object[]): readonly string[] {
-  const recording = { beginning: { znodes: [] }, cnxns: [{ requests: [created, ...reads] }, ...broken], log: [] };
+  const recording = { beginning: { znodes: [] }, ensemble: new Map(), cnxns: [{ requests: [created, ...reads] }, ...broken], log: [] };
   // It looks at no more of a recording than this, and not at what the model makes of it.
   return registerHistory.check(...([recording, {}] as unknown as Evidence));
 }
