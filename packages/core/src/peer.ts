@@ -705,15 +705,20 @@ export class Peer {
   }
 
   /**
-   * Nothing has come of an election. Once is nothing: the leader may just have failed. After that it is not voted for, longer each time
-   * and at most for initLimit, so that others have their chance.
+   * Nothing has come of an election. Once is nothing, if it was short: the leader may just have failed. After that it is not voted for,
+   * longer each time, so that others have their chance. Nothing may come of those either, and each takes up to initLimit to show it: the
+   * first must not be elected again before the last has, or they take turns for ever.
    */
   #failedWith(leader: Sid, now: Now): void {
     const { tickTimeMs, initLimitTicks } = this.#options.zab;
-    const isLong = now.elapsedMs - this.#attemptSinceMs >= tickTimeMs;
+    const tookMs = now.elapsedMs - this.#attemptSinceMs;
+    const isLong = tookMs >= tickTimeMs;
     const times = Math.min(32, (this.#inVain.get(leader) ?? 0) + (isLong ? 2 : 1));
     this.#inVain.set(leader, times);
-    if (times > 1) this.#election.shun(leader, now.elapsedMs + tickTimeMs * Math.min(initLimitTicks, 2 ** (times - 1)));
+    if (times <= 1) return;
+    const attemptMs = Math.min(initLimitTicks * tickTimeMs, Math.max(tookMs, tickTimeMs * 2 ** (times - 1)));
+    const others = this.#inVain.size - 1;
+    this.#election.shun(leader, now.elapsedMs + attemptMs * (others === 0 ? 1 : others + 1.5));
   }
 
   #inStep(): void {

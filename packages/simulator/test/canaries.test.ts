@@ -585,7 +585,9 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       if (leader.historyEnd <= beginning.zxid || counterOf(leader.historyEnd) === 0) throw new NothingOfTheKind();
       for (let at = peers.length - 1; at >= 0; at--) {
         const event = peers[at]!;
-        if (event.server === server && ['logged', 'replaced', 'serves'].includes(event.kind) && event !== leader) peers.splice(at, 1);
+        if (event.server !== server || event === leader) continue;
+        if (event.kind === 'epochFiles') change(event, { snapshot: undefined });
+        else if (['logged', 'replaced', 'serves'].includes(event.kind)) peers.splice(at, 1);
       }
     },
   ],

@@ -8,7 +8,7 @@ import { Summary } from './summary.ts';
 
 const seedsDefault = 100;
 const evidenceMax = 5;
-/** Failing seeds that are shown. The others are counted. */
+/** Failing seeds of which all evidence is shown. Of the others, the first of it. */
 const shownMax = 3;
 
 /** Seeds that nobody has run before. */
@@ -61,7 +61,9 @@ async function runMany({ seed, seeds, from, minutes, mutant, jobs }: CommandOpti
     () => (next < first + count && performance.now() < endsAt ? next++ : undefined),
     (report) => {
       summary.add(report);
-      if (report.findings.length > 0 && summary.failed <= shownMax) console.log(failureText(report, replayLine(report.seed, mutant)));
+      if (report.findings.length === 0) return;
+      if (summary.failed <= shownMax) console.log(failureText(report, replayLine(report.seed, mutant)));
+      else console.log(`seed ${report.seed} failed: ${report.findings[0]}`);
     },
   );
   console.log(summary.text(performance.now() - begun));

@@ -23,8 +23,16 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
     | { readonly kind: 'synchronises'; readonly by: 'diff' | 'trunc' | 'snap'; readonly from: 'memory' | 'log' | 'tree' }
     /** Its process is gone. */
     | { readonly kind: 'gone' }
-    /** What the files said that hold its epochs when its process was gone; undefined for one that is not there. */
-    | { readonly kind: 'epochFiles'; readonly accepted: number | undefined; readonly current: number | undefined }
+    /**
+     * What the files said that hold its epochs when its process was gone, and the zxid by which its newest snapshot goes; undefined for one
+     * that is not there.
+     */
+    | {
+        readonly kind: 'epochFiles';
+        readonly accepted: number | undefined;
+        readonly current: number | undefined;
+        readonly snapshot: Zxid | undefined;
+      }
     /** Everything on its disk is lost. */
     | { readonly kind: 'wiped' }
   );

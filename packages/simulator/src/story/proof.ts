@@ -2,6 +2,7 @@
  * What every run ends with. The whole tree is read; everyone goes, and nothing of anybody may be left; the servers are restarted, in good
  * order and with their newest snapshots lost, and the tree is read each time; and every snapshot that was ever written is started from.
  */
+import type { Millis } from '@tskeeper/protocol';
 import { numberedFiles, SeededRandom } from '@tskeeper/runtime';
 import { RawClient } from '../clients/raw-client.ts';
 import type { ServerHost } from '../world/server-host.ts';
@@ -39,14 +40,11 @@ export class Proof {
       await this.#quiet();
       this.#lookAtStates();
       for (const actor of this.#stage.actors) actor.retire();
-      // Long enough for every session to end; an epoch that ends meanwhile grants them all their time again.
-      const { maxSessionTimeoutMs, tickTimeMs } = world.server.core;
-      await world.run(maxSessionTimeoutMs + 4 * tickTimeMs);
-      await world.runUntil(
-        () => world.servers.every(({ process }) => process?.runtime?.inspect.sessionCount() === 0),
-        4 * maxSessionTimeoutMs,
-      );
+      await world.run(this.#sessionMaxMs());
+      await this.#everySessionEnds();
       await this.#audit(this.#anyServer());
+      // An auditor whose epoch ended before it was told its session has one that it does not know of.
+      await this.#everySessionEnds();
       this.#lookAtRest();
       await this.#restart();
       await this.#audit(this.#anyServer());
@@ -58,6 +56,19 @@ export class Proof {
     for (const server of world.servers) {
       world.recording.snapshots.push(...(await snapshotStates(world, server, snappy, this.#random, snapshotsChecked)));
     }
+  }
+
+  /** In this time a session ends that nobody keeps alive. */
+  #sessionMaxMs(): Millis {
+    const { maxSessionTimeoutMs, tickTimeMs } = this.#world.server.core;
+    return maxSessionTimeoutMs + 4 * tickTimeMs;
+  }
+
+  /** Within a time for several epochs: one that ends grants all sessions their time again. */
+  async #everySessionEnds(): Promise<void> {
+    const { servers } = this.#world;
+    const areGone = () => servers.every(({ process }) => process?.runtime?.inspect.sessionCount() === 0);
+    await this.#world.runUntil(areGone, 4 * this.#sessionMaxMs());
   }
 
   #anyServer(): ServerHost {

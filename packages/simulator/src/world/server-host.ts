@@ -11,6 +11,7 @@ import {
   type MemberOptions,
   MemoryDisk,
   type MemoryProbe,
+  numberedFiles,
   type RuntimeOptions,
   SeededRandom,
   type SnappyCodec,
@@ -255,7 +256,10 @@ export class ServerHost implements MachineTime {
       const path = `${this.snapshotFolder}/${name}`;
       return this.disk.files().includes(path) ? Number(this.disk.contents(path).toString('latin1')) : undefined;
     };
-    const files = { accepted: numberIn('acceptedEpoch'), current: numberIn('currentEpoch') };
+    const inFolder = `${this.snapshotFolder}/`;
+    const names = this.disk.files().flatMap((path) => (path.startsWith(inFolder) ? [path.slice(inFolder.length)] : []));
+    const snapshot = numberedFiles(names, 'snapshot').at(-1)?.zxid;
+    const files = { accepted: numberIn('acceptedEpoch'), current: numberIn('currentEpoch'), snapshot };
     recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'epochFiles', ...files });
   }
 
