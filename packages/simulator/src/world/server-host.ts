@@ -96,6 +96,8 @@ export class ServerHost implements MachineTime {
   onSent: ((cnxn: number, port: number, bytes: Buffer) => void) | undefined;
   readonly #parts: ServerHostParts;
   #lives = 0;
+  /** It has removed files while it neither led nor learned, and has not said yet that another history takes their place. */
+  #mayBeReplacing = false;
   /** Its last process, if it went dark with the machine: its connections are broken when the machine comes back. */
   #dark: ServerProcess | undefined;
 
@@ -230,6 +232,8 @@ export class ServerHost implements MachineTime {
     if (this.process === undefined) return;
     this.process.end(isDark);
     this.process = undefined;
+    // Nobody knows how far it had got, and what it had removed may have been of another history than what is left.
+    if (this.#mayBeReplacing) this.#setAside('snap', 0);
     const { recording, clock, member } = this.#parts;
     if (member !== undefined) recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'gone' });
   }
@@ -244,7 +248,9 @@ export class ServerHost implements MachineTime {
           this.process?.serving === true && /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) && this.disk.files().includes(path);
         const bytes = isEvidence ? this.disk.contents(path) : undefined;
         await disk.remove(path);
-        if (bytes !== undefined) this.removed.set(path, bytes);
+        if (bytes === undefined) return;
+        this.removed.set(path, bytes);
+        this.#mayBeReplacing ||= this.#parts.member !== undefined && this.role === 'looking';
       },
     };
   }
@@ -265,6 +271,7 @@ export class ServerHost implements MachineTime {
 
   /** Another history has taken the place of what was removed. */
   #setAside(by: 'trunc' | 'snap', zxid: Zxid): void {
+    this.#mayBeReplacing = false;
     for (const [path, bytes] of this.removed) {
       const number = Number.parseInt(/[.]([0-9a-f]+)(?:[.][a-z]+)?$/.exec(path)![1]!, 16);
       if (by === 'trunc' && number <= zxid) continue;
