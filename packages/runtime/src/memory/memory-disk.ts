@@ -373,8 +373,9 @@ export class MemoryDisk implements Disk {
     return inode.visible.read(0, inode.visible.size);
   }
 
-  /** Puts a file there, durable, in place of what was. */
+  /** Puts a file there, durable, in place of what was, of which no crash brings anything back. */
   plant(path: string, bytes: Uint8Array): void {
+    this.lose(path);
     const content = new Content();
     if (bytes.length > 0) content.write(0, bytes, 0, bytes.length);
     const folder = this.#makeFolder(folderOf(path));

@@ -153,6 +153,15 @@ describe('what a crash keeps', () => {
     }
   });
 
+  test('a planted file stays, though what its name stood for was still on its way to the disk', async () => {
+    const disk = new MemoryDisk();
+    await disk.ensureFolder('/d');
+    const young = await disk.open('/d/f', 'create');
+    young.write(0, Buffer.from('young'));
+    disk.plant('/d/f', Buffer.from('planted'));
+    for (const choice of [loseAll, keepAll]) expect(new MemoryDisk(disk.capture(), choice).contents('/d/f').toString()).toBe('planted');
+  });
+
   test('a lost file takes along what its name stood for before', async () => {
     const disk = new MemoryDisk();
     await newFile(disk, '/d/f');

@@ -22,6 +22,12 @@ import type { ProcessRecord, Recording } from '../record/recording.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineTime, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
 
+/** A file as it was, and as it is; the latter is undefined for one that is gone. */
+interface Damage {
+  readonly whole: Buffer;
+  readonly bad: Buffer | undefined;
+}
+
 export type PeerRole = ReturnType<Inspect['role']>;
 
 export interface ServerHostParts {
@@ -64,6 +70,8 @@ export class ServerHost implements MachineTime {
   readonly removed = new Map<string, Buffer>();
   /** Logs that count no more, since the server was sent another history, or lost its disk: some of their txns may be nowhere else. */
   readonly oldLogs: Buffer[] = [];
+  /** Files that have gone bad at rest, by their paths, until somebody has put them right. */
+  readonly #damaged = new Map<string, Damage>();
   process: ServerProcess | undefined;
   wallOffsetMs: Millis;
   bootedMs: Millis = 0;
@@ -246,8 +254,9 @@ export class ServerHost implements MachineTime {
       remove: async (path) => {
         const isEvidence =
           this.process?.serving === true && /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) && this.disk.files().includes(path);
-        const bytes = isEvidence ? this.disk.contents(path) : undefined;
+        const bytes = isEvidence ? this.#whole(path) : undefined;
         await disk.remove(path);
+        this.#damaged.delete(path);
         if (bytes === undefined) return;
         this.removed.set(path, bytes);
         this.#mayBeReplacing ||= this.#parts.member !== undefined && this.role === 'looking';
@@ -260,7 +269,8 @@ export class ServerHost implements MachineTime {
     if (member === undefined) return;
     const numberIn = (name: string): number | undefined => {
       const path = `${this.snapshotFolder}/${name}`;
-      return this.disk.files().includes(path) ? Number(this.disk.contents(path).toString('latin1')) : undefined;
+      const bytes = this.disk.files().includes(path) ? this.#whole(path) : this.#damaged.get(path)?.whole;
+      return bytes === undefined ? undefined : Number(bytes.toString('latin1'));
     };
     const inFolder = `${this.snapshotFolder}/`;
     const names = this.disk.files().flatMap((path) => (path.startsWith(inFolder) ? [path.slice(inFolder.length)] : []));
@@ -285,8 +295,9 @@ export class ServerHost implements MachineTime {
     for (const [path, bytes] of this.removed) if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(bytes);
     this.removed.clear();
     for (const path of this.disk.files()) {
-      if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(this.disk.contents(path));
+      if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(this.#whole(path));
     }
+    this.#damaged.clear();
     // Not file by file: of the old disk nothing may come back at a power loss, neither a name on its way to it nor a removal undone.
     this.disk.restore(new MemoryDisk().capture());
     const { recording, clock } = this.#parts;
@@ -303,7 +314,59 @@ export class ServerHost implements MachineTime {
       if (path.startsWith(`${folder}/`) && pattern.test(name)) found.set(name, bytes);
     };
     for (const [path, bytes] of this.removed) add(path, bytes);
-    for (const path of this.disk.files()) add(path, this.disk.contents(path));
+    for (const path of this.disk.files()) add(path, this.#whole(path));
     return found;
+  }
+
+  // --- Damage at rest
+
+  /** Some file is not what it was. */
+  get isDamaged(): boolean {
+    return this.#damaged.size > 0;
+  }
+
+  isDamagedAt(path: string): boolean {
+    return this.#damaged.has(path);
+  }
+
+  /** A file goes bad while nobody uses it, or is gone (`undefined`). What it held before is evidence all the same. */
+  damage(path: string, bad: Buffer | undefined): void {
+    const whole = this.#damaged.get(path)?.whole ?? this.disk.contents(path);
+    this.#damaged.set(path, { whole, bad });
+    if (bad !== undefined) {
+      this.disk.plant(path, bad);
+      return;
+    }
+    this.disk.lose(path);
+    if (path.startsWith(`${this.logFolder}/log.`)) this.removed.set(path, whole);
+  }
+
+  /** The files as they would be without the damage. One that belongs to a history which counts no more is not among them. */
+  wholeFiles(): Map<string, Buffer> {
+    const files = new Map(this.disk.files().map((path) => [path, this.#whole(path)]));
+    for (const [path, { whole, bad }] of this.#damaged) {
+      const counts = !path.startsWith(`${this.logFolder}/log.`) || this.removed.has(path);
+      if (bad === undefined && !files.has(path) && counts) files.set(path, whole);
+    }
+    return files;
+  }
+
+  /** An operator has a backup of what has gone bad. */
+  repair(): void {
+    for (const [path, bytes] of this.wholeFiles()) {
+      if (!this.#damaged.has(path)) continue;
+      this.disk.plant(path, bytes);
+      this.removed.delete(path);
+    }
+    this.#damaged.clear();
+  }
+
+  /** What a file would hold without the damage; it may have been cut since. */
+  #whole(path: string): Buffer {
+    const bytes = this.disk.contents(path);
+    const { whole, bad } = this.#damaged.get(path) ?? {};
+    if (whole === undefined || bad === undefined) return bytes;
+    if (bytes.equals(bad)) return whole;
+    return bad.length === whole.length && bytes.equals(bad.subarray(0, bytes.length)) ? whole.subarray(0, bytes.length) : bytes;
   }
 }
