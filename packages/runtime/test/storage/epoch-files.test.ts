@@ -31,7 +31,12 @@ describe('the epochs a member starts with', () => {
 
   test.each<[string, Partial<FoundEpochs>, Zxid, RegExp]>([
     ['currentEpoch is missing', { accepted: 7 }, at5, /currentEpoch is missing, and cannot be told from acceptedEpoch, which holds 7/],
-    ['acceptedEpoch is missing', { current: 6 }, at5, /acceptedEpoch is missing, though currentEpoch holds 6: what this server has promised/],
+    [
+      'acceptedEpoch is missing',
+      { current: 6 },
+      at5,
+      /acceptedEpoch is missing, though currentEpoch holds 6: what this server has promised/,
+    ],
     ['acceptedEpoch is missing, and currentEpoch is that of the last txn', { current: 5 }, at5, /acceptedEpoch is missing/],
     ['acceptedEpoch is missing, and the history goes further', { current: 4 }, at5, /acceptedEpoch is missing/],
     ['ZOOKEEPER-2307: acceptedEpoch is behind', { accepted: 4, current: 6 }, at5, /acceptedEpoch holds 4, less than the 6 in currentEpoch/],

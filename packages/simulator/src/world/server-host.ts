@@ -259,9 +259,18 @@ export class ServerHost implements MachineTime {
         this.#damaged.delete(path);
         if (bytes === undefined) return;
         this.removed.set(path, bytes);
-        this.#mayBeReplacing ||= this.#parts.member !== undefined && this.role === 'looking';
+        this.#mayBeReplacing ||= this.#parts.member !== undefined && this.role === 'looking' && !this.#isPurged(path);
       },
     };
+  }
+
+  /** Purging takes the oldest, and leaves a log and three snapshots. What another history takes the place of goes the newest first. */
+  #isPurged(path: string): boolean {
+    const [, prefix, zxid] = /^(.*\/(?:log|snapshot)\.)([0-9a-f]+)/.exec(path)!;
+    const left = this.disk
+      .files()
+      .flatMap((other) => (other.startsWith(prefix!) ? [Number.parseInt(other.slice(prefix!.length), 16)] : []));
+    return left.length >= (prefix!.endsWith('/log.') ? 1 : 3) && left.every((other) => other > Number.parseInt(zxid!, 16));
   }
 
   #noteEpochs(): void {
