@@ -106,6 +106,9 @@ export class ServerHost implements MachineTime {
   #lives = 0;
   /** It has removed files while it neither led nor learned, and has not said yet that another history takes their place. */
   #mayBeReplacing = false;
+  /** The snapshot of a leader that has its name already, while what it takes the place of may still be there. */
+  #taking: Zxid | undefined;
+  #takenOver: Zxid = 0;
   /** Its last process, if it went dark with the machine: its connections are broken when the machine comes back. */
   #dark: ServerProcess | undefined;
 
@@ -152,9 +155,19 @@ export class ServerHost implements MachineTime {
     };
     recording.processes.push(record);
     this.#lives++;
+    const { snapshotFolder } = this;
+    const isTaken = (path: string) => path.startsWith(`${snapshotFolder}/snapshot.${this.#taking?.toString(16)}`);
+    if (this.#taking !== undefined && this.disk.files().some(isTaken)) this.#takenOver = this.#taking;
+    this.#taking = undefined;
     this.#dark?.breakAll();
     this.#dark = undefined;
-    const witness = member === undefined ? undefined : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
+    const witness =
+      member === undefined
+        ? undefined
+        : peerWitness(recording, clock, this.name, (by, zxid) => {
+            this.#setAside(by, zxid);
+            if (by === 'snap') this.#taking = undefined;
+          });
     const log = (level: string) => (message: string) => {
       this.lines.push(`${level} ${message}`);
     };
@@ -251,6 +264,11 @@ export class ServerHost implements MachineTime {
     const disk = this.disk.attach();
     return {
       ...disk,
+      rename: async (from, to) => {
+        const zxid = Number.parseInt(/\/snapshot\.([0-9a-f]+)/.exec(to)?.[1] ?? '0', 16);
+        if (this.role === 'looking' && zxid > this.#reached()) this.#taking = zxid;
+        await disk.rename(from, to);
+      },
       remove: async (path) => {
         const isEvidence =
           this.process?.serving === true && /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) && this.disk.files().includes(path);
@@ -262,6 +280,15 @@ export class ServerHost implements MachineTime {
         this.#mayBeReplacing ||= this.#parts.member !== undefined && this.role === 'looking' && !this.#isPurged(path);
       },
     };
+  }
+
+  /** How far its own history has ever gone: a snapshot of more is that of a leader. */
+  #reached(): Zxid {
+    let last: Zxid = 0;
+    for (const event of this.#parts.recording.peers) {
+      if (event.server === this.name && (event.kind === 'logged' || event.kind === 'applied')) last = Math.max(last, event.zxid);
+    }
+    return last;
   }
 
   /** Purging takes the oldest, and leaves a log and three snapshots. What another history takes the place of goes the newest first. */
@@ -307,10 +334,16 @@ export class ServerHost implements MachineTime {
       if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(this.#whole(path));
     }
     this.#damaged.clear();
+    this.#takenOver = 0;
     // Not file by file: of the old disk nothing may come back at a power loss, neither a name on its way to it nor a removal undone.
     this.disk.restore(new MemoryDisk().capture());
     const { recording, clock } = this.#parts;
     recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'wiped' });
+  }
+
+  /** A snapshot of a leader that was taken over in part: what is older may still be there, and leads nowhere. 0 if there is none. */
+  get takenOver(): Zxid {
+    return this.#takenOver;
   }
 
   /** Every file of that kind there has been and that was not lost, whether it is still there or not. */
