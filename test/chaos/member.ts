@@ -5,6 +5,7 @@ import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Recording } from '@tskeeper/simulator';
+import { newProcessRecord } from '@tskeeper/simulator/internal';
 import { repositoryFolder } from '../../scripts/peers.js';
 import { fourLetterWord } from '../../scripts/server-process.js';
 import type { FaultyDisk } from './disk-faults.ts';
@@ -76,16 +77,7 @@ export class Member {
   async start(): Promise<void> {
     if (this.#child !== undefined) return;
     const { folder, clock, recording, disk, up } = this.parts;
-    const record: ProcessRecord = {
-      server: this.name,
-      startedMs: clock.elapsedMs,
-      servingMs: undefined,
-      failedMs: undefined,
-      failure: '',
-      sentAfterFailure: 0,
-      closingMs: undefined,
-      endedMs: undefined,
-    };
+    const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
     const log = await open(path.join(folder, 'server.log'), 'a');
     const child = spawn(process.execPath, [entry, 'serve', path.join(folder, 'zoo.cfg')], {
