@@ -27,7 +27,7 @@ import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
 import { Configuration } from './quorum/configuration.ts';
 import { type ElectionConfig, type ElectionOptions, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
-import { distance, type Fingerprint, writeBytes } from './fingerprint.ts';
+import { distance, type Fingerprint } from './fingerprint.ts';
 import type { EnsembleInspect, Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
@@ -113,9 +113,6 @@ const dialTriesMax = 8;
 const dialPauseMs = 10;
 const leaderConnectDelayMsDefault = 100;
 
-/** So many learners may come before this server knows that it leads; there are few, and what else connects is not to take their room for ever. */
-const earlyLearnersMax = 100;
-
 export class Peer {
   readonly #options: PeerOptions;
   readonly #out: PeerOut;
@@ -151,12 +148,6 @@ export class Peer {
   #rest: { readonly replica: Replica; readonly inspect: Inspect } | undefined;
   /** Epoch files, TRUNC or a snapshot: what the disk has been asked for and has not done yet. */
   #diskWork = 0;
-  /**
-   * Learners that have found their leader in this server before it has: their elections were over a moment earlier. They wait, with the packet
-   * that they began with. To turn them away would make them look again, in a new round, which begins this server's own settling wait anew:
-   * when they settle early and it does not, that could go on for ever.
-   */
-  readonly #early = new Map<ChannelId, Buffer | undefined>();
   /** See `LearnerStart`. */
   #snapshotIn = 0;
   /** The snapshot that is coming from the leader. */
@@ -346,11 +337,9 @@ export class Peer {
 
   // ---- the learner port
 
-  /** Somebody has connected to this server's learner port. */
+  /** Somebody has connected to this server's learner port, which listens while it leads; this may be over by now. */
   accepted(channel: ChannelId, now: Now): void {
-    const { kind } = this.#role;
     if (this.#role.kind === 'leading') this.#role.leader.connected(channel, now);
-    else if ((kind === 'looking' || kind === 'settling') && this.#early.size < earlyLearnersMax) this.#early.set(channel, undefined);
     else this.#out.closeChannel(channel, 'this server does not lead');
   }
 
@@ -430,20 +419,9 @@ export class Peer {
   /** A packet of the leader, or of a learner. */
   packet(channel: ChannelId, packet: PacketView, now: Now): void {
     const role = this.#role;
-    if (this.#early.has(channel)) this.#keepEarly(channel, packet);
-    else if (role.kind === 'leading') role.leader.packet(channel, packet, now);
+    if (role.kind === 'leading') role.leader.packet(channel, packet, now);
     else if (role.kind === 'learning' && role.channel === channel) role.learner.packet(packet, now);
     this.#goOn(now);
-  }
-
-  /** A learner says one thing, and waits for the answer. */
-  #keepEarly(channel: ChannelId, { bytes, start, end }: PacketView): void {
-    if (this.#early.get(channel) === undefined) {
-      this.#early.set(channel, Buffer.from(bytes.subarray(start, end)));
-    } else {
-      this.#early.delete(channel);
-      this.#out.closeChannel(channel, 'it has not waited for an answer');
-    }
   }
 
   /** What comes next over this stream is a snapshot, and goes to `snapshotBytes`. */
@@ -485,7 +463,6 @@ export class Peer {
 
   channelGone(channel: ChannelId, now: Now): void {
     const role = this.#role;
-    this.#early.delete(channel);
     if (role.kind === 'leading') {
       role.leader.gone(channel);
       this.#maybeMakeWay();
@@ -648,12 +625,6 @@ export class Peer {
     }
     const role = this.#role;
     to.text(role.kind);
-    to.number(this.#early.size);
-    for (const channel of [...this.#early.keys()].sort((a, b) => a - b)) {
-      to.number(channel);
-      const bytes = this.#early.get(channel);
-      if (bytes !== undefined) writeBytes(to, bytes);
-    }
     if (role.kind === 'settling') {
       to.number(distance(role.fromMs, now.elapsedMs));
     } else if (role.kind === 'dialling') {
@@ -789,18 +760,10 @@ export class Peer {
     );
     this.#attemptSinceMs = now.elapsedMs;
     this.#role = { kind: 'leading', leader, synchroniser };
-    const early = [...this.#early];
-    this.#early.clear();
-    for (const [channel, bytes] of early) {
-      leader.connected(channel, now);
-      if (bytes !== undefined) leader.packet(channel, this.#view.place(bytes, 0, bytes.length), now);
-    }
   }
 
   #follow(leader: Sid, now: Now): void {
     const { tickTimeMs, initLimitTicks } = this.#options.zab;
-    for (const channel of this.#early.keys()) this.#out.closeChannel(channel, 'this server does not lead');
-    this.#early.clear();
     this.#attemptSinceMs = now.elapsedMs;
     const untilMs = now.elapsedMs + tickTimeMs * initLimitTicks;
     // A leader that turns this server away can be found again within a millisecond, so as not to spin it is dialled after a while.
