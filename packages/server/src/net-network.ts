@@ -1,14 +1,5 @@
 import { connect, createServer, isIPv6, type Server, type Socket } from 'node:net';
-import type {
-  Endpoint,
-  Listener,
-  ListenOptions,
-  Logger,
-  Network,
-  NetworkSink,
-  SendBatch,
-  StreamId,
-} from '@tskeeper/runtime';
+import type { Endpoint, Listener, ListenOptions, Logger, Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
 import { ReceivedList, StreamTable } from '@tskeeper/runtime/internal';
 import { NameResolver } from './name-resolver.ts';
 import { type PortOwner, portOwner } from './port-owner.ts';
