@@ -18,7 +18,7 @@ import {
 } from '@tskeeper/runtime';
 import type { VirtualWire } from '@tskeeper/runtime/internal';
 import { peerWitness } from '../record/peer-witness.ts';
-import type { ProcessRecord, Recording } from '../record/recording.ts';
+import { newProcessRecord, type Recording } from '../record/recording.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineTime, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
 
@@ -156,16 +156,7 @@ export class ServerHost implements MachineTime {
   boot(): ServerProcess {
     const { clock, wire, random, core, options, snappy, memory, recording, number } = this.#parts;
     const member = this.#member;
-    const record: ProcessRecord = {
-      server: this.name,
-      startedMs: clock.elapsedMs,
-      servingMs: undefined,
-      failedMs: undefined,
-      failure: '',
-      sentAfterFailure: 0,
-      closingMs: undefined,
-      endedMs: undefined,
-    };
+    const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
     this.#lives++;
     const { snapshotFolder } = this;
