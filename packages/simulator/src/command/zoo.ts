@@ -59,12 +59,9 @@ async function runMutant(name: string, from: number, most: number): Promise<Catc
 const evidenceMax = 110;
 
 export function catchText({ name, report, seeds, states }: Catch): string {
-  const { what, from, escapesBy } = zoo[name]!;
+  const { what, from } = zoo[name]!;
   const effort = `${seeds} ${seeds === 1 ? 'seed' : 'seeds'}${states === 0 ? '' : `, ${states} states`}`;
-  if (report === undefined) {
-    const why = escapesBy === undefined ? '' : `\n          as it is known to: ${escapesBy}`;
-    return `ESCAPED ${name} (${from}): ${what}, in ${effort}${why}`;
-  }
+  if (report === undefined) return `ESCAPED ${name} (${from}): ${what}, in ${effort}`;
   const [first = ''] = report.findings;
   const evidence = first.split('\n')[0]!;
   const shown = evidence.length > evidenceMax ? `${evidence.slice(0, evidenceMax)}...` : evidence;
