@@ -418,9 +418,12 @@ export class Peer {
 
   dialFailed(now: Now): void {
     if (this.#role.kind !== 'dialling') return;
+    const { syncLimitTicks, tickTimeMs } = this.#options.zab;
+    // Who has not answered for so long would be given up as a leader; there may be better ones.
+    const isSilent = now.elapsedMs - this.#attemptSinceMs >= syncLimitTicks * tickTimeMs;
     const tries = ++this.#role.tries;
     const pauseMs = Math.min(dialPauseMs * 2 ** (tries - 1), this.#options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault);
-    if (tries >= dialTriesMax) this.#leaveUnreached(this.#role.leader, now);
+    if (isSilent || tries >= dialTriesMax) this.#leaveUnreached(this.#role.leader, now);
     else this.#role.retryMs = now.elapsedMs + pauseMs;
   }
 

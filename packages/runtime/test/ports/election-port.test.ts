@@ -684,7 +684,7 @@ describe('hostile input', () => {
     expect(end.closed).toBeUndefined();
     await rig.run(2, 1);
     expect(end.closed).toBe('ECONNRESET');
-    expect(node.lines).toEqual(['10.0.9.9:32768 did not say who it is within 10000 ms, and was closed.']);
+    expect(node.lines).toEqual(['10.0.9.9:32768 did not say who it is to the election port within 10000 ms, and was closed.']);
   });
 
   test('ten thousand connections without a word take a bounded number of places, and none from an honest server', async () => {
