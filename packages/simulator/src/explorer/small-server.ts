@@ -538,7 +538,9 @@ export class SmallServer implements PeerOut {
     const { reached, channel } = end;
     this.ends.delete(channel);
     const isSyncing = reached === 'DIFF' || reached === 'TRUNC' || reached === 'SNAP' || reached === 'NEWLEADER';
-    if (isSyncing && this.peer?.role === 'learning') this.world.hit('looks again while syncing');
+    if (!isSyncing || this.peer?.role !== 'learning') return;
+    this.world.hit('looks again while syncing');
+    if (this.logQueue.some(({ kind }) => kind === 'truncate')) this.world.hit('looks again while cutting');
   }
 
   channelIsFull(): boolean {
