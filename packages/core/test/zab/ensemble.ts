@@ -533,7 +533,7 @@ export class Ensemble {
     const target = this.nodes.find(({ sid }) => sid === to)!;
     this.after(this.delayMs(), () => {
       if (from.life !== life || from.isDown) return;
-      if (target.isDown || this.isCut(from.sid, to) || this.closedPorts.has(to)) {
+      if (target.isDown || target.peer?.role !== 'leading' || this.isCut(from.sid, to) || this.closedPorts.has(to)) {
         from.turn((peer) => peer.dialFailed(from.now));
         return;
       }

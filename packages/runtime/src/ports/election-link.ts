@@ -32,7 +32,7 @@ export class ElectionLink {
   dialBack: readonly HostPort[] | undefined;
   /** When it was last asked to dial back. */
   askedMs: Millis = -Infinity;
-  /** When it is, or was last, to be dialled because its connection had closed. */
+  /** From when on it may be dialled because its connection has closed; raised each time. */
   redialMs: Millis = -Infinity;
   /** The core was told that it is unreachable, or there was nothing to tell since it last was reachable. */
   isUnreachableTold = true;
@@ -51,6 +51,8 @@ export class ElectionCnxn extends PeerStream {
   readonly order: number;
   /** Whose connection this is; undefined before that is known, and once it has been replaced. */
   link: ElectionLink | undefined;
+  /** The server that is asked over this connection to dial back, and for nothing else. */
+  asks: ElectionLink | undefined;
   readonly collector = new InitialMessageCollector();
   readonly cutter: FrameCutter;
   /** Leaves before anything else: the initial message. */

@@ -239,7 +239,9 @@ export class ElectionPort {
 
   closed(stream: StreamId, error: string | undefined, now: Now): void {
     this.#now = now;
+    const cnxn = this.#cnxns.get(stream);
     if (!this.#cnxns.closed(stream, now)) this.#dialler.closed(stream, error, now);
+    else if (error !== undefined && cnxn?.asks !== undefined) this.#notAsked(cnxn.asks);
   }
 
   // --- What the core asks for
@@ -480,9 +482,17 @@ export class ElectionPort {
       this.#keep(link, cnxn);
     } else {
       link.askedMs = this.#now.elapsedMs;
+      cnxn.asks = link;
       this.#sends.add(stream, this.#greeting);
       this.#close(cnxn);
     }
+  }
+
+  /** Nobody has read that it is to dial back, and nothing but a new dial would say that nobody is there. */
+  #notAsked(link: ElectionLink): void {
+    if (link.cnxn !== undefined || link.isUnreachableTold) return;
+    link.askedMs = -Infinity;
+    this.#redial(link);
   }
 
   #dialFailed(link: ElectionLink, { refused, reason }: Extract<DialOutcome, { kind: 'failed' }>): void {
@@ -517,7 +527,15 @@ export class ElectionPort {
     const { link } = cnxn;
     if (link === undefined) return;
     this.#cutLink(link);
-    link.redialMs = Math.max(this.#now.elapsedMs, link.redialMs + redialPauseMs);
+    this.#redial(link);
+  }
+
+  /**
+   * At once, twice in redialPauseMs: the sockets of a process that is killed close one after the other, so that one may accept a dial and close
+   * after a connection has.
+   */
+  #redial(link: ElectionLink): void {
+    link.redialMs = Math.max(this.#now.elapsedMs - redialPauseMs, link.redialMs + redialPauseMs);
     link.dialDueMs = Math.min(link.dialDueMs, link.redialMs);
     this.#markDirty(link);
   }

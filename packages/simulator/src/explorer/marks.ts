@@ -14,7 +14,7 @@ export const marks = {
   'accepted before': 'a learner is told an epoch that it has accepted before, and does not count',
   'makes way for a later epoch': 'a leader ends since a voter comes that has accepted a later epoch',
   'ahead of its leader': "a learner that has more than its leader comes to it before the epoch is a quorum's",
-  'early for its leader': 'a learner connects to a server that does not know yet that it leads',
+  'early for its leader': 'a learner is refused by a server that does not know yet that it leads',
   'settles early': 'an election ends without the settling wait, since all who can be reached agree',
   'settles early without one': 'the same, where one was not waited for, since it refuses connections',
   'waits for one that does not answer': 'the settling wait is over, and one that nothing is heard of was waited for',

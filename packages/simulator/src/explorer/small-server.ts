@@ -346,9 +346,7 @@ export class SmallServer implements PeerOut {
   }
 
   accepted(channel: ChannelId): void {
-    const isEarly = this.peer!.role !== 'leading';
     this.#turn((peer) => peer.accepted(channel, this.now));
-    if (isEarly && this.ends.has(channel)) this.world.hit('early for its leader');
   }
 
   dialled(channel: ChannelId): void {

@@ -355,7 +355,10 @@ export class SmallWorld implements Surroundings {
   #dial(server: SmallServer): void {
     const target = this.servers[server.dialing! - 1]!;
     server.dialing = undefined;
-    if (target.peer === undefined || this.#isCut(server.sid, target.sid)) {
+    const isReached = !this.#isCut(server.sid, target.sid);
+    if (isReached && target.isLooking) this.hit('early for its leader');
+    // Learners are listened to by a server that leads, and by no other.
+    if (!isReached || target.peer?.role !== 'leading') {
       server.dialFailed();
       return;
     }

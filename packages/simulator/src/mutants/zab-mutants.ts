@@ -42,8 +42,8 @@ const explored: Readonly<Record<string, Mutant>> = {
     what: 'a learner whose log was cut keeps the state that it had',
     from: 'ZOOKEEPER-2845',
     file: peer,
-    replace: 'this.#replica = replica;\n    this.#keepConfig();',
-    by: 'this.#keepConfig();',
+    replace: 'this.#replica = replica;\n    this.#config',
+    by: 'this.#config',
   },
   'commit-without-quorum': {
     what: 'a leader commits what only it has',
@@ -105,14 +105,14 @@ const explored: Readonly<Record<string, Mutant>> = {
     what: 'a server goes into an election while its disk is at work for the last leader',
     from: 'ZOOKEEPER-4712',
     file: peer,
-    replace: 'if (this.#durable < this.#logged || this.#diskWork > 0) return;',
+    replace: 'if (!this.#disk.isSettled) return;',
     by: '',
   },
   'trunc-not-awaited': {
     what: 'a server goes into an election while its log is being cut',
     from: 'ZOOKEEPER-5094',
-    file: peer,
-    replace: 'truncate: (zxid) => {\n        this.#diskWork++;',
+    file: 'packages/core/src/zab/disk-state.ts',
+    replace: 'truncate: (zxid) => {\n        this.#work++;',
     by: 'truncate: (zxid) => {',
   },
   'snapshot-not-awaited': {

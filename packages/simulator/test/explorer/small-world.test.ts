@@ -249,6 +249,13 @@ describe('a settling wait, message by message', () => {
     expect(after(`${words},start1,notify3>1`)).toEqual({ hits: [], looking: [true, true, true] });
   });
 
+  test('that is over for a follower first leaves it to dial again, since its leader does not listen yet', () => {
+    const early = 'notify2>1,notify1>2,notify3>1,notify3>2,notify1>3,notify2>1';
+    expect(after(early)).toEqual({ hits: ['settles early'], looking: [false, true, true] });
+    expect(after(`${early},dial1`)).toEqual({ hits: ['settles early', 'early for its leader'], looking: [false, true, true] });
+    expect(after(`${early},dial1,notify2>3,wake1,dial1,packet3#0`)).toMatchObject({ looking: [false, true, false] });
+  });
+
   test('goes on to its end for one that does not answer', () => {
     const words = 'notify2>1,notify1>2,cut1-3,cut2-3';
     expect(after(words)).toEqual({ hits: [], looking: [true, true, true] });
