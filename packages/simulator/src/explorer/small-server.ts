@@ -153,6 +153,10 @@ export class SmallServer implements PeerOut {
   dialing: Sid | undefined;
   /** It has said that it looks for a leader, and has neither followed nor led since. */
   saidLooking = false;
+  /** It has followed or led, and does not serve. */
+  #hasSettled = false;
+  /** Since it has served for the last time it has followed somebody, or led, and nothing has come of it. */
+  triedInVain = false;
   readonly ends = new Map<ChannelId, End>();
   readonly #closed: ChannelId[] = [];
   readonly clients = new Map<CnxnId, Client>();
@@ -288,7 +292,7 @@ export class SmallServer implements PeerOut {
     this.logQueue = [];
     this.fileQueue = [];
     this.peer = undefined;
-    this.saidLooking = false;
+    this.saidLooking = this.#hasSettled = this.triedInVain = false;
     this.dialing = undefined;
     for (const end of this.ends.values()) if (end.other !== undefined) end.other.other = undefined;
     this.ends.clear();
@@ -307,7 +311,10 @@ export class SmallServer implements PeerOut {
     }
     this.#deliverReplies();
     // When that is over, it looks again once its disk has done what it was asked for, and says so.
-    if (this.peer!.role !== 'looking') this.saidLooking = false;
+    const { role, server } = this.peer!;
+    if (role !== 'looking') this.saidLooking = false;
+    if (role === 'leading') this.#hasSettled = true;
+    if (server !== undefined) this.#hasSettled = this.triedInVain = false;
   }
 
   // ---- inputs
@@ -476,12 +483,18 @@ export class SmallServer implements PeerOut {
   // ---- PeerOut
 
   notify(to: Sid, notification: Notification): void {
-    if (notification.state === 'looking') this.saidLooking = true;
+    const { state, leader, zxid } = notification;
+    if (state === 'looking') {
+      this.saidLooking = true;
+      this.triedInVain ||= this.#hasSettled;
+      if (leader === this.sid) this.world.invariants.voted(zxid, this.view());
+    }
     this.world.notify(this.sid, to, notification);
   }
 
   dialLeader(sid: Sid): void {
     this.saidLooking = false;
+    this.#hasSettled = true;
     this.dialing = sid;
   }
 
@@ -523,7 +536,9 @@ export class SmallServer implements PeerOut {
     const { reached, channel } = end;
     this.ends.delete(channel);
     const isSyncing = reached === 'DIFF' || reached === 'TRUNC' || reached === 'SNAP' || reached === 'NEWLEADER';
-    if (isSyncing && this.peer?.role === 'learning') this.world.hit('looks again while syncing');
+    if (!isSyncing || this.peer?.role !== 'learning') return;
+    this.world.hit('looks again while syncing');
+    if (this.logQueue.some(({ kind }) => kind === 'truncate')) this.world.hit('looks again while cutting');
   }
 
   channelIsFull(): boolean {
@@ -661,7 +676,8 @@ export class SmallServer implements PeerOut {
   // ---- state
 
   fingerprint(to: Fingerprint): void {
-    for (const number of [this.acceptedEpoch, this.currentEpoch, this.dialing ?? -1, this.saidLooking ? 1 : 0]) to.number(number);
+    for (const number of [this.acceptedEpoch, this.currentEpoch, this.dialing ?? -1]) to.number(number);
+    for (const flag of [this.saidLooking, this.#hasSettled, this.triedInVain]) to.number(flag ? 1 : 0);
     to.number(this.snapshot?.zxid ?? -1);
     to.number(this.log.length);
     for (const { zxid, name } of this.log) {

@@ -410,6 +410,15 @@ export class SmallWorld implements Surroundings {
       );
     }
     if (looking.length === lookedBefore) this.#vainElections++;
+    if (lookedBefore === members.length) this.#checkElected(members);
+  }
+
+  #checkElected(members: readonly SmallServer[]): void {
+    const leader = members.find(({ peer }) => peer?.role === 'leading');
+    // Whoever was followed in vain is passed over for a while.
+    if (leader === undefined || members.some(({ triedInVain }) => triedInVain)) return;
+    const voters = members.map((member) => member.view());
+    this.invariants.elected(leader.view(), voters);
   }
 
   /** One of them leads, and a quorum of them serves in its epoch. */
