@@ -30,7 +30,7 @@ export const invariants = {
   AcceptedBeforeWord: 'a new epoch is on disk before it is proposed or accepted',
   DurableBeforeAck: 'NEWLEADER and proposals are acknowledged when they are durable, and not before',
   NewLeaderFirst: 'no proposal of an epoch is acknowledged before currentEpoch says that it has begun',
-  Settles: 'who looks for a leader and can reach a quorum that has one finds it',
+  Settles: 'who looks for a leader and can reach a quorum that has one finds it, and a quorum whose members all look settles in time',
   Liveness: 'when nothing more goes wrong, the ensemble comes to serve',
   Legality: 'no server is sent what it cannot make sense of, and no machine throws',
 } as const;
