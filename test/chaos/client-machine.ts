@@ -41,30 +41,14 @@ export class RealMachine implements ClientMachine {
     if (this.#unplugged) return -1;
     const { clock, recording } = this.#ground;
     const id = ++this.#lastStream;
-    const record: CnxnRecord = {
-      client: this.#client,
-      server,
-      // Of whoever comes through the proxy.
-      address: '127.0.0.1',
-      key: '',
-      openedMs: clock.elapsedMs,
-      handshake: undefined,
-      session: undefined,
-      passwd: undefined,
-      timeoutMs: 0,
-      shakenMs: 0,
-      requests: [],
-      items: [],
-      closedMs: undefined,
-      garbledMs: undefined,
-    };
-    const tap = new CnxnTap(record, (fault) => recording.faults.push(fault));
+    // Its address is that of whoever comes through the proxy.
+    const cnxn = { client: this.#client, server, address: '127.0.0.1', openedMs: clock.elapsedMs };
+    const tap = new CnxnTap(recording, cnxn);
     const socket = connect({ port: this.#ground.cablePort(this.#client, server), host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
     this.#streams.set(id, { socket, tap });
     let error: string | undefined;
     socket.on('connect', () => {
-      (record as { key: string }).key = this.#ground.nameCnxn(socket.localPort ?? 0);
-      recording.cnxns.push(record);
+      tap.connected(this.#ground.nameCnxn(socket.localPort ?? 0));
       if (!this.#unplugged) this.#sink?.connected(id);
     });
     socket.on('data', (bytes) => this.#received(id, tap, bytes));
@@ -75,7 +59,7 @@ export class RealMachine implements ClientMachine {
       error = cause.code ?? cause.message;
     });
     socket.on('close', () => {
-      record.closedMs = clock.elapsedMs;
+      tap.closed(clock.elapsedMs);
       this.#streams.delete(id);
       if (!this.#unplugged) this.#sink?.closed(id, error);
     });

@@ -1,10 +1,11 @@
 /** One server of an ensemble: a process of its own, which is started, stopped, killed and harmed, and comes back to its folder and ports. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
-import { readFileSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Recording } from '@tskeeper/simulator';
+import { newProcessRecord } from '@tskeeper/simulator/internal';
 import { repositoryFolder } from '../../scripts/peers.js';
 import { fourLetterWord } from '../../scripts/server-process.js';
 import type { FaultyDisk } from './disk-faults.ts';
@@ -48,6 +49,8 @@ export class Member {
   kills = 0;
   #child: ChildProcess | undefined;
   #record: ProcessRecord | undefined;
+  /** The end of the last process, once it was asked for. */
+  #gone: Promise<unknown> | undefined;
 
   constructor(parts: MemberParts) {
     this.parts = parts;
@@ -73,27 +76,20 @@ export class Member {
     await writeFile(path.join(folder, 'zoo.cfg'), lines.join(''));
   }
 
+  /** Two that start it at the same time start one process, and not before the last one is gone. */
   async start(): Promise<void> {
+    await this.#gone;
     if (this.#child !== undefined) return;
     const { folder, clock, recording, disk, up } = this.parts;
-    const record: ProcessRecord = {
-      server: this.name,
-      startedMs: clock.elapsedMs,
-      servingMs: undefined,
-      failedMs: undefined,
-      failure: '',
-      sentAfterFailure: 0,
-      closingMs: undefined,
-      endedMs: undefined,
-    };
+    const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
-    const log = await open(path.join(folder, 'server.log'), 'a');
+    const log = openSync(path.join(folder, 'server.log'), 'a');
     const child = spawn(process.execPath, [entry, 'serve', path.join(folder, 'zoo.cfg')], {
       cwd: folder,
-      stdio: ['ignore', log.fd, log.fd],
+      stdio: ['ignore', log, log],
       env: { ...process.env, ...disk.environment },
     });
-    await log.close();
+    closeSync(log);
     running.add(child);
     this.#child = child;
     this.#record = record;
@@ -132,7 +128,7 @@ export class Member {
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
-    const gone = once(child, 'exit');
+    const gone = (this.#gone = once(child, 'exit'));
     this.#bury(this.#record!);
     this.kills++;
     child.kill('SIGKILL');
@@ -146,6 +142,7 @@ export class Member {
     const record = this.#record!;
     record.closingMs = this.parts.clock.elapsedMs;
     const gone = once(child, 'exit');
+    this.#gone = gone;
     this.#child = undefined;
     child.kill('SIGTERM');
     const late = setTimeout(() => child.kill('SIGKILL'), 20_000);

@@ -10,7 +10,6 @@
  * server says in an election how far it is. What the log loses again, by a TRUNC, memory loses with it (ZOOKEEPER-2845).
  */
 import {
-  formatQuorumConfig,
   makeZxid,
   type Millis,
   type Notification,
@@ -18,36 +17,33 @@ import {
   type Reader,
   type SessionId,
   type Sid,
-  systemPath,
   type Zxid,
 } from '@tskeeper/protocol';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import type { AuthTicket, AuthVerdict } from './auth/auth-provider.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
-import { CnxnTable } from './cnxn/cnxn-table.ts';
 import { Configuration } from './quorum/configuration.ts';
+import { Attempts } from './election/attempts.ts';
 import { type ElectionConfig, type ElectionOptions, type ElectionOut, FastLeaderElection } from './election/fast-leader-election.ts';
 import { distance, type Fingerprint } from './fingerprint.ts';
 import type { EnsembleInspect, Inspect } from './inspect.ts';
-import { Inspection } from './inspection.ts';
 import type { Now } from './now.ts';
 import type { Observer } from './observer.ts';
 import type { CoreOptions } from './options.ts';
 import type { CnxnId, Out } from './out.ts';
 import type { Random } from './random.ts';
-import { OracleQuorum } from './quorum/oracle-quorum.ts';
 import { Authority, earliest, type OrderParts } from './request/authority.ts';
 import { Forwarding, type SentTxn } from './request/forwarding.ts';
 import type { Order } from './request/order.ts';
 import { Replica, replicaOptions, type ReplicaOptions } from './request/replica.ts';
-import { Load } from './request/load.ts';
 import type { MemoryState } from './request/memory-limits.ts';
 import { Server } from './server.ts';
-import { SessionTracker } from './session/session-tracker.ts';
-import { WatchTable } from './tree/watch-table.ts';
 import { PeerInspection } from './peer-inspection.ts';
+import { RestingInspection } from './resting-inspection.ts';
 import { SnapshotLoader } from './snapshot/snapshot-loader.ts';
 import type { CommittedLog } from './zab/committed-log.ts';
+import { Dialling } from './zab/dialling.ts';
+import { DiskState, type FoundOnDisk } from './zab/disk-state.ts';
 import { Leader } from './zab/leader.ts';
 import { Learner, type LearnerOut, type LoggedTxn } from './zab/learner.ts';
 import { type LogEntry, Synchroniser, type SynchroniserOptions, type SynchroniserOut } from './zab/synchroniser.ts';
@@ -65,12 +61,9 @@ export interface PeerOut extends Out, LearnerOut, Pick<ElectionOut, 'notify'>, S
 }
 
 /** What a start has found in the data folder. */
-export interface Recovered {
+export interface Recovered extends FoundOnDisk {
+  /** All of the log has been applied to it. */
   readonly replica: Replica;
-  /** The last txn of the log, all of which has been applied. */
-  readonly lastZxid: Zxid;
-  readonly acceptedEpoch: number;
-  readonly currentEpoch: number;
   /** The last txns of the log. */
   readonly committedLog: CommittedLog;
   /** Of the snapshot that the state was begun with, 0 for none. */
@@ -97,57 +90,35 @@ type Role =
   /** The disk is at work on something that has to be there before this server says in an election how far it is. */
   | { readonly kind: 'settling'; fromMs: Millis | undefined }
   | { readonly kind: 'looking' }
-  | { readonly kind: 'dialling'; readonly leader: Sid; readonly untilMs: Millis; tries: number; retryMs: Millis | undefined }
+  | { readonly kind: 'dialling'; readonly dialling: Dialling }
   | { readonly kind: 'leading'; readonly leader: Leader; readonly synchroniser: Synchroniser }
   | { readonly kind: 'learning'; readonly learner: Learner; readonly channel: ChannelId; readonly leader: Sid };
 
 /** What a znode in a snapshot takes besides its data, at most: path and Stat, or the entries of an ACL. */
 const snapshotItemExtraBytes = 1024 * 1024;
 
-/**
- * How often, and how long apart at most unless told otherwise, a learner tries to reach its leader. It may have to notice first that it leads, and
- * listens from then on; that is a matter of a few milliseconds, so the first tries come one shortly after the other. All of them take as long as
- * the five of ZooKeeper.
- */
-const dialTriesMax = 8;
-const dialPauseMs = 10;
 const leaderConnectDelayMsDefault = 100;
 
 export class Peer {
   readonly #options: PeerOptions;
   readonly #out: PeerOut;
-  /** The same, for leader and learner: what they send to the log is noted. */
-  readonly #zabOut: LearnerOut;
+  readonly #disk: DiskState;
   readonly #random: Random;
   readonly #observer: Observer;
   readonly #view: PacketView;
   readonly #election: FastLeaderElection;
   readonly #config: Configuration;
-  /** What others have said that they go by, while this server was looking. */
-  #configHeard: string | undefined;
   readonly #replicaOptions: ReplicaOptions;
   #replica: Replica;
   readonly #committedLog: CommittedLog;
   /** Every txn of the log behind this one has been applied by this server, so none is missing in between. */
   #wholeFrom: Zxid;
-  #acceptedEpoch: number;
-  #currentEpoch: number;
-  /** The last txn that was sent to the log, and the last that is durable. */
-  #logged: Zxid;
-  #durable: Zxid;
   #role: Role = { kind: 'settling', fromMs: undefined };
-  /** Leaders, this server included, with whom nothing came of it, since it was in step last: how often, a long attempt counting double. */
-  readonly #inVain = new Map<Sid, number>();
-  /** When this server began to lead or to follow. */
-  #attemptSinceMs: Millis = 0;
+  readonly #attempts: Attempts;
   /** For the observer only. */
   #lookingSinceMs: Millis = 0;
   #memory: { readonly state: MemoryState; readonly watchesMayGrow: boolean } = { state: 'ample', watchesMayGrow: true };
   readonly inspect: Inspect;
-  /** What is told while nobody is served: its empty tables are large, and whoever waits for a leader asks often. */
-  #rest: { readonly replica: Replica; readonly inspect: Inspect } | undefined;
-  /** Epoch files, TRUNC or a snapshot: what the disk has been asked for and has not done yet. */
-  #diskWork = 0;
   /** See `LearnerStart`. */
   #snapshotIn = 0;
   /** The snapshot that is coming from the leader. */
@@ -166,26 +137,8 @@ export class Peer {
     this.#options = options;
     this.#config = new Configuration(config, options.core.reconfigEnabled);
     this.#out = out;
-    this.#zabOut = {
-      packets: (channel) => out.packets(channel),
-      closeChannel: (channel, reason) => out.closeChannel(channel, reason),
-      append: (zxid, bytes, from, to) => {
-        this.#logged = zxid;
-        out.append(zxid, bytes, from, to);
-      },
-      saveEpoch: (name, epoch) => {
-        this.#diskWork++;
-        out.saveEpoch(name, epoch);
-      },
-      truncate: (zxid) => {
-        this.#diskWork++;
-        out.truncate(zxid);
-      },
-      installSnapshot: (zxid) => {
-        this.#diskWork++;
-        out.installSnapshot(zxid);
-      },
-    };
+    this.#disk = new DiskState(recovered, out);
+    this.#attempts = new Attempts(options.zab);
     this.#random = random;
     this.#observer = observer;
     this.#view = view;
@@ -193,21 +146,19 @@ export class Peer {
     this.#replica = recovered.replica;
     this.#committedLog = recovered.committedLog;
     this.#wholeFrom = recovered.snapshotZxid;
-    this.#acceptedEpoch = recovered.acceptedEpoch;
-    this.#currentEpoch = recovered.currentEpoch;
-    this.#logged = this.#durable = recovered.lastZxid;
+    const { core, zab, role, election } = options;
+    const atRest = new RestingInspection(core.tickTimeMs, out);
     this.inspect = new PeerInspection(
-      () => this.#front?.inspect ?? this.#atRest(),
+      () => this.#front?.inspect ?? atRest.of(this.#replica),
       () => this.#place(),
     );
-    const { core, zab, role, election } = options;
     const electionOptions = { ...election, sid: zab.sid, role, reconfigEnabled: core.reconfigEnabled };
     this.#election = new FastLeaderElection(electionOptions, config, {
       notify: (to, notification) => out.notify(to, notification),
-      configSeen: (_from, heard) => (this.#configHeard = formatQuorumConfig(heard)),
+      configSeen: (_from, heard) => this.#config.hear(heard),
     });
     this.#takeKeptConfig(now);
-    this.#keepConfig();
+    this.#config.keepIn(this.#replica.tree);
     this.#look(now);
   }
 
@@ -257,7 +208,7 @@ export class Peer {
 
   /** Whether a snapshot can be begun: none is being taken, for a file or for a learner, and the state is that of a txn's end. */
   get canSnapshot(): boolean {
-    return !this.busy && !this.#replica.tree.isBeingWritten && this.#diskWork === 0;
+    return !this.busy && !this.#replica.tree.isBeingWritten && !this.#disk.isAtWork;
   }
 
   /** A snapshot of this moment, to be written in slices. See `SnapshotSource` for `writeLastZxid`. */
@@ -277,7 +228,7 @@ export class Peer {
   }
 
   get lastLogged(): Zxid {
-    return this.#logged;
+    return this.#disk.logged;
   }
 
   /** The epoch that this server has acknowledged, or that it leads; undefined while it is part of none. */
@@ -318,9 +269,7 @@ export class Peer {
   notified(from: Sid, notification: Notification, now: Now): void {
     this.#election.notified(from, notification, now);
     if (this.#role.kind === 'leading' && notification.state === 'looking') this.#role.leader.voterLooks(from, now);
-    const heard = this.#configHeard;
-    this.#configHeard = undefined;
-    if (heard !== undefined) this.#maybeAdopt(heard, now);
+    if (this.#config.maybeAdoptHeard()) this.#configAdopted(now);
     this.#maybeMakeWay();
     this.#goOn(now);
   }
@@ -345,22 +294,10 @@ export class Peer {
 
   /** Whether the oracle of an ensemble of two lets this server go on without the other; see `OracleQuorum`. Of no effect on others. */
   oracleSaid(mayGoAlone: boolean, now: Now): void {
-    const { verifier } = this.#config.active;
-    if (!(verifier instanceof OracleQuorum)) return;
-    verifier.oracleSaid(mayGoAlone);
+    if (!this.#config.oracleSaid(mayGoAlone)) return;
     this.#election.reconfigure(this.#config.active, now);
     if (this.#role.kind === 'leading') this.#role.leader.quorumChanged(now);
     this.#goOn(now);
-  }
-
-  /** What the oracle said when it had no say is of no account: it is asked anew. */
-  #followed(isFollowed: boolean): void {
-    const { verifier } = this.#config.active;
-    if (!(verifier instanceof OracleQuorum)) return;
-    verifier.followed(isFollowed);
-    if (isFollowed) return;
-    verifier.oracleSaid(false);
-    this.#out.askOracle?.();
   }
 
   /** Learners cannot reach this server, so it must not lead. */
@@ -377,12 +314,10 @@ export class Peer {
     }
     const start = {
       role: this.#options.role === 'observer' ? ('observer' as const) : ('follower' as const),
-      acceptedEpoch: this.#acceptedEpoch,
-      currentEpoch: this.#currentEpoch,
-      lastZxid: this.#logged,
+      ...this.#disk.found,
       snapshotIn: this.#snapshotIn,
       configVersion: this.#config.version,
-      leader: role.leader,
+      leader: role.dialling.leader,
     };
     this.#snapshotIn = 0;
     const host = {
@@ -399,18 +334,16 @@ export class Peer {
     };
     this.#role = {
       kind: 'learning',
-      learner: new Learner(this.#options.zab, start, channel, this.#view, this.#zabOut, host, now),
+      learner: new Learner(this.#options.zab, start, channel, this.#view, this.#disk.out, host, now),
       channel,
-      leader: role.leader,
+      leader: start.leader,
     };
   }
 
   dialFailed(now: Now): void {
     if (this.#role.kind !== 'dialling') return;
-    const tries = ++this.#role.tries;
-    const pauseMs = Math.min(dialPauseMs * 2 ** (tries - 1), this.#options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault);
-    if (tries >= dialTriesMax) this.#leaveUnreached(this.#role.leader, now);
-    else this.#role.retryMs = now.elapsedMs + pauseMs;
+    this.#role.dialling.failed(now);
+    this.#goOn(now);
   }
 
   /** A packet of the leader, or of a learner. */
@@ -441,7 +374,7 @@ export class Peer {
     this.#committedLog.clear();
     this.#wholeFrom = zxid;
     // What the leader goes by is in the snapshot; which of its configurations this server goes by is another matter (ZOOKEEPER-2819).
-    this.#keepConfig();
+    this.#config.keepIn(this.#replica.tree);
     this.#role.learner.snapshotLoaded(now);
     return taken;
   }
@@ -470,7 +403,7 @@ export class Peer {
   // ---- the disk
 
   appended(zxid: Zxid, now: Now): void {
-    this.#durable = zxid;
+    this.#disk.appended(zxid);
     this.#observer.logged(zxid);
     if (this.#role.kind === 'leading') this.#role.leader.appended(zxid, now);
     else if (this.#role.kind === 'learning') this.#role.learner.appended(zxid);
@@ -478,9 +411,7 @@ export class Peer {
   }
 
   epochSaved(name: EpochName, epoch: number, now: Now): void {
-    this.#diskWork--;
-    if (name === 'acceptedEpoch') this.#acceptedEpoch = epoch;
-    else this.#currentEpoch = epoch;
+    this.#disk.epochSaved(name, epoch);
     if (this.#role.kind === 'leading') {
       this.#role.leader.epochSaved(name, now);
     } else if (this.#role.kind === 'learning') {
@@ -492,10 +423,9 @@ export class Peer {
 
   /** The log ends with `lastZxid`, and `replica` is the state that it leads to. */
   truncated(replica: Replica, lastZxid: Zxid, now: Now): void {
-    this.#diskWork--;
+    this.#disk.replaced(lastZxid);
     this.#replica = replica;
-    this.#keepConfig();
-    this.#logged = this.#durable = lastZxid;
+    this.#config.keepIn(this.#replica.tree);
     this.#committedLog.truncate(lastZxid);
     this.#observer.historyReplaced('trunc', lastZxid);
     if (this.#role.kind === 'learning') this.#role.learner.truncated(lastZxid, now);
@@ -504,15 +434,14 @@ export class Peer {
 
   /** The log could not be cut, and is as it was. */
   truncationRefused(now: Now): void {
-    this.#diskWork--;
+    this.#disk.truncationRefused();
     if (this.#role.kind === 'learning') this.#role.learner.truncationRefused();
     this.#goOn(now);
   }
 
   /** The folder holds the state as of `zxid`, and nothing else. */
   installed(zxid: Zxid, now: Now): void {
-    this.#diskWork--;
-    this.#logged = this.#durable = zxid;
+    this.#disk.replaced(zxid);
     this.#observer.historyReplaced('snap', zxid);
     if (this.#role.kind === 'learning') this.#role.learner.installed(now);
     this.#goOn(now);
@@ -538,7 +467,7 @@ export class Peer {
       role.synchroniser.wake(this.#isBusy);
     } else if (role.kind === 'learning') role.learner.wake(now);
     else if (role.kind === 'looking') this.#election.wake(now);
-    else if (role.kind === 'dialling') this.#dialAgain(role, now);
+    else if (role.kind === 'dialling') role.dialling.wake(now);
     this.server?.wake(now, allHeard);
     this.#goOn(now);
   }
@@ -554,23 +483,12 @@ export class Peer {
       case 'looking':
         return this.#election.deadline();
       case 'dialling':
-        return Math.min(role.untilMs, role.retryMs ?? Infinity);
+        return role.dialling.deadline();
       case 'settling':
         return role.fromMs;
       default:
         return role satisfies never;
     }
-  }
-
-  /** What there is to tell while nobody is served: the state, and no clients. */
-  #atRest(): Inspect {
-    const replica = this.#replica;
-    if (this.#rest?.replica === replica) return this.#rest.inspect;
-    const { tickTimeMs } = this.#options.core;
-    const [tracker, watches, load] = [new SessionTracker(tickTimeMs), new WatchTable({ hashSeed: 0 }), new Load()];
-    const inspect = new Inspection('looking', replica, tracker, watches, new CnxnTable(this.#out, tracker, watches, load), load);
-    this.#rest = { replica, inspect };
-    return inspect;
   }
 
   #place(): EnsembleInspect {
@@ -588,7 +506,7 @@ export class Peer {
       case 'learning':
         return { ...shared, state: learns, phase: role.learner.phase, syncMode: role.learner.syncMode, leader: role.leader };
       case 'dialling':
-        return { ...shared, state: learns, phase: 'discovery', leader: role.leader };
+        return { ...shared, state: learns, phase: 'discovery', leader: role.dialling.leader };
       case 'settling':
       case 'looking':
         return { ...shared, state: 'looking', phase: 'election', leader: undefined };
@@ -607,27 +525,21 @@ export class Peer {
    */
   fingerprint(to: Fingerprint, now: Now): void {
     if (this.#loading !== undefined) throw new Error('a snapshot that has been loaded in part has no fingerprint');
-    for (const number of [this.#acceptedEpoch, this.#currentEpoch, this.#logged, this.#durable, this.#diskWork, this.#wholeFrom]) {
-      to.number(number);
-    }
+    this.#disk.fingerprint(to);
+    to.number(this.#wholeFrom);
     to.number(this.#snapshotIn);
     to.text(`${this.#memory.state} ${this.#memory.watchesMayGrow}`);
     this.#replica.fingerprint(to);
     this.#committedLog.fingerprint(to);
     this.#config.fingerprint(to);
     this.#election.fingerprint(to, now);
-    for (const sid of [...this.#inVain.keys()].sort((a, b) => a - b)) {
-      to.number(sid);
-      to.number(this.#inVain.get(sid)!);
-    }
+    this.#attempts.fingerprint(to);
     const role = this.#role;
     to.text(role.kind);
     if (role.kind === 'settling') {
       to.number(distance(role.fromMs, now.elapsedMs));
     } else if (role.kind === 'dialling') {
-      for (const number of [role.leader, role.tries, distance(role.untilMs, now.elapsedMs), distance(role.retryMs, now.elapsedMs)]) {
-        to.number(number);
-      }
+      role.dialling.fingerprint(to, now);
     } else if (role.kind === 'leading') {
       role.leader.fingerprint(to, now);
       role.synchroniser.fingerprint(to);
@@ -661,6 +573,9 @@ export class Peer {
         this.#snapshotIn = snapshotIn;
         this.#follow(role.leader, now);
       }
+    } else if (role.kind === 'dialling' && role.dialling.over) {
+      this.#failedWith(role.dialling.leader, now);
+      this.#look(now);
     } else if (role.kind === 'settling') {
       this.#maybeStartElection(now);
     } else if (role.kind === 'looking' && this.#election.decided !== undefined) {
@@ -675,25 +590,13 @@ export class Peer {
     if (this.#role.kind === 'leading') this.#role.leader.maybeMakeWay(this.#election.lost);
   }
 
-  /**
-   * Nothing has come of an election. Once is nothing, if it was short: the leader may just have failed. After that it is not voted for,
-   * longer each time, so that others have their chance. Nothing may come of those either, and each takes up to initLimit to show it: the
-   * first must not be elected again before the last has, or they take turns for ever.
-   */
   #failedWith(leader: Sid, now: Now): void {
-    const { tickTimeMs, initLimitTicks } = this.#options.zab;
-    const tookMs = now.elapsedMs - this.#attemptSinceMs;
-    const isLong = tookMs >= tickTimeMs;
-    const times = Math.min(32, (this.#inVain.get(leader) ?? 0) + (isLong ? 2 : 1));
-    this.#inVain.set(leader, times);
-    if (times <= 1) return;
-    const attemptMs = Math.min(initLimitTicks * tickTimeMs, Math.max(tookMs, tickTimeMs * 2 ** (times - 1)));
-    const others = this.#inVain.size - 1;
-    this.#election.shun(leader, now.elapsedMs + attemptMs * (others === 0 ? 1 : others + 1.5));
+    const shunnedMs = this.#attempts.failedWith(leader, now);
+    if (shunnedMs > 0) this.#election.shun(leader, now.elapsedMs + shunnedMs);
   }
 
   #inStep(): void {
-    this.#inVain.clear();
+    this.#attempts.succeeded();
     this.#election.forgive();
   }
 
@@ -718,19 +621,15 @@ export class Peer {
       if (now.elapsedMs < role.fromMs) return;
       role.fromMs = undefined;
     }
-    if (this.#durable < this.#logged || this.#diskWork > 0) return;
+    if (!this.#disk.isSettled) return;
     this.#takeKeptConfig(now);
     this.#role = { kind: 'looking' };
-    this.#election.start(this.#logged, this.#currentEpoch, now);
+    const { lastZxid, currentEpoch } = this.#disk.found;
+    this.#election.start(lastZxid, currentEpoch, now);
     this.#goOn(now);
   }
 
   #lead(now: Now): void {
-    const start = {
-      acceptedEpoch: this.#acceptedEpoch,
-      currentEpoch: this.#currentEpoch,
-      lastZxid: this.#logged,
-    };
     const { forceSnapshotSync } = this.#options.zab;
     const syncOptions: SynchroniserOptions = {
       forceSnapshotSync,
@@ -742,47 +641,33 @@ export class Peer {
     const leader: Leader = new Leader(
       this.#options.zab,
       this.#config.active.verifier,
-      start,
-      this.#zabOut,
+      this.#disk.found,
+      this.#disk.out,
       {
         serve: (epoch, then) => this.#serveAsLeader(leader, epoch, then),
         synchronise: (learner, leaderLast) => synchroniser.add(learner, leaderLast),
         forget: (channel) => synchroniser.remove(channel),
-        followed: (isFollowed) => this.#followed(isFollowed),
+        followed: (isFollowed) => {
+          if (this.#config.followed(isFollowed)) this.#out.askOracle?.();
+        },
         configVersion: () => this.#config.version,
         newLeaderConfig: (epoch) => this.#config.proposedBy(epoch),
         committed: (zxid, entry) => void this.#committedLog.append(zxid, entry),
       },
       now,
     );
-    this.#attemptSinceMs = now.elapsedMs;
+    this.#attempts.begin(now);
     this.#role = { kind: 'leading', leader, synchroniser };
   }
 
   #follow(leader: Sid, now: Now): void {
-    const { tickTimeMs, initLimitTicks } = this.#options.zab;
-    this.#attemptSinceMs = now.elapsedMs;
-    const untilMs = now.elapsedMs + tickTimeMs * initLimitTicks;
-    // A leader that turns this server away can be found again within a millisecond, so as not to spin it is dialled after a while.
-    const times = this.#inVain.get(leader) ?? 0;
-    const pauseMs = times > 1 ? Math.min(tickTimeMs / 4, dialPauseMs * 2 ** (times - 2)) : 0;
-    const retryMs = pauseMs > 0 ? now.elapsedMs + pauseMs : undefined;
-    this.#role = { kind: 'dialling', leader, untilMs, tries: 0, retryMs };
-    if (retryMs === undefined) this.#out.dialLeader(leader);
-  }
-
-  #leaveUnreached(leader: Sid, now: Now): void {
-    this.#failedWith(leader, now);
-    this.#look(now);
-  }
-
-  #dialAgain(role: Extract<Role, { kind: 'dialling' }>, now: Now): void {
-    if (now.elapsedMs >= role.untilMs) {
-      this.#leaveUnreached(role.leader, now);
-    } else if (role.retryMs !== undefined && now.elapsedMs >= role.retryMs) {
-      role.retryMs = undefined;
-      this.#out.dialLeader(role.leader);
-    }
+    this.#attempts.begin(now);
+    const options = {
+      zab: this.#options.zab,
+      delayMsMax: this.#options.leaderConnectDelayMs ?? leaderConnectDelayMsDefault,
+      pauseMs: this.#attempts.pauseMsBefore(leader),
+    };
+    this.#role = { kind: 'dialling', dialling: new Dialling(leader, options, (sid) => this.#out.dialLeader(sid), now) };
   }
 
   // ---- serving
@@ -821,23 +706,18 @@ export class Peer {
     if (job !== undefined) while (job.next(now).done !== true);
   }
 
-  /** Another configuration is in force, or this server has only heard of it and is late. */
+  /** `text` is in force, or this server has only heard of it and is late. */
   #maybeAdopt(text: string, now: Now): void {
-    if (!this.#config.maybeAdopt(text)) return;
-    this.#keepConfig();
-    this.#election.reconfigure(this.#config.active, now);
+    if (this.#config.maybeAdopt(text)) this.#configAdopted(now);
   }
 
-  /** What log and snapshot say of it, which is where it is kept over a restart. */
   #takeKeptConfig(now: Now): void {
-    if (!this.#options.core.reconfigEnabled) return;
-    const { tree } = this.#replica;
-    const node = tree.find(systemPath.config);
-    if (node !== 0) this.#maybeAdopt(tree.dataOf(node)?.toString('utf8') ?? '', now);
+    if (this.#config.maybeAdoptKept(this.#replica.tree)) this.#configAdopted(now);
   }
 
-  #keepConfig(): void {
-    this.#replica.tree.keepConfig(this.#config.active.text, this.#config.version);
+  #configAdopted(now: Now): void {
+    this.#config.keepIn(this.#replica.tree);
+    this.#election.reconfigure(this.#config.active, now);
   }
 
   /** The first zxid of an epoch is that of no txn: it says that everything of the epochs before is here. */

@@ -14,9 +14,11 @@ export { LearnerPort, learnerPortDefaults, type LearnerPortOptions, type Learner
 export type { ElectionCore, LearnerCore, PeerServer } from './ports/peer-core.ts';
 export type { PortObserver } from './ports/port-observer.ts';
 export type { ServerConf, ServerFacts } from './ports/server-facts.ts';
+export { ReceivedList } from './received-list.ts';
 export { logPrefix, snapshotPrefix } from './storage/file-names.ts';
 export { isAllZero, type OnDamagedTxn } from './storage/log-reader.ts';
 export { behind, explain, judgeLog, type LogVerdict, markMisfit } from './storage/log-verdict.ts';
 export { compressionOfName } from './storage/snapshot-codec.ts';
 export { isUnreadable } from './storage/snapshot-files.ts';
 export { decodeMark, markBytes, type SyncedMark } from './storage/synced-mark.ts';
+export { StreamTable } from './stream-table.ts';

@@ -5,6 +5,7 @@
 import { type ChannelId, type CoreOptions, type EpochName, type Now, type Observer, type Out, Peer, type PeerOut } from '@tskeeper/core';
 import { CommittedLog, committedLogDefaults, Fifo, logBytesMax, OracleQuorum, type Replica, verifierOf } from '@tskeeper/core/internal';
 import { formatQuorumConfig, type Millis, type Notification, PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
+import { DiskError } from './disk.ts';
 import type { Logger } from './logger.ts';
 import type { MemberOptions } from './member-options.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
@@ -52,6 +53,7 @@ export class Member {
   readonly #logging = new Fifo<{ readonly zxid: Zxid; readonly txnMs: Millis }>();
   /** What the peer has been told last; undefined when it has forgotten. */
   #oracleSaid: boolean | undefined;
+  #isEnding = false;
   #isShut = false;
   #admitsLearners = false;
   /** Raised whenever it begins or ends to lead. */
@@ -190,6 +192,11 @@ export class Member {
     }
   }
 
+  /** Storage is about to close; `shutDown` follows. */
+  beginShutDown(): void {
+    this.#isEnding = true;
+  }
+
   async shutDown(now: Now): Promise<void> {
     this.#isShut = true;
     for (const reading of this.#readings.values()) void reading?.close();
@@ -291,13 +298,12 @@ export class Member {
   // --- Disk work of the peer. What the disk refuses ends the server: nobody could say what is on it.
 
   async #then<T>(work: Promise<T>, done: (result: T, now: Now) => void): Promise<void> {
-    const { turn, failed } = this.#parts;
+    const { turn } = this.#parts;
     let result: T;
     try {
       result = await work;
     } catch (error) {
-      // Storage that is closed takes no more work, and nobody waits for it.
-      if (!this.#isShut) failed(error);
+      this.#workFailed(error);
       return;
     }
     turn((now) => done(result, now));
@@ -347,8 +353,14 @@ export class Member {
 
   #beginReading(channel: ChannelId, from: Zxid): void {
     this.#readLog(channel, from).catch((error: unknown) => {
-      if (!this.#isShut) this.#parts.failed(error);
+      this.#workFailed(error);
     });
+  }
+
+  /** Storage that closes takes no more work and breaks off what it can, and nobody waits for it. What the disk refuses is another matter. */
+  #workFailed(error: unknown): void {
+    if (this.#isShut || (this.#isEnding && !(error instanceof DiskError))) return;
+    this.#parts.failed(error);
   }
 
   /** Reads the log for a learner, piece by piece, for as long as its stream is there and no other reading is wanted for it. */

@@ -240,6 +240,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const wasServing = this.#state === 'serving';
     this.#state = 'closing';
     this.#cancelTimers();
+    this.#others?.beginShutDown();
     // What has been taken in is made durable and answered; only then do the connections go.
     await this.#storage.close();
     await this.#snapshotUnderWay;

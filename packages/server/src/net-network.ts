@@ -1,15 +1,6 @@
 import { connect, createServer, isIPv6, type Server, type Socket } from 'node:net';
-import type {
-  Endpoint,
-  Listener,
-  ListenOptions,
-  Logger,
-  Network,
-  NetworkSink,
-  ReceivedBatch,
-  SendBatch,
-  StreamId,
-} from '@tskeeper/runtime';
+import type { Endpoint, Listener, ListenOptions, Logger, Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
+import { ReceivedList, StreamTable } from '@tskeeper/runtime/internal';
 import { NameResolver } from './name-resolver.ts';
 import { type PortOwner, portOwner } from './port-owner.ts';
 
@@ -37,30 +28,6 @@ interface Stream {
   error: string | undefined;
 }
 
-/** Grows to the largest turn seen and stays. */
-class Batch implements ReceivedBatch {
-  count = 0;
-  readonly streams: StreamId[] = [];
-  readonly buffers: Buffer[] = [];
-  readonly starts: number[] = [];
-  readonly ends: number[] = [];
-
-  add(stream: StreamId, bytes: Buffer): void {
-    const at = this.count++;
-    this.streams[at] = stream;
-    this.buffers[at] = bytes;
-    this.starts[at] = 0;
-    this.ends[at] = bytes.length;
-  }
-
-  /** Lets go of the buffers, which are the receiver's now. */
-  clear(): void {
-    this.buffers.fill(nothing, 0, this.count);
-    this.count = 0;
-  }
-}
-
-const nothing = Buffer.alloc(0);
 /** A process out of file descriptors fails to accept many times a second; one line says it. */
 const acceptWarningEveryMs = 10_000;
 
@@ -77,15 +44,14 @@ export class NetNetwork implements Network {
   readonly #serverKeepAlive: boolean;
   readonly #resolver = new NameResolver();
   #sink: NetworkSink | undefined;
-  /** By number. A free place holds undefined, and its number is in `#free`. */
-  readonly #streams: (Stream | undefined)[] = [];
-  readonly #free: StreamId[] = [];
-  #batch = new Batch();
-  #spare = new Batch();
+  readonly #streams = new StreamTable<Stream>();
+  #batch = new ReceivedList();
+  #spare = new ReceivedList();
   /** Streams that ended or closed in this turn, in order. */
   #endings: { readonly stream: Stream; readonly closed: boolean }[] = [];
   #scheduled = false;
   readonly #deliver = () => this.#deliverTurn();
+  readonly #isHeard = (stream: StreamId) => !this.#streams.get(stream)!.dropped;
   #lastAcceptWarning = -Infinity;
 
   constructor(options: NetNetworkOptions) {
@@ -139,7 +105,7 @@ export class NetNetwork implements Network {
 
   send(batch: SendBatch): void {
     for (let index = 0; index < batch.count; index++) {
-      const stream = this.#streams[batch.streams[index]!];
+      const stream = this.#streams.get(batch.streams[index]!);
       batch.kept[index] = false;
       if (stream === undefined || stream.dropped || !stream.socket.writable) continue;
       const whole = batch.buffers[index]!;
@@ -156,11 +122,11 @@ export class NetNetwork implements Network {
   }
 
   end(stream: StreamId): void {
-    this.#streams[stream]?.socket.end();
+    this.#streams.get(stream)?.socket.end();
   }
 
   reset(stream: StreamId): void {
-    const found = this.#streams[stream];
+    const found = this.#streams.get(stream);
     if (found === undefined || found.dropped) return;
     found.dropped = true;
     const { socket } = found;
@@ -171,11 +137,11 @@ export class NetNetwork implements Network {
   }
 
   pause(stream: StreamId): void {
-    this.#streams[stream]?.socket.pause();
+    this.#streams.get(stream)?.socket.pause();
   }
 
   resume(stream: StreamId): void {
-    this.#streams[stream]?.socket.resume();
+    this.#streams.get(stream)?.socket.resume();
   }
 
   get #started(): NetworkSink {
@@ -196,16 +162,19 @@ export class NetNetwork implements Network {
   }
 
   #number(plain: Socket): Stream {
-    const id = this.#free.pop() ?? this.#streams.length;
     const socket = plain as NumberedSocket;
-    const stream: Stream = { id, socket, written: () => this.#onWritten(stream), waiting: false, dropped: false, error: undefined };
+    const stream = this.#streams.add((id) => this.#newStream(id, socket));
     socket[streamKey] = stream;
-    this.#streams[id] = stream;
     // `this` of a listener is the socket, so the listeners are shared by all of them.
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
     socket.on('error', onError);
     socket.on('close', this.#onClose);
+    return stream;
+  }
+
+  #newStream(id: StreamId, socket: NumberedSocket): Stream {
+    const stream: Stream = { id, socket, written: () => this.#onWritten(stream), waiting: false, dropped: false, error: undefined };
     return stream;
   }
 
@@ -247,7 +216,8 @@ export class NetNetwork implements Network {
     this.#spare = batch;
     const endings = this.#endings;
     this.#endings = [];
-    this.#leaveOutDropped(batch);
+    // A stream may have been dropped after its bytes arrived.
+    batch.keepOnly(this.#isHeard);
     try {
       if (batch.count > 0) sink.received(batch);
     } finally {
@@ -257,28 +227,11 @@ export class NetNetwork implements Network {
       if (closed) {
         sink.closed(stream.id, stream.dropped ? undefined : stream.error);
         // Only now may the number be used again.
-        this.#streams[stream.id] = undefined;
-        this.#free.push(stream.id);
+        this.#streams.delete(stream.id);
       } else if (!stream.dropped) {
         sink.ended(stream.id);
       }
     }
-  }
-
-  /** A stream may have been dropped after its bytes arrived and before they are delivered. */
-  #leaveOutDropped(batch: Batch): void {
-    let kept = 0;
-    for (let index = 0; index < batch.count; index++) {
-      if (this.#streams[batch.streams[index]!]!.dropped) continue;
-      if (kept !== index) {
-        batch.streams[kept] = batch.streams[index]!;
-        batch.buffers[kept] = batch.buffers[index]!;
-        batch.ends[kept] = batch.ends[index]!;
-      }
-      kept++;
-    }
-    batch.buffers.fill(nothing, kept, batch.count);
-    batch.count = kept;
   }
 
   #warnOfAccept(error: NodeJS.ErrnoException, endpoint: Endpoint): void {

@@ -22,5 +22,5 @@ export { RealClient, type RealClientOptions } from './clients/real-client.ts';
 export { type Habits, Workload } from './clients/workload.ts';
 export { CnxnTap } from './record/cnxn-tap.ts';
 export { narrate } from './record/narration.ts';
-export { newRecording } from './record/recording.ts';
+export { newProcessRecord, newRecording } from './record/recording.ts';
 export { snapshotState } from './story/snapshot-states.ts';

@@ -38,3 +38,24 @@ test('a disk that fails while the server closes is the end, without another word
   expect(world.server.process!.record).toMatchObject({ failure: expect.stringContaining('EIO'), sentAfterFailure: 0 });
   expect(requests.filter(({ reply }) => reply !== undefined)).toHaveLength(answered);
 });
+
+test('a server that closes while it is brought up to date ends in good order, whatever of the snapshot was there', async () => {
+  const world = new VirtualWorld(3, { servers: 3, ensemble: {} });
+  const [first, second, third] = world.servers;
+  await first!.start();
+  await second!.start();
+  await world.runUntil(() => [first!, second!].every(({ role }) => role === 'leader' || role === 'follower'), 10_000);
+  let cutShort = 0;
+  for (let passedMs = 0; passedMs < 12; passedMs++) {
+    third!.wipe();
+    third!.diskDelayMs = () => 1;
+    const process = await third!.start();
+    await world.runUntil(() => third!.lines.some((line) => line.includes('goes to')), 5000);
+    third!.lines.length = 0;
+    await world.run(passedMs);
+    if (third!.role === 'looking') cutShort++;
+    await third!.stop();
+    expect(process.record.failure, `${passedMs} ms after it had found the leader`).toBe('');
+  }
+  expect(cutShort).toBeGreaterThan(0);
+});

@@ -129,10 +129,12 @@ describe.each([1, 2, 3])('F19, C4-20: in an ensemble of five, seed %i', (seed) =
 });
 
 describe('whatever else is cut for ever', () => {
-  const seeds = Number(process.env['TSKEEPER_CUTS'] ?? 8);
+  const count = Number(process.env['TSKEEPER_CUTS'] ?? 8);
+  // In the others two servers took turns at being elected for ever, and nobody came of whom to learn.
+  const seeds = [...Array.from({ length: count }, (_, at) => at + 1), 52, 121, 211, 437];
 
-  it(`a quorum whose members reach each other has a leader soon and keeps it (${seeds} seeds)`, async () => {
-    for (let seed = 1; seed <= seeds; seed++) {
+  it(`a quorum whose members reach each other has a leader soon and keeps it (${count} seeds and some more)`, async () => {
+    for (const seed of seeds) {
       const random = new SeededRandom(seed);
       const world = await started(seed, 3 + 2 * random.below(3));
       const core = [...world.servers];

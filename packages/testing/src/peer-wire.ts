@@ -7,7 +7,8 @@
  * nobody is told. A machine whose process has ended refuses whoever dials; where a process lives, a dial waits a moment for it to listen, and while it
  * begins for as long as that takes.
  */
-import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '@tskeeper/runtime';
+import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
+import { ReceivedList, StreamTable } from '@tskeeper/runtime/internal';
 import type { Activity } from './activity.ts';
 
 /** A machine's number. */
@@ -185,9 +186,7 @@ export class PeerNetwork implements Network {
   #isStarting = true;
   #hasEnded = false;
   #sink: NetworkSink | undefined;
-  /** By number; a place is used again when `closed` has been told. */
-  readonly #ends: (End | undefined)[] = [];
-  readonly #free: StreamId[] = [];
+  readonly #ends = new StreamTable<End>();
   #nextPort = 32_768;
   /** Streams that have come about, in order. */
   #opened: Waiting[] = [];
@@ -212,7 +211,7 @@ export class PeerNetwork implements Network {
   /** The process is gone at once: its streams are reset, and nothing is told to it any more. */
   die(): void {
     if (this.#hasEnded) return;
-    for (const end of this.#ends) if (end !== undefined && !end.isGone) this.#reset(end);
+    for (const end of this.#ends.values()) if (!end.isGone) this.#reset(end);
     this.#hasEnded = true;
     this.#listeners.clear();
     this.#wire.ended(this);
@@ -255,7 +254,7 @@ export class PeerNetwork implements Network {
   send(batch: SendBatch): void {
     for (let index = 0; index < batch.count; index++) {
       batch.kept[index] = false;
-      const end = this.#ends[batch.streams[index]!];
+      const end = this.#ends.get(batch.streams[index]!);
       if (end === undefined || end.isGone || end.endSent) continue;
       // A copy, since the sender uses its buffer again.
       this.#arrives(end.other, Buffer.from(batch.buffers[index]!.subarray(batch.starts[index], batch.ends[index])));
@@ -263,7 +262,7 @@ export class PeerNetwork implements Network {
   }
 
   end(stream: StreamId): void {
-    const end = this.#ends[stream];
+    const end = this.#ends.get(stream);
     if (end === undefined || end.isGone || end.endSent) return;
     if (end.other === undefined) {
       this.reset(stream);
@@ -275,17 +274,17 @@ export class PeerNetwork implements Network {
   }
 
   reset(stream: StreamId): void {
-    const end = this.#ends[stream];
+    const end = this.#ends.get(stream);
     if (end !== undefined && !end.isGone) this.#reset(end);
   }
 
   pause(stream: StreamId): void {
-    const end = this.#ends[stream];
+    const end = this.#ends.get(stream);
     if (end !== undefined) end.isPaused = true;
   }
 
   resume(stream: StreamId): void {
-    const end = this.#ends[stream];
+    const end = this.#ends.get(stream);
     if (end === undefined || !end.isPaused) return;
     end.isPaused = false;
     this.#wire.flush();
@@ -322,9 +321,9 @@ export class PeerNetwork implements Network {
     const opened = this.#opened;
     this.#opened = [];
     for (const { end, tell } of opened) if (!end.isGone && !this.#hasEnded) tell(sink);
-    const batch = new Batch();
+    const batch = new ReceivedList();
     const endings: (() => void)[] = [];
-    for (const end of this.#ends) if (end !== undefined) this.#take(end, batch, endings, sink);
+    for (const end of this.#ends.values()) this.#take(end, batch, endings, sink);
     if (batch.count > 0 && !this.#hasEnded) sink.received(batch);
     for (const happens of endings) if (!this.#hasEnded) happens();
     const closed = this.#closed;
@@ -333,13 +332,12 @@ export class PeerNetwork implements Network {
       if (this.#hasEnded) return;
       sink.closed(end.stream, error);
       // Only now may the number be used again.
-      this.#ends[end.stream] = undefined;
-      this.#free.push(end.stream);
+      this.#ends.delete(end.stream);
     }
   }
 
   /** Takes off a stream what has arrived. A reset comes through to those who do not read as well. */
-  #take(end: End, batch: Batch, endings: (() => void)[], sink: NetworkSink): void {
+  #take(end: End, batch: ReceivedList, endings: (() => void)[], sink: NetworkSink): void {
     if (end.isGone || end.arrivals.length === 0 || this.#wire.isCut(end.other!.network.machine, this.machine)) return;
     const isReset = end.arrivals.at(-1) === 'reset';
     if (end.isPaused && !isReset) return;
@@ -373,26 +371,6 @@ export class PeerNetwork implements Network {
   }
 
   #number(remote: Endpoint): End {
-    const end = new End(this, this.#free.pop() ?? this.#ends.length, remote);
-    this.#ends[end.stream] = end;
-    return end;
-  }
-}
-
-class Batch implements ReceivedBatch {
-  readonly streams: StreamId[] = [];
-  readonly buffers: Buffer[] = [];
-  readonly starts: number[] = [];
-  readonly ends: number[] = [];
-
-  get count(): number {
-    return this.streams.length;
-  }
-
-  add(stream: StreamId, bytes: Buffer): void {
-    this.streams.push(stream);
-    this.buffers.push(bytes);
-    this.starts.push(0);
-    this.ends.push(bytes.length);
+    return this.#ends.add((stream) => new End(this, stream, remote));
   }
 }

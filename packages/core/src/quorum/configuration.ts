@@ -19,9 +19,12 @@ import {
   QuorumConfigError,
   type QuorumServer,
   type Sid,
+  systemPath,
 } from '@tskeeper/protocol';
 import type { ElectionConfig } from '../election/fast-leader-election.ts';
 import type { Fingerprint } from '../fingerprint.ts';
+import type { DataTree } from '../tree/data-tree.ts';
+import { OracleQuorum } from './oracle-quorum.ts';
 
 /**
  * The ensemble goes by a configuration that this server cannot go by. The message is for the operator: one sentence that says which, and
@@ -35,6 +38,8 @@ export class Configuration {
   readonly #reconfigEnabled: boolean;
   #active: ElectionConfig;
   #members: QuorumConfig;
+  /** What others have said that they go by, while this server was looking. */
+  #heard: string | undefined;
 
   /** `active` is what the operator has written. With `reconfigEnabled` configurations of others are heeded. */
   constructor(active: ElectionConfig, reconfigEnabled: boolean) {
@@ -64,6 +69,29 @@ export class Configuration {
     return true;
   }
 
+  /** An election, in the middle of which nothing may change, has heard of a later one. See `maybeAdoptHeard`. */
+  hear(config: QuorumConfig): void {
+    this.#heard = formatQuorumConfig(config);
+  }
+
+  /** As `maybeAdopt`, for what was heard last. */
+  maybeAdoptHeard(): boolean {
+    const heard = this.#heard;
+    this.#heard = undefined;
+    return heard !== undefined && this.maybeAdopt(heard);
+  }
+
+  /** As `maybeAdopt`, for what log and snapshot say of it, which is where it is kept over a restart. */
+  maybeAdoptKept(tree: DataTree): boolean {
+    if (!this.#reconfigEnabled) return false;
+    const node = tree.find(systemPath.config);
+    return node !== 0 && this.maybeAdopt(tree.dataOf(node)?.toString('utf8') ?? '');
+  }
+
+  keepIn(tree: DataTree): void {
+    tree.keepConfig(this.#active.text, this.version);
+  }
+
   /** Throws a `ConfigurationConflict` if this is a later configuration and others vote in it. */
   check(text: string): void {
     this.#later(text);
@@ -73,6 +101,23 @@ export class Configuration {
   proposedBy(epoch: number): string {
     if (!this.#reconfigEnabled || this.version !== 0) return this.#active.text;
     return formatQuorumConfig({ ...this.#members, version: makeZxid(epoch, 0) });
+  }
+
+  /** Whether the oracle of an ensemble of two lets this server go on without the other. Returns whether there is one to listen to. */
+  oracleSaid(mayGoAlone: boolean): boolean {
+    const { verifier } = this.#active;
+    if (!(verifier instanceof OracleQuorum)) return false;
+    verifier.oracleSaid(mayGoAlone);
+    return true;
+  }
+
+  /** Whether a voter follows this server, which leads. Returns whether an oracle is to be asked anew: what it said when it had no say is of no account. */
+  followed(isFollowed: boolean): boolean {
+    const { verifier } = this.#active;
+    if (!(verifier instanceof OracleQuorum)) return false;
+    verifier.followed(isFollowed);
+    if (!isFollowed) verifier.oracleSaid(false);
+    return !isFollowed;
   }
 
   fingerprint(to: Fingerprint): void {

@@ -14,6 +14,7 @@ import {
   endQuorumPacket,
   epochOf,
   formatZxid,
+  type Id,
   makeZxid,
   type Millis,
   PacketType,
@@ -163,6 +164,10 @@ function entryOf(packet: Buffer): Buffer {
   return packet.subarray(packetHeadBytes, packet.length - authinfoBytes);
 }
 
+function identityOf({ scheme, id }: Id): Identity {
+  return { scheme: scheme ?? '', id: id ?? '' };
+}
+
 export class Leader {
   readonly #options: ZabOptions;
   readonly #quorum: QuorumVerifier;
@@ -183,6 +188,8 @@ export class Leader {
   readonly #outstanding = new Fifo<Outstanding>();
   #proposed: Zxid;
   #committed: Zxid;
+  /** The commit that the server has heard of. Behind #committed only while more is being committed. */
+  #told: Zxid;
   #ownAcked: Zxid;
   readonly #syncs = new Fifo<PendingSync>();
   #ping = 0;
@@ -197,7 +204,9 @@ export class Leader {
   #nextPingMs: Millis;
   #nextTickMs: Millis;
   #unnamed = 0;
+  /** Whom to ask for a quorum at each ACK and each PING: made once, and set to the zxid or the PING in question. */
   readonly #acked = { zxid: 0, has: (sid: Sid): boolean => this.#ackedBy(sid) >= this.#acked.zxid };
+  readonly #pinged = { ping: 0, has: (sid: Sid): boolean => this.#pingAnsweredBy(sid) >= this.#pinged.ping };
   readonly #packet = new Writer(1024);
 
   constructor(options: ZabOptions, quorum: QuorumVerifier, start: LeaderStart, out: ZabOut, host: LeaderHost, now: Now) {
@@ -208,7 +217,7 @@ export class Leader {
     this.#start = start;
     this.#isVoter = quorum.isVoter(options.sid);
     this.#acceptedMax = start.acceptedEpoch;
-    this.#proposed = this.#committed = this.#ownAcked = start.lastZxid;
+    this.#proposed = this.#committed = this.#told = this.#ownAcked = start.lastZxid;
     this.#stageMs = this.#nowMs = now.elapsedMs;
     this.#nextPingMs = now.elapsedMs + options.tickTimeMs / 2;
     this.#nextTickMs = now.elapsedMs + options.tickTimeMs;
@@ -556,7 +565,7 @@ export class Leader {
     this.#stage = 'broadcast';
     this.#servesSinceMs = now.elapsedMs;
     this.#server = this.#host.serve(this.#epoch, now);
-    this.#proposed = this.#committed = this.#ownAcked = makeZxid(this.#epoch, 0);
+    this.#proposed = this.#committed = this.#told = this.#ownAcked = makeZxid(this.#epoch, 0);
     for (const learner of this.#learners.values()) if (learner.stage === 'synchronised') this.#activate(learner);
   }
 
@@ -598,27 +607,27 @@ export class Leader {
   #maybeCommit(now: Now): void {
     if (this.#stage !== 'broadcast') return;
     const before = this.#committed;
-    let told = before;
-    const tell = () => {
-      if (this.#committed === told) return;
-      told = this.#committed;
-      this.#server!.appended(told, now);
-    };
     for (let next = this.#outstanding.peek(); next !== undefined; next = this.#outstanding.peek()) {
       this.#acked.zxid = next.zxid;
       if (!this.#quorum.containsQuorum(this.#acked)) break;
       // A session's sync stands in line with its writes, and what comes behind it must not be done before it is answered. That a quorum has
       // acknowledged a later proposal says as much as its answers to a PING: this is still the leader.
       if (this.#hasSyncBefore(next.zxid)) {
-        tell();
+        this.#tellServer(now);
         while (this.#hasSyncBefore(next.zxid)) this.#answerSync(this.#syncs.shift()!, now);
       }
       this.#outstanding.shift();
       this.#commit(next);
     }
     if (this.#committed === before) return;
-    tell();
+    this.#tellServer(now);
     this.#answerSyncs(now);
+  }
+
+  #tellServer(now: Now): void {
+    if (this.#committed === this.#told) return;
+    this.#told = this.#committed;
+    this.#server!.appended(this.#told, now);
   }
 
   #hasSyncBefore(zxid: Zxid): boolean {
@@ -659,7 +668,7 @@ export class Leader {
       this.#confirm(learner, undefined, now);
       return;
     }
-    const identities: Identity[] = (packet.authinfo() ?? []).map(({ scheme, id }) => ({ scheme: scheme ?? '', id: id ?? '' }));
+    const identities = (packet.authinfo() ?? []).map(identityOf);
     const owner = learner.channel + 1;
     const record = Buffer.from(payload);
     this.#server.forwarded({ owner, sessionHigh, sessionLow, cxid, opCode, identities, record, arrivedMs: now.elapsedMs }, now);
@@ -704,8 +713,8 @@ export class Leader {
 
   #answerSyncs(now: Now): void {
     for (let next = this.#syncs.peek(); next !== undefined; next = this.#syncs.peek()) {
-      const { zxid, ping } = next;
-      if (zxid > this.#committed || !this.#quorum.containsQuorum({ has: (sid) => this.#pingAnsweredBy(sid) >= ping })) return;
+      this.#pinged.ping = next.ping;
+      if (next.zxid > this.#committed || !this.#quorum.containsQuorum(this.#pinged)) return;
       this.#syncs.shift();
       this.#answerSync(next, now);
     }

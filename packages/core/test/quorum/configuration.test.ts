@@ -2,7 +2,10 @@
 import { parseQuorumConfig } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Configuration, ConfigurationConflict } from '../../src/quorum/configuration.ts';
+import { OracleQuorum } from '../../src/quorum/oracle-quorum.ts';
 import { verifierOf } from '../../src/quorum/verifier-of.ts';
+import { DataTree } from '../../src/tree/data-tree.ts';
+import { treeOptions } from '../tree/tree-and-model.ts';
 
 const servers = [1, 2, 3].map((sid) => `server.${sid}=h${sid}:2888:3888:participant`);
 const text = (version: string, ...more: readonly string[]) => [...servers, ...more, `version=${version}`].join('\n');
@@ -62,5 +65,43 @@ describe('a configuration', () => {
     expect(configuration.proposedBy(3)).toBe(text('0'));
     expect(configuration.maybeAdopt(text('300000000'))).toBe(false);
     expect(configuration.version).toBe(0);
+  });
+
+  it('takes over what was heard last, once it is asked to, and only once', () => {
+    const configuration = going();
+    for (const version of ['100000004', '200000000']) configuration.hear(parseQuorumConfig(text(version)));
+    expect(configuration.version).toBe(0);
+    expect([configuration.maybeAdoptHeard(), configuration.version]).toEqual([true, 0x2_0000_0000]);
+    expect(configuration.maybeAdoptHeard()).toBe(false);
+  });
+
+  it.each([
+    [true, 0x1_0000_0004],
+    [false, 0],
+  ])('comes back from the tree where reconfiguration is on (%s)', (reconfigEnabled, version) => {
+    const tree = new DataTree(treeOptions);
+    going('100000004').keepIn(tree);
+    const configuration = going('0', reconfigEnabled);
+    expect([configuration.maybeAdoptKept(tree), configuration.version]).toEqual([reconfigEnabled, version]);
+  });
+
+  it('stays as it is when nothing is kept in the tree', () => {
+    expect(going().maybeAdoptKept(new DataTree(treeOptions))).toBe(false);
+  });
+});
+
+describe('an oracle of a configuration', () => {
+  it('is not there where a majority decides', () => {
+    const configuration = going();
+    expect([configuration.oracleSaid(true), configuration.followed(true), configuration.followed(false)]).toEqual([false, false, false]);
+  });
+
+  it('is to be asked anew when the follower is gone, and has not allowed anything before', () => {
+    const verifier = new OracleQuorum([1, 2]);
+    const configuration = new Configuration({ verifier, text: text('0'), version: 0 }, true);
+    const may = () => verifier.containsQuorum(new Set([1]));
+    expect([configuration.oracleSaid(true), may()]).toEqual([true, true]);
+    expect([configuration.followed(true), may()]).toEqual([false, false]);
+    expect([configuration.followed(false), may()]).toEqual([true, false]);
   });
 });

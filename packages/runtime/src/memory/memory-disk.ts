@@ -373,8 +373,9 @@ export class MemoryDisk implements Disk {
     return inode.visible.read(0, inode.visible.size);
   }
 
-  /** Puts a file there, durable, in place of what was. */
+  /** Puts a file there, durable, in place of what was, of which no crash brings anything back. */
   plant(path: string, bytes: Uint8Array): void {
+    this.lose(path);
     const content = new Content();
     if (bytes.length > 0) content.write(0, bytes, 0, bytes.length);
     const folder = this.#makeFolder(folderOf(path));
@@ -483,19 +484,22 @@ export class MemoryDisk implements Disk {
 
   syncFolder(path: string): Promise<void> {
     const folder = this.#folders.get(path);
-    const barrier = folder?.unsynced.length ?? 0;
+    const covered = folder?.unsynced.slice() ?? [];
     return this.#promise(
       'syncFolder',
       path,
       (call) => {
         if (folder === undefined) throw new DiskError('ENOENT', 'syncFolder', path);
-        const later = folder.unsynced.splice(barrier);
-        for (const change of folder.unsynced) if (!change.doubtful) applyName(folder.synced, change);
-        folder.unsynced = [...folder.unsynced.filter((change) => change.doubtful), ...later];
+        // As with files: several syncs may be under way, and what another has made durable, or what was lost, is not there any more.
+        const still = new Set(folder.unsynced);
+        const durable = covered.filter((change) => still.has(change) && !change.doubtful);
+        for (const change of durable) applyName(folder.synced, change);
+        const gained = new Set(durable);
+        folder.unsynced = folder.unsynced.filter((change) => !gained.has(change));
         this.changed?.(call);
       },
       () => {
-        for (const change of folder?.unsynced.slice(0, barrier) ?? []) change.doubtful = true;
+        for (const change of covered) change.doubtful = true;
       },
     );
   }
@@ -602,8 +606,7 @@ export class MemoryDisk implements Disk {
         const call = this.#call('sync', path);
         const code = this.fault?.(call)?.code ?? inode.lateError;
         inode.lateError = undefined;
-        const barrier = inode.unsynced.length;
-        const covered = inode.unsynced.slice(0, barrier);
+        const covered = inode.unsynced.slice();
         this.deliver(call, () => {
           if (gone()) return;
           if (code !== undefined) {

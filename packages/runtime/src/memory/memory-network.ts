@@ -7,7 +7,9 @@
  */
 import type { Millis } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
-import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from '../network.ts';
+import type { Endpoint, Listener, ListenOptions, Network, NetworkSink, SendBatch, StreamId } from '../network.ts';
+import { ReceivedList } from '../received-list.ts';
+import { StreamTable } from '../stream-table.ts';
 
 /** What the wire needs of a clock. */
 export type WireScheduler = Pick<Clock, 'now' | 'after'>;
@@ -341,24 +343,6 @@ interface MemoryListener extends Listener {
   readonly address: string | undefined;
 }
 
-class MemoryBatch implements ReceivedBatch {
-  readonly streams: StreamId[] = [];
-  readonly buffers: Buffer[] = [];
-  readonly starts: number[] = [];
-  readonly ends: number[] = [];
-
-  get count(): number {
-    return this.streams.length;
-  }
-
-  add(stream: StreamId, bytes: Buffer): void {
-    this.streams.push(stream);
-    this.buffers.push(bytes);
-    this.starts.push(0);
-    this.ends.push(bytes.length);
-  }
-}
-
 /** One node's stack. */
 export class MemoryNetwork implements Network {
   readonly address: string;
@@ -366,9 +350,7 @@ export class MemoryNetwork implements Network {
   readonly #scheduler: WireScheduler;
   #sink: NetworkSink | undefined;
   readonly #listeners = new Set<MemoryListener>();
-  /** By stream; a closed one's place is used again, the latest first, so that a mix-up of numbers shows. */
-  readonly #sides: (Side | undefined)[] = [];
-  readonly #free: StreamId[] = [];
+  readonly #sides = new StreamTable<Side>();
   #nextPort = firstEphemeralPort;
   /** The machine is off: whoever dials is not answered. */
   isDark = false;
@@ -431,7 +413,7 @@ export class MemoryNetwork implements Network {
   send(batch: SendBatch): void {
     this.sendCalls++;
     for (let index = 0; index < batch.count; index++) {
-      const side = this.#sides[batch.streams[index]!];
+      const side = this.#sides.get(batch.streams[index]!);
       batch.kept[index] =
         side !== undefined && side.open && !side.gone
           ? side.out.send(batch.buffers[index]!, batch.starts[index]!, batch.ends[index]!)
@@ -440,7 +422,7 @@ export class MemoryNetwork implements Network {
   }
 
   end(stream: StreamId): void {
-    const side = this.#sides[stream];
+    const side = this.#sides.get(stream);
     if (side === undefined || side.gone || side.endSent) return;
     if (!side.open) {
       this.reset(stream);
@@ -452,7 +434,7 @@ export class MemoryNetwork implements Network {
   }
 
   reset(stream: StreamId): void {
-    const side = this.#sides[stream];
+    const side = this.#sides.get(stream);
     if (side === undefined || side.gone) return;
     // The other side may have accepted what this side has not heard of yet.
     side.out?.tellReset();
@@ -460,12 +442,12 @@ export class MemoryNetwork implements Network {
   }
 
   pause(stream: StreamId): void {
-    const side = this.#sides[stream];
+    const side = this.#sides.get(stream);
     if (side !== undefined) side.paused = true;
   }
 
   resume(stream: StreamId): void {
-    const side = this.#sides[stream];
+    const side = this.#sides.get(stream);
     if (side === undefined || !side.paused) return;
     side.paused = false;
     if (side.open && !side.gone) side.in.resume();
@@ -528,7 +510,7 @@ export class MemoryNetwork implements Network {
 
   /** Streams that exist. */
   get streamCount(): number {
-    return this.#sides.length - this.#free.length;
+    return this.#sides.count;
   }
 
   get #started(): NetworkSink {
@@ -537,17 +519,14 @@ export class MemoryNetwork implements Network {
   }
 
   #number(endpoint: Endpoint): Side {
-    const stream = this.#free.pop() ?? this.#sides.length;
-    const side = new Side(this, stream, endpoint);
-    this.#sides[stream] = side;
-    return side;
+    return this.#sides.add((stream) => new Side(this, stream, endpoint));
   }
 
   #deliver(): void {
     this.#deliveryArmed = false;
     const ready = this.#ready;
     this.#ready = new Set();
-    const batch = new MemoryBatch();
+    const batch = new ReceivedList();
     const ended: Side[] = [];
     for (const side of ready) {
       if (side.gone || side.paused || !side.open) continue;
@@ -577,8 +556,7 @@ export class MemoryNetwork implements Network {
   #sayClosed(side: Side, error: string | undefined): void {
     this.#scheduler.after(0, () => {
       this.#started.closed(side.stream, error);
-      this.#sides[side.stream] = undefined;
-      this.#free.push(side.stream);
+      this.#sides.delete(side.stream);
       this.#wire.forget(side);
     });
   }

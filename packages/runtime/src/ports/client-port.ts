@@ -21,6 +21,7 @@ import type { ClientCore } from './client-core.ts';
 import { ClientCnxn } from './client-cnxn.ts';
 import type { CnxnList, CnxnView } from './cnxn-list.ts';
 import { LimitedLog } from './limited-log.ts';
+import { Nowhere } from './nowhere.ts';
 import type { PortObserver } from './port-observer.ts';
 import type { Preamble } from './preamble.ts';
 import { WriterPool } from './writer-pool.ts';
@@ -95,8 +96,6 @@ const drainTimeoutMs = 10_000;
 const sliceBytes = 1024 * 1024;
 /** A long answer to a four letter word waits until less than this waits for its reader. */
 const wordOutputBytesMax = 256 * 1024;
-/** A long reply to a connection that is gone is no reason to keep its memory. */
-const nowhereBytesMax = 64 * 1024;
 /** Frames of one connection before another gets its turn. */
 const framesPerGo = 256;
 /** Frames of one turn: about two milliseconds of small requests. */
@@ -170,8 +169,7 @@ export class ClientPort implements CnxnList {
   readonly #reader = new Reader();
   readonly #pool = new WriterPool();
   readonly #batch = new OutgoingBatch();
-  /** Takes what is written to connections that are gone. */
-  #nowhere = new Writer();
+  readonly #nowhere = new Nowhere();
 
   /** The connection whose frames are being cut. */
   #feeding: ClientCnxn | undefined;
@@ -315,9 +313,7 @@ export class ClientPort implements CnxnList {
     const cnxn = this.#cnxns.get(id);
     if (cnxn === undefined || cnxn.stage !== 'open') {
       this.#observer.staleReply();
-      if (this.#nowhere.bytes.length > nowhereBytesMax) this.#nowhere = new Writer();
-      this.#nowhere.clear();
-      return this.#nowhere;
+      return this.#nowhere.writer();
     }
     if (!cnxn.dirty) this.#markDirty(cnxn);
     return (cnxn.writer ??= this.#pool.take());

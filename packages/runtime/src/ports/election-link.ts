@@ -11,6 +11,7 @@ import {
 } from '@tskeeper/protocol';
 import type { Endpoint, StreamId } from '../network.ts';
 import type { Dial } from './dialler.ts';
+import { PeerStream } from './peer-streams.ts';
 
 /** What the election port keeps of one other server. */
 export class ElectionLink {
@@ -31,7 +32,7 @@ export class ElectionLink {
   dialBack: readonly HostPort[] | undefined;
   /** When it was last asked to dial back. */
   askedMs: Millis = -Infinity;
-  /** When it is, or was last, to be dialled because its connection had closed. */
+  /** From when on it may be dialled because its connection has closed; raised each time. */
   redialMs: Millis = -Infinity;
   /** The core was told that it is unreachable, or there was nothing to tell since it last was reachable. */
   isUnreachableTold = true;
@@ -45,34 +46,22 @@ export class ElectionLink {
 }
 
 /** A connection on the election port, from whichever side. */
-export class ElectionCnxn {
-  readonly stream: StreamId;
-  readonly remote: Endpoint;
-  readonly sinceMs: Millis;
+export class ElectionCnxn extends PeerStream {
   /** Raised with each connection: of two from one server the later one is the one it uses. */
   readonly order: number;
-  /** `initial`: who has dialled is not known yet. `closing`: what is still to be sent is sent, nothing is read. */
-  stage: 'initial' | 'open' | 'closing' = 'initial';
   /** Whose connection this is; undefined before that is known, and once it has been replaced. */
   link: ElectionLink | undefined;
+  /** The server that is asked over this connection to dial back, and for nothing else. */
+  asks: ElectionLink | undefined;
   readonly collector = new InitialMessageCollector();
   readonly cutter: FrameCutter;
   /** Leaves before anything else: the initial message. */
   greeting: Buffer | undefined;
   /** The network still holds what it was given last. */
   isHeld = false;
-  /** Frames wait in the cutter for the next turn; the connection is not read meanwhile. */
-  isStalled = false;
-  /** The other side will say nothing more, and has not been heard to the end. */
-  hasEnded = false;
-  endSent = false;
-  closingMs: Millis = 0;
-  discardedBytes = 0;
 
   constructor(stream: StreamId, remote: Endpoint, sinceMs: Millis, order: number, reader: Reader) {
-    this.stream = stream;
-    this.remote = remote;
-    this.sinceMs = sinceMs;
+    super(stream, remote, sinceMs);
     this.order = order;
     this.cutter = new FrameCutter(notificationBytesMax, reader, notificationBytesMin);
   }

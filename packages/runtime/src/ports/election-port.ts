@@ -16,7 +16,6 @@
  */
 import type { Now } from '@tskeeper/core';
 import {
-  formatHostPort,
   type HostPort,
   type InitialMessage,
   InitialMessageVersion,
@@ -33,12 +32,11 @@ import {
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
-import { bindListener } from './bind-listener.ts';
 import { Dialler, type DialOutcome } from './dialler.ts';
 import { ElectionCnxn, ElectionLink } from './election-link.ts';
-import { HalfOpen } from './half-open.ts';
 import { LimitedLog } from './limited-log.ts';
 import type { ElectionCore, PeerServer } from './peer-core.ts';
+import { PeerStreams } from './peer-streams.ts';
 import { SendList } from './send-list.ts';
 
 export interface ElectionPortOptions {
@@ -85,26 +83,17 @@ export interface ElectionPortParts {
 const dialBackMs: Millis = 500;
 /** A server whose connections close as soon as they are made is not dialled for each of them at once. */
 const redialPauseMs: Millis = 1000;
-/** How long the other side may take to notice that we have closed, and what it may still send meanwhile. */
-const lingerMs: Millis = 2000;
-const discardedBytesMax = 1024 * 1024;
 /** Messages of one connection before another gets its turn. */
 const messagesPerGo = 64;
 
 export class ElectionPort {
   readonly #network: Network;
-  readonly #clock: Pick<Clock, 'now' | 'after'>;
   readonly #core: ElectionCore;
   readonly #options: ElectionPortOptions;
   readonly #log: LimitedLog;
   readonly #dialler: Dialler;
 
-  readonly #listeners = new Set<Listener>();
-  readonly #cnxns = new Map<StreamId, ElectionCnxn>();
-  readonly #halfOpen: HalfOpen<ElectionCnxn>;
-  /** The one that has been closing for longest comes first. */
-  readonly #closing = new Set<ElectionCnxn>();
-  #stalled: ElectionCnxn[] = [];
+  readonly #cnxns: PeerStreams<ElectionCnxn>;
 
   readonly #links = new Map<Sid, ElectionLink>();
   /** Those to be dialled later. */
@@ -131,12 +120,21 @@ export class ElectionPort {
 
   constructor(parts: ElectionPortParts, servers: readonly PeerServer[]) {
     this.#network = parts.network;
-    this.#clock = parts.clock;
     this.#core = parts.core;
     this.#options = parts.options;
     this.#log = new LimitedLog(parts.logger);
     this.#dialler = new Dialler(parts);
-    this.#halfOpen = new HalfOpen(parts.options.halfOpenMax, parts.options.initialMessageTimeoutMs);
+    const { bindTriesMax, halfOpenMax, initialMessageTimeoutMs } = parts.options;
+    const { network, clock } = parts;
+    this.#cnxns = new PeerStreams(
+      { network, clock, log: this.#log, port: 'election port', bindTriesMax, halfOpenMax, halfOpenTimeoutMs: initialMessageTimeoutMs },
+      {
+        newStream: (stream, remote, sinceMs) => new ElectionCnxn(stream, remote, sinceMs, this.#order++, this.#reader),
+        receive: (cnxn, bytes, start, end) => this.#receive(cnxn, bytes, start, end),
+        resume: (cnxn) => this.#feed(cnxn, undefined),
+        closing: (cnxn) => this.#closing(cnxn),
+      },
+    );
     this.#greeting = this.#takeServers(servers);
   }
 
@@ -181,23 +179,15 @@ export class ElectionPort {
   // --- Listening
 
   /**
-   * Listens on one of the own election addresses; a wildcard host stands for all addresses of the machine. Tries again as `bindTriesMax` says,
-   * a second apart, and for as long as a name does not resolve. Rejects with a sentence for the operator, who has to end the process: a
-   * server that cannot be dialled must not vote.
+   * On one of the own election addresses; see `PeerStreams.listen`. When it rejects the owner has to end the process: a server that cannot be
+   * dialled must not vote.
    */
-  async listen(address: HostPort): Promise<Listener | undefined> {
-    const listener = await bindListener(this.#network, this.#clock, this.#log, {
-      what: 'election port',
-      address,
-      triesMax: this.#options.bindTriesMax,
-      isOver: () => this.#isShut,
-    });
-    if (listener !== undefined) this.#listeners.add(listener);
-    return listener;
+  listen(address: HostPort): Promise<Listener | undefined> {
+    return this.#cnxns.listen(address);
   }
 
   owns(listener: Listener): boolean {
-    return this.#listeners.has(listener);
+    return this.#cnxns.owns(listener);
   }
 
   ownsStream(stream: StreamId): boolean {
@@ -208,35 +198,18 @@ export class ElectionPort {
   async shutDown(now: Now): Promise<void> {
     this.#now = now;
     this.#isShut = true;
-    const listeners = [...this.#listeners];
-    this.#listeners.clear();
     this.#dialler.cancelAll();
     this.#postponed.clear();
     for (const link of this.#links.values()) link.dial = link.dialBack = undefined;
-    for (const cnxn of this.#cnxns.values()) {
-      if (cnxn.link !== undefined) this.#flushLink(cnxn.link);
-      this.#close(cnxn);
-    }
-    await Promise.all(listeners.map((listener) => listener.close()));
+    for (const { link } of this.#cnxns.values()) if (link !== undefined) this.#flushLink(link);
+    await this.#cnxns.shutDown(now);
   }
 
   // --- What the network reports
 
   accepted(stream: StreamId, listener: Listener, remote: Endpoint, now: Now): void {
     this.#now = now;
-    if (!this.#listeners.has(listener)) {
-      this.#network.reset(stream);
-      return;
-    }
-    const cnxn = this.#add(stream, remote);
-    const leaving = this.#halfOpen.add(cnxn);
-    if (leaving === undefined) return;
-    this.#log.warn(
-      'flood',
-      now.elapsedMs,
-      `${nameOf(leaving)} was closed: too many connections to the election port do not say who they are.`,
-    );
-    this.#drop(leaving);
+    this.#cnxns.accepted(stream, listener, remote, now);
   }
 
   connected(stream: StreamId, now: Now): void {
@@ -247,10 +220,7 @@ export class ElectionPort {
   /** Takes the connections of this port out of the batch and leaves the others alone. */
   received(batch: ReceivedBatch, now: Now): void {
     this.#now = now;
-    for (let index = 0; index < batch.count; index++) {
-      const cnxn = this.#cnxns.get(batch.streams[index]!);
-      if (cnxn !== undefined) this.#receive(cnxn, batch.buffers[index]!, batch.starts[index]!, batch.ends[index]!);
-    }
+    this.#cnxns.received(batch, now);
   }
 
   drained(stream: StreamId, now: Now): void {
@@ -264,24 +234,14 @@ export class ElectionPort {
 
   ended(stream: StreamId, now: Now): void {
     this.#now = now;
-    const cnxn = this.#cnxns.get(stream);
-    if (cnxn === undefined || cnxn.stage === 'closing') return;
-    if (cnxn.isStalled) cnxn.hasEnded = true;
-    else this.#close(cnxn);
+    this.#cnxns.ended(stream, now);
   }
 
   closed(stream: StreamId, error: string | undefined, now: Now): void {
     this.#now = now;
     const cnxn = this.#cnxns.get(stream);
-    if (cnxn === undefined) {
-      this.#dialler.closed(stream, error, now);
-      return;
-    }
-    this.#leave(cnxn);
-    cnxn.stage = 'closing';
-    this.#closing.delete(cnxn);
-    this.#cnxns.delete(stream);
-    cnxn.cutter.close();
+    if (!this.#cnxns.closed(stream, now)) this.#dialler.closed(stream, error, now);
+    else if (error !== undefined && cnxn?.asks !== undefined) this.#notAsked(cnxn.asks);
   }
 
   // --- What the core asks for
@@ -304,11 +264,7 @@ export class ElectionPort {
 
   /** When to call `wake` if nothing else happens. */
   deadline(): Millis | undefined {
-    let due = Math.min(this.#dialler.deadline() ?? Infinity, this.#halfOpen.deadline() ?? Infinity);
-    for (const first of this.#closing) {
-      due = Math.min(due, first.closingMs + lingerMs);
-      break;
-    }
+    let due = Math.min(this.#dialler.deadline() ?? Infinity, this.#cnxns.deadline() ?? Infinity);
     for (const { dialDueMs } of this.#postponed) due = Math.min(due, dialDueMs);
     return due === Infinity ? undefined : due;
   }
@@ -323,18 +279,7 @@ export class ElectionPort {
     this.#now = now;
     this.#dialler.wake(now);
     for (const link of this.#postponed) if (link.dialDueMs <= now.elapsedMs) this.#markDirty(link);
-    for (const cnxn of this.#halfOpen.takeDue(now.elapsedMs)) {
-      this.#log.warn(
-        'silent',
-        now.elapsedMs,
-        `${nameOf(cnxn)} did not say who it is within ${this.#options.initialMessageTimeoutMs} ms, and was closed.`,
-      );
-      this.#drop(cnxn);
-    }
-    for (const cnxn of this.#closing) {
-      if (now.elapsedMs - cnxn.closingMs < lingerMs) break;
-      this.#drop(cnxn);
-    }
+    this.#cnxns.wake(now);
   }
 
   // --- The end of a turn
@@ -343,7 +288,7 @@ export class ElectionPort {
   endTurn(now: Now): void {
     this.#now = now;
     this.#unfinished = false;
-    this.#feedStalled();
+    if (this.#cnxns.resumeStalled()) this.#unfinished = true;
     const dirty = this.#dirty;
     this.#dirty = [];
     for (const link of dirty) {
@@ -376,11 +321,7 @@ export class ElectionPort {
   #sendEnds(): void {
     const parting = this.#parting;
     this.#parting = [];
-    for (const cnxn of parting) {
-      if (cnxn.isHeld || cnxn.endSent || !this.#closing.has(cnxn)) continue;
-      cnxn.endSent = true;
-      this.#network.end(cnxn.stream);
-    }
+    for (const cnxn of parting) if (!cnxn.isHeld) this.#cnxns.sendEnd(cnxn, this.#now);
   }
 
   #markDirty(link: ElectionLink): void {
@@ -391,15 +332,9 @@ export class ElectionPort {
 
   // --- Connections
 
-  #add(stream: StreamId, remote: Endpoint): ElectionCnxn {
-    const cnxn = new ElectionCnxn(stream, remote, this.#now.elapsedMs, this.#order++, this.#reader);
-    this.#cnxns.set(stream, cnxn);
-    return cnxn;
-  }
-
   #receive(cnxn: ElectionCnxn, bytes: Buffer, start: number, end: number): void {
     let at = start;
-    if (cnxn.stage === 'initial') {
+    if (cnxn.stage === 'half-open') {
       try {
         at = cnxn.collector.feed(bytes, start, end);
       } catch (error) {
@@ -409,16 +344,10 @@ export class ElectionPort {
       }
       const { message } = cnxn.collector;
       if (message === undefined) return;
-      this.#halfOpen.delete(cnxn);
       this.#introduced(cnxn, message);
     }
-    if (cnxn.stage === 'closing') {
-      // Read on, since closing a socket with unread input makes the kernel reset it, and what we said last could be lost. Not without end.
-      cnxn.discardedBytes += end - at;
-      if (cnxn.discardedBytes > discardedBytesMax) this.#drop(cnxn);
-      return;
-    }
-    this.#feed(cnxn, bytes, at, end);
+    if (cnxn.stage === 'closing') this.#cnxns.discard(cnxn, end - at, this.#now);
+    else this.#feed(cnxn, bytes, at, end);
   }
 
   /** Whoever dialled has said who it is. */
@@ -427,7 +356,7 @@ export class ElectionPort {
     const own = this.#options.sid;
     if (sid === own || (sid !== undefined && sid < 0)) {
       const claim = sid === own ? 'is that of this server: two servers have one myid, or one dials itself' : 'is none';
-      this.#log.warn('sid', elapsedMs, `${nameOf(cnxn)} was closed: it says that its number is ${sid}, which ${claim}.`);
+      this.#log.warn('sid', elapsedMs, `${cnxn.name} was closed: it says that its number is ${sid}, which ${claim}.`);
       this.#close(cnxn);
       return;
     }
@@ -436,7 +365,7 @@ export class ElectionPort {
       this.#log.warn(
         'strangers',
         elapsedMs,
-        `${nameOf(cnxn)} was closed: ${this.#strangers} servers outside the configuration are connected already.`,
+        `${cnxn.name} was closed: ${this.#strangers} servers outside the configuration are connected already.`,
       );
       this.#close(cnxn);
     } else if (sid === undefined) {
@@ -461,7 +390,7 @@ export class ElectionPort {
     link.dialBack = [...addresses, ...link.addresses.filter((address) => !addresses.some((other) => isSame(address, other)))];
     if (link.dialBack.length === 0) {
       link.dialBack = undefined;
-      this.#log.warn('stranger', this.#now.elapsedMs, `Server ${link.sid} at ${nameOf(cnxn)} wants to be dialled, and does not say where.`);
+      this.#log.warn('stranger', this.#now.elapsedMs, `Server ${link.sid} at ${cnxn.name} wants to be dialled, and does not say where.`);
     }
     link.dialDueMs = -Infinity;
     this.#markDirty(link);
@@ -483,7 +412,7 @@ export class ElectionPort {
   /** This is the connection with that server from now on. */
   #keep(link: ElectionLink, cnxn: ElectionCnxn): void {
     const old = link.cnxn;
-    cnxn.stage = 'open';
+    this.#cnxns.opened(cnxn);
     cnxn.link = link;
     link.cnxn = cnxn;
     link.dialBack = undefined;
@@ -546,16 +475,24 @@ export class ElectionPort {
   }
 
   #dialled(link: ElectionLink, { stream, remote }: Extract<DialOutcome, { kind: 'open' }>): void {
-    const cnxn = this.#add(stream, remote);
+    const cnxn = this.#cnxns.add(stream, remote, this.#now);
     link.lastFailure = '';
     if (link.sid < this.#options.sid) {
       cnxn.greeting = this.#greeting;
       this.#keep(link, cnxn);
     } else {
       link.askedMs = this.#now.elapsedMs;
+      cnxn.asks = link;
       this.#sends.add(stream, this.#greeting);
       this.#close(cnxn);
     }
+  }
+
+  /** Nobody has read that it is to dial back, and nothing but a new dial would say that nobody is there. */
+  #notAsked(link: ElectionLink): void {
+    if (link.cnxn !== undefined || link.isUnreachableTold) return;
+    link.askedMs = -Infinity;
+    this.#redial(link);
   }
 
   #dialFailed(link: ElectionLink, { refused, reason }: Extract<DialOutcome, { kind: 'failed' }>): void {
@@ -579,40 +516,32 @@ export class ElectionPort {
     link.isUnreachableTold = false;
   }
 
-  /** Out of everything that is about living connections. */
-  #leave(cnxn: ElectionCnxn): void {
-    this.#halfOpen.delete(cnxn);
+  /** No more input; what is to be sent goes out, then the end. */
+  #close(cnxn: ElectionCnxn): void {
+    this.#cnxns.close(cnxn, this.#now);
+  }
+
+  #closing(cnxn: ElectionCnxn): void {
+    cnxn.cutter.close();
+    this.#parting.push(cnxn);
     const { link } = cnxn;
     if (link === undefined) return;
     this.#cutLink(link);
-    link.redialMs = Math.max(this.#now.elapsedMs, link.redialMs + redialPauseMs);
+    this.#redial(link);
+  }
+
+  /**
+   * At once, twice in redialPauseMs: the sockets of a process that is killed close one after the other, so that one may accept a dial and close
+   * after a connection has.
+   */
+  #redial(link: ElectionLink): void {
+    link.redialMs = Math.max(this.#now.elapsedMs - redialPauseMs, link.redialMs + redialPauseMs);
     link.dialDueMs = Math.min(link.dialDueMs, link.redialMs);
     this.#markDirty(link);
   }
 
-  /** No more input; what is to be sent goes out, then the end. */
-  #close(cnxn: ElectionCnxn): void {
-    if (cnxn.stage === 'closing') return;
-    this.#leave(cnxn);
-    cnxn.stage = 'closing';
-    cnxn.closingMs = this.#now.elapsedMs;
-    cnxn.cutter.close();
-    this.#closing.add(cnxn);
-    this.#parting.push(cnxn);
-    if (!cnxn.isStalled) return;
-    cnxn.isStalled = false;
-    this.#network.resume(cnxn.stream);
-  }
-
-  /** At once. `closed` follows. */
-  #drop(cnxn: ElectionCnxn): void {
-    this.#close(cnxn);
-    this.#closing.delete(cnxn);
-    this.#network.reset(cnxn.stream);
-  }
-
   #closeMalformed(cnxn: ElectionCnxn, error: ProtocolError): void {
-    const who = cnxn.link === undefined ? nameOf(cnxn) : `Server ${cnxn.link.sid} at ${nameOf(cnxn)}`;
+    const who = cnxn.link === undefined ? cnxn.name : `Server ${cnxn.link.sid} at ${cnxn.name}`;
     this.#log.warn('malformed', this.#now.elapsedMs, `${who} was closed on the election port: ${error.message}.`);
     this.#close(cnxn);
   }
@@ -633,32 +562,8 @@ export class ElectionPort {
       this.#feeding = undefined;
     }
     if (cnxn.stage === 'closing') return;
-    if (!wantsMore) {
-      this.#stall(cnxn);
-    } else if (cnxn.hasEnded) {
-      this.#close(cnxn);
-    }
-  }
-
-  #stall(cnxn: ElectionCnxn): void {
-    this.#stalled.push(cnxn);
-    if (cnxn.isStalled) return;
-    cnxn.isStalled = true;
-    this.#network.pause(cnxn.stream);
-  }
-
-  #feedStalled(): void {
-    const stalled = this.#stalled;
-    if (stalled.length === 0) return;
-    this.#stalled = [];
-    for (const cnxn of new Set(stalled)) {
-      if (!cnxn.isStalled || cnxn.stage === 'closing') continue;
-      this.#feed(cnxn, undefined);
-      if (cnxn.cutter.stopped || !cnxn.isStalled) continue;
-      cnxn.isStalled = false;
-      this.#network.resume(cnxn.stream);
-    }
-    if (this.#stalled.length > 0) this.#unfinished = true;
+    if (!wantsMore) this.#cnxns.stall(cnxn);
+    else if (cnxn.hasEnded) this.#close(cnxn);
   }
 
   /** The frame cutter's consumer. Returns whether the connection may hand over another one. */
@@ -671,11 +576,7 @@ export class ElectionPort {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       // It costs the message and nothing else: whoever is thrown out for one he does not understand himself never votes again (ZOOKEEPER-3769).
-      this.#log.warn(
-        'notification',
-        this.#now.elapsedMs,
-        `A notification of server ${sid} at ${nameOf(cnxn)} was dropped: ${error.message}.`,
-      );
+      this.#log.warn('notification', this.#now.elapsedMs, `A notification of server ${sid} at ${cnxn.name} was dropped: ${error.message}.`);
       return --this.#allowance > 0;
     }
     this.#core.notified(sid, notification, this.#now);
@@ -693,8 +594,4 @@ function frameOf(notification: Notification): Buffer {
 
 function isSame(a: HostPort, b: HostPort): boolean {
   return a.host === b.host && a.port === b.port;
-}
-
-function nameOf({ remote }: ElectionCnxn): string {
-  return formatHostPort({ host: remote.address, port: remote.port });
 }

@@ -12,25 +12,16 @@
  * learner leave in one write.
  */
 import type { ChannelId, Now } from '@tskeeper/core';
-import {
-  formatHostPort,
-  type HostPort,
-  type Millis,
-  type PacketConsumer,
-  type PacketView,
-  ProtocolError,
-  type Sid,
-  Writer,
-} from '@tskeeper/protocol';
+import { type HostPort, type Millis, type PacketConsumer, type PacketView, ProtocolError, type Sid, Writer } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Endpoint, Listener, Network, ReceivedBatch, StreamId } from '../network.ts';
-import { bindListener } from './bind-listener.ts';
 import { type Dial, Dialler, type DialOutcome } from './dialler.ts';
-import { HalfOpen } from './half-open.ts';
 import { LearnerChannel } from './learner-channel.ts';
 import { LimitedLog } from './limited-log.ts';
+import { Nowhere } from './nowhere.ts';
 import type { LearnerCore, PeerServer } from './peer-core.ts';
+import { PeerStreams } from './peer-streams.ts';
 import { SendList } from './send-list.ts';
 import { WriterPool } from './writer-pool.ts';
 
@@ -80,34 +71,19 @@ export interface LearnerPortParts {
 const firstPacketBytesMax = 1024;
 /** Packets of one channel before another gets its turn. */
 const packetsPerGo = 1024;
-/** How long a channel that is closed here may take nothing of what it is still to be sent, and how long its other side may take to notice. */
-const lingerMs: Millis = 2000;
-/** What may still arrive meanwhile. */
-const discardedBytesMax = 1024 * 1024;
-/** Much written to a channel that is gone is no reason to keep its memory. */
-const nowhereBytesMax = 64 * 1024;
 
 export class LearnerPort {
   readonly #network: Network;
-  readonly #clock: Pick<Clock, 'now' | 'after'>;
   readonly #core: LearnerCore;
   readonly #options: LearnerPortOptions;
-  readonly #view: PacketView;
   readonly #logger: Logger;
   readonly #log: LimitedLog;
   readonly #dialler: Dialler;
   #addresses = new Map<Sid, readonly HostPort[]>();
 
-  readonly #listeners = new Set<Listener>();
-  /** Raised by `stopListening`: whoever still waits for the port is too late. */
-  #listeningSince = 0;
-  readonly #channels = new Map<StreamId, LearnerChannel>();
-  readonly #halfOpen: HalfOpen<LearnerChannel>;
-  /** Closed here, and something is still to be sent or the other side has not noticed. */
-  readonly #closing = new Set<LearnerChannel>();
+  readonly #channels: PeerStreams<LearnerChannel>;
   /** The core has to hear `channelGone` of these. */
   #leaving: LearnerChannel[] = [];
-  #stalled: LearnerChannel[] = [];
   #dirty: LearnerChannel[] = [];
 
   /** The leader that is to be dialled at the end of the turn. */
@@ -116,8 +92,7 @@ export class LearnerPort {
 
   readonly #pool = new WriterPool();
   readonly #sends = new SendList();
-  /** Takes what is written to channels that are gone. */
-  #nowhere = new Writer();
+  readonly #nowhere = new Nowhere();
   #feeding: LearnerChannel | undefined;
   #allowance = 0;
   #now: Now = { elapsedMs: 0, wallMs: 0 };
@@ -131,14 +106,22 @@ export class LearnerPort {
 
   constructor(parts: LearnerPortParts, servers: readonly PeerServer[]) {
     this.#network = parts.network;
-    this.#clock = parts.clock;
     this.#core = parts.core;
     this.#options = parts.options;
-    this.#view = parts.view;
     this.#logger = parts.logger;
     this.#log = new LimitedLog(parts.logger);
     this.#dialler = new Dialler(parts);
-    this.#halfOpen = new HalfOpen(parts.options.halfOpenMax, parts.options.firstPacketTimeoutMs);
+    const { packetBytesMax, bindTriesMax, halfOpenMax, firstPacketTimeoutMs } = parts.options;
+    const { network, clock, view } = parts;
+    this.#channels = new PeerStreams(
+      { network, clock, log: this.#log, port: 'quorum port', bindTriesMax, halfOpenMax, halfOpenTimeoutMs: firstPacketTimeoutMs },
+      {
+        newStream: (stream, remote, sinceMs) => new LearnerChannel(stream, remote, sinceMs, packetBytesMax, view, this.#pool),
+        receive: (channel, bytes, start, end) => this.#receive(channel, bytes, start, end),
+        resume: (channel) => this.#feed(channel, undefined),
+        closing: (channel) => this.#closing(channel),
+      },
+    );
     this.setServers(servers);
   }
 
@@ -149,35 +132,21 @@ export class LearnerPort {
 
   // --- Listening
 
-  /**
-   * Listens on one of the own quorum addresses; a wildcard host stands for all addresses of the machine. Tries again as `bindTriesMax` says, a
-   * second apart, and for as long as a name does not resolve. Rejects with a sentence for the operator.
-   */
-  async listen(address: HostPort): Promise<Listener | undefined> {
-    const since = this.#listeningSince;
-    const listener = await bindListener(this.#network, this.#clock, this.#log, {
-      what: 'quorum port',
-      address,
-      triesMax: this.#options.bindTriesMax,
-      isOver: () => this.#isShut || since !== this.#listeningSince,
-    });
-    if (listener !== undefined) this.#listeners.add(listener);
-    return listener;
+  /** On one of the own quorum addresses; see `PeerStreams.listen`. */
+  listen(address: HostPort): Promise<Listener | undefined> {
+    return this.#channels.listen(address);
   }
 
   /**
    * Accepts nobody until the next `listen`; the channels there are stay. For a server that has ceased to lead: a learner that is refused
    * dials again a moment later, while one that is accepted and closed gives up the leader it has found.
    */
-  async stopListening(): Promise<void> {
-    const listeners = [...this.#listeners];
-    this.#listeners.clear();
-    this.#listeningSince++;
-    await Promise.all(listeners.map((listener) => listener.close()));
+  stopListening(): Promise<void> {
+    return this.#channels.stopListening();
   }
 
   owns(listener: Listener): boolean {
-    return this.#listeners.has(listener);
+    return this.#channels.owns(listener);
   }
 
   ownsStream(stream: StreamId): boolean {
@@ -190,22 +159,14 @@ export class LearnerPort {
     this.#isShut = true;
     this.#dialler.cancelAll();
     this.#dial = this.#wanted = undefined;
-    for (const channel of this.#channels.values()) this.#close(channel);
-    await this.stopListening();
+    await this.#channels.shutDown(now);
   }
 
   // --- What the network reports
 
   accepted(stream: StreamId, listener: Listener, remote: Endpoint, now: Now): void {
     this.#now = now;
-    if (!this.#listeners.has(listener)) {
-      this.#network.reset(stream);
-      return;
-    }
-    const leaving = this.#halfOpen.add(this.#add(stream, remote));
-    if (leaving === undefined) return;
-    this.#log.warn('flood', now.elapsedMs, `${nameOf(leaving)} was closed: too many connections to the quorum port say nothing.`);
-    this.#drop(leaving);
+    this.#channels.accepted(stream, listener, remote, now);
   }
 
   connected(stream: StreamId, now: Now): void {
@@ -216,10 +177,7 @@ export class LearnerPort {
   /** Takes the channels of this port out of the batch and leaves the others alone. */
   received(batch: ReceivedBatch, now: Now): void {
     this.#now = now;
-    for (let index = 0; index < batch.count; index++) {
-      const channel = this.#channels.get(batch.streams[index]!);
-      if (channel !== undefined) this.#receive(channel, batch.buffers[index]!, batch.starts[index]!, batch.ends[index]!);
-    }
+    this.#channels.received(batch, now);
   }
 
   drained(stream: StreamId, now: Now): void {
@@ -234,26 +192,14 @@ export class LearnerPort {
 
   ended(stream: StreamId, now: Now): void {
     this.#now = now;
-    const channel = this.#channels.get(stream);
-    if (channel === undefined || channel.stage === 'closing') return;
-    // What it said before its end is heard before its end.
-    if (channel.isStalled) channel.hasEnded = true;
-    else this.#close(channel);
+    this.#channels.ended(stream, now);
   }
 
   closed(stream: StreamId, error: string | undefined, now: Now): void {
     this.#now = now;
-    const channel = this.#channels.get(stream);
-    if (channel === undefined) {
-      this.#dialler.closed(stream, error, now);
-      return;
-    }
-    this.#close(channel);
     // At once and not at the end of the turn: from here on its number may be used again.
-    this.#tellGone();
-    this.#closing.delete(channel);
-    this.#channels.delete(stream);
-    channel.output.discard();
+    if (this.#channels.closed(stream, now)) this.#tellGone();
+    else this.#dialler.closed(stream, error, now);
   }
 
   // --- What the core asks for
@@ -267,9 +213,7 @@ export class LearnerPort {
   packets(id: ChannelId): Writer {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') {
-      if (this.#nowhere.bytes.length > nowhereBytesMax) this.#nowhere = new Writer();
-      this.#nowhere.clear();
-      return this.#nowhere;
+      return this.#nowhere.writer();
     }
     this.#markDirty(channel);
     return channel.output.writer();
@@ -287,7 +231,7 @@ export class LearnerPort {
   closeChannel(id: ChannelId, reason: string): void {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') return;
-    this.#log.warn('closed', this.#now.elapsedMs, `The connection with ${nameOf(channel)} was closed: ${reason}.`);
+    this.#log.warn('closed', this.#now.elapsedMs, `The connection with ${channel.name} was closed: ${reason}.`);
     this.#close(channel);
   }
 
@@ -295,8 +239,7 @@ export class LearnerPort {
 
   /** When to call `wake` if nothing else happens. */
   deadline(): Millis | undefined {
-    let due = Math.min(this.#dialler.deadline() ?? Infinity, this.#halfOpen.deadline() ?? Infinity);
-    for (const { closingMs } of this.#closing) due = Math.min(due, closingMs + lingerMs);
+    const due = Math.min(this.#dialler.deadline() ?? Infinity, this.#channels.deadline() ?? Infinity);
     return due === Infinity ? undefined : due;
   }
 
@@ -309,15 +252,7 @@ export class LearnerPort {
   wake(now: Now): void {
     this.#now = now;
     this.#dialler.wake(now);
-    for (const channel of this.#halfOpen.takeDue(now.elapsedMs)) {
-      this.#log.warn(
-        'silent',
-        now.elapsedMs,
-        `${nameOf(channel)} sent no packet to the quorum port within ${this.#options.firstPacketTimeoutMs} ms, and was closed.`,
-      );
-      this.#drop(channel);
-    }
-    for (const channel of this.#closing) if (now.elapsedMs - channel.closingMs >= lingerMs) this.#drop(channel);
+    this.#channels.wake(now);
   }
 
   // --- The end of a turn
@@ -326,7 +261,7 @@ export class LearnerPort {
   endTurn(now: Now): void {
     this.#now = now;
     this.#unfinished = false;
-    this.#feedStalled();
+    if (this.#channels.resumeStalled()) this.#unfinished = true;
     this.#tellGone();
     this.#dialWanted();
     this.#flush();
@@ -355,7 +290,7 @@ export class LearnerPort {
   }
 
   #dialled({ stream, remote }: Extract<DialOutcome, { kind: 'open' }>): void {
-    this.#add(stream, remote).stage = 'open';
+    this.#channels.opened(this.#channels.add(stream, remote, this.#now));
     this.#core.dialled(stream, this.#now);
   }
 
@@ -397,7 +332,7 @@ export class LearnerPort {
     output.settle();
     const { waitingBytes } = output;
     if (channel.stage === 'closing') {
-      if (waitingBytes === 0) this.#sendEnd(channel);
+      if (waitingBytes === 0) this.#channels.sendEnd(channel, this.#now);
       return;
     }
     const { fullBytes, behindBytesMax } = this.#options;
@@ -405,22 +340,15 @@ export class LearnerPort {
       this.#log.warn(
         'slow',
         this.#now.elapsedMs,
-        `${nameOf(channel)} was cut off: ${waitingBytes} bytes wait for it, and it does not take them.`,
+        `${channel.name} was cut off: ${waitingBytes} bytes wait for it, and it does not take them.`,
       );
-      this.#drop(channel);
+      this.#channels.drop(channel, this.#now);
     } else if (channel.saidFull && waitingBytes <= fullBytes) {
       channel.saidFull = false;
       this.#core.channelDrained(channel.stream, this.#now);
       // What has been written now leaves with the next turn.
       this.#unfinished = true;
     }
-  }
-
-  #sendEnd(channel: LearnerChannel): void {
-    if (channel.endSent || !this.#closing.has(channel)) return;
-    channel.endSent = true;
-    channel.closingMs = this.#now.elapsedMs;
-    this.#network.end(channel.stream);
   }
 
   #markDirty(channel: LearnerChannel): void {
@@ -431,19 +359,7 @@ export class LearnerPort {
 
   // --- Coming in
 
-  #add(stream: StreamId, remote: Endpoint): LearnerChannel {
-    const channel = new LearnerChannel(stream, remote, this.#now.elapsedMs, this.#options.packetBytesMax, this.#view, this.#pool);
-    this.#channels.set(stream, channel);
-    return channel;
-  }
-
   #receive(channel: LearnerChannel, bytes: Buffer, start: number, end: number): void {
-    if (channel.stage === 'closing') {
-      // Read on, since closing a socket with unread input makes the kernel reset it, and what we said last could be lost. Not without end.
-      channel.discardedBytes += end - start;
-      if (channel.discardedBytes > discardedBytesMax) this.#drop(channel);
-      return;
-    }
     if (channel.stage === 'open') this.#core.channelMoves(channel.stream, this.#now);
     this.#feed(channel, bytes, start, end);
   }
@@ -461,35 +377,14 @@ export class LearnerPort {
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#log.warn('malformed', this.#now.elapsedMs, `${nameOf(channel)} was closed on the quorum port: ${error.message}.`);
+      this.#log.warn('malformed', this.#now.elapsedMs, `${channel.name} was closed on the quorum port: ${error.message}.`);
       this.#close(channel);
     } finally {
       this.#feeding = undefined;
     }
     if (channel.stage === 'closing') return;
-    if (!wantsMore) this.#stall(channel);
+    if (!wantsMore) this.#channels.stall(channel);
     else if (channel.hasEnded) this.#close(channel);
-  }
-
-  #stall(channel: LearnerChannel): void {
-    if (channel.isStalled) return;
-    channel.isStalled = true;
-    this.#stalled.push(channel);
-    this.#network.pause(channel.stream);
-  }
-
-  #feedStalled(): void {
-    const stalled = this.#stalled;
-    if (stalled.length === 0) return;
-    this.#stalled = [];
-    for (const channel of stalled) {
-      if (!channel.isStalled) continue;
-      channel.isStalled = false;
-      this.#feed(channel, undefined);
-      if (channel.isStalled || channel.stage === 'closing') continue;
-      this.#network.resume(channel.stream);
-    }
-    if (this.#stalled.length > 0) this.#unfinished = true;
   }
 
   /** The packet cutter's consumer. Returns whether the channel may hand over another one. */
@@ -497,8 +392,7 @@ export class LearnerPort {
     const channel = this.#feeding!;
     const { stream } = channel;
     if (channel.stage === 'half-open') {
-      this.#halfOpen.delete(channel);
-      channel.stage = 'open';
+      this.#channels.opened(channel);
       this.#core.accepted(stream, this.#now);
     }
     if (!isOpen(channel)) return false;
@@ -520,33 +414,17 @@ export class LearnerPort {
 
   /** No more input; what was written goes out, then the end. */
   #close(channel: LearnerChannel): void {
-    if (channel.stage === 'closing') return;
-    if (channel.stage === 'open') this.#leaving.push(channel);
-    this.#halfOpen.delete(channel);
-    channel.stage = 'closing';
-    channel.closingMs = this.#now.elapsedMs;
-    channel.cutter.close();
-    this.#closing.add(channel);
-    this.#markDirty(channel);
-    if (!channel.isStalled) return;
-    channel.isStalled = false;
-    this.#network.resume(channel.stream);
+    this.#channels.close(channel, this.#now);
   }
 
-  /** At once, with what waits. `closed` follows. */
-  #drop(channel: LearnerChannel): void {
-    this.#close(channel);
-    this.#closing.delete(channel);
-    channel.output.discard();
-    this.#network.reset(channel.stream);
+  #closing(channel: LearnerChannel): void {
+    if (channel.stage === 'open') this.#leaving.push(channel);
+    channel.cutter.close();
+    this.#markDirty(channel);
   }
 }
 
 /** Asked anew after each call to the core, which may have closed it. */
 function isOpen(channel: LearnerChannel): boolean {
   return channel.stage === 'open';
-}
-
-function nameOf({ remote }: LearnerChannel): string {
-  return formatHostPort({ host: remote.address, port: remote.port });
 }

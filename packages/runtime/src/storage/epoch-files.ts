@@ -72,8 +72,10 @@ export interface HistoryFound {
 /**
  * The epochs a member starts with. Throws `StorageRefused` where they cannot be known for certain.
  *
- * A folder that has neither is new, or was that of a standalone server: its last txn says both, as in ZooKeeper. One of the two alone is
- * what a crash in the very first write leaves, and then it is the epoch of the last txn. A history that goes further than currentEpoch is
+ * A folder that has neither is new, or was that of a standalone server: its last txn says both, as in ZooKeeper. acceptedEpoch alone is what
+ * a crash in the very first write leaves, and then it is the epoch of the last txn, and so is currentEpoch, which lies between the two.
+ * currentEpoch alone says nothing of what has been promised since; a crash of ZooKeeper in its own first write leaves that too, and ZooKeeper
+ * takes it for such. A history that goes further than currentEpoch is
  * what a crash leaves that came while this server followed the leader of that epoch, before it said so: the txns of an epoch come behind
  * all with which it began, so it may be said now. ZooKeeper refuses that folder, and one whose acceptedEpoch is behind currentEpoch
  * (ZOOKEEPER-2307), unless the right number is found in a file that lost its renaming (ZOOKEEPER-4269).
@@ -82,11 +84,14 @@ export function settleEpochs(found: FoundEpochs, { lastZxid, hasData }: HistoryF
   const epoch = epochOf(Math.max(0, lastZxid));
   const anew = `restore it from a backup, or empty the data folder and let this server fetch everything from the ensemble anew`;
   if (found.accepted === undefined || found.current === undefined) {
-    const known = found.accepted ?? found.current;
-    if (known !== undefined && known !== epoch) {
-      const [missing, present] = found.accepted === undefined ? ['acceptedEpoch', 'currentEpoch'] : ['currentEpoch', 'acceptedEpoch'];
+    if (found.current !== undefined) {
       throw new StorageRefused(
-        `${folder}/${missing} is missing, and cannot be told from ${present}, which holds ${known}, and the last txn, ${formatZxid(Math.max(0, lastZxid))}; ${anew}`,
+        `${folder}/acceptedEpoch is missing, though currentEpoch holds ${found.current}: what this server has promised since is not known; ${anew}`,
+      );
+    }
+    if (found.accepted !== undefined && found.accepted !== epoch) {
+      throw new StorageRefused(
+        `${folder}/currentEpoch is missing, and cannot be told from acceptedEpoch, which holds ${found.accepted}, and the last txn, ${formatZxid(Math.max(0, lastZxid))}; ${anew}`,
       );
     }
     return { accepted: epoch, current: epoch };

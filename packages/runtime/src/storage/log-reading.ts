@@ -28,8 +28,8 @@ export interface LogReadingStart {
   readonly offset: number;
   /** The last txn to hand out. */
   readonly lastZxid: Zxid;
-  /** The zxids of all snapshots there are. */
-  readonly snapshots: readonly Zxid[];
+  /** The zxids of all snapshots there are, and those with which logs ended that are gone. */
+  readonly known: readonly Zxid[];
   readonly txnBytesMax: number;
   /** Bytes in these logs from the first txn on, without what is preallocated, where that is known. */
   readonly logBytes: number;
@@ -119,14 +119,14 @@ export class LogReading {
 
   /** Adds what one go brings, and returns why there is no more if that is so. */
   async #read(path: string, file: DiskFile, bytes: number, txns: LoggedTxn[]): Promise<LogPiece | undefined> {
-    const { lastZxid, snapshots, txnBytesMax } = this.#start;
+    const { lastZxid, known, txnBytesMax } = this.#start;
     let hole = undefined as LogPiece | undefined;
     const end = await readLog(
       file,
       txnBytesMax,
       (zxid, piece, start, stop, offset) => {
         if (hole !== undefined) return;
-        if (this.#last !== undefined && !isNext(this.#last, zxid, snapshots)) {
+        if (this.#last !== undefined && !isNext(this.#last, zxid, known)) {
           hole = { kind: 'gone', reason: `${path} goes on with ${formatZxid(zxid)} behind ${formatZxid(this.#last)}` };
           this.#offset = offset;
           return;

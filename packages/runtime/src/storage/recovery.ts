@@ -26,9 +26,10 @@ import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import type { SnappyCodec } from '../world.ts';
 import { copyBytes, syncFile, withFile } from './disk-helpers.ts';
-import { logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
+import { logName, logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
 import { isAllZero, type LogEnd, type OnLoggedTxn, readLog } from './log-reader.ts';
 import { mayFollow } from './log-order.ts';
+import { type LostLog, lostLogs } from './lost-logs.ts';
 import { behind, explain, judgeLog, markMisfit } from './log-verdict.ts';
 import { type LoggedTxn, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
 import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
@@ -100,6 +101,7 @@ export class Recovery {
   #recent: RecentTxns | undefined;
   /** What `truncateTo` says, or no limit. */
   readonly #limit: Zxid;
+  #lost: readonly LostLog[] = [];
   /** Snapshots that hold txns beyond the limit. */
   readonly #beyond = new Set<string>();
 
@@ -117,6 +119,7 @@ export class Recovery {
     const logNames = await this.#disk.list(logFolder);
     const logs = numberedFiles(logNames, logPrefix);
     const snapshots = await listSnapshots(this.#disk, snapshotFolder);
+    this.#lost = await lostLogs(this.#disk, logFolder, logNames);
     this.#recent = new RecentTxns(
       this.#options.recent ?? { count: 0, bytes: 0 },
       snapshots.map(({ zxid }) => zxid),
@@ -139,7 +142,7 @@ export class Recovery {
         `no snapshot found in ${snapshotFolder}, but there are log entries in ${logFolder}; bring the snapshots back, or, if there never were any, start once with snapshot.trust.empty=true`,
       );
     }
-    await this.#lookForLostLogs(logNames, logs);
+    await this.#lookForLostLogs(logNames, logs, Math.min(...[...snapshots, ...logs].map(({ zxid }) => zxid)));
     for (const repair of this.#repairs) await repair();
     if (truncateTo !== undefined) {
       await cutLogs(this.#disk, logFolder, truncateTo, this.#options.txnBytesMax);
@@ -346,7 +349,13 @@ export class Recovery {
         `${path} holds a txn of epoch ${epochOf(zxid)} at offset ${offset}; the latest epoch this server can work in is ${epochMax}`,
       );
     }
-    if (mayFollow(last, zxid)) return;
+    if (mayFollow(last, zxid)) {
+      const lost = this.#lost.find(({ lastZxid }) => lastZxid > last && lastZxid < zxid);
+      if (lost === undefined) return;
+      throw new StorageRefused(
+        `txns are missing: ${this.#options.logFolder}/${logName(lost.zxid)}, which held txns up to ${formatZxid(lost.lastZxid)}, is gone, and ${path} goes on with ${formatZxid(zxid)} behind ${formatZxid(last)}; bring it back, or start from a backup that has it`,
+      );
+    }
     if (zxid <= last) {
       // An error txn of a request that could not be read repeats the zxid before it, in ZooKeeper.
       this.#warn(`${path} has ${formatZxid(zxid)} at offset ${offset} behind ${formatZxid(last)}; applied as it stands`);
@@ -371,12 +380,15 @@ export class Recovery {
     this.#txnCount++;
   }
 
-  /** A mark without its log, which goes further than what was found: ZooKeeper may have purged or truncated, so this is no refusal. */
-  async #lookForLostLogs(names: readonly string[], logs: readonly NumberedFile[]): Promise<void> {
+  /**
+   * A mark without its log, which goes further than what was found: ZooKeeper may have purged or truncated, so this is no refusal. The mark
+   * of one whose txns only a snapshot has stays: whoever reads the log from before it must not read over the hole.
+   */
+  async #lookForLostLogs(names: readonly string[], logs: readonly NumberedFile[], oldest: Zxid): Promise<void> {
     const folder = this.#options.logFolder;
     const present = new Set(logs.map(({ zxid }) => zxid));
     for (const { name, zxid } of numberedFiles(names, markPrefix)) {
-      if (present.has(zxid)) continue;
+      if (present.has(zxid) || (zxid > oldest && this.#lost.some((lost) => lost.zxid === zxid))) continue;
       const mark = await readMark(this.#disk, `${folder}/${name}`);
       // A mark of sequence 1 is made before its log has a name: a crash between the two leaves it behind.
       if (mark !== undefined && mark.sequence > 1 && mark.lastZxid > this.#lastZxid) {

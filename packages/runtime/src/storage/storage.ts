@@ -24,6 +24,7 @@ import type { SnappyCodec } from '../world.ts';
 import { folderBytes, withFile } from './disk-helpers.ts';
 import { EpochFiles, type EpochName } from './epoch-files.ts';
 import { logPrefix, markName, numberedFiles, snapshotPrefix } from './file-names.ts';
+import { lostLogs } from './lost-logs.ts';
 import { readLog } from './log-reader.ts';
 import { LogReading } from './log-reading.ts';
 import { purge, type PurgeResult } from './purge.ts';
@@ -358,6 +359,7 @@ export class Storage {
       logBytes += mark?.offset ?? (await withFile(this.#disk, `${this.logFolder}/${log.name}`, (file) => file.size()));
     }
     const snapshots = await listSnapshots(this.#disk, this.snapshotFolder);
+    const lost = await lostLogs(this.#disk, this.logFolder, names);
     const newest = snapshots[0];
     const snapshotBytes =
       newest === undefined ? undefined : await withFile(this.#disk, `${this.snapshotFolder}/${newest.name}`, (file) => file.size());
@@ -370,7 +372,7 @@ export class Storage {
         logs,
         offset,
         lastZxid,
-        snapshots: snapshots.map((snapshot) => snapshot.zxid),
+        known: [...snapshots.map((snapshot) => snapshot.zxid), ...lost.map((log) => log.lastZxid)],
         txnBytesMax,
         logBytes: Math.max(0, logBytes),
         snapshotBytes,

@@ -12,7 +12,7 @@
  */
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
 import type { Disk } from '../disk.ts';
-import { logPrefix, markName, numberedFiles, type NumberedFile, snapshotPrefix } from './file-names.ts';
+import { logName, logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, snapshotPrefix } from './file-names.ts';
 import { type LogEnd, readLog } from './log-reader.ts';
 import { moveMark, readMark } from './synced-mark.ts';
 
@@ -43,9 +43,17 @@ async function removeLog(disk: Disk, folder: string, names: ReadonlySet<string>,
   await disk.remove(`${folder}/${name}`);
 }
 
+/** What speaks of logs beyond `zxid` that are gone already speaks of another history from now on. */
+async function removeLostMarks(disk: Disk, folder: string, names: ReadonlySet<string>, zxid: Zxid): Promise<void> {
+  const lost = numberedFiles([...names], markPrefix).filter((mark) => mark.zxid > zxid && !names.has(logName(mark.zxid)));
+  for (const { name } of lost) await disk.remove(`${folder}/${name}`);
+  if (lost.length > 0) await disk.syncFolder(folder);
+}
+
 /** Removes every log entry beyond `zxid`; durable when it resolves. */
 export async function cutLogs(disk: Disk, folder: string, zxid: Zxid, txnBytesMax: number): Promise<void> {
   const names = new Set(await disk.list(folder));
+  await removeLostMarks(disk, folder, names, zxid);
   const logs = numberedFiles([...names], logPrefix);
   for (const log of logs.toReversed()) {
     if (log.zxid > zxid) {
@@ -113,6 +121,7 @@ export async function removeSnapshots(disk: Disk, folder: string, isGone: (snaps
 /** Removes all logs with their marks, the newest first; durable when it resolves. */
 export async function removeLogs(disk: Disk, folder: string): Promise<void> {
   const names = new Set(await disk.list(folder));
+  await removeLostMarks(disk, folder, names, 0);
   for (const log of numberedFiles([...names], logPrefix).toReversed()) await removeLog(disk, folder, names, log);
   await disk.syncFolder(folder);
 }

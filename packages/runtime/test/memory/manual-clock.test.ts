@@ -24,6 +24,28 @@ test('the wall clock can be set without monotonic time noticing', () => {
   expect(clock.now()).toEqual({ elapsedMs: 6, wallMs: 8 });
 });
 
+test('timers fire by time, and those of one time in the order they were set, whoever sets or cancels others meanwhile', () => {
+  const clock = new ManualClock(0);
+  const fired: string[] = [];
+  const fires = (name: string) => () => void fired.push(`${name} ${clock.now().elapsedMs}`);
+  clock.after(20, fires('d'));
+  clock.after(10, () => {
+    fires('a')();
+    clock.after(0, fires('c'));
+    clock.after(5, fires('e'));
+    clock.cancel(late);
+    clock.cancel(late);
+  });
+  clock.after(10, fires('b'));
+  const late = clock.after(15, fires('never'));
+  expect(clock.timerCount).toBe(4);
+  clock.advance(15);
+  expect([fired, clock.timerCount]).toEqual([['a 10', 'b 10', 'c 10', 'e 15'], 1]);
+  clock.after(-1, fires('f'));
+  clock.advance(100);
+  expect([fired.slice(4), clock.timerCount]).toEqual([['f 15', 'd 20'], 0]);
+});
+
 test('soon comes after the running code, in order', async () => {
   const clock = new ManualClock();
   const order: number[] = [];

@@ -87,6 +87,42 @@ describe('what a crash keeps', () => {
     expect(disk.files()).toEqual(files);
   });
 
+  test('two syncs of a folder at once make no change durable that neither was asked for', async () => {
+    const disk = new MemoryDisk();
+    await disk.ensureFolder('/d');
+    const completions: (() => void)[] = [];
+    disk.deliver = (call, complete) => (call.operation === 'syncFolder' ? completions.push(complete) : complete());
+    await disk.open('/d/a', 'create');
+    void disk.syncFolder('/d');
+    await disk.open('/d/b', 'create');
+    void disk.syncFolder('/d');
+    await disk.open('/d/c', 'create');
+    const survivors = () => new MemoryDisk(disk.capture(), loseAll).files();
+    completions[0]!();
+    expect(survivors()).toEqual(['/d/a']);
+    completions[1]!();
+    expect(survivors()).toEqual(['/d/a', '/d/b']);
+  });
+
+  test('a sync of a folder that fails puts in doubt what it was asked for, whatever another has made durable meanwhile', async () => {
+    const disk = new MemoryDisk();
+    await disk.ensureFolder('/d');
+    const completions: (() => void)[] = [];
+    disk.deliver = (call, complete) => (call.operation === 'syncFolder' ? completions.push(complete) : complete());
+    await disk.open('/d/a', 'create');
+    void disk.syncFolder('/d');
+    disk.fault = () => ({ code: 'EIO' });
+    const failed = disk.syncFolder('/d');
+    disk.fault = undefined;
+    await disk.open('/d/b', 'create');
+    completions[0]!();
+    completions[1]!();
+    await expect(failed).rejects.toThrow('EIO');
+    void disk.syncFolder('/d');
+    completions[2]!();
+    expect(new MemoryDisk(disk.capture(), loseAll).files()).toEqual(['/d/a', '/d/b']);
+  });
+
   test('a removed file is back when the folder was not synced', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);
@@ -115,6 +151,15 @@ describe('what a crash keeps', () => {
       const after = new MemoryDisk(disk.capture(), choice);
       expect(after.files()).toEqual(choice === loseAll ? ['/d/other'] : []);
     }
+  });
+
+  test('a planted file stays, though what its name stood for was still on its way to the disk', async () => {
+    const disk = new MemoryDisk();
+    await disk.ensureFolder('/d');
+    const young = await disk.open('/d/f', 'create');
+    young.write(0, Buffer.from('young'));
+    disk.plant('/d/f', Buffer.from('planted'));
+    for (const choice of [loseAll, keepAll]) expect(new MemoryDisk(disk.capture(), choice).contents('/d/f').toString()).toBe('planted');
   });
 
   test('a lost file takes along what its name stood for before', async () => {

@@ -320,11 +320,13 @@ describe('messages', () => {
     expect(again!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(1))]));
     again!.reset();
     await rig.settle();
-    // It was dialled just now; the next message dials.
-    expect(host.accepted.length).toBe(2);
+    host.accepted[2]!.reset();
+    await rig.settle();
+    // It was dialled just now, twice; the next message dials.
+    expect(host.accepted.length).toBe(3);
     node.notify(1, noteOf(2));
     await rig.settle();
-    expect(host.accepted[2]!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(2))]));
+    expect(host.accepted[3]!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(2))]));
   });
 
   test('one that cannot be decoded costs a line, and not the connection', async () => {
@@ -438,6 +440,30 @@ describe('reachable and unreachable', () => {
       expect(here.events.at(-1)).toBe(`unreachable ${there.sid}`);
       await new RigNode(rig, there.sid, [one, two]).listen();
       if (there === larger) break;
+    }
+  });
+
+  // As a kernel closes the sockets of a process that was killed, one after the other.
+  test('a server whose connection closes a moment before it listens no more is unreachable at once', async () => {
+    for (const sid of [1, 3]) {
+      const { rig, node } = await openTwo();
+      const host = new RawHost(rig, addressOf(sid));
+      const listener = await host.listen(electionPort);
+      const connected = host.dial(addressOf(2), electionPort);
+      if (sid === 3) connected.send(initialOf(3, own(3)));
+      else node.notify(1, noteOf(1));
+      await rig.run(5000, 100);
+      expect(node.events).toEqual([`reachable ${sid}`]);
+      rig.wire.mannersOf = () => ({ delayMs: 5 });
+      const before = host.accepted.length;
+      (sid === 3 ? connected : host.accepted[0]!).reset();
+      while (host.accepted.length === before) await rig.run(1);
+      // The node knows that it was accepted, and what it says is on its way.
+      await rig.run(7);
+      await listener.close();
+      host.accepted.at(-1)!.reset();
+      await rig.run(30);
+      expect(node.events.filter((event) => event.startsWith('un'))).toEqual([`unreachable ${sid}`]);
     }
   });
 
@@ -684,7 +710,7 @@ describe('hostile input', () => {
     expect(end.closed).toBeUndefined();
     await rig.run(2, 1);
     expect(end.closed).toBe('ECONNRESET');
-    expect(node.lines).toEqual(['10.0.9.9:32768 did not say who it is within 10000 ms, and was closed.']);
+    expect(node.lines).toEqual(['10.0.9.9:32768 did not say who it is to the election port within 10000 ms, and was closed.']);
   });
 
   test('ten thousand connections without a word take a bounded number of places, and none from an honest server', async () => {

@@ -83,6 +83,16 @@ describe('channels that are accepted', () => {
     expect(node.events.slice(-2)).toEqual([`${channel}: type 3 zxid 2999`, `gone ${channel}`]);
   });
 
+  test('one that is closed for what it had still to say is read on, so that its end is noticed', async () => {
+    const { rig, node, end, channel } = await withLearner();
+    end.send(Buffer.concat([...Array.from({ length: 1500 }, (_, zxid) => ack(zxid)), Buffer.alloc(16, 0x77)]));
+    await rig.run(5);
+    expect(node.events.at(-1)).toBe(`gone ${channel}`);
+    end.end();
+    await rig.run(100);
+    expect(node.network.streamCount).toBe(0);
+  });
+
   test('a flood of packets takes several turns', async () => {
     const { rig, node, end } = await withLearner();
     const before = node.turns;
@@ -409,7 +419,7 @@ describe('half-open connections and hostile input', () => {
     await rig.run(2);
     expect(end.closed).toBe('ECONNRESET');
     expect(node.events).toEqual([]);
-    expect(node.lines).toEqual(['10.0.9.9:32768 sent no packet to the quorum port within 20000 ms, and was closed.']);
+    expect(node.lines).toEqual(['10.0.9.9:32768 did not say who it is to the quorum port within 20000 ms, and was closed.']);
   });
 
   test('a channel that was dialled may wait for its first packet', async () => {

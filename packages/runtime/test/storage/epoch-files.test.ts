@@ -17,7 +17,6 @@ describe('the epochs a member starts with', () => {
     ['what the files say', { accepted: 7, current: 5 }, at5, [7, 5]],
     ['what the files say, when the epoch has no txn yet', { accepted: 7, current: 7 }, at5, [7, 7]],
     ['a crash in the first write of all', { accepted: 5 }, at5, [5, 5]],
-    ['a crash in the first write of ZooKeeper, which begins with the other', { current: 5 }, at5, [5, 5]],
     ['a crash while joining: the epoch of the last txn', { accepted: 5, current: 4 }, at5, [5, 5]],
     ['a crash while joining, and another epoch promised since', { accepted: 6, current: 4 }, at5, [6, 5]],
     ['currentEpoch lost its renaming', { accepted: 7, current: 4, currentTemporary: 7 }, at5, [7, 7]],
@@ -32,7 +31,13 @@ describe('the epochs a member starts with', () => {
 
   test.each<[string, Partial<FoundEpochs>, Zxid, RegExp]>([
     ['currentEpoch is missing', { accepted: 7 }, at5, /currentEpoch is missing, and cannot be told from acceptedEpoch, which holds 7/],
-    ['acceptedEpoch is missing', { current: 6 }, at5, /acceptedEpoch is missing, and cannot be told from currentEpoch, which holds 6/],
+    [
+      'acceptedEpoch is missing',
+      { current: 6 },
+      at5,
+      /acceptedEpoch is missing, though currentEpoch holds 6: what this server has promised/,
+    ],
+    ['acceptedEpoch is missing, and currentEpoch is that of the last txn', { current: 5 }, at5, /acceptedEpoch is missing/],
     ['acceptedEpoch is missing, and the history goes further', { current: 4 }, at5, /acceptedEpoch is missing/],
     ['ZOOKEEPER-2307: acceptedEpoch is behind', { accepted: 4, current: 6 }, at5, /acceptedEpoch holds 4, less than the 6 in currentEpoch/],
     ['the history is of an epoch that was never accepted', { accepted: 4, current: 4 }, at5, /of epoch 5, but acceptedEpoch holds 4/],

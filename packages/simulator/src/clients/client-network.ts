@@ -66,13 +66,8 @@ export class ClientNetwork implements ClientMachine {
     this.#stack.start({
       accepted: (stream, listener, remote) => sink.accepted(stream, listener, remote),
       connected: (stream) => {
-        const { recording } = this.#world;
-        const tap = this.#taps.get(stream);
         const wire = this.wireOf(stream);
-        if (tap !== undefined && wire !== undefined) {
-          (tap.record as { key: string }).key = `${wire.dialer.address}:${wire.dialer.port}`;
-          recording.cnxns.push(tap.record);
-        }
+        if (wire !== undefined) this.#taps.get(stream)?.connected(`${wire.dialer.address}:${wire.dialer.port}`);
         sink.connected(stream);
       },
       received: (batch) => {
@@ -86,8 +81,7 @@ export class ClientNetwork implements ClientMachine {
       drained: (stream) => sink.drained(stream),
       ended: (stream) => sink.ended(stream),
       closed: (stream, error) => {
-        const tap = this.#taps.get(stream);
-        if (tap !== undefined) tap.record.closedMs = this.#nowMs;
+        this.#taps.get(stream)?.closed(this.#nowMs);
         this.#taps.delete(stream);
         sink.closed(stream, error);
       },
@@ -97,23 +91,9 @@ export class ClientNetwork implements ClientMachine {
   connect(endpoint: Endpoint): StreamId {
     if (this.#unplugged) return -1;
     const stream = this.#stack.connect(endpoint);
-    const record: CnxnRecord = {
-      client: this.#client,
-      server: this.#world.serverAt(endpoint.address)?.name ?? endpoint.address,
-      address: this.#stack.address,
-      key: '',
-      openedMs: this.#nowMs,
-      handshake: undefined,
-      session: undefined,
-      passwd: undefined,
-      timeoutMs: 0,
-      shakenMs: 0,
-      requests: [],
-      items: [],
-      closedMs: undefined,
-      garbledMs: undefined,
-    };
-    this.#taps.set(stream, new CnxnTap(record, (fault) => this.#world.recording.faults.push(fault)));
+    const server = this.#world.serverAt(endpoint.address)?.name ?? endpoint.address;
+    const cnxn = { client: this.#client, server, address: this.#stack.address, openedMs: this.#nowMs };
+    this.#taps.set(stream, new CnxnTap(this.#world.recording, cnxn));
     return stream;
   }
 

@@ -34,32 +34,44 @@ export function groundNamed(name: GroundName): Ground | undefined {
   }
 }
 
-/** All have one txn; the third, which has led, has another one that nobody else has. */
-function tail(): Ground {
+/** The third leads, and all have one txn. */
+function oneTxn(): Director {
   const director = new Director();
   director.serve([1, 2, 3]);
   director.commit(3, [1, 2, 3]);
+  return director;
+}
+
+/** And the third has another one that nobody else has. */
+function aheadOfOthers(): Director {
+  const director = oneTxn();
   director.logAlone(3);
-  return director.end();
+  return director;
+}
+
+/** It has crashed with that, and the second leads the first. */
+function anotherLeads(): Director {
+  const director = aheadOfOthers();
+  director.crash(3);
+  director.serve([1, 2]);
+  return director;
+}
+
+/** All have one txn; the third, which has led, has another one that nobody else has. */
+function tail(): Ground {
+  return aheadOfOthers().end();
 }
 
 /** Each of two leaders has left a txn that nobody else has, in different epochs, on one that all have. */
 function twoTails(): Ground {
-  const director = new Director();
-  director.serve([1, 2, 3]);
-  director.commit(3, [1, 2, 3]);
-  director.logAlone(3);
-  director.crash(3);
-  director.serve([1, 2]);
+  const director = anotherLeads();
   director.logAlone(2);
   return director.end();
 }
 
 /** The first has one txn, and the others have four, of two epochs. */
 function leftBehind(): Ground {
-  const director = new Director();
-  director.serve([1, 2, 3]);
-  director.commit(3, [1, 2, 3]);
+  const director = oneTxn();
   director.crash(1);
   director.commit(3, [2, 3]);
   director.crash(3);
@@ -72,12 +84,7 @@ function leftBehind(): Ground {
 
 /** The third, with a tail of its own, has come back to a leader that has gone on without it, and has crashed when it had accepted the epoch. */
 function interrupted(): Ground {
-  const director = new Director();
-  director.serve([1, 2, 3]);
-  director.commit(3, [1, 2, 3]);
-  director.logAlone(3);
-  director.crash(3);
-  director.serve([1, 2]);
+  const director = anotherLeads();
   director.start(3);
   director.until('the third has accepted the epoch of the second', [1, 2, 3], (world) => world.servers[2]!.acceptedEpoch === 2);
   return director.end();
@@ -85,9 +92,7 @@ function interrupted(): Ground {
 
 /** The third has accepted an epoch, as the leader that it was about to be, and has crashed before anybody heard of it. */
 function epochAccepted(): Ground {
-  const director = new Director();
-  director.serve([1, 2, 3]);
-  director.commit(3, [1, 2, 3]);
+  const director = oneTxn();
   for (const sid of [1, 2, 3]) director.crash(sid);
   director.start(3);
   director.start(1);
@@ -97,12 +102,7 @@ function epochAccepted(): Ground {
 
 /** The third has been sent a snapshot with a txn that only its leader had, and that leader has fallen before its epoch began. */
 function snapshotAhead(): Ground {
-  const director = new Director();
-  director.serve([1, 2, 3]);
-  director.commit(3, [1, 2, 3]);
-  director.logAlone(3);
-  director.crash(3);
-  director.serve([1, 2]);
+  const director = anotherLeads();
   director.logAlone(2);
   director.crash(1);
   director.start(3);

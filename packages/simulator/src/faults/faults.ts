@@ -6,6 +6,7 @@ import type { Fault } from './fault.ts';
 import { badWire, cut, linkCut } from './network-faults.ts';
 import { deafName, flapping, leaderIsland, oneWayCut, partition, peerReset, slowLink } from './partition-faults.ts';
 import { absence, kill, killAll, killLeader, lonelyLeader, pause, power, powerAll, rollingRestart, stop } from './process-faults.ts';
+import { epochRot, logRot, lostLog, snapshotRot } from './rot-faults.ts';
 
 export const faults = {
   kill,
@@ -39,6 +40,10 @@ export const faults = {
   peerReset,
   deafName,
   wipe,
+  logRot,
+  snapshotRot,
+  epochRot,
+  lostLog,
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof faults;

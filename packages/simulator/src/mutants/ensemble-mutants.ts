@@ -61,8 +61,8 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     what: 'a leader answers a sync without making sure that it still leads',
     from: 'ZOOKEEPER-2136, ZOOKEEPER-3600, P9',
     file: leader,
-    replace: 'this.#pingAnsweredBy(sid) >= ping',
-    by: 'this.#pingAnsweredBy(sid) >= ping - 1_000_000',
+    replace: 'this.#pingAnsweredBy(sid) >= this.#pinged.ping',
+    by: 'this.#pingAnsweredBy(sid) >= this.#pinged.ping - 1_000_000',
   },
   'reply-to-another-request': {
     hunter: 'scenarios',

@@ -17,7 +17,7 @@ import {
   readWatcherEvent,
   Xid,
 } from '@tskeeper/protocol';
-import type { CnxnRecord, Request } from './recording.ts';
+import { type CnxnRecord, newCnxnRecord, type Recording, type Request } from './recording.ts';
 
 const frameBytesMax = 0x7fffffff;
 /** xids that many requests share; their replies may overtake others, or be overtaken. */
@@ -28,11 +28,22 @@ export class CnxnTap {
   readonly #outgoing = new FrameCutter(frameBytesMax);
   readonly #incoming = new FrameCutter(frameBytesMax);
   readonly #outstanding: Request[] = [];
-  readonly #complain: (fault: string) => void;
+  readonly #recording: Recording;
 
-  constructor(record: CnxnRecord, complain: (fault: string) => void) {
-    this.record = record;
-    this.#complain = complain;
+  /** A client has begun to dial. */
+  constructor(recording: Recording, cnxn: Parameters<typeof newCnxnRecord>[0]) {
+    this.#recording = recording;
+    this.record = newCnxnRecord(cnxn);
+  }
+
+  /** The connection is there. What never is leaves nothing behind. */
+  connected(key: string): void {
+    this.record.key = key;
+    this.#recording.cnxns.push(this.record);
+  }
+
+  closed(atMs: Millis): void {
+    this.record.closedMs = atMs;
   }
 
   sent(bytes: Uint8Array, atMs: Millis): void {
@@ -59,7 +70,7 @@ export class CnxnTap {
       });
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#complain(`${this.record.client} got a frame that cannot be read: ${error.message}`);
+      this.#recording.faults.push(`${this.record.client} got a frame that cannot be read: ${error.message}`);
     }
   }
 
@@ -103,7 +114,7 @@ export class CnxnTap {
     const [request] = place === -1 ? [] : this.#outstanding.splice(place, 1);
     if (request === undefined) {
       // Who sends garbage may get an answer that fits no question.
-      if (record.garbledMs === undefined) this.#complain(`${record.client} got a reply to nothing, with xid ${xid}`);
+      if (record.garbledMs === undefined) this.#recording.faults.push(`${record.client} got a reply to nothing, with xid ${xid}`);
       return;
     }
     const operation = operationOf(request.opCode);

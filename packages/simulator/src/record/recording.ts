@@ -33,9 +33,9 @@ export type Item =
 export interface CnxnRecord {
   readonly client: string;
   readonly server: string;
-  /** The client's address, and its address and port. */
+  /** The client's address; and what tells the connection from all others, which is empty until it is there. */
   readonly address: string;
-  readonly key: string;
+  key: string;
   readonly openedMs: Millis;
   /** Undefined until the client has sent it. */
   handshake: ConnectRequest | undefined;
@@ -52,6 +52,22 @@ export interface CnxnRecord {
   garbledMs: Millis | undefined;
 }
 
+export function newCnxnRecord(cnxn: Pick<CnxnRecord, 'client' | 'server' | 'address' | 'openedMs'>): CnxnRecord {
+  return {
+    ...cnxn,
+    key: '',
+    handshake: undefined,
+    session: undefined,
+    passwd: undefined,
+    timeoutMs: 0,
+    shakenMs: 0,
+    requests: [],
+    items: [],
+    closedMs: undefined,
+    garbledMs: undefined,
+  };
+}
+
 export interface ProcessRecord {
   readonly server: string;
   readonly startedMs: Millis;
@@ -65,6 +81,19 @@ export interface ProcessRecord {
   /** When it was told to close, and when it was gone. */
   closingMs: Millis | undefined;
   endedMs: Millis | undefined;
+}
+
+export function newProcessRecord(server: string, startedMs: Millis): ProcessRecord {
+  return {
+    server,
+    startedMs,
+    servingMs: undefined,
+    failedMs: undefined,
+    failure: '',
+    sentAfterFailure: 0,
+    closingMs: undefined,
+    endedMs: undefined,
+  };
 }
 
 /** What a server's wall clock showed beyond the world's own time, from that moment on. */

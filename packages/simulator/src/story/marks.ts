@@ -48,6 +48,10 @@ export const marks: Readonly<Record<string, Count>> = {
   'a write to the disk failed': (outcome) => noted('EIO of write')(outcome, none) + noted('ENOSPC of write')(outcome, none),
   'a server failed at work': noted('failed at work'),
   'a server failed at its start': noted('failed at start'),
+  'damage at rest was refused': noted('damage was refused'),
+  'damage at rest did no harm': noted('damage did no harm'),
+  'a damaged folder was emptied': noted('a damaged folder was emptied'),
+  'a damaged folder was restored': noted('a damaged folder was restored'),
   'a long standstill': noted('long pause'),
   'a session was taken up again': ({ recording }) =>
     recording.cnxns.filter(({ handshake, session }) => (session ?? 0n) !== 0n && handshake?.sessionId === session).length,

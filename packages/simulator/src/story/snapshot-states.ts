@@ -38,7 +38,7 @@ export async function snapshotStates(
   countMax: number,
 ): Promise<SnapshotState[]> {
   const snapshots = server.evidence('snapshot');
-  const names = numberedFiles([...snapshots.keys()], 'snapshot').map(({ name }) => name);
+  const names = numberedFiles([...snapshots.keys()], 'snapshot').flatMap(({ name, zxid }) => (zxid < server.takenOver ? [] : [name]));
   while (names.length > countMax) names.splice(1 + random.below(names.length - 2), 1);
   const states: SnapshotState[] = [];
   for (const name of names) states.push(await stateFrom(world, server, name, snapshots.get(name)!, snappy));
@@ -76,35 +76,53 @@ export async function snapshotState(
   const disk = new MemoryDisk();
   for (const [log, content] of logs) disk.plant(`${folder}/${log}`, content);
   disk.plant(`${folder}/${name}`, bytes);
+  const replica = recoveredFrom(disk, { snapshotFolder: folder, logFolder: folder, core, clock, snappy });
+  await until(replica);
+  const { lastZxid, znodes, sessions, digest } = stateOf(await replica);
+  return { file: `${name} of ${server}`, lastZxid, znodes, sessions, digest };
+}
+
+/** Where a start looks, and what it goes by. */
+export interface RecoverySource {
+  readonly snapshotFolder: string;
+  readonly logFolder: string;
+  readonly core: CoreOptions;
+  readonly clock: Clock;
+  readonly snappy: SnappyCodec | undefined;
+}
+
+/** What a start on this disk comes to, by the production recovery. */
+export async function recoveredFrom(
+  disk: MemoryDisk,
+  { snapshotFolder, logFolder, core, clock, snappy }: RecoverySource,
+): Promise<Replica> {
   const options = replicaOptions(core, new SeededRandom(1));
   let replica = new Replica(options);
   const recovery = new Recovery(disk, clock, silentLogger, {
-    snapshotFolder: folder,
-    logFolder: folder,
+    snapshotFolder,
+    logFolder,
     snapshotTrustEmpty: false,
     dbAutocreate: true,
     initializeMarked: false,
     snappy,
     txnBytesMax: core.juteMaxBuffer + core.juteMaxBufferExtra,
   });
-  await until(
-    recovery.run({
-      beginSnapshot: (zxid) => {
-        const loader = new SnapshotLoader(options);
-        return {
-          feed: (piece) => loader.feed(piece),
-          finish: () => {
-            replica = new Replica(options, { snapshot: loader.finish(), zxid });
-          },
-        };
-      },
-      apply: (header, txn, digest) => {
-        const job = replica.apply(header, txn, digest);
-        if (job !== undefined) while (job.next().done !== true);
-      },
-    }),
-  );
-  return { file: `${name} of ${server}`, ...stateOf(replica) };
+  await recovery.run({
+    beginSnapshot: (zxid) => {
+      const loader = new SnapshotLoader(options);
+      return {
+        feed: (piece) => loader.feed(piece),
+        finish: () => {
+          replica = new Replica(options, { snapshot: loader.finish(), zxid });
+        },
+      };
+    },
+    apply: (header, txn, digest) => {
+      const job = replica.apply(header, txn, digest);
+      if (job !== undefined) while (job.next().done !== true);
+    },
+  });
+  return replica;
 }
 
 function stateOf(replica: Replica): Omit<SnapshotState, 'file'> {

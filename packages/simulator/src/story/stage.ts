@@ -2,8 +2,8 @@
  * Where a story takes place: servers that somebody keeps running, clients that somebody keeps busy, and what has been noted on the way.
  * Faults act through it, so that they know nothing of how the story goes on.
  */
-import type { Millis } from '@tskeeper/protocol';
-import { SeededRandom } from '@tskeeper/runtime';
+import type { Millis, Zxid } from '@tskeeper/protocol';
+import { MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
 import type { ServerHost } from '../world/server-host.ts';
@@ -12,10 +12,19 @@ import type { Owner } from '../world/virtual-clock.ts';
 import type { VirtualWorld } from '../world/virtual-world.ts';
 import type { Pipe, VirtualCnxn } from '@tskeeper/runtime/internal';
 import { survival } from '../faults/survival.ts';
+import { snappy } from '../world/snappy.ts';
+import { recoveredFrom } from './snapshot-states.ts';
 
 /** A machine. */
 interface Named {
   readonly name: string;
+}
+
+/** What a server has when it has started. */
+interface Contents {
+  readonly lastZxid: Zxid;
+  readonly znodes: number;
+  readonly ephemerals: number;
 }
 
 export class Stage {
@@ -101,18 +110,63 @@ export class Stage {
   // --- Servers are kept running
 
   boot(server: ServerHost): void {
+    const wanted = server.isDamaged ? this.#whatIsThere(server) : undefined;
     const process = server.boot();
     if (this.#full.has(server)) this.#excused.add(process);
-    void this.#watchOver(server, process);
+    void this.#watchOver(server, process, wanted);
   }
 
-  async #watchOver(server: ServerHost, process: ServerProcess): Promise<void> {
+  async #watchOver(server: ServerHost, process: ServerProcess, wanted: Promise<Contents> | undefined): Promise<void> {
     const error = await process.started;
-    if (error === undefined || server.process !== process) return;
-    if (!this.#excused.has(process)) this.complain(`${server.name} does not start: ${error.message}`);
+    if (server.process !== process) return;
+    if (error === undefined) {
+      if (wanted !== undefined) this.#compare(server, await wanted);
+      return;
+    }
+    if (wanted !== undefined && error instanceof StorageRefused) this.#operatorReads(server, error.message);
+    else if (!this.#excused.has(process) || error instanceof StorageRefused)
+      this.complain(`${server.name} does not start: ${error.message}`);
     this.note('failed at start');
     server.kill();
     this.superviseAfter(server, 10);
+  }
+
+  /** What a start would come to if nothing were damaged. */
+  async #whatIsThere(server: ServerHost): Promise<Contents> {
+    const { core, snapshotFolder, logFolder } = server;
+    const disk = new MemoryDisk();
+    for (const folder of [snapshotFolder, logFolder]) await disk.ensureFolder(folder);
+    for (const [path, bytes] of server.wholeFiles()) disk.plant(path, bytes);
+    const replica = await recoveredFrom(disk, { snapshotFolder, logFolder, core, clock: this.world.clock, snappy });
+    replica.removeOrphanedEphemerals();
+    return { lastZxid: replica.lastZxid, znodes: replica.tree.nodeCount, ephemerals: replica.tree.ephemeralCount };
+  }
+
+  /** A server on a damaged folder that starts has everything nevertheless: with less it must not serve, and not vote. */
+  #compare(server: ServerHost, wanted: Contents): void {
+    const { inspect } = server.process!.runtime!;
+    const found: Contents = { lastZxid: inspect.lastZxid(), znodes: inspect.nodeCount(), ephemerals: inspect.ephemeralCount() };
+    this.note('damage did no harm');
+    for (const what of ['lastZxid', 'znodes', 'ephemerals'] as const) {
+      if (found[what] === wanted[what]) continue;
+      this.complain(`${server.name} starts on a damaged folder with ${what} ${found[what]}, and had ${wanted[what]}`);
+    }
+  }
+
+  /** The server says why it cannot go on from what is on its disk, and what would help. One thing or the other is done. */
+  #operatorReads(server: ServerHost, message: string): void {
+    this.note('damage was refused');
+    if (!/\/version-2/.test(message) || !/; (restore|bring|delete|empty)/.test(message)) {
+      this.complain(`${server.name} does not say what is wrong where, and what helps: ${message}`);
+    }
+    if (!server.options.dbAutocreate && this.mayWipe(server) && this.#random.below(2) === 0) {
+      this.note('a damaged folder was emptied');
+      this.wipe(server);
+      this.superviseAfter(server, 10);
+    } else {
+      this.note('a damaged folder was restored');
+      server.repair();
+    }
   }
 
   /** Somebody has ended the server; somebody starts it again. Unless it is full, its disk is well by then. */
@@ -134,7 +188,8 @@ export class Stage {
   #onFailure(server: ServerHost): void {
     const { process } = server;
     if (process === undefined) return;
-    if (!this.#excused.has(process)) this.complain(`${server.name} has failed: ${process.record.failure}`);
+    if (server.isDamaged && process.record.failure.startsWith('StorageRefused')) this.#operatorReads(server, process.record.failure);
+    else if (!this.#excused.has(process)) this.complain(`${server.name} has failed: ${process.record.failure}`);
     this.note('failed at work');
     // Whoever runs it takes a while to notice; by then it must not have said another word.
     this.after(this.fraction(100), 'end', undefined, () => {
@@ -307,6 +362,7 @@ export class Stage {
     this.world.hideName(server.name, false);
     this.#emptyDisk(server);
     server.disk.fault = undefined;
+    server.repair();
     if (server.process === undefined) this.superviseAfter(server, 1);
   }
 

@@ -53,6 +53,9 @@ const countsLeftMax = 12;
 /** What it takes for a log to be cut comes about by itself too seldom. */
 const lonelyWeight = 6;
 
+/** What may cost a server all it has: an operator empties a folder that cannot be started from. */
+const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
+
 export function drawPlan(random: SeededRandom): Plan {
   const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
   const snapshotCompression = pick('none', 'none', 'none', 'snappy');
@@ -84,7 +87,7 @@ export function drawPlan(random: SeededRandom): Plan {
       purgeIntervalMs: pick(0, 0, 600),
       dataLogDir: pick('/data', '/data', '/log'),
       // Who may lose his disk must not take an empty one for a new one.
-      ...(chosen.includes('wipe') && { dbAutocreate: false }),
+      ...(chosen.some((name) => losesDisks.includes(name)) && { dbAutocreate: false }),
     },
     usesSnappy: true,
     faults: chosen.flatMap((name) => (name === 'lonelyLeader' ? Array.from({ length: lonelyWeight }, () => name) : [name])),

@@ -18,9 +18,15 @@ import {
 } from '@tskeeper/runtime';
 import type { VirtualWire } from '@tskeeper/runtime/internal';
 import { peerWitness } from '../record/peer-witness.ts';
-import type { ProcessRecord, Recording } from '../record/recording.ts';
+import { newProcessRecord, type Recording } from '../record/recording.ts';
 import { ServerProcess } from './server-process.ts';
 import { type MachineTime, type VirtualClock, wallOffsetMs } from './virtual-clock.ts';
+
+/** A file as it was, and as it is; the latter is undefined for one that is gone. */
+interface Damage {
+  readonly whole: Buffer;
+  readonly bad: Buffer | undefined;
+}
 
 export type PeerRole = ReturnType<Inspect['role']>;
 
@@ -64,6 +70,8 @@ export class ServerHost implements MachineTime {
   readonly removed = new Map<string, Buffer>();
   /** Logs that count no more, since the server was sent another history, or lost its disk: some of their txns may be nowhere else. */
   readonly oldLogs: Buffer[] = [];
+  /** Files that have gone bad at rest, by their paths, until somebody has put them right. */
+  readonly #damaged = new Map<string, Damage>();
   process: ServerProcess | undefined;
   wallOffsetMs: Millis;
   bootedMs: Millis = 0;
@@ -96,6 +104,11 @@ export class ServerHost implements MachineTime {
   onSent: ((cnxn: number, port: number, bytes: Buffer) => void) | undefined;
   readonly #parts: ServerHostParts;
   #lives = 0;
+  /** It has removed files while it neither led nor learned, and has not said yet that another history takes their place. */
+  #mayBeReplacing = false;
+  /** The snapshot of a leader that has its name already, while what it takes the place of may still be there. */
+  #taking: Zxid | undefined;
+  #takenOver: Zxid = 0;
   /** Its last process, if it went dark with the machine: its connections are broken when the machine comes back. */
   #dark: ServerProcess | undefined;
 
@@ -130,21 +143,22 @@ export class ServerHost implements MachineTime {
   /** Turns the server on. It serves when `serving` says so. */
   boot(): ServerProcess {
     const { clock, wire, random, core, options, member, snappy, memory, recording, number } = this.#parts;
-    const record: ProcessRecord = {
-      server: this.name,
-      startedMs: clock.elapsedMs,
-      servingMs: undefined,
-      failedMs: undefined,
-      failure: '',
-      sentAfterFailure: 0,
-      closingMs: undefined,
-      endedMs: undefined,
-    };
+    const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
     this.#lives++;
+    const { snapshotFolder } = this;
+    const isTaken = (path: string) => path.startsWith(`${snapshotFolder}/snapshot.${this.#taking?.toString(16)}`);
+    if (this.#taking !== undefined && this.disk.files().some(isTaken)) this.#takenOver = this.#taking;
+    this.#taking = undefined;
     this.#dark?.breakAll();
     this.#dark = undefined;
-    const witness = member === undefined ? undefined : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
+    const witness =
+      member === undefined
+        ? undefined
+        : peerWitness(recording, clock, this.name, (by, zxid) => {
+            this.#setAside(by, zxid);
+            if (by === 'snap') this.#taking = undefined;
+          });
     const log = (level: string) => (message: string) => {
       this.lines.push(`${level} ${message}`);
     };
@@ -230,6 +244,8 @@ export class ServerHost implements MachineTime {
     if (this.process === undefined) return;
     this.process.end(isDark);
     this.process = undefined;
+    // Nobody knows how far it had got, and what it had removed may have been of another history than what is left.
+    if (this.#mayBeReplacing) this.#setAside('snap', 0);
     const { recording, clock, member } = this.#parts;
     if (member !== undefined) recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'gone' });
   }
@@ -239,14 +255,40 @@ export class ServerHost implements MachineTime {
     const disk = this.disk.attach();
     return {
       ...disk,
+      rename: async (from, to) => {
+        const zxid = Number.parseInt(/\/snapshot\.([0-9a-f]+)/.exec(to)?.[1] ?? '0', 16);
+        if (this.role === 'looking' && zxid > this.#reached()) this.#taking = zxid;
+        await disk.rename(from, to);
+      },
       remove: async (path) => {
         const isEvidence =
           this.process?.serving === true && /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) && this.disk.files().includes(path);
-        const bytes = isEvidence ? this.disk.contents(path) : undefined;
+        const bytes = isEvidence ? this.#whole(path) : undefined;
         await disk.remove(path);
-        if (bytes !== undefined) this.removed.set(path, bytes);
+        this.#damaged.delete(path);
+        if (bytes === undefined) return;
+        this.removed.set(path, bytes);
+        this.#mayBeReplacing ||= this.#parts.member !== undefined && this.role === 'looking' && !this.#isPurged(path);
       },
     };
+  }
+
+  /** How far its own history has ever gone: a snapshot of more is that of a leader. */
+  #reached(): Zxid {
+    let last: Zxid = 0;
+    for (const event of this.#parts.recording.peers) {
+      if (event.server === this.name && (event.kind === 'logged' || event.kind === 'applied')) last = Math.max(last, event.zxid);
+    }
+    return last;
+  }
+
+  /** Purging takes the oldest, and leaves a log and three snapshots. What another history takes the place of goes the newest first. */
+  #isPurged(path: string): boolean {
+    const [, prefix, zxid] = /^(.*\/(?:log|snapshot)\.)([0-9a-f]+)/.exec(path)!;
+    const left = this.disk
+      .files()
+      .flatMap((other) => (other.startsWith(prefix!) ? [Number.parseInt(other.slice(prefix!.length), 16)] : []));
+    return left.length >= (prefix!.endsWith('/log.') ? 1 : 3) && left.every((other) => other > Number.parseInt(zxid!, 16));
   }
 
   #noteEpochs(): void {
@@ -254,7 +296,8 @@ export class ServerHost implements MachineTime {
     if (member === undefined) return;
     const numberIn = (name: string): number | undefined => {
       const path = `${this.snapshotFolder}/${name}`;
-      return this.disk.files().includes(path) ? Number(this.disk.contents(path).toString('latin1')) : undefined;
+      const bytes = this.disk.files().includes(path) ? this.#whole(path) : this.#damaged.get(path)?.whole;
+      return bytes === undefined ? undefined : Number(bytes.toString('latin1'));
     };
     const inFolder = `${this.snapshotFolder}/`;
     const names = this.disk.files().flatMap((path) => (path.startsWith(inFolder) ? [path.slice(inFolder.length)] : []));
@@ -265,6 +308,7 @@ export class ServerHost implements MachineTime {
 
   /** Another history has taken the place of what was removed. */
   #setAside(by: 'trunc' | 'snap', zxid: Zxid): void {
+    this.#mayBeReplacing = false;
     for (const [path, bytes] of this.removed) {
       const number = Number.parseInt(/[.]([0-9a-f]+)(?:[.][a-z]+)?$/.exec(path)![1]!, 16);
       if (by === 'trunc' && number <= zxid) continue;
@@ -278,12 +322,19 @@ export class ServerHost implements MachineTime {
     for (const [path, bytes] of this.removed) if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(bytes);
     this.removed.clear();
     for (const path of this.disk.files()) {
-      if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(this.disk.contents(path));
+      if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(this.#whole(path));
     }
+    this.#damaged.clear();
+    this.#takenOver = 0;
     // Not file by file: of the old disk nothing may come back at a power loss, neither a name on its way to it nor a removal undone.
     this.disk.restore(new MemoryDisk().capture());
     const { recording, clock } = this.#parts;
     recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'wiped' });
+  }
+
+  /** A snapshot of a leader that was taken over in part: what is older may still be there, and leads nowhere. 0 if there is none. */
+  get takenOver(): Zxid {
+    return this.#takenOver;
   }
 
   /** Every file of that kind there has been and that was not lost, whether it is still there or not. */
@@ -296,7 +347,59 @@ export class ServerHost implements MachineTime {
       if (path.startsWith(`${folder}/`) && pattern.test(name)) found.set(name, bytes);
     };
     for (const [path, bytes] of this.removed) add(path, bytes);
-    for (const path of this.disk.files()) add(path, this.disk.contents(path));
+    for (const path of this.disk.files()) add(path, this.#whole(path));
     return found;
+  }
+
+  // --- Damage at rest
+
+  /** Some file is not what it was. */
+  get isDamaged(): boolean {
+    return this.#damaged.size > 0;
+  }
+
+  isDamagedAt(path: string): boolean {
+    return this.#damaged.has(path);
+  }
+
+  /** A file goes bad while nobody uses it, or is gone (`undefined`). What it held before is evidence all the same. */
+  damage(path: string, bad: Buffer | undefined): void {
+    const whole = this.#damaged.get(path)?.whole ?? this.disk.contents(path);
+    this.#damaged.set(path, { whole, bad });
+    if (bad !== undefined) {
+      this.disk.plant(path, bad);
+      return;
+    }
+    this.disk.lose(path);
+    if (path.startsWith(`${this.logFolder}/log.`)) this.removed.set(path, whole);
+  }
+
+  /** The files as they would be without the damage. One that belongs to a history which counts no more is not among them. */
+  wholeFiles(): Map<string, Buffer> {
+    const files = new Map(this.disk.files().map((path) => [path, this.#whole(path)]));
+    for (const [path, { whole, bad }] of this.#damaged) {
+      const counts = !path.startsWith(`${this.logFolder}/log.`) || this.removed.has(path);
+      if (bad === undefined && !files.has(path) && counts) files.set(path, whole);
+    }
+    return files;
+  }
+
+  /** An operator has a backup of what has gone bad. */
+  repair(): void {
+    for (const [path, bytes] of this.wholeFiles()) {
+      if (!this.#damaged.has(path)) continue;
+      this.disk.plant(path, bytes);
+      this.removed.delete(path);
+    }
+    this.#damaged.clear();
+  }
+
+  /** What a file would hold without the damage; it may have been cut since. */
+  #whole(path: string): Buffer {
+    const bytes = this.disk.contents(path);
+    const { whole, bad } = this.#damaged.get(path) ?? {};
+    if (whole === undefined || bad === undefined) return bytes;
+    if (bytes.equals(bad)) return whole;
+    return bad.length === whole.length && bytes.equals(bad.subarray(0, bytes.length)) ? whole.subarray(0, bytes.length) : bytes;
   }
 }

@@ -1,0 +1,73 @@
+/** With a tick of 2 s, an initLimit of 10 ticks and a syncLimit of 5. */
+import { describe, expect, it } from 'vitest';
+import { Dialling } from '../../src/zab/dialling.ts';
+
+const zab = { tickTimeMs: 2000, initLimitTicks: 10, syncLimitTicks: 5 };
+
+class Bench {
+  readonly dials: number[] = [];
+  nowMs = 1000;
+  readonly dialling: Dialling;
+
+  constructor(pauseMs = 0, delayMsMax = 100) {
+    const options = { zab, delayMsMax, pauseMs };
+    this.dialling = new Dialling(7, options, (leader) => this.dials.push(this.nowMs - 1000, leader), this.now);
+  }
+
+  get now() {
+    return { elapsedMs: this.nowMs, wallMs: 0 };
+  }
+
+  fail(): void {
+    this.dialling.failed(this.now);
+  }
+
+  /** Wakes it when it wants to be woken. Returns how long that took. */
+  wake(): number {
+    const waitedMs = this.dialling.deadline() - this.nowMs;
+    this.nowMs += waitedMs;
+    this.dialling.wake(this.now);
+    return waitedMs;
+  }
+}
+
+describe('a leader that is dialled', () => {
+  it('is dialled at once, and then waited for until initLimit is over', () => {
+    const bench = new Bench();
+    expect(bench.dials).toEqual([0, 7]);
+    expect([bench.wake(), bench.dialling.over, bench.dials.length]).toEqual([20_000, true, 2]);
+  });
+
+  it('is dialled after the pause, where there is to be one', () => {
+    const bench = new Bench(30);
+    expect(bench.dials).toEqual([]);
+    expect([bench.wake(), bench.dials]).toEqual([30, [30, 7]]);
+  });
+
+  it('is dialled again after each refusal, later each time, and given up after the eighth', () => {
+    const bench = new Bench();
+    const waits: number[] = [];
+    for (let tries = 1; tries < 8; tries++) {
+      bench.fail();
+      expect(bench.dialling.over).toBe(false);
+      waits.push(bench.wake());
+    }
+    expect(waits).toEqual([10, 20, 40, 80, 100, 100, 100]);
+    bench.fail();
+    expect([bench.dialling.over, bench.dials.length / 2]).toEqual([true, 8]);
+  });
+
+  it('is not dialled twice at once: nothing happens before the first has failed', () => {
+    const bench = new Bench();
+    bench.nowMs += 19_999;
+    bench.dialling.wake(bench.now);
+    expect([bench.dials.length / 2, bench.dialling.over]).toEqual([1, false]);
+  });
+
+  it('is given up at its first failure when that has taken syncLimit', () => {
+    const bench = new Bench();
+    bench.nowMs += 10_000;
+    bench.fail();
+    expect(bench.dialling.over).toBe(true);
+  });
+});

@@ -1,0 +1,46 @@
+import type { ReceivedBatch, StreamId } from './network.ts';
+
+const nothing = Buffer.alloc(0);
+
+/** What has arrived in a turn, for one call to the sink. Grows to the largest turn and stays. */
+export class ReceivedList implements ReceivedBatch {
+  #count = 0;
+  readonly streams: StreamId[] = [];
+  readonly buffers: Buffer[] = [];
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(stream: StreamId, bytes: Buffer): void {
+    const at = this.#count++;
+    this.streams[at] = stream;
+    this.buffers[at] = bytes;
+    this.starts[at] = 0;
+    this.ends[at] = bytes.length;
+  }
+
+  /** Leaves out what has arrived over streams that nobody wants to hear any more. */
+  keepOnly(isWanted: (stream: StreamId) => boolean): void {
+    let kept = 0;
+    for (let index = 0; index < this.#count; index++) {
+      if (!isWanted(this.streams[index]!)) continue;
+      if (kept !== index) {
+        this.streams[kept] = this.streams[index]!;
+        this.buffers[kept] = this.buffers[index]!;
+        this.ends[kept] = this.ends[index]!;
+      }
+      kept++;
+    }
+    this.buffers.fill(nothing, kept, this.#count);
+    this.#count = kept;
+  }
+
+  /** Lets go of the buffers, which are the receiver's now. */
+  clear(): void {
+    this.buffers.fill(nothing, 0, this.#count);
+    this.#count = 0;
+  }
+}

@@ -1,0 +1,33 @@
+import type { StreamId } from './network.ts';
+
+/**
+ * What an adapter of the network keeps of its streams, by number. A number is free again when `closed` has been told of it, and not before; the
+ * latest one is used first, so that a mix-up shows.
+ */
+export class StreamTable<T> {
+  readonly #streams: (T | undefined)[] = [];
+  readonly #free: StreamId[] = [];
+
+  get count(): number {
+    return this.#streams.length - this.#free.length;
+  }
+
+  get(stream: StreamId): T | undefined {
+    return this.#streams[stream];
+  }
+
+  add(make: (stream: StreamId) => T): T {
+    const stream = this.#free.pop() ?? this.#streams.length;
+    return (this.#streams[stream] = make(stream));
+  }
+
+  delete(stream: StreamId): void {
+    if (this.#streams[stream] === undefined) return;
+    this.#streams[stream] = undefined;
+    this.#free.push(stream);
+  }
+
+  *values(): Generator<T, void, undefined> {
+    for (const each of this.#streams) if (each !== undefined) yield each;
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * What goes bad on a disk at rest. A server must notice at its start, and refuse with a sentence that says what helps; or have the same state
+ * as without the damage. Only what is known to have been durable is damaged: behind the mark of a log (docs/internals/storage.md) nobody can
+ * tell damage from a tail that was torn off.
+ */
+import { decodeMark } from '@tskeeper/runtime/internal';
+import { markName, numberedFiles, sectorBytes, type SeededRandom } from '@tskeeper/runtime';
+import type { Stage } from '../story/stage.ts';
+import type { ServerHost } from '../world/server-host.ts';
+import type { Fault } from './fault.ts';
+
+/** The process of each ends, and its disk is no more what it was; sometimes that of two at a time, each in its own way. */
+function goBad(stage: Stage, random: SeededRandom, spoil: (server: ServerHost) => boolean): void {
+  const count = random.below(3) === 0 ? 2 : 1;
+  for (let turn = 0; turn < count; turn++) {
+    const server = stage.anyServer();
+    server.kill();
+    if (spoil(server)) stage.note('a file went bad');
+    stage.superviseAfter(server, random.below(200));
+  }
+}
+
+/** Bits turn round, a sector was never written, or holds what belongs elsewhere in the file. */
+export function spoiled(random: SeededRandom, whole: Buffer, from: number, to: number): Buffer {
+  const bytes = Buffer.from(whole);
+  const at = from + random.below(to - from);
+  switch (random.below(3)) {
+    case 0:
+      for (let flips = 1 + random.below(3); flips > 0; flips--) bytes[Math.min(to - 1, at + random.below(20))]! ^= 1 << random.below(8);
+      break;
+    case 1:
+      bytes.fill(0, at - (at % sectorBytes), Math.min(bytes.length, at - (at % sectorBytes) + sectorBytes));
+      break;
+    default: {
+      const source = random.below(bytes.length);
+      whole.copy(bytes, at - (at % sectorBytes), source - (source % sectorBytes), source - (source % sectorBytes) + sectorBytes);
+    }
+  }
+  return bytes;
+}
+
+interface MarkedLog {
+  readonly path: string;
+  /** Up to here it is known to have been durable. */
+  readonly safeBytes: number;
+  /** Its mark has moved since it was begun: so it is known to have been there. */
+  readonly isKnown: boolean;
+}
+
+/** Oldest first. */
+function markedLogs({ disk, logFolder }: ServerHost): MarkedLog[] {
+  const inFolder = new Set(disk.files().flatMap((path) => (path.startsWith(`${logFolder}/`) ? [path.slice(logFolder.length + 1)] : [])));
+  return numberedFiles([...inFolder], 'log').flatMap(({ name, zxid }) => {
+    const mark = inFolder.has(markName(zxid)) ? decodeMark(disk.contents(`${logFolder}/${markName(zxid)}`)) : undefined;
+    if (mark === undefined) return [];
+    return [{ path: `${logFolder}/${name}`, safeBytes: mark.offset, isKnown: mark.sequence > 1 }];
+  });
+}
+
+/** Of a log the end of what was safe matters most. */
+const tailBytes = 60;
+
+export const logRot: Fault = {
+  id: 'F5, F8',
+  what: 'a log goes bad at rest, at its end or in the middle: bits, a sector that was never written, one that was written in the wrong place',
+  strike(stage, random) {
+    goBad(stage, random, (server) => {
+      const logs = markedLogs(server).filter(
+        ({ path, safeBytes }) => !server.isDamagedAt(path) && safeBytes <= server.disk.contents(path).length,
+      );
+      const log = logs[random.below(2) === 0 ? logs.length - 1 : random.below(Math.max(1, logs.length))];
+      if (log === undefined) return false;
+      const from = random.below(2) === 0 ? Math.max(0, log.safeBytes - tailBytes) : 0;
+      server.damage(log.path, spoiled(random, server.disk.contents(log.path), from, log.safeBytes));
+      return true;
+    });
+  },
+};
+
+export const snapshotRot: Fault = {
+  id: 'F6',
+  what: 'a snapshot goes bad at rest, the newest or another, or all of them',
+  strike(stage, random) {
+    goBad(stage, random, (server) => {
+      const { disk, snapshotFolder } = server;
+      const names = disk.files().flatMap((path) => (path.startsWith(`${snapshotFolder}/`) ? [path.slice(snapshotFolder.length + 1)] : []));
+      const paths = numberedFiles(names, 'snapshot').map(({ name }) => `${snapshotFolder}/${name}`);
+      const all = random.below(6) === 0;
+      const one = random.below(2) === 0 ? paths.length - 1 : random.below(Math.max(1, paths.length));
+      const bad = paths.filter((path, index) => (all || index === one) && !server.isDamagedAt(path) && disk.contents(path).length > 0);
+      for (const path of bad) {
+        const whole = disk.contents(path);
+        server.damage(
+          path,
+          random.below(8) === 0 ? whole.subarray(0, random.below(whole.length)) : spoiled(random, whole, 0, whole.length),
+        );
+      }
+      return bad.length > 0;
+    });
+  },
+};
+
+const garbage = ['', '\0', 'x', '-1', '1 2', '99999999999999999999'];
+
+export const epochRot: Fault = {
+  id: 'F7',
+  what: 'a file that holds an epoch is empty, holds no number, or is gone; or what a crash may leave of writing one lies beside it',
+  ofEnsembles: true,
+  strike(stage, random) {
+    goBad(stage, random, (server) => {
+      const { disk, snapshotFolder } = server;
+      const name = random.below(2) === 0 ? 'acceptedEpoch' : 'currentEpoch';
+      const path = `${snapshotFolder}/${name}`;
+      if (!disk.files().includes(path) || server.isDamagedAt(path)) return false;
+      switch (random.below(3)) {
+        case 0:
+          server.damage(path, Buffer.from(garbage[random.below(garbage.length)]!, 'latin1'));
+          return true;
+        case 1:
+          server.damage(path, undefined);
+          return true;
+        default: {
+          // A promise may have been on its way; where a server stands is written again as it was.
+          const epoch = Number(disk.contents(path).toString('latin1')) + (name === 'acceptedEpoch' ? random.below(2) : 0);
+          disk.plant(
+            `${path}.tmp`,
+            Buffer.from(random.below(2) === 0 ? String(epoch) : garbage[random.below(garbage.length - 1)]!, 'latin1'),
+          );
+          return true;
+        }
+      }
+    });
+  },
+};
+
+export const lostLog: Fault = {
+  id: 'F8',
+  what: 'a log that is not the newest is gone',
+  strike(stage, random) {
+    goBad(stage, random, (server) => {
+      const logs = markedLogs(server).slice(0, -1);
+      const log = logs[random.below(Math.max(1, logs.length))];
+      if (log?.isKnown !== true || server.isDamagedAt(log.path)) return false;
+      server.damage(log.path, undefined);
+      return true;
+    });
+  },
+};
