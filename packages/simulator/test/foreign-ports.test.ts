@@ -27,7 +27,7 @@ async function childrenSeenBy(
   const client = new RawClient(world, new SeededRandom(number), options);
   expect(await world.runUntil(() => client.ready, 5000)).toBe(true);
   if (create !== undefined) client.send('create', { path: create, data: null, acl: openAcl, flags: CreateMode.persistent });
-  const listing = client.send('getChildren', { path: '/' });
+  const listing = client.send('getChildren', { path: '/', watch: false });
   expect(await world.runUntil(() => isIdle(client), 5000)).toBe(true);
   client.retire();
   return (listing!.reply!.body as { readonly children: readonly string[] }).children;
