@@ -2,7 +2,8 @@
  * Where the explorer goes when nobody tells it where: each expedition begins somewhere else and is allowed something else, so that together they
  * come by everything in marks.ts. A state counts once per expedition: of two scopes no two states are the same.
  */
-import { type GroundName, groundNamed } from './grounds.ts';
+import type { Choice } from './choice.ts';
+import { type GroundName, groundNamed, openingToCut } from './grounds.ts';
 import { MarkCounts } from './marks.ts';
 import { type Scope, scopeDefaults } from './scope.ts';
 import { type Beginning, type Found, openingToServe, search, type SearchOptions, type SearchOrder } from './search.ts';
@@ -11,8 +12,8 @@ export interface Expedition {
   readonly name: string;
   readonly scope: Scope;
   readonly ground: GroundName;
-  /** Whether it begins when all serve, and not when all have just started. */
-  readonly serving?: boolean;
+  /** It begins when all serve, or when the third cuts off its tail; and not when all have just started. */
+  readonly opening?: 'serving' | 'cutting';
   readonly order: SearchOrder;
   readonly calmEvery: number;
   /** Of a hundred states, so many are its own. */
@@ -20,13 +21,25 @@ export interface Expedition {
 }
 
 const forgetful: Scope = { ...scopeDefaults, committedLog: 1 };
+/** Behind what is read from the log something is left that only memory has. */
+const remembersTwo: Scope = { ...scopeDefaults, committedLog: 2, cuts: 0 };
 
 export const expeditions: readonly Expedition[] = [
-  { name: 'from empty disks', scope: scopeDefaults, ground: 'empty', order: 'chains', calmEvery: 40, share: 14 },
-  { name: 'from an ensemble that serves', scope: scopeDefaults, ground: 'empty', serving: true, order: 'chains', calmEvery: 40, share: 8 },
+  { name: 'from empty disks', scope: scopeDefaults, ground: 'empty', order: 'chains', calmEvery: 40, share: 10 },
+  // Half of them are no quorum, which among three cannot be told from a majority.
+  { name: 'of two servers', scope: { ...scopeDefaults, servers: 2 }, ground: 'empty', order: 'chains', calmEvery: 40, share: 4 },
+  {
+    name: 'from an ensemble that serves',
+    scope: scopeDefaults,
+    ground: 'empty',
+    opening: 'serving',
+    order: 'chains',
+    calmEvery: 40,
+    share: 8,
+  },
   {
     name: 'with leaders that read their logs',
-    scope: { ...forgetful, cuts: 0 },
+    scope: remembersTwo,
     ground: 'left behind',
     order: 'chains',
     calmEvery: 40,
@@ -40,7 +53,16 @@ export const expeditions: readonly Expedition[] = [
     calmEvery: 40,
     share: 8,
   },
-  { name: 'with a tail that nobody else has', scope: scopeDefaults, ground: 'tail', order: 'chains', calmEvery: 40, share: 8 },
+  { name: 'with a tail that nobody else has', scope: scopeDefaults, ground: 'tail', order: 'chains', calmEvery: 40, share: 5 },
+  {
+    name: 'while a tail is being cut off',
+    scope: { ...scopeDefaults, wakes: 6 },
+    ground: 'tail',
+    opening: 'cutting',
+    order: 'chains',
+    calmEvery: 40,
+    share: 3,
+  },
   {
     name: 'with tails of two epochs',
     scope: { ...scopeDefaults, crashes: 3 },
@@ -90,6 +112,11 @@ export function beginningOf({ scope, ground }: Expedition): Beginning {
   return { scope, ground: groundNamed(ground) };
 }
 
+function openingOf({ opening }: Expedition, beginning: Beginning): readonly Choice[] {
+  if (opening === undefined) return [];
+  return opening === 'serving' ? openingToServe(beginning) : openingToCut(beginning);
+}
+
 /** Sends one out for its share of so many states. */
 export function runExpedition(expedition: Expedition, states: number, seed: number): ExpeditionResult {
   const begun = process.cpuUsage();
@@ -97,7 +124,7 @@ export function runExpedition(expedition: Expedition, states: number, seed: numb
   const own = Math.ceil((states * expedition.share) / 100);
   const options: SearchOptions = {
     ...beginning,
-    opening: expedition.serving === true ? openingToServe(beginning) : [],
+    opening: openingOf(expedition, beginning),
     order: expedition.order,
     seed,
     depthMax: 400,

@@ -4,6 +4,7 @@
  */
 import { type Choice, choice, type ChoiceKind, chosen } from './choice.ts';
 import { type Scope, scopeDefaults } from './scope.ts';
+import type { Beginning } from './search.ts';
 import { type Ground, SmallWorld } from './small-world.ts';
 
 export const groundNames = ['empty', 'tail', 'two tails', 'left behind', 'interrupted', 'epoch accepted', 'snapshot ahead'] as const;
@@ -113,9 +114,23 @@ function snapshotAhead(): Ground {
 const byItself: readonly ChoiceKind[] = ['packet', 'log', 'file', 'dial'];
 const stepsMax = 2000;
 
+/** From a ground on which the third has a tail: the choices by which it comes to cut that off for the two others, and has not done it yet. */
+export function openingToCut({ scope, ground }: Beginning): Choice[] {
+  const director = new Director(new SmallWorld(scope, ground));
+  director.serve([1, 2]);
+  const cuts = ({ servers }: SmallWorld) => servers[2]!.logQueue.some(({ kind }) => kind === 'truncate');
+  director.until('the third cuts its log', [1, 2, 3], cuts);
+  return director.made;
+}
+
 /** Makes the choices that lead somewhere, for some of the servers, while the others stand still. */
 class Director {
-  readonly #world = new SmallWorld(ample);
+  readonly #world: SmallWorld;
+  readonly made: Choice[] = [];
+
+  constructor(world: SmallWorld = new SmallWorld(ample)) {
+    this.#world = world;
+  }
 
   serve(sids: readonly number[]): void {
     const isServing = ({ servers }: SmallWorld) => sids.every((sid) => servers[sid - 1]!.peer?.server !== undefined);
@@ -177,6 +192,7 @@ class Director {
   }
 
   #make(code: Choice): void {
+    this.made.push(code);
     this.#world.make(code);
   }
 }

@@ -30,7 +30,9 @@ export const invariants = {
   AcceptedBeforeWord: 'a new epoch is on disk before it is proposed or accepted',
   DurableBeforeAck: 'NEWLEADER and proposals are acknowledged when they are durable, and not before',
   NewLeaderFirst: 'no proposal of an epoch is acknowledged before currentEpoch says that it has begun',
-  Settles: 'who looks for a leader and can reach a quorum that has one finds it',
+  VotesFromDisk: 'who looks for a leader votes for itself with the last txn on its disk, and the disk is at rest',
+  ElectsTheBest: 'nobody of those who elect a leader has a later history than it has',
+  Settles: 'who looks for a leader and can reach a quorum that has one finds it, and a quorum whose members all look settles in time',
   Liveness: 'when nothing more goes wrong, the ensemble comes to serve',
   Legality: 'no server is sent what it cannot make sense of, and no machine throws',
 } as const;
@@ -193,6 +195,32 @@ export class Invariants {
     const missing = missingOf(this.#beginnings.get(epoch), durable);
     if (missing === undefined) return;
     throw new Violation('DurableBeforeAck', `${sid} acknowledges epoch ${epoch} without ${formatZxid(missing.zxid)} on disk`);
+  }
+
+  /** A server that looks for a leader votes for itself. At the beginning of an epoch it stands behind its last txn. */
+  voted(zxid: Zxid, { sid, durable, logged }: ServerView): void {
+    const last = durable.at(-1)?.zxid ?? 0;
+    if (logged.length !== durable.length || logged.at(-1)?.zxid !== durable.at(-1)?.zxid) {
+      throw new Violation('VotesFromDisk', `${sid} looks for a leader, and its log is not what its disk has`);
+    }
+    if (counterOf(zxid) > 0 ? zxid !== last : zxid < last) {
+      throw new Violation('VotesFromDisk', `${sid} votes with ${formatZxid(zxid)}, and its disk has ${formatZxid(last)}`);
+    }
+  }
+
+  /**
+   * These have found a leader among themselves. Were it not the best of them, discovery would still keep it from leading, and all that is
+   * lost is time: nothing else here would show it.
+   */
+  elected(leader: ServerView, voters: readonly ServerView[]): void {
+    const lastOf = ({ durable }: ServerView) => durable.at(-1)?.zxid ?? 0;
+    for (const voter of voters) {
+      const isLater =
+        voter.currentEpoch === leader.currentEpoch ? lastOf(voter) > lastOf(leader) : voter.currentEpoch > leader.currentEpoch;
+      if (!isLater) continue;
+      const [its, own] = [leader, voter].map((one) => `epoch ${one.currentEpoch} and ${formatZxid(lastOf(one))}`);
+      throw new Violation('ElectsTheBest', `${leader.sid} is elected with ${its}; ${voter.sid} has ${own}`);
+    }
   }
 
   /** A client is told that its session is there. What is committed is seen when the step is over, so it is judged then. */

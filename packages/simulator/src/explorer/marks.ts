@@ -7,6 +7,7 @@ export const marks = {
   'txns behind TRUNC': 'a learner that is told to cut its log is sent txns behind it',
   SNAP: 'a learner is sent a snapshot',
   'looks again while syncing': 'a learner loses its leader between DIFF, TRUNC or SNAP and the ACK of NEWLEADER',
+  'looks again while cutting': 'a learner loses its leader while its log is being cut',
   'leader ends before UPTODATE': 'a leader crashes when NEWLEADER has left and UPTODATE has not',
   'learner ends before its ACK': 'a learner crashes when NEWLEADER has come and is not acknowledged',
   'one epoch, two leaders': 'an epoch is proposed that another server has proposed before',

@@ -151,8 +151,14 @@ export class SmallServer implements PeerOut {
   logQueue: LogRequest[] = [];
   fileQueue: FileRequest[] = [];
   dialing: Sid | undefined;
+  /** No election has come to an end for it since it has lost its last leader. */
+  #isWithoutLeader = false;
   /** It has said that it looks for a leader, and has neither followed nor led since. */
   saidLooking = false;
+  /** It has followed or led, and does not serve. */
+  #hasSettled = false;
+  /** Since it has served for the last time it has followed somebody, or led, and nothing has come of it. */
+  triedInVain = false;
   readonly ends = new Map<ChannelId, End>();
   readonly #closed: ChannelId[] = [];
   readonly clients = new Map<CnxnId, Client>();
@@ -163,6 +169,12 @@ export class SmallServer implements PeerOut {
     ...silentObserver,
     roleEnded: (reason) => {
       if (/^server \d has accepted epoch/.test(reason)) this.world.hit('makes way for a later epoch');
+    },
+    roleChanged: (role) => {
+      if (role === 'looking') this.#isWithoutLeader = true;
+    },
+    elected: () => {
+      this.#isWithoutLeader = false;
     },
   };
   readonly #view = new PacketView();
@@ -202,8 +214,10 @@ export class SmallServer implements PeerOut {
     return txns;
   }
 
+  /** It takes part in elections, even if it says nothing for a while. Before that its disk has to be done with what it was asked for. */
   get isLooking(): boolean {
-    return this.saidLooking && this.peer?.role === 'looking';
+    if (this.peer === undefined || !this.#isWithoutLeader) return false;
+    return this.fileQueue.length === 0 && this.logQueue.every(({ kind }) => kind === 'read');
   }
 
   view(): ServerView {
@@ -288,7 +302,7 @@ export class SmallServer implements PeerOut {
     this.logQueue = [];
     this.fileQueue = [];
     this.peer = undefined;
-    this.saidLooking = false;
+    this.saidLooking = this.#hasSettled = this.triedInVain = false;
     this.dialing = undefined;
     for (const end of this.ends.values()) if (end.other !== undefined) end.other.other = undefined;
     this.ends.clear();
@@ -307,7 +321,10 @@ export class SmallServer implements PeerOut {
     }
     this.#deliverReplies();
     // When that is over, it looks again once its disk has done what it was asked for, and says so.
-    if (this.peer!.role !== 'looking') this.saidLooking = false;
+    const { role, server } = this.peer!;
+    if (role !== 'looking') this.saidLooking = false;
+    if (role === 'leading') this.#hasSettled = true;
+    if (server !== undefined) this.#hasSettled = this.triedInVain = false;
   }
 
   // ---- inputs
@@ -476,12 +493,18 @@ export class SmallServer implements PeerOut {
   // ---- PeerOut
 
   notify(to: Sid, notification: Notification): void {
-    if (notification.state === 'looking') this.saidLooking = true;
+    const { state, leader, zxid } = notification;
+    if (state === 'looking') {
+      this.saidLooking = true;
+      this.triedInVain ||= this.#hasSettled;
+      if (leader === this.sid) this.world.invariants.voted(zxid, this.view());
+    }
     this.world.notify(this.sid, to, notification);
   }
 
   dialLeader(sid: Sid): void {
     this.saidLooking = false;
+    this.#hasSettled = true;
     this.dialing = sid;
   }
 
@@ -523,7 +546,9 @@ export class SmallServer implements PeerOut {
     const { reached, channel } = end;
     this.ends.delete(channel);
     const isSyncing = reached === 'DIFF' || reached === 'TRUNC' || reached === 'SNAP' || reached === 'NEWLEADER';
-    if (isSyncing && this.peer?.role === 'learning') this.world.hit('looks again while syncing');
+    if (!isSyncing || this.peer?.role !== 'learning') return;
+    this.world.hit('looks again while syncing');
+    if (this.logQueue.some(({ kind }) => kind === 'truncate')) this.world.hit('looks again while cutting');
   }
 
   channelIsFull(): boolean {
@@ -661,7 +686,8 @@ export class SmallServer implements PeerOut {
   // ---- state
 
   fingerprint(to: Fingerprint): void {
-    for (const number of [this.acceptedEpoch, this.currentEpoch, this.dialing ?? -1, this.saidLooking ? 1 : 0]) to.number(number);
+    for (const number of [this.acceptedEpoch, this.currentEpoch, this.dialing ?? -1]) to.number(number);
+    for (const flag of [this.saidLooking, this.#hasSettled, this.triedInVain]) to.number(flag ? 1 : 0);
     to.number(this.snapshot?.zxid ?? -1);
     to.number(this.log.length);
     for (const { zxid, name } of this.log) {

@@ -9,12 +9,12 @@ const diskHelpers = 'packages/runtime/src/storage/disk-helpers.ts';
 
 export const ensembleMutants: Readonly<Record<string, Mutant>> = {
   'ephemeral-after-close': {
-    what: 'a write is carried out though its session is being ended',
+    hunter: 'scenarios',
+    what: 'a session that is being ended passes for one that lives',
     from: 'ZOOKEEPER-450, ZOOKEEPER-1208',
-    file: 'packages/core/src/request/prepare.ts',
-    replace: '=== -1 ? ErrorCode.SessionExpired : undefined;',
-    by: '=== -2 ? ErrorCode.SessionExpired : undefined;',
-    escapesBy: 'no story writes over one server while the end of its session is judged at the leader',
+    file: 'packages/core/src/session/session-tracker.ts',
+    replace: 'return slot !== -1 && this.#table.isClosing(slot) ? -1 : slot;',
+    by: 'return slot;',
   },
   'session-moved-for-ever': {
     hunter: 'scenarios',
@@ -129,12 +129,12 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     by: "return 'cut';",
   },
   'trunc-leaves-snapshot': {
+    hunter: 'scenarios',
     what: 'a snapshot that holds what a leader has told to cut off stays',
     from: 'ZOOKEEPER-4837, ZOOKEEPER-2355',
     file: 'packages/runtime/src/storage/recovery.ts',
     replace: 'await removeSnapshots(this.#disk, snapshotFolder, ({ name }) => this.#beyond.has(name));',
     by: 'void removeSnapshots;',
-    escapesBy: 'no story tells a server to cut what one of its snapshots holds, and has it start from that snapshot',
   },
   'epoch-file-not-synced': {
     hunter: 'scenarios',
@@ -157,8 +157,8 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     what: 'a server whose disk has refused an epoch lives on and does nothing',
     from: 'ZOOKEEPER-602, ZOOKEEPER-2247',
     file: 'packages/runtime/src/member.ts',
-    replace: 'if (!this.#isShut) failed(error);',
-    by: 'void failed;',
+    replace: '      this.#workFailed(error);\n      return;\n    }\n    turn',
+    by: '      return;\n    }\n    turn',
   },
   'wiped-server-votes': {
     hunter: 'scenarios',

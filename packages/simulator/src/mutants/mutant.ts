@@ -11,8 +11,6 @@ export type Hunter = 'seeds' | 'scenarios' | 'explorer' | 'crash-states';
 export interface Mutant {
   /** Who has to catch it. Default: seeds. */
   readonly hunter?: Hunter;
-  /** What its hunter lacks to catch it. The whole zoo still lets the hunter loose on it, and says that it has escaped; a change is not held up by it. */
-  readonly escapesBy?: string;
   /** What is wrong with it, in a few words. */
   readonly what: string;
   /** Where this was met: a ZooKeeper issue, a row of the catalogue, or a rule of our own. */

@@ -188,6 +188,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     by: 'const frame = held;',
   },
   'judged-without-lost-credentials': {
+    hunter: 'scenarios',
     what: 'a write whose client hung up is carried out without the credentials that waited before it',
     from: 'found here: auth-left-behind; P6, P33',
     file: 'packages/core/src/server.ts',

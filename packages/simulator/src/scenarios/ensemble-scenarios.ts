@@ -1,5 +1,5 @@
 /** Ensembles: sessions that move between servers, leaders that are cut off, disks that are lost. */
-import { CreateMode, openAcl } from '@tskeeper/protocol';
+import { CreateMode, openAcl, type Zxid } from '@tskeeper/protocol';
 import { loseAll } from '@tskeeper/runtime';
 import type { RawClient } from '../clients/raw-client.ts';
 import type { ServerHost } from '../world/server-host.ts';
@@ -11,6 +11,10 @@ const change = (path: string, data: string) => ({ path, data: Buffer.from(data),
 /** From its next connection on it speaks to that server. */
 function turnsTo(client: RawClient, server: ServerHost): void {
   Object.assign(client.options, { server });
+}
+
+function lastZxidOf({ process }: ServerHost): Zxid {
+  return process!.runtime!.inspect.lastZxid();
 }
 
 export const movingSession: Scenario = {
@@ -69,15 +73,17 @@ export const slowCommit: Scenario = {
 
 export const lateEphemeral: Scenario = {
   story:
-    'one session is closed by its client, which writes on, another ends because nobody hears of it over a slow way; what was on that way is not made behind its end, an ephemeral least of all',
+    'two sessions are closed by their clients, which write on, another ends because nobody hears of it over a slow way; what was on that way is not made behind its end, an ephemeral least of all',
   run: () =>
     Scene.playEnsemble(23, async (scene) => {
       const [slow] = scene.followers;
       const client = await scene.raw({ server: slow, timeoutMs: 400 });
       await scene.ask(client, 'create', node('/a'));
-      const hasty = await scene.raw({ server: scene.leader });
-      hasty.send('closeSession', undefined);
-      hasty.send('create', node('/f', CreateMode.ephemeral));
+      for (const [at, server] of [scene.leader, scene.followers[1]!].entries()) {
+        const hasty = await scene.raw({ server });
+        hasty.send('closeSession', undefined);
+        hasty.send('create', node(`/f${at}`, CreateMode.ephemeral));
+      }
       scene.stage.slowBetween(slow!, scene.leader, 850, 3000);
       client.send('create', node('/e', CreateMode.ephemeral));
       client.send('create', node('/late'));
@@ -156,12 +162,14 @@ export const diskRefusesEpoch: Scenario = {
 };
 
 export const darkEnsemble: Scenario = {
-  story: 'all machines go dark at once, as soon as there is a leader, and again: nobody has forgotten which epoch it was',
+  story:
+    'all machines go dark at once, behind a write and again as soon as there is a leader, before any: nobody has forgotten which epoch it was',
   run: () =>
     Scene.playEnsemble(28, async (scene) => {
       const client = await scene.raw({ timeoutMs: 4000 });
-      for (let round = 0; round < 3; round++) {
-        await scene.ask(client, 'create', node(`/n${round}`));
+      for (let round = 0; round < 6; round++) {
+        // A write makes a new log, and whatever has a name in the folder by then is there for good.
+        if (round % 2 === 0) await scene.ask(client, 'create', node(`/n${round}`));
         for (const server of scene.world.servers) server.losePower(loseAll);
         for (const server of scene.world.servers) scene.stage.boot(server);
         await scene.until('they serve again', () => scene.stage.isWhole);
@@ -218,6 +226,52 @@ export const uncommittedTail: Scenario = {
       await scene.until('it is back again', () => scene.stage.isWhole);
       await scene.ask(client, 'create', node('/last'));
     }),
+};
+
+/** So many that one of them makes a snapshot due. */
+const tailTxns = 10;
+
+export const snapshotOfTail: Scenario = {
+  story:
+    'a leader uses up the counter of its epoch in one go, just as a snapshot is due, and none of its followers hears of it: the snapshot holds what nobody else has. It cuts that off, and starts again without it',
+  run: () =>
+    Scene.playEnsemble(
+      34,
+      async (scene) => {
+        const [old, others] = [scene.leader, scene.followers];
+        const { world, stage } = scene;
+        const client = await scene.raw({ server: old, timeoutMs: 4000 });
+        await scene.ask(client, 'create', node('/a'));
+        const tailEnd = lastZxidOf(old) + tailTxns;
+        for (const other of others) stage.slowBetween(old, other, 200, 1000);
+        // A turn that is due at once comes when all that has arrived is done.
+        old.turnMs = () => 50;
+        for (let count = 0; count < tailTxns; count++) client.send('create', node(`/tail${count}`));
+        await world.run(20);
+        for (const other of others) other.kill();
+        old.turnMs = () => 0;
+        await scene.until('the snapshot is there', () =>
+          old.disk.files().includes(`${old.snapshotFolder}/snapshot.${tailEnd.toString(16)}`),
+        );
+        old.kill();
+        for (const other of others) stage.boot(other);
+        await scene.until('the others have a leader', () => others.every(({ role }) => role === 'leader' || role === 'follower'));
+        stage.boot(old);
+        await scene.until('it is back', () => stage.isWhole);
+        const wasCut = world.recording.peers.some(
+          (event) => event.kind === 'replaced' && event.by === 'trunc' && event.server === old.name,
+        );
+        if (!wasCut) stage.complain('it was not told to cut its log');
+        await scene.comesBack(client);
+        await scene.ask(client, 'create', node('/n'));
+        old.kill();
+        stage.boot(old);
+        await scene.until('it is back again', () => stage.isWhole);
+        await scene.comesBack(client);
+        await scene.ask(client, 'create', node('/last'));
+      },
+      { options: { snapCount: tailTxns }, zab: { counterMax: tailTxns + 2 } },
+    ),
 };
 
 export const usedUpEpoch: Scenario = {

@@ -60,6 +60,7 @@ export const authLeftBehind: Scenario = {
         await scene.ask(bob, 'whoAmI', undefined);
         scene.world.server.diskDelayMs = () => 20;
         for (let count = 0; count < 5; count++) busy.send('setData', { path: '/', data: Buffer.from([count]), version: -1 });
+        await scene.world.run(5);
         bob.send('auth', { type: 0, scheme: 'digest', auth: Buffer.from('alice:secret') });
         bob.send('create', { path: '/ours', data: null, acl: creatorAcl, flags: CreateMode.persistent });
         await scene.world.run(10);

@@ -115,6 +115,8 @@ const canaries: Readonly<Record<Exclude<InvariantName, 'Legality' | 'Settles' | 
     to.epochBegun(2, server(1, [a], { ...leads, ...is(2) }));
     to.epochWritten(server(2, [a], { ...is(2), durable: [] }));
   },
+  VotesFromDisk: (to) => to.voted(a.zxid, server(1, [a], { durable: [] })),
+  ElectsTheBest: (to) => to.elected(server(1, [a], is(1)), [server(1, [a], is(1)), server(2, [], is(2))]),
   AcceptedBeforeWord: (to) => to.epochAccepted(2, server(1, [])),
   NewLeaderFirst: (to) => to.acknowledged(c.zxid, server(1, [c])),
   DurableBeforeAck: (to) => to.acknowledged(a.zxid, server(1, [a], { durable: [] })),
@@ -146,6 +148,8 @@ describe('the invariants', () => {
     ]);
     to.told(a.name);
     to.check([server(1, [a, b], { ...leads, appliedZxid: a.zxid }), server(2, [a]), server(3, [], down)]);
+    to.voted(b.zxid, server(3, [a, b]));
+    to.elected(server(3, [a, b]), [server(2, [a]), server(3, [a, b])]);
     to.epochProposed(2, server(3, [a, b], is(2)));
     to.epochBegun(2, server(3, [a, b], { ...leads, ...is(2) }));
     to.epochWritten(server(2, [a, b], is(2)));
