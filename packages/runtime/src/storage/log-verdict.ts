@@ -56,9 +56,8 @@ export function judgeLog(end: LogEnd, mark: SyncedMark | undefined, isLast: bool
  * simply ends before, behind a whole entry, was cut by ZooKeeper (TRUNC): that is no damage.
  */
 export function markMisfit(mark: SyncedMark, end: LogEnd, markMet: boolean): string | undefined {
-  // No entry has a checksum of 0, and no server leaves a log without its first entry: zeros there are damage, not another log.
-  const beginsWithZeros = end.count === 0 && end.reason === 'padding';
-  if (end.firstChecksum !== undefined && end.firstChecksum !== mark.firstChecksum && !beginsWithZeros) {
+  // What begins with no entry that is whole is damaged. It may be another log all the same; but nobody can say that this one is not.
+  if (end.count > 0 && end.firstChecksum !== mark.firstChecksum) {
     return 'is not the log that the mark beside it was made for';
   }
   if (end.offset >= mark.offset) return markMet ? undefined : 'does not hold what the mark beside it says';

@@ -293,6 +293,16 @@ describe('a tail', () => {
     expect((await start(disk)).lastZxid).toBe(4);
   });
 
+  test.each([
+    ['checksum', 20],
+    ['length', 24],
+    ['txn', 60],
+  ])('file whose first entry has a bad bit in its %s is no other log for that, and is refused', async (_what, at) => {
+    const disk = await folderWith(1, 3);
+    disk.flipBit(`${folder}/log.1`, at * 8 + 1);
+    expect(await refusal(disk)).toMatch(/log\.1 is damaged at offset 16, before its first txn .* were safe on the disk/);
+  });
+
   test('file with zeros for a header and txns behind them is refused', async () => {
     const disk = await folderWith(1, 3);
     disk.zero(`${folder}/log.1`, 0, 16);
