@@ -32,7 +32,7 @@ export const invariants = {
   NewLeaderFirst: 'no proposal of an epoch is acknowledged before currentEpoch says that it has begun',
   VotesFromDisk: 'who looks for a leader votes for itself with the last txn on its disk, and the disk is at rest',
   ElectsTheBest: 'nobody of those who elect a leader has a later history than it has',
-  Settles: 'who looks for a leader and can reach a quorum that has one finds it',
+  Settles: 'who looks for a leader and can reach a quorum that has one finds it, and a quorum whose members all look settles in time',
   Liveness: 'when nothing more goes wrong, the ensemble comes to serve',
   Legality: 'no server is sent what it cannot make sense of, and no machine throws',
 } as const;

@@ -151,6 +151,8 @@ export class SmallServer implements PeerOut {
   logQueue: LogRequest[] = [];
   fileQueue: FileRequest[] = [];
   dialing: Sid | undefined;
+  /** No election has come to an end for it since it has lost its last leader. */
+  #isWithoutLeader = false;
   /** It has said that it looks for a leader, and has neither followed nor led since. */
   saidLooking = false;
   /** It has followed or led, and does not serve. */
@@ -167,6 +169,12 @@ export class SmallServer implements PeerOut {
     ...silentObserver,
     roleEnded: (reason) => {
       if (/^server \d has accepted epoch/.test(reason)) this.world.hit('makes way for a later epoch');
+    },
+    roleChanged: (role) => {
+      if (role === 'looking') this.#isWithoutLeader = true;
+    },
+    elected: () => {
+      this.#isWithoutLeader = false;
     },
   };
   readonly #view = new PacketView();
@@ -206,8 +214,10 @@ export class SmallServer implements PeerOut {
     return txns;
   }
 
+  /** It takes part in elections, even if it says nothing for a while. Before that its disk has to be done with what it was asked for. */
   get isLooking(): boolean {
-    return this.saidLooking && this.peer?.role === 'looking';
+    if (this.peer === undefined || !this.#isWithoutLeader) return false;
+    return this.fileQueue.length === 0 && this.logQueue.every(({ kind }) => kind === 'read');
   }
 
   view(): ServerView {

@@ -14,8 +14,12 @@ import type { MarkName } from './marks.ts';
 import type { Scope } from './scope.ts';
 import { configText, type DiskState, SmallServer, type StoredTxn, type Surroundings } from './small-server.ts';
 
-/** More than any election among three servers takes that comes to an end at all. */
-const electionRoundsMax = 20;
+/** Who has looked in vain for long asks again after a minute; whoever has not found a leader by the second time finds none. */
+const electionMaxMs = 125_000;
+/** When all look: as long as one may be shunned by the others and by itself, and an election. Nobody has to be asked again. */
+const settledAfterMs = 5000;
+/** More than three servers have to say to each other at one time. */
+const exchangeRoundsMax = 20;
 /** Who has settled gives the same answer to the same question only after so long. */
 const sameAnswerMs = 100;
 /** Server numbers are below. */
@@ -170,8 +174,8 @@ export class SmallWorld implements Surroundings {
         return;
       case 'any':
         if (this.#misled >= scope.misled || servers.length < 3) return;
-        for (const { sid, isLooking } of servers) {
-          if (isLooking) for (const other of servers) found.push(choice('settle', sid, other.sid));
+        for (const { sid, isLooking, saidLooking } of servers) {
+          if (isLooking && saidLooking) for (const other of servers) found.push(choice('settle', sid, other.sid));
         }
         return;
       default:
@@ -387,8 +391,32 @@ export class SmallWorld implements Surroundings {
     const members = this.#members(mask);
     const lookedBefore = members.filter(({ isLooking }) => isLooking).length;
     const hasLeader = this.#hasLeader(members);
-    for (let round = 0; round < electionRoundsMax && members.some(({ isLooking }) => isLooking); round++) {
-      let wasSaid = false;
+    let looking = lookedBefore;
+    let passedMs = 0;
+    while (looking > 0 && passedMs < electionMaxMs) {
+      this.#exchange(members);
+      passedMs += this.#passAmong(members);
+      looking = members.filter(({ isLooking }) => isLooking).length;
+      if (looking < members.length || lookedBefore < members.length || passedMs <= settledAfterMs) continue;
+      throw new Violation('Settles', `${members.map(({ sid }) => sid).join(', ')} all look, and none has settled after ${passedMs} ms`);
+    }
+    if (hasLeader && looking > 0) {
+      const lost = members.filter(({ isLooking }) => isLooking);
+      throw new Violation(
+        'Settles',
+        `among ${members.map(({ sid }) => sid).join(', ')} ${lost.map(({ sid }) => sid).join(', ')} find no leader`,
+      );
+    }
+    if (looking === lookedBefore) this.#vainElections++;
+    if (lookedBefore === members.length) this.#checkElected(members);
+  }
+
+  /** What is said among them arrives, with all that is said to it, in no time. */
+  #exchange(members: readonly SmallServer[]): void {
+    for (let round = 0, wasSaid = true; wasSaid; round++) {
+      if (round > exchangeRoundsMax)
+        throw new Violation('Settles', `${members.map(({ sid }) => sid).join(', ')} answer each other for ever`);
+      wasSaid = false;
       for (const from of members) {
         for (const to of members) {
           if (!this.#notifications.has(wayOf(from.sid, to.sid))) continue;
@@ -396,21 +424,19 @@ export class SmallWorld implements Surroundings {
           this.#deliver(from.sid, to.sid);
         }
       }
-      if (wasSaid) continue;
-      for (const member of members) {
-        if (!member.isLooking) member.clockMs += sameAnswerMs;
-        else if (member.peer!.deadline() !== undefined) member.wake();
-      }
     }
+  }
+
+  /** Time passes for those who look, for all alike, until one of them is to be woken. Returns how much. */
+  #passAmong(members: readonly SmallServer[]): Millis {
     const looking = members.filter(({ isLooking }) => isLooking);
-    if (hasLeader && looking.length > 0) {
-      throw new Violation(
-        'Settles',
-        `among ${members.map(({ sid }) => sid).join(', ')} ${looking.map(({ sid }) => sid).join(', ')} find no leader`,
-      );
+    if (looking.length === 0) return 0;
+    const ms = Math.min(...looking.map(({ peer, clockMs }) => Math.max(0, peer!.deadline()! - clockMs)));
+    for (const member of members) {
+      if (looking.includes(member)) member.pass(ms);
+      else member.clockMs += sameAnswerMs;
     }
-    if (looking.length === lookedBefore) this.#vainElections++;
-    if (lookedBefore === members.length) this.#checkElected(members);
+    return ms;
   }
 
   #checkElected(members: readonly SmallServer[]): void {

@@ -206,6 +206,7 @@ describe('the grounds', () => {
     expect(lastOf('left behind')).toEqual([a, makeZxid(2, 2), makeZxid(2, 2)]);
     expect(groundNamed('interrupted')!.disks[2]).toMatchObject({ acceptedEpoch: 2, currentEpoch: 1 });
     expect(groundNamed('epoch accepted')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 2]);
+    expect(groundNamed('later epoch')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 3]);
     expect(groundNamed('snapshot ahead')!.disks[2]!.snapshot!.zxid).toBe(c);
   });
 });
