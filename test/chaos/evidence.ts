@@ -45,7 +45,7 @@ export async function readLogs(world: RealWorld, states: LogKeeper['states']): P
     .toSorted(([a], [b]) => a - b)
     .map(([, { bytes }]) => {
       const logged = readTxn(new Reader(bytes));
-      return { atMs: logged.header.time, logged };
+      return { atMs: logged.header.time, bytes: bytes.length, logged };
     });
 }
 

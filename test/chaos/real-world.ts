@@ -4,6 +4,7 @@
  */
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { coreDefaults } from '@tskeeper/core';
 import { FrameCutter } from '@tskeeper/protocol';
 import type { ClientMachine, ClientWorld, Recording } from '@tskeeper/simulator';
 import { newRecording } from '@tskeeper/simulator/internal';
@@ -47,6 +48,7 @@ export class RealWorld implements ClientWorld {
       extendedTypesEnabled: true,
       containerMaxNeverUsedIntervalMs: 0,
       holdsRequests: false,
+      txnBytesMax: coreDefaults.juteMaxBuffer + coreDefaults.juteMaxBufferExtra,
       stopsReading: false,
     });
   }

@@ -241,7 +241,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     (recording) => {
       const { atMs, logged } = logOf(recording, OpCode.setData);
       const zxid = recording.log.at(-1)!.logged.header.zxid + 1;
-      recording.log.push({ atMs, logged: { ...logged, header: { ...logged.header, zxid } } });
+      recording.log.push({ atMs, bytes: 0, logged: { ...logged, header: { ...logged.header, zxid } } });
     },
   ],
   [
@@ -618,8 +618,37 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       change(states[1] as Mutable<(typeof states)[number]>, { znodes: 1 });
     },
   ],
+  [
+    'rereadable',
+    'a txn in the log that is longer than a server reads',
+    ({ log, limits }) => change(found(log.at(-1)) as Mutable<Recording['log'][number]>, { bytes: limits.txnBytesMax + 1 }),
+  ],
+  [
+    'acknowledgedWhere',
+    'a write that was acknowledged by a server that looked for a leader',
+    ({ peers, ...rest }) => {
+      const at = appliedByWhoAnswered({ peers, ...rest });
+      peers.splice(at, 0, { atMs: peers[at]!.atMs, server: peers[at]!.server, kind: 'ended', reason: 'its quorum is lost' });
+    },
+  ],
+  [
+    'acknowledgedWhere',
+    'a write that was acknowledged by a server that had not heard of its commit',
+    (recording) => void recording.peers.splice(appliedByWhoAnswered(recording), 1),
+  ],
   ['afterFailure', 'a word after the end', ({ processes }) => change(processes[0], { sentAfterFailure: 1 })],
 ];
+
+/** Where a server of an ensemble applies a write of its own client, among what servers did. */
+function appliedByWhoAnswered({ cnxns, ensemble, peers }: Recording): number {
+  if (ensemble.size === 0) throw new NothingOfTheKind();
+  const isDone = (each: Request) => isWriteRequest(each) && each.reply?.err === ErrorCode.Ok;
+  const { server, requests } = found(cnxns.findLast((cnxn) => cnxn.requests.some(isDone)));
+  const { zxid } = found(requests.find(isDone)).reply!;
+  const at = peers.findIndex((event) => event.kind === 'applied' && event.server === server && event.zxid === zxid);
+  found(peers[at]);
+  return at;
+}
 
 function isConditional({ name, record, reply }: Request): boolean {
   return (

@@ -3,7 +3,8 @@
  *
  * So a hole within an epoch shows, and one at the end of an epoch does not: 0x100000014 and 0x200000001 are neighbours if the first epoch
  * ended with the one, and are not if a snapshot has stood in for the rest of it, or a log with the rest is gone. The names of snapshots tell,
- * since one between the two was made of txns that the log does not have, and the marks of logs that are gone (lost-logs.ts).
+ * since one between the two was made of txns that the log does not have, and so does the mark of a log, which has the zxid behind which that
+ * was begun (synced-mark.ts).
  */
 import { counterOf, epochOf, type Zxid } from '@tskeeper/protocol';
 

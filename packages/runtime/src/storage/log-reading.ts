@@ -28,7 +28,7 @@ export interface LogReadingStart {
   readonly offset: number;
   /** The last txn to hand out. */
   readonly lastZxid: Zxid;
-  /** The zxids of all snapshots there are, and those with which logs ended that are gone. */
+  /** The zxids of all snapshots there are, and those behind which these logs were begun. */
   readonly known: readonly Zxid[];
   readonly txnBytesMax: number;
   /** Bytes in these logs from the first txn on, without what is preallocated, where that is known. */

@@ -26,10 +26,9 @@ import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import type { SnappyCodec } from '../world.ts';
 import { copyBytes, syncFile, withFile } from './disk-helpers.ts';
-import { logName, logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
+import { logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
 import { isAllZero, type LogEnd, type OnLoggedTxn, readLog } from './log-reader.ts';
 import { mayFollow } from './log-order.ts';
-import { type LostLog, lostLogs } from './lost-logs.ts';
 import { behind, explain, judgeLog, markMisfit } from './log-verdict.ts';
 import { type LoggedTxn, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
 import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
@@ -101,7 +100,6 @@ export class Recovery {
   #recent: RecentTxns | undefined;
   /** What `truncateTo` says, or no limit. */
   readonly #limit: Zxid;
-  #lost: readonly LostLog[] = [];
   /** Snapshots that hold txns beyond the limit. */
   readonly #beyond = new Set<string>();
 
@@ -119,7 +117,6 @@ export class Recovery {
     const logNames = await this.#disk.list(logFolder);
     const logs = numberedFiles(logNames, logPrefix);
     const snapshots = await listSnapshots(this.#disk, snapshotFolder);
-    this.#lost = await lostLogs(this.#disk, logFolder, logNames);
     this.#recent = new RecentTxns(
       this.#options.recent ?? { count: 0, bytes: 0 },
       snapshots.map(({ zxid }) => zxid),
@@ -142,7 +139,7 @@ export class Recovery {
         `no snapshot found in ${snapshotFolder}, but there are log entries in ${logFolder}; bring the snapshots back, or, if there never were any, start once with snapshot.trust.empty=true`,
       );
     }
-    await this.#lookForLostLogs(logNames, logs, Math.min(...[...snapshots, ...logs].map(({ zxid }) => zxid)));
+    await this.#lookForLostLogs(logNames, logs);
     for (const repair of this.#repairs) await repair();
     if (truncateTo !== undefined) {
       await cutLogs(this.#disk, logFolder, truncateTo, this.#options.txnBytesMax);
@@ -226,6 +223,7 @@ export class Recovery {
     const path = `${folder}/${log.name}`;
     let mark = names.has(markName(log.zxid)) ? await readMark(this.#disk, `${folder}/${markName(log.zxid)}`) : undefined;
     const hadMark = mark !== undefined;
+    const [before, countBefore] = [this.#lastZxid, this.#txnCount];
     /** Whether an entry with the mark's zxid ends where the mark says. */
     let markMet = false;
     const reader = new Reader();
@@ -247,6 +245,7 @@ export class Recovery {
       return { ...logEnd, allZero: logEnd.reason === 'zero header' && (await isAllZero(file)) };
     });
 
+    if (mark !== undefined && this.#txnCount > countBefore) this.#checkBeginning(path, mark, end, before);
     // What comes behind the limit is going to be cut off, with its mark; whether it is whole is of no interest.
     if (end.reason === 'limit') return;
     if (mark !== undefined && !this.#fits(mark, end, markMet, path)) mark = undefined;
@@ -255,6 +254,14 @@ export class Recovery {
       this.#repairs.push(() => this.#disk.remove(`${folder}/${markName(log.zxid)}`));
     }
     this.#judge(log, end, mark, isLast, path);
+  }
+
+  /** Between two epochs the zxids show no hole. */
+  #checkBeginning(path: string, { after, firstChecksum }: SyncedMark, end: LogEnd, before: Zxid): void {
+    if (after <= before || end.firstChecksum !== firstChecksum) return;
+    throw new StorageRefused(
+      `txns are missing: ${path} was begun behind ${formatZxid(after)}, and what lies before it ends with ${formatZxid(before)}; bring the missing log or snapshot back, or start from a backup that has it`,
+    );
   }
 
   #fits(mark: SyncedMark, end: LogEnd, markMet: boolean, path: string): boolean {
@@ -349,13 +356,7 @@ export class Recovery {
         `${path} holds a txn of epoch ${epochOf(zxid)} at offset ${offset}; the latest epoch this server can work in is ${epochMax}`,
       );
     }
-    if (mayFollow(last, zxid)) {
-      const lost = this.#lost.find(({ lastZxid }) => lastZxid > last && lastZxid < zxid);
-      if (lost === undefined) return;
-      throw new StorageRefused(
-        `txns are missing: ${this.#options.logFolder}/${logName(lost.zxid)}, which held txns up to ${formatZxid(lost.lastZxid)}, is gone, and ${path} goes on with ${formatZxid(zxid)} behind ${formatZxid(last)}; bring it back, or start from a backup that has it`,
-      );
-    }
+    if (mayFollow(last, zxid)) return;
     if (zxid <= last) {
       // An error txn of a request that could not be read repeats the zxid before it, in ZooKeeper.
       this.#warn(`${path} has ${formatZxid(zxid)} at offset ${offset} behind ${formatZxid(last)}; applied as it stands`);
@@ -380,15 +381,12 @@ export class Recovery {
     this.#txnCount++;
   }
 
-  /**
-   * A mark without its log, which goes further than what was found: ZooKeeper may have purged or truncated, so this is no refusal. The mark
-   * of one whose txns only a snapshot has stays: whoever reads the log from before it must not read over the hole.
-   */
-  async #lookForLostLogs(names: readonly string[], logs: readonly NumberedFile[], oldest: Zxid): Promise<void> {
+  /** A mark without its log, which goes further than what was found: ZooKeeper may have purged or truncated, so this is no refusal. */
+  async #lookForLostLogs(names: readonly string[], logs: readonly NumberedFile[]): Promise<void> {
     const folder = this.#options.logFolder;
     const present = new Set(logs.map(({ zxid }) => zxid));
     for (const { name, zxid } of numberedFiles(names, markPrefix)) {
-      if (present.has(zxid) || (zxid > oldest && this.#lost.some((lost) => lost.zxid === zxid))) continue;
+      if (present.has(zxid)) continue;
       const mark = await readMark(this.#disk, `${folder}/${name}`);
       // A mark of sequence 1 is made before its log has a name: a crash between the two leaves it behind.
       if (mark !== undefined && mark.sequence > 1 && mark.lastZxid > this.#lastZxid) {

@@ -24,7 +24,6 @@ import type { SnappyCodec } from '../world.ts';
 import { folderBytes, withFile } from './disk-helpers.ts';
 import { EpochFiles, type EpochName } from './epoch-files.ts';
 import { logPrefix, markName, numberedFiles, snapshotPrefix } from './file-names.ts';
-import { lostLogs } from './lost-logs.ts';
 import { readLog } from './log-reader.ts';
 import { LogReading } from './log-reading.ts';
 import { purge, type PurgeResult } from './purge.ts';
@@ -354,12 +353,13 @@ export class Storage {
     });
     if (offset === undefined) return undefined;
     let logBytes = -offset;
+    const begunBehind: Zxid[] = [];
     for (const log of logs) {
       const mark = names.includes(markName(log.zxid)) ? await readMark(this.#disk, `${this.logFolder}/${markName(log.zxid)}`) : undefined;
+      if (mark !== undefined) begunBehind.push(mark.after);
       logBytes += mark?.offset ?? (await withFile(this.#disk, `${this.logFolder}/${log.name}`, (file) => file.size()));
     }
     const snapshots = await listSnapshots(this.#disk, this.snapshotFolder);
-    const lost = await lostLogs(this.#disk, this.logFolder, names);
     const newest = snapshots[0];
     const snapshotBytes =
       newest === undefined ? undefined : await withFile(this.#disk, `${this.snapshotFolder}/${newest.name}`, (file) => file.size());
@@ -372,7 +372,7 @@ export class Storage {
         logs,
         offset,
         lastZxid,
-        known: [...snapshots.map((snapshot) => snapshot.zxid), ...lost.map((log) => log.lastZxid)],
+        known: [...snapshots.map((snapshot) => snapshot.zxid), ...begunBehind],
         txnBytesMax,
         logBytes: Math.max(0, logBytes),
         snapshotBytes,

@@ -1,5 +1,5 @@
 /**
- * The mark beside a log: how far the log is known to be durable.
+ * The mark beside a log: how far the log is known to be durable, and behind which txn it was begun.
  *
  * The log's own format cannot tell a torn tail (bytes that a power loss took before anyone was told of them) from rot (bytes that were
  * acknowledged and have gone bad since): both are a checksum that does not fit. A mark can. What is broken behind it was never promised
@@ -8,6 +8,9 @@
  * A mark may lag behind the log and never leads it: it is written some time after the log's sync, off the path of requests. It is a
  * help and no more. Without one, or with one that does not fit its log because another server has been at work in the folder,
  * ZooKeeper's own rules hold. Deleting it is always safe.
+ *
+ * Within an epoch the zxids show where a log is missing. Between two they do not: the next epoch begins at 1 wherever the last one ended,
+ * and what lay between may have been in a log or a snapshot that is gone. The mark knows.
  *
  * The file has two sectors that are written in turn, each followed by a sync, so a torn write leaves the other one whole.
  */
@@ -20,11 +23,11 @@ import { syncFile, withFile } from './disk-helpers.ts';
 
 /** "TKSM" */
 const magic = 0x544b534d;
-const version = 1;
+const version = 2;
 const slotBytes = 512;
 /** The size of the file. */
 export const markBytes: number = 2 * slotBytes;
-const fieldBytes = 44;
+const fieldBytes = 52;
 
 /**
  * How long a mark may lag while txns keep coming. It bounds the damage that can pass for a torn tail to what was written within this
@@ -37,6 +40,8 @@ export interface SyncedMark {
   readonly sequence: number;
   /** The zxid in the log's name. */
   readonly logZxid: Zxid;
+  /** The last txn before the log: nothing lies between that and its first one. */
+  readonly after: Zxid;
   /** Checksum of the log's first entry: a log of the same name with another beginning is another log. */
   readonly firstChecksum: number;
   /** Everything in the log before this offset is durable; an entry ends here. */
@@ -54,6 +59,7 @@ function encodeSlot(mark: SyncedMark): Buffer {
   slot.writeUInt32BE(mark.firstChecksum, 24);
   putLong(slot, 28, mark.offset);
   putLong(slot, 36, mark.lastZxid);
+  putLong(slot, 44, mark.after);
   slot.writeUInt32BE(crc32(slot.subarray(0, fieldBytes)), fieldBytes);
   return slot;
 }
@@ -78,6 +84,7 @@ function decodeSlot(bytes: Buffer, start: number): SyncedMark | undefined {
     firstChecksum: slot.readUInt32BE(24),
     offset: getLong(slot, 28),
     lastZxid: getLong(slot, 36),
+    after: getLong(slot, 44),
   };
 }
 

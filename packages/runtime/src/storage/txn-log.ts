@@ -375,6 +375,7 @@ export class TxnLog {
     const mark = {
       sequence: 1,
       logZxid: batch.first,
+      after: this.#completedZxid,
       firstChecksum: batch.firstChecksum,
       offset: this.#position,
       lastZxid: batch.last,

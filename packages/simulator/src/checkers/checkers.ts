@@ -2,6 +2,7 @@
 import type { Recording } from '../record/recording.ts';
 import { type Replay, replay } from '../replay/replay.ts';
 import { access } from './access.ts';
+import { acknowledgedWhere } from './acknowledged-where.ts';
 import { afterFailure } from './after-failure.ts';
 import type { Checker } from './checker.ts';
 import { clientTold } from './client-told.ts';
@@ -24,6 +25,7 @@ import { oneOrder } from './one-order.ts';
 import { quorumCommits } from './quorum-commits.ts';
 import { reads } from './reads.ts';
 import { registerHistory } from './register-history.ts';
+import { rereadable } from './rereadable.ts';
 import { sequences } from './sequences.ts';
 import { sessionIdentity } from './session-identity.ts';
 import { singleImage } from './single-image.ts';
@@ -68,6 +70,7 @@ export const checkers = {
   statLaws,
   durability,
   snapshots,
+  rereadable,
   digests,
   access,
   sweeps,
@@ -77,6 +80,7 @@ export const checkers = {
   zab,
   legality,
   quorumCommits,
+  acknowledgedWhere,
   epochFiles,
   timeliness,
   convergence,

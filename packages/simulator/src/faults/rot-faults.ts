@@ -111,7 +111,9 @@ export const epochRot: Fault = {
       const { disk, snapshotFolder } = server;
       const name = random.below(2) === 0 ? 'acceptedEpoch' : 'currentEpoch';
       const path = `${snapshotFolder}/${name}`;
-      if (!disk.files().includes(path) || server.isDamagedAt(path)) return false;
+      // A folder without either is taken for that of a standalone server, as with ZooKeeper.
+      const isOneDamaged = ['acceptedEpoch', 'currentEpoch'].some((each) => server.isDamagedAt(`${snapshotFolder}/${each}`));
+      if (!disk.files().includes(path) || isOneDamaged) return false;
       switch (random.below(3)) {
         case 0:
           server.damage(path, Buffer.from(garbage[random.below(garbage.length)]!, 'latin1'));

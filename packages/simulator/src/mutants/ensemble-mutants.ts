@@ -157,8 +157,8 @@ export const ensembleMutants: Readonly<Record<string, Mutant>> = {
     what: 'a server whose disk has refused an epoch lives on and does nothing',
     from: 'ZOOKEEPER-602, ZOOKEEPER-2247',
     file: 'packages/runtime/src/member.ts',
-    replace: 'if (!this.#isShut) failed(error);',
-    by: 'void failed;',
+    replace: '      this.#workFailed(error);\n      return;\n    }\n    turn',
+    by: '      return;\n    }\n    turn',
   },
   'wiped-server-votes': {
     hunter: 'scenarios',

@@ -154,6 +154,8 @@ export interface LimitsOfRun {
   readonly holdsRequests: boolean;
   /** Connections may not be read while much is under way; then what has arrived may not have been heard. */
   readonly stopsReading: boolean;
+  /** The longest txn that servers of these limits read back from a disk, or from each other. */
+  readonly txnBytesMax: number;
   /** Of an ensemble: for how long a server may be silent before it is given up. */
   readonly syncLimitTicks?: number | undefined;
 }
@@ -168,8 +170,8 @@ export interface Recording {
   readonly arrivals: Map<string, Millis[]>;
   /** What no checker needs to look for: frames that cannot be read, requests never answered, a server that does not start. */
   readonly faults: string[];
-  /** The whole log, in the order of zxids. Times are those of the world. */
-  log: { readonly atMs: Millis; readonly logged: LoggedTxn }[];
+  /** The whole log, in the order of zxids. Times are those of the world; `bytes` is how long a txn is there. */
+  log: { readonly atMs: Millis; readonly bytes: number; readonly logged: LoggedTxn }[];
   readonly snapshots: SnapshotState[];
   readonly resting: RestingServer[];
   /** All servers of an ensemble at one moment, each time. */

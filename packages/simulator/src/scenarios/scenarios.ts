@@ -17,6 +17,7 @@ import {
   wipedQuorum,
 } from './ensemble-scenarios.ts';
 import { elevenServers, quorumComesBack } from './majority-scenarios.ts';
+import { doubledMyid, unlistedServer } from './misconfiguration-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import {
   authHeldBack,
@@ -61,4 +62,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'late-observer': lateObserver,
   'eleven-servers': elevenServers,
   'quorum-comes-back': quorumComesBack,
+  'doubled-myid': doubledMyid,
+  'unlisted-server': unlistedServer,
 };

@@ -81,16 +81,21 @@ export class ServerHost implements MachineTime {
   diskDelayMs: (call: DiskCall) => Millis = () => 0;
   /** A server of an ensemble: its number there, and what it is. */
   get sid(): Sid {
-    return this.#parts.member?.zab.sid ?? 1;
+    return this.#member?.zab.sid ?? 1;
+  }
+
+  /** What its next start goes by as a server of an ensemble. */
+  get member(): MemberOptions | undefined {
+    return this.#member;
   }
 
   /** The ensemble that it is a server of. */
   get quorum(): QuorumConfig | undefined {
-    return this.#parts.member?.quorum;
+    return this.#member?.quorum;
   }
 
   get isVoter(): boolean {
-    return this.#parts.member?.role !== 'observer';
+    return this.#member?.role !== 'observer';
   }
 
   /** What its server is at this moment; undefined while it is down, or starts. */
@@ -103,6 +108,7 @@ export class ServerHost implements MachineTime {
   /** What its server sends: see `ProcessParts.sent`. */
   onSent: ((cnxn: number, port: number, bytes: Buffer) => void) | undefined;
   readonly #parts: ServerHostParts;
+  #member: MemberOptions | undefined;
   #lives = 0;
   /** It has removed files while it neither led nor learned, and has not said yet that another history takes their place. */
   #mayBeReplacing = false;
@@ -114,6 +120,7 @@ export class ServerHost implements MachineTime {
 
   constructor(parts: ServerHostParts) {
     this.#parts = parts;
+    this.#member = parts.member;
     const { name, core, options, clock, number } = parts;
     this.name = name;
     this.core = core;
@@ -138,11 +145,17 @@ export class ServerHost implements MachineTime {
     return this.process?.address;
   }
 
+  /** An operator writes another configuration, right or wrong; the next start goes by it. */
+  configure(member: MemberOptions): void {
+    this.#member = member;
+  }
+
   // --- The server's life
 
   /** Turns the server on. It serves when `serving` says so. */
   boot(): ServerProcess {
-    const { clock, wire, random, core, options, member, snappy, memory, recording, number } = this.#parts;
+    const { clock, wire, random, core, options, snappy, memory, recording, number } = this.#parts;
+    const member = this.#member;
     const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
     this.#lives++;
@@ -246,8 +259,8 @@ export class ServerHost implements MachineTime {
     this.process = undefined;
     // Nobody knows how far it had got, and what it had removed may have been of another history than what is left.
     if (this.#mayBeReplacing) this.#setAside('snap', 0);
-    const { recording, clock, member } = this.#parts;
-    if (member !== undefined) recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'gone' });
+    const { recording, clock } = this.#parts;
+    if (this.#member !== undefined) recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'gone' });
   }
 
   /** The disk as the process sees it; what it removes is kept aside. */
@@ -268,7 +281,7 @@ export class ServerHost implements MachineTime {
         this.#damaged.delete(path);
         if (bytes === undefined) return;
         this.removed.set(path, bytes);
-        this.#mayBeReplacing ||= this.#parts.member !== undefined && this.role === 'looking' && !this.#isPurged(path);
+        this.#mayBeReplacing ||= this.#member !== undefined && this.role === 'looking' && !this.#isPurged(path);
       },
     };
   }
@@ -292,8 +305,8 @@ export class ServerHost implements MachineTime {
   }
 
   #noteEpochs(): void {
-    const { recording, clock, member } = this.#parts;
-    if (member === undefined) return;
+    const { recording, clock } = this.#parts;
+    if (this.#member === undefined) return;
     const numberIn = (name: string): number | undefined => {
       const path = `${this.snapshotFolder}/${name}`;
       const bytes = this.disk.files().includes(path) ? this.#whole(path) : this.#damaged.get(path)?.whole;

@@ -26,6 +26,8 @@ import { Link } from './link.ts';
 import { ServerHost } from './server-host.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
+/** More than any server reads: what would be too long for one is to be found, and not to end the log. */
+const logEntryBytesMax = 4_000_000;
 /** A hundred times what a story takes. */
 const eventsMax = 400_000;
 
@@ -116,6 +118,7 @@ export class VirtualWorld {
       containerMaxNeverUsedIntervalMs: coreOptions.containerMaxNeverUsedIntervalMs,
       holdsRequests: coreOptions.requestThrottleLimit > 0,
       syncLimitTicks: ensemble === undefined ? undefined : (ensemble.zab?.syncLimitTicks ?? syncLimitTicksDefault),
+      txnBytesMax: coreOptions.juteMaxBuffer + coreOptions.juteMaxBufferExtra,
       stopsReading: coreOptions.globalOutstandingLimit < coreDefaults.globalOutstandingLimit,
     });
     this.servers = Array.from(
@@ -280,7 +283,7 @@ export class VirtualWorld {
       .toSorted(([a], [b]) => a - b)
       .map(([, { bytes }]) => {
         const logged = readTxn(new Reader(bytes));
-        return { atMs: this.#elapsedOf(logged.header.time), logged };
+        return { atMs: this.#elapsedOf(logged.header.time), bytes: bytes.length, logged };
       });
     recording.endedMs = this.clock.elapsedMs;
   }
@@ -290,7 +293,7 @@ export class VirtualWorld {
     const reading = new MemoryDisk();
     reading.plant('/log', content);
     const file = await reading.open('/log', 'existing');
-    const { reason } = await readLog(file, 4_000_000, (zxid, bytes, start, stop) => {
+    const { reason } = await readLog(file, logEntryBytesMax, (zxid, bytes, start, stop) => {
       const entry = { server: name, bytes: Buffer.from(bytes.subarray(start, stop)) };
       const known = entries.get(zxid);
       if (known === undefined) entries.set(zxid, entry);

@@ -1,4 +1,4 @@
-/** A log that is gone, with later ones there: between two epochs the zxids do not show it, and the mark that is left does. */
+/** Txns that are gone, with later ones there: between two epochs the zxids do not show it, and the mark of the later log does. */
 import { makeZxid } from '@tskeeper/protocol';
 import { MemoryDisk } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
@@ -14,14 +14,25 @@ async function fourLogs(disk = new MemoryDisk()): Promise<MemoryDisk> {
 const last = `${folder}/log.100000009`;
 
 describe('a log that is gone', () => {
-  test('at the end of an epoch is missed, and nothing is changed', async () => {
+  test.each([
+    ['its mark is left', [last]],
+    ['its mark is gone too', [last, `${folder}/synced.100000009`]],
+  ])('at the end of an epoch is missed when %s, and nothing is changed', async (_what, paths) => {
     const disk = await fourLogs();
-    disk.lose(last);
+    for (const path of paths) disk.lose(path);
     const before = filesOf(disk);
     await expect(new Member(disk).open()).rejects.toThrow(
-      `txns are missing: ${folder}/log.100000009, which held txns up to 0x10000000c, is gone, and ${folder}/log.200000001 goes on with 0x200000001 behind 0x100000008; bring it back, or start from a backup that has it`,
+      `txns are missing: ${folder}/log.200000001 was begun behind 0x10000000c, and what lies before it ends with 0x100000008; bring the missing log or snapshot back, or start from a backup that has it`,
     );
     expect(filesOf(disk)).toEqual(before);
+  });
+
+  test('is missed when the state is to go back to a txn behind it', async () => {
+    const disk = await fourLogs();
+    await withMember(disk, async (member) => {
+      disk.lose(last);
+      await expect(member.truncate(makeZxid(2, 1))).rejects.toThrow('txns are missing');
+    });
   });
 
   test('is not missed when a snapshot has its txns', async () => {
@@ -46,15 +57,7 @@ describe('a log that is gone', () => {
     }
   });
 
-  test('is forgotten when the logs before it are purged, or there is nothing before it', async () => {
-    const disk = await fourLogs();
-    await withMember(disk, (member) => member.snapshot());
-    for (const name of ['snapshot.0', 'log.100000001', 'log.100000005', 'log.100000009']) disk.lose(`${folder}/${name}`);
-    await withMember(disk, () => Promise.resolve());
-    expect(namesIn(disk).filter((name) => name.startsWith('synced.'))).toEqual(['synced.200000001']);
-  });
-
-  test('may have been cut off by a server that keeps no marks, and has written since', async () => {
+  test('is not missed where another server has begun the next one: that keeps no marks', async () => {
     const disk = await fourLogs();
     disk.lose(last);
     disk.lose(`${folder}/synced.200000001`);
@@ -63,19 +66,32 @@ describe('a log that is gone', () => {
     expect(namesIn(disk)).not.toContain('synced.100000009');
   });
 
-  test.each<[string, (member: Member) => Promise<unknown>]>([
-    ['cut', (member) => member.truncate(makeZxid(1, 4))],
-    ['replaced', (member) => member.replace(zxids(1, 1, 4))],
-  ])('counts no more once the history it belonged to has been %s', async (_what, rewrite) => {
+  test('counts no more once another log of the same name has been begun', async () => {
     const disk = await fourLogs();
     await withMember(disk, (member) => member.snapshot());
     disk.lose(last);
     await withMember(disk, async (member) => {
-      await rewrite(member);
+      await member.truncate(makeZxid(1, 4));
       await member.write(zxids(3, 1, 2));
     });
     await withMember(disk, (member) => member.write(zxids(4, 1, 2)));
     const { lastZxid } = await withMember(disk, (_member, recovered) => Promise.resolve(recovered));
     expect(lastZxid).toBe(makeZxid(4, 2));
+  });
+});
+
+describe("a leader's snapshot whose history came from nowhere else", () => {
+  test('is missed, though the old history was not taken away any more when it was put in place', async () => {
+    const disk = await fourLogs();
+    const old = filesOf(disk).map(([path, bytes]) => [path, Buffer.from(bytes)] as const);
+    await withMember(disk, async (member) => {
+      await member.replace(zxids(5, 1, 4));
+      await member.write(zxids(6, 1, 2));
+    });
+    for (const name of namesIn(disk)) if (name.startsWith('snapshot.')) disk.lose(`${folder}/${name}`);
+    for (const [path, bytes] of old) if (/(?:snapshot|log|synced)[.]/.test(path)) disk.plant(path, bytes);
+    await expect(new Member(disk).open()).rejects.toThrow(
+      'log.600000001 was begun behind 0x500000004, and what lies before it ends with 0x200000002',
+    );
   });
 });
