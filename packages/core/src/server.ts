@@ -47,7 +47,7 @@ import { nobody, Replica, replicaOptions } from './request/replica.ts';
 import { parkFrame, type ParkedFrame, type WaitingSync } from './request/session-order.ts';
 import { writeResult } from './request/write-result.ts';
 import { asksForItsSession, Handshakes } from './session/handshake.ts';
-import { ownerHere, type SessionOwner, SessionTracker } from './session/session-tracker.ts';
+import { ownerBefore, ownerHere, type SessionOwner, SessionTracker } from './session/session-tracker.ts';
 import type { SnapshotSource } from './snapshot/snapshot-source.ts';
 import { WatchTable } from './tree/watch-table.ts';
 
@@ -266,7 +266,8 @@ export class Server {
 
   /** A learner has passed on a request of one of its clients. */
   forwarded(request: ForwardedRequest, now: Now): void {
-    if (this.#mustHold()) this.#held.pushForwarded(request, now.elapsedMs);
+    const { sessionHigh, sessionLow } = request;
+    if (this.#mustHold()) this.#held.pushForwarded(request, this.#tracker.movesOf(sessionHigh, sessionLow), now.elapsedMs);
     else this.#forwarded(request, now);
   }
 
@@ -425,7 +426,10 @@ export class Server {
       this.#units += unitsPerRequest;
       const taken = this.#held.take(now.elapsedMs);
       if (taken.kind === 'forwarded') {
-        this.#forwarded(taken.request, now);
+        const { request, moves } = taken;
+        // The session may be back at the server through which it came, and has gone on elsewhere in between.
+        const isOld = this.#tracker.movesOf(request.sessionHigh, request.sessionLow) !== moves;
+        this.#forwarded(isOld ? { ...request, owner: ownerBefore } : request, now);
         continue;
       }
       const { cnxn, frame: held } = taken;
@@ -455,7 +459,8 @@ export class Server {
     // What came from a connection that we have given up must not have any effect.
     if (cnxn.closeReason !== undefined || bytes.length < headerBytes || !this.#authentication.mayWork(identities)) return;
     const { sessionHigh: high, sessionLow: low } = cnxn;
-    if (this.#tracker.findLive(high, low) === -1) return;
+    // Nor what came before the session went on over another one.
+    if (this.#tracker.findLive(high, low) === -1 || this.#tracker.movesOf(high, low) !== cnxn.moves) return;
     const reader = this.#parkedReader.place(bytes, 0, bytes.length);
     const xid = reader.int32();
     const opCode = reader.int32();

@@ -1,8 +1,10 @@
 /** Sessions that go from server to server, with the client that people use. */
 import { type Client, connect, type ConnectOptions, KeeperError } from '@tskeeper/client';
+import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { serverPort } from '../src/clients/client-world.ts';
+import { RawClient } from '../src/clients/raw-client.ts';
 import { WireTransport } from '../src/clients/wire-transport.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
 
@@ -88,5 +90,44 @@ describe('two clients with one session', () => {
     expect(first.state).toBe('connected');
     expect((await go(world, first.exists('/e')))?.ephemeralOwner).toBe(first.sessionId);
     await go(world, first.close());
+  });
+});
+
+describe('what waited of a client that has gone on elsewhere', () => {
+  it('P13: does not happen behind that, though the client is back', async () => {
+    const core = { requestThrottleLimit: 1, requestThrottleStallMs: 10, requestThrottleDropStale: false };
+    const world = new VirtualWorld(1, { servers: 3, ensemble: {}, core });
+    world.wire.mannersOf = () => ({ delayMs: 0.5 });
+    for (const server of world.servers) await server.start();
+    const followers = () => world.servers.filter(({ role }) => role === 'follower');
+    expect(await world.runUntil(() => followers().length === 2, 10_000)).toBe(true);
+    const [first, second] = followers();
+    const options = { name: 'client', address: addressOf(1), timeoutMs: 4000, server: first! };
+    const client = new RawClient(world, new SeededRandom(1), options);
+    const other = new RawClient(world, new SeededRandom(2), { ...options, name: 'other', address: addressOf(2) });
+    const isThere = () => world.runUntil(() => client.ready && other.ready, 1000);
+    const create = (path: string, by = client) => by.send('create', { path, data: null, acl: openAcl, flags: CreateMode.persistent });
+    const moveTo = async (server: typeof first) => {
+      await world.run(5);
+      for (const { forward, dialer } of world.wire.cnxns)
+        if (dialer.address === addressOf(1)) forward.from.stack.reset(forward.from.stream);
+      options.server = server!;
+      await world.run(5);
+      expect(await isThere()).toBe(true);
+    };
+    expect(await isThere()).toBe(true);
+    for (const server of world.servers) server.diskDelayMs = () => 500;
+    // For as long as this one is under way, the first server takes up no other.
+    create('/slow', other);
+    await world.run(1);
+    create('/held-back');
+    await moveTo(second);
+    create('/new');
+    await moveTo(first);
+    for (const server of world.servers) server.diskDelayMs = () => 0;
+    await world.run(3000);
+    const found = ['/slow', '/held-back', '/new'].map((path) => client.send('exists', { path, watch: false }));
+    expect(await world.runUntil(() => found.every((request) => request?.reply !== undefined), 5000)).toBe(true);
+    expect(found.map((request) => request!.reply!.err)).toEqual([0, -101, 0]);
   });
 });

@@ -34,6 +34,8 @@ export class Cnxn {
   sessionLow = 0;
   /** Where the session tracker keeps the session; -1 without one. */
   slot = -1;
+  /** As in `SessionTracker.movesOf`, when it took up its session. */
+  moves = 0;
   timeoutMs: Millis = 0;
   /** Clients of 3.3 and older leave out the readOnly byte, and must not be sent one. */
   speaksReadOnly = false;

@@ -11,7 +11,7 @@ import type { ParkedFrame } from './session-order.ts';
 
 export type Held =
   | { readonly kind: 'frame'; readonly cnxn: Cnxn; readonly frame: ParkedFrame }
-  | { readonly kind: 'forwarded'; readonly request: ForwardedRequest };
+  | { readonly kind: 'forwarded'; readonly request: ForwardedRequest; readonly moves: number };
 
 export class HeldFrames {
   readonly #frames = new Fifo<Held>();
@@ -38,10 +38,10 @@ export class HeldFrames {
     this.#frames.push({ kind: 'frame', cnxn, frame });
   }
 
-  /** A request that a learner has passed on. */
-  pushForwarded(request: ForwardedRequest, nowMs: Millis): void {
+  /** A request that a learner has passed on, of a session that has moved so often. */
+  pushForwarded(request: ForwardedRequest, moves: number, nowMs: Millis): void {
     if (this.isEmpty) this.lookAgainLater(nowMs);
-    this.#frames.push({ kind: 'forwarded', request });
+    this.#frames.push({ kind: 'forwarded', request, moves });
   }
 
   /** Puts back frames of a connection, ahead of all that came later. */

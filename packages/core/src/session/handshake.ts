@@ -204,6 +204,7 @@ export class Handshakes {
     cnxn.sessionLow = low;
     cnxn.slot = slot;
     this.#tracker.setCnxn(slot, cnxn.id);
+    cnxn.moves = this.#tracker.movesOf(high, low);
   }
 }
 

@@ -12,6 +12,7 @@ export type SessionSlot = number;
 
 const flagOpen = 1;
 const flagClosing = 2;
+const flagCarried = 4;
 
 function hash(high: number, low: number): number {
   return mix(Math.imul(high, 0x9e3779b1) ^ low);
@@ -96,6 +97,12 @@ export class SessionTable {
 
   setCnxn(slot: SessionSlot, cnxn: CnxnId): void {
     this.#cnxn.set(slot, cnxn);
+    if (cnxn !== -1) this.#flags.set(slot, this.#flags.get(slot) | flagCarried);
+  }
+
+  /** Whether a connection to this server carries it, or one did. */
+  wasCarried(slot: SessionSlot): boolean {
+    return (this.#flags.get(slot) & flagCarried) !== 0;
   }
 
   /** The next session behind a slot, in the order of slots; -1 at the end. Begin with -1. The table may change between two calls. */

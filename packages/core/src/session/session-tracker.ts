@@ -14,6 +14,8 @@ import { type SessionSlot, SessionTable } from './session-table.ts';
 export type SessionOwner = number;
 /** The server that keeps the tracker. */
 export const ownerHere: SessionOwner = 0;
+/** Whoever was its owner before it moved. */
+export const ownerBefore: SessionOwner = -2;
 /** Nobody has spoken for the session since this server leads. */
 const ownerUnknown: SessionOwner = -1;
 
@@ -23,6 +25,8 @@ export class SessionTracker {
   readonly #tickMs: Millis;
   /** Those of other servers' clients, and those that nobody has spoken for. A session that is not here is one of our own clients'. */
   readonly #owners = new Map<SessionSlot, SessionOwner>();
+  /** How often each session has gone on over another connection, as far as this server knows; those that never have are not here. */
+  readonly #moves = new Map<SessionSlot, number>();
   /** Since the last `takeTouched`, with the timeouts they were granted; undefined where nobody asks. */
   readonly #touched: Map<SessionSlot, Millis> | undefined;
 
@@ -70,6 +74,8 @@ export class SessionTracker {
   }
 
   setOwner(slot: SessionSlot, owner: SessionOwner): void {
+    const known = this.#owners.get(slot) ?? ownerHere;
+    if (known !== owner && known !== ownerUnknown) this.#moved(slot);
     if (owner === ownerHere) this.#owners.delete(slot);
     else this.#owners.set(slot, owner);
   }
@@ -86,6 +92,18 @@ export class SessionTracker {
     return known === owner || known === ownerUnknown;
   }
 
+  /**
+   * What waits here of a session is of an older connection if this has changed meanwhile, though it may have come through the server that
+   * the session is back at. 0 for a session that is not known.
+   */
+  movesOf(high: number, low: number): number {
+    return this.#moves.get(this.#table.find(high, low)) ?? 0;
+  }
+
+  #moved(slot: SessionSlot): void {
+    this.#moves.set(slot, (this.#moves.get(slot) ?? 0) + 1);
+  }
+
   /** No more touches, no more writes: its closeSession is on the way. */
   setClosing(slot: SessionSlot): void {
     this.#table.setClosing(slot);
@@ -95,6 +113,7 @@ export class SessionTracker {
   remove(slot: SessionSlot): void {
     this.#expiry.remove(slot);
     this.#owners.delete(slot);
+    this.#moves.delete(slot);
     this.#touched?.delete(slot);
     this.#table.remove(slot);
   }
@@ -105,6 +124,7 @@ export class SessionTracker {
   }
 
   setCnxn(slot: SessionSlot, cnxn: CnxnId): void {
+    if (cnxn !== -1 && this.#table.wasCarried(slot)) this.#moved(slot);
     this.#table.setCnxn(slot, cnxn);
   }
 
@@ -136,7 +156,7 @@ export class SessionTracker {
       const dueMs = due.get(slot);
       const id = `${table.high(slot)} ${table.low(slot)} ${table.timeoutMs(slot)} ${table.isClosing(slot)} ${table.cnxnOf(slot)}`;
       const left = dueMs === undefined ? '-' : Math.max(0, dueMs - nowMs);
-      rows.push(`${id} ${left} ${this.#owners.get(slot) ?? ownerHere} ${this.#touched?.get(slot) ?? '-'}`);
+      rows.push(`${id} ${left} ${this.#owners.get(slot) ?? ownerHere} ${this.#moves.get(slot) ?? 0} ${this.#touched?.get(slot) ?? '-'}`);
     });
     to.number(rows.length);
     for (const row of rows.sort()) to.text(row);

@@ -8,8 +8,8 @@ import { Violation } from './invariants.ts';
 import type { SmallWorld } from './small-world.ts';
 
 /**
- * `all`: what is down starts, what is cut is healed, and in the end everybody serves. `core`: what is cut stays cut, and what is down stays down if a
- * quorum is up without it; in the end a quorum serves.
+ * `all`: what is down starts, what is cut is healed, and in the end everybody serves. `core`: what is cut stays cut if a quorum reaches each other all
+ * the same, and what is down stays down if a quorum is up without it; in the end a quorum serves.
  */
 export type Peace = 'all' | 'core';
 

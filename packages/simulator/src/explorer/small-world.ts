@@ -460,16 +460,17 @@ export class SmallWorld implements Surroundings {
   /** No more faults from here on; elections go by what is really said. See `Peace`. */
   cease(peace: 'all' | 'core'): void {
     this.#isPeace = true;
-    if (peace === 'all') this.#cuts.clear();
-    for (const server of this.servers) if (server.peer === undefined && (peace === 'all' || !this.#hasCore)) server.start();
+    if (peace === 'all' || !this.#hasCore('up or down')) this.#cuts.clear();
+    for (const server of this.servers) if (server.peer === undefined && (peace === 'all' || !this.#hasCore('up'))) server.start();
   }
 
-  /** There is a quorum of servers that are up and reach each other. */
-  get #hasCore(): boolean {
+  /** There is a quorum of servers that reach each other. */
+  #hasCore(which: 'up' | 'up or down'): boolean {
     for (let mask = 1; mask < 1 << this.servers.length; mask++) {
       const members = this.#members(mask);
       if (!this.verifier.containsQuorum(new Set(members.map(({ sid }) => sid)))) continue;
-      if (members.every(({ peer }) => peer !== undefined) && !ascending(this.#cuts.keys()).some((cut) => (cut & mask) === cut)) return true;
+      const areThere = which === 'up or down' || members.every(({ peer }) => peer !== undefined);
+      if (areThere && !ascending(this.#cuts.keys()).some((cut) => (cut & mask) === cut)) return true;
     }
     return false;
   }

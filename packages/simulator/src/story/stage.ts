@@ -27,6 +27,9 @@ interface Contents {
   readonly ephemerals: number;
 }
 
+/** The disk has refused to read the only snapshot there is; at the next start it may do so. */
+const refusesToRead = /cannot be loaded \(.*: (?:EIO|ENOSPC)\)/;
+
 export class Stage {
   readonly world: VirtualWorld;
   readonly actors: Actor[] = [];
@@ -124,7 +127,7 @@ export class Stage {
       return;
     }
     if (wanted !== undefined && error instanceof StorageRefused) this.#operatorReads(server, error.message);
-    else if (!this.#excused.has(process) || error instanceof StorageRefused)
+    else if (!this.#excused.has(process) || (error instanceof StorageRefused && !refusesToRead.test(error.message)))
       this.complain(`${server.name} does not start: ${error.message}`);
     this.note('failed at start');
     server.kill();

@@ -230,6 +230,11 @@ describe('peace', () => {
     expect(world.servers.every(({ peer }) => peer?.server !== undefined)).toBe(true);
   });
 
+  test('heals the cut between two of two servers, which are a quorum together only', () => {
+    const { world } = replayRun({ scope: { ...scopeDefaults, servers: 2 } }, parseRun('cut1-2'));
+    expect(bringCalm(world, 'core')).toBeLessThan(2000);
+  });
+
   test('that does not come is a violation', () => {
     const { world } = replayRun(usual, []);
     for (const server of world.servers) server.peer!.deadline = () => undefined;
