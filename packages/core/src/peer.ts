@@ -56,6 +56,8 @@ export interface PeerOut extends Out, LearnerOut, Pick<ElectionOut, 'notify'>, S
   logBytesMax(): number | undefined;
   /** Connects to the learner port of another server. It completes as `dialled`, or as `dialFailed`. One dial at a time. */
   dialLeader(sid: Sid): void;
+  /** The dial that is under way, if one is, is given up, and nothing more is heard of it. */
+  dialNobody(): void;
   /** Reads at once what the oracle says, which completes as `oracleSaid`. It is read now and then besides. Without an oracle there is no need. */
   askOracle?(): void;
 }
@@ -574,6 +576,8 @@ export class Peer {
         this.#follow(role.leader, now);
       }
     } else if (role.kind === 'dialling' && role.dialling.over) {
+      // The next leader may be dialled only after a while. A stream to this one, come by then, would be taken for a stream to that.
+      this.#out.dialNobody();
       this.#failedWith(role.dialling.leader, now);
       this.#look(now);
     } else if (role.kind === 'settling') {

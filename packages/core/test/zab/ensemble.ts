@@ -98,6 +98,8 @@ export class Node implements PeerOut {
   peer: Peer | undefined;
   /** Raised with each life: what was asked for in an earlier one is of no interest. */
   life = 0;
+  /** Raised with each dial: only what comes of the last is heard. */
+  dials = 0;
   readonly view = new PacketView();
   readonly ends = new Map<ChannelId, End>();
   #nextChannel = 0;
@@ -241,7 +243,12 @@ export class Node implements PeerOut {
   }
 
   dialLeader(sid: Sid): void {
+    this.dials++;
     this.ensemble.dial(this, sid);
+  }
+
+  dialNobody(): void {
+    this.dials++;
   }
 
   packets(channel: ChannelId): Writer {
@@ -529,10 +536,10 @@ export class Ensemble {
   }
 
   dial(from: Node, to: Sid): void {
-    const { life } = from;
+    const { life, dials } = from;
     const target = this.nodes.find(({ sid }) => sid === to)!;
     this.after(this.delayMs(), () => {
-      if (from.life !== life || from.isDown) return;
+      if (from.life !== life || from.isDown || from.dials !== dials) return;
       if (target.isDown || target.peer?.role !== 'leading' || this.isCut(from.sid, to) || this.closedPorts.has(to)) {
         from.turn((peer) => peer.dialFailed(from.now));
         return;

@@ -209,6 +209,7 @@ class Replayed implements PeerOut {
   readonly readLog = unexpected('readLog');
   readonly reply = unexpected('reply');
   readonly dialLeader = unexpected('dialLeader');
+  readonly dialNobody = unexpected('dialNobody');
   readonly close = unexpected('close');
   notify(): void {}
   isFull = (): boolean => false;

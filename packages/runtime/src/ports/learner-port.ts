@@ -209,6 +209,13 @@ export class LearnerPort {
     this.#wanted = sid;
   }
 
+  /** As `PeerOut.dialNobody`. */
+  dialNobody(): void {
+    this.#wanted = undefined;
+    if (this.#dial !== undefined) this.#dialler.cancel(this.#dial);
+    this.#dial = undefined;
+  }
+
   /** As `ZabOut.packets`. */
   packets(id: ChannelId): Writer {
     const channel = this.#channels.get(id);
@@ -273,8 +280,7 @@ export class LearnerPort {
     const sid = this.#wanted;
     this.#wanted = undefined;
     if (sid === undefined || this.#isShut) return;
-    if (this.#dial !== undefined) this.#dialler.cancel(this.#dial);
-    this.#dial = undefined;
+    this.dialNobody();
     const hosts = this.#addresses.get(sid) ?? [];
     const { dialTimeoutMs, cnxTimeoutMs } = this.#options;
     if (hosts.length === 0) {

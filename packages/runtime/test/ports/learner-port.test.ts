@@ -252,6 +252,22 @@ describe('dialling the leader', () => {
     expect(host.accepted.length).toBe(2);
   });
 
+  test('a dial that is given up is not heard of', async () => {
+    const { rig, node } = await open();
+    const host = new RawHost(rig, addressOf(3));
+    await host.listen(quorumPort);
+    node.turn(() => {
+      node.learner.dialLeader(3);
+      node.learner.dialNobody();
+    });
+    node.dialLeader(3);
+    node.turn(() => node.learner.dialNobody());
+    await rig.run(100);
+    expect(node.events).toEqual([]);
+    expect(host.accepted.every(({ closed }) => closed !== undefined)).toBe(true);
+    expect(node.network.streamCount).toBe(0);
+  });
+
   test('another configuration is used by the next dial', async () => {
     const { rig, node } = await open();
     const moved = new RawHost(rig, '10.0.1.1');

@@ -7,7 +7,16 @@ import { type Scope, scopeDefaults } from './scope.ts';
 import type { Beginning } from './search.ts';
 import { type Ground, SmallWorld } from './small-world.ts';
 
-export const groundNames = ['empty', 'tail', 'two tails', 'left behind', 'interrupted', 'epoch accepted', 'snapshot ahead'] as const;
+export const groundNames = [
+  'empty',
+  'tail',
+  'two tails',
+  'left behind',
+  'interrupted',
+  'epoch accepted',
+  'later epoch',
+  'snapshot ahead',
+] as const;
 export type GroundName = (typeof groundNames)[number];
 
 /** So much that nothing is short of it. */
@@ -28,6 +37,8 @@ export function groundNamed(name: GroundName): Ground | undefined {
       return interrupted();
     case 'epoch accepted':
       return epochAccepted();
+    case 'later epoch':
+      return laterEpoch();
     case 'snapshot ahead':
       return snapshotAhead();
     default:
@@ -94,11 +105,26 @@ function interrupted(): Ground {
 /** The third has accepted an epoch, as the leader that it was about to be, and has crashed before anybody heard of it. */
 function epochAccepted(): Ground {
   const director = oneTxn();
-  for (const sid of [1, 2, 3]) director.crash(sid);
+  for (const sid of [2, 3]) director.crash(sid);
+  acceptAlone(director, 2);
+  return director.end();
+}
+
+/** The same again: what the two others will come to without it is an epoch before that. */
+function laterEpoch(): Ground {
+  const director = oneTxn();
+  for (const sid of [2, 3]) director.crash(sid);
+  acceptAlone(director, 2);
+  director.crash(3);
+  acceptAlone(director, 3);
+  return director.end();
+}
+
+function acceptAlone(director: Director, epoch: number): void {
+  director.crash(1);
   director.start(3);
   director.start(1);
-  director.until('the third has accepted an epoch', [1, 3], (world) => world.servers[2]!.acceptedEpoch === 2);
-  return director.end();
+  director.until('the third has accepted an epoch', [1, 3], (world) => world.servers[2]!.acceptedEpoch === epoch);
 }
 
 /** The third has been sent a snapshot with a txn that only its leader had, and that leader has fallen before its epoch began. */
@@ -113,6 +139,13 @@ function snapshotAhead(): Ground {
 
 const byItself: readonly ChoiceKind[] = ['packet', 'log', 'file', 'dial'];
 const stepsMax = 2000;
+
+/** The choices by which the two others come to serve without the third. */
+export function openingWithoutThird({ scope, ground }: Beginning): Choice[] {
+  const director = new Director(new SmallWorld(scope, ground));
+  director.serve([1, 2]);
+  return director.made;
+}
 
 /** From a ground on which the third has a tail: the choices by which it comes to cut that off for the two others, and has not done it yet. */
 export function openingToCut({ scope, ground }: Beginning): Choice[] {

@@ -508,6 +508,10 @@ export class SmallServer implements PeerOut {
     this.dialing = sid;
   }
 
+  dialNobody(): void {
+    this.dialing = undefined;
+  }
+
   newEnd(from: Sid): End {
     let channel = 0;
     while (this.ends.has(channel)) channel++;

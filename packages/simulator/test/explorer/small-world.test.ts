@@ -189,6 +189,16 @@ describe('the world', () => {
   });
 });
 
+test('a stream to a leader that has been given up is not taken for one to the next', () => {
+  const beginning = { scope: scopeDefaults, ground: groundNamed('later epoch') };
+  const run = parseRun(
+    'elect3,dial1,packet2#0,file2,packet1#0,file1,packet2#0,file2,packet1#0,packet1#0,file1,elect7,sleep3,elect6,wake2,break1#0,elect5,sleep3,elect6',
+  );
+  const { made, error } = replayRun(beginning, run, 'all');
+  expect(made).toEqual(run);
+  expect(error?.message).toBeUndefined();
+});
+
 describe('the grounds', () => {
   test.each(groundNames)('%s: all begin there, and come to serve when nothing goes wrong', (name) => {
     const world = new SmallWorld(scopeDefaults, groundNamed(name));
@@ -206,6 +216,7 @@ describe('the grounds', () => {
     expect(lastOf('left behind')).toEqual([a, makeZxid(2, 2), makeZxid(2, 2)]);
     expect(groundNamed('interrupted')!.disks[2]).toMatchObject({ acceptedEpoch: 2, currentEpoch: 1 });
     expect(groundNamed('epoch accepted')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 2]);
+    expect(groundNamed('later epoch')!.disks.map(({ acceptedEpoch }) => acceptedEpoch)).toEqual([1, 1, 3]);
     expect(groundNamed('snapshot ahead')!.disks[2]!.snapshot!.zxid).toBe(c);
   });
 });
