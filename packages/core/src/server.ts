@@ -266,8 +266,7 @@ export class Server {
 
   /** A learner has passed on a request of one of its clients. */
   forwarded(request: ForwardedRequest, now: Now): void {
-    const { sessionHigh, sessionLow } = request;
-    if (this.#mustHold()) this.#held.pushForwarded(request, this.#tracker.movesOf(sessionHigh, sessionLow), now.elapsedMs);
+    if (this.#mustHold()) this.#held.pushForwarded(request, this.#tracker.movesOf(request.sessionHigh, request.sessionLow), now.elapsedMs);
     else this.#forwarded(request, now);
   }
 

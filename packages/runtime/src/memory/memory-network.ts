@@ -304,9 +304,10 @@ export class VirtualWire {
   /** Joins a dialling side to whoever listens. */
   dial(side: Side, to: Endpoint): void {
     const { address } = side.endpoint;
-    const forward: PipeManners = { ...defaultManners, ...this.mannersOf(address, to.address) };
-    const backward: PipeManners = { ...defaultManners, ...this.mannersOf(to.address, address) };
-    this.#scheduler.after(forward.delayMs, () => {
+    const manners = (from: string, at: string): PipeManners => ({ ...defaultManners, ...this.mannersOf(from, at) });
+    this.#scheduler.after(manners(address, to.address).delayMs, () => {
+      // What the wire is like by now: it may have changed on the way.
+      const [forward, backward] = [manners(address, to.address), manners(to.address, address)];
       if (side.gone || this.#isCut(address, to.address)) return;
       const stack = this.#stacks.get(to.address);
       if (stack?.isDark === true) return;
