@@ -45,7 +45,7 @@ export function lastHeard(
     const cutMs = firstArrivals.find((atMs) => atMs > (times[0] ?? 0)) ?? Infinity;
     const overMs = bound === 'at least' ? Math.min(cutMs, garbledMs ?? Infinity) : Infinity;
     for (const atMs of times) {
-      if (atMs <= untilMs && atMs < overMs && atMs > heardMs && passesOn?.(server, atMs) !== false) heardMs = atMs;
+      if (atMs <= untilMs && atMs < overMs && atMs > heardMs && passesOn?.(server, times[0]!, atMs) !== false) heardMs = atMs;
     }
   }
   return heardMs;
@@ -59,19 +59,22 @@ function beginnings(recording: Recording): { readonly fromMs: Millis; readonly s
   );
 }
 
-/** Whether word of a frame that reached a server has surely reached the leader who ended the session, before it did. */
-function passingOn(recording: Recording, life: SessionLife, untilMs: Millis): (server: string, atMs: Millis) => boolean {
+/**
+ * Whether word of a frame that reached a server has surely reached the leader who ended the session, before it did. Over a connection that
+ * began, at `sinceMs`, before its server was with that leader, nothing is heard any more: it is closed, and its client may not know.
+ */
+function passingOn(recording: Recording, life: SessionLife, untilMs: Millis): (server: string, sinceMs: Millis, atMs: Millis) => boolean {
   if (recording.ensemble.size === 0) return () => true;
   const epoch = epochOf(life.closedZxid);
   const reign = reignsOf(recording).find((each) => each.epoch === epoch);
   const terms = termsOf(recording);
   // With each PING that it answers a learner tells of whom it has heard; there is one each half tick.
   const passingMs = recording.limits.tickMs;
-  return (server, atMs) => {
-    if (reign === undefined || atMs < reign.fromMs) return false;
+  return (server, sinceMs, atMs) => {
+    if (reign === undefined || sinceMs < reign.fromMs) return false;
     if (reign.server === server) return true;
     const thenMs = atMs + passingMs;
-    const isWith = terms.some((term) => term.server === server && term.epoch === epoch && term.fromMs <= atMs && term.toMs >= thenMs);
+    const isWith = terms.some((term) => term.server === server && term.epoch === epoch && term.fromMs <= sinceMs && term.toMs >= thenMs);
     return isWith && thenMs <= untilMs && isCalm(recording, [server, reign.server], atMs, thenMs);
   };
 }

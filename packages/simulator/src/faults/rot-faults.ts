@@ -3,6 +3,7 @@
  * as without the damage. Only what is known to have been durable is damaged: behind the mark of a log (docs/internals/storage.md) nobody can
  * tell damage from a tail that was torn off.
  */
+import type { Zxid } from '@tskeeper/protocol';
 import { decodeMark } from '@tskeeper/runtime/internal';
 import { markName, numberedFiles, sectorBytes, type SeededRandom } from '@tskeeper/runtime';
 import type { Stage } from '../story/stage.ts';
@@ -41,6 +42,8 @@ export function spoiled(random: SeededRandom, whole: Buffer, from: number, to: n
 
 interface MarkedLog {
   readonly path: string;
+  /** The last txn that it is known to have. */
+  readonly lastZxid: Zxid;
   /** Up to here it is known to have been durable. */
   readonly safeBytes: number;
   /** Its mark has moved since it was begun: so it is known to have been there. */
@@ -53,7 +56,7 @@ function markedLogs({ disk, logFolder }: ServerHost): MarkedLog[] {
   return numberedFiles([...inFolder], 'log').flatMap(({ name, zxid }) => {
     const mark = inFolder.has(markName(zxid)) ? decodeMark(disk.contents(`${logFolder}/${markName(zxid)}`)) : undefined;
     if (mark === undefined) return [];
-    return [{ path: `${logFolder}/${name}`, safeBytes: mark.offset, isKnown: mark.sequence > 1 }];
+    return [{ path: `${logFolder}/${name}`, lastZxid: mark.lastZxid, safeBytes: mark.offset, isKnown: mark.sequence > 1 }];
   });
 }
 
@@ -84,7 +87,12 @@ export const snapshotRot: Fault = {
     goBad(stage, random, (server) => {
       const { disk, snapshotFolder } = server;
       const names = disk.files().flatMap((path) => (path.startsWith(`${snapshotFolder}/`) ? [path.slice(snapshotFolder.length + 1)] : []));
-      const paths = numberedFiles(names, 'snapshot').map(({ name }) => `${snapshotFolder}/${name}`);
+      const snapshots = numberedFiles(names, 'snapshot');
+      // A leader's snapshot may have been put in place, and not what it took the place of been taken away. An older one leads nowhere then, and
+      // a server that has lost the newest does not know it (docs/internals/storage.md).
+      const reachedZxid = Math.max(-1, ...markedLogs(server).map(({ lastZxid }) => lastZxid));
+      if (snapshots.length > 1 && reachedZxid < snapshots.at(-1)!.zxid) return false;
+      const paths = snapshots.map(({ name }) => `${snapshotFolder}/${name}`);
       const all = random.below(6) === 0;
       const one = random.below(2) === 0 ? paths.length - 1 : random.below(Math.max(1, paths.length));
       const bad = paths.filter((path, index) => (all || index === one) && !server.isDamagedAt(path) && disk.contents(path).length > 0);
