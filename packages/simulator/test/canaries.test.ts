@@ -586,7 +586,7 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
       for (let at = peers.length - 1; at >= 0; at--) {
         const event = peers[at]!;
         if (event.server !== server || event === leader) continue;
-        if (event.kind === 'epochFiles') change(event, { snapshot: undefined });
+        if (event.kind === 'epochFiles') change(event, { reached: undefined });
         else if (['logged', 'replaced', 'serves'].includes(event.kind)) peers.splice(at, 1);
       }
     },

@@ -29,7 +29,7 @@ export const epochFiles: Checker = {
         served.delete(server);
       }
       if (event.kind !== 'epochFiles') continue;
-      const { accepted = 0, current = 0, snapshot = 0 } = event;
+      const { accepted = 0, current = 0, reached = 0 } = event;
       const last = before.get(server);
       if (accepted < current) faults.push(`${server} has accepted epoch ${accepted}, and currentEpoch is ${current}`);
       if (last !== undefined && (accepted < last.accepted || current < last.current)) {
@@ -37,8 +37,8 @@ export const epochFiles: Checker = {
       }
       if (current < (served.get(server) ?? 0))
         faults.push(`${server} has served in epoch ${served.get(server)}, and its disk says ${current}`);
-      // A snapshot that a leader has sent may be there before the server has come to say so.
-      durable.set(server, Math.max(durable.get(server) ?? 0, snapshot));
+      // It may be there before the server has come to say so, or have been found there at a start.
+      durable.set(server, Math.max(durable.get(server) ?? 0, reached));
       const beginning = beginnings.get(current);
       if (beginning !== undefined && beginning > recording.beginning.zxid && (durable.get(server) ?? 0) < beginning) {
         faults.push(`${server} has currentEpoch ${current} on disk, and not ${formatZxid(beginning)}, with which that begins`);

@@ -24,14 +24,14 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
     /** Its process is gone. */
     | { readonly kind: 'gone' }
     /**
-     * What the files said that hold its epochs when its process was gone, and the zxid by which its newest snapshot goes; undefined for one
-     * that is not there.
+     * What the files said that hold its epochs when its process was gone, and the last txn that its disk vouches for; undefined for what is not
+     * there.
      */
     | {
         readonly kind: 'epochFiles';
         readonly accepted: number | undefined;
         readonly current: number | undefined;
-        readonly snapshot: Zxid | undefined;
+        readonly reached: Zxid | undefined;
       }
     /** Everything on its disk is lost. */
     | { readonly kind: 'wiped' }

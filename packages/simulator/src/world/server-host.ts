@@ -16,7 +16,7 @@ import {
   SeededRandom,
   type SnappyCodec,
 } from '@tskeeper/runtime';
-import type { VirtualWire } from '@tskeeper/runtime/internal';
+import { decodeMark, type VirtualWire } from '@tskeeper/runtime/internal';
 import { peerWitness } from '../record/peer-witness.ts';
 import { newProcessRecord, type Recording } from '../record/recording.ts';
 import { ServerProcess } from './server-process.ts';
@@ -72,6 +72,8 @@ export class ServerHost implements MachineTime {
   readonly oldLogs: Buffer[] = [];
   /** Files that have gone bad at rest, by their paths, until somebody has put them right. */
   readonly #damaged = new Map<string, Damage>();
+  /** Of files that were removed since; a power loss may bring one back. */
+  readonly #damagedBefore = new Map<string, Damage>();
   process: ServerProcess | undefined;
   wallOffsetMs: Millis;
   bootedMs: Millis = 0;
@@ -278,6 +280,8 @@ export class ServerHost implements MachineTime {
           this.process?.serving === true && /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) && this.disk.files().includes(path);
         const bytes = isEvidence ? this.#whole(path) : undefined;
         await disk.remove(path);
+        const damage = this.#damaged.get(path);
+        if (damage !== undefined) this.#damagedBefore.set(path, damage);
         this.#damaged.delete(path);
         if (bytes === undefined) return;
         this.removed.set(path, bytes);
@@ -312,11 +316,18 @@ export class ServerHost implements MachineTime {
       const bytes = this.disk.files().includes(path) ? this.#whole(path) : this.#damaged.get(path)?.whole;
       return bytes === undefined ? undefined : Number(bytes.toString('latin1'));
     };
-    const inFolder = `${this.snapshotFolder}/`;
-    const names = this.disk.files().flatMap((path) => (path.startsWith(inFolder) ? [path.slice(inFolder.length)] : []));
-    const snapshot = numberedFiles(names, 'snapshot').at(-1)?.zxid;
-    const files = { accepted: numberIn('acceptedEpoch'), current: numberIn('currentEpoch'), snapshot };
+    const files = { accepted: numberIn('acceptedEpoch'), current: numberIn('currentEpoch'), reached: this.#vouchedFor() };
     recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'epochFiles', ...files });
+  }
+
+  /** The last txn that the name of a snapshot or the mark of a log vouches for. A start makes durable what it has found, and says so there. */
+  #vouchedFor(): Zxid | undefined {
+    const zxids = this.disk.files().flatMap((path) => {
+      const [, folder, prefix] = /^(.*)\/(snapshot|synced)\.[^/]*$/.exec(path) ?? [];
+      if (prefix === 'synced' && folder === this.logFolder) return decodeMark(this.disk.contents(path))?.lastZxid ?? [];
+      return prefix === 'snapshot' && folder === this.snapshotFolder ? numberedFiles([path.slice(folder.length + 1)], prefix)[0]!.zxid : [];
+    });
+    return zxids.length === 0 ? undefined : Math.max(...zxids);
   }
 
   /** Another history has taken the place of what was removed. */
@@ -338,6 +349,7 @@ export class ServerHost implements MachineTime {
       if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(this.#whole(path));
     }
     this.#damaged.clear();
+    this.#damagedBefore.clear();
     this.#takenOver = 0;
     // Not file by file: of the old disk nothing may come back at a power loss, neither a name on its way to it nor a removal undone.
     this.disk.restore(new MemoryDisk().capture());
@@ -410,7 +422,7 @@ export class ServerHost implements MachineTime {
   /** What a file would hold without the damage; it may have been cut since. */
   #whole(path: string): Buffer {
     const bytes = this.disk.contents(path);
-    const { whole, bad } = this.#damaged.get(path) ?? {};
+    const { whole, bad } = this.#damaged.get(path) ?? this.#damagedBefore.get(path) ?? {};
     if (whole === undefined || bad === undefined) return bytes;
     if (bytes.equals(bad)) return whole;
     return bad.length === whole.length && bytes.equals(bad.subarray(0, bytes.length)) ? whole.subarray(0, bytes.length) : bytes;
