@@ -16,6 +16,7 @@ export type { PortObserver } from './ports/port-observer.ts';
 export type { ServerConf, ServerFacts } from './ports/server-facts.ts';
 export { ReceivedList } from './received-list.ts';
 export { logPrefix, snapshotPrefix } from './storage/file-names.ts';
+export { installNoteName } from './storage/install-note.ts';
 export { isAllZero, type OnDamagedTxn } from './storage/log-reader.ts';
 export { behind, explain, judgeLog, type LogVerdict, markMisfit } from './storage/log-verdict.ts';
 export { compressionOfName } from './storage/snapshot-codec.ts';

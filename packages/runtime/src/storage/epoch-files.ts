@@ -75,10 +75,10 @@ export interface HistoryFound {
  * A folder that has neither is new, or was that of a standalone server: its last txn says both, as in ZooKeeper. acceptedEpoch alone is what
  * a crash in the very first write leaves, and then it is the epoch of the last txn, and so is currentEpoch, which lies between the two.
  * currentEpoch alone says nothing of what has been promised since; a crash of ZooKeeper in its own first write leaves that too, and ZooKeeper
- * takes it for such. A history that goes further than currentEpoch is
- * what a crash leaves that came while this server followed the leader of that epoch, before it said so: the txns of an epoch come behind
- * all with which it began, so it may be said now. ZooKeeper refuses that folder, and one whose acceptedEpoch is behind currentEpoch
- * (ZOOKEEPER-2307), unless the right number is found in a file that lost its renaming (ZOOKEEPER-4269).
+ * takes it for such. A history that goes further than currentEpoch is what a crash leaves that came while this server followed the leader
+ * of that epoch, before it said so: the txns of an epoch come behind all with which it began, so it may be said now. ZooKeeper refuses that
+ * folder, and one whose acceptedEpoch is behind currentEpoch (ZOOKEEPER-2307), unless the right number is found in a file that lost its
+ * renaming (ZOOKEEPER-4269).
  */
 export function settleEpochs(found: FoundEpochs, { lastZxid, hasData }: HistoryFound, folder: string): Epochs {
   const epoch = epochOf(Math.max(0, lastZxid));
@@ -141,7 +141,7 @@ export class EpochFiles {
     this.#asked = { acceptedEpoch: accepted, currentEpoch: current };
   }
 
-  /** Reads both files, and writes what had to be settled. Rejects with `StorageRefused` or `DiskError`. */
+  /** Reads both files, settles what they leave open, and makes the outcome durable. Rejects with `StorageRefused` or `DiskError`. */
   static async open(disk: Disk, folder: string, logger: Logger, history: HistoryFound): Promise<EpochFiles> {
     const found = {
       accepted: await readEpoch(disk, folder, 'acceptedEpoch'),
@@ -155,8 +155,10 @@ export class EpochFiles {
         `${folder}/currentEpoch held ${found.current}, and the last txn is ${formatZxid(history.lastZxid)}: this server stopped while it joined that epoch, and starts in ${epochs.current}`,
       );
     }
-    if (found.accepted !== epochs.accepted) await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);
-    if (found.current !== epochs.current) await writeEpoch(disk, folder, 'currentEpoch', epochs.current);
+    // Also what is there already: if the last process ended because a sync had failed, the system holds a file for clean that the disk may
+    // not have, and a promise that we have read, and others have built on, would go with the power.
+    await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);
+    await writeEpoch(disk, folder, 'currentEpoch', epochs.current);
     await removeTemporaries(disk, folder);
     return new EpochFiles(disk, folder, epochs);
   }

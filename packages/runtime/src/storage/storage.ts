@@ -25,6 +25,7 @@ import { folderBytes, withFile } from './disk-helpers.ts';
 import { EpochFiles, type EpochName } from './epoch-files.ts';
 import { logPrefix, markName, numberedFiles, snapshotPrefix } from './file-names.ts';
 import { readLog } from './log-reader.ts';
+import { type DataFolders, finishInstall, removeOlderHistory, writeInstallNote } from './install-note.ts';
 import { LogReading } from './log-reading.ts';
 import { purge, type PurgeResult } from './purge.ts';
 import { type Recovered, Recovery, type RecoveryTarget } from './recovery.ts';
@@ -44,7 +45,7 @@ import {
 import { SnapshotTrigger } from './snapshot-trigger.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { readMark } from './synced-mark.ts';
-import { cutLogs, removeLogs, removeSnapshots, TruncationImpossible } from './truncation.ts';
+import { cutLogs, TruncationImpossible } from './truncation.ts';
 import { type FlushedBatch, TxnLog } from './txn-log.ts';
 
 export interface StorageWorld {
@@ -142,6 +143,10 @@ export class Storage {
     this.#trigger = new SnapshotTrigger(options.snapCount, options.snapSizeLimitBytes, world.random);
   }
 
+  get #folders(): DataFolders {
+    return { snapshots: this.snapshotFolder, logs: this.logFolder };
+  }
+
   /** Syncs that took longer than fsync.warningthresholdms. */
   get slowSyncs(): number {
     return this.#log?.slowSyncs ?? 0;
@@ -172,6 +177,7 @@ export class Storage {
           `this system cannot sync folders, so a power loss may undo the making and removing of files in ${dataDir} and ${dataLogDir}`,
         );
       }
+      await finishInstall(this.#disk, this.#folders, this.#hooks.snappy, this.#hooks.logger);
       const recovered = await this.#recovery().run(target);
       this.#hasSnapshot = recovered.snapshotZxid !== undefined || this.#options.snapshotTrustEmpty;
       this.#log = this.#newLog(recovered.lastZxid);
@@ -274,9 +280,9 @@ export class Storage {
   }
 
   /**
-   * Puts a snapshot of the leader, made at `zxid`, in the place of everything. It is written and read back first; then the log entries and
-   * snapshots beyond it go, it gets its name, and then the rest goes, so that the old history cannot come back should this snapshot become
-   * unreadable one day. A power loss on the way leaves the old history, its beginning, or the snapshot.
+   * Puts a snapshot of the leader, made at `zxid`, in the place of everything. It is written and read back first; then the log entries
+   * beyond it go, it gets its name, and then the rest goes, so that the old history cannot come back should this snapshot become
+   * unreadable one day; see install-note.ts. A power loss on the way leaves the old history, its beginning, or the snapshot.
    *
    * `source` has to reject when its content does not come any more: `close` waits for it.
    *
@@ -308,10 +314,9 @@ export class Storage {
       await this.#endLog();
       // While a snapshot beyond `zxid` is there, it and the logs up to it are what a start finds; so it goes after the new one has its name.
       await cutLogs(this.#disk, this.logFolder, zxid, this.#options.txnBytesMax);
+      await writeInstallNote(this.#disk, this.#folders, unnamed);
       await nameSnapshot(this.#disk, unnamed);
-      const isOther = ({ name }: { name: string }) => name !== unnamed.name;
-      await removeSnapshots(this.#disk, this.snapshotFolder, isOther);
-      await removeLogs(this.#disk, this.logFolder);
+      await removeOlderHistory(this.#disk, this.#folders, unnamed.name);
       await this.#useUpInitialize();
     } catch (error) {
       this.#log!.giveUp(error);
@@ -439,10 +444,9 @@ export class Storage {
 
   /** Deletes what no start will need; also done by itself every autopurge.purgeInterval. */
   purge(): Promise<PurgeResult> {
-    const folders = { snapshots: this.snapshotFolder, logs: this.logFolder };
     return this.#aside(() => {
       const neededFrom = Math.min(...Array.from(this.#readings, (reading) => reading.neededFrom));
-      return purge(this.#disk, folders, this.#options.snapRetainCount, this.#hooks.snappy, neededFrom);
+      return purge(this.#disk, this.#folders, this.#options.snapRetainCount, this.#hooks.snappy, neededFrom);
     });
   }
 

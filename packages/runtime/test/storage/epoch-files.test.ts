@@ -126,6 +126,50 @@ describe('saveEpoch', () => {
   });
 });
 
+describe('an epoch that a start has read stays, though the sync that was to keep it had failed', () => {
+  const failNext = (disk: MemoryDisk) => {
+    disk.fault = ({ operation }) => (operation === 'syncFolder' ? { code: 'EIO' } : undefined);
+  };
+
+  test.each(['acceptedEpoch', 'currentEpoch'] as const)('%s', async (name) => {
+    const disk = new MemoryDisk();
+    const member = new Member(disk);
+    await member.open();
+    if (name === 'currentEpoch') await member.storage.saveEpoch('acceptedEpoch', 5);
+    failNext(disk);
+    await expect(member.storage.saveEpoch(name, 5)).rejects.toThrow(/EIO/);
+    disk.fault = undefined;
+    await member.storage.close();
+    await withMember(disk, async (_member, recovered) => {
+      expect(recovered).toMatchObject({ [name]: 5 });
+      // What is built on it now would be lost with it.
+      disk.crash(() => 0);
+    });
+    await withMember(disk, async (_member, recovered) => expect(recovered).toMatchObject({ [name]: 5 }));
+  });
+
+  test('whatever call of the first start fails', async () => {
+    let failed = 0;
+    for (let nth = 0; failed === nth; nth++) {
+      const disk = new MemoryDisk();
+      const first = new Member(disk);
+      let [syncs, hit] = [0, false];
+      disk.fault = ({ operation }) => {
+        if (operation !== 'syncFolder' || syncs++ !== nth) return undefined;
+        hit = true;
+        return { code: 'EIO' };
+      };
+      await first.open().catch(() => undefined);
+      await first.storage.close();
+      disk.fault = undefined;
+      if (hit) failed++;
+      await withMember(disk, async () => disk.crash(() => 0));
+      await withMember(disk, async (_member, recovered) => expect(recovered).toMatchObject({ acceptedEpoch: 0, currentEpoch: 0 }));
+    }
+    expect(failed).toBeGreaterThan(3);
+  });
+});
+
 test('a refusal because of an epoch file leaves the folder as it was, and free', async () => {
   const disk = new MemoryDisk();
   await withMember(disk, (member) => member.write(zxids(2, 1, 3)));

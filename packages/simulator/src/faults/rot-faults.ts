@@ -88,10 +88,6 @@ export const snapshotRot: Fault = {
       const { disk, snapshotFolder } = server;
       const names = disk.files().flatMap((path) => (path.startsWith(`${snapshotFolder}/`) ? [path.slice(snapshotFolder.length + 1)] : []));
       const snapshots = numberedFiles(names, 'snapshot');
-      // A leader's snapshot may have been put in place, and not what it took the place of been taken away. An older one leads nowhere then, and
-      // a server that has lost the newest does not know it (docs/internals/storage.md).
-      const reachedZxid = Math.max(-1, ...markedLogs(server).map(({ lastZxid }) => lastZxid));
-      if (snapshots.length > 1 && reachedZxid < snapshots.at(-1)!.zxid) return false;
       const paths = snapshots.map(({ name }) => `${snapshotFolder}/${name}`);
       const all = random.below(6) === 0;
       const one = random.below(2) === 0 ? paths.length - 1 : random.below(Math.max(1, paths.length));

@@ -33,8 +33,7 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     what: 'the old snapshots go before the one of the leader has its name',
     from: 'ZOOKEEPER-3642, F3',
     file: 'packages/runtime/src/storage/storage.ts',
-    replace:
-      'await nameSnapshot(this.#disk, unnamed);\n      const isOther = ({ name }: { name: string }) => name !== unnamed.name;\n      await removeSnapshots(this.#disk, this.snapshotFolder, isOther);',
-    by: 'const isOther = ({ name }: { name: string }) => name !== unnamed.name;\n      await removeSnapshots(this.#disk, this.snapshotFolder, isOther);\n      await nameSnapshot(this.#disk, unnamed);',
+    replace: 'await nameSnapshot(this.#disk, unnamed);\n      await removeOlderHistory(this.#disk, this.#folders, unnamed.name);',
+    by: 'await removeOlderHistory(this.#disk, this.#folders, unnamed.name);\n      await nameSnapshot(this.#disk, unnamed);',
   },
 };

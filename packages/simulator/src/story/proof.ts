@@ -190,7 +190,7 @@ export class Proof {
     const snapshots = numberedFiles(
       inFolder.map((path) => path.slice(snapshotFolder.length + 1)),
       'snapshot',
-    ).filter(({ zxid }) => zxid >= server.takenOver);
+    );
     if (snapshots.length === 0) return;
     const kept = this.#random.below(snapshots.length);
     for (const { name } of snapshots.slice(kept + 1)) {

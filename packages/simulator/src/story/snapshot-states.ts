@@ -38,7 +38,7 @@ export async function snapshotStates(
   countMax: number,
 ): Promise<SnapshotState[]> {
   const snapshots = server.evidence('snapshot');
-  const names = numberedFiles([...snapshots.keys()], 'snapshot').flatMap(({ name, zxid }) => (zxid < server.takenOver ? [] : [name]));
+  const names = numberedFiles([...snapshots.keys()], 'snapshot').map(({ name }) => name);
   while (names.length > countMax) names.splice(1 + random.below(names.length - 2), 1);
   const states: SnapshotState[] = [];
   for (const name of names) states.push(await stateFrom(world, server, name, snapshots.get(name)!, snappy));

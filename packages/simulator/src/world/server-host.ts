@@ -16,7 +16,7 @@ import {
   SeededRandom,
   type SnappyCodec,
 } from '@tskeeper/runtime';
-import { decodeMark, type VirtualWire } from '@tskeeper/runtime/internal';
+import { decodeMark, installNoteName, type VirtualWire } from '@tskeeper/runtime/internal';
 import { peerWitness } from '../record/peer-witness.ts';
 import { newProcessRecord, type Recording } from '../record/recording.ts';
 import { ServerProcess } from './server-process.ts';
@@ -114,9 +114,6 @@ export class ServerHost implements MachineTime {
   #lives = 0;
   /** It has removed files while it neither led nor learned, and has not said yet that another history takes their place. */
   #mayBeReplacing = false;
-  /** The snapshot of a leader that has its name already, while what it takes the place of may still be there. */
-  #taking: Zxid | undefined;
-  #takenOver: Zxid = 0;
   /** Its last process, if it went dark with the machine: its connections are broken when the machine comes back. */
   #dark: ServerProcess | undefined;
 
@@ -161,19 +158,9 @@ export class ServerHost implements MachineTime {
     const record = newProcessRecord(this.name, clock.elapsedMs);
     recording.processes.push(record);
     this.#lives++;
-    const { snapshotFolder } = this;
-    const isTaken = (path: string) => path.startsWith(`${snapshotFolder}/snapshot.${this.#taking?.toString(16)}`);
-    if (this.#taking !== undefined && this.disk.files().some(isTaken)) this.#takenOver = this.#taking;
-    this.#taking = undefined;
     this.#dark?.breakAll();
     this.#dark = undefined;
-    const witness =
-      member === undefined
-        ? undefined
-        : peerWitness(recording, clock, this.name, (by, zxid) => {
-            this.#setAside(by, zxid);
-            if (by === 'snap') this.#taking = undefined;
-          });
+    const witness = member === undefined ? undefined : peerWitness(recording, clock, this.name, (by, zxid) => this.#setAside(by, zxid));
     const log = (level: string) => (message: string) => {
       this.lines.push(`${level} ${message}`);
     };
@@ -270,33 +257,27 @@ export class ServerHost implements MachineTime {
     const disk = this.disk.attach();
     return {
       ...disk,
-      rename: async (from, to) => {
-        const zxid = Number.parseInt(/\/snapshot\.([0-9a-f]+)/.exec(to)?.[1] ?? '0', 16);
-        if (this.role === 'looking' && zxid > this.#reached()) this.#taking = zxid;
-        await disk.rename(from, to);
-      },
       remove: async (path) => {
+        // A start puts to its end what the last process could not: a snapshot of a leader takes the place of all this.
+        const endsInstall = this.process?.serving !== true && this.disk.files().includes(`${this.snapshotFolder}/${installNoteName}`);
         const isEvidence =
-          this.process?.serving === true && /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) && this.disk.files().includes(path);
+          (this.process?.serving === true || endsInstall) &&
+          /\/(?:log|snapshot)\.[0-9a-f]+(?:\.[a-z]+)?$/.test(path) &&
+          this.disk.files().includes(path);
         const bytes = isEvidence ? this.#whole(path) : undefined;
         await disk.remove(path);
         const damage = this.#damaged.get(path);
         if (damage !== undefined) this.#damagedBefore.set(path, damage);
         this.#damaged.delete(path);
         if (bytes === undefined) return;
+        if (endsInstall) {
+          if (path.startsWith(`${this.logFolder}/log.`)) this.oldLogs.push(bytes);
+          return;
+        }
         this.removed.set(path, bytes);
         this.#mayBeReplacing ||= this.#member !== undefined && this.role === 'looking' && !this.#isPurged(path);
       },
     };
-  }
-
-  /** How far its own history has ever gone: a snapshot of more is that of a leader. */
-  #reached(): Zxid {
-    let last: Zxid = 0;
-    for (const event of this.#parts.recording.peers) {
-      if (event.server === this.name && (event.kind === 'logged' || event.kind === 'applied')) last = Math.max(last, event.zxid);
-    }
-    return last;
   }
 
   /** Purging takes the oldest, and leaves a log and three snapshots. What another history takes the place of goes the newest first. */
@@ -350,16 +331,10 @@ export class ServerHost implements MachineTime {
     }
     this.#damaged.clear();
     this.#damagedBefore.clear();
-    this.#takenOver = 0;
     // Not file by file: of the old disk nothing may come back at a power loss, neither a name on its way to it nor a removal undone.
     this.disk.restore(new MemoryDisk().capture());
     const { recording, clock } = this.#parts;
     recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'wiped' });
-  }
-
-  /** A snapshot of a leader that was taken over in part: what is older may still be there, and leads nowhere. 0 if there is none. */
-  get takenOver(): Zxid {
-    return this.#takenOver;
   }
 
   /** Every file of that kind there has been and that was not lost, whether it is still there or not. */

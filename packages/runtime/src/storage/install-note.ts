@@ -1,0 +1,129 @@
+/**
+ * The note that lies in a folder while the snapshot of a leader takes the place of all that was there (SNAP).
+ *
+ * From the moment that snapshot has its name until the last older file is gone there are two histories in the folder. A start takes the
+ * newer, as it should. But should the snapshot go bad, it would fall back to the older one without a word, and go on with logs that were
+ * written behind the other. So the note is durable before the snapshot has its name, and goes when nothing older is left; a start that finds
+ * it ends the work.
+ *
+ * It says which files were there, and in which epoch the server stood. If there are others by now, or the server stands in another epoch,
+ * then another server has worked in the folder since, one that knows nothing of notes, and may have acknowledged what is there: then nothing
+ * is removed but the note.
+ */
+import { crc32 } from 'node:zlib';
+import type { Disk } from '../disk.ts';
+import type { Logger } from '../logger.ts';
+import type { SnappyCodec } from '../world.ts';
+import { copyBytes, replaceFile, withFile } from './disk-helpers.ts';
+import { readEpoch } from './epoch-files.ts';
+import { logPrefix, numberedFiles, snapshotPrefix, unfinishedPrefix } from './file-names.ts';
+import { type UnnamedSnapshot, verifySnapshot } from './snapshot-files.ts';
+import { StorageRefused } from './storage-refused.ts';
+import { removeLogs, removeSnapshots } from './truncation.ts';
+
+/** Passed over by ZooKeeper, which looks at names that begin with `log.` or `snapshot.` only. */
+export const installNoteName = 'installing';
+
+export interface DataFolders {
+  readonly snapshots: string;
+  readonly logs: string;
+}
+
+interface InstallNote {
+  /** The name that the leader's snapshot gets. */
+  readonly snapshot: string;
+  /** undefined in a folder without epochs. */
+  readonly currentEpoch: number | undefined;
+  /** The logs and snapshots that were there before. */
+  readonly older: readonly string[];
+}
+
+async function historyFiles(disk: Disk, { snapshots, logs }: DataFolders): Promise<string[]> {
+  const inSnapshots = numberedFiles(await disk.list(snapshots), snapshotPrefix);
+  const inLogs = numberedFiles(await disk.list(logs), logPrefix);
+  return [...inSnapshots, ...inLogs].map(({ name }) => name);
+}
+
+/** Durable when it resolves. */
+export async function writeInstallNote(disk: Disk, folders: DataFolders, unnamed: UnnamedSnapshot): Promise<void> {
+  // With the note and without that file, a start takes it that the snapshot has got its name.
+  await disk.syncFolder(folders.snapshots);
+  const note: InstallNote = {
+    snapshot: unnamed.name,
+    currentEpoch: await readEpoch(disk, folders.snapshots, 'currentEpoch'),
+    older: await historyFiles(disk, folders),
+  };
+  const text = JSON.stringify(note);
+  const bytes = Buffer.from(`${crc32(text).toString(16)} ${text}\n`, 'utf8');
+  await replaceFile(disk, folders.snapshots, installNoteName, `${unfinishedPrefix}${installNoteName}`, bytes);
+}
+
+/** Takes away all that the snapshot takes the place of, then the note; durable when it resolves. */
+export async function removeOlderHistory(disk: Disk, folders: DataFolders, snapshot: string): Promise<void> {
+  await removeSnapshots(disk, folders.snapshots, ({ name }) => name !== snapshot);
+  await removeLogs(disk, folders.logs);
+  await removeInstallNote(disk, folders);
+}
+
+async function removeInstallNote(disk: Disk, folders: DataFolders): Promise<void> {
+  await disk.remove(`${folders.snapshots}/${installNoteName}`);
+  await disk.syncFolder(folders.snapshots);
+}
+
+/** At a start: ends what the last process did not. Rejects with `StorageRefused` where that is not possible; nothing has changed then. */
+export async function finishInstall(disk: Disk, folders: DataFolders, snappy: SnappyCodec | undefined, logger: Logger): Promise<void> {
+  const path = `${folders.snapshots}/${installNoteName}`;
+  if (!(await disk.exists(path))) return;
+  const { snapshot, currentEpoch, older } = await readNote(disk, path);
+  // It has not got its name yet.
+  if (await disk.exists(`${folders.snapshots}/${unfinishedPrefix}${snapshot}`)) {
+    await removeInstallNote(disk, folders);
+    return;
+  }
+  const known = new Set([snapshot, ...older]);
+  const hasOthers = (await historyFiles(disk, folders)).some((name) => !known.has(name));
+  // Without one, the folder is refused further on.
+  const epochNow = await readEpoch(disk, folders.snapshots, 'currentEpoch');
+  if (hasOthers || (epochNow !== undefined && epochNow !== currentEpoch)) {
+    logger.warn(
+      `${path} says that ${snapshot} was about to take the place of all else, but another server has worked in this folder since; everything stays as it is`,
+    );
+    await removeInstallNote(disk, folders);
+    return;
+  }
+  const snapshotPath = `${folders.snapshots}/${snapshot}`;
+  if (!(await verifySnapshot(disk, snapshotPath, snappy))) {
+    throw new StorageRefused(
+      `${snapshotPath}, a snapshot of the leader that was taking the place of all else here, is damaged or gone, and what else is here need not be whole; restore it from a backup, or empty the data folder and let this server fetch everything from the ensemble anew`,
+    );
+  }
+  await nameAnew(disk, folders.snapshots, snapshot);
+  await removeOlderHistory(disk, folders, snapshot);
+  logger.warn(`${snapshotPath} has taken the place of all that was here, which its server had no time to remove`);
+}
+
+async function readNote(disk: Disk, path: string): Promise<InstallNote> {
+  const text = await withFile(disk, path, async (file) => (await file.read(0, await file.size())).toString('utf8'));
+  const [, sum, json] = /^([0-9a-f]{1,8}) (\{.*\})\n$/.exec(text) ?? [];
+  if (sum === undefined || json === undefined || Number.parseInt(sum, 16) !== crc32(json)) {
+    throw new StorageRefused(
+      `${path} is damaged: a snapshot of the leader was taking the place of all else here, and which cannot be told; empty the data folder and let this server fetch everything from the ensemble anew`,
+    );
+  }
+  return JSON.parse(json) as InstallNote;
+}
+
+/** The sync that was to keep the name may have failed, and what no sync has kept may go with the power: so a copy takes the name. */
+async function nameAnew(disk: Disk, folder: string, snapshot: string): Promise<void> {
+  const temporary = `${folder}/${unfinishedPrefix}copy.${snapshot}`;
+  await withFile(disk, `${folder}/${snapshot}`, async (file) => {
+    const copy = await disk.open(temporary, 'replace');
+    try {
+      await copyBytes(file, copy, 0, await file.size());
+    } finally {
+      await copy.close();
+    }
+  });
+  await disk.rename(temporary, `${folder}/${snapshot}`);
+  await disk.syncFolder(folder);
+}
