@@ -36,4 +36,20 @@ export const joiningMutants: Readonly<Record<string, Mutant>> = {
     replace: 'await nameSnapshot(this.#disk, unnamed);\n      await removeOlderHistory(this.#disk, this.#folders, unnamed.name);',
     by: 'await removeOlderHistory(this.#disk, this.#folders, unnamed.name);\n      await nameSnapshot(this.#disk, unnamed);',
   },
+  'install-not-finished': {
+    hunter: 'scenarios',
+    what: "a start does not take away what a leader's snapshot was taking the place of",
+    from: 'found here: half-installed snapshot',
+    file: 'packages/runtime/src/storage/storage.ts',
+    replace: 'await finishInstall(this.#disk, this.#folders, this.#hooks.snappy, this.#hooks.logger);',
+    by: 'void finishInstall;',
+  },
+  'promise-taken-for-durable': {
+    hunter: 'scenarios',
+    what: 'a start takes an acceptedEpoch that it has read for one that is on the disk',
+    from: 'found here: promise in the cache',
+    file: 'packages/runtime/src/storage/epoch-files.ts',
+    replace: "await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);\n    await writeEpoch",
+    by: "if (found.accepted !== epochs.accepted) await writeEpoch(disk, folder, 'acceptedEpoch', epochs.accepted);\n    if (found.current !== epochs.current) await writeEpoch",
+  },
 };

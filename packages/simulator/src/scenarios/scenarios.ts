@@ -30,7 +30,7 @@ import {
   watchesOverPowerLoss,
   watchSetBehindRemoval,
 } from './session-scenarios.ts';
-import { failedSync, killedWhilePurging, powerLossInMidSync } from './storage-scenarios.ts';
+import { failedSync, halfInstalledSnapshot, killedWhilePurging, powerLossInMidSync, promiseInTheCache } from './storage-scenarios.ts';
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
   'clock-set-back': clockSetBack,
@@ -45,6 +45,8 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'power-loss-in-mid-sync': powerLossInMidSync,
   'failed-sync': failedSync,
   'killed-while-purging': killedWhilePurging,
+  'half-installed-snapshot': halfInstalledSnapshot,
+  'promise-in-the-cache': promiseInTheCache,
   'moving-session': movingSession,
   'late-write': lateWrite,
   'slow-commit': slowCommit,

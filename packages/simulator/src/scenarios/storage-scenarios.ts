@@ -1,6 +1,8 @@
 /** Disks: what an end at the wrong moment leaves behind. */
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { loseAll } from '@tskeeper/runtime';
+import { installNoteName } from '@tskeeper/runtime/internal';
+import type { ServerHost } from '../world/server-host.ts';
 import { type Scenario, Scene } from './scenario.ts';
 
 const sequential = { path: '/n-', data: Buffer.from('x'.repeat(200)), acl: openAcl, flags: CreateMode.persistentSequential };
@@ -61,4 +63,72 @@ export const killedWhilePurging: Scenario = {
       {},
       { snapCount: 10, purgeIntervalMs: 25, txnLogSizeLimitBytes: 2000 },
     ),
+};
+
+export const halfInstalledSnapshot: Scenario = {
+  story:
+    'a follower is killed as the snapshot of its leader has its name and the old history is still there: the next start takes that away, or it would come back one day',
+  run: () =>
+    Scene.playEnsemble(
+      35,
+      async (scene) => {
+        const client = await scene.raw({ server: scene.leader });
+        for (let count = 0; count < 15; count++) await scene.ask(client, 'create', sequential);
+        const [victim] = scene.followers as [ServerHost];
+        const { disk, snapshotFolder, logFolder } = victim;
+        victim.kill();
+        for (let count = 0; count < 5; count++) await scene.ask(client, 'create', sequential);
+        let isHalfWay = false;
+        disk.changed = ({ operation, path }) => {
+          if (operation !== 'rename' || !path.startsWith(`${snapshotFolder}/new.snapshot.`)) return;
+          // Not one that it takes of its own tree.
+          if (!disk.files().includes(`${snapshotFolder}/${installNoteName}`)) return;
+          disk.changed = undefined;
+          isHalfWay = true;
+          victim.kill();
+        };
+        scene.stage.boot(victim);
+        await scene.until('it is half-way', () => isHalfWay);
+        // Alone, so that it is not told anything before we have looked.
+        scene.cut([victim], [scene.leader, ...scene.followers.filter((other) => other !== victim)]);
+        scene.stage.boot(victim);
+        await scene.until('it is up', () => victim.process?.serving === true);
+        const left = disk.files().filter((path) => /\/(?:log|snapshot)\./.test(path));
+        if (left.length !== 1 || left.some((path) => path.startsWith(`${logFolder}/log.`))) {
+          scene.stage.complain(`${victim.name} has kept what its leader's snapshot took the place of: ${left.join(' ')}`);
+        }
+        scene.stage.heal();
+        await scene.until('it follows', () => scene.stage.isWhole);
+      },
+      { zab: { forceSnapshotSync: true } },
+    ),
+};
+
+export const promiseInTheCache: Scenario = {
+  story:
+    'the sync that was to keep the name of acceptedEpoch fails; the next start reads the promise from the page cache, others build on it, and the power goes: it has not been forgotten',
+  run: () =>
+    Scene.playEnsemble(36, async (scene) => {
+      const client = await scene.raw({ timeoutMs: 4000 });
+      const [victim] = scene.followers as [ServerHost];
+      const { disk, snapshotFolder, process } = victim;
+      const promised = () => Number(disk.contents(`${snapshotFolder}/acceptedEpoch`).toString());
+      const before = promised();
+      disk.fault = ({ operation }) => (operation === 'syncFolder' && promised() > before ? { code: 'EIO' } : undefined);
+      scene.stage.excuse(victim);
+      const old = scene.leader;
+      old.kill();
+      await scene.until('it has failed', () => process!.record.failure !== '');
+      disk.fault = undefined;
+      victim.kill();
+      scene.stage.boot(victim);
+      await scene.until('it is up', () => victim.process?.serving === true);
+      const read = promised();
+      if (read === before) scene.stage.complain('no promise was made');
+      victim.losePower(loseAll);
+      if (promised() < read) scene.stage.complain(`${victim.name} has read the promise of epoch ${read}, and has ${promised()} now`);
+      for (const server of [victim, old]) scene.stage.boot(server);
+      await scene.comesBack(client);
+      await scene.ask(client, 'create', sequential);
+    }),
 };
