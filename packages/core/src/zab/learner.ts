@@ -418,11 +418,14 @@ export class Learner implements LeaderLink {
   #onLeaderInfo(packet: PacketView): void {
     if (!this.#expect('introduced', packet)) return;
     this.#epoch = epochOf(packet.zxid);
-    const { acceptedEpoch } = this.#start;
-    if (this.#epoch < acceptedEpoch) {
+    const { acceptedEpoch, currentEpoch, role } = this.#start;
+    if (this.#epoch < currentEpoch) {
+      this.#giveUp(`the leader's epoch is ${this.#epoch}, and this server stands in epoch ${currentEpoch}`);
+    } else if (this.#epoch < acceptedEpoch && role === 'follower') {
       this.#giveUp(`the leader's epoch is ${this.#epoch}, and this server has accepted epoch ${acceptedEpoch}`);
-    } else if (this.#epoch === acceptedEpoch) {
-      // It has promised this before, to another leader it may be; it must not count for it twice.
+    } else if (this.#epoch <= acceptedEpoch) {
+      // It has promised this before, to another leader it may be; it must not count for it twice. An observer never counts, so whatever it
+      // has promised to one whose epoch did not come about keeps nobody from leading, and must not keep it outside until a later epoch.
       this.#acceptEpoch(-1);
     } else {
       this.#stage = 'saving acceptedEpoch';

@@ -96,6 +96,18 @@ describe('discovery', () => {
     expect(same.over).toBeUndefined();
   });
 
+  it('an observer follows in an earlier epoch than it has accepted, as its promise binds nobody; not in one before that in which it stands', () => {
+    const observer = { role: 'observer', acceptedEpoch: 6, currentEpoch: 5 } as const;
+    const learner = learning(observer);
+    learner.packet(packet(PacketType.LEADERINFO, makeZxid(5, 0)), now);
+    // Nothing is to be saved, and it stays with what it has accepted.
+    expect(notes.take()).toEqual(['9 <- OBSERVERINFO 0x600000000', '9 <- ACKEPOCH 0x300000007 -1']);
+    expect(learner.over).toBeUndefined();
+    const behind = learning(observer);
+    behind.packet(packet(PacketType.LEADERINFO, makeZxid(4, 0)), now);
+    expect(behind.over).toContain("the leader's epoch is 4, and this server stands in epoch 5");
+  });
+
   it('an observer introduces itself as one', () => {
     learning({ role: 'observer' });
     expect(notes.take()).toEqual(['9 <- OBSERVERINFO 0x400000000']);

@@ -5,6 +5,7 @@ import type { CommandOptions } from './options.ts';
 import { Pool } from './pool.ts';
 import { reportOutcome, reportSeed, type SeedReport } from './seed-report.ts';
 import { Summary } from './summary.ts';
+import { UsageError } from './usage-error.ts';
 
 const seedsDefault = 100;
 const evidenceMax = 5;
@@ -28,10 +29,20 @@ export function failureText({ seed, findings }: SeedReport, replay: string): str
 
 /** Returns whether all went well. */
 export async function runCommand(options: CommandOptions): Promise<boolean> {
+  refuseWhatDoesNotGoTogether(options);
   if (options.scenario !== undefined) return await runScenarios(options.scenario);
   const { seed, mutant, trace, events } = options;
   if (seed !== undefined && mutant === undefined) return await runOne(seed, trace, events);
   return await runMany(options);
+}
+
+function refuseWhatDoesNotGoTogether({ scenario, seed, seeds, from, minutes, mutant, trace, events }: CommandOptions): void {
+  if (scenario !== undefined && [seed, seeds, from, minutes, mutant].some((value) => value !== undefined)) {
+    throw new UsageError('--scenario takes neither seeds nor a mutant; a mutant is hunted by: npm run sim:zoo -- --mutant NAME');
+  }
+  if ((trace || events) && (seed === undefined || mutant !== undefined)) {
+    throw new UsageError('--trace and --events are of one seed, without a mutant: npm run sim -- --seed N --trace');
+  }
 }
 
 async function runOne(seed: number, trace: boolean, events: boolean): Promise<boolean> {
