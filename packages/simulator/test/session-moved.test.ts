@@ -6,14 +6,17 @@ import { describe, expect, it } from 'vitest';
 import { serverPort } from '../src/clients/client-world.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
 import { WireTransport } from '../src/clients/wire-transport.ts';
+import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
 
-async function started(seed: number): Promise<VirtualWorld> {
-  const world = new VirtualWorld(seed, { servers: 3, ensemble: {} });
+async function started(seed: number, observers = 0): Promise<VirtualWorld> {
+  const world = new VirtualWorld(seed, { servers: 3 + observers, ensemble: { observers } });
   world.wire.mannersOf = () => ({ delayMs: 0.5 });
   for (const server of world.servers) await server.start();
   const roles = () => world.servers.map(({ process }) => process?.runtime?.inspect.role());
-  expect(await world.runUntil(() => roles().filter((role) => role === 'follower').length === 2, 10_000)).toBe(true);
+  expect(
+    await world.runUntil(() => roles().filter((role) => role === 'follower').length === 2 && !roles().includes('looking'), 10_000),
+  ).toBe(true);
   return world;
 }
 
@@ -60,6 +63,40 @@ describe('a client that is driven from server to server', () => {
     expect(await go(world, zk.getEphemerals())).toEqual(['/e']);
     await go(world, zk.close());
   });
+});
+
+describe('a session that another process takes up while a write of the first is not committed', () => {
+  it.each(['follower', 'observer'] as const)(
+    'answers each with its own, though both count their requests from 1: at a %s',
+    async (role) => {
+      const world = await started(6, 1);
+      const roleOf = (server: ServerHost) => server.process!.runtime!.inspect.role();
+      const [here, ...followers] = world.servers.filter((server) => roleOf(server) === 'follower');
+      const there = role === 'follower' ? followers[0]! : world.servers.find((server) => roleOf(server) === role)!;
+      const at = ({ name }: ServerHost, number: number, options: ConnectOptions = {}) => {
+        const transport = new WireTransport(world.clientNetwork(`client-${number}`, addressOf(number)));
+        const random = new SeededRandom(number);
+        return go(world, connect(`${name}:${serverPort}`, { transport, clock: world.clock, random, sessionTimeoutMs: 4000, ...options }));
+      };
+      const first = await at(here!, 1);
+      // A quorum has it when one of these has it.
+      for (const server of world.servers) if (server !== here) server.diskDelayMs = () => 100;
+      const created = first.create('/a');
+      await world.run(5);
+      const second = await at(there, 2, { session: { id: first.sessionId, password: first.sessionPassword } });
+      const codeOf = (call: Promise<unknown>) =>
+        call.then(
+          () => 'Ok',
+          (error: unknown) => (KeeperError.is(error) ? error.code : String(error)),
+        );
+      const answers = [
+        codeOf(created),
+        codeOf(second.delete('/b')),
+        codeOf(second.exists('/a').then((stat) => expect(stat).not.toBeNull())),
+      ];
+      expect(await go(world, Promise.all(answers))).toEqual(['Ok', 'NoNode', 'Ok']);
+    },
+  );
 });
 
 describe('two clients with one session', () => {
