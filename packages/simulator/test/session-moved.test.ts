@@ -32,6 +32,21 @@ function joining(world: VirtualWorld, number: number, options: ConnectOptions = 
   return go(world, connect(servers, { transport, clock: world.clock, random, sessionTimeoutMs: 4000, ...options }));
 }
 
+const roleOf = (server: ServerHost) => server.process!.runtime!.inspect.role();
+
+/** A client of that server alone. */
+function at(world: VirtualWorld, { name }: ServerHost, number: number, options: ConnectOptions = {}): Promise<Client> {
+  const transport = options.transport ?? new WireTransport(world.clientNetwork(`client-${number}`, addressOf(number)));
+  const random = new SeededRandom(number);
+  return connect(`${name}:${serverPort}`, { clock: world.clock, random, sessionTimeoutMs: 4000, ...options, transport });
+}
+
+const codeOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'Ok',
+    (error: unknown) => (KeeperError.is(error) ? error.code : String(error)),
+  );
+
 describe('a client that is driven from server to server', () => {
   it.each([1, 2, 3])('C2-22: never hears that its session has moved, and keeps it (seed %i)', async (seed) => {
     const world = await started(seed);
@@ -70,25 +85,14 @@ describe('a session that another process takes up while a write of the first is 
     'answers each with its own, though both count their requests from 1: at a %s',
     async (role) => {
       const world = await started(6, 1);
-      const roleOf = (server: ServerHost) => server.process!.runtime!.inspect.role();
       const [here, ...followers] = world.servers.filter((server) => roleOf(server) === 'follower');
       const there = role === 'follower' ? followers[0]! : world.servers.find((server) => roleOf(server) === role)!;
-      const at = ({ name }: ServerHost, number: number, options: ConnectOptions = {}) => {
-        const transport = new WireTransport(world.clientNetwork(`client-${number}`, addressOf(number)));
-        const random = new SeededRandom(number);
-        return go(world, connect(`${name}:${serverPort}`, { transport, clock: world.clock, random, sessionTimeoutMs: 4000, ...options }));
-      };
-      const first = await at(here!, 1);
+      const first = await go(world, at(world, here!, 1));
       // A quorum has it when one of these has it.
       for (const server of world.servers) if (server !== here) server.diskDelayMs = () => 100;
       const created = first.create('/a');
       await world.run(5);
-      const second = await at(there, 2, { session: { id: first.sessionId, password: first.sessionPassword } });
-      const codeOf = (call: Promise<unknown>) =>
-        call.then(
-          () => 'Ok',
-          (error: unknown) => (KeeperError.is(error) ? error.code : String(error)),
-        );
+      const second = await go(world, at(world, there, 2, { session: { id: first.sessionId, password: first.sessionPassword } }));
       const answers = [
         codeOf(created),
         codeOf(second.delete('/b')),
@@ -97,6 +101,34 @@ describe('a session that another process takes up while a write of the first is 
       expect(await go(world, Promise.all(answers))).toEqual(['Ok', 'NoNode', 'Ok']);
     },
   );
+});
+
+describe('a server that has asked its leader twice whether a session lives', () => {
+  it('waits for the last answer: the session may have been elsewhere in between', async () => {
+    const world = await started(7);
+    const leader = world.servers.find((server) => roleOf(server) === 'leader')!;
+    const [here, there] = world.servers.filter((server) => server !== leader) as [ServerHost, ServerHost];
+    const wire = new WireTransport(world.clientNetwork('client-1', addressOf(1)));
+    let isGone = false;
+    const nobody = { send: () => undefined, end: () => undefined, destroy: () => undefined };
+    const dial = wire.connect.bind(wire);
+    wire.connect = (address, sink) => (isGone ? nobody : dial(address, sink));
+    const first = await go(world, at(world, here, 1, { transport: wire }));
+    isGone = true;
+    const session = { id: first.sessionId, password: first.sessionPassword };
+    world.link(there.name, leader.name).slow(200);
+    const impatient = new AbortController();
+    const given = codeOf(at(world, there, 2, { session, signal: impatient.signal }));
+    await world.run(50);
+    impatient.abort(new Error('too slow'));
+    const third = at(world, there, 3, { session });
+    // The leader has heard the first question, and not the second.
+    await world.run(170);
+    const elsewhere = await go(world, at(world, here, 4, { session }));
+    const created = codeOf(elsewhere.create('/a'));
+    const deleted = third.then((zk) => codeOf(zk.delete('/b')));
+    expect(await go(world, Promise.all([given, created, deleted]))).toEqual(['Error: too slow', 'Ok', 'NoNode']);
+  });
 });
 
 describe('two clients with one session', () => {
