@@ -35,7 +35,7 @@ function joining(world: VirtualWorld, number: number, options: ConnectOptions = 
 const roleOf = (server: ServerHost) => server.process!.runtime!.inspect.role();
 
 /** A client of that server alone. */
-function at(world: VirtualWorld, { name }: ServerHost, number: number, options: ConnectOptions = {}): Promise<Client> {
+function clientOf(world: VirtualWorld, { name }: ServerHost, number: number, options: ConnectOptions = {}): Promise<Client> {
   const transport = options.transport ?? new WireTransport(world.clientNetwork(`client-${number}`, addressOf(number)));
   const random = new SeededRandom(number);
   return connect(`${name}:${serverPort}`, { clock: world.clock, random, sessionTimeoutMs: 4000, ...options, transport });
@@ -87,12 +87,12 @@ describe('a session that another process takes up while a write of the first is 
       const world = await started(6, 1);
       const [here, ...followers] = world.servers.filter((server) => roleOf(server) === 'follower');
       const there = role === 'follower' ? followers[0]! : world.servers.find((server) => roleOf(server) === role)!;
-      const first = await go(world, at(world, here!, 1));
+      const first = await go(world, clientOf(world, here!, 1));
       // A quorum has it when one of these has it.
       for (const server of world.servers) if (server !== here) server.diskDelayMs = () => 100;
       const created = first.create('/a');
       await world.run(5);
-      const second = await go(world, at(world, there, 2, { session: { id: first.sessionId, password: first.sessionPassword } }));
+      const second = await go(world, clientOf(world, there, 2, { session: { id: first.sessionId, password: first.sessionPassword } }));
       const answers = [
         codeOf(created),
         codeOf(second.delete('/b')),
@@ -113,18 +113,18 @@ describe('a server that has asked its leader twice whether a session lives', () 
     const nobody = { send: () => undefined, end: () => undefined, destroy: () => undefined };
     const dial = wire.connect.bind(wire);
     wire.connect = (address, sink) => (isGone ? nobody : dial(address, sink));
-    const first = await go(world, at(world, here, 1, { transport: wire }));
+    const first = await go(world, clientOf(world, here, 1, { transport: wire }));
     isGone = true;
     const session = { id: first.sessionId, password: first.sessionPassword };
     world.link(there.name, leader.name).slow(200);
     const impatient = new AbortController();
-    const given = codeOf(at(world, there, 2, { session, signal: impatient.signal }));
+    const given = codeOf(clientOf(world, there, 2, { session, signal: impatient.signal }));
     await world.run(50);
     impatient.abort(new Error('too slow'));
-    const third = at(world, there, 3, { session });
+    const third = clientOf(world, there, 3, { session });
     // The leader has heard the first question, and not the second.
     await world.run(170);
-    const elsewhere = await go(world, at(world, here, 4, { session }));
+    const elsewhere = await go(world, clientOf(world, here, 4, { session }));
     const created = codeOf(elsewhere.create('/a'));
     const deleted = third.then((zk) => codeOf(zk.delete('/b')));
     expect(await go(world, Promise.all([given, created, deleted]))).toEqual(['Error: too slow', 'Ok', 'NoNode']);

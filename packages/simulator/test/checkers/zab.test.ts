@@ -3,9 +3,15 @@ import { expect, test } from 'vitest';
 import { zab } from '../../src/checkers/zab.ts';
 import type { PeerEvent } from '../../src/record/peer-event.ts';
 
-const leads = (atMs: number, server: string, epoch: number, historyEnd: number): PeerEvent =>
-  ({ atMs, server, kind: 'serves', role: 'leader', epoch, historyEnd }) as PeerEvent;
-const applied = (atMs: number, server: string, zxid: number): PeerEvent => ({ atMs, server, kind: 'applied', zxid }) as PeerEvent;
+const leads = (atMs: number, server: string, epoch: number, historyEnd: number): PeerEvent => ({
+  atMs,
+  server,
+  kind: 'serves',
+  role: 'leader',
+  epoch,
+  historyEnd,
+});
+const applied = (atMs: number, server: string, zxid: number): PeerEvent => ({ atMs, server, kind: 'applied', zxid });
 const faultsOf = (...peers: PeerEvent[]) => zab.check({ peers } as never, undefined as never);
 
 const end = makeZxid(5, 2);
