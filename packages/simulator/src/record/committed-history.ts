@@ -56,6 +56,16 @@ export function lastServed({ peers, beginning }: Pick<Recording, 'peers' | 'begi
   return last;
 }
 
+/** The last txn that each server has on its disk. */
+export function lastLogged({ peers }: Pick<Recording, 'peers'>): Map<string, Zxid> {
+  const last = new Map<string, Zxid>();
+  for (const event of peers) {
+    if (event.kind === 'logged' || event.kind === 'replaced') last.set(event.server, event.zxid);
+    else if (event.kind === 'wiped') last.set(event.server, 0);
+  }
+  return last;
+}
+
 /** The txn that a history ends with of which the beginning of an epoch is told: the server has served in one that came to an end without a txn. */
 export function lastTxnOf(reigns: readonly Pick<Reign, 'epoch' | 'historyEnd'>[], zxid: Zxid): Zxid {
   if (counterOf(zxid) > 0) return zxid;

@@ -6,6 +6,7 @@ import type { Millis, Zxid } from '@tskeeper/protocol';
 import { MemoryDisk, SeededRandom, StorageRefused } from '@tskeeper/runtime';
 import type { Actor } from '../clients/actor.ts';
 import { RawClient } from '../clients/raw-client.ts';
+import { lastLogged, lastServed } from '../record/committed-history.ts';
 import type { ServerHost } from '../world/server-host.ts';
 import type { ServerProcess } from '../world/server-process.ts';
 import type { Owner } from '../world/virtual-clock.ts';
@@ -297,13 +298,22 @@ export class Stage {
 
   // --- Disks that are lost
 
-  /** Whether a quorum is left of those that have not lost their disks, or have been sent everything anew since. */
+  /**
+   * Whether a quorum is left of those that have not lost their disks, or have been sent everything anew since, and have all that was ever
+   * committed: of those that have, the one whose disk is lost may be the only one but for the leader.
+   */
   mayWipe(server: ServerHost): boolean {
     for (const each of this.#wiped)
       if (each.role === 'leader' || each.role === 'follower' || each.role === 'observer') this.#wiped.delete(each);
-    const voters = this.world.servers.filter(({ isVoter }) => isVoter);
-    const lost = voters.filter((each) => each === server || this.#wiped.has(each)).length;
-    return !this.#full.has(server) && (!server.isVoter || lost <= voters.length - ((voters.length >> 1) + 1));
+    if (this.#full.has(server)) return false;
+    if (!server.isVoter) return true;
+    const { recording, servers } = this.world;
+    const voters = servers.filter(({ isVoter }) => isVoter);
+    const [committed, logged] = [lastServed(recording), lastLogged(recording)];
+    const left = voters.filter(
+      (each) => each !== server && !this.#wiped.has(each) && (logged.get(each.name) ?? recording.beginning.zxid) >= committed,
+    );
+    return left.length > voters.length >> 1;
   }
 
   wipe(server: ServerHost): void {
