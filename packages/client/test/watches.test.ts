@@ -131,6 +131,13 @@ describe('a watch', () => {
     expect(recursive.lines).toEqual(['NodeCreated /a/b', 'NodeCreated /a/b/c', 'NodeDataChanged /a', 'NodeDataChanged /a']);
   });
 
+  it('has a mode there is, or is refused with the modes there are', async () => {
+    const [result] = await Promise.allSettled([zk.addWatch('/a', { mode: 'recursive' as never, watch: true })]);
+    expect((result as PromiseRejectedResult).reason).toEqual(
+      new TypeError('there is no mode of watch "recursive"; modes are persistent, persistentRecursive'),
+    );
+  });
+
   it('whose listener throws does not harm its neighbours', async () => {
     const thrown: unknown[] = [];
     const note = (error: unknown) => void thrown.push(error);
@@ -241,6 +248,53 @@ describe('removeWatches', () => {
     await world.settle();
     expect(first.lines).toEqual(['PersistentWatchRemoved /a']);
     expect(second.lines).toEqual(['NodeDataChanged /a']);
+  });
+
+  it('B44: of one listener leaves the watch to those that are being set before it, of every kind', async () => {
+    await go(zk.create('/a', '1'));
+    const first = heard();
+    await go(zk.addWatch('/a', { watch: first.watch }));
+    await go(zk.addWatch('/a', { mode: 'persistentRecursive', watch: first.watch }));
+    await go(zk.getData('/a', { watch: first.watch }));
+    await go(zk.getChildren('/a', { watch: first.watch }));
+    await go(zk.exists('/b', { watch: first.watch }));
+    const next = [heard(), heard(), heard(), heard(), heard()] as const;
+    const setting = [
+      zk.addWatch('/a', next[0]),
+      zk.addWatch('/a', { mode: 'persistentRecursive', ...next[1] }),
+      zk.getData('/a', { ...next[2], linearizable: true }),
+      zk.getChildren('/a', next[3]),
+      zk.exists('/b', next[4]),
+    ];
+    const removals = [zk.removeWatches('/a', { watch: first.watch }), zk.removeWatches('/b', { watch: first.watch })];
+    await go(Promise.all([...setting, ...removals]));
+    await go(other.setData('/a', '2'));
+    await go(other.create('/a/c'));
+    await go(other.create('/b'));
+    await world.settle();
+    expect(next.map(({ lines }) => lines)).toEqual([
+      ['NodeDataChanged /a', 'NodeChildrenChanged /a'],
+      ['NodeDataChanged /a', 'NodeCreated /a/c'],
+      ['NodeDataChanged /a'],
+      ['NodeChildrenChanged /a'],
+      ['NodeCreated /b'],
+    ]);
+  });
+
+  it('B44: of one listener asks the server once a request that would have set the watch has failed, or nobody waits for it', async () => {
+    const first = heard();
+    await go(zk.exists('/a', { watch: first.watch }));
+    const controller = new AbortController();
+    const setting = [
+      zk.getData('/a', { watch: heard().watch }),
+      zk.exists('/a', { watch: heard().watch, signal: controller.signal }),
+      zk.exists('/a', { watch: heard().watch, timeoutMs: 0 }),
+    ];
+    controller.abort();
+    await world.until(Promise.allSettled(setting));
+    await go(zk.removeWatches('/a', { watch: first.watch }));
+    const [result] = await world.until(Promise.allSettled([zk.removeWatches('/a')]));
+    expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoWatcher', outcome: 'refused' });
   });
 
   it('takes one listener away and leaves the others their watch', async () => {

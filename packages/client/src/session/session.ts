@@ -206,6 +206,7 @@ export class Session {
       }
       const call = new Call(operation, resolve as (result: unknown) => void, reject);
       this.#machine.submit(call);
+      if (operation.watches !== undefined) this.watches.expect(operation.watches);
       if (signal !== undefined) this.#heed(call, signal);
       if (timeoutMs !== undefined && timeoutMs <= timerMsMax) this.#limit(call, timeoutMs);
       this.#touched();
@@ -296,7 +297,9 @@ export class Session {
     });
   }
 
+  /** Once for each call, whether it is answered, failed or given up. */
   #settled(call: Call): void {
+    if (call.operation.watches !== undefined) this.watches.settle(call.operation.watches);
     if (call.timer !== undefined) this.#world.clock.cancel(call.timer);
     call.timer = undefined;
     if (call.signal !== undefined) this.#unheed(call, call.signal);
