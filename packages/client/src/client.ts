@@ -36,6 +36,7 @@ import type { Session } from './session/session.ts';
 import type { EndReason } from './session/session-machine.ts';
 import { type Stat, toStat } from './stat.ts';
 import type { NodeEvent, NodeEventType, SessionEvent, WatchListener } from './watched-event.ts';
+import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './watches/watch-loop.ts';
 import { addWatchOperation, removeWatchesOperation } from './watches/watch-operations.ts';
 import type { WatchKind, Watcher } from './watches/watch-table.ts';
 
@@ -435,7 +436,22 @@ export class Client implements AsyncDisposable {
     );
   }
 
-  /** Takes watches away again; each is told so (`DataWatchRemoved` ...). Fails with NoWatcher when there is none. */
+  /**
+   * Loops over what happens to a znode, and with `recursive` to everything below it; it need not exist. Nothing is lost without a word: where changes
+   * may be missing, at the start, after a lost connection and when the loop is too slow, a `Reread` says so. Leaving the loop removes the watch.
+   * How it ends is said at `WatchLoop.next`. Throws a KeeperError, BadArguments, for what is no path.
+   *
+   * Rests on persistent watches, so it needs ZooKeeper 3.6. Before 3.9 a server keeps one kind of watch per path and connection, the
+   * last (ZOOKEEPER-4466): with such servers, set no other watch on the very path of a loop. A server tells nobody of what they may not READ, nor that they
+   * now may.
+   */
+  watch(path: string, options: WatchLoopOptions & { readonly recursive: true }): WatchLoop<RecursiveWatchLoopEvent>;
+  watch(path: string, options?: WatchLoopOptions): WatchLoop;
+  watch(path: string, options: WatchLoopOptions = {}): WatchLoop {
+    return new WatchLoop(this.#session, this.#chroot, path, options);
+  }
+
+  /** Takes watches away again; each is told so (`DataWatchRemoved` ...), and loops over the path end. Fails with NoWatcher when there is none. */
   removeWatches(path: string, options: RemoveWatchesOptions = {}): Promise<void> {
     return this.#guard('removeWatches', path, async () => {
       checkPath(path);

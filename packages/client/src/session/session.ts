@@ -118,6 +118,7 @@ export class Session {
   readonly watches = new WatchTable();
   readonly #world: SessionWorld;
   readonly #machine: SessionMachine<Call>;
+  readonly #packetBytesMax: number;
   readonly #observers = new Set<SessionObserver>();
   readonly #signals = new Map<AbortSignal, { readonly calls: Set<Call>; readonly onAbort: () => void }>();
   #link: Link | undefined;
@@ -134,6 +135,7 @@ export class Session {
 
   constructor(servers: readonly ServerAddress[], options: Omit<SessionOptions, 'auth'>, auth: readonly Credentials[], world: SessionWorld) {
     this.#world = world;
+    this.#packetBytesMax = options.packetBytesMax;
     const first = new Promise<void>((resolve, reject) => {
       this.#begun = { resolve, reject };
     });
@@ -475,7 +477,7 @@ export class Session {
       if (state === 'SyncConnected' || state === 'ConnectedReadOnly') this.#begun?.resolve();
       else if (state !== 'Disconnected') this.#ended(state, reason);
     },
-    restoreWatches: (lastZxid) => setWatchesPieces(this.watches, lastZxid),
+    restoreWatches: (lastZxid) => setWatchesPieces(this.watches, lastZxid, this.#packetBytesMax),
   };
 
   #answered(call: Call, err: number, reader: Reader): void {
