@@ -1,7 +1,8 @@
 /** Watches, end to end in virtual time: against our server, through lost connections. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Client, WatchedEvent, WatchListener } from '../src/index.ts';
+import type { Client, Transport, WatchedEvent, WatchListener } from '../src/index.ts';
 import { ClientWorld } from './support/client-world.ts';
+import { describeFrames } from './support/server-frames.ts';
 
 let world: ClientWorld;
 let zk: Client;
@@ -48,7 +49,7 @@ async function whileGone(happens: () => Promise<void>): Promise<void> {
 }
 
 describe('a watch', () => {
-  it('tells one change of a znode, with its zxid, and no second one', async () => {
+  it('B45: tells one change of a znode, with its zxid, and no second one', async () => {
     await go(zk.create('/a', '1'));
     const { lines, events, watch } = heard();
     await go(zk.getData('/a', { watch }));
@@ -116,7 +117,7 @@ describe('a watch', () => {
     expect(order).toEqual(['before', 'NodeDataChanged', 'answer']);
   });
 
-  it('that stays tells every change, a recursive one also what happens below', async () => {
+  it('B44: that stays tells every change, a recursive one also what happens below', async () => {
     await go(zk.create('/a'));
     const persistent = heard();
     const recursive = heard();
@@ -161,7 +162,7 @@ describe('a watch', () => {
 });
 
 describe('after a lost connection', () => {
-  it('watches tell what was missed, once', async () => {
+  it('B43: watches tell what was missed, once', async () => {
     await go(zk.create('/data', '1'));
     await go(zk.create('/gone'));
     await go(zk.create('/parent'));
@@ -194,7 +195,7 @@ describe('after a lost connection', () => {
     expect(watches.unborn.lines).toEqual([...moved, 'NodeCreated /unborn']);
   });
 
-  it('watches that stay are set again', async () => {
+  it('B43: watches that stay are set again', async () => {
     const persistent = heard();
     const recursive = heard();
     await go(zk.addWatch('/a', { watch: persistent.watch }));
@@ -207,7 +208,7 @@ describe('after a lost connection', () => {
     expect(recursive.lines.slice(2)).toEqual(['NodeCreated /a', 'NodeCreated /a/b']);
   });
 
-  it('C2-11: ten thousand watches come back, in pieces no packet limit refuses', async () => {
+  it('B43, C2-11: ten thousand watches come back, in pieces no packet limit refuses', async () => {
     const paths = Array.from({ length: 10_000 }, (_, index) => `/${'x'.repeat(100)}-${index}`);
     let told = 0;
     const watch: WatchListener = ({ type }) => {
@@ -221,8 +222,49 @@ describe('after a lost connection', () => {
   });
 });
 
+describe('with a small packet limit', () => {
+  it('B43: watches come back in packets that are no longer, each path once', async () => {
+    const maxPacketBytes = 2000;
+    const options = world.options({ maxPacketBytes });
+    const wire = options.transport!;
+    const frames: number[] = [];
+    const restored: string[] = [];
+    const transport: Transport = {
+      resolve: (host) => wire.resolve!(host),
+      connect(address, sink) {
+        const cnxn = wire.connect(address, sink);
+        const send = cnxn.send.bind(cnxn);
+        let first = true;
+        cnxn.send = (bytes) => {
+          const sent = Buffer.from(bytes);
+          for (let at = 0; at < sent.length; at += 4 + sent.readInt32BE(at)) frames.push(sent.readInt32BE(at));
+          for (const line of describeFrames(sent, first)) {
+            if (line.startsWith('setWatches')) restored.push(...[...line.matchAll(/"(\/[^"]*)"/g)].map(([, path]) => path!));
+          }
+          first = false;
+          send(bytes);
+        };
+        return cnxn;
+      },
+    };
+    const small = await world.connect({ ...options, transport });
+    const paths = Array.from({ length: 100 }, (_, index) => `/${'x'.repeat(50)}-${index}`);
+    const { lines, watch } = heard();
+    await go(Promise.all(paths.map((path, index) => (index % 2 === 0 ? small.exists(path, { watch }) : small.addWatch(path, { watch })))));
+    world.break();
+    await world.untilSo(() => small.state === 'connecting');
+    await world.untilSo(() => small.state === 'connected');
+    await go(small.sync());
+    expect(restored.toSorted()).toEqual(paths.toSorted());
+    expect(Math.max(...frames)).toBeLessThanOrEqual(maxPacketBytes);
+    await go(other.multi(paths.map((path) => ({ op: 'create' as const, path }))));
+    await world.settle();
+    expect(lines.filter((line) => line.startsWith('NodeCreated'))).toHaveLength(100);
+  });
+});
+
 describe('removeWatches', () => {
-  it('takes away all watches of a path, and tells each so', async () => {
+  it('B44: takes away all watches of a path, and tells each so', async () => {
     const first = heard();
     const second = heard();
     await go(zk.create('/a'));
@@ -297,7 +339,7 @@ describe('removeWatches', () => {
     expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoWatcher', outcome: 'refused' });
   });
 
-  it('takes one listener away and leaves the others their watch', async () => {
+  it('B44: takes one listener away and leaves the others their watch', async () => {
     const first = heard();
     const second = heard();
     await go(zk.addWatch('/a', { watch: first.watch }));
