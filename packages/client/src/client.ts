@@ -442,7 +442,7 @@ export class Client implements AsyncDisposable {
    * How it ends is said at `WatchLoop.next`. Throws a KeeperError, BadArguments, for what is no path.
    *
    * Rests on persistent watches, so it needs ZooKeeper 3.6. Before 3.9 a server keeps one kind of watch per path and connection, the
-   * last (ZOOKEEPER-4466): with such servers, set no other watch on the very path of a loop. A server tells nobody of what they may not READ, nor that they
+   * last (ZOOKEEPER-4466): with such servers, neither set nor remove other watches on the very path of a loop. A server tells nobody of what they may not READ, nor that they
    * now may.
    */
   watch(path: string, options: WatchLoopOptions & { readonly recursive: true }): WatchLoop<RecursiveWatchLoopEvent>;

@@ -509,30 +509,28 @@ describe('with other servers', () => {
     await first;
     const random = new SeededRandom(1);
     const taken = { changes: 0, rereads: 0 };
-    /** The txn up to which the loop has told everything, or has said that it was dropped. */
-    let upTo = 0n;
+    /** `upTo`: the txn up to which the loop has told everything, or has said that it was dropped. */
+    const seen = { arrived: 0, upTo: 0 };
     const take = async (): Promise<void> => {
       const { value } = (await loop.next()) as { value: RecursiveWatchLoopEvent };
       if (value.type === 'Reread') {
         taken.rereads++;
-        expect(value).toMatchObject({ because: 'overflowed', since: upTo });
-        upTo += BigInt(value.dropped);
+        expect(value).toMatchObject({ because: 'overflowed', since: BigInt(seen.upTo) });
+        seen.upTo += value.dropped;
       } else {
         taken.changes++;
-        upTo++;
-        expect(value.zxid).toBe(upTo);
+        expect(value.zxid).toBe(BigInt(++seen.upTo));
       }
     };
-    let arrived = 0;
-    while (arrived < 1_000_000) {
-      const batch = Math.min(1 + random.below(2000), 1_000_000 - arrived);
-      const frames = Array.from({ length: batch }, () => notification(EventType.nodeDataChanged, '/a', ++arrived));
+    while (seen.arrived < 1_000_000) {
+      const batch = Math.min(1 + random.below(2000), 1_000_000 - seen.arrived);
+      const frames = Array.from({ length: batch }, () => notification(EventType.nodeDataChanged, '/a', ++seen.arrived));
       transport.latest.sink.received(Buffer.concat(frames));
       await turn();
-      for (let takes = random.below(3); takes > 0 && upTo < BigInt(arrived); takes--) await take();
+      for (let takes = random.below(3); takes > 0 && seen.upTo < seen.arrived; takes--) await take();
     }
     let kept = 0;
-    for (; upTo < 1_000_000n; kept++) await take();
+    for (; seen.upTo < seen.arrived; kept++) await take();
     expect(kept).toBeLessThanOrEqual(maxQueuedEvents);
     expect(taken.rereads).toBeGreaterThan(100);
     expect(taken.changes).toBeGreaterThan(100);

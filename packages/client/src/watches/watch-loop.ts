@@ -45,13 +45,10 @@ export interface WatchLoopOptions {
 
 const maxQueuedEventsDefault = 10_000;
 
-interface Asker<Event> {
-  resolve(result: IteratorResult<Event, undefined>): void;
-  reject(reason: unknown): void;
-}
-
 /** Made by `Client.watch`, for one loop: once it is over it stays so. */
-export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent> implements AsyncIterableIterator<Event, undefined>, AsyncDisposable {
+export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
+  implements AsyncIterator<Event, undefined>, AsyncIterable<Event>, AsyncDisposable
+{
   readonly #session: Session;
   readonly #path: string;
   readonly #outer: string;
@@ -60,7 +57,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent> implements
   readonly #watcher: Watcher;
   readonly #queue: ChangeQueue;
   /** Those who asked while there was nothing to tell. */
-  readonly #askers = new Fifo<Asker<Event>>();
+  readonly #askers = new Fifo<(result: Promise<IteratorResult<Event, undefined>>) => void>();
   #begun = false;
   #wasClosed = false;
   #over = false;
@@ -124,8 +121,8 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent> implements
     // A server sends a watch only what it was set for.
     if (value !== undefined) return Promise.resolve({ done: false, value: value as Event });
     if (!this.#over) {
-      return new Promise((resolve, reject) => {
-        this.#askers.push({ resolve, reject });
+      return new Promise((resolve) => {
+        this.#askers.push(resolve);
       });
     }
     this.#unheed?.();
@@ -137,8 +134,8 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent> implements
   /** Answers those who wait, as far as that goes. */
   #serve(): void {
     while (this.#askers.length > 0 && (this.#queue.length > 0 || this.#over)) {
-      const { resolve, reject } = this.#askers.shift()!;
-      this.#take().then(resolve, reject);
+      const answer = this.#askers.shift()!;
+      answer(this.#take());
     }
   }
 
@@ -155,16 +152,16 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent> implements
 
   /** Goes on until the watch is set: to set it twice is to set it once, so nothing speaks against asking again on another connection. */
   async #set(): Promise<void> {
-    const operation = addWatchOperation(this.#mode, this.#outer, () => {
+    const added = () => {
       if (this.#over) return;
       this.#session.watches.add(this.#mode, this.#outer, this.#watcher);
       this.#queue.reread('started', undefined);
       this.#serve();
-    });
+    };
     for (let isSet = false; !isSet && !this.#over;) {
       try {
         // Without a time-out: nobody could say then whether the server has the watch.
-        await this.#session.perform(operation, {});
+        await this.#session.perform(addWatchOperation(this.#mode, this.#outer, added), {});
         isSet = true;
       } catch (error) {
         this.#notSet(error);
