@@ -91,7 +91,7 @@ class Mirror {
           this.#tally.left++;
           break;
         }
-        if (zk.state === 'closed') return;
+        if (zk.closedBecause === 'closed') return;
         this.idle = false;
         await this.#pause(this.#random.below(3) * 500);
       } catch (error) {
@@ -252,15 +252,19 @@ async function run(seed: number, tally: Tally): Promise<Outcome> {
 }
 
 describe('mirrors that watch loops keep', () => {
-  it('D7: are equal to the tree once it is quiet, over 300 seeds', async () => {
-    const tally = new Tally();
-    for (let seed = 1; seed <= 300; seed++) {
-      const { equal, differences } = await run(seed, tally);
-      expect(equal, `seed ${seed}: ${differences}`).toBe(true);
-    }
-    // All of it has really happened.
-    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(100);
-  }, 120_000);
+  it.each([0, 50, 100, 150, 200, 250])(
+    'D7: are equal to the tree once it is quiet, over the fifty seeds behind %i',
+    async (behind) => {
+      const tally = new Tally();
+      for (let seed = behind + 1; seed <= behind + 50; seed++) {
+        const { equal, differences } = await run(seed, tally);
+        expect(equal, `seed ${seed}: ${differences}`).toBe(true);
+      }
+      // All of it has really happened.
+      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
+    },
+    60_000,
+  );
 
   const method = <Name extends 'push' | 'reread'>(name: Name) =>
     Object.getOwnPropertyDescriptor(ChangeQueue.prototype, name)!.value as (

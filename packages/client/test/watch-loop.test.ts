@@ -439,6 +439,18 @@ describe('the end of a watch loop', () => {
     expect(told.end).toMatchObject({ code: 'AuthFailed', op: 'watch' });
   });
 
+  it('C2-23: with a session that another client goes on with is SessionMoved', async () => {
+    const yielding = await world.connect({ yieldsSession: true });
+    const told = loopOver('/a', {}, yielding);
+    await world.settle();
+    const taker = await world.connect({ session: { id: yielding.sessionId, password: yielding.sessionPassword } });
+    await world.untilSo(() => yielding.state === 'closed');
+    await world.settle();
+    expect(yielding.closedBecause).toBe('moved');
+    expect(told.end).toMatchObject({ code: 'SessionMoved', op: 'watch', path: '/a' });
+    await go(taker.close());
+  });
+
   it('comes with removeWatches of the path, behind what was told before', async () => {
     const told = loopOver('/a');
     await world.settle();
