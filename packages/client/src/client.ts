@@ -447,7 +447,7 @@ export class Client implements AsyncDisposable {
    */
   watch(path: string, options: WatchLoopOptions & { readonly recursive: true }): WatchLoop<RecursiveWatchLoopEvent>;
   watch(path: string, options?: WatchLoopOptions): WatchLoop;
-  watch(path: string, options: WatchLoopOptions = {}): WatchLoop {
+  watch(path: string, options: WatchLoopOptions = {}): WatchLoop | WatchLoop<RecursiveWatchLoopEvent> {
     return new WatchLoop(this.#session, this.#chroot, path, options);
   }
 

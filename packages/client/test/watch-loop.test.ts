@@ -15,7 +15,7 @@ import {
 } from '../src/index.ts';
 import { ClientWorld } from './support/client-world.ts';
 import { ScriptedTransport } from './support/scripted-transport.ts';
-import { connectResponse, describeFrames, notification, reply } from './support/server-frames.ts';
+import { connectResponse, describeFrames, notification, refusal, reply } from './support/server-frames.ts';
 
 let world: ClientWorld;
 let zk: Client;
@@ -241,6 +241,20 @@ describe('leaving a watch loop', () => {
     expect(await go(first)).toEqual({ done: true, value: undefined });
     await world.settle();
     expect(await serverHasWatch('/a')).toBe(false);
+  });
+
+  it('while the watch is being set is not undone by what becomes of that', async () => {
+    const { client, transport, clock } = await scripted();
+    transport.latest.sink.closed(undefined);
+    const loop = client.watch('/a');
+    const first = loop.next();
+    await loop.return();
+    clock.advance(1000);
+    transport.latest.sink.connected();
+    transport.latest.sink.received(refusal);
+    expect(client.closedBecause).toBe('expired');
+    expect(await first).toEqual({ done: true, value: undefined });
+    expect(await loop.next()).toEqual({ done: true, value: undefined });
   });
 
   it('leaves the watch to the other loops of the path; the last one takes it away', async () => {
@@ -487,7 +501,7 @@ describe('a loop that is too slow', () => {
 });
 
 /** A server by hand. */
-async function scripted(): Promise<{ client: Client; transport: ScriptedTransport; sent: () => string[] }> {
+async function scripted(): Promise<{ client: Client; transport: ScriptedTransport; clock: ManualClock; sent: () => string[] }> {
   const transport = new ScriptedTransport();
   const clock = new ManualClock(0);
   const connecting = connect('server', { transport, clock, random: new SeededRandom(1) });
@@ -501,7 +515,7 @@ async function scripted(): Promise<{ client: Client; transport: ScriptedTranspor
     transport.latest.sent.length = 0;
     return lines;
   };
-  return { client, transport, sent };
+  return { client, transport, clock, sent };
 }
 
 const turn = () =>

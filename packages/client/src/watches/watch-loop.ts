@@ -172,6 +172,7 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
   }
 
   #notSet(error: unknown): void {
+    if (this.#over) return;
     const errno = error instanceof Refusal ? error.errno : undefined;
     if (errno === ErrorCode.ConnectionLoss) return;
     // Closed while the loop was waiting for its beginning. To begin one on a client that was closed is another matter.
