@@ -208,7 +208,7 @@ describe('after a lost connection', () => {
     expect(recursive.lines.slice(2)).toEqual(['NodeCreated /a', 'NodeCreated /a/b']);
   });
 
-  it('B43, C2-11: ten thousand watches come back, in pieces no packet limit refuses', async () => {
+  it('C2-11: ten thousand watches come back (B43), in pieces no packet limit refuses', async () => {
     const paths = Array.from({ length: 10_000 }, (_, index) => `/${'x'.repeat(100)}-${index}`);
     let told = 0;
     const watch: WatchListener = ({ type }) => {
