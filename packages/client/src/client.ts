@@ -7,7 +7,7 @@
  */
 import {
   type Acl,
-  AddWatchMode,
+  type AddWatchMode,
   type ClientInfo,
   ErrorCode,
   type Millis,
@@ -15,7 +15,6 @@ import {
   type Reader,
   operations,
   readCreate2Reply,
-  readErrorReply,
   type SessionId,
   systemPath,
   WatcherType,
@@ -37,6 +36,8 @@ import type { Session } from './session/session.ts';
 import type { EndReason } from './session/session-machine.ts';
 import { type Stat, toStat } from './stat.ts';
 import type { NodeEvent, NodeEventType, SessionEvent, WatchListener } from './watched-event.ts';
+import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './watches/watch-loop.ts';
+import { addWatchOperation, removeWatchesOperation } from './watches/watch-operations.ts';
 import type { WatchKind, Watcher } from './watches/watch-table.ts';
 
 /**
@@ -299,6 +300,7 @@ export class Client implements AsyncDisposable {
     const { watch } = options;
     return this.#readOn('exists', path, options, (outer) => ({
       opCode: OpCode.exists,
+      watches: watch && { path: outer, kinds: ['data', 'exist'] },
       write: (writer) => operations.exists.request.write(writer, { path: outer, watch: watch !== undefined }),
       read: (reader) => {
         const stat = toStat(operations.exists.reply.read(reader).stat);
@@ -321,6 +323,7 @@ export class Client implements AsyncDisposable {
   #getData(outer: string, watch: WatchListener | true | undefined): Operation<GetDataResult> {
     return {
       opCode: OpCode.getData,
+      watches: watch && { path: outer, kinds: ['data'] },
       write: (writer) => operations.getData.request.write(writer, { path: outer, watch: watch !== undefined }),
       read: (reader) => {
         const { data, stat } = operations.getData.reply.read(reader);
@@ -347,6 +350,7 @@ export class Client implements AsyncDisposable {
     const { watch } = options;
     return this.#readOn('getChildren', path, options, (outer) => ({
       opCode: OpCode.getChildren2,
+      watches: watch && { path: outer, kinds: ['child'] },
       write: (writer) => operations.getChildren2.request.write(writer, { path: outer, watch: watch !== undefined }),
       read: (reader) => {
         const { children, stat } = operations.getChildren2.reply.read(reader);
@@ -427,18 +431,27 @@ export class Client implements AsyncDisposable {
   /** Sets a watch that stays. A znode need not exist. Fails with nothing but a lost connection, and on servers before 3.6 with Unimplemented. */
   addWatch(path: string, options: AddWatchOptions): Promise<void> {
     const mode = options.mode ?? 'persistent';
-    return this.#callOn('addWatch', path, options, (outer) => ({
-      opCode: OpCode.addWatch,
-      write: (writer) => operations.addWatch.request.write(writer, { path: outer, mode: AddWatchMode[mode] }),
-      read: (reader) => {
-        const { err } = readErrorReply(reader);
-        if (err !== ErrorCode.Ok) throw new Refusal(err, 'refused');
-        this.#watch(mode, outer, options.watch);
-      },
-    }));
+    return this.#callOn('addWatch', path, options, (outer) =>
+      addWatchOperation(mode, outer, () => this.#watch(mode, outer, options.watch)),
+    );
   }
 
-  /** Takes watches away again; each is told so (`DataWatchRemoved` ...). Fails with NoWatcher when there is none. */
+  /**
+   * Loops over what happens to a znode, and with `recursive` to everything below it; it need not exist. Nothing is lost without a word: where changes
+   * may be missing, at the start, after a lost connection and when the loop is too slow, a `Reread` says so. Leaving the loop removes the watch.
+   * How it ends is said at `WatchLoop.next`. Throws a KeeperError, BadArguments, for what is no path.
+   *
+   * Rests on persistent watches, so it needs ZooKeeper 3.6. Before 3.9 a server keeps one kind of watch per path and connection, the
+   * last (ZOOKEEPER-4466): with such servers, neither set nor remove other watches on the very path of a loop. A server tells nobody of what they may not READ, nor that they
+   * now may.
+   */
+  watch(path: string, options: WatchLoopOptions & { readonly recursive: true }): WatchLoop<RecursiveWatchLoopEvent>;
+  watch(path: string, options?: WatchLoopOptions): WatchLoop;
+  watch(path: string, options: WatchLoopOptions = {}): WatchLoop | WatchLoop<RecursiveWatchLoopEvent> {
+    return new WatchLoop(this.#session, this.#chroot, path, options);
+  }
+
+  /** Takes watches away again; each is told so (`DataWatchRemoved` ...), and loops over the path end. Fails with NoWatcher when there is none. */
   removeWatches(path: string, options: RemoveWatchesOptions = {}): Promise<void> {
     return this.#guard('removeWatches', path, async () => {
       checkPath(path);
@@ -485,24 +498,16 @@ export class Client implements AsyncDisposable {
   #serverTypes(outer: string, type: keyof typeof WatcherType, watcher: Watcher | undefined): (keyof typeof WatcherType)[] {
     if (watcher === undefined) return [type];
     const { watches } = this.#session;
-    const left = (kind: WatchKind) => (watches.watchers(kind, outer)?.size ?? 0) - (watches.has(kind, outer, watcher) ? 1 : 0);
-    const had = (kind: WatchKind) => (watches.watchers(kind, outer)?.size ?? 0) > 0;
-    const kinds = watcherKinds[type];
-    if (kinds.every((kind) => left(kind) === 0)) return [type];
+    const isNeeded = (kind: WatchKind) => watches.isNeeded(kind, outer, watcher);
+    const isWatched = (kind: WatchKind) => watches.watches(kind, outer);
+    if (!watcherKinds[type].some(isNeeded)) return [type];
     if (type !== 'any') return [];
     const types = ['children', 'data', 'persistent', 'persistentRecursive'] as const;
-    return types.filter((each) => watcherKinds[each].some(had) && watcherKinds[each].every((kind) => left(kind) === 0));
+    return types.filter((each) => watcherKinds[each].some(isWatched) && !watcherKinds[each].some(isNeeded));
   }
 
   #removeOnServer(outer: string, type: keyof typeof WatcherType, options: CallOptions, removed: () => void): Promise<void> {
-    return this.#session.perform(
-      {
-        opCode: OpCode.removeWatches,
-        write: (writer) => operations.removeWatches.request.write(writer, { path: outer, type: WatcherType[type] }),
-        read: removed,
-      },
-      this.#withDefaults(options),
-    );
+    return this.#session.perform(removeWatchesOperation(type, outer, removed), this.#withDefaults(options));
   }
 
   // --- The ensemble
@@ -606,6 +611,7 @@ export class Client implements AsyncDisposable {
       synced.catch(() => undefined);
       const read: Operation<Result> = {
         opCode: operation.opCode,
+        watches: operation.watches,
         write: (writer) => operation.write(writer),
         read: (reader) => {
           if (!isSynced) throw new Refusal(ErrorCode.RuntimeInconsistency, 'refused', 'the sync ahead of this read was refused');

@@ -56,4 +56,6 @@ export type { CallOptions } from './session/operation.ts';
 export type { EndReason } from './session/session-machine.ts';
 export type { Stat } from './stat.ts';
 export type { ServerAddress, Transport, TransportCnxn, TransportSink } from './transport.ts';
-export type { KeeperState, NodeEvent, NodeEventType, SessionEvent, WatchedEvent, WatchListener } from './watched-event.ts';
+export type { ChangeType, KeeperState, NodeEvent, NodeEventType, SessionEvent, WatchedEvent, WatchListener } from './watched-event.ts';
+export type { Reread, ZnodeChange } from './watches/change-queue.ts';
+export type { RecursiveWatchLoopEvent, WatchLoop, WatchLoopEvent, WatchLoopOptions } from './watches/watch-loop.ts';

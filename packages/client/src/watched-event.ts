@@ -1,14 +1,10 @@
 /** What a watch is told, in ZooKeeper's words (Watcher.Event). */
 
+/** What happened to a znode. */
+export type ChangeType = 'NodeCreated' | 'NodeDeleted' | 'NodeDataChanged' | 'NodeChildrenChanged';
+
 /** What happened to a znode, or to a watch: the last three say that a watch was taken away by `removeWatches`. */
-export type NodeEventType =
-  | 'NodeCreated'
-  | 'NodeDeleted'
-  | 'NodeDataChanged'
-  | 'NodeChildrenChanged'
-  | 'DataWatchRemoved'
-  | 'ChildWatchRemoved'
-  | 'PersistentWatchRemoved';
+export type NodeEventType = ChangeType | 'DataWatchRemoved' | 'ChildWatchRemoved' | 'PersistentWatchRemoved';
 
 /**
  * How things stand between the client and the ensemble.

@@ -1,7 +1,8 @@
 /** Watches, end to end in virtual time: against our server, through lost connections. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Client, WatchedEvent, WatchListener } from '../src/index.ts';
+import type { Client, Transport, WatchedEvent, WatchListener } from '../src/index.ts';
 import { ClientWorld } from './support/client-world.ts';
+import { describeFrames } from './support/server-frames.ts';
 
 let world: ClientWorld;
 let zk: Client;
@@ -48,7 +49,7 @@ async function whileGone(happens: () => Promise<void>): Promise<void> {
 }
 
 describe('a watch', () => {
-  it('tells one change of a znode, with its zxid, and no second one', async () => {
+  it('B45: tells one change of a znode, with its zxid, and no second one', async () => {
     await go(zk.create('/a', '1'));
     const { lines, events, watch } = heard();
     await go(zk.getData('/a', { watch }));
@@ -116,7 +117,7 @@ describe('a watch', () => {
     expect(order).toEqual(['before', 'NodeDataChanged', 'answer']);
   });
 
-  it('that stays tells every change, a recursive one also what happens below', async () => {
+  it('B44: that stays tells every change, a recursive one also what happens below', async () => {
     await go(zk.create('/a'));
     const persistent = heard();
     const recursive = heard();
@@ -129,6 +130,13 @@ describe('a watch', () => {
     await world.settle();
     expect(persistent.lines).toEqual(['NodeChildrenChanged /a', 'NodeDataChanged /a', 'NodeDataChanged /a']);
     expect(recursive.lines).toEqual(['NodeCreated /a/b', 'NodeCreated /a/b/c', 'NodeDataChanged /a', 'NodeDataChanged /a']);
+  });
+
+  it('has a mode there is, or is refused with the modes there are', async () => {
+    const [result] = await Promise.allSettled([zk.addWatch('/a', { mode: 'recursive' as never, watch: true })]);
+    expect((result as PromiseRejectedResult).reason).toEqual(
+      new TypeError('there is no mode of watch "recursive"; modes are persistent, persistentRecursive'),
+    );
   });
 
   it('whose listener throws does not harm its neighbours', async () => {
@@ -154,7 +162,7 @@ describe('a watch', () => {
 });
 
 describe('after a lost connection', () => {
-  it('watches tell what was missed, once', async () => {
+  it('B43: watches tell what was missed, once', async () => {
     await go(zk.create('/data', '1'));
     await go(zk.create('/gone'));
     await go(zk.create('/parent'));
@@ -187,7 +195,7 @@ describe('after a lost connection', () => {
     expect(watches.unborn.lines).toEqual([...moved, 'NodeCreated /unborn']);
   });
 
-  it('watches that stay are set again', async () => {
+  it('B43: watches that stay are set again', async () => {
     const persistent = heard();
     const recursive = heard();
     await go(zk.addWatch('/a', { watch: persistent.watch }));
@@ -200,7 +208,7 @@ describe('after a lost connection', () => {
     expect(recursive.lines.slice(2)).toEqual(['NodeCreated /a', 'NodeCreated /a/b']);
   });
 
-  it('C2-11: ten thousand watches come back, in pieces no packet limit refuses', async () => {
+  it('C2-11: ten thousand watches come back (B43), in pieces no packet limit refuses', async () => {
     const paths = Array.from({ length: 10_000 }, (_, index) => `/${'x'.repeat(100)}-${index}`);
     let told = 0;
     const watch: WatchListener = ({ type }) => {
@@ -214,8 +222,49 @@ describe('after a lost connection', () => {
   });
 });
 
+describe('with a small packet limit', () => {
+  it('B43: watches come back in packets that are no longer, each path once', async () => {
+    const maxPacketBytes = 2000;
+    const options = world.options({ maxPacketBytes });
+    const wire = options.transport!;
+    const frames: number[] = [];
+    const restored: string[] = [];
+    const transport: Transport = {
+      resolve: (host) => wire.resolve!(host),
+      connect(address, sink) {
+        const cnxn = wire.connect(address, sink);
+        const send = cnxn.send.bind(cnxn);
+        let first = true;
+        cnxn.send = (bytes) => {
+          const sent = Buffer.from(bytes);
+          for (let at = 0; at < sent.length; at += 4 + sent.readInt32BE(at)) frames.push(sent.readInt32BE(at));
+          for (const line of describeFrames(sent, first)) {
+            if (line.startsWith('setWatches')) restored.push(...[...line.matchAll(/"(\/[^"]*)"/g)].map(([, path]) => path!));
+          }
+          first = false;
+          send(bytes);
+        };
+        return cnxn;
+      },
+    };
+    const small = await world.connect({ ...options, transport });
+    const paths = Array.from({ length: 100 }, (_, index) => `/${'x'.repeat(50)}-${index}`);
+    const { lines, watch } = heard();
+    await go(Promise.all(paths.map((path, index) => (index % 2 === 0 ? small.exists(path, { watch }) : small.addWatch(path, { watch })))));
+    world.break();
+    await world.untilSo(() => small.state === 'connecting');
+    await world.untilSo(() => small.state === 'connected');
+    await go(small.sync());
+    expect(restored.toSorted()).toEqual(paths.toSorted());
+    expect(Math.max(...frames)).toBeLessThanOrEqual(maxPacketBytes);
+    await go(other.multi(paths.map((path) => ({ op: 'create' as const, path }))));
+    await world.settle();
+    expect(lines.filter((line) => line.startsWith('NodeCreated'))).toHaveLength(100);
+  });
+});
+
 describe('removeWatches', () => {
-  it('takes away all watches of a path, and tells each so', async () => {
+  it('B44: takes away all watches of a path, and tells each so', async () => {
     const first = heard();
     const second = heard();
     await go(zk.create('/a'));
@@ -243,7 +292,54 @@ describe('removeWatches', () => {
     expect(second.lines).toEqual(['NodeDataChanged /a']);
   });
 
-  it('takes one listener away and leaves the others their watch', async () => {
+  it('B44: of one listener leaves the watch to those that are being set before it, of every kind', async () => {
+    await go(zk.create('/a', '1'));
+    const first = heard();
+    await go(zk.addWatch('/a', { watch: first.watch }));
+    await go(zk.addWatch('/a', { mode: 'persistentRecursive', watch: first.watch }));
+    await go(zk.getData('/a', { watch: first.watch }));
+    await go(zk.getChildren('/a', { watch: first.watch }));
+    await go(zk.exists('/b', { watch: first.watch }));
+    const next = [heard(), heard(), heard(), heard(), heard()] as const;
+    const setting = [
+      zk.addWatch('/a', next[0]),
+      zk.addWatch('/a', { mode: 'persistentRecursive', ...next[1] }),
+      zk.getData('/a', { ...next[2], linearizable: true }),
+      zk.getChildren('/a', next[3]),
+      zk.exists('/b', next[4]),
+    ];
+    const removals = [zk.removeWatches('/a', { watch: first.watch }), zk.removeWatches('/b', { watch: first.watch })];
+    await go(Promise.all([...setting, ...removals]));
+    await go(other.setData('/a', '2'));
+    await go(other.create('/a/c'));
+    await go(other.create('/b'));
+    await world.settle();
+    expect(next.map(({ lines }) => lines)).toEqual([
+      ['NodeDataChanged /a', 'NodeChildrenChanged /a'],
+      ['NodeDataChanged /a', 'NodeCreated /a/c'],
+      ['NodeDataChanged /a'],
+      ['NodeChildrenChanged /a'],
+      ['NodeCreated /b'],
+    ]);
+  });
+
+  it('B44: of one listener asks the server once a request that would have set the watch has failed, or nobody waits for it', async () => {
+    const first = heard();
+    await go(zk.exists('/a', { watch: first.watch }));
+    const controller = new AbortController();
+    const setting = [
+      zk.getData('/a', { watch: heard().watch }),
+      zk.exists('/a', { watch: heard().watch, signal: controller.signal }),
+      zk.exists('/a', { watch: heard().watch, timeoutMs: 0 }),
+    ];
+    controller.abort();
+    await world.until(Promise.allSettled(setting));
+    await go(zk.removeWatches('/a', { watch: first.watch }));
+    const [result] = await world.until(Promise.allSettled([zk.removeWatches('/a')]));
+    expect((result as PromiseRejectedResult).reason).toMatchObject({ code: 'NoWatcher', outcome: 'refused' });
+  });
+
+  it('B44: takes one listener away and leaves the others their watch', async () => {
     const first = heard();
     const second = heard();
     await go(zk.addWatch('/a', { watch: first.watch }));

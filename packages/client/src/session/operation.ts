@@ -1,8 +1,11 @@
 /** One kind of request together with what its answer means to the caller. */
 import type { OpCode, Reader, Writer } from '@tskeeper/protocol';
+import type { WatchesToCome } from '../watches/watch-table.ts';
 
 export interface Operation<Result> {
   readonly opCode: OpCode;
+  /** What `read` and `readError` may note down in the watch table. */
+  readonly watches?: WatchesToCome | undefined;
   /** Writes the record behind the header. Called once. */
   write(writer: Writer): void;
   /**

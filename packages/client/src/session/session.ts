@@ -118,6 +118,7 @@ export class Session {
   readonly watches = new WatchTable();
   readonly #world: SessionWorld;
   readonly #machine: SessionMachine<Call>;
+  readonly #packetBytesMax: number;
   readonly #observers = new Set<SessionObserver>();
   readonly #signals = new Map<AbortSignal, { readonly calls: Set<Call>; readonly onAbort: () => void }>();
   #link: Link | undefined;
@@ -134,6 +135,7 @@ export class Session {
 
   constructor(servers: readonly ServerAddress[], options: Omit<SessionOptions, 'auth'>, auth: readonly Credentials[], world: SessionWorld) {
     this.#world = world;
+    this.#packetBytesMax = options.packetBytesMax;
     const first = new Promise<void>((resolve, reject) => {
       this.#begun = { resolve, reject };
     });
@@ -206,6 +208,7 @@ export class Session {
       }
       const call = new Call(operation, resolve as (result: unknown) => void, reject);
       this.#machine.submit(call);
+      if (operation.watches !== undefined) this.watches.expect(operation.watches);
       if (signal !== undefined) this.#heed(call, signal);
       if (timeoutMs !== undefined && timeoutMs <= timerMsMax) this.#limit(call, timeoutMs);
       this.#touched();
@@ -296,7 +299,9 @@ export class Session {
     });
   }
 
+  /** Once for each call, whether it is answered, failed or given up. */
   #settled(call: Call): void {
+    if (call.operation.watches !== undefined) this.watches.settle(call.operation.watches);
     if (call.timer !== undefined) this.#world.clock.cancel(call.timer);
     call.timer = undefined;
     if (call.signal !== undefined) this.#unheed(call, call.signal);
@@ -472,7 +477,7 @@ export class Session {
       if (state === 'SyncConnected' || state === 'ConnectedReadOnly') this.#begun?.resolve();
       else if (state !== 'Disconnected') this.#ended(state, reason);
     },
-    restoreWatches: (lastZxid) => setWatchesPieces(this.watches, lastZxid),
+    restoreWatches: (lastZxid) => setWatchesPieces(this.watches, lastZxid, this.#packetBytesMax),
   };
 
   #answered(call: Call, err: number, reader: Reader): void {

@@ -16,13 +16,16 @@ import { type WatchKind, watchKinds, type WatchTable } from './watch-table.ts';
 
 /** As ZooKeeper's own client: 128 KiB of paths. */
 export const setWatchesBytesMax = 128 * 1024;
+/** Header, zxid and the lengths of five lists, which a packet holds besides the paths. */
+const besidesPathsBytes = 8 + 8 + 5 * 4;
 
 export interface SetWatchesPiece {
   readonly opCode: OpCode;
   write(writer: Writer): void;
 }
 
-export function* setWatchesPieces(table: WatchTable, relativeZxid: Zxid, bytesMax: number = setWatchesBytesMax): Iterable<SetWatchesPiece> {
+export function* setWatchesPieces(table: WatchTable, relativeZxid: Zxid, packetBytesMax: number): Iterable<SetWatchesPiece> {
+  const bytesMax = Math.min(setWatchesBytesMax, packetBytesMax - besidesPathsBytes);
   let piece = new Piece(relativeZxid);
   for (const kind of watchKinds) {
     for (const path of table.paths(kind)) {

@@ -19,6 +19,12 @@ export interface Watcher {
   readonly chroot: Chroot;
 }
 
+/** What a request sets when it succeeds. More kinds than one: its answer will say which. */
+export interface WatchesToCome {
+  readonly path: string;
+  readonly kinds: readonly WatchKind[];
+}
+
 type Paths = Map<string, Set<Watcher>>;
 
 export class WatchTable {
@@ -29,6 +35,38 @@ export class WatchTable {
     persistent: new Map(),
     persistentRecursive: new Map(),
   };
+
+  /** Requests under way that set watches when they succeed: how many, by kind and path. */
+  readonly #toCome: Readonly<Record<WatchKind, Map<string, number>>> = {
+    data: new Map(),
+    exist: new Map(),
+    child: new Map(),
+    persistent: new Map(),
+    persistentRecursive: new Map(),
+  };
+
+  /** A request for these watches has been made. To be called back with `settle` when it is answered or given up. */
+  expect({ path, kinds }: WatchesToCome): void {
+    for (const kind of kinds) this.#toCome[kind].set(path, (this.#toCome[kind].get(path) ?? 0) + 1);
+  }
+
+  settle({ path, kinds }: WatchesToCome): void {
+    for (const kind of kinds) {
+      const left = (this.#toCome[kind].get(path) ?? 1) - 1;
+      if (left === 0) this.#toCome[kind].delete(path);
+      else this.#toCome[kind].set(path, left);
+    }
+  }
+
+  /**
+   * Whether someone else than this watcher needs the watch that the server has, or is about to have. A removal that is sent now arrives behind the
+   * requests under way, and would take away what they set.
+   */
+  isNeeded(kind: WatchKind, path: string, but: Watcher): boolean {
+    if (this.#toCome[kind].has(path)) return true;
+    const known = this.#tables[kind].get(path);
+    return known !== undefined && known.size > (known.has(but) ? 1 : 0);
+  }
 
   add(kind: WatchKind, path: string, watcher: Watcher): void {
     const table = this.#tables[kind];
@@ -41,8 +79,9 @@ export class WatchTable {
     return this.#tables[kind].get(path)?.has(watcher) ?? false;
   }
 
-  watchers(kind: WatchKind, path: string): ReadonlySet<Watcher> | undefined {
-    return this.#tables[kind].get(path);
+  /** Whether anyone watches the path in this way. */
+  watches(kind: WatchKind, path: string): boolean {
+    return this.#tables[kind].has(path);
   }
 
   /** Takes one watcher away, or all; returns who is gone. */

@@ -12,8 +12,8 @@ interface Piece {
   readonly request: Partial<SetWatches2Request>;
 }
 
-function pieces(table: WatchTable, bytesMax?: number): Piece[] {
-  return [...setWatchesPieces(table, 42, bytesMax)].map((piece) => {
+function pieces(table: WatchTable, packetBytesMax = 1_048_575): Piece[] {
+  return [...setWatchesPieces(table, 42, packetBytesMax)].map((piece) => {
     const writer = new Writer();
     piece.write(writer);
     const reader = new Reader(Buffer.from(writer.written()));
@@ -52,9 +52,21 @@ describe('restoring watches', () => {
     expect(named.toSorted()).toEqual(paths.toSorted());
   });
 
+  it('B43: keeps each packet below the limit of one, when that is small', () => {
+    const table = new WatchTable();
+    const kinds = ['data', 'exist', 'child', 'persistent', 'persistentRecursive'] as const;
+    for (let index = 0; index < 500; index++) table.add(kinds[index % 5]!, `/a/path/of/${'x'.repeat(index % 50)}${index}`, watcher);
+    for (const limit of [200, 1000, 5000]) {
+      const sent = pieces(table, limit);
+      // The header comes on top of the request.
+      for (const { bytes } of sent) expect(bytes + 8).toBeLessThanOrEqual(limit);
+      expect(sent.some(({ bytes }) => bytes > limit / 2)).toBe(true);
+    }
+  });
+
   it('sends a path that is longer than a piece on its own', () => {
     const table = new WatchTable();
     for (const path of ['/a', `/${'x'.repeat(500)}`, '/b']) table.add('child', path, watcher);
-    expect(pieces(table, 100).map(({ request }) => request.childWatches!.map((path) => path.length))).toEqual([[2], [501], [2]]);
+    expect(pieces(table, 136).map(({ request }) => request.childWatches!.map((path) => path.length))).toEqual([[2], [501], [2]]);
   });
 });

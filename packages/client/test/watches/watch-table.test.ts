@@ -54,4 +54,22 @@ describe('a watch table', () => {
     table.clear();
     expect([...table.all()]).toEqual([]);
   });
+
+  it('B44: knows who needs the watch of the server: those who have it, and requests under way', () => {
+    const table = new WatchTable();
+    const [one, two] = [named.get('data')!, named.get('child')!];
+    const toCome = { path: '/a', kinds: ['data', 'exist'] } as const;
+    const needs = () => (['data', 'exist', 'child'] as const).filter((kind) => table.isNeeded(kind, '/a', one));
+    table.add('data', '/a', one);
+    table.add('child', '/b', two);
+    expect(needs()).toEqual([]);
+    table.expect(toCome);
+    table.expect(toCome);
+    table.settle(toCome);
+    expect(needs()).toEqual(['data', 'exist']);
+    table.settle(toCome);
+    expect(needs()).toEqual([]);
+    table.add('data', '/a', two);
+    expect(needs()).toEqual(['data']);
+  });
 });

@@ -1,0 +1,31 @@
+/** The two requests that are about watches alone. Paths are those the server knows. */
+import { AddWatchMode, ErrorCode, OpCode, operations, readErrorReply, WatcherType } from '@tskeeper/protocol';
+import { Refusal } from '../keeper-error.ts';
+import type { Operation } from '../session/operation.ts';
+
+/**
+ * `added` is called in the order of the stream: behind the events of earlier watches, ahead of the first event of this one. Throws a
+ * TypeError for a mode there is not.
+ */
+export function addWatchOperation(mode: keyof typeof AddWatchMode, path: string, added: () => void): Operation<void> {
+  if (!Object.hasOwn(AddWatchMode, mode))
+    throw new TypeError(`there is no mode of watch "${mode}"; modes are ${Object.keys(AddWatchMode).join(', ')}`);
+  return {
+    opCode: OpCode.addWatch,
+    watches: { path, kinds: [mode] },
+    write: (writer) => operations.addWatch.request.write(writer, { path, mode: AddWatchMode[mode] }),
+    read: (reader) => {
+      const { err } = readErrorReply(reader);
+      if (err !== ErrorCode.Ok) throw new Refusal(err, 'refused');
+      added();
+    },
+  };
+}
+
+export function removeWatchesOperation(type: keyof typeof WatcherType, path: string, removed: () => void): Operation<void> {
+  return {
+    opCode: OpCode.removeWatches,
+    write: (writer) => operations.removeWatches.request.write(writer, { path, type: WatcherType[type] }),
+    read: removed,
+  };
+}

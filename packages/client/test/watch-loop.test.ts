@@ -1,0 +1,613 @@
+/** Loops over watches, end to end in virtual time: against our server, through lost connections and to every kind of end. */
+import { ErrorCode, EventType, operations, type Writer } from '@tskeeper/protocol';
+import { ManualClock, SeededRandom } from '@tskeeper/runtime';
+import type { VirtualCnxn } from '@tskeeper/runtime/internal';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type Client,
+  connect,
+  type KeeperError,
+  op,
+  type RecursiveWatchLoopEvent,
+  type WatchLoop,
+  type WatchLoopEvent,
+  type WatchLoopOptions,
+} from '../src/index.ts';
+import { ClientWorld } from './support/client-world.ts';
+import { ScriptedTransport } from './support/scripted-transport.ts';
+import { connectResponse, describeFrames, notification, refusal, reply } from './support/server-frames.ts';
+
+let world: ClientWorld;
+let zk: Client;
+let other: Client;
+
+beforeEach(async () => {
+  world = await ClientWorld.start();
+  zk = await world.connect();
+  other = await world.connect();
+});
+
+afterEach(async () => {
+  await world.close();
+});
+
+const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
+
+function lineOf(event: WatchLoopEvent): string {
+  return event.type === 'Reread' ? `Reread ${event.because}` : `${event.type} ${event.path}`;
+}
+
+interface Told {
+  readonly lines: string[];
+  readonly events: WatchLoopEvent[];
+  /** `done`, or what the loop threw. */
+  end: unknown;
+  readonly loop: WatchLoop;
+}
+
+/** Loops in the background, noting down everything. */
+function loopOver(path: string, options: WatchLoopOptions = {}, client = zk): Told {
+  const told: Told = { lines: [], events: [], end: undefined, loop: client.watch(path, options) };
+  const run = async () => {
+    try {
+      for await (const event of told.loop) {
+        told.events.push(event);
+        told.lines.push(lineOf(event));
+      }
+      told.end = 'done';
+    } catch (error) {
+      told.end = error;
+    }
+  };
+  void run();
+  return told;
+}
+
+/** Asks the server itself, which forgets by it. */
+async function serverHasWatch(path: string, client = zk): Promise<boolean> {
+  const [result] = await world.until(Promise.allSettled([client.removeWatches(path)]));
+  if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'NoWatcher', outcome: 'refused' });
+  return result.status === 'fulfilled';
+}
+
+function cnxnOfFirst(): VirtualCnxn {
+  return [...world.wire.cnxns].findLast(({ dialer }) => dialer.address === '10.1.0.1')!;
+}
+
+async function whileGone(happens: () => Promise<void>): Promise<void> {
+  const { dialer, listener } = cnxnOfFirst();
+  world.wire.cut(dialer.address, listener.address);
+  await world.untilSo(() => zk.state === 'connecting');
+  await happens();
+  world.wire.heal(dialer.address, listener.address);
+  await world.untilSo(() => zk.state === 'connected');
+  await world.settle();
+}
+
+describe('a watch loop', () => {
+  it('D7: begins with a Reread that says the watch is set, and tells each change of the znode and its children', async () => {
+    const told = loopOver('/a');
+    await world.settle();
+    expect(told.events).toEqual([{ type: 'Reread', because: 'started', since: undefined, dropped: 0 }]);
+    await go(other.create('/a'));
+    await go(other.setData('/a', '1'));
+    await go(other.create('/a/b'));
+    await go(other.create('/a/b/c'));
+    await go(other.delete('/a/b/c'));
+    await go(other.delete('/a/b'));
+    await go(other.delete('/a'));
+    await world.settle();
+    expect(told.lines.slice(1)).toEqual([
+      'NodeCreated /a',
+      'NodeDataChanged /a',
+      'NodeChildrenChanged /a',
+      'NodeChildrenChanged /a',
+      'NodeDeleted /a',
+    ]);
+  });
+
+  it('D7: that is recursive tells of everything below, paths without the chroot', async () => {
+    await go(zk.create('/app'));
+    const inside = await world.connect({}, '/app');
+    const told = loopOver('/a', { recursive: true }, inside);
+    await world.settle();
+    await go(other.create('/app/a'));
+    await go(other.create('/app/a/b'));
+    await go(other.setData('/app/a/b', '1'));
+    await go(other.create('/app/ab'));
+    await go(other.create('/a'));
+    await world.settle();
+    expect(told.lines.slice(1)).toEqual(['NodeCreated /a', 'NodeCreated /a/b', 'NodeDataChanged /a/b']);
+  });
+
+  it('B45: tells the zxid of each change as a bigint, one for all of a multi', async () => {
+    const told = loopOver('/', { recursive: true });
+    await world.settle();
+    const { stat } = await go(other.create('/a'));
+    const [b, c] = await go(other.multi([op.create('/b'), op.create('/c')]));
+    await world.settle();
+    const zxids = told.events.map((event) => (event.type === 'Reread' ? undefined : event.zxid));
+    expect(zxids).toEqual([undefined, stat.czxid, b.stat?.czxid, c.stat?.czxid]);
+    expect(b.stat?.czxid).toBe(c.stat?.czxid);
+  });
+
+  it('sets nothing before it is first asked', async () => {
+    const loop = zk.watch('/a');
+    await world.settle();
+    expect(await serverHasWatch('/a')).toBe(false);
+    const first = loop.next();
+    await go(first);
+    expect(await serverHasWatch('/a')).toBe(true);
+  });
+
+  it('answers those who ask ahead of events in their order, and ends all of them', async () => {
+    const loop = zk.watch('/a');
+    const asked = Array.from({ length: 4 }, () => loop.next());
+    await world.settle();
+    await go(other.create('/a'));
+    await world.settle();
+    await loop.return();
+    const results = await go(Promise.all(asked));
+    expect(results.map(({ value }) => (value === undefined ? 'done' : lineOf(value)))).toEqual([
+      'Reread started',
+      'NodeCreated /a',
+      'done',
+      'done',
+    ]);
+    expect(await loop.next()).toEqual({ done: true, value: undefined });
+  });
+
+  it('is refused at once for what is no path, and for a queue that holds nothing', () => {
+    let thrown: unknown;
+    try {
+      zk.watch('a');
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toMatchObject({ name: 'KeeperError', code: 'BadArguments', op: 'watch', path: 'a' });
+    for (const maxQueuedEvents of [0, -1, 1.5, Number.NaN]) {
+      expect(() => zk.watch('/a', { maxQueuedEvents })).toThrow(
+        new RangeError(`maxQueuedEvents is a whole number from 1 on, not ${maxQueuedEvents}`),
+      );
+    }
+  });
+
+  it('waits for a server for as long as it takes', async () => {
+    world.kill();
+    await world.untilSo(() => zk.state === 'connecting');
+    const told = loopOver('/a');
+    // Every server has been tried in vain by now, again and again.
+    await world.pass(5000);
+    expect(told).toMatchObject({ lines: [], end: undefined });
+    await world.boot();
+    await world.untilSo(() => told.lines.length > 0);
+    expect(told.lines).toEqual(['Reread started']);
+  });
+});
+
+describe('leaving a watch loop', () => {
+  const leave: Record<string, (zk: Client, controller: AbortController) => Promise<unknown>> = {
+    break: async (client) => {
+      for await (const _ of client.watch('/a')) break;
+    },
+    return: async (client) => {
+      const run = async () => {
+        for await (const { type } of client.watch('/a')) return type;
+        return 'nothing';
+      };
+      return run();
+    },
+    throw: async (client) => {
+      for await (const _ of client.watch('/a')) throw new Error('enough');
+    },
+    abort: async (client, controller) => {
+      for await (const _ of client.watch('/a', { signal: controller.signal })) controller.abort(new Error('enough'));
+    },
+    'abort while waiting': async (client, controller) => {
+      for await (const _ of client.watch('/a', { signal: controller.signal })) {
+        void Promise.resolve().then(() => controller.abort(new Error('enough')));
+      }
+    },
+    dispose: async (client) => {
+      const loop = client.watch('/a');
+      await loop.next();
+      await loop[Symbol.asyncDispose]();
+    },
+  };
+
+  it.each(Object.keys(leave))('B44: by %s takes the watch away, here and at the server', async (how) => {
+    const [result] = await world.until(Promise.allSettled([leave[how]!(zk, new AbortController())]));
+    if (how === 'throw' || how.startsWith('abort')) {
+      expect(result).toMatchObject({ status: 'rejected', reason: new Error('enough') });
+    } else {
+      expect(result.status).toBe('fulfilled');
+    }
+    expect(await serverHasWatch('/a')).toBe(false);
+    await whileGone(async () => {});
+    expect(await serverHasWatch('/a')).toBe(false);
+  });
+
+  it('with a signal that was aborted before sets nothing', async () => {
+    const told = loopOver('/a', { signal: AbortSignal.abort('no') });
+    await world.settle();
+    expect(told).toMatchObject({ lines: [], end: 'no' });
+    expect(await serverHasWatch('/a')).toBe(false);
+  });
+
+  it('while the watch is being set takes it away as soon as it is', async () => {
+    const loop = zk.watch('/a');
+    const first = loop.next();
+    await loop.return();
+    expect(await go(first)).toEqual({ done: true, value: undefined });
+    await world.settle();
+    expect(await serverHasWatch('/a')).toBe(false);
+  });
+
+  it('while the watch is being set is not undone by what becomes of that', async () => {
+    const { client, transport, clock } = await scripted();
+    transport.latest.sink.closed(undefined);
+    const loop = client.watch('/a');
+    const first = loop.next();
+    await loop.return();
+    clock.advance(1000);
+    transport.latest.sink.connected();
+    transport.latest.sink.received(refusal);
+    expect(client.closedBecause).toBe('expired');
+    expect(await first).toEqual({ done: true, value: undefined });
+    expect(await loop.next()).toEqual({ done: true, value: undefined });
+  });
+
+  it('leaves the watch to the other loops of the path; the last one takes it away', async () => {
+    const [one, two] = [loopOver('/a'), loopOver('/a')];
+    await world.settle();
+    await one.loop.return();
+    await go(other.create('/a'));
+    await world.settle();
+    expect(one).toMatchObject({ lines: ['Reread started'], end: 'done' });
+    expect(two.lines).toEqual(['Reread started', 'NodeCreated /a']);
+    await two.loop.return();
+    expect(await serverHasWatch('/a')).toBe(false);
+  });
+
+  it('leaves the watch to a loop that is just beginning, in whatever order things are sent', async () => {
+    for (const order of ['leave first', 'begin first']) {
+      const one = loopOver('/a');
+      await world.settle();
+      const begin = () => loopOver('/a');
+      let two: Told;
+      if (order === 'leave first') {
+        await one.loop.return();
+        two = begin();
+      } else {
+        two = begin();
+        await one.loop.return();
+      }
+      await world.settle();
+      await go(other.create('/a'));
+      await go(other.delete('/a'));
+      await world.settle();
+      expect([order, ...two.lines]).toEqual([order, 'Reread started', 'NodeCreated /a', 'NodeDeleted /a']);
+      await two.loop.return();
+      expect(await serverHasWatch('/a')).toBe(false);
+    }
+  });
+
+  it('leaves listeners their watches on the path, of every kind', async () => {
+    await go(zk.create('/a'));
+    const heard: string[] = [];
+    const told = loopOver('/a');
+    await world.settle();
+    await go(zk.getData('/a', { watch: ({ type }) => void heard.push(`data ${type}`) }));
+    await go(zk.getChildren('/a', { watch: ({ type }) => void heard.push(`child ${type}`) }));
+    await go(zk.addWatch('/a', { watch: ({ type }) => void heard.push(`stays ${type}`) }));
+    await told.loop.return();
+    await go(other.setData('/a', '1'));
+    await go(other.create('/a/b'));
+    await world.settle();
+    expect(heard).toEqual(['data NodeDataChanged', 'stays NodeDataChanged', 'child NodeChildrenChanged', 'stays NodeChildrenChanged']);
+  });
+
+  it('one signal may end any number of loops, without a warning of a leak', async () => {
+    const warnings: string[] = [];
+    const note = (warning: Error) => void warnings.push(warning.name);
+    process.on('warning', note);
+    const controller = new AbortController();
+    const told = Array.from({ length: 20 }, (_, index) => loopOver(`/${index}`, { signal: controller.signal }));
+    await world.settle();
+    controller.abort('enough');
+    await world.settle();
+    process.off('warning', note);
+    expect(told.map(({ end }) => end)).toEqual(told.map(() => 'enough'));
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('after a lost connection', () => {
+  it('D7: a loop says what may be missing, once, and goes on', async () => {
+    await go(zk.create('/a', '1'));
+    await go(zk.create('/same', '1'));
+    const told = loopOver('/', { recursive: true });
+    const idle = loopOver('/a');
+    await world.settle();
+    await go(other.setData('/a', '2'));
+    await go(zk.sync());
+    const since = zk.lastZxid;
+    await whileGone(async () => {
+      await go(other.setData('/a', '3'));
+      await go(other.create('/b'));
+    });
+    await go(other.setData('/a', '4'));
+    await world.settle();
+    const rest = ['NodeDataChanged /a', 'Reread reconnected', 'NodeDataChanged /a'];
+    expect(told.lines).toEqual(['Reread started', ...rest]);
+    expect(idle.lines).toEqual(['Reread started', ...rest]);
+    expect(told.events[2]).toEqual({ type: 'Reread', because: 'reconnected', since, dropped: 0 });
+    // What has not changed can be told by it from what has.
+    expect((await go(zk.exists('/same')))!.mzxid <= since).toBe(true);
+    expect((await go(zk.exists('/b')))!.mzxid > since).toBe(true);
+  });
+
+  it('connections lost in a row are one Reread for a loop that has not asked, with what was known at the first', async () => {
+    const loop = zk.watch('/a');
+    await go(loop.next());
+    await go(zk.sync());
+    const since = zk.lastZxid;
+    await whileGone(async () => void (await go(other.create('/a'))));
+    await go(zk.sync());
+    await whileGone(async () => {});
+    expect(await go(loop.next())).toEqual({ done: false, value: { type: 'Reread', because: 'reconnected', since, dropped: 0 } });
+    await go(other.delete('/a'));
+    expect((await go(loop.next())).value).toMatchObject({ type: 'NodeDeleted' });
+  });
+
+  it('a read that fails with ConnectionLoss behind a Reread is followed by another', async () => {
+    const told: string[] = [];
+    let breaks = 2;
+    const run = async () => {
+      for await (const event of zk.watch('/a')) {
+        const reading = zk.exists('/a');
+        if (event.type === 'Reread' && breaks-- > 0) world.break(cnxnOfFirst());
+        const read = await reading.then(
+          () => 'read',
+          (error: unknown) => (error as KeeperError).code,
+        );
+        told.push(`${lineOf(event)}: ${read}`);
+      }
+    };
+    void run();
+    await world.untilSo(() => told.length === 3);
+    await go(other.create('/a'));
+    await world.settle();
+    expect(told).toEqual([
+      'Reread started: ConnectionLoss',
+      'Reread reconnected: ConnectionLoss',
+      'Reread reconnected: read',
+      'NodeCreated /a: read',
+    ]);
+  });
+});
+
+describe('the end of a watch loop', () => {
+  it('comes with close, for every loop, whatever it was doing (nats.js issue 134)', async () => {
+    const waiting = loopOver('/a');
+    const slow = zk.watch('/a');
+    await go(slow.next());
+    await go(other.create('/a'));
+    await world.settle();
+    const closing = zk.close();
+    await go(closing);
+    await world.settle();
+    expect(waiting).toMatchObject({ lines: ['Reread started', 'NodeCreated /a'], end: 'done' });
+    // What has not been asked for is of no use any more: every call of the program would fail.
+    expect(await slow.next()).toEqual({ done: true, value: undefined });
+  });
+
+  it('comes with close while there is no connection, and while the watch is not set yet', async () => {
+    const waiting = loopOver('/a');
+    await world.settle();
+    world.kill();
+    await world.untilSo(() => zk.state === 'connecting');
+    const unset = loopOver('/b');
+    await world.settle();
+    await go(zk.close());
+    await world.settle();
+    expect([waiting.end, unset.end]).toEqual(['done', 'done']);
+    const late = loopOver('/c');
+    await world.settle();
+    expect(late.end).toMatchObject({ code: 'SessionExpired', op: 'watch', path: '/c' });
+    await world.boot();
+  });
+
+  it('C2-12: with the session is SessionExpired, behind what was told before', async () => {
+    const told = loopOver('/a');
+    const slow = zk.watch('/a');
+    await go(slow.next());
+    await go(other.create('/a'));
+    await world.settle();
+    await whileGoneFor(15_000);
+    expect(zk.closedBecause).toBe('expired');
+    expect(told.lines).toEqual(['Reread started', 'NodeCreated /a']);
+    expect(told.end).toMatchObject({ name: 'KeeperError', code: 'SessionExpired', op: 'watch', path: '/a', retryable: false });
+    expect((told.end as Error).message).toMatch(/SessionExpired|expired/);
+    expect((await slow.next()).value).toMatchObject({ type: 'NodeCreated' });
+    await expect(slow.next()).rejects.toMatchObject({ code: 'SessionExpired' });
+    expect(await slow.next()).toEqual({ done: true, value: undefined });
+  });
+
+  it('for which the signal asks comes at once, also when the session is over and events are left', async () => {
+    const controller = new AbortController();
+    const slow = zk.watch('/a', { signal: controller.signal });
+    await go(slow.next());
+    await go(other.create('/a'));
+    await whileGoneFor(15_000);
+    controller.abort('enough');
+    await expect(slow.next()).rejects.toBe('enough');
+    expect(await slow.next()).toEqual({ done: true, value: undefined });
+  });
+
+  it('with refused credentials is AuthFailed', async () => {
+    const told = loopOver('/a');
+    await world.settle();
+    await world.until(Promise.allSettled([zk.addAuth('nonsense', 'x')]));
+    await world.settle();
+    expect(told.end).toMatchObject({ code: 'AuthFailed', op: 'watch' });
+  });
+
+  it('C2-23: with a session that another client goes on with is SessionMoved', async () => {
+    const yielding = await world.connect({ yieldsSession: true });
+    const told = loopOver('/a', {}, yielding);
+    await world.settle();
+    const taker = await world.connect({ session: { id: yielding.sessionId, password: yielding.sessionPassword } });
+    await world.untilSo(() => yielding.state === 'closed');
+    await world.settle();
+    expect(yielding.closedBecause).toBe('moved');
+    expect(told.end).toMatchObject({ code: 'SessionMoved', op: 'watch', path: '/a' });
+    await go(taker.close());
+  });
+
+  it('comes with removeWatches of the path, behind what was told before', async () => {
+    const told = loopOver('/a');
+    await world.settle();
+    await go(other.create('/a'));
+    await go(zk.removeWatches('/a'));
+    await go(other.delete('/a'));
+    await world.settle();
+    expect(told).toMatchObject({ lines: ['Reread started', 'NodeCreated /a'], end: 'done' });
+  });
+});
+
+/** Long enough for the session to expire. */
+async function whileGoneFor(ms: number): Promise<void> {
+  const { dialer, listener } = cnxnOfFirst();
+  world.wire.cut(dialer.address, listener.address);
+  await world.pass(ms, 500);
+  world.wire.heal(dialer.address, listener.address);
+  await world.untilSo(() => zk.state === 'connected' || zk.state === 'closed');
+  await world.settle();
+}
+
+describe('a loop that is too slow', () => {
+  it('D7: is told one Reread in place of everything it has not taken, with how much that was', async () => {
+    const loop = zk.watch('/', { recursive: true, maxQueuedEvents: 3 });
+    await go(loop.next());
+    const { stat } = await go(other.create('/a'));
+    for (let step = 0; step < 9; step++) await go(other.setData('/a', String(step)));
+    await world.settle();
+    const value = { type: 'Reread', because: 'overflowed', since: stat.czxid - 1n, dropped: 10 };
+    expect(await go(loop.next())).toEqual({ done: false, value });
+    await go(other.setData('/a', 'x'));
+    expect((await go(loop.next())).value).toMatchObject({ type: 'NodeDataChanged', path: '/a' });
+  });
+});
+
+/** A server by hand. */
+async function scripted(): Promise<{ client: Client; transport: ScriptedTransport; clock: ManualClock; sent: () => string[] }> {
+  const transport = new ScriptedTransport();
+  const clock = new ManualClock(0);
+  const connecting = connect('server', { transport, clock, random: new SeededRandom(1) });
+  clock.advance(0);
+  transport.latest.sink.connected();
+  transport.latest.sink.received(connectResponse());
+  const client = await connecting;
+  transport.latest.sent.length = 0;
+  const sent = () => {
+    const lines = describeFrames(Buffer.concat(transport.latest.sent), false);
+    transport.latest.sent.length = 0;
+    return lines;
+  };
+  return { client, transport, clock, sent };
+}
+
+const turn = () =>
+  new Promise<void>((resolve) => {
+    setImmediate(resolve);
+  });
+const watchSet = (xid: number) => reply(xid, 1, 0, (writer: Writer) => operations.addWatch.reply.write(writer, { err: 0 }));
+
+describe('with other servers', () => {
+  it('D7: a million events and a loop that takes one in a thousand: each is told or counted, and what is kept is bounded', async () => {
+    const { client, transport } = await scripted();
+    const maxQueuedEvents = 500;
+    const loop = client.watch('/', { recursive: true, maxQueuedEvents });
+    const first = loop.next();
+    await turn();
+    transport.latest.sink.received(watchSet(1));
+    await first;
+    const random = new SeededRandom(1);
+    const taken = { changes: 0, rereads: 0 };
+    /** `upTo`: the txn up to which the loop has told everything, or has said that it was dropped. */
+    const seen = { arrived: 0, upTo: 0 };
+    const take = async (): Promise<void> => {
+      const { value } = (await loop.next()) as { value: RecursiveWatchLoopEvent };
+      if (value.type === 'Reread') {
+        taken.rereads++;
+        expect(value).toMatchObject({ because: 'overflowed', since: BigInt(seen.upTo) });
+        seen.upTo += value.dropped;
+      } else {
+        taken.changes++;
+        expect(value.zxid).toBe(BigInt(++seen.upTo));
+      }
+    };
+    while (seen.arrived < 1_000_000) {
+      const batch = Math.min(1 + random.below(2000), 1_000_000 - seen.arrived);
+      const frames = Array.from({ length: batch }, () => notification(EventType.nodeDataChanged, '/a', ++seen.arrived));
+      transport.latest.sink.received(Buffer.concat(frames));
+      await turn();
+      for (let takes = random.below(3); takes > 0 && seen.upTo < seen.arrived; takes--) await take();
+    }
+    let kept = 0;
+    for (; seen.upTo < seen.arrived; kept++) await take();
+    expect(kept).toBeLessThanOrEqual(maxQueuedEvents);
+    expect(taken.rereads).toBeGreaterThan(100);
+    expect(taken.changes).toBeGreaterThan(100);
+  }, 60_000);
+
+  it('B44: before 3.9 everything on the path is removed when nobody else watches it, and nothing of others otherwise', async () => {
+    const { client, transport, sent } = await scripted();
+    const loop = client.watch('/a');
+    const first = loop.next();
+    await turn();
+    transport.latest.sink.received(watchSet(1));
+    await first;
+    const reading = client.exists('/a', { watch: true });
+    await turn();
+    await loop.return();
+    await turn();
+    expect(sent()).toEqual([
+      'addWatch xid=1 {"path":"/a","mode":0}',
+      'exists xid=2 {"path":"/a","watch":true}',
+      'removeWatches xid=3 {"path":"/a","type":4}',
+    ]);
+    transport.latest.sink.received(Buffer.concat([reply(2, 1, ErrorCode.NoNode), reply(3, 1, ErrorCode.MarshallingError)]));
+    await reading;
+    // Such a server goes on telling, and nobody here listens.
+    transport.latest.sink.received(notification(EventType.nodeCreated, '/a'));
+    await turn();
+    expect(await loop.next()).toMatchObject({ done: true });
+    expect(client.state).toBe('connected');
+
+    const alone = client.watch('/b');
+    const begun = alone.next();
+    await turn();
+    transport.latest.sink.received(watchSet(4));
+    await begun;
+    transport.latest.sink.received(notification(EventType.nodeCreated, '/b'));
+    expect((await alone.next()).value).toEqual({ type: 'NodeCreated', path: '/b', zxid: undefined });
+    sent();
+    await alone.return();
+    await turn();
+    expect(sent()).toEqual(['removeWatches xid=5 {"path":"/b","type":3}']);
+  });
+
+  it('before 3.6 a loop ends with Unimplemented', async () => {
+    const { client, transport } = await scripted();
+    const first = client.watch('/a').next();
+    await turn();
+    transport.latest.sink.received(reply(1, 1, ErrorCode.Unimplemented));
+    await expect(first).rejects.toMatchObject({
+      code: 'Unimplemented',
+      op: 'watch',
+      message: expect.stringContaining('servers before ZooKeeper 3.6 have no watches that stay') as string,
+    });
+  });
+});
