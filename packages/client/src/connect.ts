@@ -2,7 +2,8 @@
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
 import { Client, copyOfAuth } from './client.ts';
 import { type Clock, type Random, timerMsMax } from './clock.ts';
-import { parseConnectString } from './connect-string.ts';
+import { ConnectStringError, parseConnectString } from './connect-string.ts';
+import { followConfig } from './ensemble/follow-config.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { NodeTransport } from './node/node-transport.ts';
 import { systemClock } from './node/system-clock.ts';
@@ -45,6 +46,15 @@ export interface ConnectOptions {
    * were closed within a second it is closed, `closedBecause` is `moved`, calls fail with SessionMoved, and the session itself lives on.
    */
   readonly yieldsSession?: boolean | undefined;
+  /**
+   * Whether to go by the servers that the ensemble itself names in `/zookeeper/config`, now and after each reconfig, as if they were given to
+   * `client.updateServerList`. Default: false. `connect` then resolves when the configuration has been read, and if it does not list the
+   * server that was found, as it is written in the connect string, the client is on its way to another one.
+   *
+   * A server that lists `0.0.0.0`, or a port alone, for its clients is taken to be at the host that its line has for the other servers. When
+   * one has no address for clients, when the configuration is empty (a standalone server) or must not be read (NoAuth), the list stays as it is.
+   */
+  readonly followConfig?: boolean | undefined;
   /** Default: TCP. */
   readonly transport?: Transport | undefined;
   /** Default: the machine's. */
@@ -58,19 +68,26 @@ const sessionTimeoutMsDefault = 30_000;
 const connectTimeoutMsDefault = 30_000;
 
 /**
- * Opens a session with the ensemble that `connectString` names: `host:port,host:port/chroot`. Resolves when a server has opened it.
+ * Opens a session with the ensemble that `connectString` names: `host:port,host:port/chroot`, or `srv:_zookeeper._tcp.example.com/chroot`
+ * for the servers of an SRV name, which is looked up now and whenever all of them have been tried in vain. Resolves when a server has opened it.
  * Rejects with a ConnectStringError; with ConnectionLoss when no server was reached in time; with SessionExpired when the session to take
  * up is gone; with AuthFailed; or with the reason of the signal.
  *
  * From then on the client keeps the session by itself: it pings, and goes on to another server when it loses one.
  */
 export async function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
-  const { servers, chroot } = parseConnectString(connectString);
+  const { servers, service, chroot } = parseConnectString(connectString);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? sessionTimeoutMsDefault;
   const { signal, clock = systemClock } = options;
   check('sessionTimeoutMs', sessionTimeoutMs);
   check('maxPacketBytes', options.maxPacketBytes);
   signal?.throwIfAborted();
+  const transport = options.transport ?? new NodeTransport();
+  if (service !== undefined && transport.resolveService === undefined) {
+    throw new ConnectStringError(
+      `connect string "${connectString}": the transport looks up no SRV names, as it has no resolveService. Name the servers one by one.`,
+    );
+  }
   const session = new Session(
     servers,
     {
@@ -80,18 +97,21 @@ export async function connect(connectString: string, options: ConnectOptions = {
       session: options.session === undefined ? undefined : { id: options.session.id, password: new Uint8Array(options.session.password) },
       expireLocally: options.expireLocally ?? false,
       yieldsSession: options.yieldsSession ?? false,
+      service,
     },
     (options.auth ?? []).map(({ scheme, auth }) => ({ scheme, auth: copyOfAuth(auth) })),
-    { clock, transport: options.transport ?? new NodeTransport(), random: options.random ?? systemRandom },
+    { clock, transport, random: options.random ?? systemRandom },
   );
+  const client = new Client(session, chroot, options.requestTimeoutMs);
+  const ready = options.followConfig === true ? session.established.then(() => followConfig(client)) : session.established;
   try {
-    await firstOf(session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
+    await firstOf(ready, session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
   } catch (error) {
     // Whoever waits is told at once; what there is of a session ends by itself.
     void session.close();
     throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
   }
-  return new Client(session, chroot, options.requestTimeoutMs);
+  return client;
 }
 
 /** What travels as an int. */
@@ -100,8 +120,8 @@ function check(name: string, value: number | undefined): void {
   throw new RangeError(`${name} is a whole number from 1 to 2147483647, not ${value}`);
 }
 
-/** Settles with the session, with the time that is allowed, or with the signal, whichever comes first. */
-function firstOf(session: Session, clock: Clock, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
+/** Settles with the session that is made ready, with the time that is allowed, or with the signal, whichever comes first. */
+function firstOf(ready: Promise<void>, session: Session, clock: Clock, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer =
       timeoutMs > timerMsMax
@@ -116,6 +136,6 @@ function firstOf(session: Session, clock: Clock, timeoutMs: Millis, signal: Abor
       if (timer !== undefined) clock.cancel(timer);
       signal?.removeEventListener('abort', onAbort);
     };
-    void session.established.then(resolve, reject).finally(over);
+    void ready.then(resolve, reject).finally(over);
   });
 }

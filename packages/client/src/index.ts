@@ -55,5 +55,5 @@ export {
 export type { CallOptions } from './session/operation.ts';
 export type { EndReason } from './session/session-machine.ts';
 export type { Stat } from './stat.ts';
-export type { ServerAddress, Transport, TransportCnxn, TransportSink } from './transport.ts';
+export type { ServerAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from './transport.ts';
 export type { KeeperState, NodeEvent, NodeEventType, SessionEvent, WatchedEvent, WatchListener } from './watched-event.ts';

@@ -208,7 +208,7 @@ describe('connect', () => {
     const error = await failureOf(connect('server:2181', world.options({ connectTimeoutMs: 5000 })));
     expect(error).toMatchObject({ code: 'ConnectionLoss', op: 'connect', retryable: true, outcome: 'notSent' });
     expect((error as Error).message).toBe(
-      'KeeperErrorCode = ConnectionLoss (no session within 5000 ms; the last attempt: server:2181: it could not be connected to: the name server does not resolve (ENOTFOUND).)',
+      'KeeperErrorCode = ConnectionLoss (no session within 5000 ms; the last attempt: server:2181: its addresses could not be looked up: the name server does not resolve (ENOTFOUND).)',
     );
     await world.boot();
   });

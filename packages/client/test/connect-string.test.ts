@@ -44,6 +44,6 @@ describe('C2-3: a connect string', () => {
   });
 
   it('takes what looks like a second host behind the chroot for a part of it, as ZooKeeper does', () => {
-    expect(parseConnectString('zk1/a,zk2')).toEqual({ servers: [{ host: 'zk1', port: 2181 }], chroot: '/a,zk2' });
+    expect(parseConnectString('zk1/a,zk2')).toEqual({ servers: [{ host: 'zk1', port: 2181 }], service: undefined, chroot: '/a,zk2' });
   });
 });

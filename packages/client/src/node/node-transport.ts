@@ -1,13 +1,22 @@
-/** TCP over node:net, names by the system's resolver. */
-import { lookup } from 'node:dns';
+/** TCP over node:net, names by the system's resolver, SRV names by DNS. */
+import { lookup, resolveSrv } from 'node:dns';
 import { connect, type Socket } from 'node:net';
-import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
+import type { ServerAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 
 export class NodeTransport implements Transport {
   resolve(host: string): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
       lookup(host, { all: true, verbatim: true }, (error, addresses) => {
         if (error === null) resolve(addresses.map(({ address }) => address));
+        else reject(error);
+      });
+    });
+  }
+
+  resolveService(name: string): Promise<readonly ServiceRecord[]> {
+    return new Promise((resolve, reject) => {
+      resolveSrv(name, (error, records) => {
+        if (error === null) resolve(records.map(({ name: host, port, priority, weight }) => ({ host, port, priority, weight })));
         else reject(error);
       });
     });

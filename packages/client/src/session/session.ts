@@ -132,7 +132,13 @@ export class Session {
   /** Resolves when a server has opened the session and taken the credentials. */
   readonly established: Promise<void>;
 
-  constructor(servers: readonly ServerAddress[], options: Omit<SessionOptions, 'auth'>, auth: readonly Credentials[], world: SessionWorld) {
+  /** `servers` is empty if `options.service` names them. */
+  constructor(
+    servers: readonly ServerAddress[],
+    options: Omit<SessionOptions, 'auth' | 'resolves'>,
+    auth: readonly Credentials[],
+    world: SessionWorld,
+  ) {
     this.#world = world;
     const first = new Promise<void>((resolve, reject) => {
       this.#begun = { resolve, reject };
@@ -142,7 +148,7 @@ export class Session {
     // Whoever made the session waits for it, or has stopped waiting; in the latter case there is nobody to tell.
     this.established.catch(() => undefined);
     this.#machine = new SessionMachine(
-      { ...options, auth: calls },
+      { ...options, auth: calls, resolves: world.transport.resolve !== undefined },
       new HostList(servers, world.random),
       world.random,
       this.#out,
@@ -236,6 +242,18 @@ export class Session {
       if (timer !== undefined) this.#world.clock.cancel(timer);
       if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
     });
+  }
+
+  /** In the order in which they are tried. */
+  get servers(): readonly ServerAddress[] {
+    return this.#machine.servers;
+  }
+
+  /** Goes by another list. Returns whether the client leaves the server it is connected to. */
+  updateServers(servers: readonly ServerAddress[]): boolean {
+    const moves = this.#machine.updateServers(servers, this.#nowMs);
+    this.#arm();
+    return moves;
   }
 
   /** Resolves when the session is over, for whatever reason. */
@@ -356,32 +374,27 @@ export class Session {
     },
   };
 
-  #dial(server: ServerAddress): void {
+  #dial(address: ServerAddress): void {
     this.#link = new Link(this.#linkSink);
-    this.#reach(this.#link, server);
+    this.#connect(this.#link, address);
   }
 
-  #reach(link: Link, server: ServerAddress): void {
-    const { transport } = this.#world;
-    if (transport.resolve === undefined) {
-      this.#connect(link, server);
-      return;
-    }
-    void this.#connectByName(link, server, transport.resolve(server.host));
-  }
-
-  async #connectByName(link: Link, server: ServerAddress, lookup: Promise<readonly string[]>): Promise<void> {
-    let addresses: readonly string[];
+  /** A look-up takes the place of the connection that it is made for, and is dropped like one. */
+  async #lookUp<Found>(find: () => Promise<Found>, found: (what: Found, nowMs: Millis) => void): Promise<void> {
+    const link = new Link(this.#linkSink);
+    this.#link = link;
+    let what: Found;
     try {
-      addresses = await lookup;
+      // Behind a turn, since the machine is not called back from inside one of its own calls, and a transport may throw.
+      what = await Promise.resolve().then(find);
     } catch (error) {
       link.closed(wordsOf(error));
       return;
     }
     if (link.dropped) return;
-    const host = addresses[Math.floor(uniform(this.#world.random, addresses.length))];
-    if (host === undefined) link.closed(`the name ${server.host} has no address`);
-    else this.#connect(link, { host, port: server.port });
+    this.#link = undefined;
+    found(what, this.#nowMs);
+    this.#arm();
   }
 
   #connect(link: Link, address: ServerAddress): void {
@@ -397,11 +410,12 @@ export class Session {
   #probe(server: ServerAddress): void {
     const { clock } = this.#world;
     let text = '';
+    let address: string | undefined;
     const over = (hasQuorum: boolean) => {
       clock.cancel(timer);
       probe.dropped = true;
       probe.cnxn?.destroy();
-      this.#machine.probed(hasQuorum, this.#nowMs);
+      this.#machine.probed(hasQuorum, address, this.#nowMs);
       this.#arm();
     };
     const probe: Link = new Link({
@@ -413,7 +427,14 @@ export class Session {
       disconnected: () => over(text.startsWith('rw')),
     });
     const timer = clock.after(probeTimeoutMs, () => over(false));
-    this.#reach(probe, server);
+    const reach = (addresses: readonly string[]) => {
+      address = addresses[Math.floor(uniform(this.#world.random, addresses.length))];
+      if (address === undefined) probe.closed(undefined);
+      else if (!probe.dropped) this.#connect(probe, { host: address, port: server.port });
+    };
+    const { transport } = this.#world;
+    if (transport.resolve === undefined) reach([server.host]);
+    else transport.resolve(server.host).then(reach, () => probe.closed(undefined));
   }
 
   /** Runs behind whatever was answered before; see the head of this file. */
@@ -438,7 +459,19 @@ export class Session {
   }
 
   readonly #out: SessionOut<Call> = {
-    dial: (server) => this.#dial(server),
+    resolve: (host) => {
+      void this.#lookUp(
+        () => this.#world.transport.resolve!(host),
+        (addresses, nowMs) => this.#machine.resolved(addresses, nowMs),
+      );
+    },
+    resolveService: (name) => {
+      void this.#lookUp(
+        () => this.#world.transport.resolveService!(name),
+        (records, nowMs) => this.#machine.serviceResolved(records, nowMs),
+      );
+    },
+    dial: (address) => this.#dial(address),
     probe: (server) => this.#probe(server),
     send: (bytes) => this.#link?.cnxn?.send(bytes),
     hangUp: (gently) => {

@@ -551,12 +551,12 @@ describe('a read-only server', () => {
     for (let round = 0; round < 4; round++) {
       while (!rig.pass(10).some((line) => line.startsWith('probe'))) expect(rig.nowMs).toBeLessThan(2000);
       at.push(rig.nowMs);
-      rig.machine.probed(false, rig.nowMs);
+      rig.machine.probed(false, undefined, rig.nowMs);
       rig.take();
     }
     expect(at).toEqual([100, 200, 400, 800]);
     rig.pass(800);
-    rig.machine.probed(true, rig.nowMs);
+    rig.machine.probed(true, undefined, rig.nowMs);
     expect(rig.take()).toEqual(['hang up', 'Disconnected: a:2181: leaving this read-only server for c:2181, which has a quorum']);
     expect(rig.pass(0)).toEqual(['dial c']);
   });

@@ -36,6 +36,8 @@ export class MachineRig {
 
   constructor(options: Partial<SessionOptions> = {}, hosts = ['a', 'b', 'c']) {
     const out: SessionOut<NamedRequest> = {
+      resolve: (host) => void this.#said.push(`resolve ${host}`),
+      resolveService: (name) => void this.#said.push(`resolve srv:${name}`),
       dial: (server) => {
         this.#fresh = true;
         this.#dialling = true;
@@ -70,6 +72,8 @@ export class MachineRig {
         auth: [],
         expireLocally: false,
         yieldsSession: false,
+        service: undefined,
+        resolves: false,
         ...options,
       },
       new HostList(servers, { uint32: () => 0xffffffff }),
