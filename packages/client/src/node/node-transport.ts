@@ -1,12 +1,12 @@
 /** TCP over node:net, names by the system's resolver, SRV names by DNS. */
-import { lookup, resolveSrv } from 'node:dns';
+import dns from 'node:dns';
 import { connect, type Socket } from 'node:net';
 import type { ServerAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 
 export class NodeTransport implements Transport {
   resolve(host: string): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
-      lookup(host, { all: true, verbatim: true }, (error, addresses) => {
+      dns.lookup(host, { all: true, verbatim: true }, (error, addresses) => {
         if (error === null) resolve(addresses.map(({ address }) => address));
         else reject(error);
       });
@@ -15,7 +15,8 @@ export class NodeTransport implements Transport {
 
   resolveService(name: string): Promise<readonly ServiceRecord[]> {
     return new Promise((resolve, reject) => {
-      resolveSrv(name, (error, records) => {
+      // Asked for by way of the module, whose methods change when the program sets the servers of its DNS.
+      dns.resolveSrv(name, (error, records) => {
         if (error === null) resolve(records.map(({ name: host, port, priority, weight }) => ({ host, port, priority, weight })));
         else reject(error);
       });

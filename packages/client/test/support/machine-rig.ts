@@ -1,7 +1,8 @@
 /**
  * A session machine on its own: inputs by hand, time by hand, and everything it says written down in order.
  *
- * Chance is replaced by the middle: every random pause is half of the longest it could be.
+ * Chance is replaced by the middle: every random pause is half of the longest it could be. In the list of servers it is replaced by the highest,
+ * unless another is given: the list keeps its order, and who may stay stays.
  */
 import { ErrorCode, errorName, OpCode, type Reader, Writer } from '@tskeeper/protocol';
 import type { Refusal } from '../../src/keeper-error.ts';
@@ -34,7 +35,7 @@ export class MachineRig {
   restore: { readonly opCode: OpCode; write(writer: Writer): void }[] = [];
   readonly machine: SessionMachine<NamedRequest>;
 
-  constructor(options: Partial<SessionOptions> = {}, hosts = ['a', 'b', 'c']) {
+  constructor(options: Partial<SessionOptions> = {}, hosts = ['a', 'b', 'c'], listChance = 0xffffffff) {
     const out: SessionOut<NamedRequest> = {
       resolve: (host) => void this.#said.push(`resolve ${host}`),
       resolveService: (name) => void this.#said.push(`resolve srv:${name}`),
@@ -76,7 +77,7 @@ export class MachineRig {
         resolves: false,
         ...options,
       },
-      new HostList(servers, { uint32: () => 0xffffffff }),
+      new HostList(servers, { uint32: () => listChance }),
       middle,
       out,
       0,
