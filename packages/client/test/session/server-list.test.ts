@@ -179,6 +179,16 @@ describe('B37: the addresses of a name', () => {
     expect(rig.pass(1000)).toEqual(['resolve a']);
   });
 
+  it('C2-6: that were not needed are not tried when the connection is lost, but the next server is', () => {
+    const rig = new MachineRig({ resolves: true }, ['a', 'b']);
+    rig.pass(0);
+    rig.machine.resolved(['10.0.0.1', '10.0.0.2'], rig.nowMs);
+    rig.machine.opened(rig.nowMs);
+    rig.receive(connectResponse());
+    rig.drop('ECONNRESET');
+    expect(rig.pass(1000)).toEqual(['resolve b']);
+  });
+
   it('share the time of their server', () => {
     const rig = new MachineRig({ resolves: true });
     rig.pass(0);
