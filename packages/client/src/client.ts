@@ -214,7 +214,7 @@ export class Client implements AsyncDisposable {
     return this.#session.connectedTo;
   }
 
-  /** `host:port` of each server of the list, in the order in which they are tried. Empty as long as an SRV name has not been looked up. */
+  /** `host:port` of each server of the list, in the order in which they are tried in turn. Empty as long as an SRV name has not been looked up. */
   get servers(): readonly string[] {
     return this.#session.servers.map(formatServer);
   }

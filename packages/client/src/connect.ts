@@ -53,6 +53,7 @@ export interface ConnectOptions {
    *
    * A server that lists `0.0.0.0`, or a port alone, for its clients is taken to be at the host that its line has for the other servers. When
    * one has no address for clients, when the configuration is empty (a standalone server) or must not be read (NoAuth), the list stays as it is.
+   * The addresses are those of the plain client port, and need not be reachable from here: whoever has to know another way in leaves this off.
    */
   readonly followConfig?: boolean | undefined;
   /** Default: TCP. */

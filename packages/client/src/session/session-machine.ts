@@ -384,7 +384,7 @@ export class SessionMachine<R extends Request> {
     }
   }
 
-  /** In the order in which they are tried. Empty while an SRV name has not been looked up. */
+  /** In the order in which they are tried in turn. Empty while an SRV name has not been looked up. */
   get servers(): readonly ServerAddress[] {
     return this.#hosts.servers;
   }

@@ -244,7 +244,7 @@ export class Session {
     });
   }
 
-  /** In the order in which they are tried. */
+  /** In the order in which they are tried in turn. */
   get servers(): readonly ServerAddress[] {
     return this.#machine.servers;
   }
