@@ -6,8 +6,8 @@ import type { ServerAddress } from '../transport.ts';
 /**
  * The client address of each server, as written; undefined if the text does not say all of them, or is none that can be read.
  *
- * All, since a list that lacks some would send every client to the others. An ensemble whose zoo.cfg has a `clientPort` and no addresses for
- * clients in its `server.N` lines publishes just that: its leader knows no client port but its own.
+ * All, since a list that lacks some would send every client to the others. What a server has in its own zoo.cfg as `clientPort` alone is not
+ * published: an ensemble that is set up so says of no server where its clients connect, and one that is being changed to say it, of some.
  *
  * A server whose clients may come to any of its addresses (`0.0.0.0`, or a port alone) is reached where the other servers reach it: at the
  * first host of its own line.

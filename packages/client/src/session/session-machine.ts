@@ -360,17 +360,18 @@ export class SessionMachine<R extends Request> {
   updateServers(servers: readonly ServerAddress[], nowMs: Millis): boolean {
     if (this.#phase === 'closed') return false;
     const looksUp = this.#phase === 'resolvingService';
-    const inUse = looksUp || (this.#phase === 'waiting' && this.#addressesLeft.length === 0) ? undefined : this.#server;
-    const moves = this.#hosts.update(servers, inUse);
+    // One that is leaving counts as a client of the server that it would have gone to.
+    const isLeaving = this.#leaving !== undefined;
+    const isBetween = looksUp || isLeaving || (this.#phase === 'waiting' && this.#addressesLeft.length === 0);
+    const moves = this.#hosts.update(servers, isBetween ? undefined : this.#server);
     this.#service = undefined;
     this.#serviceDue = false;
-    if (this.#found !== undefined && !this.#hosts.has(this.#found.server)) this.#found = undefined;
-    if (!moves && !looksUp) return false;
+    if (moves || (this.#found !== undefined && !this.#hosts.has(this.#found.server))) this.#found = undefined;
+    if (!moves && !looksUp) return isLeaving;
     this.#addressesLeft = [];
     switch (this.#phase) {
       case 'connected':
-        this.#found = undefined;
-        this.#leave('leaving this server for another one of the new list', nowMs);
+        if (!isLeaving) this.#leave('leaving this server for another one of the new list', nowMs);
         return true;
       case 'waiting':
       case 'closing':

@@ -75,6 +75,20 @@ describe('another list for a living session', () => {
     }
   });
 
+  it('C2-28: one that is leaving goes by the latest list, and counts as a client of where it was going', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.take();
+    rig.machine.updateServers(named('m'), rig.nowMs);
+    rig.pass(900);
+    expect(rig.machine.updateServers(named('a', 'm'), rig.nowMs)).toBe(true);
+    expect(rig.machine.servers[0]).toEqual(named('m')[0]);
+    expect(rig.machine.updateServers(named('n'), rig.nowMs)).toBe(true);
+    // Its second is that of the first list.
+    expect(rig.pass(100).slice(0, 2)).toEqual(['hang up', `x: ConnectionLoss, unknown (a:2181: ${leaving})`]);
+    expect(rig.pass(1000)).toEqual(['dial n']);
+  });
+
   it('closes here what was about to leave', () => {
     const rig = connected();
     rig.submit('x');
