@@ -107,6 +107,11 @@ export interface SessionOut<R extends Request> {
   restoreWatches(lastZxid: Zxid): Iterable<{ readonly opCode: OpCode; write(writer: Writer): void }>;
 }
 
+interface Leaving {
+  readonly reason: string;
+  readonly untilMs: Millis;
+}
+
 type Phase = 'waiting' | 'resolvingService' | 'resolving' | 'dialling' | 'handshaking' | 'connected' | 'closing' | 'closed';
 
 /** Why a session is over. */
@@ -149,7 +154,7 @@ export class SessionMachine<R extends Request> {
   #service: string | undefined;
   #serviceDue: boolean;
   /** Off to another server, as soon as what was asked of this one is answered. */
-  #leaving: { readonly reason: string; readonly untilMs: Millis } | undefined;
+  #leaving: Leaving | undefined;
   /** A connection, or an attempt at one, that has neither ended by itself nor been hung up. */
   #hasCnxn = false;
   #readOnlyServer = false;
@@ -509,7 +514,7 @@ export class SessionMachine<R extends Request> {
       case 'connected':
       case 'closing':
         if (this.#leaving !== undefined && nowMs >= this.#leaving.untilMs) {
-          this.#cut(this.#leaving.reason, nowMs);
+          this.#waitedToLeave(this.#leaving, nowMs);
           break;
         }
         if (this.#seeksQuorum && nowMs >= this.#probeAtMs) this.#probe(nowMs);
@@ -554,6 +559,12 @@ export class SessionMachine<R extends Request> {
   #leave(reason: string, nowMs: Millis): void {
     this.#leaving = { reason, untilMs: nowMs + leaveMsMax };
     this.#maybeLeave(nowMs);
+  }
+
+  #waitedToLeave({ reason, untilMs }: Leaving, nowMs: Millis): void {
+    if (nowMs - untilMs <= lateMs) this.#cut(reason, nowMs);
+    // As in `#keepAlive`: while the process stood still the answers may have come.
+    else this.#leaving = { reason, untilMs: nowMs + graceMs };
   }
 
   #maybeLeave(nowMs: Millis): void {

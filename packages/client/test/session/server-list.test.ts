@@ -75,6 +75,24 @@ describe('another list for a living session', () => {
     }
   });
 
+  it('C2-25: a standstill of the process is not taken for a server that does not answer', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.machine.updateServers(named('z'), rig.nowMs);
+    rig.take();
+    rig.nowMs += 5000;
+    rig.machine.wake(rig.nowMs);
+    expect(rig.take()).toEqual([]);
+    expect(rig.receive(reply(1, 1))).toEqual(['x: ok', 'hang up', `Disconnected: a:2181: ${leaving}`]);
+    const silent = connected();
+    silent.submit('x');
+    silent.machine.updateServers(named('z'), silent.nowMs);
+    silent.nowMs += 5000;
+    silent.machine.wake(silent.nowMs);
+    silent.take();
+    expect(silent.pass(500)).toContain('hang up');
+  });
+
   it('C2-28: one that is leaving goes by the latest list, and counts as a client of where it was going', () => {
     const rig = connected();
     rig.submit('x');
