@@ -209,7 +209,7 @@ export class Client implements AsyncDisposable {
     return this.#session.timeoutMs;
   }
 
-  /** `10.0.0.1:2181`, as the connect string names it; undefined while there is no connection. */
+  /** `10.0.0.1:2181`, as the list of servers names it; undefined while there is no connection. */
   get connectedTo(): string | undefined {
     return this.#session.connectedTo;
   }
