@@ -6,6 +6,7 @@ import { parseConnectString } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { NodeTransport } from './node/node-transport.ts';
 import { systemClock } from './node/system-clock.ts';
+import { type SaslOptions, saslMechanism } from './node/sasl-mechanism.ts';
 import { systemRandom } from './node/system-random.ts';
 import { Session } from './session/session.ts';
 import type { Transport } from './transport.ts';
@@ -22,6 +23,12 @@ export interface ConnectOptions {
   readonly requestTimeoutMs?: Millis | undefined;
   /** Whether a server that has lost its quorum will do: it answers reads, perhaps old ones, and refuses writes with NotReadOnly. Default: false. */
   readonly readOnly?: boolean | undefined;
+  /**
+   * An identity to prove by SASL on every connection, ahead of `auth` and of everything else. `DIGEST-MD5` takes `username` and `password`, as
+   * in the servers' JAAS section; `GSSAPI`, that is Kerberos, needs the npm package `kerberos`, and takes tickets from where the system has
+   * them. A refusal makes `connect` reject with AuthFailed, and later on ends the client, as in ZooKeeper. Default: none.
+   */
+  readonly sasl?: SaslOptions | undefined;
   /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: string | Uint8Array }[] | undefined;
   /** A session to take up, as `sessionId` and `sessionPassword` of a client gave it. When it is gone, `connect` rejects with SessionExpired. */
@@ -67,9 +74,10 @@ const connectTimeoutMsDefault = 30_000;
 export async function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
   const { servers, chroot } = parseConnectString(connectString);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? sessionTimeoutMsDefault;
-  const { signal, clock = systemClock } = options;
+  const { signal, clock = systemClock, random = systemRandom } = options;
   check('sessionTimeoutMs', sessionTimeoutMs);
   check('maxPacketBytes', options.maxPacketBytes);
+  const sasl = options.sasl === undefined ? undefined : await saslMechanism(options.sasl, random);
   signal?.throwIfAborted();
   const session = new Session(
     servers,
@@ -82,7 +90,7 @@ export async function connect(connectString: string, options: ConnectOptions = {
       yieldsSession: options.yieldsSession ?? false,
     },
     (options.auth ?? []).map(({ scheme, auth }) => ({ scheme, auth: copyOfAuth(auth) })),
-    { clock, transport: options.transport ?? new NodeTransport(), random: options.random ?? systemRandom },
+    { clock, transport: options.transport ?? new NodeTransport(), random, sasl },
   );
   try {
     await firstOf(session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);

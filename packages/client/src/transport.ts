@@ -11,13 +11,22 @@ export interface ServerAddress {
   readonly port: number;
 }
 
+/** A server as it is dialled. */
+export interface DialledAddress extends ServerAddress {
+  /** What the connect string calls the server, where `host` is one of the addresses of that name: whom its certificate has to be for. */
+  readonly name?: string | undefined;
+}
+
 /** Who listens to a connection. Each call comes from the loop, never from inside a call on the transport. */
 export interface TransportSink {
   /** The connection is open. */
   connected(): void;
   /** Bytes have arrived. They are the transport's again when the call returns. */
   received(bytes: Buffer): void;
-  /** The peer has ended or broken the connection, or it could not be made; `error` is the system's word for it (`ECONNREFUSED` ...). The last call. */
+  /**
+   * The peer has ended or broken the connection, or it could not be made; `error` is the system's word for it (`ECONNREFUSED` ...), or a
+   * clause for people. The last call.
+   */
   closed(error: string | undefined): void;
 }
 
@@ -37,5 +46,5 @@ export interface Transport {
    */
   resolve?(host: string): Promise<readonly string[]>;
   /** Begins to connect; `connected` or `closed` follows. */
-  connect(address: ServerAddress, sink: TransportSink): TransportCnxn;
+  connect(address: DialledAddress, sink: TransportSink): TransportCnxn;
 }

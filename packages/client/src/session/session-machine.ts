@@ -9,6 +9,8 @@
  *        ^                 │                     │                       │
  *        └─────────────────┴───── cut off ───────┴───────────────────────┘        refused, credentials refused ──> closed
  *
+ * Where SASL is asked for, `authenticating` lies between handshaking and connected: tokens go to and fro, and everything else waits.
+ *
  * A session outlives its connections. Requests do not: when a connection is cut, everything submitted before fails, since nobody can say
  * what became of it and since nothing may be carried out behind a request that was not. What is submitted afterwards waits for the next
  * connection, until every server of the list has been tried in vain.
@@ -19,6 +21,7 @@ import {
   formatSessionId,
   type Millis,
   OpCode,
+  operations,
   ProtocolError,
   type Reader,
   readConnectResponse,
@@ -71,6 +74,8 @@ export interface SessionOptions {
   readonly expireLocally: boolean;
   /** Leave the session to another client that uses it as well, rather than take it back for ever. */
   readonly yieldsSession: boolean;
+  /** Whether an identity is proved by SASL on each connection, before anything else is asked. */
+  readonly sasl: boolean;
 }
 
 /** Where the machine says what is to be done, in order. Nothing here may call the machine back. */
@@ -80,6 +85,10 @@ export interface SessionOut<R extends Request> {
   probe(server: ServerAddress): void;
   /** Takes bytes for the connection; they are the receiver's. */
   send(bytes: Buffer): void;
+  /** Begin to prove an identity by SASL, anew for this connection. `saslToken` or `saslFailed` is told, unless the connection ends first. */
+  saslBegin(server: ServerAddress): void;
+  /** The server's answer to the last token; null: yes, and no more than that. The bytes are the receiver's. `saslToken` or `saslFailed` is told. */
+  saslChallenge(challenge: Buffer | null): void;
   /** The connection is over. `gently`: what was sent shall still leave. */
   hangUp(gently: boolean): void;
   /** The answer to a request. Throws a ProtocolError when it cannot be read. */
@@ -95,7 +104,7 @@ export interface SessionOut<R extends Request> {
   restoreWatches(lastZxid: Zxid): Iterable<{ readonly opCode: OpCode; write(writer: Writer): void }>;
 }
 
-type Phase = 'waiting' | 'dialling' | 'handshaking' | 'connected' | 'closing' | 'closed';
+type Phase = 'waiting' | 'dialling' | 'handshaking' | 'authenticating' | 'connected' | 'closing' | 'closed';
 
 /** Why a session is over. */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
@@ -153,6 +162,8 @@ export class SessionMachine<R extends Request> {
   #pingsUnanswered = 0;
   #setWatchesUnanswered = 0;
   #closeXid = 0;
+  /** Of the SASL token that the server has not answered yet; 0 while one is being made. */
+  #saslXid = 0;
 
   readonly #credentials: AuthCall[];
   /** Never judged yet: their givers wait. */
@@ -248,6 +259,8 @@ export class SessionMachine<R extends Request> {
       case 'dialling':
       case 'handshaking':
         return this.#attemptMs + connectTimeoutMs(this.#timeoutMs, this.#hosts.size);
+      case 'authenticating':
+        return this.#heardMs + readTimeoutMs(this.#timeoutMs);
       case 'connected':
       case 'closing': {
         const alive = Math.min(this.#heardMs + readTimeoutMs(this.#timeoutMs), this.#sentMs + pingAfterMs(this.#timeoutMs));
@@ -354,6 +367,27 @@ export class SessionMachine<R extends Request> {
     }
   }
 
+  /** What to say to the server in the SASL exchange; undefined: nothing more, both sides have proved what they had to. */
+  saslToken(token: Uint8Array | undefined, nowMs: Millis): void {
+    if (this.#phase !== 'authenticating') return;
+    if (token === undefined) {
+      this.#enter(nowMs);
+      return;
+    }
+    this.#saslXid = this.#nextXid();
+    const start = this.#output.beginFrame();
+    writeRequestHeader(this.#output, { xid: this.#saslXid, type: OpCode.sasl });
+    operations.sasl.request.write(this.#output, { token });
+    this.#output.endFrame(start);
+    this.flush(nowMs);
+  }
+
+  /** The SASL exchange cannot go on, for a reason on this side: the server is not to be believed, or there is nothing to show it. */
+  saslFailed(reason: string): void {
+    if (this.#phase !== 'authenticating') return;
+    this.#refuseIdentity(`${formatServer(this.#server!)}: ${reason}`);
+  }
+
   /** The connection is gone, or could not be made. */
   disconnected(error: string | undefined, nowMs: Millis): void {
     if (this.#phase === 'waiting' || this.#phase === 'closed') return;
@@ -378,6 +412,12 @@ export class SessionMachine<R extends Request> {
       case 'handshaking': {
         const limit = connectTimeoutMs(this.#timeoutMs, this.#hosts.size);
         if (nowMs >= this.#attemptMs + limit) this.#cut(`no session was agreed upon within ${limit} ms`, nowMs);
+        break;
+      }
+      case 'authenticating': {
+        const limit = readTimeoutMs(this.#timeoutMs);
+        const missing = this.#saslXid === 0 ? 'no token was made' : 'the server did not answer';
+        if (nowMs >= this.#heardMs + limit) this.#cut(`the SASL exchange stands still: ${missing} for ${limit} ms`, nowMs);
         break;
       }
       case 'connected':
@@ -430,7 +470,7 @@ export class SessionMachine<R extends Request> {
   // --- Connections
 
   get #canSend(): boolean {
-    return this.#phase === 'handshaking' || this.#phase === 'connected' || this.#phase === 'closing';
+    return this.#phase === 'handshaking' || this.#phase === 'authenticating' || this.isConnected;
   }
 
   #dial(nowMs: Millis): void {
@@ -488,6 +528,7 @@ export class SessionMachine<R extends Request> {
     this.#output.clear();
     this.#pingsUnanswered = 0;
     this.#setWatchesUnanswered = 0;
+    this.#saslXid = 0;
     this.#probing = undefined;
     // Those who wait for a verdict get it from the next server.
     this.#authUnanswered.clear();
@@ -511,8 +552,9 @@ export class SessionMachine<R extends Request> {
   /** Takes one frame, which has arrived at `#heardMs`. Returns whether another may follow. */
   readonly #onFrame = (reader: Reader): boolean => {
     if (this.#phase === 'handshaking') this.#handshake(reader, this.#heardMs);
+    else if (this.#phase === 'authenticating') this.#saslReply(reader, this.#heardMs);
     else if (this.isConnected) this.#reply(reader, this.#heardMs);
-    return this.isConnected;
+    return this.#canSend;
   };
 
   #handshake(reader: Reader, nowMs: Millis): void {
@@ -539,12 +581,37 @@ export class SessionMachine<R extends Request> {
       this.#expire(`${formatServer(this.#server!)} opened session ${formatSessionId(sessionId)} in place of ${formatSessionId(asked)}`);
       return;
     }
-    this.#phase = 'connected';
     this.#sessionId = sessionId;
     this.#password = Buffer.from(passwd ?? noPassword);
     this.#timeoutMs = timeOut;
     this.#readOnlyServer = readOnly ?? false;
     if (!this.#readOnlyServer) this.#knownToQuorum = true;
+    if (!this.#options.sasl) {
+      this.#enter(nowMs);
+      return;
+    }
+    this.#phase = 'authenticating';
+    this.#out.saslBegin(this.#server!);
+  }
+
+  #saslReply(reader: Reader, nowMs: Millis): void {
+    const { xid, err } = readReplyHeader(reader);
+    if (this.#saslXid === 0 || xid !== this.#saslXid) {
+      this.#cut(`the server answered request ${xid}, which was not sent`, nowMs);
+      return;
+    }
+    this.#saslXid = 0;
+    if (err !== ErrorCode.Ok) {
+      this.#refuseIdentity(`${formatServer(this.#server!)} refused the SASL identity (error ${err})`);
+      return;
+    }
+    const { token } = operations.sasl.reply.read(reader);
+    this.#out.saslChallenge(token === null ? null : Buffer.from(token));
+  }
+
+  /** The server is ready for what the program wants. */
+  #enter(nowMs: Millis): void {
+    this.#phase = 'connected';
     this.#connectedMs = nowMs;
     this.#probePauseMs = probePauseMsMin;
     this.#probeAtMs = nowMs + probePauseMsMin;
@@ -624,6 +691,12 @@ export class SessionMachine<R extends Request> {
     this.#authAwaiting.delete(call);
     this.#out.authFailed(call, new Refusal(ErrorCode.AuthFailed, 'refused', reason));
     this.#failPending(ErrorCode.AuthFailed, reason);
+    this.#end('authFailed', reason);
+  }
+
+  /** Of no use either: a session that was to be opened as somebody goes on as nobody. */
+  #refuseIdentity(reason: string): void {
+    this.#hangUp(false);
     this.#end('authFailed', reason);
   }
 

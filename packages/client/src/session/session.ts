@@ -15,10 +15,11 @@ import {
   type Writer,
   type Zxid,
 } from '@tskeeper/protocol';
+import type { SaslExchange, SaslMechanism } from '../auth/sasl.ts';
 import { type Clock, type Random, type TimerHandle, timerMsMax, uniform } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { Refusal } from '../keeper-error.ts';
-import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
+import type { DialledAddress, ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import type { KeeperState, NodeEventType, SessionEvent } from '../watched-event.ts';
 import { setWatchesPieces } from '../watches/set-watches.ts';
 import { type Watcher, WatchTable } from '../watches/watch-table.ts';
@@ -38,6 +39,8 @@ export interface SessionWorld {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly random: Random;
+  /** How an identity is proved by SASL on each connection; undefined: none is. */
+  readonly sasl?: SaslMechanism | undefined;
 }
 
 /** Hears everything, with the paths the server knows. */
@@ -121,6 +124,8 @@ export class Session {
   readonly #observers = new Set<SessionObserver>();
   readonly #signals = new Map<AbortSignal, { readonly calls: Set<Call>; readonly onAbort: () => void }>();
   #link: Link | undefined;
+  /** Of the connection that there is. */
+  #exchange: SaslExchange | undefined;
   #timer: TimerHandle | undefined;
   #timerAtMs: Millis = 0;
   #flushPlanned = false;
@@ -132,7 +137,12 @@ export class Session {
   /** Resolves when a server has opened the session and taken the credentials. */
   readonly established: Promise<void>;
 
-  constructor(servers: readonly ServerAddress[], options: Omit<SessionOptions, 'auth'>, auth: readonly Credentials[], world: SessionWorld) {
+  constructor(
+    servers: readonly ServerAddress[],
+    options: Omit<SessionOptions, 'auth' | 'sasl'>,
+    auth: readonly Credentials[],
+    world: SessionWorld,
+  ) {
     this.#world = world;
     const first = new Promise<void>((resolve, reject) => {
       this.#begun = { resolve, reject };
@@ -142,7 +152,7 @@ export class Session {
     // Whoever made the session waits for it, or has stopped waiting; in the latter case there is nobody to tell.
     this.established.catch(() => undefined);
     this.#machine = new SessionMachine(
-      { ...options, auth: calls },
+      { ...options, auth: calls, sasl: world.sasl !== undefined },
       new HostList(servers, world.random),
       world.random,
       this.#out,
@@ -381,16 +391,31 @@ export class Session {
     if (link.dropped) return;
     const host = addresses[Math.floor(uniform(this.#world.random, addresses.length))];
     if (host === undefined) link.closed(`the name ${server.host} has no address`);
-    else this.#connect(link, { host, port: server.port });
+    else this.#connect(link, { host, port: server.port, name: server.host });
   }
 
-  #connect(link: Link, address: ServerAddress): void {
+  #connect(link: Link, address: DialledAddress): void {
     try {
       link.cnxn = this.#world.transport.connect(address, link);
     } catch (error) {
       // The machine is not called back from inside one of its own calls.
       void Promise.resolve().then(() => link.closed(wordsOf(error)));
     }
+  }
+
+  /** Makes the next token of the SASL exchange. It is told to the machine from the loop, and only while the connection it is for lasts. */
+  async #saslStep(step: (exchange: SaslExchange) => ReturnType<SaslExchange['respond']>): Promise<void> {
+    const link = this.#link;
+    const exchange = this.#exchange!;
+    try {
+      await Promise.resolve();
+      const token = await step(exchange);
+      if (this.#link === link) this.#machine.saslToken(token, this.#nowMs);
+    } catch (error) {
+      if (this.#link === link)
+        this.#machine.saslFailed(`SASL ${this.#world.sasl!.name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    this.#arm();
   }
 
   /** Asks by a four letter word, on a connection of its own. */
@@ -441,6 +466,11 @@ export class Session {
     dial: (server) => this.#dial(server),
     probe: (server) => this.#probe(server),
     send: (bytes) => this.#link?.cnxn?.send(bytes),
+    saslBegin: (server) => {
+      this.#exchange = this.#world.sasl!.exchange(server);
+      void this.#saslStep((exchange) => exchange.begin());
+    },
+    saslChallenge: (challenge) => void this.#saslStep((exchange) => exchange.respond(challenge)),
     hangUp: (gently) => {
       const link = this.#link;
       if (link === undefined) return;

@@ -46,6 +46,8 @@ export class MachineRig {
         for (const line of describeFrames(bytes, this.#fresh)) this.#said.push(`send ${line}`);
         this.#fresh = false;
       },
+      saslBegin: (server) => void this.#said.push(`sasl begin ${server.host}`),
+      saslChallenge: (challenge) => void this.#said.push(`sasl challenge ${challenge === null ? 'null' : challenge.toString()}`),
       hangUp: (gently) => {
         this.#dialling = false;
         this.#said.push(gently ? 'hang up gently' : 'hang up');
@@ -70,6 +72,7 @@ export class MachineRig {
         auth: [],
         expireLocally: false,
         yieldsSession: false,
+        sasl: false,
         ...options,
       },
       new HostList(servers, { uint32: () => 0xffffffff }),
