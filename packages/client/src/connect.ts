@@ -2,12 +2,15 @@
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
 import { Client, copyOfAuth } from './client.ts';
 import { type Clock, type Random, timerMsMax } from './clock.ts';
+import { ConnectOptionsError } from './connect-options-error.ts';
 import { parseConnectString } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { NodeTransport } from './node/node-transport.ts';
 import { systemClock } from './node/system-clock.ts';
 import { type SaslOptions, saslMechanism } from './node/sasl-mechanism.ts';
 import { systemRandom } from './node/system-random.ts';
+import type { TlsOptions } from './node/tls-material.ts';
+import { TlsTransport } from './node/tls-transport.ts';
 import { Session } from './session/session.ts';
 import type { Transport } from './transport.ts';
 
@@ -23,6 +26,11 @@ export interface ConnectOptions {
   readonly requestTimeoutMs?: Millis | undefined;
   /** Whether a server that has lost its quorum will do: it answers reads, perhaps old ones, and refuses writes with NotReadOnly. Default: false. */
   readonly readOnly?: boolean | undefined;
+  /**
+   * TLS, to the servers' secureClientPort. `true`: servers are verified against the authorities that Node knows; options name others, and
+   * the client's own certificate, which servers know it by as `x509`. Default: false.
+   */
+  readonly tls?: boolean | TlsOptions | undefined;
   /**
    * An identity to prove by SASL on every connection, ahead of `auth` and of everything else. `DIGEST-MD5` takes `username` and `password`, as
    * in the servers' JAAS section; `GSSAPI`, that is Kerberos, needs the npm package `kerberos`, and takes tickets from where the system has
@@ -52,7 +60,7 @@ export interface ConnectOptions {
    * were closed within a second it is closed, `closedBecause` is `moved`, calls fail with SessionMoved, and the session itself lives on.
    */
   readonly yieldsSession?: boolean | undefined;
-  /** Default: TCP. */
+  /** Default: TCP, or TLS where `tls` asks for it. */
   readonly transport?: Transport | undefined;
   /** Default: the machine's. */
   readonly clock?: Clock | undefined;
@@ -66,7 +74,7 @@ const connectTimeoutMsDefault = 30_000;
 
 /**
  * Opens a session with the ensemble that `connectString` names: `host:port,host:port/chroot`. Resolves when a server has opened it.
- * Rejects with a ConnectStringError; with ConnectionLoss when no server was reached in time; with SessionExpired when the session to take
+ * Rejects with a ConnectStringError; with a ConnectOptionsError, when a file or a package that the options ask for is not there; with ConnectionLoss when no server was reached in time; with SessionExpired when the session to take
  * up is gone; with AuthFailed; or with the reason of the signal.
  *
  * From then on the client keeps the session by itself: it pings, and goes on to another server when it loses one.
@@ -77,7 +85,8 @@ export async function connect(connectString: string, options: ConnectOptions = {
   const { signal, clock = systemClock, random = systemRandom } = options;
   check('sessionTimeoutMs', sessionTimeoutMs);
   check('maxPacketBytes', options.maxPacketBytes);
-  const sasl = options.sasl === undefined ? undefined : await saslMechanism(options.sasl, random);
+  const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
+  const transport = await transportOf(options);
   signal?.throwIfAborted();
   const session = new Session(
     servers,
@@ -90,7 +99,7 @@ export async function connect(connectString: string, options: ConnectOptions = {
       yieldsSession: options.yieldsSession ?? false,
     },
     (options.auth ?? []).map(({ scheme, auth }) => ({ scheme, auth: copyOfAuth(auth) })),
-    { clock, transport: options.transport ?? new NodeTransport(), random, sasl },
+    { clock, transport, random, sasl },
   );
   try {
     await firstOf(session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
@@ -100,6 +109,15 @@ export async function connect(connectString: string, options: ConnectOptions = {
     throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
   }
   return new Client(session, chroot, options.requestTimeoutMs);
+}
+
+async function transportOf({ transport, tls = false }: ConnectOptions): Promise<Transport> {
+  if (tls === false) return transport ?? new NodeTransport();
+  if (transport !== undefined)
+    throw new ConnectOptionsError('tls and transport exclude each other: a transport of your own makes its own TLS');
+  const secure = new TlsTransport(tls === true ? {} : tls);
+  await secure.check();
+  return secure;
 }
 
 /** What travels as an int. */

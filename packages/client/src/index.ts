@@ -40,6 +40,8 @@ export { KeeperError, type KeeperErrorCode, type OperationOutcome, type Outcome 
 export { NodeTransport } from './node/node-transport.ts';
 export type { GssapiOptions } from './node/gssapi.ts';
 export type { SaslOptions } from './node/sasl-mechanism.ts';
+export type { TlsOptions, TlsSource } from './node/tls-material.ts';
+export { TlsTransport } from './node/tls-transport.ts';
 export type { CreateMode, CreateSettings, Data } from './operations/create.ts';
 export {
   type CheckOp,

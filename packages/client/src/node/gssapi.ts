@@ -31,7 +31,7 @@ interface KerberosClient {
   readonly contextComplete: boolean;
   step(challenge: string): Promise<string | null>;
   unwrap(challenge: string): Promise<string | null>;
-  wrap(message: string): Promise<string | null>;
+  wrap(message: string, options: object): Promise<string | null>;
 }
 
 /** Of the layers that the server offers: the one that protects nothing. */
@@ -77,7 +77,7 @@ export class Gssapi implements SaslMechanism {
         if ((offer[0]! & noLayer) === 0)
           throw new Error("the server insists on protecting the connection, which ZooKeeper's protocol cannot; TLS can");
         phase = 'verdict';
-        return bytesOf(await explained(client.wrap(choice)));
+        return bytesOf(await explained(client.wrap(choice, {})));
       },
     };
   }

@@ -1,19 +1,20 @@
 /**
  * Packages that some need and most do not: they are loaded when an option asks for them, and are no dependencies of this one.
  */
+import { createRequire } from 'node:module';
 import { ConnectOptionsError } from '../connect-options-error.ts';
 
-/** Rejects with one sentence when it is not installed; `need` begins it: `tls.trustStore: JKS files are read`. */
-export async function optionalPackage<Exports>(name: 'jks-js' | 'kerberos', need: string): Promise<Exports> {
-  let module: { readonly default?: Exports };
+/** Both are CommonJS. No bundler or checker follows this, so none takes them for needed. */
+const load = createRequire(import.meta.url);
+
+/** Throws one sentence when it is not installed; `need` begins it: `tls.trustStore: JKS files are read`. */
+export function optionalPackage<Exports>(name: 'jks-js' | 'kerberos', need: string): Exports {
   try {
-    // By a variable, so that no bundler or checker takes it for needed.
-    module = (await import(name)) as typeof module;
+    return load(name) as Exports;
   } catch (cause) {
-    const isMissing = (cause as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
-    const what = isMissing ? 'is not installed' : `could not be loaded (${cause instanceof Error ? cause.message : String(cause)})`;
+    const { message } = cause as Error;
+    // Another module that cannot be found is a part of the package: one with native code is often installed and not built.
+    const what = message.includes(`Cannot find module '${name}'`) ? 'is not installed' : `could not be loaded (${message.split('\n')[0]})`;
     throw new ConnectOptionsError(`${need} by the npm package ${name}, which ${what}; npm install ${name}`, { cause });
   }
-  // Both are CommonJS, and all of their exports are there.
-  return module.default as Exports;
 }

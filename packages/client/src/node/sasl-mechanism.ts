@@ -8,7 +8,8 @@ import { optionalPackage } from './optional-package.ts';
 
 export type SaslOptions = DigestMd5Options | GssapiOptions;
 
-export async function saslMechanism(options: SaslOptions, random: Random): Promise<SaslMechanism> {
+/** Throws a ConnectOptionsError. */
+export function saslMechanism(options: SaslOptions, random: Random): SaslMechanism {
   switch (options.mechanism) {
     case 'DIGEST-MD5':
       if (typeof options.username !== 'string' || options.username === '' || typeof options.password !== 'string') {
@@ -16,7 +17,7 @@ export async function saslMechanism(options: SaslOptions, random: Random): Promi
       }
       return new DigestMd5(options, random);
     case 'GSSAPI':
-      return new Gssapi(options, await optionalPackage<KerberosPackage>('kerberos', 'sasl: tokens of the mechanism GSSAPI are made'));
+      return new Gssapi(options, optionalPackage<KerberosPackage>('kerberos', 'sasl: tokens of the mechanism GSSAPI are made'));
     default:
       options satisfies never;
       throw new ConnectOptionsError(
