@@ -1,14 +1,14 @@
 /** TLS against real sockets. Certificates are made for the run; the ensemble behind them is our server, with TLS taken off in front of it. */
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect as connectTcp, createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createServer, type TLSSocket, type TlsOptions as ServerOptions } from 'node:tls';
+import type { TlsOptions as ServerOptions } from 'node:tls';
 import { type Server, startServer } from '@tskeeper/server';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connect, ConnectOptionsError, KeeperError, type TlsOptions, TlsTransport, type TransportCnxn } from '../../src/index.ts';
 import { identity, jks, pkcs12 } from '../support/certificates.ts';
+import { type Front, TlsFronts } from '../support/tls-fronts.ts';
 
 const ca = identity({ cn: 'authority', isAuthority: true });
 const otherCa = identity({ cn: 'somebody else', isAuthority: true });
@@ -18,8 +18,7 @@ const trusting: TlsOptions = { ca: ca.cert };
 
 let folder: string;
 let keeper: Server;
-let servers: TcpServer[] = [];
-let sockets: Socket[] = [];
+const fronts = new TlsFronts();
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tskeeper-tls-'));
@@ -31,44 +30,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-afterEach(async () => {
-  for (const socket of sockets) socket.destroy();
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  servers = [];
-  sockets = [];
-});
+afterEach(() => fronts.close());
 
-interface Front {
-  readonly port: number;
-  /** As the handshakes went. */
-  readonly seen: { readonly servername: string | false | null; readonly peer: string | undefined; readonly protocol: string | null }[];
-}
-
-async function listening(server: TcpServer, host: string): Promise<number> {
-  servers.push(server);
-  server.listen(0, host);
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
-function keep(socket: Socket): void {
-  sockets.push(socket);
-  socket.on('error', () => undefined);
-}
-
-/** TLS in front of our server. */
-async function front(options: ServerOptions = {}, host = '127.0.0.1'): Promise<Front> {
-  const seen: Front['seen'][number][] = [];
-  const server = createServer({ cert: good.cert, key: good.key, ...options }, (socket: TLSSocket) => {
-    keep(socket);
-    const { servername } = socket as unknown as { servername: string | false | null };
-    seen.push({ servername, peer: socket.getPeerX509Certificate()?.subject, protocol: socket.getProtocol() });
-    const behind = connectTcp(Number(keeper.connectString.split(':').at(-1)), '127.0.0.1');
-    keep(behind);
-    socket.pipe(behind).pipe(socket);
-    socket.on('close', () => behind.destroy());
-  });
-  return { port: await listening(server, host), seen };
+function front(options: ServerOptions = {}, host?: string): Promise<Front> {
+  return fronts.before(keeper.connectString, { cert: good.cert, key: good.key, ...options }, host);
 }
 
 /** Why no connection came about, or was lost at once; `undefined` when it stands. */
@@ -106,7 +71,7 @@ describe('B41: TLS', () => {
     await using zk = await connect(`localhost:${port}`, { tls: trusting });
     await zk.create('/tls', 'secret');
     const back = new Promise<void>((resolve) => void zk.on('state', ({ state }) => state === 'SyncConnected' && resolve()));
-    for (const socket of sockets) socket.destroy();
+    fronts.cut();
     await back;
     expect(new TextDecoder().decode((await zk.getData('/tls')).data!)).toBe('secret');
     expect(seen).toEqual([
@@ -244,34 +209,33 @@ describe('B41: TLS', () => {
 
   it('says so when the port has no TLS', async () => {
     const shy = createTcpServer((socket) => {
-      keep(socket);
+      fronts.keep(socket);
       socket.once('data', () => socket.end());
     });
-    expect(await faultOf(await listening(shy, '127.0.0.1'), trusting)).toBe(
+    expect(await faultOf(await fronts.listening(shy), trusting)).toBe(
       'the server ended the connection during the TLS handshake (ECONNRESET); is this its secureClientPort, or does it refuse this client?',
     );
     const talkative = createTcpServer((socket) => {
-      keep(socket);
+      fronts.keep(socket);
       socket.resume();
       socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
     });
-    expect(await faultOf(await listening(talkative, '127.0.0.1'), trusting)).toMatch(/^the server does not speak TLS on this port/);
-    const gone = servers.at(-1)!;
-    const { port } = gone.address() as AddressInfo;
-    await new Promise((resolve) => gone.close(resolve));
+    const port = await fronts.listening(talkative);
+    expect(await faultOf(port, trusting)).toMatch(/^the server does not speak TLS on this port/);
+    await fronts.close();
     expect(await faultOf(port, trusting)).toBe('ECONNREFUSED');
   });
 
   it('gives up a server that never ends the handshake, within the time-out of an attempt', async () => {
-    const mute = createTcpServer(keep);
-    const stuck = await listening(mute, '127.0.0.1');
+    const mute = createTcpServer(fronts.keep);
+    const stuck = await fronts.listening(mute);
     const { port } = await front();
     // Half of the servers tried first would do; with both orders, one of the two begins with the mute one.
     for (const list of [`localhost:${stuck},localhost:${port}`, `localhost:${port},localhost:${stuck}`]) {
       await using zk = await connect(list, { tls: trusting, sessionTimeoutMs: 600, random: { uint32: () => 0 } });
       expect(zk.connectedTo).toBe(`localhost:${port}`);
     }
-    expect(sockets.length).toBeGreaterThan(2);
+    expect(fronts.socketCount).toBeGreaterThan(4);
   });
 
   it('is dropped before its certificates are read, and says nothing then', async () => {
@@ -340,7 +304,7 @@ describe('B41: mutual TLS', () => {
     await using zk = await connect(`localhost:${port}`, { tls: { ca: authority, cert, key } });
     write(renewed);
     const back = new Promise<void>((resolve) => void zk.on('state', ({ state }) => state === 'SyncConnected' && resolve()));
-    for (const socket of sockets) socket.destroy();
+    fronts.cut();
     await back;
     expect(seen.map(({ peer }) => peer)).toEqual(['CN=app', 'CN=renewed']);
   });
