@@ -22,14 +22,14 @@ interface Ground {
   readonly proxyToSecure: Proxy;
   readonly proxyToPlain: Proxy;
   /** Opens a session that is closed with the check. */
-  open(connectString: string, options: ConnectOptions): Promise<Client>;
+  readonly open: (connectString: string, options: ConnectOptions) => Promise<Client>;
 }
 
 interface Check {
   readonly name: string;
   /** How the server asks for certificates. */
   readonly on: readonly ClientAuth[];
-  run(ground: Ground): Promise<void>;
+  readonly run: (ground: Ground) => Promise<void>;
 }
 
 /** Letters of ISO 8859-1, and letters beyond, are hashed in different ways. */

@@ -1,6 +1,6 @@
 /** A client that has to prove by SASL who it is, in virtual time, with a server that is played. */
 import { createHash } from 'node:crypto';
-import { type OpCode, OpCode as op, operations, Reader, readRequestHeader } from '@tskeeper/protocol';
+import { OpCode as op, operations, Reader, readRequestHeader } from '@tskeeper/protocol';
 import { ManualClock, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
 import { connect, type ConnectOptions, ConnectOptionsError, KeeperError, type SessionEvent } from '../src/index.ts';
@@ -35,10 +35,10 @@ class DigestServer {
 
   /** Lets time pass until the promise is settled. */
   async until<T>(promise: Promise<T>): Promise<T> {
-    let done = false;
-    const note = () => void (done = true);
+    const progress = { done: false };
+    const note = () => void (progress.done = true);
     promise.then(note, note);
-    for (let turns = 0; !done && turns < 2000; turns++) await this.pass(50);
+    for (let turns = 0; !progress.done && turns < 2000; turns++) await this.pass(50);
     return promise;
   }
 
@@ -91,7 +91,7 @@ class DigestServer {
   }
 }
 
-function nameOf(type: OpCode): string {
+function nameOf(type: number): string {
   return Object.entries(op).find(([, code]) => code === type)![0];
 }
 

@@ -8,9 +8,9 @@ import { ConnectOptionsError } from '../connect-options-error.ts';
 const load = createRequire(import.meta.url);
 
 /** Throws one sentence when it is not installed; `need` begins it: `tls.trustStore: JKS files are read`. */
-export function optionalPackage<Exports>(name: 'jks-js' | 'kerberos', need: string): Exports {
+export function optionalPackage(name: 'jks-js' | 'kerberos', need: string): unknown {
   try {
-    return load(name) as Exports;
+    return load(name);
   } catch (cause) {
     const { message } = cause as Error;
     // Another module that cannot be found is a part of the package: one with native code is often installed and not built.

@@ -17,7 +17,7 @@ export function saslMechanism(options: SaslOptions, random: Random): SaslMechani
       }
       return new DigestMd5(options, random);
     case 'GSSAPI':
-      return new Gssapi(options, optionalPackage<KerberosPackage>('kerberos', 'sasl: tokens of the mechanism GSSAPI are made'));
+      return new Gssapi(options, optionalPackage('kerberos', 'sasl: tokens of the mechanism GSSAPI are made') as KerberosPackage);
     default:
       options satisfies never;
       throw new ConnectOptionsError(

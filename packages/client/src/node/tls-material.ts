@@ -245,9 +245,9 @@ function certificatesOf(name: string, bytes: Buffer): string[] {
 
 function storeOf(name: 'keyStore' | 'trustStore', bytes: Buffer, password: string | undefined): ReturnType<JksPackage['toPem']> {
   const form = formOf(bytes) === 'jks' ? 'JKS files' : 'PKCS12 files without a key';
-  const { toPem } = optionalPackage<JksPackage>('jks-js', `tls.${name}: ${form} are read`);
+  const jks = optionalPackage('jks-js', `tls.${name}: ${form} are read`) as JksPackage;
   try {
-    return toPem(bytes, password ?? '');
+    return jks.toPem(bytes, password ?? '');
   } catch (cause) {
     const words = (cause as Error).message;
     if (/password/i.test(words)) return fail(`${name} does not open with tls.${name}Password (${words})`, cause);

@@ -73,7 +73,7 @@ describe('B41: TLS', () => {
     const back = new Promise<void>((resolve) => void zk.on('state', ({ state }) => state === 'SyncConnected' && resolve()));
     fronts.cut();
     await back;
-    expect(new TextDecoder().decode((await zk.getData('/tls')).data!)).toBe('secret');
+    expect(new TextDecoder().decode((await zk.getData('/tls')).data)).toBe('secret');
     expect(seen).toEqual([
       { servername: 'localhost', peer: undefined, protocol: 'TLSv1.3' },
       { servername: 'localhost', peer: undefined, protocol: 'TLSv1.3' },

@@ -67,7 +67,7 @@ function der(asn1: forge.asn1.Asn1): Buffer {
 /** PKCS12 with a key and its certificate; without `key`, with a certificate that is to be trusted, under a name as keytool gives it. */
 export function pkcs12(certs: readonly Identity[], password: string, key?: Identity, friendlyName?: string): Buffer {
   const bag = forge.pkcs12.toPkcs12Asn1(
-    (key?.keys.privateKey ?? null) as forge.pki.rsa.PrivateKey,
+    key?.keys.privateKey ?? null,
     certs.map(({ parsed }) => parsed),
     password,
     { algorithm: '3des', generateLocalKeyId: key !== undefined, ...(friendlyName === undefined ? {} : { friendlyName }) },
@@ -133,8 +133,7 @@ function protectedKey({ keys }: Identity, password: string): Buffer {
   const check = createHash('sha1').update(secret).update(plain).digest();
   const { asn1 } = forge;
   const { UNIVERSAL } = asn1.Class;
-  const make = (type: forge.asn1.Type, isList: boolean, value: string | forge.asn1.Asn1[]) =>
-    asn1.create(UNIVERSAL, type, isList, value as never);
+  const make = (type: forge.asn1.Type, isList: boolean, value: string | forge.asn1.Asn1[]) => asn1.create(UNIVERSAL, type, isList, value);
   const oid = asn1.oidToDer('1.3.6.1.4.1.42.2.17.1.1').getBytes();
   return der(
     make(asn1.Type.SEQUENCE, true, [
