@@ -2,12 +2,16 @@
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
 import { Client, copyOfAuth } from './client.ts';
 import { type Clock, type Random, timerMsMax } from './clock.ts';
+import { ConnectOptionsError } from './connect-options-error.ts';
 import { ConnectStringError, parseConnectString } from './connect-string.ts';
 import { followConfig } from './ensemble/follow-config.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { NodeTransport } from './node/node-transport.ts';
 import { systemClock } from './node/system-clock.ts';
+import { type SaslOptions, saslMechanism } from './node/sasl-mechanism.ts';
 import { systemRandom } from './node/system-random.ts';
+import type { TlsOptions } from './node/tls-material.ts';
+import { TlsTransport } from './node/tls-transport.ts';
 import { Session } from './session/session.ts';
 import type { Transport } from './transport.ts';
 
@@ -23,6 +27,17 @@ export interface ConnectOptions {
   readonly requestTimeoutMs?: Millis | undefined;
   /** Whether a server that has lost its quorum will do: it answers reads, perhaps old ones, and refuses writes with NotReadOnly. Default: false. */
   readonly readOnly?: boolean | undefined;
+  /**
+   * TLS, to the servers' secureClientPort. `true`: servers are verified against the authorities that Node knows; options name others, and
+   * the client's own certificate, which servers know it by as `x509`. Default: false.
+   */
+  readonly tls?: boolean | TlsOptions | undefined;
+  /**
+   * An identity to prove by SASL on every connection, ahead of `auth` and of everything else. `DIGEST-MD5` takes `username` and `password`, as
+   * in the servers' JAAS section; `GSSAPI`, that is Kerberos, needs the npm package `kerberos`, and takes tickets from where the system has
+   * them. A refusal makes `connect` reject with AuthFailed, and later on ends the client, as in ZooKeeper. Default: none.
+   */
+  readonly sasl?: SaslOptions | undefined;
   /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: string | Uint8Array }[] | undefined;
   /** A session to take up, as `sessionId` and `sessionPassword` of a client gave it. When it is gone, `connect` rejects with SessionExpired. */
@@ -56,7 +71,7 @@ export interface ConnectOptions {
    * The addresses are those of the plain client port, and need not be reachable from here: whoever has to know another way in leaves this off.
    */
   readonly followConfig?: boolean | undefined;
-  /** Default: TCP. */
+  /** Default: TCP, or TLS where `tls` asks for it. */
   readonly transport?: Transport | undefined;
   /** Default: the machine's. */
   readonly clock?: Clock | undefined;
@@ -71,7 +86,8 @@ const connectTimeoutMsDefault = 30_000;
 /**
  * Opens a session with the ensemble that `connectString` names: `host:port,host:port/chroot`, or `srv:_zookeeper._tcp.example.com/chroot`
  * for the servers of an SRV name, which is looked up now and whenever all of them have been tried in vain. Resolves when a server has opened it.
- * Rejects with a ConnectStringError; with ConnectionLoss when no server was reached in time; with SessionExpired when the session to take
+ * Rejects with a ConnectStringError; with a ConnectOptionsError, when a file or a package that the options ask for is not there; with
+ * ConnectionLoss when no server was reached in time; with SessionExpired when the session to take
  * up is gone; with AuthFailed; or with the reason of the signal.
  *
  * From then on the client keeps the session by itself: it pings, and goes on to another server when it loses one.
@@ -79,11 +95,12 @@ const connectTimeoutMsDefault = 30_000;
 export async function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
   const { servers, service, chroot } = parseConnectString(connectString);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? sessionTimeoutMsDefault;
-  const { signal, clock = systemClock } = options;
+  const { signal, clock = systemClock, random = systemRandom } = options;
   check('sessionTimeoutMs', sessionTimeoutMs);
   check('maxPacketBytes', options.maxPacketBytes);
+  const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
+  const transport = await transportOf(options);
   signal?.throwIfAborted();
-  const transport = options.transport ?? new NodeTransport();
   if (service !== undefined && transport.resolveService === undefined) {
     throw new ConnectStringError(
       `connect string "${connectString}": the transport looks up no SRV names, as it has no resolveService. Name the servers one by one.`,
@@ -101,7 +118,7 @@ export async function connect(connectString: string, options: ConnectOptions = {
       service,
     },
     (options.auth ?? []).map(({ scheme, auth }) => ({ scheme, auth: copyOfAuth(auth) })),
-    { clock, transport, random: options.random ?? systemRandom },
+    { clock, transport, random, sasl },
   );
   const client = new Client(session, chroot, options.requestTimeoutMs);
   const ready = options.followConfig === true ? session.established.then(() => followConfig(client)) : session.established;
@@ -113,6 +130,15 @@ export async function connect(connectString: string, options: ConnectOptions = {
     throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
   }
   return client;
+}
+
+async function transportOf({ transport, tls = false }: ConnectOptions): Promise<Transport> {
+  if (tls === false) return transport ?? new NodeTransport();
+  if (transport !== undefined)
+    throw new ConnectOptionsError('tls and transport exclude each other: a transport of your own makes its own TLS');
+  const secure = new TlsTransport(tls === true ? {} : tls);
+  await secure.check();
+  return secure;
 }
 
 /** What travels as an int. */

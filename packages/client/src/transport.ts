@@ -11,6 +11,12 @@ export interface ServerAddress {
   readonly port: number;
 }
 
+/** A server as it is dialled. */
+export interface DialledAddress extends ServerAddress {
+  /** What the connect string calls the server, where `host` is one of the addresses of that name: whom its certificate has to be for. */
+  readonly name?: string | undefined;
+}
+
 /** One server of an SRV name, as RFC 2782 has it. */
 export interface ServiceRecord extends ServerAddress {
   /** Servers of a higher number are tried when those of lower ones have been tried in vain. */
@@ -25,7 +31,10 @@ export interface TransportSink {
   connected(): void;
   /** Bytes have arrived. They are the transport's again when the call returns. */
   received(bytes: Buffer): void;
-  /** The peer has ended or broken the connection, or it could not be made; `error` is the system's word for it (`ECONNREFUSED` ...). The last call. */
+  /**
+   * The peer has ended or broken the connection, or it could not be made; `error` is the system's word for it (`ECONNREFUSED` ...), or a
+   * clause for people. The last call.
+   */
   closed(error: string | undefined): void;
 }
 
@@ -47,5 +56,5 @@ export interface Transport {
   /** The servers of an SRV name (`srv:...` in a connect string), which a transport without it does not take. */
   resolveService?(name: string): Promise<readonly ServiceRecord[]>;
   /** Begins to connect; `connected` or `closed` follows. */
-  connect(address: ServerAddress, sink: TransportSink): TransportCnxn;
+  connect(address: DialledAddress, sink: TransportSink): TransportCnxn;
 }

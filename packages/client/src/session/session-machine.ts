@@ -12,6 +12,8 @@
  * An attempt at a server is one at each address of its name, until one of them leads to a session. The servers themselves may have to be looked
  * up before that, by an SRV name: at first, and whenever all of them have been tried in vain.
  *
+ * Where SASL is asked for, `authenticating` lies between handshaking and connected: tokens go to and fro, and everything else waits.
+ *
  * A session outlives its connections. Requests do not: when a connection is cut, everything submitted before fails, since nobody can say
  * what became of it and since nothing may be carried out behind a request that was not. What is submitted afterwards waits for the next
  * connection, until every address of every server of the list has been tried in vain.
@@ -22,6 +24,7 @@ import {
   formatSessionId,
   type Millis,
   OpCode,
+  operations,
   ProtocolError,
   type Reader,
   readConnectResponse,
@@ -41,7 +44,7 @@ import {
 import { type Random, shuffled } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { Refusal } from '../keeper-error.ts';
-import type { ServerAddress, ServiceRecord } from '../transport.ts';
+import type { DialledAddress, ServerAddress, ServiceRecord } from '../transport.ts';
 import type { KeeperState } from '../watched-event.ts';
 import { Fifo } from './fifo.ts';
 import type { HostList } from './host-list.ts';
@@ -79,6 +82,8 @@ export interface SessionOptions {
   readonly service: string | undefined;
   /** Whether names are looked up here; else they are dialled as they are. */
   readonly resolves: boolean;
+  /** Whether an identity is proved by SASL on each connection, before anything else is asked. */
+  readonly sasl: boolean;
 }
 
 /** Where the machine says what is to be done, in order. Nothing here may call the machine back. */
@@ -87,11 +92,15 @@ export interface SessionOut<R extends Request> {
   resolve(host: string): void;
   /** Look up the servers of an SRV name; `serviceResolved` or `disconnected` is told. */
   resolveService(name: string): void;
-  dial(address: ServerAddress): void;
+  dial(address: DialledAddress): void;
   /** Ask this server, apart from the connection, whether it is part of a quorum; `probed` is told. */
   probe(server: ServerAddress): void;
   /** Takes bytes for the connection; they are the receiver's. */
   send(bytes: Buffer): void;
+  /** Begin to prove an identity by SASL, anew for this connection. `saslToken` or `saslFailed` is told, unless the connection ends first. */
+  saslBegin(server: ServerAddress): void;
+  /** The server's answer to the last token; null: yes, and no more than that. The bytes are the receiver's. `saslToken` or `saslFailed` is told. */
+  saslChallenge(challenge: Buffer | null): void;
   /** The connection, the attempt or the look-up is over. `gently`: what was sent shall still leave. */
   hangUp(gently: boolean): void;
   /** The answer to a request. Throws a ProtocolError when it cannot be read. */
@@ -112,7 +121,16 @@ interface Leaving {
   readonly untilMs: Millis;
 }
 
-type Phase = 'waiting' | 'resolvingService' | 'resolving' | 'dialling' | 'handshaking' | 'connected' | 'closing' | 'closed';
+type Phase =
+  | 'waiting'
+  | 'resolvingService'
+  | 'resolving'
+  | 'dialling'
+  | 'handshaking'
+  | 'authenticating'
+  | 'connected'
+  | 'closing'
+  | 'closed';
 
 /** Why a session is over. */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
@@ -181,6 +199,8 @@ export class SessionMachine<R extends Request> {
   #pingsUnanswered = 0;
   #setWatchesUnanswered = 0;
   #closeXid = 0;
+  /** Of the SASL token that the server has not answered yet; 0 while one is being made. */
+  #saslXid = 0;
 
   readonly #credentials: AuthCall[];
   /** Never judged yet: their givers wait. */
@@ -280,6 +300,8 @@ export class SessionMachine<R extends Request> {
       case 'dialling':
       case 'handshaking':
         return this.#attemptMs + this.#attemptMsMax;
+      case 'authenticating':
+        return this.#heardMs + readTimeoutMs(this.#timeoutMs);
       case 'connected':
       case 'closing': {
         const alive = Math.min(
@@ -474,6 +496,27 @@ export class SessionMachine<R extends Request> {
     this.#maybeLeave(nowMs);
   }
 
+  /** What to say to the server in the SASL exchange; undefined: nothing more, both sides have proved what they had to. */
+  saslToken(token: Uint8Array | undefined, nowMs: Millis): void {
+    if (this.#phase !== 'authenticating') return;
+    if (token === undefined) {
+      this.#enter(nowMs);
+      return;
+    }
+    this.#saslXid = this.#nextXid();
+    const start = this.#output.beginFrame();
+    writeRequestHeader(this.#output, { xid: this.#saslXid, type: OpCode.sasl });
+    operations.sasl.request.write(this.#output, { token });
+    this.#output.endFrame(start);
+    this.flush(nowMs);
+  }
+
+  /** The SASL exchange cannot go on, for a reason on this side: the server is not to be believed, or there is nothing to show it. */
+  saslFailed(reason: string): void {
+    if (this.#phase !== 'authenticating') return;
+    this.#refuseIdentity(`${this.#place}: ${reason}`);
+  }
+
   /** The connection is gone, or could not be made. */
   disconnected(error: string | undefined, nowMs: Millis): void {
     if (this.#phase === 'waiting' || this.#phase === 'closed') return;
@@ -511,6 +554,12 @@ export class SessionMachine<R extends Request> {
       case 'handshaking':
         if (nowMs >= this.#attemptMs + this.#attemptMsMax) this.#tooSlow(nowMs);
         break;
+      case 'authenticating': {
+        const limit = readTimeoutMs(this.#timeoutMs);
+        const missing = this.#saslXid === 0 ? 'no token was made' : 'the server did not answer';
+        if (nowMs >= this.#heardMs + limit) this.#cut(`the SASL exchange stands still: ${missing} for ${limit} ms`, nowMs);
+        break;
+      }
       case 'connected':
       case 'closing':
         if (this.#leaving !== undefined && nowMs >= this.#leaving.untilMs) {
@@ -591,7 +640,7 @@ export class SessionMachine<R extends Request> {
   // --- Connections
 
   get #canSend(): boolean {
-    return this.#phase === 'handshaking' || this.#phase === 'connected' || this.#phase === 'closing';
+    return this.#phase === 'handshaking' || this.#phase === 'authenticating' || this.isConnected;
   }
 
   #dial(nowMs: Millis): void {
@@ -637,7 +686,8 @@ export class SessionMachine<R extends Request> {
     this.#address = this.#addressesLeft.shift()!;
     this.#cutter = new FrameCutter(this.#options.packetBytesMax + answerMarginBytes);
     this.#hasCnxn = true;
-    this.#out.dial({ host: this.#address, port: this.#server!.port });
+    const { host, port } = this.#server!;
+    this.#out.dial({ host: this.#address, port, name: host });
   }
 
   /** What is being tried, or talked to, for people to read. */
@@ -709,6 +759,7 @@ export class SessionMachine<R extends Request> {
     this.#output.clear();
     this.#pingsUnanswered = 0;
     this.#setWatchesUnanswered = 0;
+    this.#saslXid = 0;
     this.#probing = undefined;
     this.#leaving = undefined;
     // Those who wait for a verdict get it from the next server.
@@ -733,8 +784,9 @@ export class SessionMachine<R extends Request> {
   /** Takes one frame, which has arrived at `#heardMs`. Returns whether another may follow. */
   readonly #onFrame = (reader: Reader): boolean => {
     if (this.#phase === 'handshaking') this.#handshake(reader, this.#heardMs);
+    else if (this.#phase === 'authenticating') this.#saslReply(reader, this.#heardMs);
     else if (this.isConnected) this.#reply(reader, this.#heardMs);
-    return this.isConnected;
+    return this.#canSend;
   };
 
   #handshake(reader: Reader, nowMs: Millis): void {
@@ -761,12 +813,37 @@ export class SessionMachine<R extends Request> {
       this.#expire(`${this.#place} opened session ${formatSessionId(sessionId)} in place of ${formatSessionId(asked)}`);
       return;
     }
-    this.#phase = 'connected';
     this.#sessionId = sessionId;
     this.#password = Buffer.from(passwd ?? noPassword);
     this.#timeoutMs = timeOut;
     this.#readOnlyServer = readOnly ?? false;
     if (!this.#readOnlyServer) this.#knownToQuorum = true;
+    if (!this.#options.sasl) {
+      this.#enter(nowMs);
+      return;
+    }
+    this.#phase = 'authenticating';
+    this.#out.saslBegin(this.#server!);
+  }
+
+  #saslReply(reader: Reader, nowMs: Millis): void {
+    const { xid, err } = readReplyHeader(reader);
+    if (this.#saslXid === 0 || xid !== this.#saslXid) {
+      this.#cut(`the server answered request ${xid}, which was not sent`, nowMs);
+      return;
+    }
+    this.#saslXid = 0;
+    if (err !== ErrorCode.Ok) {
+      this.#refuseIdentity(`${this.#place} refused the SASL identity (error ${err})`);
+      return;
+    }
+    const { token } = operations.sasl.reply.read(reader);
+    this.#out.saslChallenge(token === null ? null : Buffer.from(token));
+  }
+
+  /** The server is ready for what the program wants. */
+  #enter(nowMs: Millis): void {
+    this.#phase = 'connected';
     this.#connectedMs = nowMs;
     this.#probePauseMs = probePauseMsMin;
     this.#probeAtMs = nowMs + probePauseMsMin;
@@ -848,6 +925,12 @@ export class SessionMachine<R extends Request> {
     this.#authAwaiting.delete(call);
     this.#out.authFailed(call, new Refusal(ErrorCode.AuthFailed, 'refused', reason));
     this.#failPending(ErrorCode.AuthFailed, reason);
+    this.#end('authFailed', reason);
+  }
+
+  /** Of no use either: a session that was to be opened as somebody goes on as nobody. */
+  #refuseIdentity(reason: string): void {
+    this.#hangUp(false);
     this.#end('authFailed', reason);
   }
 

@@ -15,10 +15,11 @@ import {
   type Writer,
   type Zxid,
 } from '@tskeeper/protocol';
+import type { SaslExchange, SaslMechanism } from '../auth/sasl.ts';
 import { type Clock, type Random, type TimerHandle, timerMsMax, uniform } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { Refusal } from '../keeper-error.ts';
-import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
+import type { DialledAddress, ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import type { KeeperState, NodeEventType, SessionEvent } from '../watched-event.ts';
 import { setWatchesPieces } from '../watches/set-watches.ts';
 import { type Watcher, WatchTable } from '../watches/watch-table.ts';
@@ -38,6 +39,8 @@ export interface SessionWorld {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly random: Random;
+  /** How an identity is proved by SASL on each connection; undefined: none is. */
+  readonly sasl?: SaslMechanism | undefined;
 }
 
 /** Hears everything, with the paths the server knows. */
@@ -121,6 +124,8 @@ export class Session {
   readonly #observers = new Set<SessionObserver>();
   readonly #signals = new Map<AbortSignal, { readonly calls: Set<Call>; readonly onAbort: () => void }>();
   #link: Link | undefined;
+  /** Of the connection that there is. */
+  #exchange: SaslExchange | undefined;
   #timer: TimerHandle | undefined;
   #timerAtMs: Millis = 0;
   #flushPlanned = false;
@@ -135,7 +140,7 @@ export class Session {
   /** `servers` is empty if `options.service` names them. */
   constructor(
     servers: readonly ServerAddress[],
-    options: Omit<SessionOptions, 'auth' | 'resolves'>,
+    options: Omit<SessionOptions, 'auth' | 'resolves' | 'sasl'>,
     auth: readonly Credentials[],
     world: SessionWorld,
   ) {
@@ -148,7 +153,7 @@ export class Session {
     // Whoever made the session waits for it, or has stopped waiting; in the latter case there is nobody to tell.
     this.established.catch(() => undefined);
     this.#machine = new SessionMachine(
-      { ...options, auth: calls, resolves: world.transport.resolve !== undefined },
+      { ...options, auth: calls, resolves: world.transport.resolve !== undefined, sasl: world.sasl !== undefined },
       new HostList(servers, world.random),
       world.random,
       this.#out,
@@ -374,7 +379,7 @@ export class Session {
     },
   };
 
-  #dial(address: ServerAddress): void {
+  #dial(address: DialledAddress): void {
     this.#link = new Link(this.#linkSink);
     this.#connect(this.#link, address);
   }
@@ -397,13 +402,28 @@ export class Session {
     this.#arm();
   }
 
-  #connect(link: Link, address: ServerAddress): void {
+  #connect(link: Link, address: DialledAddress): void {
     try {
       link.cnxn = this.#world.transport.connect(address, link);
     } catch (error) {
       // The machine is not called back from inside one of its own calls.
       void Promise.resolve().then(() => link.closed(wordsOf(error)));
     }
+  }
+
+  /** Makes the next token of the SASL exchange. It is told to the machine from the loop, and only while the connection it is for lasts. */
+  async #saslStep(step: (exchange: SaslExchange) => ReturnType<SaslExchange['respond']>): Promise<void> {
+    const link = this.#link;
+    const exchange = this.#exchange!;
+    try {
+      await Promise.resolve();
+      const token = await step(exchange);
+      if (this.#link === link) this.#machine.saslToken(token, this.#nowMs);
+    } catch (error) {
+      if (this.#link === link)
+        this.#machine.saslFailed(`SASL ${this.#world.sasl!.name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    this.#arm();
   }
 
   /** Asks by a four letter word, on a connection of its own. */
@@ -430,7 +450,7 @@ export class Session {
     const reach = (addresses: readonly string[]) => {
       address = addresses[Math.floor(uniform(this.#world.random, addresses.length))];
       if (address === undefined) probe.closed(undefined);
-      else if (!probe.dropped) this.#connect(probe, { host: address, port: server.port });
+      else if (!probe.dropped) this.#connect(probe, { host: address, port: server.port, name: server.host });
     };
     const { transport } = this.#world;
     if (transport.resolve === undefined) reach([server.host]);
@@ -474,6 +494,11 @@ export class Session {
     dial: (address) => this.#dial(address),
     probe: (server) => this.#probe(server),
     send: (bytes) => this.#link?.cnxn?.send(bytes),
+    saslBegin: (server) => {
+      this.#exchange = this.#world.sasl!.exchange(server);
+      void this.#saslStep((exchange) => exchange.begin());
+    },
+    saslChallenge: (challenge) => void this.#saslStep((exchange) => exchange.respond(challenge)),
     hangUp: (gently) => {
       const link = this.#link;
       if (link === undefined) return;

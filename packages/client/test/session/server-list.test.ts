@@ -422,6 +422,8 @@ function bare(
     event: nothing,
     troubled: nothing,
     state: nothing,
+    saslBegin: nothing,
+    saslChallenge: nothing,
     restoreWatches: () => [],
   };
   const machine = new SessionMachine<NamedRequest>(
@@ -435,6 +437,7 @@ function bare(
       yieldsSession: false,
       service: undefined,
       resolves: false,
+      sasl: false,
       ...options,
     },
     new HostList(named(...hosts), random),

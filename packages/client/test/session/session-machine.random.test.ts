@@ -61,6 +61,8 @@ class Story {
       event: () => undefined,
       troubled: () => undefined,
       state: () => undefined,
+      saslBegin: () => undefined,
+      saslChallenge: () => undefined,
       restoreWatches: () => [],
     };
     const hasService = random.below(3) === 0;
@@ -75,6 +77,7 @@ class Story {
         yieldsSession: false,
         service: hasService ? '_zk._tcp.test' : undefined,
         resolves: random.below(2) === 0,
+        sasl: false,
       },
       new HostList(hasService ? [] : this.#servers(), random),
       random,

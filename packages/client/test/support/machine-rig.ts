@@ -49,6 +49,8 @@ export class MachineRig {
         for (const line of describeFrames(bytes, this.#fresh)) this.#said.push(`send ${line}`);
         this.#fresh = false;
       },
+      saslBegin: (server) => void this.#said.push(`sasl begin ${server.host}`),
+      saslChallenge: (challenge) => void this.#said.push(`sasl challenge ${challenge === null ? 'null' : challenge.toString()}`),
       hangUp: (gently) => {
         this.#dialling = false;
         this.#said.push(gently ? 'hang up gently' : 'hang up');
@@ -75,6 +77,7 @@ export class MachineRig {
         yieldsSession: false,
         service: undefined,
         resolves: false,
+        sasl: false,
         ...options,
       },
       new HostList(servers, { uint32: () => listChance }),
