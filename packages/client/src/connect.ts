@@ -75,7 +75,7 @@ export interface ConnectOptions {
   readonly transport?: Transport | undefined;
   /** Default: the machine's. */
   readonly clock?: Clock | undefined;
-  /** Default: the machine's. */
+  /** Where pauses, the order of servers and the nonces of SASL come from. Default: the machine's, of the kind that cannot be guessed. */
   readonly random?: Random | undefined;
 }
 

@@ -345,7 +345,7 @@ describe('the life of a session', () => {
     expect((await world.until(useIt())).closedBecause).toBe('closed');
   });
 
-  it('addAuth proves an identity, and again after a reconnect; a refusal ends the client', async () => {
+  it('B40: addAuth proves an identity, and again after a reconnect; a refusal ends the client', async () => {
     const zk = await world.connect();
     await world.until(zk.addAuth('digest', 'user:password'));
     await world.until(zk.create('/mine', null, { acl: [{ perms: 31, id: { scheme: 'auth', id: '' } }] }));

@@ -1,5 +1,7 @@
+import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { chainFault, wordsOfTls } from '../../src/node/tls-trouble.ts';
+import { chainFault, leadsTo, wordsOfTls } from '../../src/node/tls-trouble.ts';
+import { type Identity, identity } from '../support/certificates.ts';
 
 const error = (code: string) => Object.assign(new Error('words of OpenSSL'), { code });
 
@@ -34,4 +36,32 @@ describe('B41: what a server says against this client', () => {
 it('B41: a server without a certificate, and a complaint without a name, are refused in words as well', () => {
   expect(chainFault('CERT_REVOKED', undefined)).toBe('a certificate of the server is refused (CERT_REVOKED)');
   expect(chainFault('UNABLE_TO_VERIFY_LEAF_SIGNATURE', undefined)).toContain('give the authority');
+});
+
+describe('B41: a chain of certificates', () => {
+  const ca = identity({ cn: 'authority', isAuthority: true });
+  const middle = identity({ cn: 'middle', isAuthority: true, by: ca });
+  const app = identity({ cn: 'app', by: ca });
+  /** Has the name, and a key of its own. */
+  const impostor = identity({ cn: 'authority' });
+  const leads = (anchors: readonly Identity[], chain: readonly Identity[]) => {
+    const [tops, links] = [anchors, chain].map((list) => list.map(({ cert }) => new X509Certificate(cert)));
+    return leadsTo(tops!, links!);
+  };
+
+  it.each([
+    ['from an authority itself', [ca], [ca], true],
+    ['by an authority that is not shown', [ca], [app], true],
+    ['by one that is', [ca], [app, ca], true],
+    ['over one in between', [ca], [identity({ cn: 'zk', by: middle }), middle], true],
+    ['one that is trusted by itself', [app], [app], true],
+    ['without the one in between', [ca], [identity({ cn: 'zk', by: middle })], false],
+    ['by one of the same name', [ca], [identity({ cn: 'zk', by: impostor })], false],
+    ['by one of the same name that is shown', [ca], [identity({ cn: 'zk', by: impostor }), ca], false],
+    ['over what is no authority', [ca], [identity({ cn: 'zk', by: app }), app], false],
+    ['of nothing', [ca], [], false],
+    ['to nobody', [], [ca], false],
+  ])('%s', (_what, anchors, chain, isTrusted) => {
+    expect(leads(anchors, chain)).toBe(isTrusted);
+  });
 });
