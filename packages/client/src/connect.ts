@@ -99,7 +99,9 @@ export async function connect(connectString: string, options: ConnectOptions = {
   check('sessionTimeoutMs', sessionTimeoutMs);
   check('maxPacketBytes', options.maxPacketBytes);
   const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
-  const transport = await transportOf(options);
+  const transport = transportOf(options);
+  // Only what has files to read takes a turn: the first server is dialled in the turn of the call.
+  if (transport instanceof TlsTransport) await transport.check();
   signal?.throwIfAborted();
   if (service !== undefined && transport.resolveService === undefined) {
     throw new ConnectStringError(
@@ -132,13 +134,11 @@ export async function connect(connectString: string, options: ConnectOptions = {
   return client;
 }
 
-async function transportOf({ transport, tls = false }: ConnectOptions): Promise<Transport> {
+function transportOf({ transport, tls = false }: ConnectOptions): Transport {
   if (tls === false) return transport ?? new NodeTransport();
   if (transport !== undefined)
     throw new ConnectOptionsError('tls and transport exclude each other: a transport of your own makes its own TLS');
-  const secure = new TlsTransport(tls === true ? {} : tls);
-  await secure.check();
-  return secure;
+  return new TlsTransport(tls === true ? {} : tls);
 }
 
 /** What travels as an int. */

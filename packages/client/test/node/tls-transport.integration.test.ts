@@ -103,7 +103,7 @@ describe('B41: TLS', () => {
     );
     expect(KeeperError.is(error, 'ConnectionLoss')).toBe(true);
     expect((error as Error).message).toContain(
-      `localhost:${port}: it could not be connected to: the server's certificate "CN=zk", signed by`,
+      `localhost:${port} at 127.0.0.1: it could not be connected to: the server's certificate "CN=zk", signed by`,
     );
   });
 
