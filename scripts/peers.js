@@ -25,11 +25,13 @@ const installTimeoutMs = 300_000;
 
 /**
  * What ZooKeeper needs besides its own jar to run as a server, as a client and as zkCli: its pom marks these as provided, because the
- * distribution brings them. The versions are those of each distribution.
+ * distribution brings them; and what Netty, which only a port with TLS needs, asks for before it finds that it has no native part. The
+ * versions are those of each distribution.
  */
 const zookeeperExtras = {
   '3.9.5': [
     'ch.qos.logback:logback-classic:1.3.15',
+    'io.netty:netty-transport-classes-epoll:4.1.130.Final',
     'org.xerial.snappy:snappy-java:1.1.10.5',
     'io.dropwizard.metrics:metrics-core:4.1.12.1',
     'commons-cli:commons-cli:1.5.0',
@@ -37,6 +39,7 @@ const zookeeperExtras = {
   ],
   '3.8.0': [
     'ch.qos.logback:logback-classic:1.2.10',
+    'io.netty:netty-transport-classes-epoll:4.1.73.Final',
     'org.xerial.snappy:snappy-java:1.1.7.7',
     'io.dropwizard.metrics:metrics-core:4.1.12.1',
     'commons-cli:commons-cli:1.2',
@@ -58,7 +61,7 @@ const logback = `<configuration>
 function zookeeperPom(version) {
   const dependencies = [`org.apache.zookeeper:zookeeper:${version}`, ...zookeeperExtras[version]].map((coordinates) => {
     const [group, artifact, artifactVersion] = coordinates.split(':');
-    // We speak plain TCP to it, so the native parts of netty, by far the largest downloads, are left out.
+    // The native parts of netty, by far the largest downloads, are left out: it does without, also for TLS.
     const exclusions = ['netty-tcnative-boringssl-static', 'netty-transport-native-epoll']
       .map((name) => `<exclusion><groupId>io.netty</groupId><artifactId>${name}</artifactId></exclusion>`)
       .join('');

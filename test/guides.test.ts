@@ -14,3 +14,13 @@ test.each([
 ])('the example of %s is the program that the tests run', (page, program) => {
   expect(snippetsOf(read(page))).toEqual([read(program)]);
 });
+
+test.each([['docs/guides/tls-and-authentication.md', 'packages/client/test/guide/tls-and-authentication.ts']])(
+  'the pieces of code in %s are those of the program that the tests run',
+  (page, program) => {
+    const pieces = snippetsOf(read(page));
+    const [imports, ...rest] = read(program).split('\n\n/** ');
+    expect(imports).toContain("from '@tskeeper/client';");
+    expect(pieces).toEqual(rest.map((piece) => `/** ${piece.trimEnd()}\n`));
+  },
+);

@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { ensurePeers, type PeerName, repositoryFolder } from '../../scripts/peers.js';
 import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
 import { runClient } from './client/run.ts';
+import { runSecureClient } from './client/secure.ts';
 import { reference, runCanary, runComparison } from './differential/run.ts';
 import { buildCDriver, buildJavaDriver } from './drivers/build.ts';
 import { compareClis } from './drivers/cli.ts';
@@ -122,7 +123,13 @@ const parts: Record<PartName, Part> = {
     peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0'],
     run: async ({ kind }, report) => {
       // What is tried here is our client, so the others are there for it as well, unless one is asked for by name.
-      for (const each of kind === 'ours' ? kinds : [kind]) await withServer(each, (server) => runClient(server, factsOf(server), report));
+      const servers = kind === 'ours' ? kinds : [kind];
+      for (const each of servers) await withServer(each, (server) => runClient(server, factsOf(server), report));
+      // Ours has no secureClientPort and no SASL.
+      await runSecureClient(
+        servers.filter((each) => each !== 'ours'),
+        report,
+      );
     },
   },
   exchange: {

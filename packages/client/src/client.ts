@@ -20,6 +20,7 @@ import {
   WatcherType,
 } from '@tskeeper/protocol';
 import { Chroot } from './chroot.ts';
+import { formatServer, parseServerList } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { checkCreatePath, checkPath, type CreateSettings, createForm, type Data, toBytes } from './operations/create.ts';
 import {
@@ -35,6 +36,7 @@ import type { CallOptions, Operation } from './session/operation.ts';
 import type { Session } from './session/session.ts';
 import type { EndReason } from './session/session-machine.ts';
 import { type Stat, toStat } from './stat.ts';
+import type { ServerAddress } from './transport.ts';
 import type { NodeEvent, NodeEventType, SessionEvent, WatchListener } from './watched-event.ts';
 import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './watches/watch-loop.ts';
 import { addWatchOperation, removeWatchesOperation } from './watches/watch-operations.ts';
@@ -208,9 +210,30 @@ export class Client implements AsyncDisposable {
     return this.#session.timeoutMs;
   }
 
-  /** `10.0.0.1:2181`, as the connect string names it; undefined while there is no connection. */
+  /** `10.0.0.1:2181`, as the list of servers names it; undefined while there is no connection. */
   get connectedTo(): string | undefined {
     return this.#session.connectedTo;
+  }
+
+  /** `host:port` of each server of the list, in the order in which they are tried in turn. Empty as long as an SRV name has not been looked up. */
+  get servers(): readonly string[] {
+    return this.#session.servers.map(formatServer);
+  }
+
+  /**
+   * Goes by another list of servers from here on: `host:port,host:port` without a chroot, or a list. Takes the place of an SRV name as well.
+   * Returns whether the client leaves the server it is connected to.
+   *
+   * A server that is not in the new list is always left. Otherwise chance decides, so that the clients of an ensemble, each of which is
+   * given the list, spread evenly over it: of three servers that become five each client leaves its own with probability 0.4, for one of the new two,
+   * and for an old one only if no new one answers; of five that become three, nobody leaves one of the three. (ZooKeeper Programmer's Guide,
+   * "ZooKeeper Sessions"; ZOOKEEPER-1355.) A server is known by its host and port as they are written: `zk1:2181` and its address are two.
+   *
+   * Nothing is lost by it: calls under way are answered by the old server, for up to a second, and later ones wait for the next. To a
+   * client that is closed nothing happens. Throws a ConnectStringError.
+   */
+  updateServerList(servers: string | readonly (string | ServerAddress)[]): boolean {
+    return this.#session.updateServers(parseServerList(servers));
   }
 
   /** The last txn this client has seen. No server that is behind it will be used. */

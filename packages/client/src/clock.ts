@@ -27,3 +27,13 @@ export interface Random {
 export function uniform(random: Random, below: number): number {
   return (random.uint32() / 4294967296) * below;
 }
+
+/** The same in an order by chance, every order equally likely. */
+export function shuffled<T>(random: Random, items: readonly T[]): T[] {
+  const result = [...items];
+  for (let left = result.length - 1; left > 0; left--) {
+    const pick = Math.floor(uniform(random, left + 1));
+    [result[left], result[pick]] = [result[pick]!, result[left]!];
+  }
+  return result;
+}

@@ -3,6 +3,9 @@
  *
  * As in ZooKeeper, the chroot stands once, behind the last host, and applies to the whole list; the port may be left out; IPv6 addresses
  * go into brackets.
+ *
+ * `srv:_zookeeper._tcp.example.com/chroot` names a service in place of servers: which they are, DNS says. No host can be meant by that, since
+ * what stands behind the colon of a host is a number.
  */
 import { pathFault } from '@tskeeper/protocol';
 import type { ServerAddress } from './transport.ts';
@@ -10,8 +13,10 @@ import type { ServerAddress } from './transport.ts';
 export const defaultPort = 2181;
 
 export interface ConnectString {
-  /** In the order given; at least one. */
+  /** In the order given; at least one, but for a service. */
   readonly servers: readonly ServerAddress[];
+  /** The SRV name whose servers are meant; undefined when they are named one by one. */
+  readonly service: string | undefined;
   /** A path without an end slash; empty for none, and for `/`. */
   readonly chroot: string;
 }
@@ -21,8 +26,8 @@ export class ConnectStringError extends Error {
   override readonly name = 'ConnectStringError';
 }
 
-function fail(text: string, complaint: string): never {
-  throw new ConnectStringError(`connect string "${text}": ${complaint} Write it as host:port,host:port/chroot.`);
+function fail(text: string, complaint: string, form = 'host:port,host:port/chroot'): never {
+  throw new ConnectStringError(`connect string "${text}": ${complaint} Write it as ${form}.`);
 }
 
 export function parseConnectString(text: string): ConnectString {
@@ -31,14 +36,58 @@ export function parseConnectString(text: string): ConnectString {
   const chroot = slash === -1 ? '/' : text.slice(slash);
   const fault = pathFault(chroot);
   if (fault !== undefined) fail(text, `the chroot ${chroot} ${fault}.`);
-  const servers: ServerAddress[] = [];
-  for (const part of hosts.split(',')) {
-    const host = part.trim();
-    // "a:1,,b:2" and an end comma are forgiven, as they are by ZooKeeper.
-    if (host !== '') servers.push(parseServer(text, host));
+  // "a:1,,b:2" and an end comma are forgiven, as they are by ZooKeeper.
+  const parts = hosts
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  if (parts.length === 0) fail(text, 'it names no host.');
+  const service = parts.map((part) => parseService(text, part)).find((name) => name !== undefined);
+  if (service !== undefined && parts.length > 1)
+    fail(text, `"srv:${service}" names all the servers there are, so nothing stands beside it.`);
+  const servers = service === undefined ? parts.map((part) => parseServer(text, part)) : [];
+  return { servers, service, chroot: chroot === '/' ? '' : chroot };
+}
+
+/** `srv:2181` is a port of the host "srv". */
+function parseService(text: string, part: string): string | undefined {
+  if (!part.startsWith('srv:') || /^srv:\d+$/.test(part)) return undefined;
+  const name = part.slice('srv:'.length);
+  if (name === '') fail(text, '"srv:" has no name behind it, as in srv:_zookeeper._tcp.example.com.');
+  if (!/^[\w-]+(?:\.[\w-]+)*\.?$/.test(name))
+    fail(text, `"${name}" is no SRV name, as _zookeeper._tcp.example.com is; ports come with the records.`);
+  return name;
+}
+
+/** What a living client goes by from now on: `host:port,host:port`, or a list. Throws a ConnectStringError. */
+export function parseServerList(list: string | readonly (string | ServerAddress)[]): readonly ServerAddress[] {
+  if (typeof list === 'string') return parseHostsOnly(list);
+  const servers = list.flatMap((each) => (typeof each === 'string' ? parseHostsOnly(each) : [checkServer(each)]));
+  if (servers.length === 0) throw new ConnectStringError('The list of servers is empty. Give one server at least.');
+  return servers;
+}
+
+function parseHostsOnly(text: string): readonly ServerAddress[] {
+  if (text.includes('/')) fail(text, 'a living client keeps its chroot, so a list of servers has none.', 'host:port,host:port');
+  const { servers, service } = parseConnectString(text);
+  if (service !== undefined)
+    fail(text, 'a living client is given servers one by one; for an SRV name connect anew.', 'host:port,host:port');
+  return servers;
+}
+
+/** Whether it can be dialled or looked up: a name, or an address without brackets. */
+export function isHost(host: string): boolean {
+  return host !== '' && !/[\s,/[\]]/.test(host);
+}
+
+function checkServer({ host, port }: ServerAddress): ServerAddress {
+  if (!isHost(host)) {
+    throw new ConnectStringError(`"${host}" in the list of servers is no host. Give a name or an address; IPv6 without brackets.`);
   }
-  if (servers.length === 0) fail(text, 'it names no host.');
-  return { servers, chroot: chroot === '/' ? '' : chroot };
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new ConnectStringError(`The port of "${host}" in the list of servers is ${port}. Give a number from 1 to 65535.`);
+  }
+  return { host, port };
 }
 
 function parseServer(text: string, part: string): ServerAddress {

@@ -2,11 +2,16 @@
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
 import { Client, copyOfAuth } from './client.ts';
 import { type Clock, type Random, timerMsMax } from './clock.ts';
-import { parseConnectString } from './connect-string.ts';
+import { ConnectOptionsError } from './connect-options-error.ts';
+import { ConnectStringError, parseConnectString } from './connect-string.ts';
+import { followConfig } from './ensemble/follow-config.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { NodeTransport } from './node/node-transport.ts';
 import { systemClock } from './node/system-clock.ts';
+import { type SaslOptions, saslMechanism } from './node/sasl-mechanism.ts';
 import { systemRandom } from './node/system-random.ts';
+import type { TlsOptions } from './node/tls-material.ts';
+import { TlsTransport } from './node/tls-transport.ts';
 import { Session } from './session/session.ts';
 import type { Transport } from './transport.ts';
 
@@ -22,6 +27,17 @@ export interface ConnectOptions {
   readonly requestTimeoutMs?: Millis | undefined;
   /** Whether a server that has lost its quorum will do: it answers reads, perhaps old ones, and refuses writes with NotReadOnly. Default: false. */
   readonly readOnly?: boolean | undefined;
+  /**
+   * TLS, to the servers' secureClientPort. `true`: servers are verified against the authorities that Node knows; options name others, and
+   * the client's own certificate, which servers know it by as `x509`. Default: false.
+   */
+  readonly tls?: boolean | TlsOptions | undefined;
+  /**
+   * An identity to prove by SASL on every connection, ahead of `auth` and of everything else. `DIGEST-MD5` takes `username` and `password`, as
+   * in the servers' JAAS section; `GSSAPI`, that is Kerberos, needs the npm package `kerberos`, and takes tickets from where the system has
+   * them. A refusal makes `connect` reject with AuthFailed, and later on ends the client, as in ZooKeeper. Default: none.
+   */
+  readonly sasl?: SaslOptions | undefined;
   /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: string | Uint8Array }[] | undefined;
   /** A session to take up, as `sessionId` and `sessionPassword` of a client gave it. When it is gone, `connect` rejects with SessionExpired. */
@@ -45,11 +61,21 @@ export interface ConnectOptions {
    * were closed within a second it is closed, `closedBecause` is `moved`, calls fail with SessionMoved, and the session itself lives on.
    */
   readonly yieldsSession?: boolean | undefined;
-  /** Default: TCP. */
+  /**
+   * Whether to go by the servers that the ensemble itself names in `/zookeeper/config`, now and after each reconfig, as if they were given to
+   * `client.updateServerList`. Default: false. `connect` then resolves when the configuration has been read, and if it does not list the
+   * server that was found, as it is written in the connect string, the client is on its way to another one.
+   *
+   * A server that lists `0.0.0.0`, or a port alone, for its clients is taken to be at the host that its line has for the other servers. When
+   * one has no address for clients, when the configuration is empty (a standalone server) or must not be read (NoAuth), the list stays as it is.
+   * The addresses are those of the plain client port, and need not be reachable from here: whoever has to know another way in leaves this off.
+   */
+  readonly followConfig?: boolean | undefined;
+  /** Default: TCP, or TLS where `tls` asks for it. */
   readonly transport?: Transport | undefined;
   /** Default: the machine's. */
   readonly clock?: Clock | undefined;
-  /** Default: the machine's. */
+  /** Where pauses, the order of servers and the nonces of SASL come from. Default: the machine's, of the kind that cannot be guessed. */
   readonly random?: Random | undefined;
 }
 
@@ -58,19 +84,30 @@ const sessionTimeoutMsDefault = 30_000;
 const connectTimeoutMsDefault = 30_000;
 
 /**
- * Opens a session with the ensemble that `connectString` names: `host:port,host:port/chroot`. Resolves when a server has opened it.
- * Rejects with a ConnectStringError; with ConnectionLoss when no server was reached in time; with SessionExpired when the session to take
+ * Opens a session with the ensemble that `connectString` names: `host:port,host:port/chroot`, or `srv:_zookeeper._tcp.example.com/chroot`
+ * for the servers of an SRV name, which is looked up now and whenever all of them have been tried in vain. Resolves when a server has opened it.
+ * Rejects with a ConnectStringError; with a ConnectOptionsError, when a file or a package that the options ask for is not there; with
+ * ConnectionLoss when no server was reached in time; with SessionExpired when the session to take
  * up is gone; with AuthFailed; or with the reason of the signal.
  *
  * From then on the client keeps the session by itself: it pings, and goes on to another server when it loses one.
  */
 export async function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
-  const { servers, chroot } = parseConnectString(connectString);
+  const { servers, service, chroot } = parseConnectString(connectString);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? sessionTimeoutMsDefault;
-  const { signal, clock = systemClock } = options;
+  const { signal, clock = systemClock, random = systemRandom } = options;
   check('sessionTimeoutMs', sessionTimeoutMs);
   check('maxPacketBytes', options.maxPacketBytes);
+  const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
+  const transport = transportOf(options);
+  // Only what has files to read takes a turn: the first server is dialled in the turn of the call.
+  if (transport instanceof TlsTransport) await transport.check();
   signal?.throwIfAborted();
+  if (service !== undefined && transport.resolveService === undefined) {
+    throw new ConnectStringError(
+      `connect string "${connectString}": the transport looks up no SRV names, as it has no resolveService. Name the servers one by one.`,
+    );
+  }
   const session = new Session(
     servers,
     {
@@ -80,18 +117,28 @@ export async function connect(connectString: string, options: ConnectOptions = {
       session: options.session === undefined ? undefined : { id: options.session.id, password: new Uint8Array(options.session.password) },
       expireLocally: options.expireLocally ?? false,
       yieldsSession: options.yieldsSession ?? false,
+      service,
     },
     (options.auth ?? []).map(({ scheme, auth }) => ({ scheme, auth: copyOfAuth(auth) })),
-    { clock, transport: options.transport ?? new NodeTransport(), random: options.random ?? systemRandom },
+    { clock, transport, random, sasl },
   );
+  const client = new Client(session, chroot, options.requestTimeoutMs);
+  const ready = options.followConfig === true ? session.established.then(() => followConfig(client)) : session.established;
   try {
-    await firstOf(session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
+    await firstOf(ready, session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
   } catch (error) {
     // Whoever waits is told at once; what there is of a session ends by itself.
     void session.close();
     throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
   }
-  return new Client(session, chroot, options.requestTimeoutMs);
+  return client;
+}
+
+function transportOf({ transport, tls = false }: ConnectOptions): Transport {
+  if (tls === false) return transport ?? new NodeTransport();
+  if (transport !== undefined)
+    throw new ConnectOptionsError('tls and transport exclude each other: a transport of your own makes its own TLS');
+  return new TlsTransport(tls === true ? {} : tls);
 }
 
 /** What travels as an int. */
@@ -100,8 +147,8 @@ function check(name: string, value: number | undefined): void {
   throw new RangeError(`${name} is a whole number from 1 to 2147483647, not ${value}`);
 }
 
-/** Settles with the session, with the time that is allowed, or with the signal, whichever comes first. */
-function firstOf(session: Session, clock: Clock, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
+/** Settles with the session that is made ready, with the time that is allowed, or with the signal, whichever comes first. */
+function firstOf(ready: Promise<void>, session: Session, clock: Clock, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer =
       timeoutMs > timerMsMax
@@ -116,6 +163,6 @@ function firstOf(session: Session, clock: Clock, timeoutMs: Millis, signal: Abor
       if (timer !== undefined) clock.cancel(timer);
       signal?.removeEventListener('abort', onAbort);
     };
-    void session.established.then(resolve, reject).finally(over);
+    void ready.then(resolve, reject).finally(over);
   });
 }

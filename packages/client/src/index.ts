@@ -12,6 +12,7 @@ export {
   Perms,
   readOnlyAcl,
 } from '@tskeeper/protocol';
+export type { DigestMd5Options } from './auth/digest-md5.ts';
 export {
   type AddWatchOptions,
   Client,
@@ -34,8 +35,13 @@ export {
 export type { Clock, Random, TimerHandle } from './clock.ts';
 export { type ConnectString, ConnectStringError, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
 export { connect, type ConnectOptions } from './connect.ts';
+export { ConnectOptionsError } from './connect-options-error.ts';
 export { KeeperError, type KeeperErrorCode, type OperationOutcome, type Outcome } from './keeper-error.ts';
 export { NodeTransport } from './node/node-transport.ts';
+export type { GssapiOptions } from './node/gssapi.ts';
+export type { SaslOptions } from './node/sasl-mechanism.ts';
+export type { TlsOptions, TlsSource } from './node/tls-material.ts';
+export { TlsTransport } from './node/tls-transport.ts';
 export type { CreateMode, CreateSettings, Data } from './operations/create.ts';
 export {
   type CheckOp,
@@ -55,7 +61,7 @@ export {
 export type { CallOptions } from './session/operation.ts';
 export type { EndReason } from './session/session-machine.ts';
 export type { Stat } from './stat.ts';
-export type { ServerAddress, Transport, TransportCnxn, TransportSink } from './transport.ts';
+export type { DialledAddress, ServerAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from './transport.ts';
 export type { ChangeType, KeeperState, NodeEvent, NodeEventType, SessionEvent, WatchedEvent, WatchListener } from './watched-event.ts';
 export type { Reread, ZnodeChange } from './watches/change-queue.ts';
 export type { RecursiveWatchLoopEvent, WatchLoop, WatchLoopEvent, WatchLoopOptions } from './watches/watch-loop.ts';

@@ -208,7 +208,7 @@ describe('connect', () => {
     const error = await failureOf(connect('server:2181', world.options({ connectTimeoutMs: 5000 })));
     expect(error).toMatchObject({ code: 'ConnectionLoss', op: 'connect', retryable: true, outcome: 'notSent' });
     expect((error as Error).message).toBe(
-      'KeeperErrorCode = ConnectionLoss (no session within 5000 ms; the last attempt: server:2181: it could not be connected to: the name server does not resolve (ENOTFOUND).)',
+      'KeeperErrorCode = ConnectionLoss (no session within 5000 ms; the last attempt: server:2181: its addresses could not be looked up: the name server does not resolve (ENOTFOUND).)',
     );
     await world.boot();
   });
@@ -345,7 +345,7 @@ describe('the life of a session', () => {
     expect((await world.until(useIt())).closedBecause).toBe('closed');
   });
 
-  it('addAuth proves an identity, and again after a reconnect; a refusal ends the client', async () => {
+  it('B40: addAuth proves an identity, and again after a reconnect; a refusal ends the client', async () => {
     const zk = await world.connect();
     await world.until(zk.addAuth('digest', 'user:password'));
     await world.until(zk.create('/mine', null, { acl: [{ perms: 31, id: { scheme: 'auth', id: '' } }] }));

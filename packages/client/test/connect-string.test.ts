@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConnectStringError, formatServer, parseConnectString } from '../src/connect-string.ts';
 
-describe('C2-3: a connect string', () => {
+describe('C2-3, B34: a connect string', () => {
   it.each([
     ['127.0.0.1:4545', ['127.0.0.1:4545'], ''],
     ['127.0.0.1:3000,127.0.0.1:3001,127.0.0.1:3002', ['127.0.0.1:3000', '127.0.0.1:3001', '127.0.0.1:3002'], ''],
@@ -19,6 +19,20 @@ describe('C2-3: a connect string', () => {
     const parsed = parseConnectString(text);
     expect(parsed.servers.map(formatServer)).toEqual(servers);
     expect(parsed.chroot).toBe(chroot);
+    expect(parsed.service).toBe(undefined);
+  });
+
+  it.each([
+    ['srv:_zookeeper._tcp.example.com', '_zookeeper._tcp.example.com', ''],
+    ['srv:_client._tcp.zk-headless.default.svc.cluster.local./app/a', '_client._tcp.zk-headless.default.svc.cluster.local.', '/app/a'],
+    [' srv:zookeeper ,', 'zookeeper', ''],
+  ])('B37: %s names a service', (text, service, chroot) => {
+    expect(parseConnectString(text)).toEqual({ servers: [], service, chroot });
+  });
+
+  it('B37: a host that is called srv is a host', () => {
+    expect(parseConnectString('srv:2181,srv').servers.map(formatServer)).toEqual(['srv:2181', 'srv:2181']);
+    expect(() => parseConnectString('srv:99999')).toThrow('the port of "srv:99999" is not a number from 1 to 65535');
   });
 
   it.each([
@@ -35,6 +49,9 @@ describe('C2-3: a connect string', () => {
     ['[::1', 'opens a bracket and does not close it'],
     ['[]:1', 'has nothing between its brackets'],
     ['[::1]x', 'has something other than a port behind its bracket'],
+    ['srv:', '"srv:" has no name behind it, as in srv:_zookeeper._tcp.example.com'],
+    ['srv:_zk._tcp.test:2181', '"_zk._tcp.test:2181" is no SRV name, as _zookeeper._tcp.example.com is; ports come with the records'],
+    ['srv:_zk._tcp.test,zk1', '"srv:_zk._tcp.test" names all the servers there are, so nothing stands beside it'],
     ['zk/a/', 'the chroot /a/ must not end with "/"'],
     ['zk/a//b', 'the chroot /a//b must not have an empty name'],
   ])('%s is refused with a sentence that names the place and the remedy', (text, complaint) => {
@@ -44,6 +61,6 @@ describe('C2-3: a connect string', () => {
   });
 
   it('takes what looks like a second host behind the chroot for a part of it, as ZooKeeper does', () => {
-    expect(parseConnectString('zk1/a,zk2')).toEqual({ servers: [{ host: 'zk1', port: 2181 }], chroot: '/a,zk2' });
+    expect(parseConnectString('zk1/a,zk2')).toEqual({ servers: [{ host: 'zk1', port: 2181 }], service: undefined, chroot: '/a,zk2' });
   });
 });

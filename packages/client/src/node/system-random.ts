@@ -1,6 +1,7 @@
-/** The machine's randomness: for spreading clients over servers and over time, where nothing has to be kept secret. */
+/** The machine's randomness. Mostly it spreads clients over servers and over time; the nonces of SASL must not be guessed besides. */
+import { getRandomValues } from 'node:crypto';
 import type { Random } from '../clock.ts';
 
 export const systemRandom: Random = {
-  uint32: () => Math.floor(Math.random() * 4294967296),
+  uint32: () => getRandomValues(new Uint32Array(1))[0]!,
 };

@@ -5,13 +5,18 @@
  * `SessionOut`, which never calls back. `deadline()` says when to call `wake` if nothing else comes first. So a test can play any story,
  * and a simulator can run real clients.
  *
- *     waiting ──wake──> dialling ──opened──> handshaking ──answer──> connected ──close()──> closing ──> closed
- *        ^                 │                     │                       │
- *        └─────────────────┴───── cut off ───────┴───────────────────────┘        refused, credentials refused ──> closed
+ *     waiting ──wake──> resolving ──resolved──> dialling ──opened──> handshaking ──answer──> connected ──close()──> closing ──> closed
+ *        ^                  │                      │                     │                       │
+ *        └──────────────────┴──────────────────────┴───── cut off ───────┴───────────────────────┘    refused, credentials refused ──> closed
+ *
+ * An attempt at a server is one at each address of its name, until one of them leads to a session. The servers themselves may have to be looked
+ * up before that, by an SRV name: at first, and whenever all of them have been tried in vain.
+ *
+ * Where SASL is asked for, `authenticating` lies between handshaking and connected: tokens go to and fro, and everything else waits.
  *
  * A session outlives its connections. Requests do not: when a connection is cut, everything submitted before fails, since nobody can say
  * what became of it and since nothing may be carried out behind a request that was not. What is submitted afterwards waits for the next
- * connection, until every server of the list has been tried in vain.
+ * connection, until every address of every server of the list has been tried in vain.
  */
 import {
   ErrorCode,
@@ -19,6 +24,7 @@ import {
   formatSessionId,
   type Millis,
   OpCode,
+  operations,
   ProtocolError,
   type Reader,
   readConnectResponse,
@@ -35,15 +41,16 @@ import {
   Xid,
   type Zxid,
 } from '@tskeeper/protocol';
-import type { Random } from '../clock.ts';
+import { type Random, shuffled } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { Refusal } from '../keeper-error.ts';
-import type { ServerAddress } from '../transport.ts';
+import type { DialledAddress, ServerAddress, ServiceRecord } from '../transport.ts';
 import type { KeeperState } from '../watched-event.ts';
 import { Fifo } from './fifo.ts';
 import type { HostList } from './host-list.ts';
 import type { Request } from './request.ts';
-import { backoffMs, connectTimeoutMs, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
+import { inServiceOrder } from './service.ts';
+import { backoffMs, connectTimeoutMs, leaveMsMax, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
 
 /** What an identity is proved with, under a scheme: `digest` and `user:password`. */
 export interface Credentials {
@@ -71,16 +78,30 @@ export interface SessionOptions {
   readonly expireLocally: boolean;
   /** Leave the session to another client that uses it as well, rather than take it back for ever. */
   readonly yieldsSession: boolean;
+  /** The SRV name whose servers are meant, until others are named; undefined when the list is given. */
+  readonly service: string | undefined;
+  /** Whether names are looked up here; else they are dialled as they are. */
+  readonly resolves: boolean;
+  /** Whether an identity is proved by SASL on each connection, before anything else is asked. */
+  readonly sasl: boolean;
 }
 
 /** Where the machine says what is to be done, in order. Nothing here may call the machine back. */
 export interface SessionOut<R extends Request> {
-  dial(server: ServerAddress): void;
+  /** Look up the addresses of a name; `resolved` or `disconnected` is told. */
+  resolve(host: string): void;
+  /** Look up the servers of an SRV name; `serviceResolved` or `disconnected` is told. */
+  resolveService(name: string): void;
+  dial(address: DialledAddress): void;
   /** Ask this server, apart from the connection, whether it is part of a quorum; `probed` is told. */
   probe(server: ServerAddress): void;
   /** Takes bytes for the connection; they are the receiver's. */
   send(bytes: Buffer): void;
-  /** The connection is over. `gently`: what was sent shall still leave. */
+  /** Begin to prove an identity by SASL, anew for this connection. `saslToken` or `saslFailed` is told, unless the connection ends first. */
+  saslBegin(server: ServerAddress): void;
+  /** The server's answer to the last token; null: yes, and no more than that. The bytes are the receiver's. `saslToken` or `saslFailed` is told. */
+  saslChallenge(challenge: Buffer | null): void;
+  /** The connection, the attempt or the look-up is over. `gently`: what was sent shall still leave. */
   hangUp(gently: boolean): void;
   /** The answer to a request. Throws a ProtocolError when it cannot be read. */
   answered(request: R, err: number, reader: Reader): void;
@@ -95,7 +116,21 @@ export interface SessionOut<R extends Request> {
   restoreWatches(lastZxid: Zxid): Iterable<{ readonly opCode: OpCode; write(writer: Writer): void }>;
 }
 
-type Phase = 'waiting' | 'dialling' | 'handshaking' | 'connected' | 'closing' | 'closed';
+interface Leaving {
+  readonly reason: string;
+  readonly untilMs: Millis;
+}
+
+type Phase =
+  | 'waiting'
+  | 'resolvingService'
+  | 'resolving'
+  | 'dialling'
+  | 'handshaking'
+  | 'authenticating'
+  | 'connected'
+  | 'closing'
+  | 'closed';
 
 /** Why a session is over. */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
@@ -127,6 +162,17 @@ export class SessionMachine<R extends Request> {
   /** Connections in a row that were good and did not last. */
   #takenAway = 0;
   #server: ServerAddress | undefined;
+  /** Of the server: the one that is dialled, or was last, and those that are to be dialled if it fails. */
+  #address: string | undefined;
+  #addressesLeft: string[] = [];
+  #addressCount = 1;
+  /** Of a connection that was lost: the last to be tried of its name. */
+  #addressLost: string | undefined;
+  /** Whether, and by which name, the list itself is to be looked up before the next attempt. */
+  #service: string | undefined;
+  #serviceDue: boolean;
+  /** Off to another server, as soon as what was asked of this one is answered. */
+  #leaving: Leaving | undefined;
   /** A connection, or an attempt at one, that has neither ended by itself nor been hung up. */
   #hasCnxn = false;
   #readOnlyServer = false;
@@ -153,6 +199,8 @@ export class SessionMachine<R extends Request> {
   #pingsUnanswered = 0;
   #setWatchesUnanswered = 0;
   #closeXid = 0;
+  /** Of the SASL token that the server has not answered yet; 0 while one is being made. */
+  #saslXid = 0;
 
   readonly #credentials: AuthCall[];
   /** Never judged yet: their givers wait. */
@@ -172,7 +220,7 @@ export class SessionMachine<R extends Request> {
   #probePauseMs: Millis = 0;
   #probing: ServerAddress | undefined;
   /** To be dialled next, out of turn. */
-  #found: ServerAddress | undefined;
+  #found: { readonly server: ServerAddress; readonly address: string } | undefined;
 
   constructor(options: SessionOptions, hosts: HostList, random: Random, out: SessionOut<R>, nowMs: Millis) {
     this.#options = options;
@@ -183,6 +231,8 @@ export class SessionMachine<R extends Request> {
     this.#password = options.session?.password ?? noPassword;
     this.#timeoutMs = options.sessionTimeoutMs;
     this.#knownToQuorum = this.#sessionId !== 0n;
+    this.#service = options.service;
+    this.#serviceDue = options.service !== undefined;
     this.#credentials = [...options.auth];
     this.#authAwaiting = new Set(options.auth);
     this.#cutter = new FrameCutter(options.packetBytesMax + answerMarginBytes);
@@ -245,12 +295,20 @@ export class SessionMachine<R extends Request> {
     switch (this.#phase) {
       case 'waiting':
         return this.#dialAtMs;
+      case 'resolvingService':
+      case 'resolving':
       case 'dialling':
       case 'handshaking':
-        return this.#attemptMs + connectTimeoutMs(this.#timeoutMs, this.#hosts.size);
+        return this.#attemptMs + this.#attemptMsMax;
+      case 'authenticating':
+        return this.#heardMs + readTimeoutMs(this.#timeoutMs);
       case 'connected':
       case 'closing': {
-        const alive = Math.min(this.#heardMs + readTimeoutMs(this.#timeoutMs), this.#sentMs + pingAfterMs(this.#timeoutMs));
+        const alive = Math.min(
+          this.#heardMs + readTimeoutMs(this.#timeoutMs),
+          this.#sentMs + pingAfterMs(this.#timeoutMs),
+          this.#leaving?.untilMs ?? Infinity,
+        );
         return this.#seeksQuorum ? Math.min(alive, this.#probeAtMs) : alive;
       }
       case 'closed':
@@ -258,8 +316,12 @@ export class SessionMachine<R extends Request> {
     }
   }
 
+  get #attemptMsMax(): Millis {
+    return connectTimeoutMs(this.#timeoutMs, Math.max(1, this.#hosts.size), this.#addressCount);
+  }
+
   get #seeksQuorum(): boolean {
-    return this.#phase === 'connected' && this.#readOnlyServer && this.#probing === undefined;
+    return this.#phase === 'connected' && this.#leaving === undefined && this.#readOnlyServer && this.#probing === undefined;
   }
 
   #silenceDeadline(): Millis | undefined {
@@ -272,7 +334,7 @@ export class SessionMachine<R extends Request> {
   /** Takes a request. Throws a Refusal when it cannot be taken; then it is as if it had never been made. */
   submit(request: R): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#ended('notSent');
-    if (this.#phase === 'connected') {
+    if (this.#phase === 'connected' && this.#leaving === undefined) {
       const start = this.#writeRequest(this.#output, request);
       this.#enlist(request, this.#output, start);
       return;
@@ -305,11 +367,54 @@ export class SessionMachine<R extends Request> {
       this.#end('closed', undefined);
       return;
     }
+    if (this.#leaving !== undefined) {
+      // There is no going elsewhere any more, so what was kept for there is asked here.
+      this.#leaving = undefined;
+      this.#writeWaiting();
+    }
     this.#phase = 'closing';
     this.#closeXid = this.#nextXid();
     const start = this.#output.beginFrame();
     writeRequestHeader(this.#output, { xid: this.#closeXid, type: OpCode.closeSession });
     this.#output.endFrame(start);
+  }
+
+  /**
+   * Goes by another list of servers. Returns whether the client leaves the server it is connected to, as the chance that spreads clients has it
+   * (`HostList.update`), or since that server is not in the list any more. What it was asked is answered first; what is asked from here on is
+   * for the next server.
+   */
+  updateServers(servers: readonly ServerAddress[], nowMs: Millis): boolean {
+    if (this.#phase === 'closed') return false;
+    const looksUp = this.#phase === 'resolvingService';
+    // One that is leaving counts as a client of the server that it would have gone to.
+    const isLeaving = this.#leaving !== undefined;
+    const isBetween = looksUp || isLeaving || (this.#phase === 'waiting' && this.#addressesLeft.length === 0);
+    const moves = this.#hosts.update(servers, isBetween ? undefined : this.#server);
+    this.#service = undefined;
+    this.#serviceDue = false;
+    if (moves || (this.#found !== undefined && !this.#hosts.has(this.#found.server))) this.#found = undefined;
+    if (!moves && !looksUp) return isLeaving;
+    this.#addressesLeft = [];
+    switch (this.#phase) {
+      case 'connected':
+        if (!isLeaving) this.#leave('leaving this server for another one of the new list', nowMs);
+        return true;
+      case 'waiting':
+      case 'closing':
+        return false;
+      default:
+        this.#hangUp(false);
+        this.#forgetCnxn();
+        this.#phase = 'waiting';
+        this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#timeoutMs);
+        return false;
+    }
+  }
+
+  /** In the order in which they are tried in turn. Empty while an SRV name has not been looked up. */
+  get servers(): readonly ServerAddress[] {
+    return this.#hosts.servers;
   }
 
   /** Hands over what the inputs of this turn have written. To be called behind each turn of inputs. */
@@ -325,6 +430,42 @@ export class SessionMachine<R extends Request> {
   }
 
   // --- Inputs: what the world does
+
+  /** Where the server is that is to be dialled. */
+  resolved(addresses: readonly string[], nowMs: Millis): void {
+    if (this.#phase !== 'resolving') return;
+    this.#hasCnxn = false;
+    const inOrder = shuffled(this.#random, [...new Set(addresses)]);
+    const lost = inOrder.indexOf(this.#addressLost ?? '');
+    if (lost !== -1) inOrder.push(...inOrder.splice(lost, 1));
+    this.#addressLost = undefined;
+    if (inOrder.length === 0) {
+      this.#lose(`the name ${this.#server!.host} has no address`, nowMs);
+      return;
+    }
+    this.#addressesLeft = inOrder;
+    this.#addressCount = inOrder.length;
+    this.#dialAddress(nowMs);
+  }
+
+  /** Which servers there are. */
+  serviceResolved(records: readonly ServiceRecord[], nowMs: Millis): void {
+    if (this.#phase !== 'resolvingService') return;
+    this.#hasCnxn = false;
+    const groups = inServiceOrder(records, this.#random);
+    if (groups.length === 0) {
+      this.#serviceFailed('it has no servers', nowMs);
+      return;
+    }
+    this.#hosts.renew(groups);
+    this.#dialNext(nowMs);
+  }
+
+  /** The list as it was is better than none. */
+  #serviceFailed(reason: string, nowMs: Millis): void {
+    if (this.#hosts.size === 0) this.#lose(reason, nowMs);
+    else this.#dialNext(nowMs);
+  }
 
   /** The server that was dialled has answered the call. */
   opened(nowMs: Millis): void {
@@ -352,15 +493,48 @@ export class SessionMachine<R extends Request> {
       if (!(error instanceof ProtocolError)) throw error;
       this.#cut(`the server sent what cannot be read: ${error.message}`, nowMs, error);
     }
+    this.#maybeLeave(nowMs);
+  }
+
+  /** What to say to the server in the SASL exchange; undefined: nothing more, both sides have proved what they had to. */
+  saslToken(token: Uint8Array | undefined, nowMs: Millis): void {
+    if (this.#phase !== 'authenticating') return;
+    if (token === undefined) {
+      this.#enter(nowMs);
+      return;
+    }
+    this.#saslXid = this.#nextXid();
+    const start = this.#output.beginFrame();
+    writeRequestHeader(this.#output, { xid: this.#saslXid, type: OpCode.sasl });
+    operations.sasl.request.write(this.#output, { token });
+    this.#output.endFrame(start);
+    this.flush(nowMs);
+  }
+
+  /** The SASL exchange cannot go on, for a reason on this side: the server is not to be believed, or there is nothing to show it. */
+  saslFailed(reason: string): void {
+    if (this.#phase !== 'authenticating') return;
+    this.#refuseIdentity(`${this.#place}: ${reason}`);
   }
 
   /** The connection is gone, or could not be made. */
   disconnected(error: string | undefined, nowMs: Millis): void {
     if (this.#phase === 'waiting' || this.#phase === 'closed') return;
     this.#hasCnxn = false;
-    const dialling = this.#phase === 'dialling';
-    const what = dialling ? 'it could not be connected to' : 'the connection was closed by the server';
-    this.#lose(error === undefined ? what : dialling ? `it could not be connected to: ${error}` : `the connection broke: ${error}`, nowMs);
+    const because = error === undefined ? '' : `: ${error}`;
+    switch (this.#phase) {
+      case 'resolvingService':
+        this.#serviceFailed(`its servers could not be looked up${because}`, nowMs);
+        break;
+      case 'resolving':
+        this.#lose(`its addresses could not be looked up${because}`, nowMs);
+        break;
+      case 'dialling':
+        this.#lose(`it could not be connected to${because}`, nowMs);
+        break;
+      default:
+        this.#lose(error === undefined ? 'the connection was closed by the server' : `the connection broke${because}`, nowMs);
+    }
   }
 
   /** Time has passed. */
@@ -374,14 +548,24 @@ export class SessionMachine<R extends Request> {
       case 'waiting':
         if (nowMs >= this.#dialAtMs) this.#dial(nowMs);
         break;
+      case 'resolvingService':
+      case 'resolving':
       case 'dialling':
-      case 'handshaking': {
-        const limit = connectTimeoutMs(this.#timeoutMs, this.#hosts.size);
-        if (nowMs >= this.#attemptMs + limit) this.#cut(`no session was agreed upon within ${limit} ms`, nowMs);
+      case 'handshaking':
+        if (nowMs >= this.#attemptMs + this.#attemptMsMax) this.#tooSlow(nowMs);
+        break;
+      case 'authenticating': {
+        const limit = readTimeoutMs(this.#timeoutMs);
+        const missing = this.#saslXid === 0 ? 'no token was made' : 'the server did not answer';
+        if (nowMs >= this.#heardMs + limit) this.#cut(`the SASL exchange stands still: ${missing} for ${limit} ms`, nowMs);
         break;
       }
       case 'connected':
       case 'closing':
+        if (this.#leaving !== undefined && nowMs >= this.#leaving.untilMs) {
+          this.#waitedToLeave(this.#leaving, nowMs);
+          break;
+        }
         if (this.#seeksQuorum && nowMs >= this.#probeAtMs) this.#probe(nowMs);
         this.#keepAlive(nowMs);
         break;
@@ -390,24 +574,50 @@ export class SessionMachine<R extends Request> {
     }
   }
 
+  #tooSlow(nowMs: Millis): void {
+    const limit = `within ${this.#attemptMsMax} ms`;
+    if (this.#phase === 'resolvingService') {
+      this.#hangUp(false);
+      this.#serviceFailed(`its servers were not looked up ${limit}`, nowMs);
+      return;
+    }
+    this.#cut(this.#phase === 'resolving' ? `its addresses were not looked up ${limit}` : `no session was agreed upon ${limit}`, nowMs);
+  }
+
   #probe(nowMs: Millis): void {
     this.#probing = this.#hosts.next();
     // No attempt to connect: it must not count as one.
-    this.#hosts.connected();
+    this.#hosts.connected(this.#probing);
     this.#probeAtMs = nowMs + this.#probePauseMs;
     this.#probePauseMs = Math.min(this.#probePauseMs * 2, probePauseMsMax);
     this.#out.probe(this.#probing);
   }
 
-  /** A server that was probed has answered, or has not. */
-  probed(hasQuorum: boolean, nowMs: Millis): void {
+  /** A server that was probed, at this address, has answered, or has not. */
+  probed(hasQuorum: boolean, address: string | undefined, nowMs: Millis): void {
     const server = this.#probing;
     this.#probing = undefined;
     if (server === undefined || !hasQuorum || this.#phase !== 'connected') return;
-    this.#found = server;
-    this.#cut(`leaving this read-only server for ${formatServer(server)}, which has a quorum`, nowMs);
-    // Found by looking, not by losing one: there is no herd to spread.
-    this.#dialAtMs = nowMs;
+    // The list may have been changed meanwhile.
+    if (this.#leaving !== undefined || !this.#hosts.has(server)) return;
+    this.#found = { server, address: address ?? server.host };
+    this.#leave(`leaving this read-only server for ${formatServer(server)}, which has a quorum`, nowMs);
+  }
+
+  /** No call is lost by a move that nobody is in a hurry for. */
+  #leave(reason: string, nowMs: Millis): void {
+    this.#leaving = { reason, untilMs: nowMs + leaveMsMax };
+    this.#maybeLeave(nowMs);
+  }
+
+  #waitedToLeave({ reason, untilMs }: Leaving, nowMs: Millis): void {
+    if (nowMs - untilMs <= lateMs) this.#cut(reason, nowMs);
+    // As in `#keepAlive`: while the process stood still the answers may have come.
+    else this.#leaving = { reason, untilMs: nowMs + graceMs };
+  }
+
+  #maybeLeave(nowMs: Millis): void {
+    if (this.#leaving !== undefined && this.#pending.length === 0) this.#cut(this.#leaving.reason, nowMs);
   }
 
   #keepAlive(nowMs: Millis): void {
@@ -430,17 +640,61 @@ export class SessionMachine<R extends Request> {
   // --- Connections
 
   get #canSend(): boolean {
-    return this.#phase === 'handshaking' || this.#phase === 'connected' || this.#phase === 'closing';
+    return this.#phase === 'handshaking' || this.#phase === 'authenticating' || this.isConnected;
   }
 
   #dial(nowMs: Millis): void {
+    if (this.#found !== undefined) {
+      this.#server = this.#found.server;
+      this.#addressesLeft = [this.#found.address];
+      this.#addressCount = 1;
+      this.#found = undefined;
+    }
+    if (this.#addressesLeft.length > 0) this.#dialAddress(nowMs);
+    else if (this.#serviceDue) this.#resolveService(nowMs);
+    else this.#dialNext(nowMs);
+  }
+
+  #resolveService(nowMs: Millis): void {
+    this.#phase = 'resolvingService';
+    this.#server = this.#address = undefined;
+    this.#addressCount = 1;
+    this.#attemptMs = nowMs;
+    this.#hasCnxn = true;
+    this.#out.resolveService(this.#service!);
+  }
+
+  #dialNext(nowMs: Millis): void {
+    this.#serviceDue = false;
+    this.#server = this.#hosts.next();
+    this.#addressCount = 1;
+    if (!this.#options.resolves) {
+      this.#addressesLeft = [this.#server.host];
+      this.#dialAddress(nowMs);
+      return;
+    }
+    this.#phase = 'resolving';
+    this.#address = undefined;
+    this.#attemptMs = nowMs;
+    this.#hasCnxn = true;
+    this.#out.resolve(this.#server.host);
+  }
+
+  #dialAddress(nowMs: Millis): void {
     this.#phase = 'dialling';
     this.#attemptMs = nowMs;
-    this.#server = this.#found ?? this.#hosts.next();
-    this.#found = undefined;
+    this.#address = this.#addressesLeft.shift()!;
     this.#cutter = new FrameCutter(this.#options.packetBytesMax + answerMarginBytes);
     this.#hasCnxn = true;
-    this.#out.dial(this.#server);
+    const { host, port } = this.#server!;
+    this.#out.dial({ host: this.#address, port, name: host });
+  }
+
+  /** What is being tried, or talked to, for people to read. */
+  get #place(): string {
+    if (this.#server === undefined) return `srv:${this.#service}`;
+    const name = formatServer(this.#server);
+    return this.#address === undefined || this.#address === this.#server.host ? name : `${name} at ${this.#address}`;
   }
 
   /** Gives the connection up. */
@@ -458,8 +712,11 @@ export class SessionMachine<R extends Request> {
 
   /** The connection is no more. */
   #lose(what: string, nowMs: Millis, cause?: unknown): void {
-    const reason = `${formatServer(this.#server!)}: ${what}`;
+    const reason = `${this.#place}: ${what}`;
     const phase = this.#phase;
+    const wasLeaving = this.#leaving !== undefined;
+    // What waits for the next server was asked behind what this one has not answered, and is not carried out ahead of it.
+    const torn = wasLeaving && this.#pending.length > 0;
     this.#forgetCnxn();
     if (phase === 'closing') {
       this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
@@ -468,19 +725,33 @@ export class SessionMachine<R extends Request> {
     }
     const wasConnected = phase === 'connected';
     if (wasConnected && nowMs - this.#connectedMs >= steadyMs) this.#failures = this.#takenAway = 0;
-    else if (wasConnected) this.#takenAway++;
+    else if (wasConnected && !wasLeaving) this.#takenAway++;
     if (this.#options.yieldsSession && this.#takenAway >= takenAwayMax) {
       this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
       this.#end('moved', `${reason}, the ${takenAwayMax}th time in a row as soon as it was made: another client goes on with this session`);
       return;
     }
     this.#phase = 'waiting';
-    this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#timeoutMs);
-    this.#failures++;
+    this.#planDial(phase === 'dialling', wasLeaving, nowMs);
+    const isRoundOver = !wasConnected && this.#addressesLeft.length === 0 && this.#hosts.roundOver;
+    if (isRoundOver) this.#serviceDue = this.#service !== undefined;
     this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
+    if (torn || isRoundOver) this.#failWaiting(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
     this.#out.troubled(reason);
     if (wasConnected) this.#out.state('Disconnected', reason);
-    else if (this.#hosts.roundOver) this.#failWaiting(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
+  }
+
+  /**
+   * When to try again. There is no herd to spread, and so no pause, in front of a server that was found by looking rather than by losing one, nor
+   * between an address where nobody was reached and the next one of the same name.
+   */
+  #planDial(nobodyReached: boolean, wasLeaving: boolean, nowMs: Millis): void {
+    if (this.#found !== undefined || (nobodyReached && this.#addressesLeft.length > 0)) {
+      this.#dialAtMs = nowMs;
+      return;
+    }
+    this.#dialAtMs = nowMs + backoffMs(this.#random, this.#failures, this.#timeoutMs);
+    if (!wasLeaving) this.#failures++;
   }
 
   #forgetCnxn(): void {
@@ -488,7 +759,9 @@ export class SessionMachine<R extends Request> {
     this.#output.clear();
     this.#pingsUnanswered = 0;
     this.#setWatchesUnanswered = 0;
+    this.#saslXid = 0;
     this.#probing = undefined;
+    this.#leaving = undefined;
     // Those who wait for a verdict get it from the next server.
     this.#authUnanswered.clear();
   }
@@ -511,8 +784,9 @@ export class SessionMachine<R extends Request> {
   /** Takes one frame, which has arrived at `#heardMs`. Returns whether another may follow. */
   readonly #onFrame = (reader: Reader): boolean => {
     if (this.#phase === 'handshaking') this.#handshake(reader, this.#heardMs);
+    else if (this.#phase === 'authenticating') this.#saslReply(reader, this.#heardMs);
     else if (this.isConnected) this.#reply(reader, this.#heardMs);
-    return this.isConnected;
+    return this.#canSend;
   };
 
   #handshake(reader: Reader, nowMs: Millis): void {
@@ -527,7 +801,7 @@ export class SessionMachine<R extends Request> {
     if (timeOut <= 0) {
       // An answer about a session we never named makes no sense, and says nothing of a session we have.
       if (asked === 0n) this.#cut('the server refused to open a session', nowMs);
-      else this.#expire(`${formatServer(this.#server!)} does not know session ${formatSessionId(asked)} any more`);
+      else this.#expire(`${this.#place} does not know session ${formatSessionId(asked)} any more`);
       return;
     }
     if (sessionId === 0n) {
@@ -536,19 +810,46 @@ export class SessionMachine<R extends Request> {
     }
     if (asked !== 0n && sessionId !== asked) {
       // Servers that are not ZooKeeper do so: the old session's ephemerals are not ours any more, and only this tells the program.
-      this.#expire(`${formatServer(this.#server!)} opened session ${formatSessionId(sessionId)} in place of ${formatSessionId(asked)}`);
+      this.#expire(`${this.#place} opened session ${formatSessionId(sessionId)} in place of ${formatSessionId(asked)}`);
       return;
     }
-    this.#phase = 'connected';
     this.#sessionId = sessionId;
     this.#password = Buffer.from(passwd ?? noPassword);
     this.#timeoutMs = timeOut;
     this.#readOnlyServer = readOnly ?? false;
     if (!this.#readOnlyServer) this.#knownToQuorum = true;
+    if (!this.#options.sasl) {
+      this.#enter(nowMs);
+      return;
+    }
+    this.#phase = 'authenticating';
+    this.#out.saslBegin(this.#server!);
+  }
+
+  #saslReply(reader: Reader, nowMs: Millis): void {
+    const { xid, err } = readReplyHeader(reader);
+    if (this.#saslXid === 0 || xid !== this.#saslXid) {
+      this.#cut(`the server answered request ${xid}, which was not sent`, nowMs);
+      return;
+    }
+    this.#saslXid = 0;
+    if (err !== ErrorCode.Ok) {
+      this.#refuseIdentity(`${this.#place} refused the SASL identity (error ${err})`);
+      return;
+    }
+    const { token } = operations.sasl.reply.read(reader);
+    this.#out.saslChallenge(token === null ? null : Buffer.from(token));
+  }
+
+  /** The server is ready for what the program wants. */
+  #enter(nowMs: Millis): void {
+    this.#phase = 'connected';
     this.#connectedMs = nowMs;
     this.#probePauseMs = probePauseMsMin;
     this.#probeAtMs = nowMs + probePauseMsMin;
-    this.#hosts.connected();
+    this.#hosts.connected(this.#server!);
+    this.#addressesLeft = [];
+    this.#addressLost = this.#address;
     // Who we are decides what watches may tell us, and both come before anything the program asks.
     for (const call of this.#credentials) this.#writeAuth(call);
     this.#restoreWatches();
@@ -619,11 +920,17 @@ export class SessionMachine<R extends Request> {
       return;
     }
     // ZooKeeper's rule: a session whose credentials are refused is of no use, whatever else they would have allowed.
-    const reason = `${formatServer(this.#server!)} refused the credentials for scheme ${call.credentials.scheme}`;
+    const reason = `${this.#place} refused the credentials for scheme ${call.credentials.scheme}`;
     this.#hangUp(false);
     this.#authAwaiting.delete(call);
     this.#out.authFailed(call, new Refusal(ErrorCode.AuthFailed, 'refused', reason));
     this.#failPending(ErrorCode.AuthFailed, reason);
+    this.#end('authFailed', reason);
+  }
+
+  /** Of no use either: a session that was to be opened as somebody goes on as nobody. */
+  #refuseIdentity(reason: string): void {
+    this.#hangUp(false);
     this.#end('authFailed', reason);
   }
 

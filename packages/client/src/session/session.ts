@@ -15,10 +15,11 @@ import {
   type Writer,
   type Zxid,
 } from '@tskeeper/protocol';
+import type { SaslExchange, SaslMechanism } from '../auth/sasl.ts';
 import { type Clock, type Random, type TimerHandle, timerMsMax, uniform } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { Refusal } from '../keeper-error.ts';
-import type { ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
+import type { DialledAddress, ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import type { KeeperState, NodeEventType, SessionEvent } from '../watched-event.ts';
 import { setWatchesPieces } from '../watches/set-watches.ts';
 import { type Watcher, WatchTable } from '../watches/watch-table.ts';
@@ -38,6 +39,8 @@ export interface SessionWorld {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly random: Random;
+  /** How an identity is proved by SASL on each connection; undefined: none is. */
+  readonly sasl?: SaslMechanism | undefined;
 }
 
 /** Hears everything, with the paths the server knows. */
@@ -122,6 +125,8 @@ export class Session {
   readonly #observers = new Set<SessionObserver>();
   readonly #signals = new Map<AbortSignal, { readonly calls: Set<Call>; readonly onAbort: () => void }>();
   #link: Link | undefined;
+  /** Of the connection that there is. */
+  #exchange: SaslExchange | undefined;
   #timer: TimerHandle | undefined;
   #timerAtMs: Millis = 0;
   #flushPlanned = false;
@@ -133,7 +138,13 @@ export class Session {
   /** Resolves when a server has opened the session and taken the credentials. */
   readonly established: Promise<void>;
 
-  constructor(servers: readonly ServerAddress[], options: Omit<SessionOptions, 'auth'>, auth: readonly Credentials[], world: SessionWorld) {
+  /** `servers` is empty if `options.service` names them. */
+  constructor(
+    servers: readonly ServerAddress[],
+    options: Omit<SessionOptions, 'auth' | 'resolves' | 'sasl'>,
+    auth: readonly Credentials[],
+    world: SessionWorld,
+  ) {
     this.#world = world;
     this.#packetBytesMax = options.packetBytesMax;
     const first = new Promise<void>((resolve, reject) => {
@@ -144,7 +155,7 @@ export class Session {
     // Whoever made the session waits for it, or has stopped waiting; in the latter case there is nobody to tell.
     this.established.catch(() => undefined);
     this.#machine = new SessionMachine(
-      { ...options, auth: calls },
+      { ...options, auth: calls, resolves: world.transport.resolve !== undefined, sasl: world.sasl !== undefined },
       new HostList(servers, world.random),
       world.random,
       this.#out,
@@ -239,6 +250,18 @@ export class Session {
       if (timer !== undefined) this.#world.clock.cancel(timer);
       if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
     });
+  }
+
+  /** In the order in which they are tried in turn. */
+  get servers(): readonly ServerAddress[] {
+    return this.#machine.servers;
+  }
+
+  /** Goes by another list. Returns whether the client leaves the server it is connected to. */
+  updateServers(servers: readonly ServerAddress[]): boolean {
+    const moves = this.#machine.updateServers(servers, this.#nowMs);
+    this.#arm();
+    return moves;
   }
 
   /** Resolves when the session is over, for whatever reason. */
@@ -361,35 +384,30 @@ export class Session {
     },
   };
 
-  #dial(server: ServerAddress): void {
+  #dial(address: DialledAddress): void {
     this.#link = new Link(this.#linkSink);
-    this.#reach(this.#link, server);
+    this.#connect(this.#link, address);
   }
 
-  #reach(link: Link, server: ServerAddress): void {
-    const { transport } = this.#world;
-    if (transport.resolve === undefined) {
-      this.#connect(link, server);
-      return;
-    }
-    void this.#connectByName(link, server, transport.resolve(server.host));
-  }
-
-  async #connectByName(link: Link, server: ServerAddress, lookup: Promise<readonly string[]>): Promise<void> {
-    let addresses: readonly string[];
+  /** A look-up takes the place of the connection that it is made for, and is dropped like one. */
+  async #lookUp<Found>(find: () => Promise<Found>, found: (what: Found, nowMs: Millis) => void): Promise<void> {
+    const link = new Link(this.#linkSink);
+    this.#link = link;
+    let what: Found;
     try {
-      addresses = await lookup;
+      // Behind a turn, since the machine is not called back from inside one of its own calls, and a transport may throw.
+      what = await Promise.resolve().then(find);
     } catch (error) {
       link.closed(wordsOf(error));
       return;
     }
     if (link.dropped) return;
-    const host = addresses[Math.floor(uniform(this.#world.random, addresses.length))];
-    if (host === undefined) link.closed(`the name ${server.host} has no address`);
-    else this.#connect(link, { host, port: server.port });
+    this.#link = undefined;
+    found(what, this.#nowMs);
+    this.#arm();
   }
 
-  #connect(link: Link, address: ServerAddress): void {
+  #connect(link: Link, address: DialledAddress): void {
     try {
       link.cnxn = this.#world.transport.connect(address, link);
     } catch (error) {
@@ -398,15 +416,31 @@ export class Session {
     }
   }
 
+  /** Makes the next token of the SASL exchange. It is told to the machine from the loop, and only while the connection it is for lasts. */
+  async #saslStep(step: (exchange: SaslExchange) => ReturnType<SaslExchange['respond']>): Promise<void> {
+    const link = this.#link;
+    const exchange = this.#exchange!;
+    try {
+      await Promise.resolve();
+      const token = await step(exchange);
+      if (this.#link === link) this.#machine.saslToken(token, this.#nowMs);
+    } catch (error) {
+      if (this.#link === link)
+        this.#machine.saslFailed(`SASL ${this.#world.sasl!.name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    this.#arm();
+  }
+
   /** Asks by a four letter word, on a connection of its own. */
   #probe(server: ServerAddress): void {
     const { clock } = this.#world;
     let text = '';
+    let address: string | undefined;
     const over = (hasQuorum: boolean) => {
       clock.cancel(timer);
       probe.dropped = true;
       probe.cnxn?.destroy();
-      this.#machine.probed(hasQuorum, this.#nowMs);
+      this.#machine.probed(hasQuorum, address, this.#nowMs);
       this.#arm();
     };
     const probe: Link = new Link({
@@ -418,7 +452,14 @@ export class Session {
       disconnected: () => over(text.startsWith('rw')),
     });
     const timer = clock.after(probeTimeoutMs, () => over(false));
-    this.#reach(probe, server);
+    const reach = (addresses: readonly string[]) => {
+      address = addresses[Math.floor(uniform(this.#world.random, addresses.length))];
+      if (address === undefined) probe.closed(undefined);
+      else if (!probe.dropped) this.#connect(probe, { host: address, port: server.port, name: server.host });
+    };
+    const { transport } = this.#world;
+    if (transport.resolve === undefined) reach([server.host]);
+    else transport.resolve(server.host).then(reach, () => probe.closed(undefined));
   }
 
   /** Runs behind whatever was answered before; see the head of this file. */
@@ -443,9 +484,26 @@ export class Session {
   }
 
   readonly #out: SessionOut<Call> = {
-    dial: (server) => this.#dial(server),
+    resolve: (host) => {
+      void this.#lookUp(
+        () => this.#world.transport.resolve!(host),
+        (addresses, nowMs) => this.#machine.resolved(addresses, nowMs),
+      );
+    },
+    resolveService: (name) => {
+      void this.#lookUp(
+        () => this.#world.transport.resolveService!(name),
+        (records, nowMs) => this.#machine.serviceResolved(records, nowMs),
+      );
+    },
+    dial: (address) => this.#dial(address),
     probe: (server) => this.#probe(server),
     send: (bytes) => this.#link?.cnxn?.send(bytes),
+    saslBegin: (server) => {
+      this.#exchange = this.#world.sasl!.exchange(server);
+      void this.#saslStep((exchange) => exchange.begin());
+    },
+    saslChallenge: (challenge) => void this.#saslStep((exchange) => exchange.respond(challenge)),
     hangUp: (gently) => {
       const link = this.#link;
       if (link === undefined) return;

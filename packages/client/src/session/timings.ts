@@ -24,9 +24,12 @@ export function pingAfterMs(sessionTimeoutMs: Millis): Millis {
 /** Whatever T a server has granted, an attempt at the next one has a chance: else one absurd grant would lock the client out for good. */
 const connectTimeoutMsMin = 250;
 
-/** For one attempt, from dialling to the end of the handshake: after T every server has had its chance. */
-export function connectTimeoutMs(sessionTimeoutMs: Millis, serverCount: number): Millis {
-  return Math.max(connectTimeoutMsMin, Math.floor(sessionTimeoutMs / serverCount));
+/**
+ * For one attempt, from dialling to the end of the handshake: after T every server has had its chance. Addresses of one name share the
+ * time of its server. Counts are at least 1.
+ */
+export function connectTimeoutMs(sessionTimeoutMs: Millis, serverCount: number, addressCount: number): Millis {
+  return Math.max(connectTimeoutMsMin, Math.floor(sessionTimeoutMs / (serverCount * addressCount)));
 }
 
 /** Without a word from any server for so long, no ensemble can still know the session (ZOOKEEPER-4508). */
@@ -50,3 +53,9 @@ export function backoffMs(random: Random, failures: number, sessionTimeoutMs: Mi
 
 /** A connection that held for so long was a good one; what ended it counts as a first failure again. */
 export const steadyMs = 1000;
+
+/**
+ * A client that leaves a good connection for another server waits so long for the answers that are still to come. What a server that works has in
+ * hand is answered by then; one that does not may be the very one that is taken out of the list.
+ */
+export const leaveMsMax = 1000;

@@ -1,4 +1,6 @@
 /** The default transport against real sockets. */
+import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
+import { getServers, setServers } from 'node:dns';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -119,6 +121,52 @@ describe('TCP', () => {
     const local = await transport.resolve('localhost');
     expect(local.every((address) => address === '127.0.0.1' || address === '::1')).toBe(true);
     await expect(transport.resolve('no.such.name.invalid')).rejects.toMatchObject({ syscall: 'getaddrinfo' });
+  });
+});
+
+describe('B37: SRV names', () => {
+  /** Answers the one question in each datagram: with these records, or with a name error. */
+  async function nameServer(records: readonly { host: string; port: number; priority: number; weight: number }[]): Promise<DatagramSocket> {
+    const socket = createSocket('udp4');
+    socket.on('message', (query, peer) => {
+      const question = query.subarray(12, query.indexOf(0, 12) + 5);
+      const header = Buffer.from(query.subarray(0, 12));
+      header.writeUInt16BE(records.length === 0 ? 0x8183 : 0x8180, 2);
+      header.writeUInt16BE(records.length, 6);
+      header.writeUInt32BE(0, 8);
+      const answers = records.map(({ host, port, priority, weight }) => {
+        const labels = [...host.split('.').map((label) => String.fromCharCode(label.length) + label), '\0'].join('');
+        const answer = Buffer.alloc(18);
+        // The name of the question; SRV, IN, no time to live; length, priority, weight, port.
+        [0xc00c, 33, 1, 0, 0, 6 + labels.length, priority, weight, port].forEach((number, at) => answer.writeUInt16BE(number, at * 2));
+        return Buffer.concat([answer, Buffer.from(labels, 'latin1')]);
+      });
+      socket.send(Buffer.concat([header, question, ...answers]), peer.port, peer.address);
+    });
+    socket.bind(0, '127.0.0.1');
+    await once(socket, 'listening');
+    setServers([`127.0.0.1:${socket.address().port}`]);
+    return socket;
+  }
+
+  it('are asked of DNS, with priorities and weights', async () => {
+    const before = getServers();
+    const records = [
+      { host: 'zk1.example.test', port: 2181, priority: 10, weight: 5 },
+      { host: 'zk2.example.test', port: 65_535, priority: 20, weight: 0 },
+    ];
+    const known = await nameServer(records);
+    const unknown = await nameServer([]);
+    try {
+      await expect(new NodeTransport().resolveService('_zookeeper._tcp.missing.test')).rejects.toMatchObject({ code: 'ENOTFOUND' });
+      setServers([`127.0.0.1:${known.address().port}`]);
+      const found = await new NodeTransport().resolveService('_zookeeper._tcp.example.test');
+      expect(found.toSorted((a, b) => a.priority - b.priority)).toEqual(records);
+    } finally {
+      setServers(before);
+      known.close();
+      unknown.close();
+    }
   });
 });
 

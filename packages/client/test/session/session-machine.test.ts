@@ -1,8 +1,10 @@
-import { EventType, OpCode, writeSetWatchesRequest, Xid } from '@tskeeper/protocol';
+import { EventType, OpCode, operations, writeSetWatchesRequest, Xid } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { Refusal } from '../../src/keeper-error.ts';
 import { credentials, failure, MachineRig, NamedRequest } from '../support/machine-rig.ts';
 import { connectResponse, frame, notification, pong, refusal, reply } from '../support/server-frames.ts';
+
+const emptySetWatches = { relativeZxid: 3, dataWatches: [], existWatches: [], childWatches: [] };
 
 function connected(options: ConstructorParameters<typeof MachineRig>[0] = {}, hosts?: string[]): MachineRig {
   const rig = new MachineRig(options, hosts);
@@ -461,6 +463,19 @@ describe('credentials', () => {
     expect(rig.receive(reply(Xid.auth, 0), reply(Xid.setWatches, 4))).toEqual([]);
   });
 
+  it('B40: go to every server, in the order in which they were given, those given without a connection ahead of requests', () => {
+    const rig = connected({ auth: [credentials('digest', 'a:a')] });
+    rig.receive(reply(Xid.auth, 0));
+    rig.drop();
+    rig.submit('x');
+    rig.authenticate('digest', 'b:b');
+    const sent = (name: string) => `send auth xid=-4 {"type":0,"scheme":"digest","auth":"${name}"}`;
+    expect(rig.connect()).toEqual(['SyncConnected', sent('a:a'), sent('b:b'), 'send exists xid=1 {"path":"x","watch":false}']);
+    expect(rig.receive(reply(Xid.auth, 0), reply(Xid.auth, 0))).toEqual(['authenticated digest']);
+    rig.drop();
+    expect(rig.connect()).toEqual(['SyncConnected', sent('a:a'), sent('b:b')]);
+  });
+
   it('C2-2: that are refused end the session', () => {
     const rig = connected();
     rig.submit('x');
@@ -483,6 +498,139 @@ describe('credentials', () => {
     expect(rig.drop()).toHaveLength(1);
     expect(rig.connect().slice(1)).toEqual(['send auth xid=-4 {"type":0,"scheme":"digest","auth":"user:password"}']);
     expect(rig.receive(reply(Xid.auth, 0))).toEqual(['authenticated digest']);
+  });
+});
+
+describe('B42: an identity proved by SASL', () => {
+  const token = (text: string) => Buffer.from(text);
+  const answer = (xid: number, text: string | null, err = 0) =>
+    reply(xid, 0, err, (writer) => operations.sasl.reply.write(writer, { token: text === null ? null : token(text) }));
+  const opened = (options: ConstructorParameters<typeof MachineRig>[0] = {}) => {
+    const rig = new MachineRig({ sasl: true, ...options });
+    rig.pass(0);
+    rig.machine.opened(rig.nowMs);
+    rig.take();
+    return rig;
+  };
+  const say = (rig: MachineRig, text: string | undefined) => {
+    rig.machine.saslToken(text === undefined ? undefined : token(text), rig.nowMs);
+    return rig.take();
+  };
+
+  it('goes ahead of credentials, watches and requests, which wait for its end', () => {
+    const rig = opened({ auth: [credentials('digest')] });
+    rig.restore = [{ opCode: OpCode.setWatches, write: (writer) => writeSetWatchesRequest(writer, emptySetWatches) }];
+    rig.submit('x');
+    expect(rig.receive(connectResponse())).toEqual(['sasl begin a']);
+    expect(rig.machine.isConnected).toBe(false);
+    rig.submit('y');
+    rig.authenticate('other');
+    expect(rig.take()).toEqual([]);
+    expect(say(rig, '')).toEqual(['send sasl xid=1 {"token":""}']);
+    expect(rig.receive(answer(1, 'who?'))).toEqual(['sasl challenge who?']);
+    expect(say(rig, 'me')).toEqual(['send sasl xid=2 {"token":"me"}']);
+    expect(rig.receive(answer(2, null))).toEqual(['sasl challenge null']);
+    expect(say(rig, undefined)).toEqual([
+      'SyncConnected',
+      'send auth xid=-4 {"type":0,"scheme":"digest","auth":"user:password"}',
+      'send auth xid=-4 {"type":0,"scheme":"other","auth":"user:password"}',
+      'send setWatches xid=-8 {"relativeZxid":3,"dataWatches":[],"existWatches":[],"childWatches":[]}',
+      'send exists xid=3 {"path":"x","watch":false}',
+      'send exists xid=4 {"path":"y","watch":false}',
+    ]);
+    expect(rig.machine.isConnected).toBe(true);
+  });
+
+  it('is proved again on each connection', () => {
+    const rig = opened();
+    rig.receive(connectResponse());
+    expect(say(rig, undefined)).toEqual(['SyncConnected']);
+    rig.drop();
+    rig.pass(1000);
+    rig.machine.opened(rig.nowMs);
+    rig.take();
+    expect(rig.receive(connectResponse())).toEqual(['sasl begin b']);
+    expect(say(rig, 'again')).toEqual(['send sasl xid=1 {"token":"again"}']);
+  });
+
+  it.each([-115, -124])('ends the session when a server refuses it (%i)', (err) => {
+    const rig = opened();
+    rig.receive(connectResponse());
+    say(rig, '');
+    rig.submit('x');
+    const reason = `a:2181 refused the SASL identity (error ${err})`;
+    expect(rig.receive(answer(1, null, err))).toEqual(['hang up', `x: AuthFailed, notSent (${reason})`, `AuthFailed: ${reason}`]);
+    expect(rig.machine.endReason).toBe('authFailed');
+    expect(rig.machine.deadline()).toBe(undefined);
+  });
+
+  it('ends the session when this side gives it up', () => {
+    const rig = opened();
+    rig.receive(connectResponse());
+    rig.machine.saslFailed('SASL X: the server does not know the password');
+    expect(rig.take()).toEqual(['hang up', 'AuthFailed: a:2181: SASL X: the server does not know the password']);
+  });
+
+  it.each([
+    ['the server says nothing', '', 'the SASL exchange stands still: the server did not answer for 6000 ms'],
+    ['there is no token', undefined, 'the SASL exchange stands still: no token was made for 6000 ms'],
+  ])('goes on to the next server after the read time-out when %s', (_what, first, reason) => {
+    const rig = opened();
+    rig.receive(connectResponse());
+    if (first !== undefined) say(rig, first);
+    rig.submit('x');
+    expect(rig.pass(5999)).toEqual([]);
+    expect(rig.pass(1)).toEqual(['hang up']);
+    // Nobody has been tried in vain yet but this one, so the request waits.
+    expect(rig.pass(1000)).toEqual(['dial b']);
+    rig.drop('ECONNREFUSED');
+    expect(rig.pass(1000)).toEqual(['dial c']);
+    rig.machine.opened(rig.nowMs);
+    rig.take();
+    rig.receive(connectResponse());
+    expect(rig.pass(6000)).toEqual([
+      'hang up',
+      `x: ConnectionLoss, notSent (c:2181: ${first === undefined ? reason : reason.replace('the server did not answer', 'no token was made')})`,
+    ]);
+  });
+
+  it('outlives a connection that breaks meanwhile, and a token that comes too late is not sent', () => {
+    const rig = opened();
+    rig.receive(connectResponse());
+    say(rig, '');
+    expect(rig.drop('ECONNRESET')).toEqual([]);
+    expect(say(rig, 'late')).toEqual([]);
+    rig.machine.saslFailed('late');
+    expect(rig.take()).toEqual([]);
+    expect(rig.pass(1000)).toEqual(['dial b']);
+    rig.machine.opened(rig.nowMs);
+    // The session that was granted is the one that is asked for.
+    expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x100 password=0707']);
+  });
+
+  it.each([
+    ['an answer before a question', [answer(1, 'x')], false, 'the server answered request 1, which was not sent'],
+    ['an answer to another question', [answer(7, 'x')], true, 'the server answered request 7, which was not sent'],
+    ['two answers', [answer(1, 'x'), answer(1, 'y')], true, 'the server answered request 1, which was not sent'],
+    ['an event', [notification(EventType.nodeCreated, '/x')], true, 'the server answered request -1, which was not sent'],
+    ['half an answer', [reply(1, 0, 0, (writer) => writer.int32(9))], true, 'the server sent what cannot be read: '],
+  ])('is not taken in by %s', (_what, frames, asked, reason) => {
+    const rig = new MachineRig({ sasl: true }, ['a']);
+    rig.pass(0);
+    rig.machine.opened(rig.nowMs);
+    rig.receive(connectResponse());
+    if (asked) say(rig, '');
+    rig.submit('x');
+    const [, failed] = rig.receive(...frames).filter((line) => !line.startsWith('sasl challenge'));
+    expect(failed).toContain(`x: ConnectionLoss, notSent (a:2181: ${reason}`);
+    expect(rig.pass(1000)).toEqual(['dial a']);
+  });
+
+  it('can be given up with the client', () => {
+    const rig = opened();
+    rig.receive(connectResponse());
+    expect(rig.close()).toEqual(['hang up', 'Closed']);
+    expect(say(rig, 'late')).toEqual([]);
   });
 });
 
@@ -551,12 +699,12 @@ describe('a read-only server', () => {
     for (let round = 0; round < 4; round++) {
       while (!rig.pass(10).some((line) => line.startsWith('probe'))) expect(rig.nowMs).toBeLessThan(2000);
       at.push(rig.nowMs);
-      rig.machine.probed(false, rig.nowMs);
+      rig.machine.probed(false, undefined, rig.nowMs);
       rig.take();
     }
     expect(at).toEqual([100, 200, 400, 800]);
     rig.pass(800);
-    rig.machine.probed(true, rig.nowMs);
+    rig.machine.probed(true, undefined, rig.nowMs);
     expect(rig.take()).toEqual(['hang up', 'Disconnected: a:2181: leaving this read-only server for c:2181, which has a quorum']);
     expect(rig.pass(0)).toEqual(['dial c']);
   });

@@ -2,7 +2,7 @@
  * Our server and the real client in one virtual world: time, chance, disk and wire are played, everything else is what people run. The
  * server can be killed and started again on its disk, the wire can be cut, held and watched; and hours take no time.
  */
-import { coreDefaults } from '@tskeeper/core';
+import { coreDefaults, type CoreOptions } from '@tskeeper/core';
 import { ManualClock, MemoryDisk, runtimeDefaults, SeededRandom, silentLogger, startRuntime, type Clock } from '@tskeeper/runtime';
 import { type MemoryNetwork, type VirtualCnxn, VirtualWire } from '@tskeeper/runtime/internal';
 import { type Client, connect, type ConnectOptions } from '../../src/index.ts';
@@ -23,12 +23,17 @@ export class ClientWorld {
   readonly clock = new ManualClock(1_000_000);
   readonly wire = new VirtualWire(this.clock);
   readonly disk = new MemoryDisk();
+  readonly #core: Partial<CoreOptions>;
   #lives = 0;
   #clients = 0;
   #life: Life | undefined;
 
-  static async start(): Promise<ClientWorld> {
-    const world = new ClientWorld();
+  private constructor(core: Partial<CoreOptions>) {
+    this.#core = core;
+  }
+
+  static async start(core: Partial<CoreOptions> = {}): Promise<ClientWorld> {
+    const world = new ClientWorld(core);
     await world.boot();
     return world;
   }
@@ -46,7 +51,14 @@ export class ClientWorld {
     const runtime = await this.until(
       startRuntime(
         { disk: this.disk.attach(), network, clock, random: new SeededRandom(this.#lives) },
-        { ...coreDefaults, tickTimeMs: 1000, minSessionTimeoutMs: 2000, maxSessionTimeoutMs: 60_000, extendedTypesEnabled: true },
+        {
+          ...coreDefaults,
+          tickTimeMs: 1000,
+          minSessionTimeoutMs: 2000,
+          maxSessionTimeoutMs: 60_000,
+          extendedTypesEnabled: true,
+          ...this.#core,
+        },
         { ...runtimeDefaults, dataDir: '/data', dataLogDir: '/data', clientPort: port, preAllocSizeBytes: 4096, purgeIntervalMs: 0 },
         {
           logger: silentLogger,
@@ -62,6 +74,11 @@ export class ClientWorld {
     this.#life = life;
     this.wire.name('server', [network.address]);
     await this.settle();
+  }
+
+  /** The numeric address of the server that runs. */
+  get address(): string {
+    return this.#life!.network.address;
   }
 
   /** The server is gone at once; what it acknowledged is on its disk. */

@@ -1,7 +1,8 @@
 /**
  * A session machine on its own: inputs by hand, time by hand, and everything it says written down in order.
  *
- * Chance is replaced by the middle: every random pause is half of the longest it could be.
+ * Chance is replaced by the middle: every random pause is half of the longest it could be. In the list of servers it is replaced by the highest,
+ * unless another is given: the list keeps its order, and who may stay stays.
  */
 import { ErrorCode, errorName, OpCode, type Reader, Writer } from '@tskeeper/protocol';
 import type { Refusal } from '../../src/keeper-error.ts';
@@ -34,8 +35,10 @@ export class MachineRig {
   restore: { readonly opCode: OpCode; write(writer: Writer): void }[] = [];
   readonly machine: SessionMachine<NamedRequest>;
 
-  constructor(options: Partial<SessionOptions> = {}, hosts = ['a', 'b', 'c']) {
+  constructor(options: Partial<SessionOptions> = {}, hosts = ['a', 'b', 'c'], listChance = 0xffffffff) {
     const out: SessionOut<NamedRequest> = {
+      resolve: (host) => void this.#said.push(`resolve ${host}`),
+      resolveService: (name) => void this.#said.push(`resolve srv:${name}`),
       dial: (server) => {
         this.#fresh = true;
         this.#dialling = true;
@@ -46,6 +49,8 @@ export class MachineRig {
         for (const line of describeFrames(bytes, this.#fresh)) this.#said.push(`send ${line}`);
         this.#fresh = false;
       },
+      saslBegin: (server) => void this.#said.push(`sasl begin ${server.host}`),
+      saslChallenge: (challenge) => void this.#said.push(`sasl challenge ${challenge === null ? 'null' : challenge.toString()}`),
       hangUp: (gently) => {
         this.#dialling = false;
         this.#said.push(gently ? 'hang up gently' : 'hang up');
@@ -70,9 +75,12 @@ export class MachineRig {
         auth: [],
         expireLocally: false,
         yieldsSession: false,
+        service: undefined,
+        resolves: false,
+        sasl: false,
         ...options,
       },
-      new HostList(servers, { uint32: () => 0xffffffff }),
+      new HostList(servers, { uint32: () => listChance }),
       middle,
       out,
       0,

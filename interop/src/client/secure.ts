@@ -1,0 +1,282 @@
+/** Our client where a server wants to know who it is: TLS with certificates of every form, and SASL DIGEST-MD5. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { type Client, connect, type ConnectOptions, creatorAcl, KeeperError, type TlsOptions } from '@tskeeper/client';
+
+import { freePort, type ServerKind, type ServerProcess, startServer } from '../../../scripts/server-process.js';
+import type { Report } from '../report.ts';
+import { clientName, type KeyStores, makeKeyStores, storePassword } from './key-stores.ts';
+import { Proxy } from './proxy.ts';
+
+/** As ssl.clientAuth has them. */
+type ClientAuth = 'need' | 'want' | 'none';
+
+interface Ground {
+  readonly stores: KeyStores;
+  /** `127.0.0.1:port`, for which the server's certificate is. */
+  readonly secure: string;
+  readonly plain: string;
+  readonly proxyToSecure: Proxy;
+  readonly proxyToPlain: Proxy;
+  /** Opens a session that is closed with the check. */
+  readonly open: (connectString: string, options: ConnectOptions) => Promise<Client>;
+}
+
+interface Check {
+  readonly name: string;
+  /** How the server asks for certificates. */
+  readonly on: readonly ClientAuth[];
+  readonly run: (ground: Ground) => Promise<void>;
+}
+
+/** Letters of ISO 8859-1, and letters beyond, are hashed in different ways. */
+const users = { bob: 'bobsecret', jörg: 'schlüssel', maria: 'пароль€' };
+const jaas = `Server {
+  org.apache.zookeeper.server.auth.DigestLoginModule required
+${Object.entries(users)
+  .map(([name, password]) => `  "user_${name}"="${password}"`)
+  .join('\n')};
+};
+`;
+
+const identities = async (zk: Client): Promise<string[]> =>
+  (await zk.whoAmI()).filter(({ authScheme }) => authScheme !== 'ip').map(({ authScheme, user }) => `${authScheme} ${user}`);
+
+async function failure(opening: Promise<Client>): Promise<KeeperError> {
+  try {
+    await opening;
+  } catch (error) {
+    if (KeeperError.is(error)) return error;
+    throw error;
+  }
+  throw new Error('a session was opened');
+}
+
+/** Breaks the connection, and waits until another has been made. */
+async function reconnect(zk: Client, proxy: Proxy): Promise<void> {
+  const back = new Promise<void>((resolve) => void zk.on('state', ({ state }) => state === 'SyncConnected' && resolve()));
+  proxy.cut();
+  await back;
+}
+
+const trusting = ({ ca }: KeyStores): TlsOptions => ({ ca });
+const forms: readonly { readonly form: string; readonly tls: (stores: KeyStores) => TlsOptions }[] = [
+  { form: 'PEM', tls: ({ ca, cert, key }) => ({ ca, cert, key }) },
+  {
+    form: 'PKCS12',
+    tls: ({ trustPkcs12, clientPkcs12 }) => ({
+      trustStore: trustPkcs12,
+      trustStorePassword: storePassword,
+      keyStore: clientPkcs12,
+      keyStorePassword: storePassword,
+    }),
+  },
+  {
+    form: 'JKS',
+    tls: ({ trustJks, clientJks }) => ({
+      trustStore: trustJks,
+      trustStorePassword: storePassword,
+      keyStore: clientJks,
+      keyStorePassword: storePassword,
+    }),
+  },
+];
+const sasl = (username: string, password: string): ConnectOptions => ({ sasl: { mechanism: 'DIGEST-MD5', username, password } });
+const briefly = { connectTimeoutMs: 1500 };
+
+const checks: readonly Check[] = [
+  ...forms.map(({ form, tls }): Check => ({
+    name: `a certificate as ${form} is an identity, on each connection, and owns what it creates`,
+    on: ['need', 'want'],
+    run: async ({ stores, proxyToSecure, plain, open }) => {
+      const zk = await open(proxyToSecure.connectString, { tls: tls(stores) });
+      const [identity, ...others] = await identities(zk);
+      assert.deepEqual(others, []);
+      assert.equal(identity, `x509 ${clientName}`);
+      const node = `/x509-${form}`;
+      await zk.create(node, 'mine', { acl: creatorAcl });
+      const other = await open(plain, {});
+      await assert.rejects(other.getData(node), { code: 'NoAuth' });
+      await reconnect(zk, proxyToSecure);
+      assert.deepEqual(await identities(zk), [identity]);
+      assert.equal(new TextDecoder().decode((await zk.getData(node)).data ?? undefined), 'mine');
+      await zk.delete(node);
+    },
+  })),
+  {
+    name: 'no certificate, where one is needed',
+    on: ['need'],
+    run: async ({ stores, secure, open }) => {
+      const { code, message } = await failure(open(secure, { tls: trusting(stores), ...briefly }));
+      assert.equal(code, 'ConnectionLoss');
+      assert.match(
+        message,
+        /the server asks for a certificate of this client \(alert: [a-z0-9 ]+\); give tls\.cert and tls\.key, or tls\.keyStore/,
+      );
+    },
+  },
+  {
+    name: 'a certificate of a stranger',
+    on: ['need', 'want'],
+    run: async ({ stores, secure, open }) => {
+      const tls = { ...trusting(stores), keyStore: stores.strangerPkcs12, keyStorePassword: storePassword };
+      const { message } = await failure(open(secure, { tls, ...briefly }));
+      assert.match(message, /the server does not accept this client's certificate \(alert: [a-z0-9 ]+\)/);
+    },
+  },
+  {
+    name: 'no certificate, where one would do and need not be',
+    on: ['none', 'want'],
+    run: async ({ stores, secure, open }) => assert.deepEqual(await identities(await open(secure, { tls: trusting(stores) })), []),
+  },
+  {
+    name: 'a certificate that nobody asks for',
+    on: ['none'],
+    run: async ({ stores, secure, open }) => assert.deepEqual(await identities(await open(secure, { tls: forms[0]!.tls(stores) })), []),
+  },
+  {
+    name: 'digest and SASL inside TLS',
+    on: ['none', 'need'],
+    run: async ({ stores, proxyToSecure, open }) => {
+      const auth = [{ scheme: 'digest', auth: 'u:p' }];
+      const zk = await open(proxyToSecure.connectString, { tls: forms[0]!.tls(stores), auth, ...sasl('bob', users.bob) });
+      const seen = (await identities(zk)).filter((identity) => !identity.startsWith('x509')).toSorted();
+      assert.deepEqual(seen, ['digest u', 'sasl bob']);
+      await reconnect(zk, proxyToSecure);
+      assert.deepEqual((await identities(zk)).filter((identity) => !identity.startsWith('x509')).toSorted(), seen);
+    },
+  },
+  {
+    name: 'a server whose certificate is by nobody we trust, or for another name',
+    on: ['none'],
+    run: async ({ stores, secure, open }) => {
+      const unknown = await failure(open(secure, { tls: true, ...briefly }));
+      assert.match(
+        unknown.message,
+        /the server's certificate "CN=zookeeper", signed by "CN=authority", hangs on no authority that is trusted here/,
+      );
+      const other = await failure(open(secure, { tls: { ...trusting(stores), serverName: 'zookeeper' }, ...briefly }));
+      assert.match(other.message, /the server's certificate "CN=zookeeper" is for .*, and not for zookeeper/);
+      const zk = await open(secure, { tls: { ...trusting(stores), serverName: 'zookeeper', hostnameVerification: false } });
+      assert.equal(zk.state, 'connected');
+    },
+  },
+  {
+    name: 'TLS to the port without',
+    on: ['none'],
+    run: async ({ stores, plain, open }) => {
+      const { message } = await failure(open(plain, { tls: trusting(stores), ...briefly }));
+      assert.match(message, /is this its secureClientPort, or does it refuse this client\?|does not speak TLS on this port/);
+    },
+  },
+  ...Object.entries(users).map(([name, password]): Check => ({
+    name: `DIGEST-MD5 of ${name}, on each connection`,
+    on: ['none'],
+    run: async ({ proxyToPlain, open }) => {
+      const zk = await open(proxyToPlain.connectString, sasl(name, password));
+      assert.deepEqual(await identities(zk), [`sasl ${name}`]);
+      await reconnect(zk, proxyToPlain);
+      assert.deepEqual(await identities(zk), [`sasl ${name}`]);
+      const node = '/sasl';
+      await zk.create(node, null, { acl: creatorAcl });
+      assert.deepEqual(
+        (await zk.getACL(node)).acl.map(({ id }) => id),
+        [{ scheme: 'sasl', id: name }],
+      );
+      await zk.delete(node);
+    },
+  })),
+  {
+    name: 'DIGEST-MD5 with a wrong password, and of nobody',
+    on: ['none'],
+    run: async ({ plain, open }) => {
+      // Not nobody with the password of somebody: until ZOOKEEPER-4839 that was taken for the somebody who had come last.
+      for (const options of [sasl('bob', 'wrong'), sasl('nobody', 'nothing')]) {
+        const { code, message } = await failure(open(plain, options));
+        assert.equal(code, 'AuthFailed');
+        assert.match(message, /refused the SASL identity/);
+      }
+    },
+  },
+];
+
+async function runChecks(
+  kind: ServerKind,
+  clientAuth: ClientAuth,
+  server: ServerProcess,
+  securePort: number,
+  stores: KeyStores,
+  report: Report,
+): Promise<void> {
+  for (const { name, on, run } of checks) {
+    if (!on.includes(clientAuth)) continue;
+    const title = `client on ${kind} with ssl.clientAuth=${clientAuth}: ${name}`;
+    const clients: Client[] = [];
+    const [proxyToSecure, proxyToPlain] = [await Proxy.to(securePort), await Proxy.to(server.port)];
+    try {
+      await run({
+        stores,
+        secure: `127.0.0.1:${securePort}`,
+        plain: server.connectString,
+        proxyToSecure,
+        proxyToPlain,
+        open: async (connectString, options) => {
+          const client = await connect(connectString, options);
+          clients.push(client);
+          return client;
+        },
+      });
+      report.pass(title);
+    } catch (error) {
+      report.fail(title, error instanceof Error ? (error.stack ?? error.message) : String(error));
+    } finally {
+      await Promise.all(clients.map((client) => client.close()));
+      await proxyToSecure.close();
+      await proxyToPlain.close();
+    }
+  }
+}
+
+/** `kinds`: those that have a secureClientPort. */
+export async function runSecureClient(kinds: readonly ServerKind[], report: Report): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-interop-tls-'));
+  try {
+    const stores = await makeKeyStores(folder);
+    const jaasFile = path.join(folder, 'jaas.conf');
+    await writeFile(jaasFile, jaas);
+    for (const kind of kinds) {
+      for (const clientAuth of ['need', 'want', 'none'] as const) {
+        const securePort = await freePort();
+        const server = await startServer({
+          kind,
+          folder: path.join(folder, `${kind}-${clientAuth}`),
+          config: {
+            tickTime: 500,
+            secureClientPort: securePort,
+            secureClientPortAddress: '127.0.0.1',
+            serverCnxnFactory: 'org.apache.zookeeper.server.NettyServerCnxnFactory',
+            'authProvider.1': 'org.apache.zookeeper.server.auth.SASLAuthenticationProvider',
+            'authProvider.2': 'org.apache.zookeeper.server.auth.X509AuthenticationProvider',
+            'ssl.keyStore.location': stores.serverJks,
+            'ssl.keyStore.password': storePassword,
+            'ssl.trustStore.location': stores.trustJks,
+            'ssl.trustStore.password': storePassword,
+            'ssl.clientAuth': clientAuth,
+            'ssl.hostnameVerification': false,
+          },
+          properties: { 'java.security.auth.login.config': jaasFile, 'file.encoding': 'UTF-8' },
+        });
+        try {
+          await runChecks(kind, clientAuth, server, securePort, stores, report);
+        } finally {
+          if (server.alive) await server.stop();
+        }
+      }
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

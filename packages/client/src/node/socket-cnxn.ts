@@ -1,0 +1,68 @@
+/** A connection of a transport over one of Node's sockets, plain or TLS. */
+import type { Socket } from 'node:net';
+import type { TransportCnxn, TransportSink } from '../transport.ts';
+
+/** How long a peer may take to end its side. */
+const lingerMs = 1000;
+
+/** What differs between sockets. */
+export interface SocketManner {
+  /** The socket's event that says that bytes may go out. */
+  readonly readyEvent: 'connect' | 'secureConnect';
+  /** Asked when it has come: why the peer must not be talked to all the same; undefined when it may. */
+  fault?(): string | undefined;
+  /** How to tell of an error. */
+  words(error: NodeJS.ErrnoException): string;
+}
+
+export class SocketCnxn implements TransportCnxn {
+  readonly #socket: Socket;
+  #over = false;
+
+  constructor(socket: Socket, sink: TransportSink, manner: SocketManner) {
+    this.#socket = socket;
+    let error: string | undefined;
+    let ready = false;
+    socket.on(manner.readyEvent, () => {
+      if (this.#over) return;
+      error = manner.fault?.();
+      if (error === undefined) {
+        ready = true;
+        sink.connected();
+      } else {
+        socket.destroy();
+      }
+    });
+    socket.on('data', (bytes) => {
+      if (!this.#over && ready) sink.received(bytes);
+    });
+    // Stays for good: a socket may fail long after anyone is interested.
+    socket.on('error', (cause: NodeJS.ErrnoException) => {
+      error ??= manner.words(cause);
+    });
+    socket.on('close', () => {
+      if (this.#over) return;
+      this.#over = true;
+      sink.closed(error);
+    });
+  }
+
+  send(bytes: Uint8Array): void {
+    this.#socket.write(bytes);
+  }
+
+  end(): void {
+    this.#over = true;
+    // What is still received is thrown away, so that the peer's end can be seen.
+    this.#socket.resume();
+    this.#socket.end();
+    // A peer that does not end as well must not keep the program from ending.
+    const timer = setTimeout(() => this.#socket.destroy(), lingerMs);
+    this.#socket.on('close', () => clearTimeout(timer));
+  }
+
+  destroy(): void {
+    this.#over = true;
+    this.#socket.destroy();
+  }
+}

@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { DigestMd5 } from '../../src/auth/digest-md5.ts';
+import type { SaslExchange } from '../../src/auth/sasl.ts';
+import type { Random } from '../../src/index.ts';
+import { fieldsOf, proofs } from '../support/digest-server.ts';
+
+const fixture = JSON.parse(readFileSync(new URL('../../../../fixtures/sasl-digest-md5.json', import.meta.url), 'utf8')) as Record<
+  string,
+  readonly { readonly dir: string; readonly token?: string | null }[]
+>;
+const [, , , challenge, response, proof] = fixture['success (password bobsecret), then whoAmI']!.map(({ token }) => token);
+
+/** Chance that has been recorded. */
+function recorded(cnonce: string): Random {
+  const bytes = Buffer.concat([Buffer.from(cnonce, 'base64'), Buffer.alloc(4)]);
+  let at = -4;
+  return { uint32: () => bytes.readUInt32BE((at += 4)) };
+}
+
+function exchange(username = 'bob', password = 'bobsecret', cnonce = fieldsOf(response!)['cnonce']!): SaslExchange {
+  return new DigestMd5({ mechanism: 'DIGEST-MD5', username, password }, recorded(cnonce)).exchange();
+}
+
+const bytes = (text: string) => Buffer.from(text);
+const said = (token: ReturnType<SaslExchange['respond']>) =>
+  token === undefined ? undefined : Buffer.from(token as Uint8Array).toString();
+
+describe('B42: DIGEST-MD5', () => {
+  it("says byte for byte what ZooKeeper's own client said, and takes the server's proof", () => {
+    const sasl = exchange();
+    expect(sasl.begin()).toEqual(new Uint8Array());
+    expect(said(sasl.respond(bytes(challenge!)))).toBe(response);
+    expect(sasl.respond(bytes(proof!))).toBe(undefined);
+  });
+
+  it('makes a new cnonce each time', () => {
+    let count = 0;
+    const mechanism = new DigestMd5({ mechanism: 'DIGEST-MD5', username: 'bob', password: 'x' }, { uint32: () => count++ });
+    const cnonces = [1, 2, 3].map(() => fieldsOf(said(mechanism.exchange().respond(bytes(challenge!)))!)['cnonce']);
+    expect(new Set(cnonces).size).toBe(3);
+    expect(cnonces.every((cnonce) => Buffer.from(cnonce!, 'base64').length === 30)).toBe(true);
+  });
+
+  it.each([
+    [
+      'a proof of another password',
+      'rspauth=5ebcab7c41c1fbbfec2881e787db07f4',
+      'the server does not know the password: its proof is wrong',
+    ],
+    ['two proofs', `${proof},${proof}`, 'the server does not know the password: its proof is wrong'],
+    ['no proof', null, 'the server goes on without having proved that it knows the password, as one does that refuses it'],
+    ['an empty word', '', 'the server goes on without having proved that it knows the password, as one does that refuses it'],
+    ['another challenge', challenge!, 'the server goes on without having proved that it knows the password, as one does that refuses it'],
+  ])('takes nobody at his word: %s', (_what, token, words) => {
+    const sasl = exchange();
+    void sasl.respond(bytes(challenge!));
+    expect(() => sasl.respond(token === null ? null : bytes(token))).toThrow(words);
+  });
+
+  it.each([
+    ['realm="r",algorithm=md5-sess', 'the challenge of the server has no nonce'],
+    ['nonce="a",nonce="b",algorithm=md5-sess', 'the challenge of the server names its nonce more than once'],
+    ['nonce="a"', 'the server asks for the algorithm (none); DIGEST-MD5 has md5-sess only'],
+    ['nonce="a",algorithm=sha-256', 'the server asks for the algorithm sha-256; DIGEST-MD5 has md5-sess only'],
+    ['nonce="a",algorithm=md5-sess,qop="auth-int,auth-conf"', 'the server insists on protecting the connection (auth-int,auth-conf)'],
+    ['nonce="a', 'the server sent what is no challenge of DIGEST-MD5, from character 0 on'],
+    ['nonce="a",algorithm=md5-sess nonsense', 'the server sent what is no challenge of DIGEST-MD5, from character'],
+  ])('says what is wrong with the challenge %s', (token, words) => {
+    expect(() => exchange().respond(bytes(token))).toThrow(words);
+  });
+
+  it('says that a server has no SASL', () => {
+    expect(() => exchange().respond(null)).toThrow('the server has not been set up for SASL');
+  });
+
+  it.each([
+    ['quotes and backslashes', String.raw`a"b\c`, String.raw`"\"`],
+    ['letters of ISO 8859-1', 'jörg', 'geheim'],
+    ['other letters', 'мария', '密码'],
+    ['a password of other letters', 'bob', 'schlüssel€'],
+    ['no password at all', 'bob', ''],
+  ])('proves names and passwords of %s, as an independent calculation has it', (_what, username, password) => {
+    const sasl = exchange(username, password);
+    const token = said(sasl.respond(bytes(` realm="x\\"y" , nonce=abc,, qop="auth,auth-conf",charset=utf-8,algorithm=md5-sess,`)))!;
+    const fields = fieldsOf(token);
+    expect(fields).toMatchObject({ username, realm: 'x"y', nonce: 'abc', qop: 'auth', authzid: username });
+    const { response: expected, rspauth } = proofs(fields, password);
+    expect(fields['response']).toBe(expected);
+    expect(sasl.respond(bytes(`rspauth=${rspauth}`))).toBe(undefined);
+  });
+
+  it('says which letters a server without UTF-8 cannot take', () => {
+    expect(() => exchange('bob', '€').respond(bytes('nonce=a,algorithm=md5-sess'))).toThrow(
+      'the server takes ISO 8859-1 only, and the password has letters beyond it',
+    );
+    expect(said(exchange('bob', 'ü').respond(bytes('nonce=a,algorithm=md5-sess')))).not.toContain('charset');
+  });
+});

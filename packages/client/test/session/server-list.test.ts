@@ -1,0 +1,449 @@
+/** The list of servers of a living session: changed from outside, and what names and addresses stand behind it. */
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it } from 'vitest';
+import type { ServerAddress, ServiceRecord } from '../../src/index.ts';
+import { SessionMachine, type SessionOut } from '../../src/session/session-machine.ts';
+import { HostList } from '../../src/session/host-list.ts';
+import { MachineRig, type NamedRequest } from '../support/machine-rig.ts';
+import { connectResponse, notification, reply } from '../support/server-frames.ts';
+
+const named = (...hosts: string[]): ServerAddress[] => hosts.map((host) => ({ host, port: 2181 }));
+
+function connected(options: ConstructorParameters<typeof MachineRig>[0] = {}, hosts?: string[]): MachineRig {
+  const rig = new MachineRig(options, hosts);
+  rig.connect();
+  return rig;
+}
+
+const leaving = 'leaving this server for another one of the new list';
+
+describe('another list for a living session', () => {
+  it('C2-24: keeps session, connection and calls when the server is in it', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.take();
+    expect(rig.machine.updateServers(named('a', 'b'), rig.nowMs)).toBe(false);
+    expect(rig.receive(reply(1, 1))).toEqual(['x: ok']);
+    rig.drop();
+    expect(rig.pass(1000)).toEqual(['dial b']);
+    expect(rig.machine.servers.map(({ host }) => host)).toEqual(['a', 'b']);
+  });
+
+  it('C2-25: drops the connection when the server is not in it, and goes on with the session at one that is', () => {
+    const rig = connected();
+    expect(rig.machine.updateServers(named('x', 'y'), rig.nowMs)).toBe(true);
+    expect(rig.take()).toEqual(['hang up', `Disconnected: a:2181: ${leaving}`]);
+    expect(rig.pass(1000)).toEqual([expect.stringMatching(/^dial [xy]$/)]);
+    rig.machine.opened(rig.nowMs);
+    expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x100 password=0707']);
+  });
+
+  it('C2-25: a client that has to go waits for what it has asked, and asks the next server what comes later', () => {
+    const rig = connected();
+    rig.submit('x', 'y');
+    rig.take();
+    expect(rig.machine.updateServers(named('z'), rig.nowMs)).toBe(true);
+    rig.submit('later');
+    expect(rig.take()).toEqual([]);
+    expect(rig.receive(reply(1, 1))).toEqual(['x: ok']);
+    // What came with the last answer is heard: of a persistent watch nobody else would tell.
+    expect(rig.receive(reply(2, 2), notification(1, '/a', 3))).toEqual([
+      'y: ok',
+      'event 1 /a zxid=3',
+      'hang up',
+      `Disconnected: a:2181: ${leaving}`,
+    ]);
+    expect(rig.connect()).toEqual(['SyncConnected', 'send exists xid=3 {"path":"later","watch":false}']);
+  });
+
+  it('C2-25: it waits a second and no longer; then nothing that was asked is carried out behind what was not', () => {
+    for (const end of ['silence', 'break'] as const) {
+      const rig = connected();
+      rig.submit('x');
+      rig.machine.updateServers(named('z'), rig.nowMs);
+      rig.submit('later');
+      rig.take();
+      expect(rig.pass(999)).toEqual([]);
+      const why = end === 'break' ? 'the connection broke: ECONNRESET' : leaving;
+      expect(end === 'break' ? rig.drop('ECONNRESET') : rig.pass(1)).toEqual([
+        ...(end === 'break' ? [] : ['hang up']),
+        `x: ConnectionLoss, unknown (a:2181: ${why})`,
+        `later: ConnectionLoss, notSent (a:2181: ${why})`,
+        `Disconnected: a:2181: ${why}`,
+      ]);
+      expect(rig.connect()).toEqual(['SyncConnected']);
+    }
+  });
+
+  it('C2-25: a standstill of the process is not taken for a server that does not answer', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.machine.updateServers(named('z'), rig.nowMs);
+    rig.take();
+    rig.nowMs += 5000;
+    rig.machine.wake(rig.nowMs);
+    expect(rig.take()).toEqual([]);
+    expect(rig.receive(reply(1, 1))).toEqual(['x: ok', 'hang up', `Disconnected: a:2181: ${leaving}`]);
+    const silent = connected();
+    silent.submit('x');
+    silent.machine.updateServers(named('z'), silent.nowMs);
+    silent.nowMs += 5000;
+    silent.machine.wake(silent.nowMs);
+    silent.take();
+    expect(silent.pass(500)).toContain('hang up');
+  });
+
+  it('C2-28: one that is leaving goes by the latest list, and counts as a client of where it was going', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.take();
+    rig.machine.updateServers(named('m'), rig.nowMs);
+    rig.pass(900);
+    expect(rig.machine.updateServers(named('a', 'm'), rig.nowMs)).toBe(true);
+    expect(rig.machine.servers[0]).toEqual(named('m')[0]);
+    expect(rig.machine.updateServers(named('n'), rig.nowMs)).toBe(true);
+    // Its second is that of the first list.
+    expect(rig.pass(100).slice(0, 2)).toEqual(['hang up', `x: ConnectionLoss, unknown (a:2181: ${leaving})`]);
+    expect(rig.pass(1000)).toEqual(['dial n']);
+  });
+
+  it('closes here what was about to leave', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.machine.updateServers(named('z'), rig.nowMs);
+    rig.submit('later');
+    rig.take();
+    expect(rig.close()).toEqual(['send exists xid=2 {"path":"later","watch":false}', 'send closeSession xid=3']);
+    expect(rig.receive(reply(1, 1), reply(2, 2), reply(3, 3))).toEqual(['x: ok', 'later: ok', 'hang up gently', 'Closed']);
+    expect(rig.machine.updateServers(named('z'), rig.nowMs)).toBe(false);
+  });
+
+  it('C2-29, C2-30: dead new servers first, then old ones, then round and round; calls fail when all were tried', () => {
+    const rig = new MachineRig({}, ['a'], 0);
+    rig.connect();
+    expect(rig.machine.updateServers(named('a', 'm', 'n'), rig.nowMs)).toBe(true);
+    rig.take();
+    rig.submit('x');
+    const said: string[] = [];
+    for (let attempt = 0; attempt < 9; attempt++) {
+      said.push(...rig.pass(1000), ...rig.drop('ECONNREFUSED'));
+    }
+    const dialled = said.filter((line) => line.startsWith('dial')).map((line) => line.slice(-1));
+    expect(dialled.slice(0, 2).toSorted()).toEqual(['m', 'n']);
+    expect(dialled[2]).toBe('a');
+    expect(dialled.slice(3, 6).toSorted()).toEqual(['a', 'm', 'n']);
+    expect(dialled.slice(6)).toEqual(dialled.slice(3, 6));
+    expect(said[3]).toMatch(/^x: ConnectionLoss, notSent/);
+  });
+
+  it('C2-26: it pauses by chance before it moves, as all clients that are given the list move in one instant', () => {
+    const rig = connected();
+    rig.pass(5000);
+    rig.machine.updateServers(named('x'), rig.nowMs);
+    expect(rig.machine.deadline()! - rig.nowMs).toBe(125);
+    // A move is no failure: the pause does not grow.
+    rig.connect();
+    rig.machine.updateServers(named('y'), rig.nowMs);
+    expect(rig.machine.deadline()! - rig.nowMs).toBe(125);
+  });
+
+  it('a client that moves often yields its session to nobody', () => {
+    const rig = connected({ yieldsSession: true });
+    for (let round = 0; round < 20; round++) {
+      rig.machine.updateServers(named(`x${round}`), rig.nowMs);
+      rig.take();
+      rig.connect();
+    }
+    expect(rig.machine.isConnected).toBe(true);
+  });
+
+  it('C2-24: while it looks for a server: gives an attempt up that is at none of them, and leaves others alone', () => {
+    for (const isOpen of [false, true]) {
+      const rig = new MachineRig();
+      rig.pass(0);
+      if (isOpen) rig.machine.opened(rig.nowMs);
+      rig.submit('x');
+      rig.take();
+      expect(rig.machine.updateServers(named('a', 'b', 'c'), rig.nowMs)).toBe(false);
+      expect(rig.take()).toEqual([]);
+      expect(rig.machine.updateServers(named('z'), rig.nowMs)).toBe(false);
+      expect(rig.take()).toEqual(['hang up']);
+      expect(rig.connect()).toEqual(['SyncConnected', 'send exists xid=1 {"path":"x","watch":false}']);
+    }
+    const rig = connected();
+    rig.drop();
+    expect(rig.machine.updateServers(named('z'), rig.nowMs)).toBe(false);
+    expect(rig.pass(1000)).toEqual(['dial z']);
+  });
+
+  it('a read-only server is not left for one that has gone from the list', () => {
+    const rig = new MachineRig({ readOnly: true });
+    rig.connect({ readOnly: true });
+    expect(rig.pass(100)).toEqual(['probe b']);
+    rig.machine.updateServers(named('a', 'c'), rig.nowMs);
+    rig.machine.probed(true, undefined, rig.nowMs);
+    expect(rig.take()).toEqual([]);
+    expect(rig.machine.isReadOnly).toBe(true);
+  });
+});
+
+describe('B37: the addresses of a name', () => {
+  it('are looked up anew at each attempt, and all tried before the next server, without a pause where nobody is reached', () => {
+    const rig = new MachineRig({ resolves: true }, ['a', 'b']);
+    rig.submit('x');
+    expect(rig.pass(0)).toEqual(['resolve a']);
+    rig.machine.resolved(['10.0.0.1', '10.0.0.2', '10.0.0.1'], rig.nowMs);
+    const said = [...rig.take(), ...rig.drop('ECONNREFUSED'), ...rig.pass(0)];
+    expect(said.toSorted()).toEqual(['dial 10.0.0.1', 'dial 10.0.0.2']);
+    // No address of this server is left, and behind a server there is a pause.
+    expect(rig.drop('ECONNREFUSED')).toEqual([]);
+    expect(rig.pass(124)).toEqual([]);
+    expect(rig.pass(1)).toEqual(['resolve b']);
+    rig.machine.resolved(['10.0.0.3', '10.0.0.4'], rig.nowMs);
+    rig.take();
+    expect(rig.drop('ECONNREFUSED')).toEqual([]);
+    const [dialled] = rig.pass(0);
+    const address = dialled!.slice('dial '.length);
+    // Each address of each server has been tried in vain.
+    expect(rig.drop('ECONNREFUSED')).toEqual([
+      `x: ConnectionLoss, notSent (b:2181 at ${address}: it could not be connected to: ECONNREFUSED)`,
+    ]);
+    expect(rig.pass(1000)).toEqual(['resolve a']);
+  });
+
+  it('C2-6: that were not needed are not tried when the connection is lost, but the next server is', () => {
+    const rig = new MachineRig({ resolves: true }, ['a', 'b']);
+    rig.pass(0);
+    rig.machine.resolved(['10.0.0.1', '10.0.0.2'], rig.nowMs);
+    rig.machine.opened(rig.nowMs);
+    rig.receive(connectResponse());
+    rig.drop('ECONNRESET');
+    expect(rig.pass(1000)).toEqual(['resolve b']);
+  });
+
+  it('share the time of their server', () => {
+    const rig = new MachineRig({ resolves: true });
+    rig.pass(0);
+    // A third of 9 s for the look-up as well.
+    expect(rig.pass(2999)).toEqual([]);
+    expect(rig.pass(1)).toEqual(['hang up']);
+    rig.pass(125);
+    rig.take();
+    rig.machine.resolved(['10.0.0.1', '10.0.0.2', '10.0.0.3'], rig.nowMs);
+    expect(rig.take()).toHaveLength(1);
+    expect(rig.pass(999)).toEqual([]);
+    expect(rig.pass(1)).toEqual(['hang up', expect.stringMatching(/^dial/)]);
+    rig.pass(500);
+    rig.machine.opened(rig.nowMs);
+    rig.take();
+    // One that takes the call and says nothing has as long as one that does not; behind it there is a pause.
+    expect(rig.pass(500)).toEqual(['hang up']);
+    expect(rig.pass(1000)).toEqual([expect.stringMatching(/^dial/)]);
+  });
+
+  it('are tried in an order by chance, and the one that was lost comes last', () => {
+    const firsts = new Set<string>();
+    for (let seed = 0; seed < 60; seed++) {
+      const { machine, dialled } = bare(['a'], new SeededRandom(seed), { resolves: true });
+      machine.wake(0);
+      machine.resolved(['1', '2', '3'], 0);
+      const first = dialled.at(-1)!;
+      firsts.add(first);
+      machine.opened(0);
+      machine.received(connectResponse(), 0);
+      machine.disconnected('ECONNRESET', 10);
+      machine.wake(machine.deadline()!);
+      machine.resolved(['1', '2', '3'], 5000);
+      for (let attempt = 0; attempt < 2; attempt++) {
+        expect(dialled.at(-1)).not.toBe(first);
+        machine.disconnected('ECONNREFUSED', 5000);
+        machine.wake(5000);
+      }
+      expect(dialled.at(-1)).toBe(first);
+    }
+    expect(firsts.size).toBe(3);
+  });
+
+  it('that cannot be found, or of which there are none, are told of, and the next server is tried', () => {
+    const rig = new MachineRig({ resolves: true }, ['a']);
+    rig.submit('x');
+    rig.pass(0);
+    expect(rig.drop('ENOTFOUND')).toEqual(['x: ConnectionLoss, notSent (a:2181: its addresses could not be looked up: ENOTFOUND)']);
+    rig.submit('y');
+    expect(rig.pass(1000)).toEqual(['resolve a']);
+    rig.machine.resolved([], rig.nowMs);
+    expect(rig.take()).toEqual(['y: ConnectionLoss, notSent (a:2181: the name a has no address)']);
+  });
+
+  it('that come too late are not dialled', () => {
+    const rig = new MachineRig({ resolves: true }, ['a']);
+    rig.pass(0);
+    rig.close();
+    rig.machine.resolved(['10.0.0.1'], rig.nowMs);
+    expect(rig.take()).toEqual([]);
+  });
+});
+
+describe('B37: an SRV name', () => {
+  const records: ServiceRecord[] = [
+    { host: 'late', port: 3, priority: 20, weight: 0 },
+    { host: 'soon', port: 2, priority: 10, weight: 0 },
+  ];
+  const service = '_zookeeper._tcp.example.com';
+
+  it('is looked up before the first attempt, and again when all its servers have been tried in vain', () => {
+    const rig = new MachineRig({ service }, []);
+    expect(rig.pass(0)).toEqual([`resolve srv:${service}`]);
+    rig.submit('x');
+    rig.machine.serviceResolved(records, rig.nowMs);
+    expect(rig.take()).toEqual(['dial soon']);
+    rig.drop('ECONNREFUSED');
+    expect(rig.pass(1000)).toEqual(['dial late']);
+    expect(rig.drop('ECONNREFUSED')).toEqual(['x: ConnectionLoss, notSent (late:3: it could not be connected to: ECONNREFUSED)']);
+    expect(rig.pass(1000)).toEqual([`resolve srv:${service}`]);
+    rig.machine.serviceResolved([{ host: 'other', port: 4, priority: 0, weight: 0 }], rig.nowMs);
+    expect(rig.take()).toEqual(['dial other']);
+  });
+
+  it('is not looked up again for as long as one of its servers answers', () => {
+    const rig = new MachineRig({ service }, []);
+    rig.pass(0);
+    rig.machine.serviceResolved(records, rig.nowMs);
+    for (let round = 0; round < 6; round++) {
+      rig.connect();
+      rig.drop();
+      expect(rig.pass(1000)).toEqual([expect.stringMatching(/^dial/)]);
+      rig.drop('ECONNREFUSED');
+      rig.pass(1000);
+    }
+  });
+
+  it.each([
+    ['fails', (rig: MachineRig) => rig.drop('ESERVFAIL'), 'its servers could not be looked up: ESERVFAIL'],
+    ['finds none', (rig: MachineRig) => (rig.machine.serviceResolved([], rig.nowMs), rig.take()), 'it has no servers'],
+    ['takes too long', (rig: MachineRig) => rig.pass(9000).slice(1, 2), 'its servers were not looked up within 9000 ms'],
+  ])('that %s for the first time fails what waits, and is looked up again', (_what, fail, reason) => {
+    const rig = new MachineRig({ service }, []);
+    rig.submit('x');
+    rig.pass(0);
+    expect(fail(rig)).toEqual([`x: ConnectionLoss, notSent (srv:${service}: ${reason})`]);
+    expect(rig.pass(1000)[0]).toBe(`resolve srv:${service}`);
+  });
+
+  it.each([
+    ['fails', (rig: MachineRig) => rig.drop('ESERVFAIL')],
+    ['finds none', (rig: MachineRig) => (rig.machine.serviceResolved([], rig.nowMs), rig.take())],
+    ['takes too long', (rig: MachineRig) => rig.pass(4500).slice(1)],
+  ])('that %s later leaves the servers that were known', (_what, fail) => {
+    const rig = new MachineRig({ service }, []);
+    rig.pass(0);
+    rig.machine.serviceResolved(records, rig.nowMs);
+    rig.drop('ECONNREFUSED');
+    rig.pass(1000);
+    rig.drop('ECONNREFUSED');
+    expect(rig.pass(1000)).toEqual([`resolve srv:${service}`]);
+    expect(fail(rig)).toEqual(['dial soon']);
+  });
+
+  it('gives way to a list that is named, also while it is looked up', () => {
+    const rig = new MachineRig({ service }, []);
+    rig.pass(0);
+    rig.machine.updateServers(named('z'), rig.nowMs);
+    expect(rig.take()).toEqual(['hang up']);
+    for (let round = 0; round < 3; round++) {
+      expect(rig.pass(1000)).toEqual(['dial z']);
+      rig.drop('ECONNREFUSED');
+    }
+  });
+});
+
+describe('many clients', () => {
+  it('C2-5: 1,000 begin at all servers alike, whatever their order in the list', () => {
+    const first = new Map<string, number>();
+    for (let seed = 0; seed < 1000; seed++) {
+      const { machine, dialled } = bare(['a', 'b', 'c', 'd'], new SeededRandom(seed));
+      machine.wake(0);
+      first.set(dialled[0]!, (first.get(dialled[0]!) ?? 0) + 1);
+    }
+    expect([...first.keys()].toSorted()).toEqual(['a', 'b', 'c', 'd']);
+    for (const count of first.values()) expect(Math.abs(count - 250)).toBeLessThan(60);
+  });
+
+  it('C2-13, B35: 1,000 that lose one server in one instant come back spread over a quarter of a second, later over a whole one', () => {
+    for (const [failures, mostMs] of [
+      [0, 250],
+      [1, 500],
+      [2, 1000],
+      [5, 1000],
+    ] as const) {
+      const pauses: number[] = [];
+      for (let seed = 0; seed < 1000; seed++) {
+        const { machine } = bare(['a', 'b', 'c'], new SeededRandom(seed));
+        machine.wake(0);
+        machine.opened(0);
+        machine.received(connectResponse(), 0);
+        let nowMs = 2000;
+        machine.disconnected('ECONNRESET', nowMs);
+        for (let failure = 0; failure < failures; failure++) {
+          nowMs = machine.deadline()!;
+          machine.wake(nowMs);
+          machine.disconnected('ECONNREFUSED', nowMs);
+        }
+        pauses.push(machine.deadline()! - nowMs);
+      }
+      // Ten slots of equal length, of which each has its tenth of the clients.
+      const slots = Array<number>(10).fill(0);
+      for (const pause of pauses) slots[Math.floor((pause / mostMs) * 10)]!++;
+      expect(slots).toHaveLength(10);
+      for (const count of slots) expect(Math.abs(count - 100)).toBeLessThan(45);
+    }
+  });
+});
+
+/** A machine by itself, with chance as given; only what it dials is noted. */
+function bare(
+  hosts: string[],
+  random: SeededRandom,
+  options: { readonly resolves?: boolean } = {},
+): { readonly machine: SessionMachine<NamedRequest>; readonly dialled: string[] } {
+  const dialled: string[] = [];
+  const nothing = () => undefined;
+  const out: SessionOut<NamedRequest> = {
+    resolve: nothing,
+    resolveService: nothing,
+    dial: ({ host }) => void dialled.push(host),
+    probe: nothing,
+    send: nothing,
+    hangUp: nothing,
+    answered: nothing,
+    failed: nothing,
+    authenticated: nothing,
+    authFailed: nothing,
+    event: nothing,
+    troubled: nothing,
+    state: nothing,
+    saslBegin: nothing,
+    saslChallenge: nothing,
+    restoreWatches: () => [],
+  };
+  const machine = new SessionMachine<NamedRequest>(
+    {
+      sessionTimeoutMs: 9000,
+      readOnly: false,
+      packetBytesMax: 1000,
+      session: undefined,
+      auth: [],
+      expireLocally: false,
+      yieldsSession: false,
+      service: undefined,
+      resolves: false,
+      sasl: false,
+      ...options,
+    },
+    new HostList(named(...hosts), random),
+    random,
+    out,
+    0,
+  );
+  return { machine, dialled };
+}

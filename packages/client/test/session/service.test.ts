@@ -1,0 +1,68 @@
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it } from 'vitest';
+import type { ServiceRecord } from '../../src/index.ts';
+import { HostList } from '../../src/session/host-list.ts';
+import { inServiceOrder } from '../../src/session/service.ts';
+
+function record(host: string, priority = 0, weight = 0, port = 2181): ServiceRecord {
+  return { host, port, priority, weight };
+}
+
+describe('B37: the servers of an SRV name', () => {
+  it('come in the order of their priorities', () => {
+    const groups = inServiceOrder([record('c', 20), record('a', 10), record('d', 20), record('b', 10)], new SeededRandom(1));
+    expect(groups.map((group) => group.map(({ host }) => host).toSorted())).toEqual([
+      ['a', 'b'],
+      ['c', 'd'],
+    ]);
+  });
+
+  it('come first as often as their weights say', () => {
+    const first = new Map<string, number>();
+    for (let seed = 0; seed < 6000; seed++) {
+      const { host } = inServiceOrder([record('a', 0, 10), record('b', 0, 20), record('c', 0, 30)], new SeededRandom(seed))[0]![0]!;
+      first.set(host, (first.get(host) ?? 0) + 1);
+    }
+    expect(Math.abs(first.get('a')! - 1000)).toBeLessThan(150);
+    expect(Math.abs(first.get('b')! - 2000)).toBeLessThan(150);
+    expect(Math.abs(first.get('c')! - 3000)).toBeLessThan(150);
+  });
+
+  it('come in any order when all weights are 0, and hardly ever first when only their own is', () => {
+    let first = 0;
+    let weightlessFirst = 0;
+    for (let seed = 0; seed < 2000; seed++) {
+      if (inServiceOrder([record('a'), record('b')], new SeededRandom(seed))[0]![0]!.host === 'a') first++;
+      const order = inServiceOrder([record('a'), record('b', 0, 1)], new SeededRandom(seed))[0]!;
+      expect(order).toHaveLength(2);
+      if (order[0]!.host === 'a') weightlessFirst++;
+    }
+    expect(Math.abs(first - 1000)).toBeLessThan(150);
+    expect(weightlessFirst).toBeLessThan(60);
+    expect(weightlessFirst).toBeGreaterThan(0);
+  });
+
+  it('are none where the domain says that there is no such service', () => {
+    expect(inServiceOrder([record('.', 0, 0, 0)], new SeededRandom(1))).toEqual([]);
+    expect(inServiceOrder([record('')], new SeededRandom(1))).toEqual([]);
+  });
+
+  it('of a later priority are tried when those of the first were tried in vain, and again last when they are lost', () => {
+    const list = new HostList([], new SeededRandom(1));
+    expect(list.roundOver).toBe(true);
+    list.renew([
+      [
+        { host: 'a', port: 1 },
+        { host: 'b', port: 1 },
+      ],
+      [{ host: 'z', port: 1 }],
+    ]);
+    const [a, b, z] = [list.next(), list.next(), list.next()];
+    expect([a.host, b.host, z.host]).toEqual(['a', 'b', 'z']);
+    expect(list.roundOver).toBe(true);
+    list.connected(z);
+    expect([list.next(), list.next(), list.next()].map(({ host }) => host)).toEqual(['a', 'b', 'z']);
+    list.connected(a);
+    expect([list.next(), list.next(), list.next()].map(({ host }) => host)).toEqual(['b', 'a', 'z']);
+  });
+});
