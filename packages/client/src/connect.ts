@@ -1,5 +1,6 @@
 /** The way in: a connect string becomes a client with a session. */
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
+import { fullPolicy, type RetryPolicy } from './calls/retry-policy.ts';
 import { Client, copyOfAuth } from './client.ts';
 import { type Clock, type Random, timerMsMax } from './clock.ts';
 import { parseConnectString } from './connect-string.ts';
@@ -20,6 +21,12 @@ export interface ConnectOptions {
   readonly connectTimeoutMs?: Millis | undefined;
   /** Time-out of every call that has none of its own. Default: none; a call ends with its connection at the latest. */
   readonly requestTimeoutMs?: Millis | undefined;
+  /**
+   * Whether calls that fail for a cause that may pass are made again, where that is safe, and how often; `true` for the defaults of `RetryPolicy`. Each
+   * call may say otherwise; see `CallOptions.retry` for what is safe. Not for `connect` itself, which looks for a server for `connectTimeoutMs`. Default:
+   * off, so that a call tells at once what has happened, and how long it takes is what the program has decided.
+   */
+  readonly retry?: RetryPolicy | boolean | undefined;
   /** Whether a server that has lost its quorum will do: it answers reads, perhaps old ones, and refuses writes with NotReadOnly. Default: false. */
   readonly readOnly?: boolean | undefined;
   /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. */
@@ -70,6 +77,7 @@ export async function connect(connectString: string, options: ConnectOptions = {
   const { signal, clock = systemClock } = options;
   check('sessionTimeoutMs', sessionTimeoutMs);
   check('maxPacketBytes', options.maxPacketBytes);
+  fullPolicy(options.retry);
   signal?.throwIfAborted();
   const session = new Session(
     servers,
@@ -91,7 +99,7 @@ export async function connect(connectString: string, options: ConnectOptions = {
     void session.close();
     throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
   }
-  return new Client(session, chroot, options.requestTimeoutMs);
+  return new Client(session, chroot, options.requestTimeoutMs, options.retry);
 }
 
 /** What travels as an int. */
