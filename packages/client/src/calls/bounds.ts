@@ -6,6 +6,7 @@ import { ErrorCode, type Millis } from '@tskeeper/protocol';
 import { type Clock, type Random, timerMsMax } from '../clock.ts';
 import { Refusal } from '../keeper-error.ts';
 import type { CallOptions } from '../session/operation.ts';
+import { onAbort } from './on-abort.ts';
 
 /** What a call of several steps needs of the session it is made on. */
 export interface CallSession {
@@ -61,20 +62,21 @@ export class Bounds {
       }
       const over = () => {
         clock.cancel(timer);
-        forget();
-        signal?.removeEventListener('abort', onAbort);
+        forgetSession();
+        forgetSignal?.();
       };
       const done = () => {
         over();
         resolve();
       };
-      const onAbort = () => {
-        over();
-        reject(signal!.reason);
-      };
       const timer = clock.after(Math.min(ms, this.leftMs, timerMsMax), done);
-      const forget = this.#session.onceOver(done);
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const forgetSession = this.#session.onceOver(done);
+      const forgetSignal =
+        signal &&
+        onAbort(signal, () => {
+          over();
+          reject(signal.reason);
+        });
     });
   }
 }

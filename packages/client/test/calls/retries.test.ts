@@ -148,6 +148,31 @@ describe('what was not sent', () => {
     await world.boot();
   });
 
+  it('B50, B51: a hundred calls that pause share one listener on their signal, and leave none behind', async () => {
+    const zk = await world.connect({ retry: { attempts: Infinity, maxElapsedMs: Infinity, pauseMs: 5000 } });
+    const { signal } = new AbortController();
+    const listeners = { now: 0, most: 0 };
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners.most = Math.max(listeners.most, ++listeners.now);
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      listeners.now--;
+      remove(...args);
+    };
+    world.kill();
+    await world.untilSo(() => zk.state === 'connecting');
+    const calls = Array.from({ length: 100 }, () => zk.getData('/t', { signal }));
+    await world.pass(4000);
+    await world.boot();
+    await go(Promise.all(calls));
+    await world.settle();
+    // One for requests under way, one for pauses.
+    expect(listeners).toEqual({ now: 0, most: 2 });
+  });
+
   it('B51: is not repeated once the session is over', async () => {
     const zk = await world.connect({ retry: { attempts: Infinity, maxElapsedMs: Infinity } });
     world.kill();

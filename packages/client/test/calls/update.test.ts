@@ -1,7 +1,9 @@
 /** update: compare and set, until it is done, and truthful where nobody can know. */
+import { SeededRandom } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Client } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
+import { type Cut, cutting } from '../support/cut-transport.ts';
 import { settle, text } from '../support/outcomes.ts';
 
 let world: ClientWorld;
@@ -194,4 +196,38 @@ describe('update, when no answer to the write comes', () => {
     expect(error!.message).toContain('whether the write was carried out is not known');
     await world.boot();
   });
+});
+
+describe('B52: in 100 random stories of cuts and partitions', () => {
+  it('what clients count together is what they were told: each success counts once, each unknown once or not', async () => {
+    const seen = { done: 0, unknown: 0, others: 0 };
+    for (let seed = 1; seed <= 100; seed++) {
+      const random = new SeededRandom(seed);
+      const path = `/count-${seed}`;
+      await go(other.create(path, '0'));
+      const told: string[] = [];
+      const counting = [0, 1, 2].map(async () => {
+        const plan: Cut[] = [];
+        for (let cuts = random.below(5); cuts > 0; cuts--) {
+          plan.push({ of: random.below(2) === 0 ? 'answers' : 'requests', afterBytes: random.below(600) });
+        }
+        const client = await world.connect(cutting(world, world.options({ connectTimeoutMs: 60_000, retry: random.below(2) === 0 }), plan));
+        for (let times = 0; times < 4; times++) told.push((await settle(client.update(path, plusOne))).outcome);
+        await client.close();
+      });
+      await go(Promise.all(counting));
+      const [done, unknown] = ['done', 'unknown'].map((word) => told.filter((outcome) => outcome.endsWith(word)).length) as [
+        number,
+        number,
+      ];
+      const count = Number(await value(path));
+      expect(count, `seed ${seed}: ${told.join()}`).toBeGreaterThanOrEqual(done);
+      expect(count, `seed ${seed}: ${told.join()}`).toBeLessThanOrEqual(done + unknown);
+      seen.done += done;
+      seen.unknown += unknown;
+      seen.others += told.length - done - unknown;
+    }
+    expect(seen.done).toBeGreaterThan(500);
+    expect(seen.unknown).toBeGreaterThan(20);
+  }, 60_000);
 });
