@@ -9,6 +9,11 @@ import { type Fields, opName, record, requestBody } from './requests.ts';
 import { frameOf, type Handshake, handshakeBody, type Message, WireCnxn } from './wire-cnxn.ts';
 
 const replyTimeoutMs = 20_000;
+/**
+ * Where a session that is taken up counts on. A server of ZooKeeper takes a txn for its own client's if session and xid are the same: that of a
+ * create, committed as the session has just moved, answers whatever is asked first there if both counted from 1.
+ */
+const xidOfTakenUp = 1_000_000;
 
 export interface Answer {
   readonly err: number;
@@ -21,11 +26,12 @@ export class RawClient {
   readonly passwd: Buffer;
   readonly timeOut: number;
   readonly #cnxn: WireCnxn;
-  #xid = 0;
+  #xid: number;
   readonly #events: string[] = [];
 
-  private constructor(cnxn: WireCnxn, sessionId: SessionId, passwd: Buffer, timeOut: number) {
+  private constructor(cnxn: WireCnxn, sessionId: SessionId, passwd: Buffer, timeOut: number, xid: number) {
     this.#cnxn = cnxn;
+    this.#xid = xid;
     this.sessionId = sessionId;
     this.passwd = passwd;
     this.timeOut = timeOut;
@@ -42,7 +48,8 @@ export class RawClient {
       if (answer?.kind === 'handshake') refused?.();
       return undefined;
     }
-    return new RawClient(cnxn, answer.sessionId, answer.passwd, answer.timeOut);
+    const isTakenUp = handshake.sessionId !== undefined && handshake.sessionId !== 0n;
+    return new RawClient(cnxn, answer.sessionId, answer.passwd, answer.timeOut, isTakenUp ? xidOfTakenUp : 0);
   }
 
   static async connected(port: number, timeOut: number): Promise<RawClient> {

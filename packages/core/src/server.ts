@@ -125,7 +125,7 @@ export class Server {
     ]);
     this.#authentication = new Authentication(registry, options.enforcedAuthSchemes, this.#cnxns, this.#answers, observer);
     const tracker = this.#tracker;
-    const headOfLine = (high: number, low: number) => this.#headOfLine(high, low);
+    const headOfLine = (high: number, low: number, zxid: Zxid) => this.#headOfLine(high, low, zxid);
     this.#order = orderOf({ options, out, replica, tracker, load: this.#load, headOfLine, registry, observer }, now);
     this.#handshakes = new Handshakes(
       options,
@@ -279,10 +279,15 @@ export class Server {
     this.#advance(now);
   }
 
-  /** The leader has said whether a session lives that a client wants to go on with here. */
-  revalidated(high: number, low: number, isValid: boolean, now: Now): void {
+  /**
+   * The leader has said whether a session lives that a client wants to go on with here. What the session has asked before, elsewhere or over
+   * another connection, it has brought in order up to `zxid`.
+   */
+  revalidated(high: number, low: number, isValid: boolean, zxid: Zxid, now: Now): void {
     const cnxn = this.#handshakes.revalidated(sessionIdOf(high, low), isValid, now);
-    if (cnxn !== undefined) this.#readmit(cnxn, now);
+    if (cnxn === undefined) return;
+    cnxn.tookUpBehind = zxid;
+    this.#readmit(cnxn, now);
   }
 
   /** A learner asks whether a session lives, for a client of its own; from here on its requests come from there. */
@@ -581,10 +586,13 @@ export class Server {
 
   // ---- writes ------------------------------------------------------------------------------------------------------------------------
 
-  #headOfLine(high: number, low: number): WriteOrigin | undefined {
+  #headOfLine(high: number, low: number, zxid: Zxid): WriteOrigin | undefined {
     const slot = this.#tracker.find(high, low);
     if (slot === -1) return undefined;
-    const head = this.#cnxns.get(this.#tracker.cnxnOf(slot))?.waiting.peek();
+    const cnxn = this.#cnxns.get(this.#tracker.cnxnOf(slot));
+    // Of an older connection of the session, whose xids may have been the same.
+    if (cnxn === undefined || zxid <= cnxn.tookUpBehind) return undefined;
+    const head = cnxn.waiting.peek();
     return head?.kind === 'write' ? head : undefined;
   }
 

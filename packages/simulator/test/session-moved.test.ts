@@ -6,14 +6,17 @@ import { describe, expect, it } from 'vitest';
 import { serverPort } from '../src/clients/client-world.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
 import { WireTransport } from '../src/clients/wire-transport.ts';
+import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
 
-async function started(seed: number): Promise<VirtualWorld> {
-  const world = new VirtualWorld(seed, { servers: 3, ensemble: {} });
+async function started(seed: number, observers = 0): Promise<VirtualWorld> {
+  const world = new VirtualWorld(seed, { servers: 3 + observers, ensemble: { observers } });
   world.wire.mannersOf = () => ({ delayMs: 0.5 });
   for (const server of world.servers) await server.start();
   const roles = () => world.servers.map(({ process }) => process?.runtime?.inspect.role());
-  expect(await world.runUntil(() => roles().filter((role) => role === 'follower').length === 2, 10_000)).toBe(true);
+  expect(
+    await world.runUntil(() => roles().filter((role) => role === 'follower').length === 2 && !roles().includes('looking'), 10_000),
+  ).toBe(true);
   return world;
 }
 
@@ -28,6 +31,21 @@ function joining(world: VirtualWorld, number: number, options: ConnectOptions = 
   const random = new SeededRandom(number);
   return go(world, connect(servers, { transport, clock: world.clock, random, sessionTimeoutMs: 4000, ...options }));
 }
+
+const roleOf = (server: ServerHost) => server.process!.runtime!.inspect.role();
+
+/** A client of that server alone. */
+function clientOf(world: VirtualWorld, { name }: ServerHost, number: number, options: ConnectOptions = {}): Promise<Client> {
+  const transport = options.transport ?? new WireTransport(world.clientNetwork(`client-${number}`, addressOf(number)));
+  const random = new SeededRandom(number);
+  return connect(`${name}:${serverPort}`, { clock: world.clock, random, sessionTimeoutMs: 4000, ...options, transport });
+}
+
+const codeOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'Ok',
+    (error: unknown) => (KeeperError.is(error) ? error.code : String(error)),
+  );
 
 describe('a client that is driven from server to server', () => {
   it.each([1, 2, 3])('C2-22: never hears that its session has moved, and keeps it (seed %i)', async (seed) => {
@@ -59,6 +77,57 @@ describe('a client that is driven from server to server', () => {
     expect(zk.state).toBe('connected');
     expect(await go(world, zk.getEphemerals())).toEqual(['/e']);
     await go(world, zk.close());
+  });
+});
+
+describe('a session that another process takes up while a write of the first is not committed', () => {
+  it.each(['follower', 'observer'] as const)(
+    'answers each with its own, though both count their requests from 1: at a %s',
+    async (role) => {
+      const world = await started(6, 1);
+      const [here, ...followers] = world.servers.filter((server) => roleOf(server) === 'follower');
+      const there = role === 'follower' ? followers[0]! : world.servers.find((server) => roleOf(server) === role)!;
+      const first = await go(world, clientOf(world, here!, 1));
+      // A quorum has it when one of these has it.
+      for (const server of world.servers) if (server !== here) server.diskDelayMs = () => 100;
+      const created = first.create('/a');
+      await world.run(5);
+      const second = await go(world, clientOf(world, there, 2, { session: { id: first.sessionId, password: first.sessionPassword } }));
+      const answers = [
+        codeOf(created),
+        codeOf(second.delete('/b')),
+        codeOf(second.exists('/a').then((stat) => expect(stat).not.toBeNull())),
+      ];
+      expect(await go(world, Promise.all(answers))).toEqual(['Ok', 'NoNode', 'Ok']);
+    },
+  );
+});
+
+describe('a server that has asked its leader twice whether a session lives', () => {
+  it('waits for the last answer: the session may have been elsewhere in between', async () => {
+    const world = await started(7);
+    const leader = world.servers.find((server) => roleOf(server) === 'leader')!;
+    const [here, there] = world.servers.filter((server) => server !== leader) as [ServerHost, ServerHost];
+    const wire = new WireTransport(world.clientNetwork('client-1', addressOf(1)));
+    let isGone = false;
+    const nobody = { send: () => undefined, end: () => undefined, destroy: () => undefined };
+    const dial = wire.connect.bind(wire);
+    wire.connect = (address, sink) => (isGone ? nobody : dial(address, sink));
+    const first = await go(world, clientOf(world, here, 1, { transport: wire }));
+    isGone = true;
+    const session = { id: first.sessionId, password: first.sessionPassword };
+    world.link(there.name, leader.name).slow(200);
+    const impatient = new AbortController();
+    const given = codeOf(clientOf(world, there, 2, { session, signal: impatient.signal }));
+    await world.run(50);
+    impatient.abort(new Error('too slow'));
+    const third = clientOf(world, there, 3, { session });
+    // The leader has heard the first question, and not the second.
+    await world.run(170);
+    const elsewhere = await go(world, clientOf(world, here, 4, { session }));
+    const created = codeOf(elsewhere.create('/a'));
+    const deleted = third.then((zk) => codeOf(zk.delete('/b')));
+    expect(await go(world, Promise.all([given, created, deleted]))).toEqual(['Error: too slow', 'Ok', 'NoNode']);
   });
 });
 

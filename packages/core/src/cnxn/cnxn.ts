@@ -36,6 +36,8 @@ export class Cnxn {
   slot = -1;
   /** As in `SessionTracker.movesOf`, when it took up its session. */
   moves = 0;
+  /** The session was there before the connection: txns up to here are of what it has asked elsewhere, or over another connection. */
+  tookUpBehind: Zxid = 0;
   timeoutMs: Millis = 0;
   /** Clients of 3.3 and older leave out the readOnly byte, and must not be sent one. */
   speaksReadOnly = false;
@@ -78,7 +80,7 @@ export class Cnxn {
   /** Everything that can influence behaviour, for an explorer. What is counted for operators is left out. */
   fingerprint(to: Fingerprint): void {
     const { id, sessionHigh, sessionLow, slot, timeoutMs, identities } = this;
-    for (const number of [id, sessionHigh, sessionLow, slot === -1 ? 0 : 1, timeoutMs]) to.number(number);
+    for (const number of [id, sessionHigh, sessionLow, slot === -1 ? 0 : 1, timeoutMs, this.tookUpBehind]) to.number(number);
     to.text(`${this.state} ${this.speaksReadOnly} ${this.closeReason} ${this.hasDropped} ${this.hasLostCredentials} ${this.isFull}`);
     for (const { scheme, id: name } of identities) to.text(`${scheme}:${name}`);
     for (const line of [this.waiting, this.early]) {

@@ -30,7 +30,8 @@ export interface OrderParts {
   readonly tracker: SessionTracker;
   readonly load: Load;
   /** The write that stands first in the line of a session's connection, if one does. */
-  readonly headOfLine: (high: number, low: number) => WriteOrigin | undefined;
+  /** The write that waits at the head of its session's line here, if the txn may be its own. */
+  readonly headOfLine: (high: number, low: number, zxid: Zxid) => WriteOrigin | undefined;
   readonly registry: AuthRegistry;
   readonly observer: Observer;
 }

@@ -33,6 +33,15 @@ export interface LeaderLink {
   revalidate(high: number, low: number, timeoutMs: Millis): void;
 }
 
+/** A session that a client of an observer wants to go on with, until the leader has answered the sync behind the question whether it lives. */
+export interface WaitingSession {
+  readonly kind: 'session';
+  readonly high: number;
+  readonly low: number;
+  /** undefined until the leader has said so. */
+  isValid: boolean | undefined;
+}
+
 /** A txn as the leader has sent it. */
 export interface SentTxn {
   readonly zxid: Zxid;
@@ -52,7 +61,7 @@ export class Forwarding implements Order {
   /** In zxid order. */
   readonly #committed = new Fifo<SentTxn>();
   /** Asked of the leader and not answered: it answers them in turn. */
-  readonly #syncs = new Fifo<WaitingSync>();
+  readonly #syncs = new Fifo<WaitingSync | WaitingSession>();
   readonly #record = new Writer(16);
   readonly #reader = new Reader();
   /** Sessions that the leader has been asked to end, at an operator's word. */
@@ -73,7 +82,7 @@ export class Forwarding implements Order {
   }
 
   /** The leader has answered a sync; undefined when none was asked for. */
-  takeSync(): WaitingSync | undefined {
+  takeSync(): WaitingSync | WaitingSession | undefined {
     return this.#syncs.shift();
   }
 
@@ -103,8 +112,27 @@ export class Forwarding implements Order {
     this.#link.request(high, low, cxid, opCode, this.#reader.place(bytes, 0, offset), identities);
   }
 
+  /**
+   * An observer hears of a txn when it is committed. What the session has asked elsewhere may have been proposed by now and come later, so it would
+   * pass for what it asks here with the same xid; behind a sync it has come.
+   */
   revalidate(high: number, low: number, timeoutMs: Millis): undefined {
     this.#link.revalidate(high, low, timeoutMs);
+    if (this.role === 'follower') return;
+    this.#syncs.push({ kind: 'session', high, low, isValid: undefined });
+    this.#record.clear();
+    this.#record.ustring('/');
+    this.#ask(high, low, 0, OpCode.sync);
+  }
+
+  /** The leader has said whether the session lives. Returns whether the server can be told at once. */
+  revalidated(high: number, low: number, isValid: boolean): boolean {
+    for (const waiting of this.#syncs.values()) {
+      if (waiting.kind !== 'session' || waiting.isValid !== undefined || waiting.high !== high || waiting.low !== low) continue;
+      waiting.isValid = isValid;
+      return !isValid;
+    }
+    return true;
   }
 
   appended(): void {
@@ -123,9 +151,9 @@ export class Forwarding implements Order {
     return { ...sent, origin: this.#originOf(sent), node: 0 };
   }
 
-  #originOf({ header }: SentTxn): WriteOrigin {
+  #originOf({ zxid, header }: SentTxn): WriteOrigin {
     const { clientHigh: sessionHigh, clientLow: sessionLow, cxid, type } = header;
-    const head = this.#headOfLine(sessionHigh, sessionLow);
+    const head = this.#headOfLine(sessionHigh, sessionLow, zxid);
     if (head !== undefined && head.cxid === cxid) return head;
     return { kind: 'write', cnxn: noCnxn, owner: ownerHere, sessionHigh, sessionLow, cxid, opCode: type, identities: [], arrivedMs: 0 };
   }
@@ -165,7 +193,10 @@ export class Forwarding implements Order {
     to.number(this.#committed.length);
     for (const { zxid } of this.#committed.values()) to.number(zxid);
     to.number(this.#syncs.length);
-    for (const { cnxn } of this.#syncs.values()) to.number(cnxn);
+    for (const waiting of this.#syncs.values()) {
+      if (waiting.kind === 'sync') to.number(waiting.cnxn);
+      else to.text(`${waiting.high} ${waiting.low} ${waiting.isValid}`);
+    }
     to.number(this.#condemned.size);
     for (const session of this.#condemned) to.text(formatSessionId(session));
   }

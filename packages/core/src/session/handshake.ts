@@ -55,6 +55,8 @@ export class Handshakes {
   readonly #revalidate: (high: number, low: number, timeoutMs: Millis, now: Now) => boolean | undefined;
   /** Connections that wait to hear whether their session lives. */
   readonly #asked = new Map<SessionId, Cnxn>();
+  /** How many questions of a session have not been answered. Only the last answer counts: it may have been elsewhere in between. */
+  readonly #questions = new Map<SessionId, number>();
   #nextSessionId: SessionId;
 
   constructor(
@@ -81,6 +83,7 @@ export class Handshakes {
   fingerprint(to: Fingerprint): void {
     to.text(String(this.#nextSessionId));
     for (const [session, { id }] of this.#asked) to.text(`${session} ${id}`);
+    for (const [session, count] of this.#questions) to.text(`${session} ${count}`);
   }
 
   request(cnxn: Cnxn, reader: Reader, now: Now): HandshakeOutcome {
@@ -106,6 +109,12 @@ export class Handshakes {
 
   /** Whoever was asked has answered. Returns the connection that has its session now, if it is still there. */
   revalidated(id: SessionId, isValid: boolean, now: Now): Cnxn | undefined {
+    const left = (this.#questions.get(id) ?? 1) - 1;
+    if (left > 0) {
+      this.#questions.set(id, left);
+      return undefined;
+    }
+    this.#questions.delete(id);
     const cnxn = this.#asked.get(id);
     if (cnxn === undefined) return undefined;
     this.#asked.delete(id);
@@ -176,6 +185,7 @@ export class Handshakes {
       cnxn.sessionLow = low;
       cnxn.state = 'opening';
       this.#asked.set(id, cnxn);
+      this.#questions.set(id, (this.#questions.get(id) ?? 0) + 1);
       return asked;
     }
     this.#observer.sessionRevalidated(id, isValid);

@@ -538,12 +538,15 @@ export class Learner implements LeaderLink {
   #onSync(now: Now): void {
     const sync = this.#forwarding?.takeSync();
     if (sync === undefined) this.#giveUp('the leader has answered a sync that nobody asked for');
-    else this.#server!.synced(sync, now);
+    else if (sync.kind === 'sync') this.#server!.synced(sync, now);
+    else if (sync.isValid === true) this.#server!.revalidated(sync.high, sync.low, true, this.#logged, now);
   }
 
   #onRevalidate(packet: PacketView, now: Now): void {
     const { sessionHigh, sessionLow, valid } = readRevalidateAnswer(packet.data);
-    this.#server?.revalidated(sessionHigh, sessionLow, valid, now);
+    if (this.#forwarding?.revalidated(sessionHigh, sessionLow, valid) === true) {
+      this.#server!.revalidated(sessionHigh, sessionLow, valid, this.#logged, now);
+    }
   }
 
   // ---- acknowledgements

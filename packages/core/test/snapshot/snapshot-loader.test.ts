@@ -22,6 +22,17 @@ const recorded: readonly [name: string, bytes: Buffer, listed: ListedSnapshot][]
   ],
 ];
 
+/** undefined when it is not refused. Not an `expect` for each: there are thousands. */
+function placeOfRefusal(bytes: Buffer): number | undefined {
+  try {
+    load(bytes);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    return error.offset;
+  }
+}
+
 /** Everything a loaded snapshot holds, in the words of the listings. */
 function told(loaded: LoadedSnapshot, listed: ListedSnapshot): ListedSnapshot {
   const { tree } = loaded;
@@ -105,26 +116,22 @@ describe('SnapshotLoader', () => {
 
   it.each(recorded)('refuses %s cut off anywhere but behind a seal', (_, bytes, listed) => {
     const parts = [listed, ...(listed.digest ? ['digest'] : []), ...(listed.lastProcessedZxid ? ['lastZxid'] : [])].length;
-    let accepted = 0;
-    for (let length = 0; length < bytes.length; length++) {
-      try {
-        load(bytes.subarray(0, length));
-        accepted++;
-      } catch (error) {
-        expect(error).toBeInstanceOf(ProtocolError);
-        expect((error as ProtocolError).offset).toBeLessThanOrEqual(length);
-      }
-    }
-    expect(accepted).toBe(parts - 1);
+    const lengths = Array.from({ length: bytes.length }, (_unused, length) => length);
+    const placed = lengths.map((length) => placeOfRefusal(bytes.subarray(0, length)));
+    expect(placed.filter((place) => place === undefined)).toHaveLength(parts - 1);
+    expect(lengths.filter((length) => (placed[length] ?? 0) > length)).toEqual([]);
   });
 
-  it('refuses a snapshot with any bit flipped, and names a place at or behind it', () => {
+  it('refuses a snapshot with any bit flipped', () => {
     const [, bytes] = recorded[1]!;
+    const flipped = Buffer.from(bytes);
+    const unnoticed: number[] = [];
     for (let at = 0; at < bytes.length; at++) {
-      const flipped = Buffer.from(bytes);
       flipped[at]! ^= 1 << (at % 8);
-      expect(() => load(flipped), `byte ${at}`).toThrow(ProtocolError);
+      if (placeOfRefusal(flipped) === undefined) unnoticed.push(at);
+      flipped[at]! ^= 1 << (at % 8);
     }
+    expect(unnoticed).toEqual([]);
   });
 
   it('refuses a snapshot that goes on behind its end', () => {

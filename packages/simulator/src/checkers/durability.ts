@@ -1,3 +1,4 @@
+import { epochOf } from '@tskeeper/protocol';
 import { reignsOf } from '../record/committed-history.ts';
 import { isWrite, nameRequest } from '../replay/replay.ts';
 import type { Checker } from './checker.ts';
@@ -5,7 +6,7 @@ import type { Checker } from './checker.ts';
 export const durability: Checker = {
   property: 'P27',
   promise:
-    'What was acknowledged stays: it is in the log that is left, under the zxid that was told, and in that of every leader who came later.',
+    'What was acknowledged stays: it is in the log that is left, under the zxid that was told, and in that of every leader of a later epoch.',
   check(recording, { txns, sessions }) {
     const { cnxns } = recording;
     const reigns = reignsOf(recording);
@@ -19,7 +20,8 @@ export const durability: Checker = {
         const { reply } = request;
         if (reply === undefined || !isWrite(request)) continue;
         const logged = zxids.get(request);
-        const without = reigns.find(({ fromMs, historyEnd }) => fromMs > reply.atMs && historyEnd < reply.zxid);
+        const isLater = (epoch: number) => epoch > epochOf(reply.zxid);
+        const without = reigns.find(({ epoch, fromMs, historyEnd }) => isLater(epoch) && fromMs > reply.atMs && historyEnd < reply.zxid);
         if (without !== undefined) {
           faults.push(
             `${nameRequest(request)} was acknowledged as ${reply.zxid}, and ${without.server} leads epoch ${without.epoch} without it`,

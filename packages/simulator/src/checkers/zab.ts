@@ -26,8 +26,8 @@ class Run {
   /** Where each server serves at the moment, and the last txn it has applied there. */
   readonly #terms = new Map<string, { readonly serving: Serving; last: Zxid }>();
   readonly #logged = new Map<string, Zxid>();
-  /** The last txn that anyone has applied. */
-  #committed: Zxid = 0;
+  /** By epoch: the last txn of it that anyone has applied. */
+  readonly #committed = new Map<number, Zxid>();
 
   take(event: PeerEvent): void {
     switch (event.kind) {
@@ -68,8 +68,16 @@ class Run {
       return;
     }
     if (reign !== undefined) this.faults.push(`Leadership: ${server} leads epoch ${epoch}, which ${reign.server} has led`);
-    if (end < this.#committed) this.#fault('LeaderLogCompleteness', server, `leads epoch ${epoch} with`, end, this.#committed);
+    const committed = this.#committedBefore(epoch);
+    if (end < committed) this.#fault('LeaderLogCompleteness', server, `leads epoch ${epoch} with`, end, committed);
     this.#reigns.set(epoch, event);
+  }
+
+  /** A leader that stood still may come to lead when a later one has committed something already; it will not commit anything any more. */
+  #committedBefore(epoch: number): Zxid {
+    let last: Zxid = 0;
+    for (const [other, zxid] of this.#committed) if (other < epoch) last = Math.max(last, zxid);
+    return last;
   }
 
   #lastTxn(zxid: Zxid): Zxid {
@@ -86,7 +94,7 @@ class Run {
     const expected = epochOf(term.last) === epochOf(zxid) ? term.last + 1 : makeZxid(epochOf(zxid), 1);
     if (zxid !== expected) this.#fault('LocalPrimaryOrder', server, 'applies', zxid, term.last);
     term.last = zxid;
-    this.#committed = Math.max(this.#committed, zxid);
+    this.#committed.set(epochOf(zxid), Math.max(this.#committed.get(epochOf(zxid)) ?? 0, zxid));
     // A learner may be ahead of its leader, which has told of the commit and may have much else to do. Whether it is one is looked at elsewhere.
     if (role !== 'leader') return;
     if (epochOf(zxid) !== epoch) this.#fault('GlobalPrimaryOrder', server, `commits as the leader of epoch ${epoch}`, zxid);

@@ -239,10 +239,10 @@ export class Stage {
   slowBetween(a: Named, b: Named, delayMs: Millis, ms: Millis): void {
     const link = this.world.link(a.name, b.name);
     link.slow(delayMs);
-    const mended = this.#disturb([a, b], ms + delayMs);
+    // What is on its way then still takes so long, and whatever is sent behind it comes behind it.
+    this.#disturb([a, b], ms + delayMs);
     this.after(ms, 'link fast', undefined, () => {
       if (!this.isHealed) link.slow(0);
-      mended();
     });
   }
 
