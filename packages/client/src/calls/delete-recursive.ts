@@ -22,7 +22,7 @@ const ahead = 64;
 
 interface Tally {
   deleted: number;
-  /** Not answered, and not seen since. */
+  /** Not answered, and not found since. A look does not count as finding: the lost delete may still be on its way to being committed. */
   readonly open: Set<string>;
 }
 
@@ -37,8 +37,6 @@ export async function deleteRecursive(
   for (;;) {
     try {
       const paths = await pathsBelow(znodes, top, bounds);
-      // What is still there was not deleted; or was made anew since, and is deleted now.
-      for (const path of paths) tally.open.delete(path);
       if (paths.length === 0 || (await deleteAll(znodes, paths, tally, bounds)))
         return { deleted: tally.deleted, unknown: tally.open.size };
     } catch (error) {
@@ -69,9 +67,12 @@ async function deleteAll(znodes: Znodes, paths: readonly string[], tally: Tally,
       try {
         await znodes.delete(path, { ...bounds.left, retry: false });
         tally.deleted++;
+        tally.open.delete(path);
       } catch (error) {
-        if (KeeperError.is(error, 'NotEmpty')) isClean = false;
-        else if (!KeeperError.is(error, 'NoNode')) {
+        if (KeeperError.is(error, 'NotEmpty')) {
+          isClean = false;
+          tally.open.delete(path);
+        } else if (!KeeperError.is(error, 'NoNode')) {
           if (isUnanswered(error)) tally.open.add(path);
           failure ??= { error };
         }

@@ -2,7 +2,8 @@
  * A create that survives the loss of its answer. A guid in the name, in Curator's form `_c_<guid>-name`, makes the znode one that can be
  * recognised: whoever got no answer lists the parent, and finds what it has made, or sees that it has made nothing.
  *
- * The look is one behind a `sync`. By then nothing of the lost connection can come late: the ensemble refuses what it passes on for a session that
+ * The look is one behind a `sync`: without, the first request may be committed after it (packages/simulator/test/protected-creates.test.ts shows
+ * that). Behind a `sync`, nothing of the lost connection can come late: the ensemble refuses what it passes on for a session that
  * has moved (SessionMoved), and what it took before stands ahead of the sync. So "not there" means "never made", and the create may be
  * sent again.
  */
