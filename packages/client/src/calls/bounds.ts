@@ -48,7 +48,8 @@ export class Bounds {
     if (timeoutMs === undefined) return { signal, timeoutMs };
     const leftMs = this.leftMs;
     if (leftMs === 0) throw new Refusal(ErrorCode.RequestTimeout, 'notSent', `not done within ${timeoutMs} ms`);
-    return { signal, timeoutMs: leftMs };
+    // Whole, since an error names it.
+    return { signal, timeoutMs: Math.ceil(leftMs) };
   }
 
   /** Waits, but no longer than the session lives. Rejects with the signal's reason. */
