@@ -808,52 +808,41 @@ export class ClientView {
    * the read is answered it is known what became of the sync. It is the read's own promise that is waited for, no longer than in `#guard`, so
    * that its answer stays in the order in which events are told.
    */
-  async #readBehindSync<Result>(
-    method: string,
-    path: string | undefined,
-    options: CallOptions,
-    make: () => Operation<Result>,
-  ): Promise<Result> {
-    const defaults = this.#withDefaults(options);
-    const retries = this.#retriesWithin(options, defaults);
-    for (;;) {
-      let synced: Promise<void> | undefined;
+  #readBehindSync<Result>(method: string, path: string | undefined, options: CallOptions, make: () => Operation<Result>): Promise<Result> {
+    let synced: Promise<void> | undefined;
+    const ask = (limits: Limits): Promise<Result> => {
+      synced = undefined;
+      const operation = make();
+      const sync = syncOperation('/');
+      let isSynced = false;
+      const noted = (reader: Reader) => {
+        sync.read(reader);
+        isSynced = true;
+      };
+      synced = this.#session.perform({ ...sync, read: noted }, limits);
+      // Its reason is asked for below, and only if the read fails.
+      synced.catch(() => undefined);
+      const read: Operation<Result> = {
+        opCode: operation.opCode,
+        write: (writer) => operation.write(writer),
+        read: (reader) => {
+          if (!isSynced) throw new Refusal(ErrorCode.RuntimeInconsistency, 'refused', 'the sync ahead of this read was refused');
+          return operation.read(reader);
+        },
+        readError: (err) => (isSynced ? operation.readError?.(err) : undefined),
+      };
+      return this.#session.perform(read, limits);
+    };
+    // If the sync is to blame, it says why.
+    const blame = async (failure: unknown): Promise<unknown> => {
       try {
-        const limits = retries?.left ?? defaults;
-        const operation = make();
-        const sync = syncOperation('/');
-        let isSynced = false;
-        const noted = (reader: Reader) => {
-          sync.read(reader);
-          isSynced = true;
-        };
-        synced = this.#session.perform({ ...sync, read: noted }, limits);
-        // Its reason is asked for below, and only if the read fails.
-        synced.catch(() => undefined);
-        const read: Operation<Result> = {
-          opCode: operation.opCode,
-          write: (writer) => operation.write(writer),
-          read: (reader) => {
-            if (!isSynced) throw new Refusal(ErrorCode.RuntimeInconsistency, 'refused', 'the sync ahead of this read was refused');
-            return operation.read(reader);
-          },
-          readError: (err) => (isSynced ? operation.readError?.(err) : undefined),
-        };
-        return await this.#session.perform(read, limits);
-      } catch (error) {
-        // If the sync is to blame, it says why.
-        const reason: unknown =
-          synced === undefined
-            ? error
-            : await synced.then(
-                () => error,
-                (why: unknown) => why,
-              );
-        if (retries !== undefined && (await retries.again(reason, true))) continue;
-        const last = retries?.summed(reason, true) ?? reason;
-        throw last instanceof Refusal ? new KeeperError(method, path, last) : last;
+        await synced;
+        return failure;
+      } catch (why) {
+        return why;
       }
-    }
+    };
+    return this.#guard(method, path, options, true, ask, blame);
   }
 
   /**
@@ -866,6 +855,7 @@ export class ClientView {
     options: CallOptions,
     isRepeatable: boolean,
     work: (limits: Limits) => Promise<Result>,
+    reasonOf?: (error: unknown) => Promise<unknown>,
   ): Promise<Result> {
     const limits = this.#withDefaults(options);
     const retries = this.#retriesWithin(options, limits);
@@ -873,8 +863,9 @@ export class ClientView {
       try {
         return await work(retries?.left ?? limits);
       } catch (error) {
-        if (retries !== undefined && (await retries.again(error, isRepeatable))) continue;
-        const last = retries?.summed(error, isRepeatable) ?? error;
+        const reason = reasonOf === undefined ? error : await reasonOf(error);
+        if (retries !== undefined && (await retries.again(reason, isRepeatable))) continue;
+        const last = retries?.summed(reason, isRepeatable) ?? reason;
         throw last instanceof Refusal ? new KeeperError(method, path, last) : last;
       }
     }
