@@ -6,6 +6,7 @@ export class Proxy {
   readonly #server: Server;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #held = false;
+  #losesNextAnswer = false;
 
   private constructor(port: number) {
     this.#server = createServer((near) => {
@@ -21,7 +22,14 @@ export class Proxy {
         from.on('error', over);
         from.on('close', over);
         from.on('end', () => to.end());
-        from.on('data', (bytes) => void to.write(bytes));
+        from.on('data', (bytes) => {
+          if (from === far && this.#losesNextAnswer) {
+            this.#losesNextAnswer = false;
+            this.cut();
+          } else {
+            to.write(bytes);
+          }
+        });
       }
       if (this.#held) for (const socket of pair) socket.pause();
     });
@@ -45,6 +53,11 @@ export class Proxy {
       if (socket.writableEnded) socket.destroy();
       else socket.resetAndDestroy();
     }
+  }
+
+  /** The next answer of the server breaks every connection instead of arriving. */
+  loseNextAnswer(): void {
+    this.#losesNextAnswer = true;
   }
 
   /** Nothing passes, and nobody is told. */

@@ -4,6 +4,7 @@ import { type Client, connect, type ConnectOptions } from '@tskeeper/client';
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { DriverFacts } from '../drivers/driver.ts';
 import type { Report } from '../report.ts';
+import { callsChecks } from './calls-checks.ts';
 import { checks, type Ground } from './checks.ts';
 import { Proxy } from './proxy.ts';
 
@@ -14,7 +15,7 @@ export async function runClient(server: ServerProcess, facts: DriverFacts, repor
   const keeper = await connect(server.connectString);
   await keeper.create(folder);
   let number = 0;
-  for (const { name, run } of checks) {
+  for (const { name, run } of [...checks, ...callsChecks]) {
     const title = `client on ${server.kind}: ${name}`;
     const clients: Client[] = [];
     const opened = async (opening: Promise<Client>): Promise<Client> => {

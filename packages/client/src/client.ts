@@ -14,15 +14,27 @@ import {
   OpCode,
   type Reader,
   operations,
+  pathFault,
   readCreate2Reply,
   type SessionId,
   systemPath,
   WatcherType,
 } from '@tskeeper/protocol';
+import { Bounds, type Limits } from './calls/bounds.ts';
+import { type CreateExtras, createWithExtras, hasExtras } from './calls/create.ts';
+import { deleteRecursive, type DeleteRecursiveResult } from './calls/delete-recursive.ts';
+import { deleteGuaranteed } from './calls/guaranteed-delete.ts';
+import { deleteIdempotently, setDataIdempotently } from './calls/idempotent.ts';
+import { ensurePaths, type ParentMode, type Parents } from './calls/parents.ts';
+import { refusalOfStep, Retries } from './calls/retries.ts';
+import { fullPolicy, type FullRetryPolicy, type RetryPolicy } from './calls/retry-policy.ts';
+import { update, type Updater } from './calls/update.ts';
+import { checkConcurrency, walk, type WalkedZnode } from './calls/walk.ts';
+import { ancestorsOf, parentOf } from './calls/znodes.ts';
 import { Chroot } from './chroot.ts';
 import { formatServer, parseServerList } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
-import { checkCreatePath, checkPath, type CreateSettings, createForm, type Data, toBytes } from './operations/create.ts';
+import { checkCreatePath, checkPath, type CreateSettings, createForm, type Data, isSequential, toBytes } from './operations/create.ts';
 import {
   copyOf,
   multiOperation,
@@ -63,8 +75,48 @@ export interface VersionOption {
   readonly version?: number | undefined;
 }
 
-export interface CreateOptions extends CreateSettings, CallOptions {}
+export interface CreateOptions extends CreateSettings, CreateExtras, CallOptions {}
 export interface VersionOptions extends VersionOption, CallOptions {}
+export interface SetDataOptions extends VersionOptions {
+  /**
+   * Means the state, not the act: when no answer comes the call is made again, by `retry` or its defaults. With a `version`, BadVersion is then
+   * success if the znode has these data at the version that follows, whoever has written them. Without one, the repetition may overwrite what
+   * another has written in between. Default: false.
+   */
+  readonly idempotent?: boolean | undefined;
+}
+export interface DeleteOptions extends VersionOptions {
+  /**
+   * Means the state, not the act: when no answer comes the call is made again, by `retry` or its defaults, and NoNode is then success. Without a
+   * `version`, the repetition may delete what another has made in between. Default: false.
+   */
+  readonly idempotent?: boolean | undefined;
+  /**
+   * Goes on in the background when the delete could not be sent, or was not answered, until the znode is gone, a server refuses, or the
+   * session ends; the call itself rejects and says so. BadVersion is a refusal: with a `version` only what the caller has seen is deleted. Without one
+   * a late repetition deletes whatever has that path by then, so leave it out for names that are used once only, as those of sequential znodes. The
+   * signal ends the background as well, if it comes before the call is settled; a time-out does not. Default: false.
+   */
+  readonly guaranteed?: boolean | undefined;
+}
+export interface EnsurePathOptions extends CallOptions {
+  /** Of what is made; what is there stays as it is. Default: `persistent`. */
+  readonly mode?: ParentMode | undefined;
+  /** Default: everyone may do everything. */
+  readonly acl?: readonly Acl[] | undefined;
+}
+export interface UpdateOptions extends CallOptions {
+  /** Makes the znode if it is absent: `true` for a persistent one, or how. Default: false; absence is NoNode. */
+  readonly create?: boolean | CreateSettings | undefined;
+  /** When no answer came to the write: whether finding the data that were to be written, whoever wrote them, is success. Default: false. */
+  readonly idempotent?: boolean | undefined;
+}
+export interface WalkOptions extends CallOptions {
+  /** Requests under way at most. Default: 16. */
+  readonly concurrency?: number | undefined;
+  /** Whether to read the data as well. Default: false. */
+  readonly data?: boolean | undefined;
+}
 export interface LinearizableOption {
   /**
    * Asks for everything that was acknowledged, to anybody, before this call was made. A read is otherwise answered by the server it is sent
@@ -158,20 +210,32 @@ const removedEvent: Readonly<Record<WatchKind, NodeEventType>> = {
   persistentRecursive: 'PersistentWatchRemoved',
 };
 
-export class Client implements AsyncDisposable {
+/**
+ * A client without the end of it: what `chroot` gives. Everything below some znode, with paths of its own, on the session of the client it came
+ * from; what is of the session (state, identities, server) is shared. It has no `close`, since the session is not its own.
+ */
+export class ClientView {
   readonly #session: Session;
   readonly #chroot: Chroot;
   readonly #requestTimeoutMs: Millis | undefined;
+  readonly #retry: FullRetryPolicy | undefined;
   readonly #watchers = new WeakMap<WatchListener, Watcher>();
   readonly #stateListeners = new Set<(event: SessionEvent) => void>();
   readonly #eventListeners = new Set<(event: NodeEvent) => void>();
+  #unobserve: (() => void) | undefined;
 
-  /** Made by `connect`. */
-  constructor(session: Session, chroot: string, requestTimeoutMs: Millis | undefined) {
+  /** Made by `connect` and by `chroot`. */
+  constructor(session: Session, chroot: string, requestTimeoutMs: Millis | undefined, retry: FullRetryPolicy | undefined) {
     this.#session = session;
     this.#chroot = new Chroot(chroot);
     this.#requestTimeoutMs = requestTimeoutMs;
-    session.observe({
+    this.#retry = retry;
+  }
+
+  /** For as long as somebody listens: a view that nobody uses any more leaves nothing behind on the session. */
+  #observe(): () => void {
+    const session = this.#session;
+    return session.observe({
       state: (event) => {
         for (const listener of this.#stateListeners) session.tell(() => listener(event));
       },
@@ -181,6 +245,18 @@ export class Client implements AsyncDisposable {
         for (const listener of this.#eventListeners) session.tell(() => listener(event));
       },
     });
+  }
+
+  /**
+   * The tree below `path`, as if that were its root: paths go in and come out relative to it, those of events and errors as well. The session is
+   * shared, time-outs and `retry` are those of this client. The znode need not exist; `ensurePath('/')` makes it. A watch is removed through
+   * the view that has set it.
+   */
+  chroot(path: string): ClientView {
+    const fault = typeof path === 'string' ? pathFault(path) : `is a string, not ${typeof path}`;
+    if (fault !== undefined) throw new KeeperError('chroot', path, badArguments(`a path ${fault}`));
+    const outer = this.#chroot.outer(path);
+    return new ClientView(this.#session, outer === '/' ? '' : outer, this.#requestTimeoutMs, this.#retry);
   }
 
   // --- The session
@@ -220,22 +296,6 @@ export class Client implements AsyncDisposable {
     return this.#session.servers.map(formatServer);
   }
 
-  /**
-   * Goes by another list of servers from here on: `host:port,host:port` without a chroot, or a list. Takes the place of an SRV name as well.
-   * Returns whether the client leaves the server it is connected to.
-   *
-   * A server that is not in the new list is always left. Otherwise chance decides, so that the clients of an ensemble, each of which is
-   * given the list, spread evenly over it: of three servers that become five each client leaves its own with probability 0.4, for one of the new two,
-   * and for an old one only if no new one answers; of five that become three, nobody leaves one of the three. (ZooKeeper Programmer's Guide,
-   * "ZooKeeper Sessions"; ZOOKEEPER-1355.) A server is known by its host and port as they are written: `zk1:2181` and its address are two.
-   *
-   * Nothing is lost by it: calls under way are answered by the old server, for up to a second, and later ones wait for the next. To a
-   * client that is closed nothing happens. Throws a ConnectStringError.
-   */
-  updateServerList(servers: string | readonly (string | ServerAddress)[]): boolean {
-    return this.#session.updateServers(parseServerList(servers));
-  }
-
   /** The last txn this client has seen. No server that is behind it will be used. */
   get lastZxid(): bigint {
     return BigInt(this.#session.lastZxid);
@@ -250,21 +310,13 @@ export class Client implements AsyncDisposable {
     // A function of its own for each call, so that one listener given twice is told twice and taken back once.
     const own = (event: ClientEvents[Name]) => listener(event);
     listeners.add(own);
+    this.#unobserve ??= this.#observe();
     return () => {
       listeners.delete(own);
+      if (this.#stateListeners.size + this.#eventListeners.size > 0) return;
+      this.#unobserve?.();
+      this.#unobserve = undefined;
     };
-  }
-
-  /**
-   * Ends the session: its ephemerals go at once. Calls made before are answered first; later ones fail with SessionExpired. Without a
-   * connection the ensemble is not told, and ends the session when its time-out has passed. Never rejects; a second call waits for the first.
-   */
-  close(): Promise<void> {
-    return this.#session.close();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 
   /**
@@ -273,19 +325,21 @@ export class Client implements AsyncDisposable {
    * the waiting; the identity is proved all the same.
    */
   addAuth(scheme: string, auth: Uint8Array | string, options: CallOptions = {}): Promise<void> {
-    return this.#guard('addAuth', undefined, () =>
-      this.#session.authenticate({ scheme, auth: copyOfAuth(auth) }, this.#withDefaults(options)),
+    // It survives the loss of a connection by itself.
+    return this.#guard('addAuth', undefined, { ...options, retry: false }, true, (limits) =>
+      this.#session.authenticate({ scheme, auth: copyOfAuth(auth) }, limits),
     );
   }
 
   /** Who this client is to the servers: the identities of its connection. From ZooKeeper 3.7 on. */
   whoAmI(options: CallOptions = {}): Promise<readonly ClientInfo[]> {
     const { opCode, request, reply } = operations.whoAmI;
-    return this.#call('whoAmI', undefined, options, () => ({
+    const operation: Operation<readonly ClientInfo[]> = {
       opCode,
       write: (writer) => request.write(writer, undefined),
       read: (reader) => reply.read(reader).clientInfo,
-    }));
+    };
+    return this.#call('whoAmI', undefined, options, () => operation, true);
   }
 
   // --- Znodes
@@ -295,6 +349,27 @@ export class Client implements AsyncDisposable {
    * Unimplemented for a TTL where the servers have no extended types.
    */
   create(path: string, data?: Data, options: CreateOptions = {}): Promise<CreateResult> {
+    if (!hasExtras(options)) return this.#create(path, data, options);
+    const { mode, acl, ttlMs, retry, ...extras } = options;
+    const settings = { mode, acl, ttlMs };
+    return this.#compound('create', path, options, (bounds) => {
+      checkCreatePath(path, mode ?? 'persistent');
+      return createWithExtras({
+        session: this.#session,
+        znodes: this,
+        path,
+        data,
+        settings,
+        extras,
+        retry,
+        bounds,
+        retries: () => this.#repetitions(options, bounds),
+        parents: (parentMode) => this.#parents(parentOf(path), { mode: parentMode, acl, retry }, bounds),
+      });
+    });
+  }
+
+  #create(path: string, data: Data | undefined, options: CreateSettings & CallOptions): Promise<CreateResult> {
     return this.#call('create', path, options, () => {
       checkCreatePath(path, options.mode ?? 'persistent');
       const form = createForm(this.#chroot.outer(path), data, options);
@@ -309,13 +384,62 @@ export class Client implements AsyncDisposable {
     });
   }
 
+  /**
+   * Makes a znode and whatever is missing above it, all without data; resolves also if it was there. Fails with NoAuth, InvalidACL,
+   * QuotaExceeded, and with NoChildrenForEphemerals where an ephemeral stands in the way. Under a chroot, that is made as well.
+   */
+  ensurePath(path: string, options: EnsurePathOptions = {}): Promise<void> {
+    return this.#compound('ensurePath', path, options, (bounds) => {
+      checkPath(path);
+      return ensurePaths(this.#parents(path, options, bounds));
+    });
+  }
+
+  #parents(path: string, { mode = 'persistent', acl, retry }: EnsurePathOptions, bounds: Bounds): Parents {
+    const znodes = new ClientView(this.#session, '', this.#requestTimeoutMs, undefined);
+    const outer = this.#chroot.outer(path);
+    const paths = outer === '/' ? [] : [...ancestorsOf(outer), outer];
+    const inner = (each: string) => this.#chroot.inner(each);
+    return { znodes, inner, paths, settings: { mode, acl }, bounds, retries: this.#retries(retry, bounds) };
+  }
+
   /** Fails with NoNode, BadVersion, NotEmpty, NoAuth (on the parent), and with BadArguments for a znode that ZooKeeper itself needs. */
-  delete(path: string, options: VersionOptions = {}): Promise<void> {
+  delete(path: string, options: DeleteOptions = {}): Promise<void> {
+    const { version, retry, idempotent, guaranteed } = options;
+    if (idempotent !== true && guaranteed !== true) return this.#delete(path, options);
+    return this.#compound('delete', path, options, (bounds) => {
+      const once = () =>
+        idempotent === true
+          ? deleteIdempotently(this, path, version, this.#repetitions(options, bounds))
+          : this.#delete(path, { version, retry, ...bounds.left });
+      if (guaranteed !== true) return once();
+      return deleteGuaranteed(this.#session, once, (limits) => this.#delete(path, { version, retry: false, ...limits }));
+    });
+  }
+
+  #delete(path: string, options: VersionOptions): Promise<void> {
     return this.#callOn('delete', path, options, (outer) => ({
       opCode: OpCode.delete,
       write: (writer) => operations.delete.request.write(writer, { path: outer, version: options.version ?? -1 }),
       read: () => undefined,
     }));
+  }
+
+  /**
+   * Deletes a znode and everything below it, children first, while others may go on working there: what is gone already is passed over, and
+   * where something was added it is looked again. Resolves with how many were deleted; 0 if there was none. It is not one txn: after an error, which says
+   * how far it came, a part is gone. `timeoutMs` is for all of it; `requestTimeoutMs` of the client for each request. Fails with NoAuth, and with
+   * BadArguments for the root and for `/zookeeper`.
+   */
+  deleteRecursive(path: string, options: CallOptions = {}): Promise<DeleteRecursiveResult> {
+    const bounds = new Bounds(this.#session, options);
+    return this.#within('deleteRecursive', path, async () => {
+      checkPath(path);
+      const outer = this.#chroot.outer(path);
+      if (outer === '/' || outer === '/zookeeper' || outer.startsWith('/zookeeper/'))
+        throw badArguments('the root and /zookeeper are needed by servers; name what is below');
+      return deleteRecursive(this, path, bounds, this.#retries(options.retry, bounds));
+    });
   }
 
   /** The znode's Stat, or null when there is none; absence is an answer, not an error. A watch is set in both cases. */
@@ -357,7 +481,33 @@ export class Client implements AsyncDisposable {
   }
 
   /** Fails with NoNode, BadVersion, NoAuth, QuotaExceeded. */
-  setData(path: string, data: Data, options: VersionOptions = {}): Promise<Stat> {
+  setData(path: string, data: Data, options: SetDataOptions = {}): Promise<Stat> {
+    if (options.idempotent !== true) return this.#setData(path, data, options);
+    return this.#compound('setData', path, options, (bounds) =>
+      setDataIdempotently(this, path, data, options.version, this.#repetitions(options, bounds)),
+    );
+  }
+
+  /**
+   * Changes data by what they are: reads them, calls `updater`, and writes its result if nobody has written in between; otherwise again, for as long
+   * as it takes, with pauses that grow. Resolves with the znode as it was left; undefined if it is absent and the updater left it so. What
+   * `updater` throws is thrown.
+   *
+   * When no answer comes to the write, the znode is read again. If that shows that it was not carried out, `update` goes on. Whether it was carried out
+   * cannot always be told, as when another may have written the same: then it rejects, with the outcome `unknown`; see `idempotent`.
+   */
+  update(path: string, updater: Updater, options: UpdateOptions = {}): Promise<GetDataResult | undefined> {
+    const { create: createOption, idempotent = false, retry } = options;
+    const create = createOption === true ? {} : createOption === false ? undefined : createOption;
+    return this.#compound('update', path, options, async (bounds) => {
+      checkPath(path);
+      if (create?.mode !== undefined && isSequential(create.mode))
+        throw badArguments(`a znode of mode ${create.mode} has another path each time, so update cannot find it again`);
+      return update(this.#session, this, path, updater, { create, idempotent, retry }, bounds);
+    });
+  }
+
+  #setData(path: string, data: Data, options: VersionOptions): Promise<Stat> {
     return this.#callOn('setData', path, options, (outer) => {
       const bytes = toBytes(data);
       return {
@@ -381,6 +531,22 @@ export class Client implements AsyncDisposable {
         return { children, stat: toStat(stat) };
       },
     }));
+  }
+
+  /**
+   * A znode and all below it, each ahead of its children, otherwise in no defined order: `for await (const { path, stat } of zk.walk('/a'))`.
+   * Others may go on meanwhile: what goes is passed over, what comes may be missed. Fails with NoNode when the top is not there, and with NoAuth.
+   * A slow loop slows the walk. `timeoutMs` is for all of it, the loop's own time included; `requestTimeoutMs` of the client for each request.
+   */
+  async *walk(path: string, options: WalkOptions = {}): AsyncGenerator<WalkedZnode, void, undefined> {
+    const { concurrency = 16, data = false, retry } = options;
+    const bounds = new Bounds(this.#session, options);
+    try {
+      checkPath(path);
+      yield* walk(this, path, { concurrency: checkConcurrency(concurrency), data, retry }, bounds);
+    } catch (error) {
+      throw inWordsOf('walk', path, error);
+    }
   }
 
   /** How many znodes there are below, at any depth. Fails with NoNode and NoAuth. */
@@ -429,7 +595,7 @@ export class Client implements AsyncDisposable {
 
   /** Resolves when the server has caught up with what the leader had committed, so that a read made next (also without waiting) sees it. */
   sync(path = '/', options: CallOptions = {}): Promise<void> {
-    return this.#callOn('sync', path, options, (outer) => syncOperation(outer));
+    return this.#callOn('sync', path, options, (outer) => syncOperation(outer), true);
   }
 
   // --- Many at once
@@ -454,9 +620,8 @@ export class Client implements AsyncDisposable {
   /** Sets a watch that stays. A znode need not exist. Fails with nothing but a lost connection, and on servers before 3.6 with Unimplemented. */
   addWatch(path: string, options: AddWatchOptions): Promise<void> {
     const mode = options.mode ?? 'persistent';
-    return this.#callOn('addWatch', path, options, (outer) =>
-      addWatchOperation(mode, outer, () => this.#watch(mode, outer, options.watch)),
-    );
+    const add = (outer: string) => addWatchOperation(mode, outer, () => this.#watch(mode, outer, options.watch));
+    return this.#callOn('addWatch', path, options, add, true);
   }
 
   /**
@@ -476,7 +641,7 @@ export class Client implements AsyncDisposable {
 
   /** Takes watches away again; each is told so (`DataWatchRemoved` ...), and loops over the path end. Fails with NoWatcher when there is none. */
   removeWatches(path: string, options: RemoveWatchesOptions = {}): Promise<void> {
-    return this.#guard('removeWatches', path, async () => {
+    return this.#guard('removeWatches', path, options, true, async (limits) => {
       checkPath(path);
       const outer = this.#chroot.outer(path);
       const type = options.type ?? 'any';
@@ -502,7 +667,7 @@ export class Client implements AsyncDisposable {
         // One by one in the order of the tables, but all under way at once. What a server has taken away goes from here in the order of its
         // answers: a watch that is set behind this call, while it is under way, stays.
         const removals = types.map((each, at) =>
-          this.#removeOnServer(outer, each, options, () =>
+          this.#removeOnServer(outer, each, limits, () =>
             take(at < types.length - 1 ? watcherKinds[each] : [...watcherKinds[each], ...unasked]),
           ),
         );
@@ -529,8 +694,8 @@ export class Client implements AsyncDisposable {
     return types.filter((each) => watcherKinds[each].some(isWatched) && !watcherKinds[each].some(isNeeded));
   }
 
-  #removeOnServer(outer: string, type: keyof typeof WatcherType, options: CallOptions, removed: () => void): Promise<void> {
-    return this.#session.perform(removeWatchesOperation(type, outer, removed), this.#withDefaults(options));
+  #removeOnServer(outer: string, type: keyof typeof WatcherType, limits: Limits, removed: () => void): Promise<void> {
+    return this.#session.perform(removeWatchesOperation(type, outer, removed), limits);
   }
 
   // --- The ensemble
@@ -581,20 +746,45 @@ export class Client implements AsyncDisposable {
     if (watch !== undefined) this.#session.watches.add(kind, outer, this.#watcherOf(watch));
   }
 
-  #withDefaults(options: CallOptions): CallOptions {
+  #withDefaults(options: CallOptions): Limits {
     const timeoutMs = options.timeoutMs ?? this.#requestTimeoutMs;
     return { signal: options.signal, timeoutMs };
   }
 
-  #callOn<Result>(method: string, path: string, options: CallOptions, make: (outer: string) => Operation<Result>): Promise<Result> {
-    return this.#call(method, path, options, () => {
-      checkPath(path);
-      return make(this.#chroot.outer(path));
-    });
+  #retries(retry: CallOptions['retry'], bounds: Bounds): Retries | undefined {
+    const policy = retry === undefined ? this.#retry : fullPolicy(retry);
+    return policy === undefined ? undefined : new Retries(this.#session, policy, bounds);
   }
 
-  #call<Result>(method: string, path: string | undefined, options: CallOptions, make: () => Operation<Result>): Promise<Result> {
-    return this.#guard(method, path, () => this.#session.perform(make(), this.#withDefaults(options)));
+  /** Of a call that shall be repeated, so that there is a policy in any case. */
+  #repetitions({ retry }: CallOptions, bounds: Bounds): Retries {
+    if (retry === false) throw new TypeError('an idempotent call is one that may be repeated, so its retry cannot be false');
+    return this.#retries(retry ?? this.#retry ?? true, bounds)!;
+  }
+
+  #callOn<Result>(
+    method: string,
+    path: string,
+    options: CallOptions,
+    make: (outer: string) => Operation<Result>,
+    isRepeatable = false,
+  ): Promise<Result> {
+    const onPath = () => {
+      checkPath(path);
+      return make(this.#chroot.outer(path));
+    };
+    return this.#call(method, path, options, onPath, isRepeatable);
+  }
+
+  /** `isRepeatable`: also when no answer came, since it changes nothing. */
+  #call<Result>(
+    method: string,
+    path: string | undefined,
+    options: CallOptions,
+    make: () => Operation<Result>,
+    isRepeatable = false,
+  ): Promise<Result> {
+    return this.#guard(method, path, options, isRepeatable, (limits) => this.#session.perform(make(), limits));
   }
 
   #readOn<Result>(method: string, path: string, options: PlainReadOptions, make: (outer: string) => Operation<Result>): Promise<Result> {
@@ -605,8 +795,22 @@ export class Client implements AsyncDisposable {
   }
 
   #read<Result>(method: string, path: string | undefined, options: PlainReadOptions, make: () => Operation<Result>): Promise<Result> {
-    if (options.linearizable !== true) return this.#call(method, path, options, make);
-    return this.#readBehindSync(method, path, this.#withDefaults(options), make);
+    if (options.linearizable !== true) return this.#call(method, path, options, make, true);
+    return this.#readBehindSync(method, path, options, make);
+  }
+
+  /** A call that consists of several, within one time-out and one signal. */
+  #compound<Result>(method: string, path: string, options: CallOptions, work: (bounds: Bounds) => Promise<Result>): Promise<Result> {
+    const bounds = new Bounds(this.#session, this.#withDefaults(options));
+    return this.#within(method, path, () => work(bounds));
+  }
+
+  async #within<Result>(method: string, path: string, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw inWordsOf(method, path, error);
+    }
   }
 
   /**
@@ -614,14 +818,10 @@ export class Client implements AsyncDisposable {
    * the read is answered it is known what became of the sync. It is the read's own promise that is waited for, no longer than in `#guard`, so
    * that its answer stays in the order in which events are told.
    */
-  async #readBehindSync<Result>(
-    method: string,
-    path: string | undefined,
-    options: CallOptions,
-    make: () => Operation<Result>,
-  ): Promise<Result> {
+  #readBehindSync<Result>(method: string, path: string | undefined, options: CallOptions, make: () => Operation<Result>): Promise<Result> {
     let synced: Promise<void> | undefined;
-    try {
+    const ask = (limits: Limits): Promise<Result> => {
+      synced = undefined;
       const operation = make();
       const sync = syncOperation('/');
       let isSynced = false;
@@ -629,7 +829,7 @@ export class Client implements AsyncDisposable {
         sync.read(reader);
         isSynced = true;
       };
-      synced = this.#session.perform({ ...sync, read: noted }, options);
+      synced = this.#session.perform({ ...sync, read: noted }, limits);
       // Its reason is asked for below, and only if the read fails.
       synced.catch(() => undefined);
       const read: Operation<Result> = {
@@ -642,31 +842,96 @@ export class Client implements AsyncDisposable {
         },
         readError: (err) => (isSynced ? operation.readError?.(err) : undefined),
       };
-      return await this.#session.perform(read, options);
-    } catch (error) {
-      // If the sync is to blame, it says why.
-      const reason: unknown =
-        synced === undefined
-          ? error
-          : await synced.then(
-              () => error,
-              (why: unknown) => why,
-            );
-      throw reason instanceof Refusal ? new KeeperError(method, path, reason) : reason;
-    }
+      return this.#session.perform(read, limits);
+    };
+    // If the sync is to blame, it says why.
+    const blame = async (failure: unknown): Promise<unknown> => {
+      try {
+        await synced;
+        return failure;
+      } catch (why) {
+        return why;
+      }
+    };
+    return this.#guard(method, path, options, true, ask, blame);
   }
 
   /**
    * Puts a refusal into words. The error is made here, behind the await, because there its stack shows who called and waits; to note down
    * the stack of each call in case it fails would take longer than the call.
    */
-  async #guard<Result>(method: string, path: string | undefined, work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      throw error instanceof Refusal ? new KeeperError(method, path, error) : error;
+  async #guard<Result>(
+    method: string,
+    path: string | undefined,
+    options: CallOptions,
+    isRepeatable: boolean,
+    work: (limits: Limits) => Promise<Result>,
+    reasonOf?: (error: unknown) => Promise<unknown>,
+  ): Promise<Result> {
+    const limits = this.#withDefaults(options);
+    const retries = this.#retriesWithin(options, limits);
+    for (;;) {
+      try {
+        return await work(retries?.left ?? limits);
+      } catch (error) {
+        const reason = reasonOf === undefined ? error : await reasonOf(error);
+        if (retries !== undefined && (await retries.again(reason, isRepeatable))) continue;
+        const last = retries?.summed(reason, isRepeatable) ?? reason;
+        throw last instanceof Refusal ? new KeeperError(method, path, last) : last;
+      }
     }
   }
+
+  /** Costs nothing where nothing is to be repeated, as for most calls. */
+  #retriesWithin({ retry }: CallOptions, limits: Limits): Retries | undefined {
+    if (retry === undefined && this.#retry === undefined) return undefined;
+    return this.#retries(retry, new Bounds(this.#session, limits));
+  }
+}
+
+/** A client with a session, which is its own: closing the client ends the session. */
+export class Client extends ClientView implements AsyncDisposable {
+  readonly #session: Session;
+
+  /** Made by `connect`. */
+  constructor(session: Session, chroot: string, requestTimeoutMs: Millis | undefined, retry: RetryPolicy | boolean | undefined) {
+    super(session, chroot, requestTimeoutMs, fullPolicy(retry));
+    this.#session = session;
+  }
+
+  /**
+   * Goes by another list of servers from here on: `host:port,host:port` without a chroot, or a list. Takes the place of an SRV name as well.
+   * Returns whether the client leaves the server it is connected to.
+   *
+   * A server that is not in the new list is always left. Otherwise chance decides, so that the clients of an ensemble, each of which is
+   * given the list, spread evenly over it: of three servers that become five each client leaves its own with probability 0.4, for one of the new two,
+   * and for an old one only if no new one answers; of five that become three, nobody leaves one of the three. (ZooKeeper Programmer's Guide,
+   * "ZooKeeper Sessions"; ZOOKEEPER-1355.) A server is known by its host and port as they are written: `zk1:2181` and its address are two.
+   *
+   * Nothing is lost by it: calls under way are answered by the old server, for up to a second, and later ones wait for the next. To a
+   * client that is closed nothing happens. Throws a ConnectStringError.
+   */
+  updateServerList(servers: string | readonly (string | ServerAddress)[]): boolean {
+    return this.#session.updateServers(parseServerList(servers));
+  }
+
+  /**
+   * Ends the session: its ephemerals go at once. Calls made before are answered first; later ones fail with SessionExpired. Without a
+   * connection the ensemble is not told, and ends the session when its time-out has passed. Never rejects; a second call waits for the first.
+   */
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function inWordsOf(method: string, path: string, error: unknown): unknown {
+  if (error instanceof Refusal) return new KeeperError(method, path, error);
+  if (!KeeperError.is(error) || (error.op === method && error.path === path)) return error;
+  return new KeeperError(method, path, refusalOfStep(error));
 }
 
 function syncOperation(outer: string): Operation<void> {

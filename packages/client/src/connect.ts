@@ -1,5 +1,6 @@
 /** The way in: a connect string becomes a client with a session. */
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
+import { fullPolicy, type RetryPolicy } from './calls/retry-policy.ts';
 import { Client, copyOfAuth } from './client.ts';
 import { type Clock, type Random, timerMsMax } from './clock.ts';
 import { ConnectOptionsError } from './connect-options-error.ts';
@@ -25,6 +26,12 @@ export interface ConnectOptions {
   readonly connectTimeoutMs?: Millis | undefined;
   /** Time-out of every call that has none of its own. Default: none; a call ends with its connection at the latest. */
   readonly requestTimeoutMs?: Millis | undefined;
+  /**
+   * Whether calls that fail for a cause that may pass are made again, where that is safe, and how often; `true` for the defaults of `RetryPolicy`. Each
+   * call may say otherwise; see `CallOptions.retry` for what is safe. Not for `connect` itself, which looks for a server for `connectTimeoutMs`. Default:
+   * off, so that a call tells at once what has happened, and how long it takes is what the program has decided.
+   */
+  readonly retry?: RetryPolicy | boolean | undefined;
   /** Whether a server that has lost its quorum will do: it answers reads, perhaps old ones, and refuses writes with NotReadOnly. Default: false. */
   readonly readOnly?: boolean | undefined;
   /**
@@ -98,6 +105,7 @@ export async function connect(connectString: string, options: ConnectOptions = {
   const { signal, clock = systemClock, random = systemRandom } = options;
   check('sessionTimeoutMs', sessionTimeoutMs);
   check('maxPacketBytes', options.maxPacketBytes);
+  fullPolicy(options.retry);
   const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
   const transport = transportOf(options);
   // Only what has files to read takes a turn: the first server is dialled in the turn of the call.
@@ -122,7 +130,7 @@ export async function connect(connectString: string, options: ConnectOptions = {
     (options.auth ?? []).map(({ scheme, auth }) => ({ scheme, auth: copyOfAuth(auth) })),
     { clock, transport, random, sasl },
   );
-  const client = new Client(session, chroot, options.requestTimeoutMs);
+  const client = new Client(session, chroot, options.requestTimeoutMs, options.retry);
   const ready = options.followConfig === true ? session.established.then(() => followConfig(client)) : session.established;
   try {
     await firstOf(ready, session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);

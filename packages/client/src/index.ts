@@ -13,13 +13,22 @@ export {
   readOnlyAcl,
 } from '@tskeeper/protocol';
 export type { DigestMd5Options } from './auth/digest-md5.ts';
+export type { CreateExtras } from './calls/create.ts';
+export type { DeleteRecursiveResult } from './calls/delete-recursive.ts';
+export type { ParentMode } from './calls/parents.ts';
+export type { RetryPolicy } from './calls/retry-policy.ts';
+export type { Updater } from './calls/update.ts';
+export type { WalkedZnode } from './calls/walk.ts';
 export {
   type AddWatchOptions,
   Client,
   type ClientEvents,
   type ClientState,
+  ClientView,
   type CreateOptions,
   type CreateResult,
+  type DeleteOptions,
+  type EnsurePathOptions,
   type GetAclResult,
   type GetChildrenResult,
   type GetDataResult,
@@ -28,8 +37,11 @@ export {
   type ReadOptions,
   type ReconfigOptions,
   type RemoveWatchesOptions,
+  type SetDataOptions,
+  type UpdateOptions,
   type VersionOption,
   type VersionOptions,
+  type WalkOptions,
   type WatchOption,
 } from './client.ts';
 export type { Clock, Random, TimerHandle } from './clock.ts';

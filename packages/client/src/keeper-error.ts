@@ -62,6 +62,10 @@ const passing: ReadonlySet<number> = new Set<number>([
   ErrorCode.ThrottledOp,
 ]);
 
+export function isPassing(errno: number): boolean {
+  return passing.has(errno);
+}
+
 export function codeOf(errno: number): KeeperErrorCode {
   const name = errorName(errno);
   return name === undefined || name === 'Ok' ? 'Unknown' : name;
@@ -83,6 +87,8 @@ export class KeeperError extends Error {
    */
   readonly retryable: boolean;
   readonly outcome: Outcome;
+  /** One clause that says more than the code, for people; undefined when the code says all. Part of `message`. */
+  readonly reason: string | undefined;
   /** Of a multi: which operation failed, counted from 0. */
   readonly failedIndex: number | undefined;
   /** Of a multi: what became of each operation. */
@@ -95,8 +101,9 @@ export class KeeperError extends Error {
     this.errno = errno;
     this.op = op;
     this.path = path;
-    this.retryable = passing.has(errno);
+    this.retryable = isPassing(errno);
     this.outcome = outcome;
+    this.reason = reason;
     this.failedIndex = failedIndex;
     this.results = results;
   }

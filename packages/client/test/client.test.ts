@@ -28,7 +28,7 @@ async function failureOf(promise: Promise<unknown>): Promise<unknown> {
 const text = (data: Uint8Array | null) => (data === null ? null : new TextDecoder().decode(data));
 
 describe('operations', () => {
-  it('create gives back the path and the Stat, for every mode', async () => {
+  it('B46: create gives back the path and the Stat, for every mode', async () => {
     const zk = await world.connect();
     const { path, stat } = await world.until(zk.create('/a', 'one'));
     expect(path).toBe('/a');
@@ -80,7 +80,7 @@ describe('operations', () => {
     expect(await world.until(zk.exists('/a'))).toBe(null);
   });
 
-  it('children, descendants, ephemerals, ACLs, identities and sync', async () => {
+  it('B48, B49: children, descendants, ephemerals, ACLs, identities, sync and the configuration', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/a'));
     await world.until(zk.create('/a/b', null, { mode: 'ephemeral' }));
@@ -100,7 +100,7 @@ describe('operations', () => {
     expect(await failureOf(zk.reconfig({ leavingServers: [1, 2] }))).toMatchObject({ code: 'ReconfigDisabled' });
   });
 
-  it('multi does all or nothing, and says which operation was to blame', async () => {
+  it('B47: multi does all or nothing, and says which operation was to blame', async () => {
     const zk = await world.connect();
     const [created, changed, checked, deleted] = await world.until(
       zk.multi([op.create('/m', 'x'), op.setData('/m', 'y', { version: 0 }), op.check('/m', { version: 1 }), op.delete('/m')]),
@@ -133,7 +133,7 @@ describe('operations', () => {
     expect(modes.map(({ path }) => path)).toEqual(['/s-0000000001', '/k', '/t']);
   });
 
-  it('multiRead reads each for itself', async () => {
+  it('B47: multiRead reads each for itself', async () => {
     const zk = await world.connect();
     await world.until(zk.create('/a', 'x'));
     await world.until(zk.create('/a/b'));
@@ -142,6 +142,31 @@ describe('operations', () => {
     expect(children).toEqual({ op: 'getChildren', children: ['b'] });
     expect(missing.op).toBe('error');
     expect(missing.op === 'error' && missing.error).toMatchObject({ code: 'NoNode', path: '/missing', op: 'getData' });
+  });
+
+  it('B43, B44, B45: watches of each kind tell the zxid, come back with the connection, and can be taken away', async () => {
+    const zk = await world.connect();
+    const other = await world.connect();
+    const told: string[] = [];
+    const listener = (name: string) => (event: WatchedEvent) => {
+      if (event.type !== 'None') told.push(`${name} ${event.type} ${event.path} ${event.zxid ?? '-'}`);
+    };
+    await world.until(zk.exists('/w', { watch: listener('once') }));
+    await world.until(zk.addWatch('/w', { watch: listener('stays') }));
+    const recursive = listener('below');
+    await world.until(zk.addWatch('/w', { mode: 'persistentRecursive', watch: recursive }));
+    const { czxid } = (await world.until(other.create('/w'))).stat;
+    await world.settle();
+    expect(told.splice(0).toSorted()).toEqual(['below', 'once', 'stays'].map((name) => `${name} NodeCreated /w ${czxid}`));
+    world.break([...world.wire.cnxns][0]);
+    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'connected');
+    const child = (await world.until(other.create('/w/c'))).stat.czxid;
+    await world.settle();
+    expect(told.splice(0).toSorted()).toEqual([`below NodeCreated /w/c ${child}`, `stays NodeChildrenChanged /w ${child}`]);
+    await world.until(zk.removeWatches('/w', { type: 'persistentRecursive', watch: recursive }));
+    await world.until(zk.removeWatches('/w'));
+    expect(await failureOf(zk.removeWatches('/w'))).toMatchObject({ code: 'NoWatcher' });
   });
 
   it.each([

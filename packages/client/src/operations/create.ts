@@ -46,7 +46,7 @@ export function checkCreatePath(path: string, mode: CreateMode): void {
   checkPath(isSequential(mode) ? `${path}1` : path);
 }
 
-function isSequential(mode: CreateMode): boolean {
+export function isSequential(mode: CreateMode): boolean {
   return mode === 'persistentSequential' || mode === 'ephemeralSequential' || mode === 'persistentSequentialWithTtl';
 }
 

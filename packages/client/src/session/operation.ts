@@ -1,5 +1,6 @@
 /** One kind of request together with what its answer means to the caller. */
 import type { OpCode, Reader, Writer } from '@tskeeper/protocol';
+import type { RetryPolicy } from '../calls/retry-policy.ts';
 import type { WatchesToCome } from '../watches/watch-table.ts';
 
 export interface Operation<Result> {
@@ -26,4 +27,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Rejects the call after so many milliseconds with RequestTimeout; the same holds as for `signal`. Default: `requestTimeoutMs` of the client. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Whether the call is made again when it fails for a cause that may pass (`retryable`), and how often; `true` for the defaults. Default:
+   * `retry` of the client, and without that not at all. Only what is safe is repeated: any call that was certainly not carried out
+   * (`outcome` is `notSent` or `refused`), and, when no answer came, a call that changes nothing. A write without an answer is not repeated, unless
+   * it is `idempotent`. `timeoutMs` and `signal` are for all attempts together; a time-out is not repeated.
+   */
+  readonly retry?: RetryPolicy | boolean | undefined;
 }

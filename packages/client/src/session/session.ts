@@ -134,6 +134,7 @@ export class Session {
   readonly #authWaiters = new Map<AuthCall, { resolve(): void; reject(reason: unknown): void }>();
   #begun: { resolve(): void; reject(reason: unknown): void } | undefined;
   #whenClosed: (() => void)[] = [];
+  readonly #overListeners = new Set<() => void>();
 
   /** Resolves when a server has opened the session and taken the credentials. */
   readonly established: Promise<void>;
@@ -190,6 +191,26 @@ export class Session {
 
   get endReason(): EndReason | undefined {
     return this.#machine.endReason;
+  }
+
+  get isOver(): boolean {
+    return this.#machine.endReason !== undefined;
+  }
+
+  get clock(): Clock {
+    return this.#world.clock;
+  }
+
+  get random(): Random {
+    return this.#world.random;
+  }
+
+  /** Calls back when the session is over; returns how to take that back. */
+  onceOver(callback: () => void): () => void {
+    this.#overListeners.add(callback);
+    return () => {
+      this.#overListeners.delete(callback);
+    };
   }
 
   /** The server it is connected to. */
@@ -573,6 +594,8 @@ export class Session {
     this.watches.clear();
     for (const resolve of this.#whenClosed) resolve();
     this.#whenClosed = [];
+    for (const listener of this.#overListeners) listener();
+    this.#overListeners.clear();
   }
 }
 

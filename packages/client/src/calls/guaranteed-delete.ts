@@ -1,0 +1,34 @@
+/** A delete that is not given up when it cannot be sent, or is not answered: it goes on in the background until the session ends. */
+import { isPassing } from '../keeper-error.ts';
+import { Bounds, type CallSession, type Limits } from './bounds.ts';
+import { failureOf, persistently, reworded } from './retries.ts';
+
+/**
+ * Rejects as the delete does; where that leaves open what becomes of the znode, the reason says that it goes on. A refusal (BadVersion,
+ * NotEmpty, NoAuth) is the end of it, in the background too: with a version, nothing is deleted but what the caller has seen.
+ */
+export async function deleteGuaranteed(
+  session: CallSession,
+  first: () => Promise<void>,
+  attempt: (limits: Limits) => Promise<void>,
+): Promise<void> {
+  try {
+    await first();
+  } catch (error) {
+    const failure = failureOf(error);
+    // The signal means "no more of this", and what never was a request will not become one.
+    const isOpen = failure?.outcome === 'unknown' || (failure?.outcome === 'notSent' && isPassing(failure.errno));
+    if (failure === undefined || !isOpen || session.isOver) throw error;
+    void goOn(session, attempt);
+    const note = 'the delete goes on in the background';
+    throw reworded(failure, failure.outcome, failure.reason === undefined ? note : `${failure.reason}; ${note}`);
+  }
+}
+
+async function goOn(session: CallSession, attempt: (limits: Limits) => Promise<void>): Promise<void> {
+  try {
+    await persistently(session, new Bounds(session, {}), attempt);
+  } catch {
+    // Gone (NoNode), refused, or the session is over: in each case there is nothing more to be done, and nobody who waits.
+  }
+}

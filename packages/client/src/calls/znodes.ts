@@ -1,0 +1,49 @@
+/** The calls that longer calls are made of: what they need of a client, with the paths of that client. */
+import type { CreateSettings, Data } from '../operations/create.ts';
+import type { CallOptions } from '../session/operation.ts';
+import type { SessionId } from '@tskeeper/protocol';
+import type { Stat } from '../stat.ts';
+
+/** A read that sees all that anyone was told of before it was asked. */
+interface ReadOptions extends CallOptions {
+  readonly linearizable?: boolean;
+}
+
+interface VersionOptions extends CallOptions {
+  readonly version?: number | undefined;
+}
+
+export interface Created {
+  readonly path: string;
+  readonly stat: Stat;
+}
+
+export interface DataAndStat {
+  readonly data: Uint8Array | null;
+  readonly stat: Stat;
+}
+
+export interface Znodes {
+  readonly sessionId: SessionId;
+  create(path: string, data: Data | undefined, options: CreateSettings & CallOptions): Promise<Created>;
+  delete(path: string, options: VersionOptions): Promise<void>;
+  exists(path: string, options: ReadOptions): Promise<Stat | null>;
+  getData(path: string, options: ReadOptions): Promise<DataAndStat>;
+  setData(path: string, data: Data, options: VersionOptions): Promise<Stat>;
+  getChildren(path: string, options: ReadOptions): Promise<{ readonly children: readonly string[]; readonly stat: Stat }>;
+}
+
+export function childPath(parent: string, name: string): string {
+  return parent === '/' ? `/${name}` : `${parent}/${name}`;
+}
+
+export function parentOf(path: string): string {
+  return path.slice(0, Math.max(1, path.lastIndexOf('/')));
+}
+
+/** Of `/a/b/c`: `/a`, `/a/b`. */
+export function ancestorsOf(path: string): string[] {
+  const paths: string[] = [];
+  for (let slash = path.indexOf('/', 1); slash !== -1; slash = path.indexOf('/', slash + 1)) paths.push(path.slice(0, slash));
+  return paths;
+}

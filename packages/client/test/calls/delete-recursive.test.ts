@@ -1,0 +1,126 @@
+/** Subtrees that are deleted while others work in them. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Client, op } from '../../src/index.ts';
+import { ClientWorld } from '../support/client-world.ts';
+import { settle } from '../support/outcomes.ts';
+
+let world: ClientWorld;
+let zk: Client;
+let other: Client;
+
+beforeEach(async () => {
+  world = await ClientWorld.start();
+  other = await world.connect();
+  zk = await world.connect();
+});
+
+afterEach(async () => {
+  await world.close();
+});
+
+const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
+
+/** `/t` with `width` children, each with `width` of its own. */
+async function plant(width: number): Promise<number> {
+  const paths = ['/t'];
+  for (let one = 0; one < width; one++) {
+    paths.push(`/t/${one}`);
+    for (let two = 0; two < width; two++) paths.push(`/t/${one}/${two}`);
+  }
+  for (let at = 0; at < paths.length; at += 500) await go(other.multi(paths.slice(at, at + 500).map((path) => op.create(path))));
+  return paths.length;
+}
+
+describe('deleteRecursive', () => {
+  it('B53: deletes the children first and says how many znodes it was', async () => {
+    const count = await plant(30);
+    const order: string[] = [];
+    await go(other.addWatch('/t', { mode: 'persistentRecursive', watch: ({ path }) => path !== null && order.push(path) }));
+    expect(await go(zk.deleteRecursive('/t'))).toEqual({ deleted: count, unknown: 0 });
+    expect(await go(other.exists('/t'))).toBe(null);
+    expect(order).toHaveLength(count);
+    for (const [index, path] of order.entries())
+      expect(order.slice(0, index).every((earlier) => !path.startsWith(`${earlier}/`))).toBe(true);
+    expect(await go(zk.deleteRecursive('/t'))).toEqual({ deleted: 0, unknown: 0 });
+  });
+
+  it('B53: spares what servers need, and below a chroot its root may go', async () => {
+    for (const path of ['/', '/zookeeper', '/zookeeper/quota']) {
+      expect((await go(settle(zk.deleteRecursive(path)))).outcome).toBe('BadArguments notSent');
+    }
+    await plant(2);
+    expect(await go(zk.chroot('/t').deleteRecursive('/'))).toEqual({ deleted: 7, unknown: 0 });
+    expect((await go(settle(zk.chroot('/zookeeper').deleteRecursive('/config')))).outcome).toBe('BadArguments notSent');
+  });
+
+  it('B53: two that delete the same tree delete each znode once between them', async () => {
+    const count = await plant(20);
+    const results = await go(Promise.all([zk.deleteRecursive('/t'), other.deleteRecursive('/t')]));
+    expect(results[0].deleted + results[1].deleted).toBe(count);
+    expect(await go(zk.exists('/t'))).toBe(null);
+  });
+
+  it('B53: looks again where others go on creating', async () => {
+    const count = await plant(10);
+    let made = 0;
+    const creator = (async () => {
+      for (let index = 0; index < 40; index++) {
+        const results = await Promise.allSettled([other.create(`/t/5/new-${index}`), other.create(`/t/new-${index}`)]);
+        made += results.filter(({ status }) => status === 'fulfilled').length;
+      }
+    })();
+    const { deleted } = await go(zk.deleteRecursive('/t'));
+    await go(creator);
+    expect(made).toBeGreaterThan(0);
+    expect(deleted).toBe(count + made);
+    expect(await go(zk.exists('/t'))).toBe(null);
+  });
+
+  /** Breaks the connection among the answers to deletes. */
+  async function breakAmongDeletes(): Promise<void> {
+    const { backward } = world.cnxn;
+    const before = backward.deliveredBytes;
+    for await (const { path } of inTime(zk.walk('/t'))) expect(path).toMatch(/^\/t/);
+    const walked = backward.deliveredBytes - before;
+    backward.resetAfter(backward.deliveredBytes + walked + 905);
+  }
+
+  async function* inTime<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+    for (let next = await go(items.next()); next.done !== true; next = await go(items.next())) yield next.value;
+  }
+
+  it('B53: a lost connection is told, with how far it came', async () => {
+    const count = await plant(20);
+    await breakAmongDeletes();
+    const { outcome, error } = await go(settle(zk.deleteRecursive('/t')));
+    expect(outcome).toBe('ConnectionLoss unknown');
+    const [, certain, perhaps] = /; (\d+) znodes were deleted, and perhaps (\d+) more\)$/.exec(error!.message)!.map(Number);
+    const gone = count - 1 - (await go(other.getAllChildrenNumber('/t')));
+    expect(certain).toBeGreaterThan(0);
+    expect(gone).toBeGreaterThanOrEqual(certain!);
+    expect(gone).toBeLessThanOrEqual(certain! + perhaps!);
+    expect(error).toMatchObject({ op: 'deleteRecursive', path: '/t' });
+  });
+
+  it('B51, B53: with retry it goes on, and counts apart what it cannot know', async () => {
+    const count = await plant(20);
+    await breakAmongDeletes();
+    const { deleted, unknown } = await go(zk.deleteRecursive('/t', { retry: true }));
+    expect(deleted + unknown).toBe(count);
+    expect(unknown).toBeGreaterThan(0);
+    expect(unknown).toBeLessThanOrEqual(64);
+    expect(await go(zk.exists('/t'))).toBe(null);
+  });
+
+  it('B53: the time-out is for all of it', async () => {
+    await plant(20);
+    const { backward } = world.cnxn;
+    backward.manners.delayMs = 100;
+    backward.changed();
+    const started = world.clock.now().elapsedMs;
+    const { outcome, error } = await go(settle(zk.deleteRecursive('/t', { timeoutMs: 450 })));
+    expect(outcome).toMatch(/^RequestTimeout (?:notSent|unknown)$/);
+    expect(error!.message).toMatch(/\d+ znodes were deleted/);
+    expect(world.clock.now().elapsedMs - started).toBeLessThan(600);
+  });
+});
