@@ -118,7 +118,7 @@ function settingsOf(options: ConnectionOptions, terminal: Terminal): ConnectionS
   if (options.clientConfiguration !== undefined) {
     // It asks for protection, TLS or SASL, and must not be passed over.
     throw new CommandRefused(
-      '-client-configuration is not built yet: there is neither TLS nor SASL for clients; leave it out to connect in the clear',
+      '-client-configuration is not built yet: this command line speaks neither TLS nor SASL; leave it out to connect in the clear',
     );
   }
   const fromEnvironment = terminal.environment['TSKEEPER_AUTH'];
