@@ -195,6 +195,11 @@ function applyName(names: Map<string, Inode>, change: UnsyncedName): void {
   }
 }
 
+/** The name that has another meaning behind the change. */
+function givenBy({ change, name, to }: UnsyncedName): string {
+  return change === 'rename' ? to : name;
+}
+
 interface ImageFile {
   readonly synced: Content;
   readonly writes: readonly UnsyncedWrite[];
@@ -495,7 +500,11 @@ export class MemoryDisk implements Disk {
         const durable = covered.filter((change) => still.has(change) && !change.doubtful);
         for (const change of durable) applyName(folder.synced, change);
         const gained = new Set(durable);
-        folder.unsynced = folder.unsynced.filter((change) => !gained.has(change));
+        folder.unsynced = folder.unsynced.filter((change, at) => {
+          // Of a name that has got another meaning since, durably, the old one does not come back.
+          const isOutdated = () => folder.unsynced.slice(at + 1).some((later) => gained.has(later) && givenBy(later) === givenBy(change));
+          return !gained.has(change) && !(change.doubtful && isOutdated());
+        });
         this.changed?.(call);
       },
       () => {

@@ -213,6 +213,24 @@ describe('what a crash keeps', () => {
 });
 
 describe('faults', () => {
+  test('a name whose sync has failed does not come back over a later one that is durable', async () => {
+    const disk = new MemoryDisk();
+    await newFile(disk);
+    const rename = async (content: string) => {
+      const file = await disk.open('/d/new', 'replace');
+      file.write(0, Buffer.from(content));
+      await sync(file);
+      await disk.rename('/d/new', '/d/f');
+    };
+    await rename('first');
+    disk.fault = () => ({ code: 'EIO' });
+    await disk.syncFolder('/d').catch(() => undefined);
+    disk.fault = undefined;
+    await rename('second');
+    await disk.syncFolder('/d');
+    for (const choice of [keepAll, loseAll]) expect(text(new MemoryDisk(disk.capture(), choice))).toBe('second');
+  });
+
   test('a failed sync leaves pages that no later sync makes durable', async () => {
     const disk = new MemoryDisk();
     const file = await newFile(disk);

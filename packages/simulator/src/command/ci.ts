@@ -16,7 +16,7 @@ import { catchText, runZoo } from './zoo.ts';
 /** The same for every change: they have shown that each mark can be hit. */
 const fixedCount = 30;
 /** Others for each change. */
-const freshCount = 1750;
+const freshCount = 1900;
 /** One in so many runs a second time. */
 const twiceEvery = 20;
 const mutantsInRotation = 10;
