@@ -99,7 +99,7 @@ function take(seeds: readonly number[]): () => number | undefined {
 /** Fresh for each state of the sources and the same for each run of one, so that whatever turns a change red does so again. */
 function treeBase(): number | undefined {
   try {
-    const tree = execFileSync('git', ['rev-parse', 'HEAD^{tree}'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    const tree = execFileSync('git', ['rev-parse', 'HEAD:packages'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
     return Number.parseInt(tree.slice(0, 10), 16) * 1000;
   } catch {
     return undefined;
