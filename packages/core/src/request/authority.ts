@@ -29,7 +29,6 @@ export interface OrderParts {
   readonly replica: Replica;
   readonly tracker: SessionTracker;
   readonly load: Load;
-  /** The write that stands first in the line of a session's connection, if one does. */
   /** The write that waits at the head of its session's line here, if the txn may be its own. */
   readonly headOfLine: (high: number, low: number, zxid: Zxid) => WriteOrigin | undefined;
   readonly registry: AuthRegistry;

@@ -125,12 +125,12 @@ export class Forwarding implements Order {
     this.#ask(high, low, 0, OpCode.sync);
   }
 
-  /** The leader has said whether the session lives. Returns whether the server can be told at once. */
+  /** The leader has said whether the session lives. Returns whether the server can be told at once, or else behind the sync, and in turn. */
   revalidated(high: number, low: number, isValid: boolean): boolean {
     for (const waiting of this.#syncs.values()) {
       if (waiting.kind !== 'session' || waiting.isValid !== undefined || waiting.high !== high || waiting.low !== low) continue;
       waiting.isValid = isValid;
-      return !isValid;
+      return false;
     }
     return true;
   }

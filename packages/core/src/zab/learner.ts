@@ -539,7 +539,7 @@ export class Learner implements LeaderLink {
     const sync = this.#forwarding?.takeSync();
     if (sync === undefined) this.#giveUp('the leader has answered a sync that nobody asked for');
     else if (sync.kind === 'sync') this.#server!.synced(sync, now);
-    else if (sync.isValid === true) this.#server!.revalidated(sync.high, sync.low, true, this.#logged, now);
+    else if (sync.isValid !== undefined) this.#server!.revalidated(sync.high, sync.low, sync.isValid, this.#logged, now);
   }
 
   #onRevalidate(packet: PacketView, now: Now): void {

@@ -1,0 +1,11 @@
+import { expect, it } from 'vitest';
+import { Forwarding } from '../../src/request/forwarding.ts';
+
+it('answers of the leader whether a session lives are told an observer in turn, each behind its sync: an end does not overtake a life', () => {
+  const link = { request: () => undefined, revalidate: () => undefined };
+  const forwarding = new Forwarding('observer', link, {} as never);
+  forwarding.revalidate(1, 2, 1000);
+  forwarding.revalidate(1, 2, 1000);
+  expect([forwarding.revalidated(1, 2, true), forwarding.revalidated(1, 2, false)]).toEqual([false, false]);
+  expect([forwarding.takeSync(), forwarding.takeSync()]).toMatchObject([{ isValid: true }, { isValid: false }]);
+});
