@@ -18,6 +18,7 @@ import { update, type Updater } from './calls/update.ts';
 import { checkConcurrency, walk, type WalkedZnode } from './calls/walk.ts';
 import { ancestorsOf, parentOf } from './calls/znodes.ts';
 import { Chroot } from './chroot.ts';
+import type { Clock } from './clock.ts';
 import type {
   AddWatchOptions,
   ClientEvents,
@@ -142,6 +143,11 @@ export class ClientView {
   /** As the server has granted it. */
   get sessionTimeoutMs(): Millis {
     return this.#session.timeoutMs;
+  }
+
+  /** The clock of the client, its own or the one it was given: what works on a client waits by it, and so runs in virtual time as well. */
+  get clock(): Clock {
+    return this.#session.clock;
   }
 
   /** `10.0.0.1:2181`, as the list of servers names it; undefined while there is no connection. */
