@@ -253,9 +253,8 @@ export class Mirror<Data> {
     return depthOf(path) - depthOf(this.#root) >= this.#options.maxDepth;
   }
 
-  /** For an inner znode as by a survey, which needs to be let READ; to ask whether it is there, nobody does. */
-  async #statOf(path: string): Promise<Stat | null> {
-    return this.#isLeaf(path) ? this.#zk.exists(path, once) : (await this.#zk.getChildren(path, once)).stat;
+  #statOf(path: string): Promise<Stat | null> {
+    return this.#zk.exists(path, once);
   }
 
   #wantsData(path: string): boolean {
