@@ -55,12 +55,16 @@ import { addWatchOperation, removeWatchesOperation } from './watches/watch-opera
 import type { WatchKind, Watcher } from './watches/watch-table.ts';
 
 /**
- * ZooKeeper's words for the life of a client.
- * - `connecting`: looking for a server. The session may be alive; calls wait.
- * - `connected`, `connectedReadOnly`: at work.
- * - `closed`: over, see `closedBecause`. The client cannot be used again.
+ * How things stand with a client, in one word.
+ * - `connecting`: looking for a server, and there is no session yet that the ensemble would know. `connect` gives out no such client; one that has had
+ *   to do with read-only servers only becomes so when it loses them.
+ * - `connected`: at work.
+ * - `connectedReadOnly`: with a server that has lost its quorum; reads are answered, writes fail with NotReadOnly. Only with the option `readOnly`.
+ * - `suspended`: the connection is lost, and the client looks for another. The session may live, and so may its ephemerals; only a server
+ *   can tell. Calls wait.
+ * - `expired`, `authFailed`, `closed`, `moved`: over, and why (`EndReason`). Every call is refused, and nothing leads back: connect anew.
  */
-export type ClientState = 'connecting' | 'connected' | 'connectedReadOnly' | 'closed';
+export type ClientState = 'connecting' | 'connected' | 'connectedReadOnly' | 'suspended' | EndReason;
 
 export interface WatchOption {
   /**
@@ -263,11 +267,12 @@ export class ClientView {
 
   get state(): ClientState {
     const session = this.#session;
-    if (session.endReason !== undefined) return 'closed';
-    return session.isConnected ? (session.isReadOnly ? 'connectedReadOnly' : 'connected') : 'connecting';
+    if (session.endReason !== undefined) return session.endReason;
+    if (session.isConnected) return session.isReadOnly ? 'connectedReadOnly' : 'connected';
+    return session.isSuspended ? 'suspended' : 'connecting';
   }
 
-  /** Why the state is `closed`: `close` was called, the ensemble has expired the session, or it has refused the credentials. */
+  /** Why this client is over, which is its `state` then; undefined while it lives, which makes it the test for that. */
   get closedBecause(): EndReason | undefined {
     return this.#session.endReason;
   }

@@ -132,7 +132,13 @@ type Phase =
   | 'closing'
   | 'closed';
 
-/** Why a session is over. */
+/**
+ * Why a client is over.
+ * - `closed`: `close` was called.
+ * - `expired`: the ensemble does not know the session any more, and its ephemerals are gone.
+ * - `authFailed`: an identity was refused.
+ * - `moved`: the session was left to another client that uses it as well (`yieldsSession`); it lives on there.
+ */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
 const xidMax = 0x7fffffff;
@@ -264,6 +270,10 @@ export class SessionMachine<R extends Request> {
 
   get isReadOnly(): boolean {
     return this.isConnected && this.#readOnlyServer;
+  }
+
+  get isSuspended(): boolean {
+    return !this.isConnected && this.#phase !== 'closed' && this.#knownToQuorum;
   }
 
   get endReason(): EndReason | undefined {
