@@ -815,7 +815,8 @@ export class SessionMachine<R extends Request> {
     if (reader.remaining === replyHeaderBytes) {
       // Not an answer to a handshake, but how a server without a quorum says that it cannot open sessions.
       const { err } = readReplyHeader(reader);
-      this.#cut(`the server opens no session (error ${err})`, nowMs);
+      const why = err === ErrorCode.NotReadOnly ? 'it is read-only, and ZooKeeper then needs localSessionsEnabled=true' : `error ${err}`;
+      this.#cut(`the server opens no session (${why})`, nowMs);
       return;
     }
     const { timeOut, sessionId, passwd, readOnly } = readConnectResponse(reader);

@@ -72,7 +72,12 @@ describe('the handshake', () => {
   it.each([
     ['a refusal of what was not shown', refusal, 'the server refused to open a session'],
     ['a session without an id', connectResponse({ session: 0n, timeoutMs: 100 }), 'the server opened a session without an id'],
-    ['a bare error', reply(0, 5, -119), 'the server opens no session (error -119)'],
+    [
+      'B39: the error of a read-only server',
+      reply(0, 5, -119),
+      'the server opens no session (it is read-only, and ZooKeeper then needs localSessionsEnabled=true)',
+    ],
+    ['a bare error', reply(0, 5, -1), 'the server opens no session (error -1)'],
     ['nothing at all', frame(() => {}), 'the server sent what cannot be read: expected an int at byte 4'],
     [
       'a frame that is too long',
