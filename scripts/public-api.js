@@ -8,7 +8,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Extractor, ExtractorConfig } from '@microsoft/api-extractor';
+import { Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor';
 import { docComplaints } from './doc-rules.js';
 import { publicPackages, root } from './public-packages.js';
 
@@ -65,14 +65,14 @@ function examine({ name, folder }) {
       tsdocMetadata: { enabled: false },
       newlineKind: 'lf',
       messages: {
-        compilerMessageReporting: { default: { logLevel: 'warning' } },
+        compilerMessageReporting: { default: { logLevel: ExtractorLogLevel.Warning } },
         extractorMessageReporting: {
-          default: { logLevel: 'warning' },
+          default: { logLevel: ExtractorLogLevel.Warning },
           // Everything an index exports is public, and said to be documented or not by our own rules.
-          'ae-missing-release-tag': { logLevel: 'none' },
-          'ae-undocumented': { logLevel: 'none' },
+          'ae-missing-release-tag': { logLevel: ExtractorLogLevel.None },
+          'ae-undocumented': { logLevel: ExtractorLogLevel.None },
         },
-        tsdocMessageReporting: { default: { logLevel: 'none' } },
+        tsdocMessageReporting: { default: { logLevel: ExtractorLogLevel.None } },
       },
     },
     configObjectFullPath: undefined,
@@ -83,7 +83,7 @@ function examine({ name, folder }) {
     localBuild: true,
     messageCallback: (message) => {
       message.handled = true;
-      if (message.logLevel !== 'warning' && message.logLevel !== 'error') return;
+      if (message.logLevel !== ExtractorLogLevel.Warning && message.logLevel !== ExtractorLogLevel.Error) return;
       if (message.messageId.startsWith('console-')) return;
       const forgotten = message.messageId === 'ae-forgotten-export' ? /"([^"]+)"/.exec(message.text)?.[1] : undefined;
       if (forgotten !== undefined && internal[name]?.has(forgotten)) return;
