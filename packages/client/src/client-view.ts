@@ -34,6 +34,7 @@ import type {
   VersionOptions,
   WalkOptions,
 } from './client-options.ts';
+import type { Clock } from './clock.ts';
 import { formatServer } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { checkCreatePath, checkPath, type CreateSettings, type Data, isSequential } from './operations/create.ts';
@@ -142,6 +143,20 @@ export class ClientView {
   /** As the server has granted it. */
   get sessionTimeoutMs(): Millis {
     return this.#session.timeoutMs;
+  }
+
+  /**
+   * How much of the session's time-out is left, in milliseconds, counted from when something was sent that a server has answered since: about
+   * `sessionTimeoutMs` while connected, less and less without a connection, and 0 when the session is to be taken for lost, though only the ensemble
+   * knows. It may also have ended before: a server that was cut off from its leader goes on answering, for syncLimit ticks at most.
+   */
+  get sessionLeftMs(): Millis {
+    return this.#session.leftMs;
+  }
+
+  /** What time is to this client; whoever waits along with it, as recipes do, waits by the same clock. */
+  get clock(): Clock {
+    return this.#session.clock;
   }
 
   /** `10.0.0.1:2181`, as the list of servers names it; undefined while there is no connection. */

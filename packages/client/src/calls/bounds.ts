@@ -6,8 +6,8 @@ import { ErrorCode, type Millis } from '@tskeeper/protocol';
 import { type Clock, type Random, timerMsMax } from '../clock.ts';
 import { Refusal } from '../keeper-error.ts';
 import type { CallOptions } from '../session/operation.ts';
+import { onAbort } from '../signals.ts';
 import type { TracedCall } from '../tracing.ts';
-import { onAbort } from './on-abort.ts';
 
 /** What a call of several steps needs of the session it is made on. */
 export interface CallSession {
