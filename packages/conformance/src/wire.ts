@@ -12,7 +12,7 @@ interface Line {
 export class Wire implements Transport {
   readonly #real = new NodeTransport();
   readonly #lines = new Set<Line>();
-  /** Dials made during a silence. */
+  /** Who is told of the end when a silence is over: dials made meanwhile, and connections that the server has closed meanwhile. */
   readonly #waiting = new Set<TransportSink>();
   #isSilent = false;
 
@@ -32,12 +32,17 @@ export class Wire implements Transport {
         if (!this.#isSilent) sink.received(bytes);
       },
       closed: (error) => {
-        if (this.#lines.delete(line) && !this.#isSilent) sink.closed(error);
+        if (!this.#lines.delete(line)) return;
+        if (this.#isSilent) this.#waiting.add(sink);
+        else sink.closed(error);
       },
     });
     const line: Line = { real, sink };
     this.#lines.add(line);
-    const over = () => void this.#lines.delete(line);
+    const over = () => {
+      this.#lines.delete(line);
+      this.#waiting.delete(sink);
+    };
     return {
       send: (bytes) => {
         if (!this.#isSilent) real.send(bytes);

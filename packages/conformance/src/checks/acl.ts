@@ -77,10 +77,13 @@ export const aclChecks: readonly Check[] = [
         [Perms.write, 'setData', () => nobody.setData(path, 'y')],
         [Perms.create, 'create', () => nobody.create(`${path}/y`)],
         [Perms.delete, 'delete', () => nobody.delete(`${path}/x`)],
+        // The last, since what it sets takes the permission away.
         [Perms.admin, 'setACL', () => nobody.setACL(path, [keeper])],
       ];
       for (const [granted, , allowed] of calls) {
         await owner.setACL(path, [keeper, { perms: granted, id: anyone }]);
+        // Releases differ in what they tell first of a znode that is neither there nor allowed to be deleted.
+        if ((await owner.exists(`${path}/x`)) === null) await owner.create(`${path}/x`);
         await ground.caughtUp(nobody);
         for (const [needed, name, call] of calls) {
           if (needed !== granted) await refused(`${name} with permissions ${granted}`, call(), 'NoAuth');
@@ -189,7 +192,10 @@ export const aclChecks: readonly Check[] = [
       }
       const cnxn = await ground.openRawSession();
       const request = { path: `${ground.root}/b`, data: null, acl: null, flags: 0 };
-      equal('no list at all', (await cnxn.call(OpCode.create2, (writer) => operations.create2.request.write(writer, request)))?.err, -114);
+      const reply = await cnxn.call(OpCode.create2, (writer) => operations.create2.request.write(writer, request));
+      // 3.5 takes it for a request that it cannot decode.
+      const noListIs = ground.isRelease(3, 8, 0) || reply?.err !== -5 ? -114 : -5;
+      equal('no list at all', reply?.err, noListIs);
       equal('aversion, unchanged', (await zk.exists(`${ground.root}/a`))?.aversion, 0);
     },
   },
