@@ -71,6 +71,39 @@ export const watchStayingChecks: readonly Check[] = [
     },
   },
   {
+    name: 'watches-staying.recursive-frames',
+    title: 'a recursive watch is sent one event for a child that comes or goes, and none of its parent',
+    rows: ['A22'],
+    docs: 'ZOOKEEPER-1416; WatcherOrBitSet and PathParentIterator of WatchManager',
+    since,
+    async run(ground) {
+      const [zk, cnxn] = [await ground.open(), await ground.openRawSession()];
+      // A client passes over events that no watch of its own is for, so what is sent is looked at.
+      const reply = await cnxn.call(OpCode.addWatch, (writer) => operations.addWatch.request.write(writer, { path: ground.root, mode: 1 }));
+      equal('the error', reply?.err, 0);
+      await zk.create(`${ground.root}/a`);
+      await zk.create(`${ground.root}/a/b`);
+      await zk.delete(`${ground.root}/a/b`);
+      await zk.setData(`${ground.root}/a`, 'x');
+      await ground.until(
+        'NodeDataChanged, the last event',
+        (async () => {
+          while (!cnxn.events.some(({ type }) => type === 3) && !cnxn.isClosed) await cnxn.ping();
+        })(),
+      );
+      equal(
+        'the events',
+        cnxn.events.map(({ type, path }) => [type, path.slice(ground.root.length)]),
+        [
+          [1, '/a'],
+          [1, '/a/b'],
+          [2, '/a/b'],
+          [3, '/a'],
+        ],
+      );
+    },
+  },
+  {
     name: 'watches-staying.ephemerals-of-a-session',
     title: 'a recursive watch hears of each ephemeral that goes with its session',
     rows: ['A22', 'A32', 'C2-16'],
