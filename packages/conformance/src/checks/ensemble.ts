@@ -64,7 +64,8 @@ export const ensembleChecks: readonly Check[] = [
       await (await ground.open()).create(`${ground.root}/a`, 'x');
       // A write of its own at the new server, so that all know where it is.
       equal('a write at the new server', (await moved.call(OpCode.setData, write(ground.root)))?.err, 0);
-      equal('an answer at the old one', await ground.until('an end of the old connection', old.call(OpCode.setData, write(`${ground.root}/a`))), undefined);
+      const late = await ground.until('an end of the old connection', old.call(OpCode.setData, write(`${ground.root}/a`)));
+      equal('the error of an answer at the old one', late?.err, undefined);
       const zk = await ground.open({ server: 1 });
       equal('the data', textOf((await zk.getData(`${ground.root}/a`, { linearizable: true })).data), 'x');
     },

@@ -211,7 +211,7 @@ export const sessionChecks: readonly Check[] = [
     docs,
     needs: ['patience'],
     async run(ground) {
-      const [zk, other, heard] = [await ground.open({ sessionTimeoutMs: 1 }), await ground.open({ sessionTimeoutMs: 1 }), new Heard()];
+      const [zk, other, heard] = [await ground.open({ sessionTimeoutMs: 1 }), await ground.open(), new Heard()];
       await zk.create(`${ground.root}/idle`, null, { mode: 'ephemeral' });
       await zk.exists(`${ground.root}/idle`, { watch: heard.watch });
       const wire = new Wire();

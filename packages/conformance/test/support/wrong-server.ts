@@ -8,7 +8,6 @@ import {
   type ConnectRequest,
   type ConnectResponse,
   FrameCutter,
-  OpCode,
   operationOf,
   Reader,
   readConnectRequest,
@@ -134,8 +133,8 @@ export class WrongServer implements AsyncDisposable {
 /** Passes frames on. Returns what takes the bytes of the client. */
 function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer) => void {
   const [fromClient, fromServer] = [new FrameCutter(frameMax), new FrameCutter(frameMax)];
-  /** The types of what the server has to answer, in order. */
-  const asked: number[] = [];
+  /** The types of what the server has to answer, in order, and between them the answers that it is not asked for. */
+  const asked: (number | Outgoing)[] = [];
   let [isAsked, isOpen] = [false, false];
   const send = (frame: Outgoing): void => {
     if (near.destroyed) return;
@@ -151,6 +150,12 @@ function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer)
       }),
     );
   };
+  const sendOwnAnswers = (): void => {
+    for (let [next] = asked; typeof next === 'object'; [next] = asked) {
+      send(next);
+      asked.shift();
+    }
+  };
   const onRequest = (reader: Reader): boolean => {
     if (!isAsked) {
       isAsked = true;
@@ -160,7 +165,10 @@ function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer)
     }
     const request: Request = { ...readRequestHeader(reader), body: Buffer.from(reader.bytes.subarray(reader.offset, reader.limit)) };
     const { xid, type } = request;
-    const answer = (err: number) => send({ kind: 'reply', type, xid, zxid: 1, err, body: Buffer.alloc(0) });
+    const answer = (err: number) => {
+      asked.push({ kind: 'reply', type, xid, zxid: 1, err, body: Buffer.alloc(0) });
+      sendOwnAnswers();
+    };
     const passed = wrongness.request === undefined ? request : wrongness.request(request, answer);
     if (passed === undefined) return true;
     asked.push(passed.type);
@@ -183,8 +191,9 @@ function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer)
     const frame: Outgoing =
       header.xid === Xid.notification
         ? { kind: 'event', zxid: header.zxid, ...readWatcherEvent(reader) }
-        : { kind: 'reply', type: asked.shift() ?? OpCode.ping, ...header, body: Buffer.from(reader.bytes.subarray(reader.offset, reader.limit)) };
+        : { kind: 'reply', type: asked.shift() as number, ...header, body: Buffer.from(reader.bytes.subarray(reader.offset, reader.limit)) };
     for (const each of wrongness.outgoing?.(frame) ?? [frame]) send(each);
+    sendOwnAnswers();
     return true;
   };
   far.on('data', (bytes) => fromServer.feed(bytes, 0, bytes.length, onAnswer));

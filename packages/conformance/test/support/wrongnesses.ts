@@ -126,9 +126,9 @@ export const cases: readonly Case[] = [
     make: () => replaces(OpCode.removeWatches, ErrorCode.NoWatcher, ErrorCode.Ok),
   },
   {
-    wrong: 'a watch that was removed goes on',
-    found: 'watches-removal.by-type',
-    make: () => answers(OpCode.removeWatches, ErrorCode.NoWatcher),
+    wrong: 'a watch that was removed is still there',
+    found: 'watches-removal.check',
+    make: () => answers(OpCode.removeWatches, ErrorCode.Ok),
   },
   {
     wrong: 'watches are not restored',
