@@ -1,4 +1,5 @@
 #!/usr/bin/env node
 import { main } from '../dist/command/main.js';
 
-process.exitCode = await main(process.argv.slice(2));
+// At once: a check that ran out of time may have left somebody dialling.
+process.exit(await main(process.argv.slice(2)));

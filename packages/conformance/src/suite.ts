@@ -10,7 +10,7 @@ import { askFacts, type Facts } from './facts.ts';
 import { Ground, identities } from './ground.ts';
 
 export interface SuiteOptions {
-  /** How long a check may take, in ms. Default: 30 000. */
+  /** How long a check may take, in ms, and, up to 10 seconds, how long to look for a server at the beginning. Default: 30 000. */
   readonly timeoutMs?: number | undefined;
   /** Whether to run the checks that wait until sessions have expired. Default: false. */
   readonly slow?: boolean | undefined;
@@ -34,7 +34,7 @@ export interface CheckResult {
 }
 
 const timeoutMsDefault = 30_000;
-const connectMs = 10_000;
+const connectMsMax = 10_000;
 
 export class Suite implements AsyncDisposable {
   readonly facts: Facts;
@@ -59,7 +59,7 @@ export class Suite implements AsyncDisposable {
     const { servers, chroot, service } = parseConnectString(connectString);
     if (service !== undefined) throw new TypeError('a connect string with an SRV name does not say which servers to check; name them one by one');
     const keeper = await connect(connectString.split('/')[0]!, {
-      connectTimeoutMs: connectMs,
+      connectTimeoutMs: Math.min(connectMsMax, options.timeoutMs ?? timeoutMsDefault),
       auth: Object.values(identities).map((auth) => ({ scheme: 'digest', auth })),
       retry: true,
     });

@@ -37,6 +37,8 @@ export type Outgoing =
 
 /** What is wrong with one connection. Each hook is given what comes, and gives what goes on; left out, everything goes on as it came. */
 export interface Wrongness {
+  /** Whether four letter words are left without an answer. */
+  readonly isMute?: boolean;
   connectRequest?(request: ConnectRequest): ConnectRequest;
   connectResponse?(response: ConnectResponse): ConnectResponse;
   /** undefined keeps it from the server; `answer` then answers in its place. */
@@ -109,8 +111,12 @@ export class WrongServer implements AsyncDisposable {
     }
     near.once('data', (first) => {
       if (fourLetters.test(first.toString('latin1', 0, 4))) {
-        far.write(first);
-        far.pipe(near);
+        if (wrongness.isMute === true) {
+          near.end();
+        } else {
+          far.write(first);
+          far.pipe(near);
+        }
         return;
       }
       const take = speak(near, far, wrongness);
