@@ -57,6 +57,13 @@ describe('a test server', () => {
     await expect(TestServer.start({ config: { tickTime: 'soon' } })).rejects.toThrow('tickTime');
   });
 
+  it('has a tick of 2000 ms unless told otherwise, so that sessions get from 4 to 40 seconds', async () => {
+    await using server = await TestServer.start();
+    await using shortest = await connect(server.connectString, { sessionTimeoutMs: 1 });
+    await using longest = await connect(server.connectString, { sessionTimeoutMs: 3_600_000 });
+    expect([shortest.sessionTimeoutMs, longest.sessionTimeoutMs]).toEqual([4000, 40_000]);
+  });
+
   it('refuses a port that is taken with a sentence that names it', async () => {
     await using server = await TestServer.start();
     await expect(TestServer.start({ port: server.port })).rejects.toThrow(String(server.port));
