@@ -1,0 +1,33 @@
+/**
+ * What is measured of a client, and what is demanded of ours. `load` keeps so many requests under way; `watch` sets as many watches and
+ * lets one txn fire all of them; `connect` opens and closes sessions one after the other.
+ */
+export const znodes = 1000;
+export const bytes = 100;
+
+const half = (against) => ({ measure: 'cpuUsPerOp', against, atMost: 0.5, level: 'tripwire' });
+
+export const rows = [
+  { name: 'getData-1', title: 'getData, 1 in flight', kind: 'load', load: { op: 'getData', inFlight: 1 }, demands: [] },
+  {
+    name: 'getData-16',
+    title: 'getData, 16 in flight',
+    kind: 'load',
+    load: { op: 'getData', inFlight: 16 },
+    demands: [half('node-zookeeper-client'), half('kazoo')],
+  },
+  { name: 'getData-128', title: 'getData, 128 in flight', kind: 'load', load: { op: 'getData', inFlight: 128 }, demands: [] },
+  { name: 'setData-16', title: 'setData, 16 in flight', kind: 'load', load: { op: 'setData', inFlight: 16 }, demands: [] },
+  {
+    name: 'createAndDelete-16',
+    title: 'create an ephemeral and delete it, 16 in flight',
+    kind: 'load',
+    load: { op: 'createAndDelete', inFlight: 16 },
+    demands: [],
+  },
+  { name: 'watch', title: 'events of 5,000 watches fired by one txn', kind: 'watch', count: 5000, demands: [] },
+  { name: 'connect', title: 'connect and close', kind: 'connect', times: 20, demands: [] },
+];
+
+/** Requests that one operation of a load consists of. */
+export const requestsOf = { getData: 1, setData: 1, createAndDelete: 2 };
