@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { repositoryFolder } from '../scripts/peers.js';
 import { clientKinds } from './clients/clients.js';
 import { measureClients } from './clients/measure.js';
-import { clientsMarkdown, clientVerdicts } from './clients/report.js';
+import { clientsMarkdown } from './clients/report.js';
 import { rows as clientRows } from './clients/rows.js';
 import { startEnsemble } from './ensemble.js';
 import { environmentOf } from './environment.js';
@@ -163,7 +163,7 @@ async function compareClients() {
     say,
     ...settings,
   });
-  const report = { environment, settings, versions, results, verdicts: clientVerdicts(results), failures };
+  const report = { environment, settings, versions, results, verdicts: verdicts(results), failures };
   await publish(values.name ?? 'clients', report, clientsMarkdown(report));
 }
 

@@ -1,4 +1,4 @@
-/** The clients that are measured, each a process that is told by standard input what to do: ours, those of npm, kazoo and the Java client. */
+/** The clients that are measured, each a process that is told by standard input what to do: ours, those of npm, kazoo, the Java client, and a bare socket. */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { ensurePeers, repositoryFolder } from '../../scripts/peers.js';
 const driversFolder = path.join(import.meta.dirname, 'drivers');
 
 /** In the order of the tables. `ours` is what the others are compared with. */
-export const clientKinds = ['ours', 'node-zookeeper-client', 'zookeeper', 'kazoo', 'java'];
+export const clientKinds = ['ours', 'node-zookeeper-client', 'zookeeper', 'kazoo', 'java', 'bare'];
 
 const peerOf = { 'node-zookeeper-client': 'node-zookeeper-client', zookeeper: 'zookeeper-npm', kazoo: 'kazoo', java: 'zookeeper-3.9.5' };
 
@@ -23,6 +23,7 @@ const kinds = {
     const { version } = JSON.parse(await readFile(path.join(repositoryFolder, 'packages', 'client', 'package.json'), 'utf8'));
     return { version, command: nodeDriver('tskeeper.js') };
   },
+  bare: async () => ({ version: process.version, command: nodeDriver('bare.js') }),
   'node-zookeeper-client': async (peer) => ({ version: peer.version, command: nodeDriver('node-zookeeper-client.js', peer.folder) }),
   zookeeper: async (peer) => ({ version: peer.version, command: nodeDriver('zookeeper.js', peer.folder) }),
   kazoo: async (peer) => ({

@@ -6,7 +6,7 @@ import { connect, op } from '../../packages/client/dist/index.js';
 import { startServer } from '../servers.js';
 import { turnsOf } from '../turns.js';
 import { availableClients, startClient } from './clients.js';
-import { bytes, requestsOf, rows, znodes } from './rows.js';
+import { bareOp, bytes, requestsOf, rows, znodes } from './rows.js';
 
 const root = '/bench';
 const watched = '/watched';
@@ -59,8 +59,10 @@ async function measureOn(serverKind, clients, { folder, rounds, seconds, warmUp,
   const connectString = `127.0.0.1:${server.port}`;
   const started = [];
   const results = [];
+  let close = async () => {};
   try {
-    const { fire, close } = await prepare(connectString);
+    const { fire, close: closeWriter } = await prepare(connectString);
+    close = closeWriter;
     const memory = {};
     for (const each of clients) {
       const client = await startClient(each, connectString);
@@ -72,12 +74,14 @@ async function measureOn(serverKind, clients, { folder, rounds, seconds, warmUp,
       return row.kind === 'watch' ? measureWatch(client, row, fire) : measureConnect(client, row);
     };
     for (const row of rows.filter((one) => wanted.includes(one.name))) {
-      const result = { ...row, server: serverKind, rounds: [] };
+      const demands = row.demands.filter((demand) => demand.server === serverKind);
+      const result = { ...row, demands, server: serverKind, rounds: [] };
       results.push(result);
       // The round before the first one is for the compilers, and does not count.
       for (let round = -1; round < rounds; round++) {
         const measured = {};
-        for (const client of turnsOf(started, round + 1)) {
+        const those = started.filter(({ kind }) => kind !== 'bare' || row.load?.op === bareOp);
+        for (const client of turnsOf(those, round + 1)) {
           try {
             measured[client.kind] = await measure(client, row, round < 0 ? warmUp : seconds);
           } catch (error) {
@@ -94,9 +98,9 @@ async function measureOn(serverKind, clients, { folder, rounds, seconds, warmUp,
     for (const client of started) memory[client.kind].loadedMb = await client.rssMb();
     results.push({ name: 'memory', title: 'resident memory', kind: 'memory', server: serverKind, rounds: [memory], demands: [] });
     for (const client of started) await client.quit();
-    await close();
   } finally {
     for (const client of started) client.kill();
+    await close();
     await server.stop();
     await rm(folder, { recursive: true, force: true });
   }

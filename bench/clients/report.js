@@ -7,6 +7,7 @@ const names = {
   zookeeper: 'zookeeper (npm)',
   kazoo: 'kazoo',
   java: 'Java client',
+  bare: 'bare socket',
 };
 const servers = { java: 'Apache ZooKeeper 3.9.5', ours: 'tskeeper' };
 
@@ -51,13 +52,16 @@ function rowTable(result) {
   return `### ${result.title}\n\n${table(head, lines)}`;
 }
 
-/** The demands of each server's rows, with the name of the server. */
-export function clientVerdicts(results) {
-  return results.flatMap((result) => verdicts([result]).map((one) => ({ ...one, server: result.server })));
-}
 
 export function clientsMarkdown({ environment, settings, versions, results, failures }) {
-  const judged = clientVerdicts(results).map((one) => [servers[one.server], one.row, wording(one), shown(one.value), one.verdict]);
+  const judged = verdicts(results).map((one) => [
+    servers[one.server],
+    one.row,
+    wording(one),
+    [shown(one.value), shown(one.or.value)].join(', or '),
+    one.level,
+    one.verdict,
+  ]);
   const serversThere = [...new Set(results.map((result) => result.server))];
   const parts = [
     '# Clients',
@@ -72,7 +76,7 @@ export function clientsMarkdown({ environment, settings, versions, results, fail
       `## Against ${servers[server]}`,
       ...results.filter((result) => result.server === server).map(rowTable),
     ]),
-    ...(judged.length > 0 ? ['## Demanded', table(['server', 'row', 'demanded', 'measured', 'verdict'], judged)] : []),
+    ...(judged.length > 0 ? ['## Demanded', table(['server', 'row', 'demanded', 'measured', 'level', 'verdict'], judged)] : []),
     ...(failures.length > 0 ? ['## What could not be measured', failures.map((failure) => `- ${failure}`).join('\n')] : []),
   ];
   return `${parts.join('\n\n')}\n`;
