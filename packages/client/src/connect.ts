@@ -1,7 +1,8 @@
 /** The way in: a connect string becomes a client with a session. */
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
+import { credentialsOf } from './auth/credentials.ts';
 import { fullPolicy, type RetryPolicy } from './calls/retry-policy.ts';
-import { Client, copyOfAuth } from './client.ts';
+import { Client } from './client.ts';
 import { type Clock, type Random, timerMsMax } from './clock.ts';
 import { ConnectOptionsError } from './connect-options-error.ts';
 import { ConnectStringError, parseConnectString } from './connect-string.ts';
@@ -105,7 +106,7 @@ export async function connect(connectString: string, options: ConnectOptions = {
   const { signal, clock = systemClock, random = systemRandom } = options;
   check('sessionTimeoutMs', sessionTimeoutMs);
   check('maxPacketBytes', options.maxPacketBytes);
-  fullPolicy(options.retry);
+  const defaults = { requestTimeoutMs: options.requestTimeoutMs, retry: fullPolicy(options.retry) };
   const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
   const transport = transportOf(options);
   // Only what has files to read takes a turn: the first server is dialled in the turn of the call.
@@ -127,10 +128,10 @@ export async function connect(connectString: string, options: ConnectOptions = {
       yieldsSession: options.yieldsSession ?? false,
       service,
     },
-    (options.auth ?? []).map(({ scheme, auth }) => ({ scheme, auth: copyOfAuth(auth) })),
+    (options.auth ?? []).map(({ scheme, auth }) => credentialsOf(scheme, auth)),
     { clock, transport, random, sasl },
   );
-  const client = new Client(session, chroot, options.requestTimeoutMs, options.retry);
+  const client = new Client(session, chroot, defaults);
   const ready = options.followConfig === true ? session.established.then(() => followConfig(client)) : session.established;
   try {
     await firstOf(ready, session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);

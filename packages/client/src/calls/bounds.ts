@@ -6,7 +6,7 @@ import { ErrorCode, type Millis } from '@tskeeper/protocol';
 import { type Clock, type Random, timerMsMax } from '../clock.ts';
 import { Refusal } from '../keeper-error.ts';
 import type { CallOptions } from '../session/operation.ts';
-import { onAbort } from './on-abort.ts';
+import { onAbort } from '../signals.ts';
 
 /** What a call of several steps needs of the session it is made on. */
 export interface CallSession {

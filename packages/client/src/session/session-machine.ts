@@ -48,6 +48,7 @@ import type { DialledAddress, ServerAddress, ServiceRecord } from '../transport.
 import type { KeeperState } from '../watched-event.ts';
 import { Fifo } from './fifo.ts';
 import type { HostList } from './host-list.ts';
+import { Lease } from './lease.ts';
 import type { Request } from './request.ts';
 import { inServiceOrder } from './service.ts';
 import { backoffMs, connectTimeoutMs, leaveMsMax, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
@@ -156,6 +157,7 @@ export class SessionMachine<R extends Request> {
   readonly #hosts: HostList;
   readonly #random: Random;
   readonly #out: SessionOut<R>;
+  readonly #lease: Lease;
 
   #phase: Phase = 'waiting';
   #endReason: EndReason | undefined;
@@ -238,6 +240,7 @@ export class SessionMachine<R extends Request> {
     this.#cutter = new FrameCutter(options.packetBytesMax + answerMarginBytes);
     this.#dialAtMs = nowMs;
     this.#heardMs = nowMs;
+    this.#lease = new Lease(nowMs);
   }
 
   // --- What others may know
@@ -252,6 +255,12 @@ export class SessionMachine<R extends Request> {
 
   get timeoutMs(): Millis {
     return this.#timeoutMs;
+  }
+
+  /** How much of the time-out is left since a server with a quorum has heard of the session; 0 when there is no session. */
+  leftMs(nowMs: Millis): Millis {
+    if (this.#phase === 'closed' || !this.#knownToQuorum) return 0;
+    return Math.max(0, this.#timeoutMs - (nowMs - this.#lease.provenMs));
   }
 
   get lastZxid(): Zxid {
@@ -424,6 +433,7 @@ export class SessionMachine<R extends Request> {
     const bytes = Buffer.from(this.#output.written());
     if (this.#output.bytes.length > outputBytesKept) this.#output = new Writer(1024);
     else this.#output.clear();
+    if (this.#order > this.#orderFlushed) this.#lease.sent(this.#order, nowMs);
     this.#orderFlushed = this.#order;
     this.#sentMs = nowMs;
     this.#out.send(bytes);
@@ -633,6 +643,7 @@ export class SessionMachine<R extends Request> {
     } else if (nowMs >= this.#sentMs + pingAfter) {
       this.#writeHeaderOnly(Xid.ping, OpCode.ping);
       this.#pingsUnanswered++;
+      this.#lease.pinged(nowMs);
       this.flush(nowMs);
     }
   }
@@ -758,6 +769,7 @@ export class SessionMachine<R extends Request> {
     this.#cutter.close();
     this.#output.clear();
     this.#pingsUnanswered = 0;
+    this.#lease.disconnected();
     this.#setWatchesUnanswered = 0;
     this.#saslXid = 0;
     this.#probing = undefined;
@@ -817,7 +829,10 @@ export class SessionMachine<R extends Request> {
     this.#password = Buffer.from(passwd ?? noPassword);
     this.#timeoutMs = timeOut;
     this.#readOnlyServer = readOnly ?? false;
-    if (!this.#readOnlyServer) this.#knownToQuorum = true;
+    if (!this.#readOnlyServer) {
+      this.#knownToQuorum = true;
+      this.#lease.opened(this.#sentMs);
+    }
     if (!this.#options.sasl) {
       this.#enter(nowMs);
       return;
@@ -873,7 +888,7 @@ export class SessionMachine<R extends Request> {
         return;
       case Xid.ping:
         if (this.#pingsUnanswered === 0) this.#cut('the server answered a ping that was not sent', nowMs);
-        else this.#pingsUnanswered--;
+        else this.#pong();
         return;
       case Xid.setWatches:
         if (this.#setWatchesUnanswered === 0) this.#cut('the server answered a setWatches that was not sent', nowMs);
@@ -886,6 +901,11 @@ export class SessionMachine<R extends Request> {
       default:
         this.#requestReply(xid, zxid, err, reader, nowMs);
     }
+  }
+
+  #pong(): void {
+    this.#pingsUnanswered--;
+    if (!this.#readOnlyServer) this.#lease.ponged();
   }
 
   #requestReply(xid: number, zxid: Zxid, err: number, reader: Reader, nowMs: Millis): void {
@@ -905,6 +925,7 @@ export class SessionMachine<R extends Request> {
     // Read before it leaves the line: if it cannot be read, it fails with the others.
     if (!request.withdrawn) this.#out.answered(request, err, reader);
     this.#pending.shift();
+    if (!this.#readOnlyServer) this.#lease.answered(request.order);
     // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
   }

@@ -177,6 +177,10 @@ export class Session {
     return this.#machine.timeoutMs;
   }
 
+  get leftMs(): Millis {
+    return this.#machine.leftMs(this.#nowMs);
+  }
+
   get lastZxid(): Zxid {
     return this.#machine.lastZxid;
   }

@@ -113,6 +113,80 @@ describe('the handshake', () => {
   });
 });
 
+describe('how much of the time-out is left', () => {
+  const left = (rig: MachineRig) => rig.machine.leftMs(rig.nowMs);
+
+  it('counts from when a request was sent that was answered, not from its answer', () => {
+    const rig = connected();
+    rig.pass(1000);
+    rig.submit('x');
+    rig.pass(500);
+    expect(left(rig)).toBe(7500);
+    rig.receive(reply(1, 1));
+    expect(left(rig)).toBe(8500);
+  });
+
+  it('counts from the first of several, so that a late answer proves no more than its own request', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.pass(500);
+    rig.submit('y');
+    rig.pass(500);
+    rig.receive(reply(1, 1));
+    expect(left(rig)).toBe(8000);
+    rig.submit('z');
+    rig.receive(reply(2, 2));
+    expect(left(rig)).toBe(8000);
+    rig.pass(100);
+    rig.receive(reply(3, 3));
+    expect(left(rig)).toBe(8900);
+  });
+
+  it('counts from a ping that was answered', () => {
+    const rig = connected();
+    rig.pass(2000);
+    rig.take();
+    rig.pass(300);
+    rig.receive(pong);
+    expect(left(rig)).toBe(8700);
+  });
+
+  it('runs out without a connection, and begins again with the next', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.pass(100);
+    rig.drop();
+    expect(left(rig)).toBe(8900);
+    rig.pass(600);
+    expect(left(rig)).toBe(8300);
+    rig.machine.opened(rig.nowMs);
+    rig.pass(200);
+    rig.receive(connectResponse());
+    expect(left(rig)).toBe(8800);
+  });
+
+  it('is not prolonged by a server without a quorum, which asks nobody', () => {
+    const rig = connected({ readOnly: true });
+    rig.drop();
+    rig.pass(1000);
+    rig.machine.opened(rig.nowMs);
+    rig.receive(connectResponse({ readOnly: true }));
+    rig.submit('x');
+    rig.receive(reply(1, 1));
+    expect(left(rig)).toBe(8000);
+  });
+
+  it('is nothing before there is a session, and after its end', () => {
+    const rig = new MachineRig();
+    expect(left(rig)).toBe(0);
+    rig.connect();
+    expect(left(rig)).toBe(9000);
+    rig.close();
+    rig.receive(reply(1, 1));
+    expect(left(rig)).toBe(0);
+  });
+});
+
 describe('pings and silence', () => {
   it('C2-19: pings when nothing was sent for a third of the time-out, less a second, and never later than 10 s', () => {
     const cases: [timeoutMs: number, pingMs: number][] = [
