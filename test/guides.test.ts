@@ -91,8 +91,10 @@ function notRun(name: string, program: string, open: (path: string) => string | 
 const open = (path: string): string | undefined => (existsSync(`${root}${path}`) ? read(path) : undefined);
 
 describe('the check of the guides', () => {
-  const page = '<!-- All of a/x.ts, which runs. -->\n\n```ts\n/** One. */\nexport function one() {}\n```\n\n```ts\n/** Two. */\nexport function two() {}\n```\n';
-  const program = "/** What it is. */\nimport { a } from 'a';\n\n/** One. */\nexport function one() {}\n\n/** Two. */\nexport function two() {}\n";
+  const page =
+    '<!-- All of a/x.ts, which runs. -->\n\n```ts\n/** One. */\nexport function one() {}\n```\n\n```ts\n/** Two. */\nexport function two() {}\n```\n';
+  const program =
+    "/** What it is. */\nimport { a } from 'a';\n\n/** One. */\nexport function one() {}\n\n/** Two. */\nexport function two() {}\n";
   const test = "import * as x from './x.ts';\nx.one();\nx.two();\n";
   const files = (more: Record<string, string>) => (path: string) => ({ 'a/x.ts': program, 'a/x.test.ts': test, ...more })[path];
 
@@ -103,9 +105,11 @@ describe('the check of the guides', () => {
     expect(complaintsOf('p', page.replaceAll('a/x.ts', 'a/y.ts'), files({}))).toContain('p: there is no a/y.ts');
     expect(complaintsOf('p', page.replace('One.', '1.'), files({}))).toEqual([
       'p: in no program that it names: /** 1. */',
-      'p: does not show all of a/x.ts: /** What it is. */\nimport { a } from \'a\';\n\n/** One. */\nexport function one() {}',
+      "p: does not show all of a/x.ts: /** What it is. */\nimport { a } from 'a';\n\n/** One. */\nexport function one() {}",
     ]);
-    expect(complaintsOf('p', page, files({ 'a/x.test.ts': test.replace('x.two', 'x.one') }))).toEqual(['a/x.ts: its test does not call two']);
+    expect(complaintsOf('p', page, files({ 'a/x.test.ts': test.replace('x.two', 'x.one') }))).toEqual([
+      'a/x.ts: its test does not call two',
+    ]);
     expect(complaintsOf('p', page, files({ 'a/x.test.ts': '' }))).toEqual(['a/x.ts: no test beside it imports it']);
   });
 
@@ -130,6 +134,12 @@ describe('guides', () => {
     expect(complaintsOf(path, read(path), open)).toEqual([]);
   });
 
+  it('have their programs where `npm run check` compiles them', () => {
+    const programs = [...guides, ...others].flatMap((path) => programsOf(read(path)));
+    expect(programs.length).toBeGreaterThan(8);
+    expect(programs.filter((path) => !/^packages\/[^/]+\/test\//.test(path))).toEqual([]);
+  });
+
   it('are all in the index', () => {
     const page = read(index);
     expect(guides.filter((path) => !page.includes(`](${path.split('/').at(-1)})`))).toEqual([]);
@@ -141,6 +151,12 @@ describe('guides', () => {
     expect(known('getData')).toBe(true);
     expect(known('get')).toBe(false);
     const named = (path: string) => [...read(path).matchAll(/\bzk\.(\w+)/g)].map(([, name]) => name!);
-    expect([...guides, index].flatMap((path) => named(path).filter((name) => !known(name)).map((name) => `${path}: zk.${name}`))).toEqual([]);
+    expect(
+      [...guides, index].flatMap((path) =>
+        named(path)
+          .filter((name) => !known(name))
+          .map((name) => `${path}: zk.${name}`),
+      ),
+    ).toEqual([]);
   });
 });

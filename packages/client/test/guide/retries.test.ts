@@ -83,6 +83,8 @@ test('a policy of one’s own repeats what is safe, and reports', async () => {
   await expect(losingTheAnswer(() => guide.persistently(() => zk.create('/config'), false, note, pause))).rejects.toMatchObject({
     outcome: 'unknown',
   });
-  await expect(world.until(guide.persistently(() => zk.create('/config'), true, note, pause))).rejects.toMatchObject({ code: 'NodeExists' });
+  await expect(world.until(guide.persistently(() => zk.create('/config'), true, note, pause))).rejects.toMatchObject({
+    code: 'NodeExists',
+  });
   expect(reported).toHaveLength(1);
 });
