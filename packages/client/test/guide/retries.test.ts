@@ -65,7 +65,7 @@ test('an increment that cannot be told from that of another rejects, and says so
 
 test('a guaranteed delete that could not be sent is made in the background', async () => {
   world.kill();
-  await world.untilSo(() => zk.state === 'connecting');
+  await world.untilSo(() => zk.state === 'suspended');
   await expect(world.until(guide.remove(zk, '/lock'))).rejects.toMatchObject({ code: 'ConnectionLoss' });
   await world.boot();
   await world.untilSo(() => zk.state === 'connected');

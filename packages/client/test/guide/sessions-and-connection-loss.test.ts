@@ -101,11 +101,11 @@ test('who stays registered is registered again after the session has expired, un
   world.wire.name('server', [world.address]);
   await world.untilSo(() => clients.length === 2);
   await world.settle();
-  expect(clients[0]!.closedBecause).toBe('expired');
+  expect(clients[0]!.state).toBe('expired');
   expect(await owner()).toBe(clients[1]!.sessionId);
   stop.abort();
   await expect(world.until(over)).rejects.toBe(stop.signal.reason);
-  expect(clients[1]!.closedBecause).toBe('closed');
+  expect(clients[1]!.state).toBe('closed');
 });
 
 test('a saved session is taken up with its ephemerals, and one that has expired gives way to a new one', async () => {
@@ -113,8 +113,7 @@ test('a saved session is taken up with its ephemerals, and one that has expired 
   await world.until(zk.create('/mine', '', { mode: 'ephemeral' }));
   const saved = guide.savedSession(zk);
   const next = await world.until(guide.resume('server:2181', saved, world.options()));
-  await world.untilSo(() => zk.state === 'closed');
-  expect(zk.closedBecause).toBe('moved');
+  await world.untilSo(() => zk.state === 'moved');
   expect((await world.until(next.exists('/mine')))?.ephemeralOwner).toBe(next.sessionId);
   expect(next.sessionId).toBe(zk.sessionId);
   await world.until(next.close());
@@ -129,7 +128,7 @@ test('what was asked before the loss is unknown, what is asked during it waits, 
   await Promise.all([expect(pending).rejects.toMatchObject({ code: 'ConnectionLoss', outcome: 'unknown' }), world.settle()]);
   await world.until(zk.create('/waiting'));
   world.kill();
-  await world.untilSo(() => zk.state === 'connecting');
+  await world.untilSo(() => zk.state === 'suspended');
   const error: unknown = await world.until(zk.create('/late').catch((thrown: unknown) => thrown));
   expect(KeeperError.is(error, 'ConnectionLoss') && error.outcome).toBe('notSent');
   await world.boot();

@@ -18,7 +18,7 @@ export async function whileHolding(zk: Client, path: string, work: (signal: Abor
       return;
     } catch (error) {
       // Ended by the signal, or by a lost connection. Anything else is an error of the work, or the end of the session.
-      if (zk.state === 'closed' || !(certain.signal.aborted || KeeperError.is(error, 'ConnectionLoss'))) throw error;
+      if (zk.closedBecause !== undefined || !(certain.signal.aborted || KeeperError.is(error, 'ConnectionLoss'))) throw error;
     } finally {
       unlisten();
     }
@@ -65,7 +65,7 @@ function ended(zk: Client, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const look = () => {
       if (signal.aborted) reject(signal.reason as Error);
-      else if (zk.state === 'closed') resolve();
+      else if (zk.closedBecause !== undefined) resolve();
     };
     zk.on('state', look);
     signal.addEventListener('abort', look, { once: true });

@@ -25,7 +25,7 @@ async function whileAway(doing: () => Promise<unknown>): Promise<void> {
   world.break();
   const done = doing();
   await world.settle();
-  expect(zk.state).toBe('connecting');
+  expect(zk.state).toBe('suspended');
   await world.until(done);
   await world.untilSo(() => zk.state === 'connected');
   await world.settle();
