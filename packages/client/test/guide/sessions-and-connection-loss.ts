@@ -61,16 +61,18 @@ export async function stayRegistered(
   }
 }
 
-function ended(zk: Client, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const look = () => {
-      if (signal.aborted) reject(signal.reason as Error);
-      else if (zk.closedBecause !== undefined) resolve();
-    };
-    zk.on('state', look);
-    signal.addEventListener('abort', look, { once: true });
-    look();
+async function ended(zk: Client, signal: AbortSignal): Promise<void> {
+  let look = () => {};
+  const over = new Promise<void>((resolve) => {
+    look = () => (signal.aborted || zk.closedBecause !== undefined) && resolve();
   });
+  const unlisten = zk.on('state', look);
+  signal.addEventListener('abort', look);
+  look();
+  await over;
+  unlisten();
+  signal.removeEventListener('abort', look);
+  signal.throwIfAborted();
 }
 
 /** A session as text, for the next process. Keep it like a password. */
