@@ -87,7 +87,7 @@ export class ClientView {
     this.#session = session;
     this.#chroot = new Chroot(chroot);
     this.#defaults = defaults;
-    this.#caller = new Caller(session, defaults);
+    this.#caller = new Caller(session, chroot, defaults);
     this.#watches = new ViewWatches(session, this.#chroot);
   }
 

@@ -8,6 +8,7 @@ import { ConnectOptionsError } from './connect-options-error.ts';
 import { ConnectStringError, parseConnectString } from './connect-string.ts';
 import { followConfig } from './ensemble/follow-config.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
+import { diagnosticsTracer } from './node/diagnostics-tracer.ts';
 import { NodeTransport } from './node/node-transport.ts';
 import { systemClock } from './node/system-clock.ts';
 import { type SaslOptions, saslMechanism } from './node/sasl-mechanism.ts';
@@ -15,6 +16,7 @@ import { systemRandom } from './node/system-random.ts';
 import type { TlsOptions } from './node/tls-material.ts';
 import { TlsTransport } from './node/tls-transport.ts';
 import { Session } from './session/session.ts';
+import { failed, succeeded, tracedCall, type Tracer } from './tracing.ts';
 import type { Transport } from './transport.ts';
 import type { SessionEvent } from './watched-event.ts';
 
@@ -94,6 +96,11 @@ export interface ConnectOptions {
   readonly clock?: Clock | undefined;
   /** Where pauses, the order of servers and the nonces of SASL come from. Default: the machine's, of the kind that cannot be guessed. */
   readonly random?: Random | undefined;
+  /**
+   * Who is told of each call and of what becomes of the session. Default: whoever listens to the channels `tskeeper:request` and `tskeeper:session`
+   * of `node:diagnostics_channel`; a call costs a few nanoseconds more when nobody does (docs/reference/tracing.md).
+   */
+  readonly tracer?: Tracer | undefined;
 }
 
 const sessionTimeoutMsDefault = 30_000;
@@ -109,7 +116,25 @@ const connectTimeoutMsDefault = 30_000;
  *
  * From then on the client keeps the session by itself: it pings, and goes on to another server when it loses one.
  */
-export async function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
+export function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
+  const { tracer = diagnosticsTracer } = options;
+  if (!tracer.hearsCalls) return open(connectString, options, tracer);
+  const traced = tracedCall('connect', options.session?.id ?? 0n);
+  return tracer.run(traced, async () => {
+    try {
+      const client = await open(connectString, options, tracer);
+      traced.sessionId = client.sessionId;
+      traced.server = client.connectedTo;
+      succeeded(tracer, traced, client);
+      return client;
+    } catch (error) {
+      failed(tracer, traced, error);
+      throw error;
+    }
+  });
+}
+
+async function open(connectString: string, options: ConnectOptions, tracer: Tracer): Promise<Client> {
   const { servers, service, chroot } = parseConnectString(connectString);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? sessionTimeoutMsDefault;
   const { signal, clock = systemClock, random = systemRandom } = options;
@@ -141,7 +166,7 @@ export async function connect(connectString: string, options: ConnectOptions = {
       service,
     },
     (options.auth ?? []).map(({ scheme, auth }) => credentialsOf(scheme, auth)),
-    { clock, transport, random, sasl },
+    { clock, transport, random, tracer, sasl },
   );
   const client = new Client(session, chroot, defaults);
   if (options.onState !== undefined) client.on('state', options.onState);

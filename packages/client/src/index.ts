@@ -72,6 +72,7 @@ export type { CallOptions } from './session/operation.ts';
 export type { EndReason } from './session/session-machine.ts';
 export { compareSequences, sequenceOf } from './sequence.ts';
 export type { Stat } from './stat.ts';
+export type { SessionNews, TracedCall, TracedSessionEvent, Tracer } from './tracing.ts';
 export type { DialledAddress, ServerAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from './transport.ts';
 export type { ChangeType, KeeperState, NodeEvent, NodeEventType, SessionEvent, WatchedEvent, WatchListener } from './watched-event.ts';
 export type { Reread, ZnodeChange } from './watches/change-queue.ts';
