@@ -11,6 +11,7 @@ const imports = {
   server: ['runtime', 'core', 'protocol'],
   simulator: ['runtime', 'core', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
+  conformance: ['client', 'protocol'],
   cli: ['client', 'server', 'runtime', 'core', 'protocol'],
 };
 

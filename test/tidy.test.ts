@@ -44,6 +44,7 @@ const imports: Record<string, readonly string[]> = {
   server: ['runtime', 'core', 'protocol'],
   simulator: ['runtime', 'core', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
+  conformance: ['client', 'protocol'],
   cli: ['client', 'server', 'runtime', 'core', 'protocol'],
 };
 

@@ -87,7 +87,7 @@ export class ClientView {
     this.#session = session;
     this.#chroot = new Chroot(chroot);
     this.#defaults = defaults;
-    this.#caller = new Caller(session, defaults);
+    this.#caller = new Caller(session, chroot, defaults);
     this.#watches = new ViewWatches(session, this.#chroot);
   }
 
@@ -122,11 +122,12 @@ export class ClientView {
 
   get state(): ClientState {
     const session = this.#session;
-    if (session.endReason !== undefined) return 'closed';
-    return session.isConnected ? (session.isReadOnly ? 'connectedReadOnly' : 'connected') : 'connecting';
+    if (session.endReason !== undefined) return session.endReason;
+    if (session.isConnected) return session.isReadOnly ? 'connectedReadOnly' : 'connected';
+    return session.isSuspended ? 'suspended' : 'connecting';
   }
 
-  /** Why the state is `closed`: `close` was called, the ensemble has expired the session, or it has refused the credentials. */
+  /** Why this client is over, which is its `state` then; undefined while it lives, which makes it the test for that. */
   get closedBecause(): EndReason | undefined {
     return this.#session.endReason;
   }
@@ -145,7 +146,16 @@ export class ClientView {
     return this.#session.timeoutMs;
   }
 
-  /** The clock of the client, its own or the one it was given: what works on a client waits by it, and so runs in virtual time as well. */
+  /**
+   * How much of the session's time-out is left, in milliseconds, counted from when something was sent that a server has answered since: about
+   * `sessionTimeoutMs` while connected, less and less without a connection, and 0 when the session is to be taken for lost, though only the ensemble
+   * knows. It may also have ended before: a server that was cut off from its leader goes on answering, for syncLimit ticks at most.
+   */
+  get sessionLeftMs(): Millis {
+    return this.#session.leftMs;
+  }
+
+  /** What time is to this client; whoever waits along with it, as recipes do, waits by the same clock. */
   get clock(): Clock {
     return this.#session.clock;
   }

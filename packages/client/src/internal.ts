@@ -1,2 +1,2 @@
 /** What sibling packages need of the client and users do not. */
-export { onAbort } from './calls/on-abort.ts';
+export { onAbort } from './signals.ts';
