@@ -18,6 +18,7 @@ import { update, type Updater } from './calls/update.ts';
 import { checkConcurrency, walk, type WalkedZnode } from './calls/walk.ts';
 import { ancestorsOf, parentOf } from './calls/znodes.ts';
 import { Chroot } from './chroot.ts';
+import type { Clock } from './clock.ts';
 import type {
   AddWatchOptions,
   ClientEvents,
