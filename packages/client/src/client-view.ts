@@ -35,7 +35,6 @@ import type {
   VersionOptions,
   WalkOptions,
 } from './client-options.ts';
-import type { Clock } from './clock.ts';
 import { formatServer } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { checkCreatePath, checkPath, type CreateSettings, type Data, isSequential } from './operations/create.ts';

@@ -16,7 +16,7 @@ import { KeeperError, Refusal } from '../keeper-error.ts';
 import { checkPath } from '../operations/create.ts';
 import { Fifo } from '../session/fifo.ts';
 import type { Session } from '../session/session.ts';
-import { onAbort } from '../calls/on-abort.ts';
+import { onAbort } from '../signals.ts';
 import type { SessionEvent, WatchedEvent } from '../watched-event.ts';
 import { ChangeQueue, type Reread, type ZnodeChange } from './change-queue.ts';
 import { addWatchOperation, removeWatchesOperation } from './watch-operations.ts';

@@ -58,7 +58,7 @@ export class Held implements AsyncDisposable {
   }
 
   /** Listens to changes of `state` from now on; returns a function that ends it. */
-  on(name: 'state', listener: (state: HoldState) => void): () => void {
+  onStateChange(listener: (state: HoldState) => void): () => void {
     const own = (state: HoldState) => listener(state);
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);

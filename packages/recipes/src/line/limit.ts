@@ -15,7 +15,9 @@ export class Limit implements Disposable {
     signal?.throwIfAborted();
     this.#clock = zk.clock;
     if (timeoutMs !== undefined) {
-      this.#timer = zk.clock.after(timeoutMs, () => this.end(new RecipeError('TimedOut', `${what} was not to be had within ${timeoutMs} ms`)));
+      this.#timer = zk.clock.after(timeoutMs, () =>
+        this.end(new RecipeError('TimedOut', `${what} was not to be had within ${timeoutMs} ms`)),
+      );
     }
     this.#forget = signal && onAbort(signal, () => this.end(signal.reason));
   }

@@ -10,9 +10,10 @@
  *
  * Each waits for one other, so whoever leaves wakes one (or those who all may go ahead now), and nobody asks again and again.
  */
-import { type Acl, type ClientView, type Data, KeeperError, type KeeperState, type RetryPolicy, type WatchListener } from '@tskeeper/client';
+import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import type { WaitOptions } from '../waiting.ts';
-import { type Limit, unlessAborted } from './limit.ts';
+import { nextEvent, untilTheEnd } from './next-event.ts';
+import type { Limit } from './limit.ts';
 import { OwnWatch } from './own-watch.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { type Contender, lineUp } from './contender.ts';
@@ -25,8 +26,8 @@ export interface LineOptions {
 /** Who has to go before a contender may: the nearest of them, or nobody. */
 export type Ahead = (line: readonly Contender[], own: number) => Contender | undefined;
 
-/** For what has to be found out, for as long as the session lives or the signal lets it. */
-const untilTheEnd: RetryPolicy = { attempts: Infinity, maxElapsedMs: Infinity };
+/** The one right ahead. */
+export const nextAhead: Ahead = (line, own) => line[own - 1];
 
 export class Line {
   readonly zk: ClientView;
@@ -108,7 +109,7 @@ export class Place {
     for (;;) {
       const blocker = await this.blocker(ahead, signal);
       if (blocker === undefined) return;
-      await untilGone(this.zk, blocker.path, signal);
+      await nextEvent(this.zk, blocker.path, signal);
     }
   }
 
@@ -135,30 +136,5 @@ export class Place {
 }
 
 export function deletedByOthers(path: string): RecipeError {
-  return new RecipeError('Lost', `somebody has deleted ${path}`);
-}
-
-/** Waits for a znode to go, or for anything else to happen to it, or for the end of the session: then the line is to be looked at again. */
-async function untilGone(zk: ClientView, path: string, signal: AbortSignal): Promise<void> {
-  let listener!: WatchListener;
-  const heard = new Promise<void>((resolve) => {
-    // The loss of a connection says nothing of the znode: what is missed by it is told by the next one.
-    listener = ({ type, state }) => (type !== 'None' || isEnd(state)) && resolve();
-  });
-  const forget = () => void zk.removeWatches(path, { watch: listener, local: true }).catch(() => undefined);
-  if ((await zk.exists(path, { watch: listener, retry: untilTheEnd, signal })) === null) {
-    // Numbers do not come back, so nothing would ever be heard of it.
-    forget();
-    return;
-  }
-  try {
-    await unlessAborted(heard, signal);
-  } catch (reason) {
-    forget();
-    throw reason;
-  }
-}
-
-function isEnd(state: KeeperState): boolean {
-  return state === 'Expired' || state === 'AuthFailed' || state === 'Closed';
+  return new RecipeError('Lost', `${path} is gone: somebody has deleted it, or the session was closed`);
 }

@@ -1,8 +1,6 @@
 /** Watches a znode of one's own: whether somebody deletes it, and, where that matters, what somebody writes to it. */
-import { type ClientView, KeeperError, type RetryPolicy, type WatchedEvent, type WatchListener } from '@tskeeper/client';
-
-/** For what has to be found out, for as long as the session lives. */
-const untilTheEnd: RetryPolicy = { attempts: Infinity, maxElapsedMs: Infinity };
+import { type ClientView, KeeperError, type WatchedEvent, type WatchListener } from '@tskeeper/client';
+import { untilTheEnd } from './next-event.ts';
 
 export interface OwnWatchListener {
   deleted(): void;
