@@ -38,7 +38,7 @@ export class Held implements AsyncDisposable {
     this.#unobserve = place.zk.on('state', (event) => this.#onState(event));
     place.whenGone(() => this.#lose(deletedByOthers(place.path)));
     // Since the answer by which our turn came the connection may have been lost.
-    if (place.zk.state === 'closed') this.#lose(new RecipeError('Lost', 'the session is over'));
+    if (place.zk.closedBecause !== undefined) this.#lose(new RecipeError('Lost', 'the session is over'));
     else if (place.zk.state !== 'connected') this.#suspend();
   }
 
@@ -166,6 +166,6 @@ function tell(listener: () => void): void {
   try {
     listener();
   } catch (error) {
-    void Promise.reject(error as Error);
+    void Promise.reject(error);
   }
 }

@@ -28,18 +28,18 @@ describe('an election', () => {
     }
     expect(leaders).toEqual([0]);
     const [first, second, , fourth] = clients;
-    expect(fourth!.lines).toEqual([
+    expect(fourth.lines).toEqual([
       'create /election/guid-n_ ephemeral sequential',
       'exists /election/guid-n_0000000003 watch',
       'getChildren /election',
       'exists /election/guid-n_0000000002 watch',
     ]);
     for (const { lines } of clients) lines.length = 0;
-    await t.until(second!.zk.close());
+    await t.until(second.zk.close());
     await t.settle();
     expect(leaders).toEqual([0]);
     expect(clients.map(({ lines }) => lines.filter((line) => line.startsWith('getChildren')).length)).toEqual([0, 0, 1, 0]);
-    await t.until(first!.zk.close());
+    await t.until(first.zk.close());
     await t.settle();
     expect(leaders).toEqual([0, 2]);
   });

@@ -18,7 +18,7 @@ describe('a line', () => {
     expect(parseSequence(digits)).toBe(number);
   });
 
-  it('B57: goes on in order where the numbers run over', () => {
+  it('goes on in order where the numbers run over', () => {
     expect(compareSequences(2147483647, -2147483648)).toBeLessThan(0);
     expect(compareSequences(-2147483648, 2147483647)).toBeGreaterThan(0);
     expect(compareSequences(5, 5)).toBe(0);
