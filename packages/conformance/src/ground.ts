@@ -57,7 +57,8 @@ export class Ground {
   /** A connection with a session. */
   async openRawSession(handshake: RawHandshake = {}, server = 0): Promise<RawCnxn> {
     const cnxn = await this.openRaw(server);
-    if ((await cnxn.shakeHands(handshake)) === undefined) throw new Error('the server has closed the connection instead of opening a session');
+    if ((await cnxn.shakeHands(handshake)) === undefined)
+      throw new Error('the server has closed the connection instead of opening a session');
     return cnxn;
   }
 

@@ -57,7 +57,8 @@ export class Suite implements AsyncDisposable {
    */
   static async prepare(connectString: string, options: SuiteOptions = {}): Promise<Suite> {
     const { servers, chroot, service } = parseConnectString(connectString);
-    if (service !== undefined) throw new TypeError('a connect string with an SRV name does not say which servers to check; name them one by one');
+    if (service !== undefined)
+      throw new TypeError('a connect string with an SRV name does not say which servers to check; name them one by one');
     const keeper = await connect(connectString.split('/')[0]!, {
       connectTimeoutMs: Math.min(connectMsMax, options.timeoutMs ?? timeoutMsDefault),
       auth: Object.values(identities).map((auth) => ({ scheme: 'digest', auth })),
@@ -165,6 +166,7 @@ export class Suite implements AsyncDisposable {
 
 function reasonOf(error: unknown): string {
   if (error instanceof Mismatch) return error.message;
-  if (KeeperError.is(error)) return `${error.op}${error.path === undefined ? '' : ` ${error.path}`}: expected success; came ${error.message}`;
+  if (KeeperError.is(error))
+    return `${error.op}${error.path === undefined ? '' : ` ${error.path}`}: expected success; came ${error.message}`;
   return error instanceof Error ? error.message : String(error);
 }

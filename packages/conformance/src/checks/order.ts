@@ -93,7 +93,12 @@ export const orderChecks: readonly Check[] = [
       }
       for (const who of [0, 1]) {
         const own = children.slice(who * 20, who * 20 + 20);
-        holds('the zxids of one session', own.every((zxid, at) => at === 0 || zxid > own[at - 1]!), 'in the order of its calls', own);
+        holds(
+          'the zxids of one session',
+          own.every((zxid, at) => at === 0 || zxid > own[at - 1]!),
+          'in the order of its calls',
+          own,
+        );
       }
     },
   },
