@@ -1,0 +1,51 @@
+/** What a check is: one statement of ZooKeeper's documentation about what a client sees, and how to find out whether it holds. */
+import type { Ground } from './ground.ts';
+
+/** A release of ZooKeeper: `[3, 9, 2]`. */
+export type Release = readonly [major: number, minor: number, patch: number];
+
+/**
+ * What a check needs besides a server.
+ * - `ensemble`: two servers of one ensemble, both in the connect string.
+ * - `patience`: permission to wait until a session of the shortest time-out has expired (`slow`).
+ * - `super`: the credentials of the super user.
+ * - `reconfig`: permission to have the configuration of the ensemble written anew, with the same members.
+ * - `extendedTypes`: `zookeeper.extendedTypesEnabled`, without which there are no TTL znodes.
+ */
+export type Need = 'ensemble' | 'patience' | 'super' | 'reconfig' | 'extendedTypes';
+
+export interface Check {
+  /** `subject.what`: never changes, so that it can be asked for by name. */
+  readonly name: string;
+  /** What is right, as one sentence. */
+  readonly title: string;
+  /** The promises of docs/reference/behaviour.md that it holds a server to. */
+  readonly rows: readonly string[];
+  /** Where ZooKeeper's documentation, or in its silence the source of a release, says so. */
+  readonly docs: string;
+  /** The first release that has it; undefined when 3.5 has it. */
+  readonly since?: Release;
+  readonly needs?: readonly Need[];
+  /** Resolves when the server is right; throws a `Mismatch` when it is not, and `NotApplicable` when the server's own answer shows why it cannot be tried. */
+  run(ground: Ground): Promise<void>;
+}
+
+/** Why a check cannot be run on this server, in one sentence. */
+export class NotApplicable extends Error {
+  override readonly name = 'NotApplicable';
+}
+
+export function isAtLeast(release: Release, wanted: Release): boolean {
+  const at = [0, 1, 2].find((part) => release[part] !== wanted[part]);
+  return at === undefined || release[at]! > wanted[at]!;
+}
+
+export function formatRelease(release: Release): string {
+  return release.join('.');
+}
+
+/** `3.9.5`, or `3.9` for its first; undefined for what is no release. */
+export function parseRelease(text: string): Release | undefined {
+  const [, major, minor, patch] = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(text) ?? [];
+  return major === undefined ? undefined : [Number(major), Number(minor), Number(patch ?? 0)];
+}
