@@ -32,7 +32,7 @@ export const authChecks: readonly Check[] = [
     async run(ground) {
       const zk = await ground.open();
       await refused('addAuth', zk.addAuth('nonsense', 'x'), 'AuthFailed');
-      equal('the client', [zk.state, zk.closedBecause], ['closed', 'authFailed']);
+      equal('the client', [zk.state, zk.closedBecause], ['authFailed', 'authFailed']);
     },
   },
   {
