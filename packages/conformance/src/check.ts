@@ -1,8 +1,6 @@
 /** What a check is: one statement of ZooKeeper's documentation about what a client sees, and how to find out whether it holds. */
 import type { Ground } from './ground.ts';
-
-/** A release of ZooKeeper: `[3, 9, 2]`. */
-export type Release = readonly [major: number, minor: number, patch: number];
+import type { Release } from './release.ts';
 
 /**
  * What a check needs besides a server.
@@ -33,19 +31,4 @@ export interface Check {
 /** Why a check cannot be run on this server, in one sentence. */
 export class NotApplicable extends Error {
   override readonly name = 'NotApplicable';
-}
-
-export function isAtLeast(release: Release, wanted: Release): boolean {
-  const at = [0, 1, 2].find((part) => release[part] !== wanted[part]);
-  return at === undefined || release[at]! > wanted[at]!;
-}
-
-export function formatRelease(release: Release): string {
-  return release.join('.');
-}
-
-/** `3.9.5`, or `3.9` for its first; undefined for what is no release. */
-export function parseRelease(text: string): Release | undefined {
-  const [, major, minor, patch] = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(text) ?? [];
-  return major === undefined ? undefined : [Number(major), Number(minor), Number(patch ?? 0)];
 }

@@ -1,8 +1,8 @@
 /** What a server says of itself, or shows when it is asked: which release it is, whether it is one of several, what it has switched on. */
 import { connect as dial } from 'node:net';
 import { type Client, formatServer, KeeperError, type ServerAddress } from '@tskeeper/client';
-import { parseRelease, type Release } from './check.ts';
 import { RawCnxn } from './raw-cnxn.ts';
+import { parseRelease, type Release } from './release.ts';
 
 export interface ServerFacts {
   readonly address: ServerAddress;

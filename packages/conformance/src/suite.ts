@@ -4,10 +4,11 @@
  */
 import { randomBytes } from 'node:crypto';
 import { type Client, connect, KeeperError, parseConnectString } from '@tskeeper/client';
-import { type Check, formatRelease, isAtLeast, type Need, NotApplicable, type Release } from './check.ts';
+import { type Check, type Need, NotApplicable } from './check.ts';
 import { Mismatch } from './expect.ts';
 import { askFacts, type Facts } from './facts.ts';
 import { Ground, identities } from './ground.ts';
+import { formatRelease, isAtLeast, type Release } from './release.ts';
 
 export interface SuiteOptions {
   /** How long a check may take, in ms, and, up to 10 seconds, how long to look for a server at the beginning. Default: 30 000. */
@@ -57,7 +58,8 @@ export class Suite implements AsyncDisposable {
    */
   static async prepare(connectString: string, options: SuiteOptions = {}): Promise<Suite> {
     const { servers, chroot, service } = parseConnectString(connectString);
-    if (service !== undefined) throw new TypeError('a connect string with an SRV name does not say which servers to check; name them one by one');
+    if (service !== undefined)
+      throw new TypeError('a connect string with an SRV name does not say which servers to check; name them one by one');
     const keeper = await connect(connectString.split('/')[0]!, {
       connectTimeoutMs: Math.min(connectMsMax, options.timeoutMs ?? timeoutMsDefault),
       auth: Object.values(identities).map((auth) => ({ scheme: 'digest', auth })),
@@ -165,6 +167,7 @@ export class Suite implements AsyncDisposable {
 
 function reasonOf(error: unknown): string {
   if (error instanceof Mismatch) return error.message;
-  if (KeeperError.is(error)) return `${error.op}${error.path === undefined ? '' : ` ${error.path}`}: expected success; came ${error.message}`;
+  if (KeeperError.is(error))
+    return `${error.op}${error.path === undefined ? '' : ` ${error.path}`}: expected success; came ${error.message}`;
   return error instanceof Error ? error.message : String(error);
 }

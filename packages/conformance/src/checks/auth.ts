@@ -43,11 +43,7 @@ export const authChecks: readonly Check[] = [
     async run(ground) {
       const cnxn = await ground.openRawSession();
       const auth = (scheme: string, text: string) =>
-        cnxn.call(
-          OpCode.auth,
-          (writer) => operations.auth.request.write(writer, { type: 0, scheme, auth: Buffer.from(text) }),
-          Xid.auth,
-        );
+        cnxn.call(OpCode.auth, (writer) => operations.auth.request.write(writer, { type: 0, scheme, auth: Buffer.from(text) }), Xid.auth);
       const good = await auth('digest', identities.alice);
       equal('xid and error', [good?.xid, good?.err], [Xid.auth, 0]);
       const bad = await auth('nonsense', 'x');

@@ -1,6 +1,5 @@
 /** The configuration of the ensemble. */
-import type { Check } from '../check.ts';
-import { NotApplicable } from '../check.ts';
+import { type Check, NotApplicable } from '../check.ts';
 import { equal, holds, refused, textOf } from '../expect.ts';
 
 const docs = 'Dynamic Reconfiguration of the ZooKeeper Ensemble';
@@ -44,7 +43,10 @@ export const configChecks: readonly Check[] = [
       const zk = await ground.open();
       const before = textOf((await zk.getConfig()).data);
       // Unimplemented, where it is on and there is no ensemble.
-      const codes = ground.facts.servers[0]!.mode === 'standalone' ? (['ReconfigDisabled', 'Unimplemented'] as const) : (['ReconfigDisabled', 'BadVersion'] as const);
+      const codes =
+        ground.facts.servers[0]!.mode === 'standalone'
+          ? (['ReconfigDisabled', 'Unimplemented'] as const)
+          : (['ReconfigDisabled', 'BadVersion'] as const);
       await refused('reconfig', zk.reconfig({ leavingServers: [250], fromConfig: noVersion }), ...codes);
       equal('the configuration', textOf((await zk.getConfig()).data), before);
     },
@@ -69,7 +71,14 @@ export const configChecks: readonly Check[] = [
         }
         throw error;
       }
-      equal('the members', after.split('\n').filter((line) => line.startsWith('server.')).toSorted(), members.toSorted());
+      equal(
+        'the members',
+        after
+          .split('\n')
+          .filter((line) => line.startsWith('server.'))
+          .toSorted(),
+        members.toSorted(),
+      );
       const version = (text: string) => BigInt(`0x${/version=([0-9a-f]+)$/.exec(text)?.[1] ?? '0'}`);
       holds('the version', version(after) > version(before), `above ${version(before)}`, version(after));
       equal('events', events.slice(0, 1), ['NodeDataChanged /zookeeper/config']);

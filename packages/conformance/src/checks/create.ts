@@ -44,7 +44,9 @@ export const createChecks: readonly Check[] = [
       const cnxn = await ground.openRawSession();
       const path = `${ground.root}/a`;
       const acl = [{ perms: Perms.all, id: { scheme: 'world', id: 'anyone' } }];
-      const reply = await cnxn.call(OpCode.create, (writer) => operations.create.request.write(writer, { path, data: null, acl, flags: 0 }));
+      const reply = await cnxn.call(OpCode.create, (writer) =>
+        operations.create.request.write(writer, { path, data: null, acl, flags: 0 }),
+      );
       equal('the error', reply?.err, 0);
       equal('the path', readCreateReply(reply!.body).path, path);
       equal('bytes behind it', reply!.body.remaining, 0);

@@ -60,7 +60,11 @@ export const deleteChecks: readonly Check[] = [
       await other.delete(path);
       await ground.caughtUp(zk);
       equal('the znode', await zk.exists(path), null);
-      equal('an ephemeral of another session in its place', (await other.create(path, null, { mode: 'ephemeral' })).stat.ephemeralOwner, other.sessionId);
+      equal(
+        'an ephemeral of another session in its place',
+        (await other.create(path, null, { mode: 'ephemeral' })).stat.ephemeralOwner,
+        other.sessionId,
+      );
       await zk.close();
       equal('that, behind the end of the first session', (await other.exists(path))?.ephemeralOwner, other.sessionId);
     },

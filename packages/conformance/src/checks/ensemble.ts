@@ -138,7 +138,12 @@ export const ensembleChecks: readonly Check[] = [
       const writes = Array.from({ length: 100 }, (_, at) => zk.multi([op.setData(b, String(at)), op.setData(a, String(at))]));
       for (let at = 0; at < 50; at++) {
         const [first, second] = await Promise.all([other.getData(a), other.getData(b)]);
-        holds('mzxid of the second, read behind the first', second.stat.mzxid >= first.stat.mzxid, `at least ${first.stat.mzxid}`, second.stat.mzxid);
+        holds(
+          'mzxid of the second, read behind the first',
+          second.stat.mzxid >= first.stat.mzxid,
+          `at least ${first.stat.mzxid}`,
+          second.stat.mzxid,
+        );
       }
       await Promise.all(writes);
     },

@@ -1,10 +1,9 @@
 /** multi: many writes, all or none. */
-import { type KeeperErrorCode, op, openAcl, Perms, readOnlyAcl, type WriteOp } from '@tskeeper/client';
+import { digestId, type KeeperErrorCode, op, openAcl, Perms, readOnlyAcl, type WriteOp } from '@tskeeper/client';
 import { ErrorCode, OpCode, operations, writeMultiEnd, writeMultiHeader } from '@tskeeper/protocol';
 import type { Check } from '../check.ts';
 import { equal, holds, refused, textOf } from '../expect.ts';
 import { identities } from '../ground.ts';
-import { digestId } from '@tskeeper/client';
 
 const docs = 'ZooKeeper.multi; ZOOKEEPER-965';
 
@@ -83,7 +82,13 @@ export const multiChecks: readonly Check[] = [
       const before = await zk.exists(root);
       const failed = await refused(
         'the multi',
-        zk.multi([op.create(`${root}/b`), op.setData(`${root}/a`, 'new'), op.delete(`${root}/missing`), op.create(`${root}/c`), op.check(root)]),
+        zk.multi([
+          op.create(`${root}/b`),
+          op.setData(`${root}/a`, 'new'),
+          op.delete(`${root}/missing`),
+          op.create(`${root}/c`),
+          op.check(root),
+        ]),
         'NoNode',
       );
       equal('which failed', failed.failedIndex, 2);
@@ -146,7 +151,11 @@ export const multiChecks: readonly Check[] = [
       const { root } = ground;
       await zk.create(`${root}/a`, '0');
       const failing = zk.multi([op.delete(`${root}/a`), op.create(`${root}/b`), op.check(`${root}/missing`)]).catch(() => undefined);
-      const next = zk.multi([op.check(`${root}/a`, { version: 0 }), op.create(`${root}/b`, 'x'), op.setData(`${root}/a`, '1', { version: 0 })]);
+      const next = zk.multi([
+        op.check(`${root}/a`, { version: 0 }),
+        op.create(`${root}/b`, 'x'),
+        op.setData(`${root}/a`, '1', { version: 0 }),
+      ]);
       await failing;
       equal('the version in the next', (await next)[2].stat.version, 1);
       equal('the children', (await zk.getChildren(root)).children.toSorted(), ['a', 'b']);
@@ -165,7 +174,12 @@ export const multiChecks: readonly Check[] = [
       const writes = Array.from({ length: 100 }, (_, at) => zk.multi([op.setData(a, String(at)), op.setData(b, String(at))]));
       for (let at = 0; at < 50; at++) {
         const [first, second] = await Promise.all([other.getData(a), other.getData(b)]);
-        holds('mzxid of the second, read behind the first', second.stat.mzxid >= first.stat.mzxid, `at least ${first.stat.mzxid}`, second.stat.mzxid);
+        holds(
+          'mzxid of the second, read behind the first',
+          second.stat.mzxid >= first.stat.mzxid,
+          `at least ${first.stat.mzxid}`,
+          second.stat.mzxid,
+        );
       }
       await Promise.all(writes);
     },

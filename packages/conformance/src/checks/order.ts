@@ -1,4 +1,5 @@
 /** What ZooKeeper guarantees about order. */
+import { OpCode, operations } from '@tskeeper/protocol';
 import type { Check } from '../check.ts';
 import { equal, holds, textOf } from '../expect.ts';
 
@@ -37,15 +38,8 @@ export const orderChecks: readonly Check[] = [
       const cnxn = await ground.openRawSession();
       let before = 0;
       for (const xid of [7, 8, 3, 2147483647, 1]) {
-        const reply = await cnxn.call(
-          5,
-          (writer) => {
-            writer.ustring(ground.root);
-            writer.buffer(null);
-            writer.int32(-1);
-          },
-          xid,
-        );
+        const request = { path: ground.root, data: null, version: -1 };
+        const reply = await cnxn.call(OpCode.setData, (writer) => operations.setData.request.write(writer, request), xid);
         equal('xid and error', [reply?.xid, reply?.err], [xid, 0]);
         holds('the zxid', reply!.zxid > before, `above ${before}`, reply!.zxid);
         before = reply!.zxid;
@@ -93,7 +87,12 @@ export const orderChecks: readonly Check[] = [
       }
       for (const who of [0, 1]) {
         const own = children.slice(who * 20, who * 20 + 20);
-        holds('the zxids of one session', own.every((zxid, at) => at === 0 || zxid > own[at - 1]!), 'in the order of its calls', own);
+        holds(
+          'the zxids of one session',
+          own.every((zxid, at) => at === 0 || zxid > own[at - 1]!),
+          'in the order of its calls',
+          own,
+        );
       }
     },
   },

@@ -29,7 +29,23 @@ export const pathChecks: readonly Check[] = [
     docs,
     async run(ground) {
       const zk = await ground.open();
-      const names = ['.a', 'a.', '...', 'a..b', ' ', 'a b', 'ä', '世界', '\u0020', '\u007e', '\u00a0', '\ud7ff', '\uf900', '\uffef', 'zookeeper'];
+      const names = [
+        '.a',
+        'a.',
+        '...',
+        'a..b',
+        ' ',
+        'a b',
+        'ä',
+        '世界',
+        '\u0020',
+        '\u007e',
+        '\u00a0',
+        '\ud7ff',
+        '\uf900',
+        '\uffef',
+        'zookeeper',
+      ];
       for (const name of new Set(names)) {
         equal('the path', (await zk.create(`${ground.root}/${name}`)).path, `${ground.root}/${name}`);
       }
@@ -82,8 +98,12 @@ export const pathChecks: readonly Check[] = [
     async run(ground) {
       const cnxn = await ground.openRawSession();
       for (const path of [`${ground.root}/`, `${ground.root}//a`, `${ground.root}/./a`, 'a']) {
-        const set = await cnxn.call(OpCode.setData, (writer) => operations.setData.request.write(writer, { path, data: null, version: -1 }));
-        const acl = await cnxn.call(OpCode.setACL, (writer) => operations.setACL.request.write(writer, { path, acl: openAcl, version: -1 }));
+        const set = await cnxn.call(OpCode.setData, (writer) =>
+          operations.setData.request.write(writer, { path, data: null, version: -1 }),
+        );
+        const acl = await cnxn.call(OpCode.setACL, (writer) =>
+          operations.setACL.request.write(writer, { path, acl: openAcl, version: -1 }),
+        );
         equal(`the errors of setData and setACL with ${path}`, [set?.err, acl?.err], [-8, -8]);
       }
     },

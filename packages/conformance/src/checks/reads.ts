@@ -57,7 +57,9 @@ export const readChecks: readonly Check[] = [
       const zk = await ground.open();
       await zk.create(`${ground.root}/a`);
       const cnxn = await ground.openRawSession();
-      const reply = await cnxn.call(OpCode.getChildren, (writer) => operations.getChildren.request.write(writer, { path: ground.root, watch: false }));
+      const reply = await cnxn.call(OpCode.getChildren, (writer) =>
+        operations.getChildren.request.write(writer, { path: ground.root, watch: false }),
+      );
       equal('the error', reply?.err, 0);
       equal('the names', readGetChildrenReply(reply!.body).children, ['a']);
       equal('bytes behind them', reply!.body.remaining, 0);

@@ -193,7 +193,12 @@ export const sessionChecks: readonly Check[] = [
       await ground.until('NodeDeleted for an ephemeral of a session that is silent', heard.count(1));
       const ms = performance.now() - begun;
       // Its last words may have come a moment before the silence, and no more than a ping's pause.
-      holds('the time until then', ms >= zk.sessionTimeoutMs / 2, `${zk.sessionTimeoutMs} ms, less the pause between pings`, Math.round(ms));
+      holds(
+        'the time until then',
+        ms >= zk.sessionTimeoutMs / 2,
+        `${zk.sessionTimeoutMs} ms, less the pause between pings`,
+        Math.round(ms),
+      );
       equal('the event', heard.takeText(ground.root), ['NodeDeleted /a']);
       equal('what is left of its ephemerals', (await other.getChildren(ground.root)).children, []);
       const expired = nextState(zk, 'Expired');

@@ -18,7 +18,8 @@ export const versionChecks: readonly Check[] = [
       equal('the version, unconditional', (await zk.setData(path, '1')).version, 1);
       equal('the version, conditional', (await zk.setData(path, '2', { version: 1 })).version, 2);
       equal('the version of the same data', (await zk.setData(path, '2', { version: 2 })).version, 3);
-      for (const version of [0, 2, 4, 2147483647, -2]) await refused(`version ${version}`, zk.setData(path, 'x', { version }), 'BadVersion');
+      for (const version of [0, 2, 4, 2147483647, -2])
+        await refused(`version ${version}`, zk.setData(path, 'x', { version }), 'BadVersion');
       const { data, stat } = await zk.getData(path);
       equal('data and version', [textOf(data), stat.version], ['2', 3]);
     },

@@ -1,6 +1,6 @@
 /** checkWatches and removeWatches. */
 import { OpCode, operations } from '@tskeeper/protocol';
-import { type Check, isAtLeast } from '../check.ts';
+import type { Check } from '../check.ts';
 import { equal, refused } from '../expect.ts';
 import { Heard } from '../heard.ts';
 
@@ -141,10 +141,14 @@ export const watchRemovalChecks: readonly Check[] = [
         (await cnxn.call(opCode, (writer) => operations.checkWatches.request.write(writer, { path, type })))?.err;
       equal('checkWatches where there is none', await ask(OpCode.checkWatches, 3), -121);
       await cnxn.call(OpCode.getData, (writer) => operations.getData.request.write(writer, { path, watch: true }));
-      equal('checkWatches by data, by children, by any', [await ask(OpCode.checkWatches, 2), await ask(OpCode.checkWatches, 1), await ask(OpCode.checkWatches, 3)], [0, -121, 0]);
+      equal(
+        'checkWatches by data, by children, by any',
+        [await ask(OpCode.checkWatches, 2), await ask(OpCode.checkWatches, 1), await ask(OpCode.checkWatches, 3)],
+        [0, -121, 0],
+      );
       equal('an unknown type', await ask(OpCode.checkWatches, 9), -5);
       equal('removeWatches, twice', [await ask(OpCode.removeWatches, 2), await ask(OpCode.removeWatches, 2)], [0, -121]);
-      if (!isAtLeast(ground.facts.release, [3, 9, 0])) return;
+      if (!ground.isRelease(3, 9, 0)) return;
       equal('checkWatches by persistent', await ask(OpCode.checkWatches, 4), -121);
     },
   },

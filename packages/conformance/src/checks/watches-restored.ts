@@ -124,12 +124,7 @@ export const watchRestoredChecks: readonly Check[] = [
       ]);
       await zk.create(`${ground.root}/born`);
       await zk.create(`${ground.root}/a/b`);
-      await ground.until(
-        'two more events',
-        (async () => {
-          while (cnxn.events.length < 4 && !cnxn.isClosed) await cnxn.ping();
-        })(),
-      );
+      await ground.until('two more events', cnxn.untilEvents(4));
       equal('events of the watches that were set', cnxn.events.slice(2), [
         { type: 1, state: 3, path: `${ground.root}/born` },
         { type: 4, state: 3, path: `${ground.root}/a` },

@@ -85,12 +85,8 @@ export const watchStayingChecks: readonly Check[] = [
       await zk.create(`${ground.root}/a/b`);
       await zk.delete(`${ground.root}/a/b`);
       await zk.setData(`${ground.root}/a`, 'x');
-      await ground.until(
-        'NodeDataChanged, the last event',
-        (async () => {
-          while (!cnxn.events.some(({ type }) => type === 3) && !cnxn.isClosed) await cnxn.ping();
-        })(),
-      );
+      await ground.until('four events', cnxn.untilEvents(4));
+      await cnxn.ping();
       equal(
         'the events',
         cnxn.events.map(({ type, path }) => [type, path.slice(ground.root.length)]),

@@ -38,14 +38,16 @@ export async function main(argv: readonly string[], world: CommandWorld = proces
 async function carryOut(options: CommandOptions, world: CommandWorld): Promise<number> {
   const { only, list, json, connectString } = options;
   const unknown = only.filter((pattern) => !checks.some(({ name }) => name.includes(pattern)));
-  if (unknown.length > 0) return slip(world, `no check has ${unknown.map((each) => `"${each}"`).join(' or ')} in its name; --list tells the names.`);
+  if (unknown.length > 0)
+    return slip(world, `no check has ${unknown.map((each) => `"${each}"`).join(' or ')} in its name; --list tells the names.`);
   const chosen = checks.filter(({ name }) => only.length === 0 || only.some((pattern) => name.includes(pattern)));
   if (list) {
     world.out(json ? listJson(chosen) : listText(chosen));
     return exitCodes.right;
   }
   if (connectString === undefined) return slip(world, 'give it the connect string of a server, as 127.0.0.1:2181.');
-  if (options.reconfig && options.superAuth === undefined) return slip(world, '--reconfig needs --super, since nobody else may write the configuration.');
+  if (options.reconfig && options.superAuth === undefined)
+    return slip(world, '--reconfig needs --super, since nobody else may write the configuration.');
   let suite: Suite;
   try {
     suite = await Suite.prepare(connectString, options);

@@ -1,8 +1,9 @@
 /** Results for people and for programs. */
 import { formatServer } from '@tskeeper/client';
 import Table from 'cli-table3';
-import { type Check, formatRelease } from '../check.ts';
+import type { Check } from '../check.ts';
 import type { Facts } from '../facts.ts';
+import { formatRelease } from '../release.ts';
 import type { CheckResult, Outcome } from '../suite.ts';
 
 const frameless = {
@@ -93,7 +94,14 @@ export function resultsJson(facts: Facts, results: readonly CheckResult[], left:
         release: formatRelease(release),
         servers: servers.map(({ address, version, mode }) => ({ address: formatServer(address), version, mode })),
       },
-      results: results.map(({ check, outcome, ms, reason }) => ({ name: check.name, title: check.title, rows: check.rows, outcome, ms: Math.round(ms), reason })),
+      results: results.map(({ check, outcome, ms, reason }) => ({
+        name: check.name,
+        title: check.title,
+        rows: check.rows,
+        outcome,
+        ms: Math.round(ms),
+        reason,
+      })),
       left,
     },
     null,

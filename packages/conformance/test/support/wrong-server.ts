@@ -32,7 +32,14 @@ export interface Request {
 }
 
 export type Outgoing =
-  | { readonly kind: 'reply'; readonly type: number; readonly xid: number; readonly zxid: number; readonly err: number; readonly body: Buffer }
+  | {
+      readonly kind: 'reply';
+      readonly type: number;
+      readonly xid: number;
+      readonly zxid: number;
+      readonly err: number;
+      readonly body: Buffer;
+    }
   | { readonly kind: 'event'; readonly zxid: number; readonly type: number; readonly state: number; readonly path: string };
 
 /** What is wrong with one connection. Each hook is given what comes, and gives what goes on; left out, everything goes on as it came. */
@@ -197,7 +204,12 @@ function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer)
     const frame: Outgoing =
       header.xid === Xid.notification
         ? { kind: 'event', zxid: header.zxid, ...readWatcherEvent(reader) }
-        : { kind: 'reply', type: asked.shift() as number, ...header, body: Buffer.from(reader.bytes.subarray(reader.offset, reader.limit)) };
+        : {
+            kind: 'reply',
+            type: asked.shift() as number,
+            ...header,
+            body: Buffer.from(reader.bytes.subarray(reader.offset, reader.limit)),
+          };
     for (const each of wrongness.outgoing?.(frame) ?? [frame]) send(each);
     sendOwnAnswers();
     return true;

@@ -1,5 +1,19 @@
 /** Ways in which a server can be wrong, and the check that has to find each. */
-import { type CreateRequest, type Create2Reply, type ConnectRequest, ErrorCode, type GetDataReply, type GetEphemeralsRequest, type MultiReply, OpCode, openAcl, type SessionId, sessionPassword, type SetDataRequest, type StatReply } from '@tskeeper/protocol';
+import {
+  type CreateRequest,
+  type Create2Reply,
+  type ConnectRequest,
+  ErrorCode,
+  type GetDataReply,
+  type GetEphemeralsRequest,
+  type MultiReply,
+  OpCode,
+  openAcl,
+  type SessionId,
+  sessionPassword,
+  type SetDataRequest,
+  type StatReply,
+} from '@tskeeper/protocol';
 import { type Outgoing, withRecord, withReply, type Wrongness } from './wrong-server.ts';
 
 export interface Case {
@@ -49,7 +63,8 @@ export const cases: readonly Case[] = [
     wrong: 'versions are not compared',
     found: 'versions.compare-and-set',
     make: () => ({
-      request: (request) => (request.type === OpCode.setData ? withRecord<SetDataRequest>(request, (record) => ({ ...record, version: -1 })) : request),
+      request: (request) =>
+        request.type === OpCode.setData ? withRecord<SetDataRequest>(request, (record) => ({ ...record, version: -1 })) : request,
     }),
   },
   {
@@ -67,8 +82,7 @@ export const cases: readonly Case[] = [
     wrong: 'numbers have as many digits as they need',
     found: 'sequence.one-counter-per-parent',
     make: () => ({
-      outgoing: (frame) =>
-        withReply<Create2Reply>(frame, creates, (reply) => ({ ...reply, path: reply.path.replace(/0*(\d+)$/, '$1') })),
+      outgoing: (frame) => withReply<Create2Reply>(frame, creates, (reply) => ({ ...reply, path: reply.path.replace(/0*(\d+)$/, '$1') })),
     }),
   },
   {
@@ -104,7 +118,10 @@ export const cases: readonly Case[] = [
     wrong: 'exists sets no watch where there is nothing',
     found: 'watches-once.exists',
     make: () => ({
-      request: (request) => (request.type === OpCode.exists ? withRecord<{ path: string; watch: boolean }>(request, ({ path }) => ({ path, watch: false })) : request),
+      request: (request) =>
+        request.type === OpCode.exists
+          ? withRecord<{ path: string; watch: boolean }>(request, ({ path }) => ({ path, watch: false }))
+          : request,
     }),
   },
   {
@@ -155,7 +172,9 @@ export const cases: readonly Case[] = [
   {
     wrong: 'a time-out is granted less a millisecond',
     found: 'sessions.timeout',
-    make: () => ({ connectResponse: (response) => ({ ...response, timeOut: response.timeOut === 1 ? 1 : Math.floor(response.timeOut / 10) * 10 - 1 }) }),
+    make: () => ({
+      connectResponse: (response) => ({ ...response, timeOut: response.timeOut === 1 ? 1 : Math.floor(response.timeOut / 10) * 10 - 1 }),
+    }),
   },
   {
     wrong: 'a client that is ahead is served',
@@ -184,7 +203,9 @@ export const cases: readonly Case[] = [
     found: 'stat.children',
     make: () => ({
       outgoing: (frame) =>
-        withReply<StatReply>(frame, [OpCode.exists], ({ stat }) => ({ stat: { ...stat, cversion: (stat.cversion + stat.numChildren) / 2 } })),
+        withReply<StatReply>(frame, [OpCode.exists], ({ stat }) => ({
+          stat: { ...stat, cversion: (stat.cversion + stat.numChildren) / 2 },
+        })),
     }),
   },
   {
@@ -199,7 +220,10 @@ export const cases: readonly Case[] = [
     found: 'create.container',
     make: () => ({
       outgoing: (frame) =>
-        withReply<Create2Reply>(frame, [OpCode.createContainer], (reply) => ({ ...reply, stat: { ...reply.stat, ephemeralOwner: -(2n ** 63n) } })),
+        withReply<Create2Reply>(frame, [OpCode.createContainer], (reply) => ({
+          ...reply,
+          stat: { ...reply.stat, ephemeralOwner: -(2n ** 63n) },
+        })),
     }),
   },
   {
@@ -216,14 +240,16 @@ export const cases: readonly Case[] = [
     wrong: 'ACLs are ignored',
     found: 'acl.read',
     make: () => ({
-      request: (request) => (request.type === OpCode.create2 ? withRecord<CreateRequest>(request, (record) => ({ ...record, acl: openAcl })) : request),
+      request: (request) =>
+        request.type === OpCode.create2 ? withRecord<CreateRequest>(request, (record) => ({ ...record, acl: openAcl })) : request,
     }),
   },
   {
     wrong: 'getEphemerals lists all of them',
     found: 'reads.ephemerals',
     make: () => ({
-      request: (request) => (request.type === OpCode.getEphemerals ? withRecord<GetEphemeralsRequest>(request, () => ({ prefixPath: '' })) : request),
+      request: (request) =>
+        request.type === OpCode.getEphemerals ? withRecord<GetEphemeralsRequest>(request, () => ({ prefixPath: '' })) : request,
     }),
   },
   {
@@ -237,7 +263,9 @@ export const cases: readonly Case[] = [
     make: () => ({
       outgoing: (frame) =>
         withReply<MultiReply>(frame, [OpCode.multi], ({ results }) => ({
-          results: results.map((each) => (each.kind === 'error' && each.err === ErrorCode.RuntimeInconsistency ? { ...each, err: 0 } : each)),
+          results: results.map((each) =>
+            each.kind === 'error' && each.err === ErrorCode.RuntimeInconsistency ? { ...each, err: 0 } : each,
+          ),
         })),
     }),
   },

@@ -18,7 +18,9 @@ afterAll(async () => {
 });
 
 /** What one server without a super user cannot show. */
-const notApplicable = checks.filter(({ name }) => name.startsWith('ensemble.') || ['acl.super', 'config.reconfig', 'create.ttl-switched-off'].includes(name));
+const notApplicable = checks.filter(
+  ({ name }) => name.startsWith('ensemble.') || ['acl.super', 'config.reconfig', 'create.ttl-switched-off'].includes(name),
+);
 
 describe('our server, alone', () => {
   for (const check of checks) {

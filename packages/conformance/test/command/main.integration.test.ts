@@ -1,9 +1,12 @@
 /** The command, without a process of its own. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { connect } from '@tskeeper/client';
 import { TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checks } from '../../src/checks/all.ts';
 import { main } from '../../src/command/main.ts';
+import { cases, ensembleCases } from '../support/wrongnesses.ts';
 import { WrongServer } from '../support/wrong-server.ts';
 
 let server: TestServer;
@@ -51,7 +54,9 @@ describe('the command', () => {
     expect(out).toContain(`${server.connectString}  3.9.5-`);
     expect(out).toContain('judged as ZooKeeper 3.9.5, as srvr says; sessions of 400 to 4000 ms; extended types off');
     expect(out).toMatch(/^ok {14}\d+ +stat\.set-data$/m);
-    expect(out).toMatch(/^not applicable: create\.ttl, .*\n {2}zookeeper\.extendedTypesEnabled is off, as the server answers Unimplemented/m);
+    expect(out).toMatch(
+      /^not applicable: create\.ttl, .*\n {2}zookeeper\.extendedTypesEnabled is off, as the server answers Unimplemented/m,
+    );
     expect(out).toMatch(/\n8 passed, 0 failed, 1 not applicable\n$/);
   });
 
@@ -63,23 +68,35 @@ describe('the command', () => {
 
   it('ends with 1 when a check has failed, says what was expected, what came and where that is written, and runs the others', async () => {
     const before = await tree();
-    const make = () => ({ request: (request: { xid: number; type: number; body: Buffer }) => ({ ...request, type: request.type === 7 ? 999 : request.type }) });
+    const make = () => ({
+      request: (request: { xid: number; type: number; body: Buffer }) => ({ ...request, type: request.type === 7 ? 999 : request.type }),
+    });
     await using wrong = await WrongServer.start(server.port, make);
     const { code, out } = await run([wrong.connectString, '--only', 'versions', '--timeout', '2']);
     expect(code).toBe(1);
-    expect(out).toMatch(/^FAILED: versions\.set-acl, .*\n {2}the version of the data: expected BadVersion; came Unimplemented .* Documentation: ZooKeeper\.setACL$/m);
+    expect(out).toMatch(
+      /^FAILED: versions\.set-acl, .*\n {2}the version of the data: expected BadVersion; came Unimplemented .* Documentation: ZooKeeper\.setACL$/m,
+    );
     expect(out).toMatch(/\n4 passed, 1 failed, 0 not applicable\n$/);
     expect(await tree()).toEqual(before);
   });
 
   it('answers programs in JSON', async () => {
     const { code, out } = await run([server.connectString, '--json', '--only', 'errors.numbers', 'ensemble.multi']);
-    const { facts, results, left } = JSON.parse(out) as { facts: { release: string; servers: unknown[] }; results: object[]; left: unknown };
+    const { facts, results, left } = JSON.parse(out) as {
+      facts: { release: string; servers: unknown[] };
+      results: object[];
+      left: unknown;
+    };
     expect({ code, left }).toEqual({ code: 0, left: undefined });
     expect(facts).toMatchObject({ release: '3.9.5', isEnsemble: false, servers: [{ address: server.connectString, mode: 'standalone' }] });
     expect(results).toMatchObject([
       { name: 'errors.numbers', rows: ['A17'], outcome: 'passed' },
-      { name: 'ensemble.multi', outcome: 'notApplicable', reason: 'one server was reached, and it needs two of one ensemble in the connect string' },
+      {
+        name: 'ensemble.multi',
+        outcome: 'notApplicable',
+        reason: 'one server was reached, and it needs two of one ensemble in the connect string',
+      },
     ]);
   });
 
@@ -148,6 +165,12 @@ describe('the list of checks', () => {
     expect(names.filter((name) => !/^[a-z-]+\.[a-z-]+$/.test(name))).toEqual([]);
     const subjects = names.map((name) => name.split('.')[0]!);
     expect(subjects.filter((subject, at) => subject !== subjects[at - 1])).toEqual([...new Set(subjects)]);
+  });
+
+  it('is as long as the README says, and so is that of the canaries', () => {
+    const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+    expect(readme).toContain(` ${checks.length} checks of what a client can see`);
+    expect(readme).toContain(` shows ${cases.length + ensembleCases.length} of them a server`);
   });
 
   it('says of each where it is written, and which promise it holds a server to', () => {
