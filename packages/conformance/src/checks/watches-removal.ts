@@ -72,6 +72,24 @@ export const watchRemovalChecks: readonly Check[] = [
     },
   },
   {
+    name: 'watches-removal.by-listener',
+    title: 'of two listeners on one path the one that is removed hears no more, and the other goes on',
+    rows: ['B44'],
+    docs: `${docs}; ZooKeeper.removeWatches`,
+    async run(ground) {
+      const [zk, other] = [await ground.open(), await ground.open()];
+      const [one, two] = [new Heard(), new Heard()];
+      const { path } = await zk.create(`${ground.root}/a`);
+      for (const { watch } of [one, two]) await zk.getData(path, { watch });
+      await zk.removeWatches(path, { type: 'data', watch: one.watch });
+      equal('what the one that is removed hears', one.takeText(ground.root), ['DataWatchRemoved /a']);
+      await refused('once more', zk.removeWatches(path, { type: 'data', watch: one.watch }), 'NoWatcher');
+      await other.setData(path, 'x');
+      await ground.caughtUp(zk);
+      equal('the events of both', [one.takeText(ground.root), two.takeText(ground.root)], [[], ['NodeDataChanged /a']]);
+    },
+  },
+  {
     name: 'watches-removal.of-others',
     title: 'a client takes away its own watches, and no one else hears less for it',
     rows: ['A24'],
