@@ -1,12 +1,14 @@
 /** The way in: a connect string becomes a client with a session. */
 import { ErrorCode, juteMaxBufferDefault, type Millis, type SessionId } from '@tskeeper/protocol';
+import { credentialsOf } from './auth/credentials.ts';
 import { fullPolicy, type RetryPolicy } from './calls/retry-policy.ts';
-import { Client, copyOfAuth } from './client.ts';
+import { Client } from './client.ts';
 import { type Clock, type Random, timerMsMax } from './clock.ts';
 import { ConnectOptionsError } from './connect-options-error.ts';
 import { ConnectStringError, parseConnectString } from './connect-string.ts';
 import { followConfig } from './ensemble/follow-config.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
+import { diagnosticsTracer } from './node/diagnostics-tracer.ts';
 import { NodeTransport } from './node/node-transport.ts';
 import { systemClock } from './node/system-clock.ts';
 import { type SaslOptions, saslMechanism } from './node/sasl-mechanism.ts';
@@ -14,7 +16,9 @@ import { systemRandom } from './node/system-random.ts';
 import type { TlsOptions } from './node/tls-material.ts';
 import { TlsTransport } from './node/tls-transport.ts';
 import { Session } from './session/session.ts';
+import { failed, succeeded, tracedCall, type Tracer } from './tracing.ts';
 import type { Transport } from './transport.ts';
+import type { SessionEvent } from './watched-event.ts';
 
 export interface ConnectOptions {
   /**
@@ -47,8 +51,16 @@ export interface ConnectOptions {
   readonly sasl?: SaslOptions | undefined;
   /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: string | Uint8Array }[] | undefined;
-  /** A session to take up, as `sessionId` and `sessionPassword` of a client gave it. When it is gone, `connect` rejects with SessionExpired. */
+  /**
+   * A session to take up, as `sessionId` and `sessionPassword` of a client gave it; an id read from a server's log, without a sign, is the same. When it is gone, `connect` rejects with SessionExpired.
+   */
   readonly session?: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
+  /**
+   * Hears of every change of the state, from the very first connection on, as ZooKeeper's default watcher does: the first event is the connect
+   * (`SyncConnected`, or `ConnectedReadOnly`), and until then the client is to be taken for disconnected. `client.on('state', ...)` hears the same
+   * from when it is called. What it throws is the program's own error and becomes an unhandled rejection. Default: nobody does.
+   */
+  readonly onState?: ((event: SessionEvent) => void) | undefined;
   /** Gives `connect` up, with the signal's reason. Has no effect on the client that it has returned. */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -65,7 +77,7 @@ export interface ConnectOptions {
    * What becomes of two clients with one session, as when `session` is given to a second process while the first one goes on. Servers
    * give a session to whoever asked last and close the other's connection, so the two take it from each other for ever, with longer and longer
    * pauses: this is ZooKeeper's way, and the default. With `true` this client leaves it to the other: after five connections in a row that
-   * were closed within a second it is closed, `closedBecause` is `moved`, calls fail with SessionMoved, and the session itself lives on.
+   * were closed within a second its state is `moved`, calls fail with SessionMoved, and the session itself lives on.
    */
   readonly yieldsSession?: boolean | undefined;
   /**
@@ -84,6 +96,11 @@ export interface ConnectOptions {
   readonly clock?: Clock | undefined;
   /** Where pauses, the order of servers and the nonces of SASL come from. Default: the machine's, of the kind that cannot be guessed. */
   readonly random?: Random | undefined;
+  /**
+   * Who is told of each call and of what becomes of the session. Default: whoever listens to the channels `tskeeper:request` and `tskeeper:session`
+   * of `node:diagnostics_channel`; a call costs a few nanoseconds more when nobody does (docs/reference/tracing.md).
+   */
+  readonly tracer?: Tracer | undefined;
 }
 
 const sessionTimeoutMsDefault = 30_000;
@@ -99,13 +116,31 @@ const connectTimeoutMsDefault = 30_000;
  *
  * From then on the client keeps the session by itself: it pings, and goes on to another server when it loses one.
  */
-export async function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
+export function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
+  const { tracer = diagnosticsTracer } = options;
+  if (!tracer.hearsCalls) return open(connectString, options, tracer);
+  const traced = tracedCall('connect', options.session?.id ?? 0n);
+  return tracer.run(traced, async () => {
+    try {
+      const client = await open(connectString, options, tracer);
+      traced.sessionId = client.sessionId;
+      traced.server = client.connectedTo;
+      succeeded(tracer, traced, client);
+      return client;
+    } catch (error) {
+      failed(tracer, traced, error);
+      throw error;
+    }
+  });
+}
+
+async function open(connectString: string, options: ConnectOptions, tracer: Tracer): Promise<Client> {
   const { servers, service, chroot } = parseConnectString(connectString);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? sessionTimeoutMsDefault;
   const { signal, clock = systemClock, random = systemRandom } = options;
   check('sessionTimeoutMs', sessionTimeoutMs);
   check('maxPacketBytes', options.maxPacketBytes);
-  fullPolicy(options.retry);
+  const defaults = { requestTimeoutMs: options.requestTimeoutMs, retry: fullPolicy(options.retry) };
   const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
   const transport = transportOf(options);
   // Only what has files to read takes a turn: the first server is dialled in the turn of the call.
@@ -122,15 +157,19 @@ export async function connect(connectString: string, options: ConnectOptions = {
       sessionTimeoutMs,
       readOnly: options.readOnly ?? false,
       packetBytesMax: options.maxPacketBytes ?? juteMaxBufferDefault,
-      session: options.session === undefined ? undefined : { id: options.session.id, password: new Uint8Array(options.session.password) },
+      session:
+        options.session === undefined
+          ? undefined
+          : { id: BigInt.asIntN(64, options.session.id), password: new Uint8Array(options.session.password) },
       expireLocally: options.expireLocally ?? false,
       yieldsSession: options.yieldsSession ?? false,
       service,
     },
-    (options.auth ?? []).map(({ scheme, auth }) => ({ scheme, auth: copyOfAuth(auth) })),
-    { clock, transport, random, sasl },
+    (options.auth ?? []).map(({ scheme, auth }) => credentialsOf(scheme, auth)),
+    { clock, transport, random, tracer, sasl },
   );
-  const client = new Client(session, chroot, options.requestTimeoutMs, options.retry);
+  const client = new Client(session, chroot, defaults);
+  if (options.onState !== undefined) client.on('state', options.onState);
   const ready = options.followConfig === true ? session.established.then(() => followConfig(client)) : session.established;
   try {
     await firstOf(ready, session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);

@@ -19,35 +19,32 @@ export type { ParentMode } from './calls/parents.ts';
 export type { RetryPolicy } from './calls/retry-policy.ts';
 export type { Updater } from './calls/update.ts';
 export type { WalkedZnode } from './calls/walk.ts';
-export {
-  type AddWatchOptions,
-  Client,
-  type ClientEvents,
-  type ClientState,
-  ClientView,
-  type CreateOptions,
-  type CreateResult,
-  type DeleteOptions,
-  type EnsurePathOptions,
-  type GetAclResult,
-  type GetChildrenResult,
-  type GetDataResult,
-  type LinearizableOption,
-  type PlainReadOptions,
-  type ReadOptions,
-  type ReconfigOptions,
-  type RemoveWatchesOptions,
-  type SetDataOptions,
-  type UpdateOptions,
-  type VersionOption,
-  type VersionOptions,
-  type WalkOptions,
-  type WatchOption,
-} from './client.ts';
+export { Client } from './client.ts';
+export type {
+  AddWatchOptions,
+  ClientEvents,
+  ClientState,
+  CreateOptions,
+  DeleteOptions,
+  EnsurePathOptions,
+  LinearizableOption,
+  PlainReadOptions,
+  ReadOptions,
+  ReconfigOptions,
+  RemoveWatchesOptions,
+  SetDataOptions,
+  UpdateOptions,
+  VersionOption,
+  VersionOptions,
+  WalkOptions,
+  WatchOption,
+} from './client-options.ts';
+export { ClientView } from './client-view.ts';
 export type { Clock, Random, TimerHandle } from './clock.ts';
 export { type ConnectString, ConnectStringError, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
 export { connect, type ConnectOptions } from './connect.ts';
 export { ConnectOptionsError } from './connect-options-error.ts';
+export { fourLetterWord, type FourLetterWordOptions } from './four-letter-word.ts';
 export { KeeperError, type KeeperErrorCode, type OperationOutcome, type Outcome } from './keeper-error.ts';
 export { NodeTransport } from './node/node-transport.ts';
 export type { GssapiOptions } from './node/gssapi.ts';
@@ -70,9 +67,12 @@ export {
   type WriteResult,
   type WriteResults,
 } from './operations/multi.ts';
+export type { CreateResult, GetAclResult, GetChildrenResult, GetDataResult, ReconfigSettings } from './operations/single.ts';
 export type { CallOptions } from './session/operation.ts';
 export type { EndReason } from './session/session-machine.ts';
+export { compareSequences, sequenceOf } from './sequence.ts';
 export type { Stat } from './stat.ts';
+export type { SessionNews, TracedCall, TracedSessionEvent, Tracer } from './tracing.ts';
 export type { DialledAddress, ServerAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from './transport.ts';
 export type { ChangeType, KeeperState, NodeEvent, NodeEventType, SessionEvent, WatchedEvent, WatchListener } from './watched-event.ts';
 export type { Reread, ZnodeChange } from './watches/change-queue.ts';

@@ -81,10 +81,11 @@ export async function createWithExtras({
     return mode === undefined ? create() : createBelow(more.parents(mode), create);
   };
   if (idempotent === true) {
-    return createIdempotently(znodes, target, data, settings, more.retries(), (limits) => createIn({ ...limits, retry: false }));
+    return await createIdempotently(znodes, target, data, settings, more.retries(), (limits) => createIn({ ...limits, retry: false }));
   }
   const create = () => createIn({ ...bounds.left, retry });
-  return protection === undefined ? create() : createProtected(session, znodes, target, protection, bounds, create);
+  // Awaited here, so that the stack of an error goes on to whoever called.
+  return await (protection === undefined ? create() : createProtected(session, znodes, target, protection, bounds, create));
 }
 
 function parentModeOf(parents: boolean | ParentMode | undefined): ParentMode | undefined {

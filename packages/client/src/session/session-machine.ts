@@ -48,6 +48,7 @@ import type { DialledAddress, ServerAddress, ServiceRecord } from '../transport.
 import type { KeeperState } from '../watched-event.ts';
 import { Fifo } from './fifo.ts';
 import type { HostList } from './host-list.ts';
+import { Lease } from './lease.ts';
 import type { Request } from './request.ts';
 import { inServiceOrder } from './service.ts';
 import { backoffMs, connectTimeoutMs, leaveMsMax, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
@@ -104,7 +105,7 @@ export interface SessionOut<R extends Request> {
   /** The connection, the attempt or the look-up is over. `gently`: what was sent shall still leave. */
   hangUp(gently: boolean): void;
   /** The answer to a request. Throws a ProtocolError when it cannot be read. */
-  answered(request: R, err: number, reader: Reader): void;
+  answered(request: R, err: number, reader: Reader, zxid: Zxid): void;
   failed(request: R, refusal: Refusal): void;
   authenticated(call: AuthCall): void;
   authFailed(call: AuthCall, refusal: Refusal): void;
@@ -132,7 +133,13 @@ type Phase =
   | 'closing'
   | 'closed';
 
-/** Why a session is over. */
+/**
+ * Why a client is over.
+ * - `closed`: `close` was called.
+ * - `expired`: the ensemble does not know the session any more, and its ephemerals are gone.
+ * - `authFailed`: an identity was refused.
+ * - `moved`: the session was left to another client that uses it as well (`yieldsSession`); it lives on there.
+ */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
 const xidMax = 0x7fffffff;
@@ -156,6 +163,7 @@ export class SessionMachine<R extends Request> {
   readonly #hosts: HostList;
   readonly #random: Random;
   readonly #out: SessionOut<R>;
+  readonly #lease: Lease;
 
   #phase: Phase = 'waiting';
   #endReason: EndReason | undefined;
@@ -238,6 +246,7 @@ export class SessionMachine<R extends Request> {
     this.#cutter = new FrameCutter(options.packetBytesMax + answerMarginBytes);
     this.#dialAtMs = nowMs;
     this.#heardMs = nowMs;
+    this.#lease = new Lease(nowMs);
   }
 
   // --- What others may know
@@ -254,6 +263,12 @@ export class SessionMachine<R extends Request> {
     return this.#timeoutMs;
   }
 
+  /** How much of the time-out is left since a server with a quorum has heard of the session; 0 when there is no session. */
+  leftMs(nowMs: Millis): Millis {
+    if (this.#phase === 'closed' || !this.#knownToQuorum) return 0;
+    return Math.max(0, this.#timeoutMs - (nowMs - this.#lease.provenMs));
+  }
+
   get lastZxid(): Zxid {
     return this.#lastZxid;
   }
@@ -264,6 +279,10 @@ export class SessionMachine<R extends Request> {
 
   get isReadOnly(): boolean {
     return this.isConnected && this.#readOnlyServer;
+  }
+
+  get isSuspended(): boolean {
+    return !this.isConnected && this.#phase !== 'closed' && this.#knownToQuorum;
   }
 
   get endReason(): EndReason | undefined {
@@ -424,6 +443,7 @@ export class SessionMachine<R extends Request> {
     const bytes = Buffer.from(this.#output.written());
     if (this.#output.bytes.length > outputBytesKept) this.#output = new Writer(1024);
     else this.#output.clear();
+    if (this.#order > this.#orderFlushed) this.#lease.sent(this.#order, nowMs);
     this.#orderFlushed = this.#order;
     this.#sentMs = nowMs;
     this.#out.send(bytes);
@@ -633,6 +653,7 @@ export class SessionMachine<R extends Request> {
     } else if (nowMs >= this.#sentMs + pingAfter) {
       this.#writeHeaderOnly(Xid.ping, OpCode.ping);
       this.#pingsUnanswered++;
+      this.#lease.pinged(nowMs);
       this.flush(nowMs);
     }
   }
@@ -758,6 +779,7 @@ export class SessionMachine<R extends Request> {
     this.#cutter.close();
     this.#output.clear();
     this.#pingsUnanswered = 0;
+    this.#lease.disconnected();
     this.#setWatchesUnanswered = 0;
     this.#saslXid = 0;
     this.#probing = undefined;
@@ -793,7 +815,8 @@ export class SessionMachine<R extends Request> {
     if (reader.remaining === replyHeaderBytes) {
       // Not an answer to a handshake, but how a server without a quorum says that it cannot open sessions.
       const { err } = readReplyHeader(reader);
-      this.#cut(`the server opens no session (error ${err})`, nowMs);
+      const why = err === ErrorCode.NotReadOnly ? 'it is read-only, and ZooKeeper then needs localSessionsEnabled=true' : `error ${err}`;
+      this.#cut(`the server opens no session (${why})`, nowMs);
       return;
     }
     const { timeOut, sessionId, passwd, readOnly } = readConnectResponse(reader);
@@ -817,7 +840,10 @@ export class SessionMachine<R extends Request> {
     this.#password = Buffer.from(passwd ?? noPassword);
     this.#timeoutMs = timeOut;
     this.#readOnlyServer = readOnly ?? false;
-    if (!this.#readOnlyServer) this.#knownToQuorum = true;
+    if (!this.#readOnlyServer) {
+      this.#knownToQuorum = true;
+      this.#lease.opened(this.#sentMs);
+    }
     if (!this.#options.sasl) {
       this.#enter(nowMs);
       return;
@@ -873,7 +899,7 @@ export class SessionMachine<R extends Request> {
         return;
       case Xid.ping:
         if (this.#pingsUnanswered === 0) this.#cut('the server answered a ping that was not sent', nowMs);
-        else this.#pingsUnanswered--;
+        else this.#pong();
         return;
       case Xid.setWatches:
         if (this.#setWatchesUnanswered === 0) this.#cut('the server answered a setWatches that was not sent', nowMs);
@@ -886,6 +912,11 @@ export class SessionMachine<R extends Request> {
       default:
         this.#requestReply(xid, zxid, err, reader, nowMs);
     }
+  }
+
+  #pong(): void {
+    this.#pingsUnanswered--;
+    if (!this.#readOnlyServer) this.#lease.ponged();
   }
 
   #requestReply(xid: number, zxid: Zxid, err: number, reader: Reader, nowMs: Millis): void {
@@ -903,8 +934,9 @@ export class SessionMachine<R extends Request> {
       return;
     }
     // Read before it leaves the line: if it cannot be read, it fails with the others.
-    if (!request.withdrawn) this.#out.answered(request, err, reader);
+    if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);
     this.#pending.shift();
+    if (!this.#readOnlyServer) this.#lease.answered(request.order);
     // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
   }

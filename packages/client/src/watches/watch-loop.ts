@@ -118,8 +118,11 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
 
   #take(): Promise<IteratorResult<Event, undefined>> {
     const value = this.#queue.shift();
-    // A server sends a watch only what it was set for.
-    if (value !== undefined) return Promise.resolve({ done: false, value: value as Event });
+    if (value !== undefined) {
+      if (value.type === 'Reread' && this.#session.tracer.hearsSession) this.#traceReread(value);
+      // A server sends a watch only what it was set for.
+      return Promise.resolve({ done: false, value: value as Event });
+    }
     if (!this.#over) {
       return new Promise((resolve) => {
         this.#askers.push(resolve);
@@ -129,6 +132,10 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     const failure = this.#failure;
     this.#failure = undefined;
     return failure === undefined ? Promise.resolve(done) : Promise.reject(failure.reason);
+  }
+
+  #traceReread({ because, since, dropped }: Reread): void {
+    this.#session.trace({ kind: 'reread', path: this.#outer, because, since, dropped });
   }
 
   /** Answers those who wait, as far as that goes. */

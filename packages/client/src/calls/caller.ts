@@ -1,0 +1,200 @@
+/**
+ * How every call of a client is made: within its limits, again where that was asked for and is safe, and with its failure put into words.
+ */
+import { ErrorCode, type Millis, type Reader } from '@tskeeper/protocol';
+import { KeeperError, Refusal } from '../keeper-error.ts';
+import { syncOperation } from '../operations/single.ts';
+import type { CallOptions, Operation } from '../session/operation.ts';
+import type { Session } from '../session/session.ts';
+import { failed, succeeded, type TracedCall, tracedCall } from '../tracing.ts';
+import { Bounds, type Limits } from './bounds.ts';
+import { refusalOfStep, Retries } from './retries.ts';
+import { fullPolicy, type FullRetryPolicy } from './retry-policy.ts';
+
+/** What the calls of a client have in common, unless one says otherwise. */
+export interface CallDefaults {
+  readonly requestTimeoutMs: Millis | undefined;
+  readonly retry: FullRetryPolicy | undefined;
+}
+
+/** What is about the ensemble, wherever the client stands. */
+const chrootless: ReadonlySet<string> = new Set(['getConfig', 'reconfig']);
+
+export class Caller {
+  readonly #session: Session;
+  readonly #chroot: string;
+  readonly #defaults: CallDefaults;
+
+  constructor(session: Session, chroot: string, defaults: CallDefaults) {
+    this.#session = session;
+    this.#chroot = chroot;
+    this.#defaults = defaults;
+  }
+
+  /** `make` may throw a Refusal: what it refuses is never sent. `isRepeatable`: also when no answer came, since it changes nothing. */
+  call<Result>(
+    method: string,
+    path: string | undefined,
+    options: CallOptions,
+    make: () => Operation<Result>,
+    isRepeatable = false,
+  ): Promise<Result> {
+    return this.guard(method, path, options, isRepeatable, (limits) => this.#session.perform(make(), limits));
+  }
+
+  /** A call of several steps, within one time-out and one signal. */
+  compound<Result>(method: string, path: string, options: CallOptions, work: (bounds: Bounds) => Promise<Result>): Promise<Result> {
+    const bounds = new Bounds(this.#session, this.#limitsOf(options));
+    return this.within(method, path, () => work(bounds));
+  }
+
+  /** What the steps of a call fail with is told as a failure of that call. */
+  within<Result>(method: string, path: string, work: () => Promise<Result>): Promise<Result> {
+    const { tracer } = this.#session;
+    if (!tracer.hearsCalls) return this.#steps(method, path, work, undefined);
+    const traced = this.#traced(method, path, true);
+    return tracer.run(traced, () => this.#steps(method, path, work, traced));
+  }
+
+  async #steps<Result>(method: string, path: string, work: () => Promise<Result>, traced: TracedCall | undefined): Promise<Result> {
+    try {
+      const result = await work();
+      if (traced !== undefined) succeeded(this.#session.tracer, traced, result);
+      return result;
+    } catch (error) {
+      const failure = inWordsOf(method, path, error);
+      if (traced !== undefined) failed(this.#session.tracer, traced, failure);
+      throw failure;
+    }
+  }
+
+  /**
+   * A linearizable read. Both leave together, over one connection: if that is lost, both are. A server answers a session in the order it was
+   * asked, so by the time the read is answered it is known what became of the sync. It is the read's own promise that is waited for, no longer
+   * than in `guard`, so that its answer stays in the order in which events are told.
+   */
+  readBehindSync<Result>(method: string, path: string | undefined, options: CallOptions, make: () => Operation<Result>): Promise<Result> {
+    let synced: Promise<void> | undefined;
+    const ask = (limits: Limits): Promise<Result> => {
+      synced = undefined;
+      const operation = make();
+      const sync = syncOperation('/');
+      let isSynced = false;
+      const noted = (reader: Reader) => {
+        sync.read(reader);
+        isSynced = true;
+      };
+      synced = this.#session.perform({ ...sync, read: noted }, limits);
+      // Its reason is asked for below, and only if the read fails.
+      synced.catch(() => undefined);
+      const read: Operation<Result> = {
+        opCode: operation.opCode,
+        watches: operation.watches,
+        write: (writer) => operation.write(writer),
+        read: (reader) => {
+          if (!isSynced) throw new Refusal(ErrorCode.RuntimeInconsistency, 'refused', 'the sync ahead of this read was refused');
+          return operation.read(reader);
+        },
+        readError: (err) => (isSynced ? operation.readError?.(err) : undefined),
+      };
+      return this.#session.perform(read, limits);
+    };
+    // If the sync is to blame, it says why.
+    const blame = async (failure: unknown): Promise<unknown> => {
+      try {
+        await synced;
+        return failure;
+      } catch (why) {
+        return why;
+      }
+    };
+    return this.guard(method, path, options, true, ask, blame);
+  }
+
+  /**
+   * Puts a refusal into words. The error is made here, behind the await, because there its stack shows who called and waits; to note down
+   * the stack of each call in case it fails would take longer than the call.
+   */
+  guard<Result>(
+    method: string,
+    path: string | undefined,
+    options: CallOptions,
+    isRepeatable: boolean,
+    work: (limits: Limits) => Promise<Result>,
+    reasonOf?: (error: unknown) => Promise<unknown>,
+  ): Promise<Result> {
+    const { tracer } = this.#session;
+    if (!tracer.hearsCalls) return this.#attempts(method, path, options, isRepeatable, work, reasonOf, undefined);
+    const traced = this.#traced(method, path, false);
+    return tracer.run(traced, () => this.#attempts(method, path, options, isRepeatable, work, reasonOf, traced));
+  }
+
+  async #attempts<Result>(
+    method: string,
+    path: string | undefined,
+    options: CallOptions,
+    isRepeatable: boolean,
+    work: (limits: Limits) => Promise<Result>,
+    reasonOf: ((error: unknown) => Promise<unknown>) | undefined,
+    traced: TracedCall | undefined,
+  ): Promise<Result> {
+    const { tracer } = this.#session;
+    try {
+      const limits = this.#limitsOf(options);
+      const retries = this.#retriesWithin(options, limits);
+      for (;;) {
+        try {
+          const left = retries?.left ?? limits;
+          const result = await work(traced === undefined ? left : { ...left, traced });
+          if (traced !== undefined) succeeded(tracer, traced, result);
+          return result;
+        } catch (error) {
+          const reason = reasonOf === undefined ? error : await reasonOf(error);
+          if (retries !== undefined && (await retries.again(reason, isRepeatable))) {
+            if (traced !== undefined) traced.attempt++;
+            continue;
+          }
+          const last = retries?.summed(reason, isRepeatable) ?? reason;
+          throw last instanceof Refusal ? new KeeperError(method, path, last) : last;
+        }
+      }
+    } catch (error) {
+      if (traced !== undefined) failed(tracer, traced, error);
+      throw error;
+    }
+  }
+
+  #traced(op: string, path: string | undefined, isCompound: boolean): TracedCall {
+    const chroot = path === undefined || chrootless.has(op) ? '' : this.#chroot;
+    return tracedCall(op, this.#session.id, { path, chroot, isCompound });
+  }
+
+  /** undefined: what fails is not repeated. */
+  retries(retry: CallOptions['retry'], bounds: Bounds): Retries | undefined {
+    const policy = retry === undefined ? this.#defaults.retry : fullPolicy(retry);
+    return policy === undefined ? undefined : new Retries(this.#session, policy, bounds);
+  }
+
+  /** Of a call that shall be repeated, so that there is a policy in any case. */
+  repetitions({ retry }: CallOptions, bounds: Bounds): Retries {
+    if (retry === false) throw new TypeError('an idempotent call is one that may be repeated, so its retry cannot be false');
+    return this.retries(retry ?? this.#defaults.retry ?? true, bounds)!;
+  }
+
+  #limitsOf(options: CallOptions): Limits {
+    const timeoutMs = options.timeoutMs ?? this.#defaults.requestTimeoutMs;
+    return { signal: options.signal, timeoutMs };
+  }
+
+  /** Costs nothing where nothing is to be repeated, as for most calls. */
+  #retriesWithin({ retry }: CallOptions, limits: Limits): Retries | undefined {
+    if (retry === undefined && this.#defaults.retry === undefined) return undefined;
+    return this.retries(retry, new Bounds(this.#session, limits));
+  }
+}
+
+export function inWordsOf(method: string, path: string, error: unknown): unknown {
+  if (error instanceof Refusal) return new KeeperError(method, path, error);
+  if (!KeeperError.is(error) || (error.op === method && error.path === path)) return error;
+  return new KeeperError(method, path, refusalOfStep(error));
+}

@@ -1,0 +1,495 @@
+/**
+ * ZooKeeper's operations as methods that return promises.
+ *
+ * Every method bears ZooKeeper's name. A call that fails rejects with a `KeeperError` (its signal apart, which rejects with its own
+ * reason), and nothing is ever thrown from an event. Paths are checked here and lengthened by the chroot; whatever comes back, errors and
+ * events included, carries paths as the program knows them.
+ */
+import { type Acl, type ClientInfo, ErrorCode, type Millis, pathFault, type SessionId, systemPath } from '@tskeeper/protocol';
+import { credentialsOf } from './auth/credentials.ts';
+import { Bounds } from './calls/bounds.ts';
+import { type CallDefaults, Caller, inWordsOf } from './calls/caller.ts';
+import { createWithExtras, hasExtras } from './calls/create.ts';
+import { deleteRecursive, type DeleteRecursiveResult } from './calls/delete-recursive.ts';
+import { deleteGuaranteed } from './calls/guaranteed-delete.ts';
+import { deleteIdempotently, setDataIdempotently } from './calls/idempotent.ts';
+import { ensurePaths, type Parents } from './calls/parents.ts';
+import { update, type Updater } from './calls/update.ts';
+import { checkConcurrency, walk, type WalkedZnode } from './calls/walk.ts';
+import { ancestorsOf, parentOf } from './calls/znodes.ts';
+import { Chroot } from './chroot.ts';
+import type {
+  AddWatchOptions,
+  ClientEvents,
+  ClientState,
+  CreateOptions,
+  DeleteOptions,
+  EnsurePathOptions,
+  PlainReadOptions,
+  ReadOptions,
+  ReconfigOptions,
+  RemoveWatchesOptions,
+  SetDataOptions,
+  UpdateOptions,
+  VersionOptions,
+  WalkOptions,
+} from './client-options.ts';
+import type { Clock } from './clock.ts';
+import { formatServer } from './connect-string.ts';
+import { KeeperError, Refusal } from './keeper-error.ts';
+import { checkCreatePath, checkPath, type CreateSettings, type Data, isSequential } from './operations/create.ts';
+import { multiOperation, multiReadOperation, type ReadOp, type ReadResults, type WriteOp, type WriteResults } from './operations/multi.ts';
+import {
+  createOperation,
+  type CreateResult,
+  deleteOperation,
+  existsOperation,
+  getAclOperation,
+  type GetAclResult,
+  getAllChildrenNumberOperation,
+  getChildrenOperation,
+  type GetChildrenResult,
+  getDataOperation,
+  type GetDataResult,
+  getEphemeralsOperation,
+  reconfigOperation,
+  setAclOperation,
+  setDataOperation,
+  syncOperation,
+  type WatchNote,
+  whoAmIOperation,
+} from './operations/single.ts';
+import type { CallOptions, Operation } from './session/operation.ts';
+import type { Session } from './session/session.ts';
+import type { EndReason } from './session/session-machine.ts';
+import type { Stat } from './stat.ts';
+import type { NodeEvent, SessionEvent, WatchListener } from './watched-event.ts';
+import { ViewWatches } from './watches/view-watches.ts';
+import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './watches/watch-loop.ts';
+import { addWatchOperation } from './watches/watch-operations.ts';
+
+/**
+ * A client without the end of it: what `chroot` gives. Everything below some znode, with paths of its own, on the session of the client it came
+ * from; what is of the session (state, identities, server) is shared. It has no `close`, since the session is not its own.
+ */
+export class ClientView {
+  readonly #session: Session;
+  readonly #chroot: Chroot;
+  readonly #defaults: CallDefaults;
+  readonly #caller: Caller;
+  readonly #watches: ViewWatches;
+  readonly #stateListeners = new Set<(event: SessionEvent) => void>();
+  readonly #eventListeners = new Set<(event: NodeEvent) => void>();
+  #unobserve: (() => void) | undefined;
+
+  /** Made by `connect` and by `chroot`. */
+  constructor(session: Session, chroot: string, defaults: CallDefaults) {
+    this.#session = session;
+    this.#chroot = new Chroot(chroot);
+    this.#defaults = defaults;
+    this.#caller = new Caller(session, chroot, defaults);
+    this.#watches = new ViewWatches(session, this.#chroot);
+  }
+
+  /** For as long as somebody listens: a view that nobody uses any more leaves nothing behind on the session. */
+  #observe(): () => void {
+    const session = this.#session;
+    return session.observe({
+      state: (event) => {
+        for (const listener of this.#stateListeners) session.tell(() => listener(event));
+      },
+      event: (type, path, zxid) => {
+        if (this.#eventListeners.size === 0) return;
+        const event: NodeEvent = { type, state: 'SyncConnected', path: this.#chroot.inner(path), zxid };
+        for (const listener of this.#eventListeners) session.tell(() => listener(event));
+      },
+    });
+  }
+
+  /**
+   * The tree below `path`, as if that were its root: paths go in and come out relative to it, those of events and errors as well. The session is
+   * shared, time-outs and `retry` are those of this client. The znode need not exist; `ensurePath('/')` makes it. A watch is removed through
+   * the view that has set it.
+   */
+  chroot(path: string): ClientView {
+    const fault = typeof path === 'string' ? pathFault(path) : `is a string, not ${typeof path}`;
+    if (fault !== undefined) throw new KeeperError('chroot', path, badArguments(`a path ${fault}`));
+    const outer = this.#chroot.outer(path);
+    return new ClientView(this.#session, outer === '/' ? '' : outer, this.#defaults);
+  }
+
+  // --- The session
+
+  get state(): ClientState {
+    const session = this.#session;
+    if (session.endReason !== undefined) return session.endReason;
+    if (session.isConnected) return session.isReadOnly ? 'connectedReadOnly' : 'connected';
+    return session.isSuspended ? 'suspended' : 'connecting';
+  }
+
+  /** Why this client is over, which is its `state` then; undefined while it lives, which makes it the test for that. */
+  get closedBecause(): EndReason | undefined {
+    return this.#session.endReason;
+  }
+
+  get sessionId(): SessionId {
+    return this.#session.id;
+  }
+
+  /** With `sessionId` what `ConnectOptions.session` needs to take the session up again. 16 bytes, to be kept secret. */
+  get sessionPassword(): Uint8Array {
+    return new Uint8Array(this.#session.password);
+  }
+
+  /** As the server has granted it. */
+  get sessionTimeoutMs(): Millis {
+    return this.#session.timeoutMs;
+  }
+
+  /**
+   * How much of the session's time-out is left, in milliseconds, counted from when something was sent that a server has answered since: about
+   * `sessionTimeoutMs` while connected, less and less without a connection, and 0 when the session is to be taken for lost, though only the ensemble
+   * knows. It may also have ended before: a server that was cut off from its leader goes on answering, for syncLimit ticks at most.
+   */
+  get sessionLeftMs(): Millis {
+    return this.#session.leftMs;
+  }
+
+  /** What time is to this client; whoever waits along with it, as recipes do, waits by the same clock. */
+  get clock(): Clock {
+    return this.#session.clock;
+  }
+
+  /** `10.0.0.1:2181`, as the list of servers names it; undefined while there is no connection. */
+  get connectedTo(): string | undefined {
+    return this.#session.connectedTo;
+  }
+
+  /** `host:port` of each server of the list, in the order in which they are tried in turn. Empty as long as an SRV name has not been looked up. */
+  get servers(): readonly string[] {
+    return this.#session.servers.map(formatServer);
+  }
+
+  /** The last txn this client has seen. No server that is behind it will be used. */
+  get lastZxid(): bigint {
+    return BigInt(this.#session.lastZxid);
+  }
+
+  /**
+   * Listens from now on; returns a function that ends it. What a listener throws is the program's own error and becomes an unhandled
+   * rejection; it never reaches the client.
+   */
+  on<Name extends keyof ClientEvents>(name: Name, listener: (event: ClientEvents[Name]) => void): () => void {
+    const listeners = (name === 'state' ? this.#stateListeners : this.#eventListeners) as Set<typeof listener>;
+    // A function of its own for each call, so that one listener given twice is told twice and taken back once.
+    const own = (event: ClientEvents[Name]) => listener(event);
+    listeners.add(own);
+    this.#unobserve ??= this.#observe();
+    return () => {
+      listeners.delete(own);
+      if (this.#stateListeners.size + this.#eventListeners.size > 0) return;
+      this.#unobserve?.();
+      this.#unobserve = undefined;
+    };
+  }
+
+  /**
+   * Proves an identity, on this connection and on each one that follows: `addAuth('digest', 'user:password')`. Resolves when a server has
+   * accepted it, on another connection if the first is lost. A refusal (AuthFailed) ends the client, as in ZooKeeper. Time-out and signal end
+   * the waiting; the identity is proved all the same.
+   */
+  addAuth(scheme: string, auth: Uint8Array | string, options: CallOptions = {}): Promise<void> {
+    // It survives the loss of a connection by itself.
+    return this.#caller.guard('addAuth', undefined, { ...options, retry: false }, true, (limits) =>
+      this.#session.authenticate(credentialsOf(scheme, auth), limits),
+    );
+  }
+
+  /** Who this client is to the servers: the identities of its connection. From ZooKeeper 3.7 on. */
+  whoAmI(options: CallOptions = {}): Promise<readonly ClientInfo[]> {
+    return this.#caller.call('whoAmI', undefined, options, whoAmIOperation, true);
+  }
+
+  // --- Znodes
+
+  /**
+   * Makes a znode. Fails with NodeExists, NoNode (no parent), NoChildrenForEphemerals, InvalidACL, NoAuth, QuotaExceeded, and with
+   * Unimplemented for a TTL where the servers have no extended types.
+   */
+  create(path: string, data?: Data, options: CreateOptions = {}): Promise<CreateResult> {
+    if (!hasExtras(options)) return this.#create(path, data, options);
+    const { mode, acl, ttlMs, retry, ...extras } = options;
+    const settings = { mode, acl, ttlMs };
+    return this.#caller.compound('create', path, options, (bounds) => {
+      checkCreatePath(path, mode ?? 'persistent');
+      return createWithExtras({
+        session: this.#session,
+        znodes: this,
+        path,
+        data,
+        settings,
+        extras,
+        retry,
+        bounds,
+        retries: () => this.#caller.repetitions(options, bounds),
+        parents: (parentMode) => this.#parents(parentOf(path), { mode: parentMode, acl, retry }, bounds),
+      });
+    });
+  }
+
+  #create(path: string, data: Data | undefined, options: CreateSettings & CallOptions): Promise<CreateResult> {
+    return this.#caller.call('create', path, options, () => {
+      checkCreatePath(path, options.mode ?? 'persistent');
+      return createOperation(this.#chroot.outer(path), data, options, (outer) => this.#chroot.inner(outer));
+    });
+  }
+
+  /**
+   * Makes a znode and whatever is missing above it, all without data; resolves also if it was there. Fails with NoAuth, InvalidACL,
+   * QuotaExceeded, and with NoChildrenForEphemerals where an ephemeral stands in the way. Under a chroot, that is made as well.
+   */
+  ensurePath(path: string, options: EnsurePathOptions = {}): Promise<void> {
+    return this.#caller.compound('ensurePath', path, options, (bounds) => {
+      checkPath(path);
+      return ensurePaths(this.#parents(path, options, bounds));
+    });
+  }
+
+  #parents(path: string, { mode = 'persistent', acl, retry }: EnsurePathOptions, bounds: Bounds): Parents {
+    const znodes = new ClientView(this.#session, '', { ...this.#defaults, retry: undefined });
+    const outer = this.#chroot.outer(path);
+    const paths = outer === '/' ? [] : [...ancestorsOf(outer), outer];
+    const inner = (each: string) => this.#chroot.inner(each);
+    return { znodes, inner, paths, settings: { mode, acl }, bounds, retries: this.#caller.retries(retry, bounds) };
+  }
+
+  /** Fails with NoNode, BadVersion, NotEmpty, NoAuth (on the parent), and with BadArguments for a znode that ZooKeeper itself needs. */
+  delete(path: string, options: DeleteOptions = {}): Promise<void> {
+    const { version, retry, idempotent, guaranteed } = options;
+    if (idempotent !== true && guaranteed !== true) return this.#delete(path, options);
+    return this.#caller.compound('delete', path, options, (bounds) => {
+      const once = () =>
+        idempotent === true
+          ? deleteIdempotently(this, path, version, this.#caller.repetitions(options, bounds))
+          : this.#delete(path, { version, retry, ...bounds.left });
+      if (guaranteed !== true) return once();
+      return deleteGuaranteed(this.#session, once, (limits) => this.#delete(path, { version, retry: false, ...limits }));
+    });
+  }
+
+  #delete(path: string, options: VersionOptions): Promise<void> {
+    return this.#callOn('delete', path, options, (outer) => deleteOperation(outer, options.version ?? -1));
+  }
+
+  /**
+   * Deletes a znode and everything below it, children first, while others may go on working there: what is gone already is passed over, and
+   * where something was added it is looked again. Resolves with how many were deleted; 0 if there was none. It is not one txn: after an error, which says
+   * how far it came, a part is gone. `timeoutMs` is for all of it; `requestTimeoutMs` of the client for each request. Fails with NoAuth, and with
+   * BadArguments for the root and for `/zookeeper`.
+   */
+  deleteRecursive(path: string, options: CallOptions = {}): Promise<DeleteRecursiveResult> {
+    const bounds = new Bounds(this.#session, options);
+    return this.#caller.within('deleteRecursive', path, async () => {
+      checkPath(path);
+      const outer = this.#chroot.outer(path);
+      if (outer === '/' || outer === '/zookeeper' || outer.startsWith('/zookeeper/'))
+        throw badArguments('the root and /zookeeper are needed by servers; name what is below');
+      return deleteRecursive(this, path, bounds, this.#caller.retries(options.retry, bounds));
+    });
+  }
+
+  /** The znode's Stat, or null when there is none; absence is an answer, not an error. A watch is set in both cases. */
+  exists(path: string, options: ReadOptions = {}): Promise<Stat | null> {
+    return this.#readOn('exists', path, options, (outer) => existsOperation(outer, this.#note(outer, options.watch)));
+  }
+
+  /** Fails with NoNode and NoAuth; then no watch is set. */
+  getData(path: string, options: ReadOptions = {}): Promise<GetDataResult> {
+    return this.#readOn('getData', path, options, (outer) => getDataOperation(outer, this.#note(outer, options.watch)));
+  }
+
+  /** Fails with NoNode, BadVersion, NoAuth, QuotaExceeded. */
+  setData(path: string, data: Data, options: SetDataOptions = {}): Promise<Stat> {
+    if (options.idempotent !== true) return this.#setData(path, data, options);
+    return this.#caller.compound('setData', path, options, (bounds) =>
+      setDataIdempotently(this, path, data, options.version, this.#caller.repetitions(options, bounds)),
+    );
+  }
+
+  /**
+   * Changes data by what they are: reads them, calls `updater`, and writes its result if nobody has written in between; otherwise again, for as long
+   * as it takes, with pauses that grow. Resolves with the znode as it was left; undefined if it is absent and the updater left it so. What
+   * `updater` throws is thrown.
+   *
+   * When no answer comes to the write, the znode is read again. If that shows that it was not carried out, `update` goes on. Whether it was carried out
+   * cannot always be told, as when another may have written the same: then it rejects, with the outcome `unknown`; see `idempotent`.
+   */
+  update(path: string, updater: Updater, options: UpdateOptions = {}): Promise<GetDataResult | undefined> {
+    const { create: createOption, idempotent = false, retry } = options;
+    const create = createOption === true ? {} : createOption === false ? undefined : createOption;
+    return this.#caller.compound('update', path, options, async (bounds) => {
+      checkPath(path);
+      if (create?.mode !== undefined && isSequential(create.mode))
+        throw badArguments(`a znode of mode ${create.mode} has another path each time, so update cannot find it again`);
+      return update(this.#session, this, path, updater, { create, idempotent, retry }, bounds);
+    });
+  }
+
+  #setData(path: string, data: Data, options: VersionOptions): Promise<Stat> {
+    return this.#callOn('setData', path, options, (outer) => setDataOperation(outer, data, options.version ?? -1));
+  }
+
+  /** Fails with NoNode and NoAuth; then no watch is set. */
+  getChildren(path: string, options: ReadOptions = {}): Promise<GetChildrenResult> {
+    return this.#readOn('getChildren', path, options, (outer) => getChildrenOperation(outer, this.#note(outer, options.watch)));
+  }
+
+  /**
+   * A znode and all below it, each ahead of its children, otherwise in no defined order: `for await (const { path, stat } of zk.walk('/a'))`.
+   * Others may go on meanwhile: what goes is passed over, what comes may be missed. Fails with NoNode when the top is not there, and with NoAuth.
+   * A slow loop slows the walk. `timeoutMs` is for all of it, the loop's own time included; `requestTimeoutMs` of the client for each request.
+   */
+  async *walk(path: string, options: WalkOptions = {}): AsyncGenerator<WalkedZnode, void, undefined> {
+    const { concurrency = 16, data = false, retry } = options;
+    const bounds = new Bounds(this.#session, options);
+    try {
+      checkPath(path);
+      yield* walk(this, path, { concurrency: checkConcurrency(concurrency), data, retry }, bounds);
+    } catch (error) {
+      throw inWordsOf('walk', path, error);
+    }
+  }
+
+  /** How many znodes there are below, at any depth. Fails with NoNode and NoAuth. */
+  getAllChildrenNumber(path: string, options: PlainReadOptions = {}): Promise<number> {
+    return this.#readOn('getAllChildrenNumber', path, options, getAllChildrenNumberOperation);
+  }
+
+  /** Paths of this session's ephemerals that begin with a text; all of those below the chroot by default. */
+  getEphemerals(prefix = '/', options: PlainReadOptions = {}): Promise<readonly string[]> {
+    return this.#read('getEphemerals', prefix, options, () => {
+      if (prefix !== '' && !prefix.startsWith('/')) throw badArguments('a prefix of paths begins with "/"');
+      // To a server `/` stands for all. Below a chroot it must not: `/app` is no prefix to match `/apple` by.
+      const outer = this.#chroot.outerPrefix(prefix === '/' ? '' : prefix);
+      return getEphemeralsOperation(outer, (path) => this.#chroot.inner(path));
+    });
+  }
+
+  /** Fails with NoNode, and with NoAuth unless READ or ADMIN is granted. */
+  getACL(path: string, options: PlainReadOptions = {}): Promise<GetAclResult> {
+    return this.#readOn('getACL', path, options, getAclOperation);
+  }
+
+  /** `version` is compared with `aversion`. Fails with NoNode, BadVersion, InvalidACL, NoAuth. */
+  setACL(path: string, acl: readonly Acl[], options: VersionOptions = {}): Promise<Stat> {
+    return this.#callOn('setACL', path, options, (outer) => setAclOperation(outer, acl, options.version ?? -1));
+  }
+
+  /** Resolves when the server has caught up with what the leader had committed, so that a read made next (also without waiting) sees it. */
+  sync(path = '/', options: CallOptions = {}): Promise<void> {
+    return this.#callOn('sync', path, options, syncOperation, true);
+  }
+
+  // --- Many at once
+
+  /**
+   * Carries out all operations or none, in order, under one zxid. When one fails, rejects with its error; `failedIndex` says which it was
+   * and `results` what became of each.
+   */
+  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    if (ops.length === 0) return Promise.resolve([] as unknown as WriteResults<Ops>);
+    return this.#caller.call('multi', undefined, options, () => multiOperation(ops, this.#chroot));
+  }
+
+  /** Reads many znodes in one request, each for itself: what cannot be read is an error in its place, and the others are there. */
+  multiRead<const Ops extends readonly ReadOp[]>(ops: Ops, options: PlainReadOptions = {}): Promise<ReadResults<Ops>> {
+    if (ops.length === 0) return Promise.resolve([] as unknown as ReadResults<Ops>);
+    return this.#read('multiRead', undefined, options, () => multiReadOperation(ops, this.#chroot));
+  }
+
+  // --- Watches
+
+  /** Sets a watch that stays. A znode need not exist. Fails with nothing but a lost connection, and on servers before 3.6 with Unimplemented. */
+  addWatch(path: string, options: AddWatchOptions): Promise<void> {
+    const { mode = 'persistent', watch } = options;
+    const add = (outer: string) => addWatchOperation(mode, outer, () => this.#watches.add(mode, outer, watch));
+    return this.#callOn('addWatch', path, options, add, true);
+  }
+
+  /**
+   * Loops over what happens to a znode, and with `recursive` to everything below it; it need not exist. Nothing is lost without a word: where changes
+   * may be missing, at the start, after a lost connection and when the loop is too slow, a `Reread` says so. Leaving the loop removes the watch.
+   * How it ends is said at `WatchLoop.next`. Throws a KeeperError, BadArguments, for what is no path.
+   *
+   * Rests on persistent watches, so it needs ZooKeeper 3.6. Before 3.9 a server keeps one kind of watch per path and connection, the
+   * last (ZOOKEEPER-4466): with such servers, neither set nor remove other watches on the very path of a loop. A server tells nobody of what they may not READ, nor that they
+   * now may.
+   */
+  watch(path: string, options: WatchLoopOptions & { readonly recursive: true }): WatchLoop<RecursiveWatchLoopEvent>;
+  watch(path: string, options?: WatchLoopOptions): WatchLoop;
+  watch(path: string, options: WatchLoopOptions = {}): WatchLoop | WatchLoop<RecursiveWatchLoopEvent> {
+    return new WatchLoop(this.#session, this.#chroot, path, options);
+  }
+
+  /** Takes watches away again; each is told so (`DataWatchRemoved` ...), and loops over the path end. Fails with NoWatcher when there is none. */
+  removeWatches(path: string, options: RemoveWatchesOptions = {}): Promise<void> {
+    const { type = 'any', watch, local = false } = options;
+    return this.#caller.guard('removeWatches', path, options, true, async (limits) => {
+      checkPath(path);
+      await this.#watches.remove(this.#chroot.outer(path), { type, watch, local }, limits);
+    });
+  }
+
+  // --- The ensemble
+
+  /** The configuration of the ensemble, whatever the chroot. Empty on a standalone server. */
+  getConfig(options: ReadOptions = {}): Promise<GetDataResult> {
+    return this.#read('getConfig', systemPath.config, options, () =>
+      getDataOperation(systemPath.config, this.#note(systemPath.config, options.watch)),
+    );
+  }
+
+  /**
+   * Changes the membership of the ensemble, and returns the new configuration. Fails with ReconfigDisabled, NewConfigNoQuorum,
+   * ReconfigInProgress, BadVersion, BadArguments, NoAuth.
+   */
+  reconfig(options: ReconfigOptions): Promise<GetDataResult> {
+    return this.#caller.call('reconfig', systemPath.config, options, () => reconfigOperation(options));
+  }
+
+  // --- How calls are made
+
+  #note(outer: string, watch: WatchListener | true | undefined): WatchNote {
+    return watch && ((kind) => this.#watches.add(kind, outer, watch));
+  }
+
+  #callOn<Result>(
+    method: string,
+    path: string,
+    options: CallOptions,
+    make: (outer: string) => Operation<Result>,
+    isRepeatable = false,
+  ): Promise<Result> {
+    const onPath = () => {
+      checkPath(path);
+      return make(this.#chroot.outer(path));
+    };
+    return this.#caller.call(method, path, options, onPath, isRepeatable);
+  }
+
+  #readOn<Result>(method: string, path: string, options: PlainReadOptions, make: (outer: string) => Operation<Result>): Promise<Result> {
+    return this.#read(method, path, options, () => {
+      checkPath(path);
+      return make(this.#chroot.outer(path));
+    });
+  }
+
+  #read<Result>(method: string, path: string | undefined, options: PlainReadOptions, make: () => Operation<Result>): Promise<Result> {
+    if (options.linearizable !== true) return this.#caller.call(method, path, options, make, true);
+    return this.#caller.readBehindSync(method, path, options, make);
+  }
+}
+
+function badArguments(reason: string): Refusal {
+  return new Refusal(ErrorCode.BadArguments, 'notSent', reason);
+}
