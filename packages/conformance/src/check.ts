@@ -1,4 +1,4 @@
-/** What a check is: one statement of ZooKeeper's documentation about what a client sees, and how to find out whether it holds. */
+/** What a check is. */
 import type { Ground } from './ground.ts';
 import type { Release } from './release.ts';
 
@@ -12,6 +12,7 @@ import type { Release } from './release.ts';
  */
 export type Need = 'ensemble' | 'patience' | 'super' | 'reconfig' | 'extendedTypes';
 
+/** One statement of ZooKeeper's documentation about what a client sees of a server. */
 export interface Check {
   /** `subject.what`: never changes, so that it can be asked for by name. */
   readonly name: string;
@@ -23,7 +24,12 @@ export interface Check {
   readonly docs: string;
   /** The first release that has it; undefined when 3.5 has it. */
   readonly since?: Release;
+  /** What it needs besides a server; undefined for nothing. */
   readonly needs?: readonly Need[];
+}
+
+/** The same, with how to find out whether it holds. */
+export interface RunnableCheck extends Check {
   /** Resolves when the server is right; throws a `Mismatch` when it is not, and `NotApplicable` when the server's own answer shows why it cannot be tried. */
   run(ground: Ground): Promise<void>;
 }

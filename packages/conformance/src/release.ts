@@ -3,11 +3,13 @@
 /** A release of ZooKeeper: `[3, 9, 2]`. */
 export type Release = readonly [major: number, minor: number, patch: number];
 
+/** Whether a release is another one, or came behind it. */
 export function isAtLeast(release: Release, wanted: Release): boolean {
   const at = [0, 1, 2].find((part) => release[part] !== wanted[part]);
   return at === undefined || release[at]! > wanted[at]!;
 }
 
+/** `3.9.5` for `[3, 9, 5]`. */
 export function formatRelease(release: Release): string {
   return release.join('.');
 }

@@ -1,8 +1,7 @@
 /** The checks are shown servers that are wrong, and each has to say so. */
 import { TestEnsemble, TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checks } from '../src/checks/all.ts';
-import { type CheckResult, Suite } from '../src/index.ts';
+import { type CheckResult, checks, Suite } from '../src/index.ts';
 import { cases, ensembleCases } from './support/wrongnesses.ts';
 import { WrongServer } from './support/wrong-server.ts';
 

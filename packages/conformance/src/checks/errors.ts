@@ -1,6 +1,6 @@
 /** What each operation answers where there is nothing, and what an error tells. */
 import { type Client, openAcl } from '@tskeeper/client';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
 import type { Release } from '../release.ts';
 
@@ -21,7 +21,7 @@ const onNothing: readonly Asked[] = [
   { op: 'getAllChildrenNumber', since: [3, 6, 0], ask: (zk, path) => zk.getAllChildrenNumber(path) },
 ];
 
-export const errorChecks: readonly Check[] = [
+export const errorChecks: readonly RunnableCheck[] = [
   {
     name: 'errors.no-node',
     title: 'each operation on a znode that is not there is NoNode (-101), and the connection goes on',

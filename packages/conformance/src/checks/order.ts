@@ -1,11 +1,11 @@
 /** What ZooKeeper guarantees about order. */
 import { OpCode, operations } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, holds, textOf } from '../expect.ts';
 
 const docs = "Programmer's Guide, Consistency Guarantees";
 
-export const orderChecks: readonly Check[] = [
+export const orderChecks: readonly RunnableCheck[] = [
   {
     name: 'order.fifo',
     title: 'what a session asks is done and answered in the order in which it asked, reads among writes',

@@ -1,14 +1,14 @@
 /** Watches that tell one change. */
 import { digestId, op, openAcl, Perms } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
 import { identities } from '../ground.ts';
 import { Heard } from '../heard.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Semantics of Watches";
 
-export const watchOnceChecks: readonly Check[] = [
+export const watchOnceChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-once.exists',
     title: 'a watch by exists hears of creation, of a change and of deletion, whichever comes first',

@@ -1,12 +1,12 @@
 /** checkWatches and removeWatches. */
 import { OpCode, operations } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
 import { Heard } from '../heard.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Remove Watches";
 
-export const watchRemovalChecks: readonly Check[] = [
+export const watchRemovalChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-removal.by-type',
     title: 'removeWatches takes away the data watch or the children watch, and leaves the other',

@@ -1,13 +1,13 @@
 /** Watches that stay until they are removed. */
 import { OpCode, operations } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal } from '../expect.ts';
 import { Heard } from '../heard.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Persistent, Recursive Watches";
 const since = [3, 6, 0] as const;
 
-export const watchStayingChecks: readonly Check[] = [
+export const watchStayingChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-staying.persistent',
     title: 'a persistent watch hears of each change of a znode and of its children coming and going, and stays',

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { connect } from '@tskeeper/client';
 import { TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checks } from '../../src/checks/all.ts';
-import { main } from '../../src/command/main.ts';
+import { checks, main } from '../../src/index.ts';
 import { cases, ensembleCases } from '../support/wrongnesses.ts';
 import { WrongServer } from '../support/wrong-server.ts';
 
