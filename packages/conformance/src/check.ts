@@ -1,8 +1,6 @@
-/** What a check is: one statement of ZooKeeper's documentation about what a client sees, and how to find out whether it holds. */
+/** What a check is. */
 import type { Ground } from './ground.ts';
-
-/** A release of ZooKeeper: `[3, 9, 2]`. */
-export type Release = readonly [major: number, minor: number, patch: number];
+import type { Release } from './release.ts';
 
 /**
  * What a check needs besides a server.
@@ -14,6 +12,7 @@ export type Release = readonly [major: number, minor: number, patch: number];
  */
 export type Need = 'ensemble' | 'patience' | 'super' | 'reconfig' | 'extendedTypes';
 
+/** One statement of ZooKeeper's documentation about what a client sees of a server. */
 export interface Check {
   /** `subject.what`: never changes, so that it can be asked for by name. */
   readonly name: string;
@@ -25,7 +24,12 @@ export interface Check {
   readonly docs: string;
   /** The first release that has it; undefined when 3.5 has it. */
   readonly since?: Release;
+  /** What it needs besides a server; undefined for nothing. */
   readonly needs?: readonly Need[];
+}
+
+/** The same, with how to find out whether it holds. */
+export interface RunnableCheck extends Check {
   /** Resolves when the server is right; throws a `Mismatch` when it is not, and `NotApplicable` when the server's own answer shows why it cannot be tried. */
   run(ground: Ground): Promise<void>;
 }
@@ -33,19 +37,4 @@ export interface Check {
 /** Why a check cannot be run on this server, in one sentence. */
 export class NotApplicable extends Error {
   override readonly name = 'NotApplicable';
-}
-
-export function isAtLeast(release: Release, wanted: Release): boolean {
-  const at = [0, 1, 2].find((part) => release[part] !== wanted[part]);
-  return at === undefined || release[at]! > wanted[at]!;
-}
-
-export function formatRelease(release: Release): string {
-  return release.join('.');
-}
-
-/** `3.9.5`, or `3.9` for its first; undefined for what is no release. */
-export function parseRelease(text: string): Release | undefined {
-  const [, major, minor, patch] = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(text) ?? [];
-  return major === undefined ? undefined : [Number(major), Number(minor), Number(patch ?? 0)];
 }

@@ -1,10 +1,12 @@
 /** What a server says of itself, or shows when it is asked: which release it is, whether it is one of several, what it has switched on. */
 import { connect as dial } from 'node:net';
 import { type Client, formatServer, KeeperError, type ServerAddress } from '@tskeeper/client';
-import { parseRelease, type Release } from './check.ts';
 import { RawCnxn } from './raw-cnxn.ts';
+import { parseRelease, type Release } from './release.ts';
 
+/** One server of the connect string. */
 export interface ServerFacts {
+  /** As the connect string names it. */
   readonly address: ServerAddress;
   /** As `srvr` says it; undefined when the server does not answer that. */
   readonly version: string | undefined;
@@ -12,6 +14,15 @@ export interface ServerFacts {
   readonly mode: string | undefined;
 }
 
+/** Bounds of what a server grants. */
+export interface SessionTimeouts {
+  /** The shortest, in ms. */
+  readonly min: number;
+  /** The longest, in ms. */
+  readonly max: number;
+}
+
+/** What is known of the servers before the first check. */
 export interface Facts {
   /** Those of the connect string that could be reached, in its order. */
   readonly servers: readonly ServerFacts[];
@@ -21,8 +32,9 @@ export interface Facts {
   readonly release: Release;
   /** Where `release` comes from. */
   readonly releaseFrom: 'srvr' | 'caller' | 'default';
-  /** Shortest and longest session time-out that the first server grants. */
-  readonly sessionTimeoutMs: { readonly min: number; readonly max: number };
+  /** The session time-outs that the first server grants, in ms. */
+  readonly sessionTimeoutMs: SessionTimeouts;
+  /** Whether there are znodes with a TTL (`zookeeper.extendedTypesEnabled`). */
   readonly hasExtendedTypes: boolean;
   /** Whether the servers are several of one ensemble. */
   readonly isEnsemble: boolean;

@@ -1,8 +1,8 @@
 /** What a check has in hand: the facts about the servers, a znode of its own, and sessions that are ended when it is over. */
 import { type Client, connect, type ConnectOptions, formatServer, type ServerAddress } from '@tskeeper/client';
-import { isAtLeast, type Release } from './check.ts';
 import type { Facts } from './facts.ts';
 import { RawCnxn, type RawHandshake } from './raw-cnxn.ts';
+import { isAtLeast, type Release } from './release.ts';
 
 export interface OpenOptions extends ConnectOptions {
   /** Which of the reachable servers, counted from 0. Default: the first. */

@@ -154,6 +154,11 @@ export class RawCnxn {
     return this.call(OpCode.ping, undefined, Xid.ping);
   }
 
+  /** Pings until so many events have come, or the connection is closed. */
+  async untilEvents(count: number): Promise<void> {
+    while (this.events.length < count && !this.#isClosed) await this.ping();
+  }
+
   /** Ends session and connection. */
   async close(): Promise<void> {
     if (!this.#isClosed && this.#isShaken) await this.call(OpCode.closeSession);

@@ -4,11 +4,14 @@
  */
 import { randomBytes } from 'node:crypto';
 import { type Client, connect, KeeperError, parseConnectString } from '@tskeeper/client';
-import { type Check, formatRelease, isAtLeast, type Need, NotApplicable, type Release } from './check.ts';
+import { type Check, type Need, NotApplicable, type RunnableCheck } from './check.ts';
+import { runnableChecks } from './checks/all.ts';
 import { Mismatch } from './expect.ts';
 import { askFacts, type Facts } from './facts.ts';
 import { Ground, identities } from './ground.ts';
+import { formatRelease, isAtLeast, type Release } from './release.ts';
 
+/** How to run checks. */
 export interface SuiteOptions {
   /** How long a check may take, in ms, and, up to 10 seconds, how long to look for a server at the beginning. Default: 30 000. */
   readonly timeoutMs?: number | undefined;
@@ -25,18 +28,25 @@ export interface SuiteOptions {
 /** What came of a check. */
 export type Outcome = 'passed' | 'failed' | 'notApplicable';
 
+/** What came of one check, and why. */
 export interface CheckResult {
+  /** The check that was run. */
   readonly check: Check;
+  /** What came of it. */
   readonly outcome: Outcome;
+  /** How long it took, in ms. */
   readonly ms: number;
   /** Why it is not applicable, or what was expected and what came; undefined when it passed. */
   readonly reason: string | undefined;
 }
 
+const runnable: ReadonlyMap<string, RunnableCheck> = new Map(runnableChecks.map((check) => [check.name, check]));
 const timeoutMsDefault = 30_000;
 const connectMsMax = 10_000;
 
+/** The checks of one connect string: `prepare` it, `run` checks, `close` it. */
 export class Suite implements AsyncDisposable {
+  /** What the servers say of themselves, and have shown when they were asked. */
   readonly facts: Facts;
   /** The znode below which everything happens. */
   readonly scratch: string;
@@ -79,8 +89,13 @@ export class Suite implements AsyncDisposable {
     }
   }
 
-  /** Never rejects. `signal` ends it early, as a failure. */
-  async run(check: Check, signal?: AbortSignal): Promise<CheckResult> {
+  /**
+   * Runs one check, in a znode of its own. Whatever goes wrong is a result; rejects with a TypeError when it is none of `checks`. `signal` ends it
+   * early, as a failure.
+   */
+  async run({ name }: Check, signal?: AbortSignal): Promise<CheckResult> {
+    const check = runnable.get(name);
+    if (check === undefined) throw new TypeError(`there is no check "${name}"; \`checks\` has all there are`);
     const begun = performance.now();
     const result = (outcome: Outcome, reason?: string): CheckResult => ({ check, outcome, reason, ms: performance.now() - begun });
     const lacking = this.#lacking(check);
@@ -159,6 +174,7 @@ export class Suite implements AsyncDisposable {
     }
   }
 
+  /** The same as `close`: rejects as that does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -1,7 +1,7 @@
 /** Access control: what is granted to whom, and what is refused. */
 import { type Acl, anyone, type Client, creatorAcl, digestId, openAcl, Perms, readOnlyAcl } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused, textOf } from '../expect.ts';
 import { type Ground, identities } from '../ground.ts';
 
@@ -21,7 +21,7 @@ async function guarded(ground: Ground, perms: number): Promise<{ readonly path: 
   return { path, nobody, owner };
 }
 
-export const aclChecks: readonly Check[] = [
+export const aclChecks: readonly RunnableCheck[] = [
   {
     name: 'acl.default-and-change',
     title: 'getACL gives the ACL as it was created or set',

@@ -1,5 +1,5 @@
-/** All checks, in the order in which they are run. */
-import type { Check } from '../check.ts';
+/** All checks, subject by subject. */
+import type { Check, RunnableCheck } from '../check.ts';
 import { aclChecks } from './acl.ts';
 import { authChecks } from './auth.ts';
 import { chrootChecks } from './chroot.ts';
@@ -24,7 +24,7 @@ import { watchRemovalChecks } from './watches-removal.ts';
 import { watchRestoredChecks } from './watches-restored.ts';
 import { watchStayingChecks } from './watches-staying.ts';
 
-export const checks: readonly Check[] = [
+export const runnableChecks: readonly RunnableCheck[] = [
   ...createChecks,
   ...sequenceChecks,
   ...dataChecks,
@@ -49,3 +49,6 @@ export const checks: readonly Check[] = [
   ...configChecks,
   ...ensembleChecks,
 ];
+
+/** All there are, in the order in which the command runs them. */
+export const checks: readonly Check[] = [...runnableChecks];

@@ -1,14 +1,14 @@
 /** How a session shows who it is. */
 import { creatorAcl } from '@tskeeper/client';
 import { OpCode, operations, Xid } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused, textOf } from '../expect.ts';
 import { identities, nextState } from '../ground.ts';
 import { Wire } from '../wire.ts';
 
 const docs = "Programmer's Guide, Pluggable ZooKeeper authentication";
 
-export const authChecks: readonly Check[] = [
+export const authChecks: readonly RunnableCheck[] = [
   {
     name: 'auth.who-am-i',
     title: 'whoAmI lists the address and each identity that was shown, without passwords',
@@ -32,7 +32,8 @@ export const authChecks: readonly Check[] = [
     async run(ground) {
       const zk = await ground.open();
       await refused('addAuth', zk.addAuth('nonsense', 'x'), 'AuthFailed');
-      equal('the client', [zk.state, zk.closedBecause], ['authFailed', 'authFailed']);
+      equal('why the client is at its end', zk.closedBecause, 'authFailed');
+      await refused('a call behind it', zk.exists(ground.root), 'AuthFailed');
     },
   },
   {

@@ -1,12 +1,12 @@
 /** A chroot behind the servers of the connect string. */
 import { op } from '@tskeeper/client';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused, textOf } from '../expect.ts';
 import { Heard } from '../heard.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Sessions: chroot suffix";
 
-export const chrootChecks: readonly Check[] = [
+export const chrootChecks: readonly RunnableCheck[] = [
   {
     name: 'chroot.paths',
     title: 'below a chroot, paths of calls, results and errors are relative to it',

@@ -1,6 +1,5 @@
 /** The configuration of the ensemble. */
-import type { Check } from '../check.ts';
-import { NotApplicable } from '../check.ts';
+import { NotApplicable, type RunnableCheck } from '../check.ts';
 import { equal, holds, refused, textOf } from '../expect.ts';
 
 const docs = 'Dynamic Reconfiguration of the ZooKeeper Ensemble';
@@ -8,7 +7,7 @@ const docs = 'Dynamic Reconfiguration of the ZooKeeper Ensemble';
 /** A version that no configuration has, so that nothing can come of it. */
 const noVersion = 0x7fff_ffff_ffffn;
 
-export const configChecks: readonly Check[] = [
+export const configChecks: readonly RunnableCheck[] = [
   {
     name: 'config.read',
     title: 'getConfig gives the members of an ensemble with its version, or nothing on a server that stands alone',

@@ -1,12 +1,12 @@
 /** create, in each of its modes. */
 import { KeeperError } from '@tskeeper/client';
 import { OpCode, operations, Perms, readCreateReply } from '@tskeeper/protocol';
-import { type Check, NotApplicable } from '../check.ts';
+import { NotApplicable, type RunnableCheck } from '../check.ts';
 import { equal, holds, refused, textOf } from '../expect.ts';
 
 const modes = "Programmer's Guide, ZooKeeper Data Model, Nodes";
 
-export const createChecks: readonly Check[] = [
+export const createChecks: readonly RunnableCheck[] = [
   {
     name: 'create.persistent',
     title: 'create makes a znode, and answers its path and its Stat',

@@ -1,11 +1,11 @@
 /** delete, and what cannot be deleted. */
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
 
 /** No znode has it, so that a server that gets the rest wrong does no harm either. */
 const noVersion = { version: 1_234_567 };
 
-export const deleteChecks: readonly Check[] = [
+export const deleteChecks: readonly RunnableCheck[] = [
   {
     name: 'delete.refusals',
     title: 'delete is NotEmpty where there are children, NoNode where there is nothing, and does the rest',

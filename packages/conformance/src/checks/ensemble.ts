@@ -1,7 +1,7 @@
 /** What holds between the servers of an ensemble. */
 import { op } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, holds, textOf } from '../expect.ts';
 import { nextState } from '../ground.ts';
 import { Heard } from '../heard.ts';
@@ -10,7 +10,7 @@ const docs = "Programmer's Guide, Consistency Guarantees";
 const sessions = "Programmer's Guide, ZooKeeper Sessions";
 const needs = ['ensemble'] as const;
 
-export const ensembleChecks: readonly Check[] = [
+export const ensembleChecks: readonly RunnableCheck[] = [
   {
     name: 'ensemble.write-anywhere',
     title: 'what is written at one server is read at each, behind a sync',

@@ -1,7 +1,8 @@
 /** What each operation answers where there is nothing, and what an error tells. */
 import { type Client, openAcl } from '@tskeeper/client';
-import { isAtLeast, type Check, type Release } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
+import type { Release } from '../release.ts';
 
 interface Asked {
   readonly op: string;
@@ -20,7 +21,7 @@ const onNothing: readonly Asked[] = [
   { op: 'getAllChildrenNumber', since: [3, 6, 0], ask: (zk, path) => zk.getAllChildrenNumber(path) },
 ];
 
-export const errorChecks: readonly Check[] = [
+export const errorChecks: readonly RunnableCheck[] = [
   {
     name: 'errors.no-node',
     title: 'each operation on a znode that is not there is NoNode (-101), and the connection goes on',
@@ -31,7 +32,7 @@ export const errorChecks: readonly Check[] = [
       const states: string[] = [];
       zk.on('state', ({ state }) => void states.push(state));
       for (const { op, since, ask } of onNothing) {
-        if (since !== undefined && !isAtLeast(ground.facts.release, since)) continue;
+        if (since !== undefined && !ground.isRelease(...since)) continue;
         const error = await refused(op, ask(zk, `${ground.root}/missing`), 'NoNode');
         equal(`errno of ${op}`, error.errno, -101);
       }

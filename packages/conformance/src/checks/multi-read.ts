@@ -1,13 +1,13 @@
 /** multiRead: many reads, each for itself. */
 import { op, Perms, digestId } from '@tskeeper/client';
 import { ErrorCode, OpCode, operations, writeMultiEnd, writeMultiHeader } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, textOf } from '../expect.ts';
 import { identities } from '../ground.ts';
 
 const docs = 'ZooKeeper.multi with Op.getData and Op.getChildren; ZOOKEEPER-3402';
 
-export const multiReadChecks: readonly Check[] = [
+export const multiReadChecks: readonly RunnableCheck[] = [
   {
     name: 'multi-read.results',
     title: 'a multiRead reads data and children, and what cannot be read is an error in its place',

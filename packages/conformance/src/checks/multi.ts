@@ -1,14 +1,13 @@
 /** multi: many writes, all or none. */
-import { type KeeperErrorCode, op, openAcl, Perms, readOnlyAcl, type WriteOp } from '@tskeeper/client';
+import { digestId, type KeeperErrorCode, op, openAcl, Perms, readOnlyAcl, type WriteOp } from '@tskeeper/client';
 import { ErrorCode, OpCode, operations, writeMultiEnd, writeMultiHeader } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, holds, refused, textOf } from '../expect.ts';
 import { identities } from '../ground.ts';
-import { digestId } from '@tskeeper/client';
 
 const docs = 'ZooKeeper.multi; ZOOKEEPER-965';
 
-export const multiChecks: readonly Check[] = [
+export const multiChecks: readonly RunnableCheck[] = [
   {
     name: 'multi.results',
     title: 'a multi does its operations in order, each seeing those before, and answers each with a result of its own type',

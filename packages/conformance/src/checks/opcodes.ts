@@ -1,9 +1,9 @@
 /** Requests that no client sends. */
 import { OpCode, operations } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal } from '../expect.ts';
 
-export const opcodeChecks: readonly Check[] = [
+export const opcodeChecks: readonly RunnableCheck[] = [
   {
     name: 'opcodes.unknown',
     title: 'a number that is no operation is Unimplemented (-6)',

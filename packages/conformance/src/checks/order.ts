@@ -1,10 +1,11 @@
 /** What ZooKeeper guarantees about order. */
-import type { Check } from '../check.ts';
+import { OpCode, operations } from '@tskeeper/protocol';
+import type { RunnableCheck } from '../check.ts';
 import { equal, holds, textOf } from '../expect.ts';
 
 const docs = "Programmer's Guide, Consistency Guarantees";
 
-export const orderChecks: readonly Check[] = [
+export const orderChecks: readonly RunnableCheck[] = [
   {
     name: 'order.fifo',
     title: 'what a session asks is done and answered in the order in which it asked, reads among writes',
@@ -37,15 +38,8 @@ export const orderChecks: readonly Check[] = [
       const cnxn = await ground.openRawSession();
       let before = 0;
       for (const xid of [7, 8, 3, 2147483647, 1]) {
-        const reply = await cnxn.call(
-          5,
-          (writer) => {
-            writer.ustring(ground.root);
-            writer.buffer(null);
-            writer.int32(-1);
-          },
-          xid,
-        );
+        const request = { path: ground.root, data: null, version: -1 };
+        const reply = await cnxn.call(OpCode.setData, (writer) => operations.setData.request.write(writer, request), xid);
         equal('xid and error', [reply?.xid, reply?.err], [xid, 0]);
         holds('the zxid', reply!.zxid > before, `above ${before}`, reply!.zxid);
         before = reply!.zxid;

@@ -1,7 +1,7 @@
 /** Which paths there may be. */
 import { openAcl } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
 
 const docs = "Programmer's Guide, The ZooKeeper Data Model; PathUtils.validatePath";
@@ -21,7 +21,7 @@ const illegalNames = [
   ['/', 'an empty name'],
 ] as const;
 
-export const pathChecks: readonly Check[] = [
+export const pathChecks: readonly RunnableCheck[] = [
   {
     name: 'paths.legal',
     title: 'names may have dots, blanks and any character that is not forbidden',

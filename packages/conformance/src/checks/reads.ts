@@ -1,9 +1,9 @@
 /** exists, getData, getChildren and the other reads. */
 import { OpCode, operations, readGetChildrenReply } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, textOf } from '../expect.ts';
 
-export const readChecks: readonly Check[] = [
+export const readChecks: readonly RunnableCheck[] = [
   {
     name: 'reads.exists',
     title: 'exists gives the Stat of a znode, and says when there is none',

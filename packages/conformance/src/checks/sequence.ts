@@ -1,12 +1,12 @@
 /** Sequential znodes and their numbers. */
 import { op } from '@tskeeper/client';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal } from '../expect.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Data Model, Sequence Nodes";
 const sequential = { mode: 'persistentSequential' } as const;
 
-export const sequenceChecks: readonly Check[] = [
+export const sequenceChecks: readonly RunnableCheck[] = [
   {
     name: 'sequence.format',
     title: 'the number has ten digits, begins at 0 and grows by one',

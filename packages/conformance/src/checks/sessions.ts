@@ -1,6 +1,6 @@
 /** Sessions: opened, taken up again, ended. */
 import { KeeperError } from '@tskeeper/client';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, holds, refused } from '../expect.ts';
 import { nextState } from '../ground.ts';
 import { Heard } from '../heard.ts';
@@ -9,7 +9,7 @@ import { Wire } from '../wire.ts';
 const docs = "Programmer's Guide, ZooKeeper Sessions";
 const password16 = new Uint8Array(16);
 
-export const sessionChecks: readonly Check[] = [
+export const sessionChecks: readonly RunnableCheck[] = [
   {
     name: 'sessions.ids',
     title: 'each session has an id of its own, of 64 bits, and a password of 16 bytes',

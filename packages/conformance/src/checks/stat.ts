@@ -1,11 +1,11 @@
 /** The eleven fields of a Stat, after each operation that may change them. */
 import { openAcl } from '@tskeeper/client';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, holds } from '../expect.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Stat Structure";
 
-export const statChecks: readonly Check[] = [
+export const statChecks: readonly RunnableCheck[] = [
   {
     name: 'stat.set-data',
     title: 'setData changes version, mzxid, mtime and dataLength, and nothing else',

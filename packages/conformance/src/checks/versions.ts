@@ -1,11 +1,11 @@
 /** Conditional writes. */
 import { openAcl } from '@tskeeper/client';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused, textOf } from '../expect.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Data Model, Znodes";
 
-export const versionChecks: readonly Check[] = [
+export const versionChecks: readonly RunnableCheck[] = [
   {
     name: 'versions.set-data',
     title: 'each setData adds one to the version, and one with another version than the znode has is BadVersion and changes nothing',

@@ -1,13 +1,14 @@
 /** Watches that tell one change. */
 import { digestId, op, openAcl, Perms } from '@tskeeper/client';
-import type { Check } from '../check.ts';
+import { OpCode, operations } from '@tskeeper/protocol';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
 import { identities } from '../ground.ts';
 import { Heard } from '../heard.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Semantics of Watches";
 
-export const watchOnceChecks: readonly Check[] = [
+export const watchOnceChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-once.exists',
     title: 'a watch by exists hears of creation, of a change and of deletion, whichever comes first',
@@ -99,21 +100,9 @@ export const watchOnceChecks: readonly Check[] = [
       equal('the events', heard.takeText(ground.root), ['NodeDataChanged /a']);
       // What a client does with an event that it has not asked for is its own affair, so the frames are looked at as well.
       const cnxn = await ground.openRawSession();
-      await cnxn.call(4, (writer) => {
-        writer.ustring(path);
-        writer.boolean(true);
-      });
+      await cnxn.call(OpCode.getData, (writer) => operations.getData.request.write(writer, { path, watch: true }));
       for (const data of ['4', '5']) await zk.setData(path, data);
-      await cnxn.call(4, (writer) => {
-        writer.ustring(path);
-        writer.boolean(false);
-      });
-      await ground.until(
-        'an event on a connection that watches',
-        (async () => {
-          while (cnxn.events.length === 0 && !cnxn.isClosed) await cnxn.ping();
-        })(),
-      );
+      await ground.until('an event on a connection that watches', cnxn.untilEvents(1));
       await cnxn.ping();
       equal('how many events are sent for two changes', cnxn.events.length, 1);
     },

@@ -1,12 +1,12 @@
 /** checkWatches and removeWatches. */
 import { OpCode, operations } from '@tskeeper/protocol';
-import { type Check, isAtLeast } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
 import { Heard } from '../heard.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Remove Watches";
 
-export const watchRemovalChecks: readonly Check[] = [
+export const watchRemovalChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-removal.by-type',
     title: 'removeWatches takes away the data watch or the children watch, and leaves the other',
@@ -69,6 +69,24 @@ export const watchRemovalChecks: readonly Check[] = [
       await refused('one of another type', zk.removeWatches(path, { type: 'children' }), 'NoWatcher');
       await zk.setData(path, 'x');
       await refused('one that has told', zk.removeWatches(path, { type: 'data' }), 'NoWatcher');
+    },
+  },
+  {
+    name: 'watches-removal.by-listener',
+    title: 'of two listeners on one path the one that is removed hears no more, and the other goes on',
+    rows: ['B44'],
+    docs: `${docs}; ZooKeeper.removeWatches`,
+    async run(ground) {
+      const [zk, other] = [await ground.open(), await ground.open()];
+      const [one, two] = [new Heard(), new Heard()];
+      const { path } = await zk.create(`${ground.root}/a`);
+      for (const { watch } of [one, two]) await zk.getData(path, { watch });
+      await zk.removeWatches(path, { type: 'data', watch: one.watch });
+      equal('what the one that is removed hears', one.takeText(ground.root), ['DataWatchRemoved /a']);
+      await refused('once more', zk.removeWatches(path, { type: 'data', watch: one.watch }), 'NoWatcher');
+      await other.setData(path, 'x');
+      await ground.caughtUp(zk);
+      equal('the events of both', [one.takeText(ground.root), two.takeText(ground.root)], [[], ['NodeDataChanged /a']]);
     },
   },
   {
@@ -148,7 +166,7 @@ export const watchRemovalChecks: readonly Check[] = [
       );
       equal('an unknown type', await ask(OpCode.checkWatches, 9), -5);
       equal('removeWatches, twice', [await ask(OpCode.removeWatches, 2), await ask(OpCode.removeWatches, 2)], [0, -121]);
-      if (!isAtLeast(ground.facts.release, [3, 9, 0])) return;
+      if (!ground.isRelease(3, 9, 0)) return;
       equal('checkWatches by persistent', await ask(OpCode.checkWatches, 4), -121);
     },
   },

@@ -1,7 +1,7 @@
 /** Watches over a lost connection. */
 import { op } from '@tskeeper/client';
 import { OpCode, operations, Xid } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal } from '../expect.ts';
 import { nextState } from '../ground.ts';
 import { Heard } from '../heard.ts';
@@ -9,7 +9,7 @@ import { Wire } from '../wire.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Things to Remember about Watches";
 
-export const watchRestoredChecks: readonly Check[] = [
+export const watchRestoredChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-restored.missed',
     title: 'a watch hears, once and after the reconnect, of what it has missed',
@@ -124,12 +124,7 @@ export const watchRestoredChecks: readonly Check[] = [
       ]);
       await zk.create(`${ground.root}/born`);
       await zk.create(`${ground.root}/a/b`);
-      await ground.until(
-        'two more events',
-        (async () => {
-          while (cnxn.events.length < 4 && !cnxn.isClosed) await cnxn.ping();
-        })(),
-      );
+      await ground.until('two more events', cnxn.untilEvents(4));
       equal('events of the watches that were set', cnxn.events.slice(2), [
         { type: 1, state: 3, path: `${ground.root}/born` },
         { type: 4, state: 3, path: `${ground.root}/a` },

@@ -1,13 +1,13 @@
 /** Watches that stay until they are removed. */
 import { OpCode, operations } from '@tskeeper/protocol';
-import type { Check } from '../check.ts';
+import type { RunnableCheck } from '../check.ts';
 import { equal } from '../expect.ts';
 import { Heard } from '../heard.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Persistent, Recursive Watches";
 const since = [3, 6, 0] as const;
 
-export const watchStayingChecks: readonly Check[] = [
+export const watchStayingChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-staying.persistent',
     title: 'a persistent watch hears of each change of a znode and of its children coming and going, and stays',
@@ -85,12 +85,8 @@ export const watchStayingChecks: readonly Check[] = [
       await zk.create(`${ground.root}/a/b`);
       await zk.delete(`${ground.root}/a/b`);
       await zk.setData(`${ground.root}/a`, 'x');
-      await ground.until(
-        'NodeDataChanged, the last event',
-        (async () => {
-          while (!cnxn.events.some(({ type }) => type === 3) && !cnxn.isClosed) await cnxn.ping();
-        })(),
-      );
+      await ground.until('four events', cnxn.untilEvents(4));
+      await cnxn.ping();
       equal(
         'the events',
         cnxn.events.map(({ type, path }) => [type, path.slice(ground.root.length)]),

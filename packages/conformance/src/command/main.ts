@@ -11,14 +11,18 @@ import { countsText, factsText, listJson, listText, resultsJson, resultsText } f
 
 /** What the command touches of the process it runs in. */
 export interface CommandWorld {
+  /** Writes to standard output. */
   out(text: string): void;
+  /** Writes to standard error. */
   err(text: string): void;
   /** Aborted when the user wants it to end. */
   readonly interrupted: AbortSignal;
 }
 
+/** How the command ends; see the README. */
 export const exitCodes = { right: 0, wrong: 1, slip: 2, nobody: 3, interrupted: 130 } as const;
 
+/** Runs a command line, without the program's name, and resolves with the exit code. Rejects with nothing but a mistake of its own. */
 export async function main(argv: readonly string[], world: CommandWorld = processWorld()): Promise<number> {
   let options: CommandOptions | undefined;
   const command = commandOf(

@@ -1,7 +1,7 @@
 /** The command line. */
 import { parseConnectString } from '@tskeeper/client';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { parseRelease, type Release } from '../check.ts';
+import { parseRelease, type Release } from '../release.ts';
 
 export interface CommandOptions {
   readonly connectString: string | undefined;

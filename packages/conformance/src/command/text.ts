@@ -1,8 +1,9 @@
 /** Results for people and for programs. */
 import { formatServer } from '@tskeeper/client';
 import Table from 'cli-table3';
-import { type Check, formatRelease } from '../check.ts';
+import type { Check } from '../check.ts';
 import type { Facts } from '../facts.ts';
+import { formatRelease } from '../release.ts';
 import type { CheckResult, Outcome } from '../suite.ts';
 
 const frameless = {

@@ -1,8 +1,7 @@
 /** Every check, against our server alone. */
 import { TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checks } from '../src/checks/all.ts';
-import { Suite } from '../src/index.ts';
+import { checks, Suite } from '../src/index.ts';
 
 let server: TestServer;
 let suite: Suite;

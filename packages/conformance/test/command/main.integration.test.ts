@@ -1,9 +1,11 @@
 /** The command, without a process of its own. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { connect } from '@tskeeper/client';
 import { TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checks } from '../../src/checks/all.ts';
-import { main } from '../../src/command/main.ts';
+import { checks, main } from '../../src/index.ts';
+import { cases, ensembleCases } from '../support/wrongnesses.ts';
 import { WrongServer } from '../support/wrong-server.ts';
 
 let server: TestServer;
@@ -162,6 +164,12 @@ describe('the list of checks', () => {
     expect(names.filter((name) => !/^[a-z-]+\.[a-z-]+$/.test(name))).toEqual([]);
     const subjects = names.map((name) => name.split('.')[0]!);
     expect(subjects.filter((subject, at) => subject !== subjects[at - 1])).toEqual([...new Set(subjects)]);
+  });
+
+  it('is as long as the README says, and so is that of the canaries', () => {
+    const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+    expect(readme).toContain(` ${checks.length} checks of what a client can see`);
+    expect(readme).toContain(` shows ${cases.length + ensembleCases.length} of them a server`);
   });
 
   it('says of each where it is written, and which promise it holds a server to', () => {

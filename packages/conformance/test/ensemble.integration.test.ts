@@ -1,8 +1,7 @@
 /** Every check, against an ensemble of ours, with a session at the leader and at a follower first. */
 import { TestEnsemble } from '@tskeeper/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checks } from '../src/checks/all.ts';
-import { Suite } from '../src/index.ts';
+import { checks, Suite } from '../src/index.ts';
 
 let ensemble: TestEnsemble;
 let suite: Suite;
