@@ -4,7 +4,9 @@ import { connect } from 'node:net';
 import type { DialledAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import { SocketCnxn } from './socket-cnxn.ts';
 
+/** TCP, with names looked up by the system and SRV names by DNS: what `connect` uses where no other is given. */
 export class NodeTransport implements Transport {
+  /** All addresses of a name, by getaddrinfo. Rejects with the system's error. */
   resolve(host: string): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
       dns.lookup(host, { all: true, verbatim: true }, (error, addresses) => {
@@ -14,6 +16,7 @@ export class NodeTransport implements Transport {
     });
   }
 
+  /** The records of an SRV name (RFC 2782). Rejects with the resolver's error. */
   resolveService(name: string): Promise<readonly ServiceRecord[]> {
     return new Promise((resolve, reject) => {
       // Asked for by way of the module, whose methods change when the program sets the servers of its DNS.
@@ -24,6 +27,7 @@ export class NodeTransport implements Transport {
     });
   }
 
+  /** Dials one address. */
   connect({ host, port }: DialledAddress, sink: TransportSink): TransportCnxn {
     // The session tries addresses one by one with its own time limit; Node's racing of addresses would cut attempts short.
     const socket = connect({ host, port, noDelay: true, autoSelectFamily: false });
