@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 
 import { ensurePeers, type PeerName, repositoryFolder } from '../../scripts/peers.js';
 import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { runClientEnsembles } from './client/ensembles.ts';
 import { runClient } from './client/run.ts';
 import { runSecureClient } from './client/secure.ts';
 import { reference, runCanary, runComparison } from './differential/run.ts';
@@ -130,6 +131,8 @@ const parts: Record<PartName, Part> = {
         servers.filter((each) => each !== 'ours'),
         report,
       );
+      // Ensembles are of several kinds by themselves.
+      if (kind === 'ours') await runClientEnsembles(report);
     },
   },
   exchange: {

@@ -5,15 +5,20 @@ import type { ParentMode } from './calls/parents.ts';
 import type { CreateSettings } from './operations/create.ts';
 import type { ReconfigSettings } from './operations/single.ts';
 import type { CallOptions } from './session/operation.ts';
+import type { EndReason } from './session/session-machine.ts';
 import type { NodeEvent, SessionEvent, WatchListener } from './watched-event.ts';
 
 /**
- * ZooKeeper's words for the life of a client.
- * - `connecting`: looking for a server. The session may be alive; calls wait.
- * - `connected`, `connectedReadOnly`: at work.
- * - `closed`: over, see `closedBecause`. The client cannot be used again.
+ * How things stand with a client, in one word.
+ * - `connecting`: looking for a server, and there is no session yet that the ensemble would know. `connect` gives out no such client; one that has had
+ *   to do with read-only servers only becomes so when it loses them.
+ * - `connected`: at work.
+ * - `connectedReadOnly`: with a server that has lost its quorum; reads are answered, writes fail with NotReadOnly. Only with the option `readOnly`.
+ * - `suspended`: the connection is lost, and the client looks for another. The session may live, and so may its ephemerals; only a server
+ *   can tell (`sessionLeftMs` says for how long it is likely). Calls wait.
+ * - `expired`, `authFailed`, `closed`, `moved`: over, and why (`EndReason`). Every call is refused, and nothing leads back: connect anew.
  */
-export type ClientState = 'connecting' | 'connected' | 'connectedReadOnly' | 'closed';
+export type ClientState = 'connecting' | 'connected' | 'connectedReadOnly' | 'suspended' | EndReason;
 
 /** Of a read that can set a watch. */
 export interface WatchOption {

@@ -123,11 +123,12 @@ export class ClientView {
   /** What is known of the connection now; `on('state', ...)` hears of changes. */
   get state(): ClientState {
     const session = this.#session;
-    if (session.endReason !== undefined) return 'closed';
-    return session.isConnected ? (session.isReadOnly ? 'connectedReadOnly' : 'connected') : 'connecting';
+    if (session.endReason !== undefined) return session.endReason;
+    if (session.isConnected) return session.isReadOnly ? 'connectedReadOnly' : 'connected';
+    return session.isSuspended ? 'suspended' : 'connecting';
   }
 
-  /** Why the state is `closed`: `close` was called, the ensemble has expired the session, or it has refused the credentials. */
+  /** Why this client is over, which is its `state` then; undefined while it lives, which makes it the test for that. */
   get closedBecause(): EndReason | undefined {
     return this.#session.endReason;
   }

@@ -18,6 +18,7 @@ import { TlsTransport } from './node/tls-transport.ts';
 import { Session } from './session/session.ts';
 import { failed, succeeded, tracedCall, type Tracer } from './tracing.ts';
 import type { Transport } from './transport.ts';
+import type { SessionEvent } from './watched-event.ts';
 
 /** What `connect` can be asked for. */
 export interface ConnectOptions {
@@ -51,8 +52,17 @@ export interface ConnectOptions {
   readonly sasl?: SaslOptions | undefined;
   /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. Default: none. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: string | Uint8Array }[] | undefined;
-  /** A session to take up, as `sessionId` and `sessionPassword` of a client gave it. When it is gone, `connect` rejects with SessionExpired. Default: a new one. */
+  /**
+   * A session to take up, as `sessionId` and `sessionPassword` of a client gave it; an id read from a server's log, without a sign, is the same. When it is gone, `connect`
+   * rejects with SessionExpired. Default: a new one.
+   */
   readonly session?: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
+  /**
+   * Hears of every change of the state, from the very first connection on, as ZooKeeper's default watcher does: the first event is the connect
+   * (`SyncConnected`, or `ConnectedReadOnly`), and until then the client is to be taken for disconnected. `client.on('state', ...)` hears the same
+   * from when it is called. What it throws is the program's own error and becomes an unhandled rejection. Default: nobody does.
+   */
+  readonly onState?: ((event: SessionEvent) => void) | undefined;
   /** Gives `connect` up, with the signal's reason. Has no effect on the client that it has returned. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -69,7 +79,7 @@ export interface ConnectOptions {
    * What becomes of two clients with one session, as when `session` is given to a second process while the first one goes on. Servers
    * give a session to whoever asked last and close the other's connection, so the two take it from each other for ever, with longer and longer
    * pauses: this is ZooKeeper's way, and the default. With `true` this client leaves it to the other: after five connections in a row that
-   * were closed within a second it is closed, `closedBecause` is `moved`, calls fail with SessionMoved, and the session itself lives on.
+   * were closed within a second its state is `moved`, calls fail with SessionMoved, and the session itself lives on.
    */
   readonly yieldsSession?: boolean | undefined;
   /**
@@ -149,7 +159,10 @@ async function open(connectString: string, options: ConnectOptions, tracer: Trac
       sessionTimeoutMs,
       readOnly: options.readOnly ?? false,
       packetBytesMax: options.maxPacketBytes ?? juteMaxBufferDefault,
-      session: options.session === undefined ? undefined : { id: options.session.id, password: new Uint8Array(options.session.password) },
+      session:
+        options.session === undefined
+          ? undefined
+          : { id: BigInt.asIntN(64, options.session.id), password: new Uint8Array(options.session.password) },
       expireLocally: options.expireLocally ?? false,
       yieldsSession: options.yieldsSession ?? false,
       service,
@@ -158,6 +171,7 @@ async function open(connectString: string, options: ConnectOptions, tracer: Trac
     { clock, transport, random, tracer, sasl },
   );
   const client = new Client(session, chroot, defaults);
+  if (options.onState !== undefined) client.on('state', options.onState);
   const ready = options.followConfig === true ? session.established.then(() => followConfig(client)) : session.established;
   try {
     await firstOf(ready, session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);

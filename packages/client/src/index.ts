@@ -49,6 +49,7 @@ export type { Clock, Random, TimerHandle } from './clock.ts';
 export { type ConnectString, ConnectStringError, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
 export { connect, type ConnectOptions } from './connect.ts';
 export { ConnectOptionsError } from './connect-options-error.ts';
+export { fourLetterWord, type FourLetterWordOptions } from './four-letter-word.ts';
 export { KeeperError, type KeeperErrorCode, type OperationOutcome, type Outcome } from './keeper-error.ts';
 export { NodeTransport } from './node/node-transport.ts';
 export type { GssapiOptions } from './node/gssapi.ts';
@@ -82,6 +83,7 @@ export type {
 } from './operations/single.ts';
 export type { CallOptions } from './session/operation.ts';
 export type { EndReason } from './session/session-machine.ts';
+export { compareSequences, sequenceOf } from './sequence.ts';
 export type { Stat } from './stat.ts';
 export type { SessionNews, TracedCall, TracedSessionEvent, Tracer } from './tracing.ts';
 export type { DialledAddress, ServerAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from './transport.ts';

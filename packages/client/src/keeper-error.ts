@@ -61,6 +61,8 @@ const passing: ReadonlySet<number> = new Set<number>([
   ErrorCode.ReconfigInProgress,
   ErrorCode.SessionMoved,
   ErrorCode.ThrottledOp,
+  // The client goes on to a server with a quorum as soon as there is one.
+  ErrorCode.NotReadOnly,
 ]);
 
 export function isPassing(errno: number): boolean {

@@ -49,6 +49,6 @@ export async function loops(): Promise<void> {
   for (const _ of zk.watch('/a')) break;
 }
 
-it('watch loops have the types that the compiler was asked about', () => {
+it('B32: watch loops have the types that the compiler was asked about', () => {
   expectTypeOf(loops).returns.resolves.toEqualTypeOf<void>();
 });

@@ -133,7 +133,13 @@ type Phase =
   | 'closing'
   | 'closed';
 
-/** Why a session is over. */
+/**
+ * Why a client is over.
+ * - `closed`: `close` was called.
+ * - `expired`: the ensemble does not know the session any more, and its ephemerals are gone.
+ * - `authFailed`: an identity was refused.
+ * - `moved`: the session was left to another client that uses it as well (`yieldsSession`); it lives on there.
+ */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
 const xidMax = 0x7fffffff;
@@ -273,6 +279,10 @@ export class SessionMachine<R extends Request> {
 
   get isReadOnly(): boolean {
     return this.isConnected && this.#readOnlyServer;
+  }
+
+  get isSuspended(): boolean {
+    return !this.isConnected && this.#phase !== 'closed' && this.#knownToQuorum;
   }
 
   get endReason(): EndReason | undefined {
@@ -805,7 +815,8 @@ export class SessionMachine<R extends Request> {
     if (reader.remaining === replyHeaderBytes) {
       // Not an answer to a handshake, but how a server without a quorum says that it cannot open sessions.
       const { err } = readReplyHeader(reader);
-      this.#cut(`the server opens no session (error ${err})`, nowMs);
+      const why = err === ErrorCode.NotReadOnly ? 'it is read-only, and ZooKeeper then needs localSessionsEnabled=true' : `error ${err}`;
+      this.#cut(`the server opens no session (${why})`, nowMs);
       return;
     }
     const { timeOut, sessionId, passwd, readOnly } = readConnectResponse(reader);

@@ -205,6 +205,11 @@ export class Session {
     return this.#machine.isReadOnly;
   }
 
+  /** Without a connection, but with a session that the ensemble may still know. */
+  get isSuspended(): boolean {
+    return this.#machine.isSuspended;
+  }
+
   get endReason(): EndReason | undefined {
     return this.#machine.endReason;
   }

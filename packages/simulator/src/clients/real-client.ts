@@ -124,7 +124,7 @@ export class RealClient implements Actor {
       this.#client = client;
       client.on('event', ({ type, path, zxid }) => this.#told('event', `${eventTypes[type]} ${path} ${zxid}`));
       client.on('state', () => {
-        if (client.state === 'closed') this.#over(client);
+        if (client.closedBecause !== undefined) this.#over(client);
       });
     } catch (error) {
       // The session may end before its client knows that it has one for good.
