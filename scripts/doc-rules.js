@@ -99,7 +99,7 @@ function needlesslyWide(each) {
 }
 
 /** `sourced` names the classes whose methods name their source. */
-export function docComplaints(model, { sourced = [] } = {}) {
+export function docComplaints(model, sourced = /** @type {string[]} */ ([])) {
   const rules = [undocumented, withoutDefault, withoutUnit, withoutErrors, needlesslyWide, (each) => withoutSource(each, sourced)];
   return [...symbolsOf(model)].flatMap((each) => rules.flatMap((rule) => rule(each)).map((complaint) => `${nameOf(each)} ${complaint}`));
 }

@@ -114,7 +114,7 @@ function complaintsOf(each) {
   return [
     ...complaints,
     ...reportComplaints(each, report),
-    ...(each.name in undocumented ? [] : docComplaints(model, { sourced: sourced[each.name] })),
+    ...(each.name in undocumented ? [] : docComplaints(model, sourced[each.name])),
   ].map((complaint) => `${each.name}: ${complaint}`);
 }
 

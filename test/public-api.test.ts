@@ -19,7 +19,7 @@ function member(kind: string, name: string, type: string, doc: string, more: obj
 
 function complaints(owner: string, ...members: object[]): string[] {
   const around = { kind: 'Interface', name: owner, docComment: '/** What it is. */', excerptTokens: [], members };
-  return docComplaints({ members: [{ kind: 'EntryPoint', members: [around] }] }, { sourced: ['Client'] });
+  return docComplaints({ members: [{ kind: 'EntryPoint', members: [around] }] }, ['Client']);
 }
 
 describe('the documentation of a public symbol', () => {
