@@ -34,7 +34,11 @@ const internal = {
     ['CallDefaults', 'argument of constructors that the package alone calls'],
     ['Refusal', 'argument of constructors that the package alone calls'],
   ]),
-  recipes: new Map([['Place', 'argument of a constructor that the package alone calls']]),
+  recipes: new Map([
+    ['Place', 'argument of a constructor that the package alone calls'],
+    ['CacheSettings', 'argument of a constructor that the package alone calls'],
+    ['ZnodeStore', 'what the package alone builds caches on'],
+  ]),
   protocol: new Map([
     ['requests', 'a module, whose members are exported one by one'],
     ['replies', 'a module, whose members are exported one by one'],

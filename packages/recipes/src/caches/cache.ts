@@ -3,7 +3,7 @@ import type { ClientView } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
 import { type WaitOptions, WaitingRoom } from '../waiting.ts';
 import type { ManyZnodesOptions } from './cached-znode.ts';
-import { type ChangesOptions, ChangeStream } from './change-stream.ts';
+import { type CacheChanges, type ChangesOptions, ChangeStream } from './change-stream.ts';
 import { Mirror } from './mirror.ts';
 import type { ZnodeStore } from './znode-store.ts';
 
@@ -19,6 +19,7 @@ export interface CacheSettings<Data> extends ManyZnodesOptions<Data> {
 
 const concurrencyDefault = 16;
 
+/** What is the same for all caches: `NodeCache`, `ChildrenCache` and `TreeCache`. */
 export abstract class Cache<Data> implements AsyncDisposable {
   /** The znode that was given. */
   readonly path: string;
@@ -47,6 +48,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
     );
   }
 
+  /** What is shown, for the kinds of caches. */
   protected get znodes(): ZnodeStore<Data> {
     return this.#mirror.znodes;
   }
@@ -84,7 +86,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
    * own. A loop ends when the cache is closed, or the client by its program; it throws the error that has ended the cache otherwise, behind all
    * changes that came before, or the signal's reason.
    */
-  changes(options: ChangesOptions = {}): ChangeStream<Data> {
+  changes(options: ChangesOptions = {}): CacheChanges<Data> {
     const stream: ChangeStream<Data> = new ChangeStream(options, () => this.#streams.delete(stream));
     if (this.isClosed) stream.end(this.#failure);
     else if (!stream.isOver) this.#streams.add(stream);
@@ -97,6 +99,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
     return Promise.resolve();
   }
 
+  /** As `close`; never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

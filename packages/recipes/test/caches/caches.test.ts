@@ -5,7 +5,7 @@ import { ClientWorld } from '../../../client/test/support/client-world.ts';
 import {
   type CacheChange,
   type CachedZnode,
-  type ChangeStream,
+  type CacheChanges,
   ChildrenCache,
   NodeCache,
   RecipeError,
@@ -34,7 +34,7 @@ const wait = <T>(promise: Promise<T>) => world.until(promise);
 const word = (change: CacheChange) => ('path' in change ? `${change.kind} ${change.path}` : change.kind);
 
 /** What a stream has told since it was last asked. */
-function listen(stream: ChangeStream<Uint8Array | null>): () => Promise<string[]> {
+function listen(stream: CacheChanges<Uint8Array | null>): () => Promise<string[]> {
   const words: string[] = [];
   const note = async () => {
     for await (const change of stream) words.push(word(change));
