@@ -5,7 +5,7 @@ import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
 
 /** Which part of a tree a cache has, and what of it. */
 export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
-  /** How many levels below the root; 0 for the root alone. A server tells of deeper changes all the same, and they are passed over. Default: all. */
+  /** How many levels below the root, from 1. A server tells of deeper changes all the same, and they are passed over. Default: all. */
   readonly maxDepth?: number | undefined;
   /**
    * Whether a znode below the root belongs to the cache; one that does not, and what is below it, is neither read nor shown. Must always give the
@@ -21,8 +21,10 @@ export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOp
 export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(zk: ClientView, path: string, options: TreeCacheOptions<Data> = {}) {
     const { maxDepth = Infinity } = options;
-    if (maxDepth !== Infinity && (!Number.isInteger(maxDepth) || maxDepth < 0))
-      throw new RangeError(`maxDepth is a whole number from 0, or left out for all levels, not ${maxDepth}`);
+    if (maxDepth !== Infinity && (!Number.isInteger(maxDepth) || maxDepth < 1))
+      throw new RangeError(
+        `maxDepth is a whole number from 1, or left out for all levels, not ${maxDepth}; a NodeCache has the root alone`,
+      );
     super(zk, path, { ...options, maxDepth, tellsRoot: true });
   }
 

@@ -343,8 +343,8 @@ describe('caches', () => {
 
   it('refuse what makes no sense, at once', () => {
     expect(() => new NodeCache(zk, 'a')).toThrow(/BadArguments/);
-    expect(() => new TreeCache(zk, '/a', { maxDepth: -1 })).toThrow(
-      'maxDepth is a whole number from 0, or left out for all levels, not -1',
+    expect(() => new TreeCache(zk, '/a', { maxDepth: 0 })).toThrow(
+      /^maxDepth is a whole number from 1, or left out for all levels, not 0; a NodeCache has/,
     );
     expect(() => new TreeCache(zk, '/a', { concurrency: 0 })).toThrow('concurrency is a whole number from 1, not 0');
     expect(() => new TreeCache(zk, '/a', { data: false, decode: String })).toThrow(/nothing to decode with data: false; leave one/);
