@@ -50,7 +50,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
 
   /** What is shown, for the kinds of caches. */
   protected get znodes(): ZnodeStore<Data> {
-    return this.#mirror.znodes;
+    return this.#mirror.shown.znodes;
   }
 
   /**
@@ -68,7 +68,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
 
   /** Paths that this client may not READ: neither they nor what is below them is shown. */
   get unreadable(): readonly string[] {
-    return this.#mirror.unreadable;
+    return this.#mirror.shown.unreadable;
   }
 
   /**

@@ -12,17 +12,14 @@
  * No polling, and no timer but the pause before a read that a server was too busy for.
  */
 import { type ClientView, KeeperError, type Stat, type TimerHandle, type WatchLoop, type WatchLoopEvent } from '@tskeeper/client';
-import type { CacheChange, CachedZnode, Decode } from './cached-znode.ts';
+import type { CacheChange } from './cached-znode.ts';
+import { Shown, type ShownOptions } from './shown.ts';
 import { Visits, type VisitKind } from './visits.ts';
-import { childPath, parentOf, ZnodeStore } from './znode-store.ts';
+import { childPath, parentOf } from './znode-store.ts';
 
-export interface MirrorOptions<Data> {
+export interface MirrorOptions<Data> extends ShownOptions<Data> {
   /** How many levels below the root are shown; 0 for the root alone, and then only that is watched. */
   readonly maxDepth: number;
-  /** Whether the data of the root are wanted, and those of what is below. */
-  readonly rootData: boolean;
-  readonly data: boolean;
-  readonly decode: Decode<Data> | undefined;
   readonly include: ((path: string) => boolean) | undefined;
   readonly concurrency: number;
 }
@@ -40,7 +37,7 @@ const busyPauseMs = 1000;
 type Visited = 'done' | 'lost' | 'busy';
 
 export class Mirror<Data> {
-  readonly znodes = new ZnodeStore<Data>();
+  readonly shown: Shown<Data>;
   readonly #zk: ClientView;
   readonly #root: string;
   readonly #options: MirrorOptions<Data>;
@@ -49,7 +46,6 @@ export class Mirror<Data> {
   readonly #visits: Visits;
   /** What the survey has not answered yet. Empty: everything has been read since the last Reread. */
   readonly #toSurvey = new Set<string>();
-  readonly #unreadable = new Map<string, KeeperError>();
   readonly #pauses = new Set<TimerHandle>();
   readonly #offState: () => void;
   #isInStep = false;
@@ -63,6 +59,7 @@ export class Mirror<Data> {
     this.#root = root;
     this.#options = options;
     this.#listener = listener;
+    this.shown = new Shown(root, options, (change) => listener.tell(change));
     this.#offState = zk.on('state', ({ state }) => {
       if (state === 'Disconnected') this.#lost();
     });
@@ -75,10 +72,6 @@ export class Mirror<Data> {
 
   get isOver(): boolean {
     return this.#isOver;
-  }
-
-  get unreadable(): readonly string[] {
-    return [...this.#unreadable.keys()];
   }
 
   close(): void {
@@ -137,7 +130,7 @@ export class Mirror<Data> {
 
   /** Whether what is shown has the change in it already. Servers before 3.9 do not say which txn an event is of. */
   #isKnown(path: string, type: 'NodeCreated' | 'NodeDataChanged', zxid: bigint | undefined): boolean {
-    const stat = this.znodes.get(path)?.stat;
+    const stat = this.shown.get(path)?.stat;
     if (stat === undefined || zxid === undefined) return false;
     return (type === 'NodeCreated' ? stat.czxid : stat.mzxid) >= zxid;
   }
@@ -146,26 +139,25 @@ export class Mirror<Data> {
     // What hangs on nothing is below a znode that is not shown; were it on its way to be, it would be pending.
     if (path !== this.#root && !this.#isShownOrPending(parentOf(path))) return;
     // What becomes readable may have children nobody has told of.
-    if (this.#unreadable.has(path)) this.#ask(path, 'survey');
+    if (this.shown.isUnreadable(path)) this.#ask(path, 'survey');
     else this.#visits.ask(path, 'look');
   }
 
   #isShownOrPending(path: string): boolean {
-    return this.znodes.get(path) !== undefined || this.#visits.isPending(path);
+    return this.shown.get(path) !== undefined || this.#visits.isPending(path);
   }
 
   #onDeleted(path: string, zxid: bigint | undefined): void {
-    const shown = this.znodes.get(path);
+    const shown = this.shown.get(path);
     if (this.#visits.isPending(path)) {
       this.#visits.ask(path, 'look');
     } else if (shown === undefined) {
-      this.#unreadable.delete(path);
-      this.#forgetUnreadableBelow(path);
-    } else if (zxid === undefined || this.znodes.namesBelow(path).size > 0) {
+      this.shown.forget(path);
+    } else if (zxid === undefined || this.shown.znodes.namesBelow(path).size > 0) {
       // Its children were deleted before it, so these are of another of the same name.
       this.#visits.ask(path, 'look');
     } else if (shown.stat.czxid < zxid) {
-      this.#removeTree(shown);
+      this.shown.forget(path);
     }
     // Otherwise it was made later, or in the same txn behind the deletion: what is shown is not what was deleted.
   }
@@ -203,21 +195,21 @@ export class Mirror<Data> {
 
   /** As it is now. */
   async #readOne(path: string): Promise<Visited> {
-    if (!this.#wantsData(path)) return this.#take(path, await this.#statOf(path), undefined);
+    if (!this.shown.wantsData(path)) return this.#take(path, await this.#statOf(path), undefined);
     const { data, stat } = await this.#zk.getData(path, once);
     return this.#take(path, stat, data);
   }
 
   /** One request for each znode that is as it was, and one more for one that is new, or has other data, and has children. */
   #survey(path: string): Promise<Visited> {
-    const isShown = this.znodes.get(path) !== undefined;
+    const isShown = this.shown.get(path) !== undefined;
     if (this.#isLeaf(path)) return isShown ? this.#readOneAgain(path) : this.#readOne(path);
-    return isShown || !this.#wantsData(path) ? this.#surveyByNames(path) : this.#surveyByData(path);
+    return isShown || !this.shown.wantsData(path) ? this.#surveyByNames(path) : this.#surveyByData(path);
   }
 
   async #readOneAgain(path: string): Promise<Visited> {
     const stat = await this.#statOf(path);
-    return this.#isReadAs(path, stat) ? this.#take(path, stat, undefined) : this.#readOne(path);
+    return this.shown.isAs(path, stat) ? this.#take(path, stat, undefined) : this.#readOne(path);
   }
 
   /** Of what is there for the first time: whether it has children comes with its data. */
@@ -231,17 +223,12 @@ export class Mirror<Data> {
 
   async #surveyByNames(path: string): Promise<Visited> {
     const { children, stat } = await this.#zk.getChildren(path, once);
-    if (this.#isReadAs(path, stat)) {
+    if (this.shown.isAs(path, stat)) {
       const taken = this.#take(path, stat, undefined);
       return taken === 'done' ? this.#takeNames(path, children) : taken;
     }
     this.#takeNames(path, children);
     return this.#readOne(path);
-  }
-
-  /** Whether there is nothing to be read anew. */
-  #isReadAs(path: string, stat: Stat | null): boolean {
-    return stat === null || !this.#wantsData(path) || this.znodes.get(path)?.stat.mzxid === stat.mzxid;
   }
 
   #isLeaf(path: string): boolean {
@@ -252,10 +239,6 @@ export class Mirror<Data> {
     return this.#zk.exists(path, once);
   }
 
-  #wantsData(path: string): boolean {
-    return path === this.#root ? this.#options.rootData : this.#options.data;
-  }
-
   #onRefusal(path: string, error: unknown): Visited {
     if (this.#isOver) return 'lost';
     if (!KeeperError.is(error)) return this.#fail(error);
@@ -263,7 +246,7 @@ export class Mirror<Data> {
       case 'NoNode':
         return this.#take(path, null, undefined);
       case 'NoAuth':
-        this.#seal(path, error);
+        this.shown.seal(path, error);
         return 'done';
       case 'ConnectionLoss':
       // The loop hears of these as well, and says how it ends.
@@ -293,110 +276,21 @@ export class Mirror<Data> {
 
   // --- What is shown
 
-  /** `stat` is null when it is not there. `data` are undefined when they were not read. */
   #take(path: string, stat: Stat | null, data: Uint8Array | null | undefined): Visited {
     if (this.#isOver) return 'lost';
-    this.#unreadable.delete(path);
-    const shown = this.znodes.get(path);
-    if (stat === null) {
-      if (shown !== undefined) this.#removeTree(shown);
-      return 'done';
-    }
-    if (shown !== undefined && shown.stat.czxid === stat.czxid) {
-      this.#takeSame(shown, stat, data);
-      return 'done';
-    }
-    if (!this.#hangs(path)) return 'done';
-    if (shown !== undefined) this.#removeFormer(shown, stat.czxid);
-    const after = this.#znode(path, stat, data);
-    this.znodes.set(after);
-    this.#listener.tell({ kind: 'created', path, before: undefined, after });
+    // If what it hangs on is still to be read, its children will be with it.
+    if (!this.shown.take(path, stat, data) && this.#visits.isPending(parentOf(path))) this.#ask(parentOf(path), 'survey');
     return 'done';
   }
 
-  /** Whether there is something shown for it to hang on. If that is still to be read, its children will be with it. */
-  #hangs(path: string): boolean {
-    const parent = parentOf(path);
-    if (path === this.#root || this.znodes.get(parent) !== undefined) return true;
-    if (this.#visits.isPending(parent)) this.#ask(parent, 'survey');
-    return false;
-  }
-
-  #takeSame(before: CachedZnode<Data>, stat: Stat, data: Uint8Array | null | undefined): void {
-    const { path } = before;
-    if (before.stat.mzxid === stat.mzxid) {
-      this.znodes.set({ ...before, stat });
-      return;
-    }
-    const after = this.#znode(path, stat, data);
-    this.znodes.set(after);
-    this.#listener.tell({ kind: 'changed', path, before, after });
-  }
-
-  /** Whatever is not in the list is gone. */
   #takeNames(path: string, names: readonly string[]): Visited {
     if (this.#isOver) return 'lost';
     // Not shown, as its parent is not; or gone between two answers.
-    if (this.znodes.get(path) === undefined) return 'done';
+    if (this.shown.get(path) === undefined) return 'done';
     const children = new Set(names.map((name) => childPath(path, name)));
-    for (const name of this.znodes.namesBelow(path)) {
-      const child = childPath(path, name);
-      if (!children.has(child)) this.#removeTree(this.znodes.get(child)!);
-    }
-    for (const each of this.#unreadable.keys())
-      if (each !== path && parentOf(each) === path && !children.has(each)) this.#unreadable.delete(each);
+    this.shown.keepChildren(path, children);
     for (const child of children) if (this.#isWanted(child)) this.#ask(child, 'survey');
     return 'done';
-  }
-
-  #removeTree(top: CachedZnode<Data>): void {
-    for (const each of this.znodes.below(top.path)) this.#remove(each);
-    this.#forgetUnreadableBelow(top.path);
-    this.#remove(top);
-  }
-
-  /** The znode of this name is another. What came as late as this one, or is above something that did, is below this one, or about to be. */
-  #removeFormer(former: CachedZnode<Data>, bornAt: bigint): void {
-    for (const each of this.znodes.below(former.path)) {
-      if (each.stat.czxid < bornAt && this.znodes.namesBelow(each.path).size === 0) this.#remove(each);
-    }
-    this.#forgetUnreadableBelow(former.path);
-    this.#remove(former);
-  }
-
-  #remove(before: CachedZnode<Data>): void {
-    const { path } = before;
-    this.znodes.delete(path);
-    this.#listener.tell({ kind: 'deleted', path, before, after: undefined });
-  }
-
-  #seal(path: string, error: KeeperError): void {
-    const shown = this.znodes.get(path);
-    const isKnown = this.#unreadable.has(path);
-    this.#forgetUnreadableBelow(path);
-    const hidden = shown === undefined ? [] : [...this.znodes.below(path), shown];
-    for (const before of hidden) {
-      this.znodes.delete(before.path);
-      this.#listener.tell({ kind: 'unreadable', path: before.path, before, after: undefined, error });
-    }
-    this.#unreadable.set(path, error);
-    if (shown === undefined && !isKnown) this.#listener.tell({ kind: 'unreadable', path, before: undefined, after: undefined, error });
-  }
-
-  #forgetUnreadableBelow(path: string): void {
-    const prefix = path === '/' ? '/' : `${path}/`;
-    for (const each of this.#unreadable.keys()) if (each.startsWith(prefix)) this.#unreadable.delete(each);
-  }
-
-  #znode(path: string, stat: Stat, data: Uint8Array | null | undefined): CachedZnode<Data> {
-    const { decode } = this.#options;
-    if (data === undefined || !this.#wantsData(path)) return { path, data: undefined, decodeError: undefined, stat };
-    if (decode === undefined) return { path, data: data as Data, decodeError: undefined, stat };
-    try {
-      return { path, data: decode(data, path, stat), decodeError: undefined, stat };
-    } catch (decodeError) {
-      return { path, data: undefined, decodeError, stat };
-    }
   }
 
   // --- The end
