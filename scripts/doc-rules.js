@@ -68,7 +68,7 @@ function withoutUnit({ symbol }) {
   const prose = proseOf(symbol);
   const name = symbol.name.replace(/(?:Ms|Millis)(?:Max)?$/, '');
   if (timeName.test(name) && name === symbol.name && !/\b(?:ms|milliseconds?|seconds?)\b/i.test(prose)) return ['is a time without a unit'];
-  return bytesName.test(symbol.name) && !/bytes/i.test(`${symbol.name} ${prose}`) ? ['is a size without a unit'] : [];
+  return bytesName.test(symbol.name) && !/bytes|how many/i.test(`${symbol.name} ${prose}`) ? ['is a size without a unit'] : [];
 }
 
 const failures = /\b(?:[Ff]ails? (?:as|with|only)|[Rr]ejects?|[Tt]hrows?|@throws)\b/;
@@ -90,7 +90,7 @@ function withoutSource({ symbol, around }, sourced) {
 }
 
 /** What has 64 bits, by its name or by what is around it: zxids (the version of a configuration is one) and session ids. */
-const wide = /zxid|session|ephemeralOwner|fromConfig|^Reread\.since$|bigint64$/i;
+const wide = /zxid|session|fencingToken|ephemeralOwner|fromConfig|^Reread\.since$|bigint64$/i;
 
 /** A bigint costs its reader a conversion, so it stands only where a number could not hold all there is. */
 function needlesslyWide(each) {

@@ -38,6 +38,12 @@ const internal = {
     ['requests', 'a module, whose members are exported one by one'],
     ['replies', 'a module, whose members are exported one by one'],
   ]),
+  recipes: new Map([
+    ['CacheSettings', 'argument of a constructor that the package alone calls'],
+    ['ZnodeStore', 'for the kinds of caches, which are all in the package'],
+    ['Result', 'short for what an iterator gives'],
+    ['Place', 'argument of a constructor that the package alone calls'],
+  ]),
   testing: new Map([['Member', 'EnsembleServer is what is public of it']]),
 };
 

@@ -19,6 +19,7 @@ export interface CacheSettings<Data> extends ManyZnodesOptions<Data> {
 
 const concurrencyDefault = 16;
 
+/** What all caches have in common. */
 export abstract class Cache<Data> implements AsyncDisposable {
   /** The znode that was given. */
   readonly path: string;
@@ -47,6 +48,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
     );
   }
 
+  /** What is cached, for the kinds of caches. */
   protected get znodes(): ZnodeStore<Data> {
     return this.#mirror.znodes;
   }
@@ -97,6 +99,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
     return Promise.resolve();
   }
 
+  /** As `close`, for `await using`. Never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

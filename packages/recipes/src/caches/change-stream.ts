@@ -5,8 +5,9 @@
 import { onAbort } from '@tskeeper/client/internal';
 import type { CacheChange } from './cached-znode.ts';
 
+/** How to loop over changes. */
 export interface ChangesOptions {
-  /** Ends the loop at once, which then throws the signal's reason. */
+  /** Ends the loop at once, which then throws the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /** How many changes to keep for a loop that is slower than they are. Default: 10 000. */
   readonly maxQueuedChanges?: number | undefined;
@@ -18,6 +19,7 @@ const done: IteratorReturnResult<undefined> = { done: true, value: undefined };
 type Result<Data> = IteratorResult<CacheChange<Data>, undefined>;
 type Asker<Data> = (result: Promise<Result<Data>>) => void;
 
+/** The changes of a cache, for one loop. */
 export class ChangeStream<Data> implements AsyncIterator<CacheChange<Data>, undefined>, AsyncIterable<CacheChange<Data>>, AsyncDisposable {
   readonly #max: number;
   readonly #forget: (stream: ChangeStream<Data>) => void;
@@ -64,12 +66,13 @@ export class ChangeStream<Data> implements AsyncIterator<CacheChange<Data>, unde
     return failure === undefined ? Promise.resolve(done) : Promise.reject(failure.reason);
   }
 
-  /** Leaves the loop, as `break` does. The cache goes on. */
+  /** Leaves the loop, as `break` does. The cache goes on. Never rejects. */
   return(): Promise<Result<Data>> {
     this.#leave(undefined);
     return Promise.resolve(done);
   }
 
+  /** As `return`, for `await using`. Never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#leave(undefined);
     return Promise.resolve();

@@ -18,6 +18,7 @@ import type { Held } from '../line/held.ts';
 import { type Ahead, Line, type LineOptions, nextAhead } from '../line/line.ts';
 import type { WaitOptions } from '../waiting.ts';
 
+/** How to share. */
 export interface SharedLockOptions extends LineOptions {
   /**
    * What stands in the names of contenders between guid and number. Default: `read-` and `write-`, as in ZooKeeper's recipe; Curator's InterProcessReadWriteLock
@@ -38,6 +39,7 @@ export interface LockSide {
   run<Result>(work: (held: Held) => Promise<Result> | Result, options?: AcquireOptions): Promise<Result>;
 }
 
+/** A lock that any number have at a time for reading, or one for writing (ZooKeeper Recipes, "Shared Locks"). */
 export class SharedLock {
   /** The znode below which contenders stand. */
   readonly path: string;
@@ -62,12 +64,12 @@ export class SharedLock {
     this.writing = side({ line, kind: names.write, data, ahead: nextAhead, what: `the shared lock ${path}, for writing,` });
   }
 
-  /** Who has the lock, or waits for it, in the order of coming; `kind` says for what. */
+  /** Who has the lock, or waits for it, in the order of coming; `kind` says for what. Rejects as `Lock.contenders` does. */
   contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
     return this.#line.contenders(options);
   }
 
-  /** As `Lock.revoke`. */
+  /** As `Lock.revoke`, and rejects like it. */
   revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
     return revoke(this.#zk, contender, options);
   }
