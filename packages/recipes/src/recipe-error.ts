@@ -8,7 +8,7 @@
  */
 export type RecipeErrorCode = 'TimedOut' | 'Closed' | 'Lost' | 'Revoked';
 
-/** Why a recipe has not given what was asked of it; what a server refuses is a KeeperError. */
+/** Thrown and rejected with by recipes, whatever their kind. */
 export class RecipeError extends Error {
   override readonly name = 'RecipeError';
   /** Match on this. */

@@ -7,7 +7,7 @@ export function acknowledgedPath(election: string): string {
   return election === '/' ? '/acknowledged' : `${election}/acknowledged`;
 }
 
-/** To lead, as long as it lasts. It is given back at the end of an `await using` block. */
+/** The lead, from the turn until `resign` or the loss. */
 export class Leadership implements AsyncDisposable {
   readonly #held: Held;
   readonly #acknowledged: string;
@@ -44,7 +44,7 @@ export class Leadership implements AsyncDisposable {
     return this.#held.onStateChange(listener);
   }
 
-  /** As `Held.multi`: writes only as long as there is no other leader. Fails as that does. */
+  /** As `Held.multi`: writes only as long as there is no other leader, and rejects as that does. */
   multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     return this.#held.multi(ops, options);
   }
@@ -72,14 +72,14 @@ export class Leadership implements AsyncDisposable {
     }
   }
 
-  /** Gives the leadership back. Rejects as `Held.release` does. */
+  /** Gives the leadership back, as `Held.release`, and rejects as that does. */
   async resign(): Promise<void> {
     // Fenced, so that it can never be the next leader's. Should it stay, it says nothing, as it names this one.
     if (this.#hasAcknowledged && this.state === 'held') await this.#held.multi([op.delete(this.#acknowledged)]).catch(() => undefined);
     await this.#held.release();
   }
 
-  /** As `resign`, for `await using`. Rejects as that does. */
+  /** As `resign`, and rejects as that does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.resign();
   }

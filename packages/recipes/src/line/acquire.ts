@@ -18,7 +18,7 @@ export interface AcquireOptions extends WaitOptions {
   readonly onRevocation?: ((held: Held) => void | Promise<void>) | undefined;
 }
 
-/** How to ask for a place back. */
+/** How to ask for a hold back. */
 export interface RevokeOptions extends WaitOptions {
   /**
    * After so many milliseconds the znode of the hold is deleted, whether its holder consents or not: the holder hears of it, and may be writing still,

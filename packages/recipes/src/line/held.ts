@@ -17,7 +17,7 @@ import { deletedByOthers, type Place } from './line.ts';
 /** See `Held.state`. */
 export type HoldState = 'held' | 'suspended' | 'lost' | 'released';
 
-/** What is had at the head of a line, a lock or a part of one, as long as it lasts. It is given back at the end of an `await using` block. */
+/** What is held, from the turn until `release` or the loss; see the states. */
 export class Held implements AsyncDisposable {
   /** The znode that stands for the hold. Whoever deletes it breaks the hold. */
   readonly path: string;
@@ -66,8 +66,8 @@ export class Held implements AsyncDisposable {
   }
 
   /**
-   * Writes only if the hold is not over: all of it, or nothing. As `Client.multi`; with a RecipeError, Lost, when the znode of the hold is gone, which
-   * is the case before anybody else can hold it. Otherwise fails as that does.
+   * Writes only if the hold is not over: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when the znode of the hold is gone, which
+   * is the case before anybody else can hold it.
    */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     try {
@@ -82,14 +82,14 @@ export class Held implements AsyncDisposable {
 
   /**
    * Gives it back: resolves when the next one may have it, or when the znode is on its way out, in the background, as no server can be reached just
-   * now. A second call waits for the first. Rejects with what a server refuses, such as NoAuth.
+   * now. A second call waits for the first. Rejects with NoAuth only, when the znode may not be deleted.
    */
   release(): Promise<void> {
     this.#released ??= this.#giveBack();
     return this.#released;
   }
 
-  /** As `release`, for `await using`. Rejects as that does. */
+  /** As `release`, and rejects as that does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
   }

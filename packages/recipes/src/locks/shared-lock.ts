@@ -18,7 +18,7 @@ import type { Held } from '../line/held.ts';
 import { type Ahead, Line, type LineOptions, nextAhead } from '../line/line.ts';
 import type { WaitOptions } from '../waiting.ts';
 
-/** How to share. */
+/** How a shared lock is kept. All who contend for one have the same. */
 export interface SharedLockOptions extends LineOptions {
   /**
    * What stands in the names of contenders between guid and number. Default: `read-` and `write-`, as in ZooKeeper's recipe; Curator's InterProcessReadWriteLock
@@ -31,15 +31,15 @@ export interface SharedLockOptions extends LineOptions {
 
 /** One side of a shared lock: how it is had for reading, or for writing. */
 export interface LockSide {
-  /** As `Lock.acquire`. */
+  /** As `Lock.acquire`, and rejects as that does. */
   acquire(options?: AcquireOptions): Promise<Held>;
-  /** As `Lock.tryAcquire`: undefined when somebody is ahead who matters. */
+  /** As `Lock.tryAcquire`, and rejects as that does: undefined when somebody is ahead who matters. */
   tryAcquire(options?: WaitOptions): Promise<Held | undefined>;
-  /** As `Lock.run`. */
+  /** As `Lock.run`, and rejects as that does. */
   run<Result>(work: (held: Held) => Promise<Result> | Result, options?: AcquireOptions): Promise<Result>;
 }
 
-/** A lock that any number have at a time for reading, or one for writing (ZooKeeper Recipes, "Shared Locks"). */
+/** Many readers, or one writer: the shared lock of ZooKeeper's recipes. */
 export class SharedLock {
   /** The znode below which contenders stand. */
   readonly path: string;
@@ -69,7 +69,7 @@ export class SharedLock {
     return this.#line.contenders(options);
   }
 
-  /** As `Lock.revoke`, and rejects like it. */
+  /** As `Lock.revoke`, and rejects as that does. */
   revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
     return revoke(this.#zk, contender, options);
   }
