@@ -8,7 +8,7 @@ export type {
   ManyZnodesOptions,
   ReadingOptions,
 } from './caches/cached-znode.ts';
-export type { ChangesOptions, ChangeStream } from './caches/change-stream.ts';
+export type { CacheChanges, ChangesOptions } from './caches/change-stream.ts';
 export { ChildrenCache, type ChildrenCacheOptions } from './caches/children-cache.ts';
 export { NodeCache, type NodeCacheOptions } from './caches/node-cache.ts';
 export { TreeCache, type TreeCacheOptions } from './caches/tree-cache.ts';

@@ -3,7 +3,7 @@ import type { ClientView } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
 import { type WaitOptions, WaitingRoom } from '../waiting.ts';
 import type { ManyZnodesOptions } from './cached-znode.ts';
-import { type ChangesOptions, ChangeStream } from './change-stream.ts';
+import { type CacheChanges, type ChangesOptions, ChangeStream } from './change-stream.ts';
 import { Mirror } from './mirror.ts';
 import type { ZnodeStore } from './znode-store.ts';
 
@@ -19,7 +19,7 @@ export interface CacheSettings<Data> extends ManyZnodesOptions<Data> {
 
 const concurrencyDefault = 16;
 
-/** What all caches have in common. */
+/** What is the same for all caches: `NodeCache`, `ChildrenCache` and `TreeCache`. */
 export abstract class Cache<Data> implements AsyncDisposable {
   /** The znode that was given. */
   readonly path: string;
@@ -48,7 +48,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
     );
   }
 
-  /** What is cached, for the kinds of caches. */
+  /** What is shown, for the kinds of caches. */
   protected get znodes(): ZnodeStore<Data> {
     return this.#mirror.znodes;
   }
@@ -86,7 +86,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
    * own. A loop ends when the cache is closed, or the client by its program; it throws the error that has ended the cache otherwise, behind all
    * changes that came before, or the signal's reason.
    */
-  changes(options: ChangesOptions = {}): ChangeStream<Data> {
+  changes(options: ChangesOptions = {}): CacheChanges<Data> {
     const stream: ChangeStream<Data> = new ChangeStream(options, () => this.#streams.delete(stream));
     if (this.isClosed) stream.end(this.#failure);
     else if (!stream.isOver) this.#streams.add(stream);
@@ -99,7 +99,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
     return Promise.resolve();
   }
 
-  /** As `close`, for `await using`. Never rejects. */
+  /** As `close`; never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

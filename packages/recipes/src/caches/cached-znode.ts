@@ -3,7 +3,7 @@ import type { KeeperError, Stat } from '@tskeeper/client';
 
 /** One znode as one answer of a server had it. It never changes; when the znode does, another takes its place. */
 export interface CachedZnode<Data = Uint8Array | null> {
-  /** From the client's root on. */
+  /** In the paths of the client, or the view, that the cache was made with. */
   readonly path: string;
   /** As read, or as `decode` made it; undefined with `data: false`, and when `decode` has thrown. */
   readonly data: Data | undefined;
@@ -49,9 +49,9 @@ export type CacheMark =
 /** Makes a value of a znode's data. What it throws becomes `decodeError`. Called once for each change of the data. */
 export type Decode<Data> = (data: Uint8Array | null, path: string, stat: Stat) => Data;
 
-/** What every cache can be asked for. */
+/** Of every cache. */
 export interface CacheOptions<Data> {
-  /** Default: the data as they are. */
+  /** What to make of the data. Default: the bytes as they are. */
   readonly decode?: Decode<Data> | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface ReadingOptions {
   readonly concurrency?: number | undefined;
 }
 
-/** What a cache of many znodes can be asked for. */
+/** Of caches of many znodes. */
 export interface ManyZnodesOptions<Data> extends CacheOptions<Data>, ReadingOptions {
   /** Whether to read data. Without them a cache knows names and Stats, in less memory. Default: true. */
   readonly data?: boolean | undefined;

@@ -5,7 +5,7 @@
 import { onAbort } from '@tskeeper/client/internal';
 import type { CacheChange } from './cached-znode.ts';
 
-/** How to loop over changes. */
+/** Of one loop. */
 export interface ChangesOptions {
   /** Ends the loop at once, which then throws the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
@@ -16,11 +16,24 @@ export interface ChangesOptions {
 const maxQueuedChangesDefault = 10_000;
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-type Result<Data> = IteratorResult<CacheChange<Data>, undefined>;
-type Asker<Data> = (result: Promise<Result<Data>>) => void;
+type Asker<Data> = (result: Promise<IteratorResult<CacheChange<Data>, undefined>>) => void;
 
-/** The changes of a cache, for one loop. */
-export class ChangeStream<Data> implements AsyncIterator<CacheChange<Data>, undefined>, AsyncIterable<CacheChange<Data>>, AsyncDisposable {
+/** The changes of a cache for one loop, `for await (const change of cache.changes())`: see `Cache.changes`. */
+export interface CacheChanges<Data> extends AsyncIterator<CacheChange<Data>, undefined>, AsyncIterable<CacheChange<Data>>, AsyncDisposable {
+  /**
+   * The next change, when there is one. Done when the cache is closed, or its client by the program. Rejects, once, with the error that has ended the
+   * cache, as SessionExpired, behind all changes that came before; and with the signal's reason.
+   */
+  next(): Promise<IteratorResult<CacheChange<Data>, undefined>>;
+  /** Leaves the loop, as `break` does; the cache goes on. Never rejects. */
+  return(): Promise<IteratorResult<CacheChange<Data>, undefined>>;
+  /** As `return`; never rejects. */
+  [Symbol.asyncDispose](): Promise<void>;
+
+  [Symbol.asyncIterator](): this;
+}
+
+export class ChangeStream<Data> implements CacheChanges<Data> {
   readonly #max: number;
   readonly #forget: (stream: ChangeStream<Data>) => void;
   #queue: CacheChange<Data>[] = [];
@@ -32,7 +45,6 @@ export class ChangeStream<Data> implements AsyncIterator<CacheChange<Data>, unde
   #failure: { readonly reason: unknown } | undefined;
   #unheed: (() => void) | undefined;
 
-  /** Made by `changes` of a cache. */
   constructor({ signal, maxQueuedChanges = maxQueuedChangesDefault }: ChangesOptions, forget: (stream: ChangeStream<Data>) => void) {
     if (!Number.isInteger(maxQueuedChanges) || maxQueuedChanges < 1)
       throw new RangeError(`maxQueuedChanges is a whole number from 1, not ${maxQueuedChanges}`);
@@ -46,11 +58,7 @@ export class ChangeStream<Data> implements AsyncIterator<CacheChange<Data>, unde
     return this;
   }
 
-  /**
-   * The next change, when there is one. Done when the cache is closed, or its client by the program. Rejects, once, with the error that has ended the
-   * cache, as SessionExpired, behind all changes that came before; and with the signal's reason.
-   */
-  next(): Promise<Result<Data>> {
+  next(): Promise<IteratorResult<CacheChange<Data>, undefined>> {
     const value = this.#queue.shift();
     if (value !== undefined) {
       if (value === this.#overflow) this.#overflow = undefined;
@@ -66,24 +74,23 @@ export class ChangeStream<Data> implements AsyncIterator<CacheChange<Data>, unde
     return failure === undefined ? Promise.resolve(done) : Promise.reject(failure.reason);
   }
 
-  /** Leaves the loop, as `break` does. The cache goes on. Never rejects. */
-  return(): Promise<Result<Data>> {
+  return(): Promise<IteratorResult<CacheChange<Data>, undefined>> {
     this.#leave(undefined);
     return Promise.resolve(done);
   }
 
-  /** As `return`, for `await using`. Never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#leave(undefined);
     return Promise.resolve();
   }
 
-  /** For the cache: whether nothing is to be told any more. */
+  // --- For the cache
+
+  /** Whether nothing is to be told any more. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** For the cache. */
   push(change: CacheChange<Data>): void {
     if (this.#isOver) return;
     if (this.#overflow !== undefined) {
@@ -99,7 +106,7 @@ export class ChangeStream<Data> implements AsyncIterator<CacheChange<Data>, unde
     this.#serve();
   }
 
-  /** For the cache: nothing more comes. What is in the queue is still told ahead of a failure; whoever closes the cache wants an end. */
+  /** Nothing more comes. What is in the queue is still told ahead of a failure; whoever closes the cache wants an end. */
   end(failure: { readonly reason: unknown } | undefined): void {
     if (failure === undefined) this.#clear();
     this.#finish(failure);

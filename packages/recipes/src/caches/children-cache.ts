@@ -4,7 +4,7 @@ import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
 import { childPath } from './znode-store.ts';
 
-/** What a cache of children can be asked for. */
+/** Which children a cache has, and what of them. */
 export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
   /** Whether a child belongs to the cache; one that does not is neither read nor shown. Must always give the same answer for a name. Default: all do. */
   readonly include?: ((name: string) => boolean) | undefined;
@@ -33,7 +33,7 @@ export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> impleme
     return [...this.znodes.namesBelow(this.path)];
   }
 
-  /** How many children there are. */
+  /** How many children are shown: a number of znodes, not of bytes. */
   get size(): number {
     return this.znodes.namesBelow(this.path).size;
   }

@@ -3,7 +3,7 @@ import type { ClientView } from '@tskeeper/client';
 import { Cache } from './cache.ts';
 import type { CachedZnode, CacheOptions } from './cached-znode.ts';
 
-/** What a cache of one znode can be asked for. */
+/** What to make of the data. */
 export type NodeCacheOptions<Data = Uint8Array | null> = CacheOptions<Data>;
 
 /**

@@ -3,7 +3,7 @@ import type { ClientView } from '@tskeeper/client';
 import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
 
-/** What a cache of a tree can be asked for. */
+/** Which part of a tree a cache has, and what of it. */
 export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
   /** How many levels below the root; 0 for the root alone. A server tells of deeper changes all the same, and they are passed over. Default: all. */
   readonly maxDepth?: number | undefined;
@@ -36,7 +36,7 @@ export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements 
     return this.znodes.get(path) === undefined ? undefined : [...this.znodes.namesBelow(path)];
   }
 
-  /** How many znodes there are, the root included. */
+  /** How many znodes are shown, the root included; a number, not bytes. */
   get size(): number {
     return this.znodes.size;
   }

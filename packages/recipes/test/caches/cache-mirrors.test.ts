@@ -442,11 +442,11 @@ async function runIn(world: ClientWorld, random: SeededRandom, tally: Tally): Pr
 }
 
 describe('caches', () => {
-  it.each([0, 80, 160, 240, 320, 400])(
-    'B20, B21: show the tree, tell what has happened and nothing else, over the eighty seeds behind %i',
+  it.each([0, 60, 120, 180, 240, 300])(
+    'B20, B21: show the tree, tell what has happened and nothing else, over the sixty seeds behind %i',
     async (behind) => {
       const tally = new Tally();
-      for (let seed = behind + 1; seed <= behind + 80; seed++) expect(await run(seed, tally), `seed ${seed}`).toBe(undefined);
+      for (let seed = behind + 1; seed <= behind + 60; seed++) expect(await run(seed, tally), `seed ${seed}`).toBe(undefined);
       // All of it has really happened.
       for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
     },

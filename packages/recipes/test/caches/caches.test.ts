@@ -5,7 +5,7 @@ import { ClientWorld } from '../../../client/test/support/client-world.ts';
 import {
   type CacheChange,
   type CachedZnode,
-  type ChangeStream,
+  type CacheChanges,
   ChildrenCache,
   NodeCache,
   RecipeError,
@@ -34,7 +34,7 @@ const wait = <T>(promise: Promise<T>) => world.until(promise);
 const word = (change: CacheChange) => ('path' in change ? `${change.kind} ${change.path}` : change.kind);
 
 /** What a stream has told since it was last asked. */
-function listen(stream: ChangeStream<Uint8Array | null>): () => Promise<string[]> {
+function listen(stream: CacheChanges<Uint8Array | null>): () => Promise<string[]> {
   const words: string[] = [];
   const note = async () => {
     for await (const change of stream) words.push(word(change));
@@ -250,6 +250,20 @@ describe('caches', () => {
     aborter.abort(reason);
     await expect(asked).rejects.toBe(reason);
     expect(await three.next()).toEqual({ done: true, value: undefined });
+    const unread = cache.changes();
+    await wait(other.create('/s'));
+    await world.settle();
+    await cache.close();
+    expect(await unread.next()).toEqual({ done: true, value: undefined });
+    expect((await left).value).toMatchObject({ kind: 'created', path: '/s' });
+    expect(await two.next()).toEqual({ done: true, value: undefined });
+    expect(await cache.changes().next()).toEqual({ done: true, value: undefined });
+  });
+
+  it('B20, B21: let a loop that waits end with them', async () => {
+    const cache = new TreeCache(zk, '/s');
+    await wait(cache.ready());
+    const left = cache.changes().next();
     await cache.close();
     expect(await left).toEqual({ done: true, value: undefined });
     expect(await cache.changes().next()).toEqual({ done: true, value: undefined });

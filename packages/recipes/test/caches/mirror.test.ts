@@ -217,6 +217,46 @@ describe('a cache', () => {
     expect(told).toEqual(['outOfStep', 'inStep']);
   });
 
+  it('is not in step by an answer that was under way when events were lost', async () => {
+    const { zk, cache } = open();
+    await zk.reread();
+    await zk.reread('overflowed');
+    await zk.answer('getData /r', { czxid: 1 });
+    expect(cache.inStep).toBe(false);
+    await zk.answer('getChildren /r', { czxid: 1 });
+    expect(cache.inStep).toBe(true);
+  });
+
+  it('reads nothing while there is no connection, and everything when there is', async () => {
+    const { zk, told } = await openInStep({ concurrency: 1 });
+    await zk.tell(zk.changed('NodeDataChanged', '/r/p', 8), zk.changed('NodeDataChanged', '/r/q', 9));
+    await zk.disconnect();
+    expect(zk.reads).toEqual([]);
+    expect(told).toEqual(['outOfStep']);
+    await zk.reread('reconnected');
+    await zk.answer('getChildren /r', { czxid: 1 }, ['p', 'q']);
+    await zk.answer('getChildren /r/p', { czxid: 2, mzxid: 8 });
+    await zk.answer('getData /r/p', { czxid: 2, mzxid: 8 });
+    await zk.answer('getChildren /r/q', { czxid: 3 });
+    expect(told).toEqual(['outOfStep', 'changed /r/p', 'inStep']);
+  });
+
+  it('stays as it is when it is closed, and leaves nothing behind', async () => {
+    const { zk, cache } = await openInStep();
+    await zk.tell(zk.changed('NodeDataChanged', '/r/p', 8), zk.changed('NodeDataChanged', '/r/q', 8));
+    await zk.tell(zk.changed('NodeDataChanged', '/r/q', 9), zk.changed('NodeCreated', '/r/n', 10));
+    await zk.refuse('getData /r/p', ErrorCode.ThrottledOp);
+    await cache.close();
+    expect([zk.listeners, zk.clock.timerCount]).toEqual([0, 0]);
+    await zk.answer('getData /r/q', { czxid: 3, mzxid: 8 });
+    await zk.answer('getData /r/n', { czxid: 10 });
+    zk.clock.advance(10_000);
+    await zk.tell();
+    expect(zk.reads).toEqual([]);
+    expect(cache.size).toBe(3);
+    expect(cache.get('/r/q')?.stat.mzxid).toBe(3n);
+  });
+
   it('asks for no data that it has, when it reads everything again', async () => {
     const { zk, told } = await openInStep({ maxDepth: 1 });
     await zk.reread('reconnected');

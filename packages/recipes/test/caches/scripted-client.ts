@@ -51,6 +51,17 @@ export class ScriptedClient {
     return this.#reads.map(({ call, path }) => `${call} ${path}`);
   }
 
+  /** How many listen to the state of the session. */
+  get listeners(): number {
+    return this.#stateListeners.size;
+  }
+
+  async disconnect(): Promise<void> {
+    const event: SessionEvent = { type: 'None', state: 'Disconnected', path: null, zxid: undefined, reason: undefined };
+    for (const listener of this.#stateListeners) listener(event);
+    for (const read of this.reads) await this.refuse(read, ErrorCode.ConnectionLoss);
+  }
+
   async tell(...events: readonly WatchLoopEvent[]): Promise<void> {
     this.#events.push(...events);
     this.#wake();
