@@ -5,7 +5,12 @@ export interface JavaPeer {
   readonly classpath: string;
 }
 export interface PythonPeer {
+  readonly version: string;
   readonly pythonPath: string;
+}
+export interface NpmPeer {
+  readonly version: string;
+  readonly packageFolder: string;
 }
 export interface LibraryPeer {
   readonly include: string;
@@ -17,6 +22,8 @@ export interface PeerFacts {
   'zookeeper-3.5.10': JavaPeer;
   kazoo: PythonPeer;
   'zookeeper-c': LibraryPeer;
+  'node-zookeeper-client': NpmPeer;
+  'zookeeper-npm': NpmPeer;
 }
 export type PeerName = keyof PeerFacts;
 export type Peer<Facts> =

@@ -18,6 +18,7 @@ import { update, type Updater } from './calls/update.ts';
 import { checkConcurrency, walk, type WalkedZnode } from './calls/walk.ts';
 import { ancestorsOf, parentOf } from './calls/znodes.ts';
 import { Chroot } from './chroot.ts';
+import type { Clock } from './clock.ts';
 import type {
   AddWatchOptions,
   ClientEvents,
@@ -34,7 +35,6 @@ import type {
   VersionOptions,
   WalkOptions,
 } from './client-options.ts';
-import type { Clock } from './clock.ts';
 import { formatServer } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { checkCreatePath, checkPath, type CreateSettings, type Data, isSequential } from './operations/create.ts';

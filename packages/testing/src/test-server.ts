@@ -97,9 +97,8 @@ export class TestServer implements AsyncDisposable {
   async start(): Promise<void> {
     if (this.#isClosed) throw new Error('this server has been closed; start another with TestServer.start()');
     if (this.#server !== undefined) throw new Error('this server is running already');
-    const lines = Object.entries({ tickTime: tickTimeMsDefault, '4lw.commands.whitelist': '*', ...this.#options.config }).map(
-      ([key, value]) => `${key}=${value}`,
-    );
+    const defaults = { '4lw.commands.whitelist': '*', tickTime: tickTimeMsDefault };
+    const lines = Object.entries({ ...defaults, ...this.#options.config }).map(([key, value]) => `${key}=${value}`);
     const config = { name: 'the config of this TestServer', text: lines.join('\n') };
     const options = { dataDir: this.#dataDir, clientPort: this.#port, clientAddress: '127.0.0.1', logger: this.#options.logger };
     const network = (real: ConstructorParameters<typeof TroubledNetwork>[0]): TroubledNetwork =>

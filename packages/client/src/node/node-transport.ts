@@ -4,6 +4,9 @@ import { connect } from 'node:net';
 import type { DialledAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import { SocketCnxn } from './socket-cnxn.ts';
 
+/** What is taken from a socket at once. */
+const receiveBytes = 64 * 1024;
+
 export class NodeTransport implements Transport {
   resolve(host: string): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
@@ -25,9 +28,19 @@ export class NodeTransport implements Transport {
   }
 
   connect({ host, port }: DialledAddress, sink: TransportSink): TransportCnxn {
+    const buffer = Buffer.allocUnsafeSlow(receiveBytes);
+    // One buffer for whatever arrives: 'data' events would each bring one of their own, and cost more than what most of them carry.
+    const onread = {
+      buffer,
+      callback: (count: number) => {
+        cnxn.received(buffer.subarray(0, count));
+        return true;
+      },
+    };
     // The session tries addresses one by one with its own time limit; Node's racing of addresses would cut attempts short.
-    const socket = connect({ host, port, noDelay: true, autoSelectFamily: false });
-    return new SocketCnxn(socket, sink, { readyEvent: 'connect', words: wordsOfSystem });
+    const socket = connect({ host, port, noDelay: true, autoSelectFamily: false, onread });
+    const cnxn = new SocketCnxn(socket, sink, { readyEvent: 'connect', words: wordsOfSystem });
+    return cnxn;
   }
 }
 

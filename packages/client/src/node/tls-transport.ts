@@ -56,7 +56,7 @@ export class TlsTransport extends NodeTransport implements Transport {
     });
     socket.setNoDelay(true);
     let secure = false;
-    return new SocketCnxn(socket, sink, {
+    const cnxn = new SocketCnxn(socket, sink, {
       readyEvent: 'secureConnect',
       fault: () => {
         secure = true;
@@ -64,6 +64,8 @@ export class TlsTransport extends NodeTransport implements Transport {
       },
       words: (error) => wordsOfTls(error, secure, hasCertificate),
     });
+    socket.on('data', (bytes) => cnxn.received(bytes));
+    return cnxn;
   }
 }
 
