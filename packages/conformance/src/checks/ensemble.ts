@@ -3,7 +3,7 @@ import { op } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
 import { equal, holds, textOf } from '../expect.ts';
-import { nextState } from '../ground.ts';
+import { nextState, underWay } from '../ground.ts';
 import { Heard } from '../heard.ts';
 
 const docs = "Programmer's Guide, Consistency Guarantees";
@@ -136,7 +136,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
       const [a, b] = [`${ground.root}/a`, `${ground.root}/b`];
       await zk.multi([op.create(a, '0'), op.create(b, '0')]);
       await ground.caughtUp(other);
-      const writes = Array.from({ length: 100 }, (_, at) => zk.multi([op.setData(b, String(at)), op.setData(a, String(at))]));
+      const writing = underWay(Array.from({ length: 100 }, (_, at) => zk.multi([op.setData(b, String(at)), op.setData(a, String(at))])));
       for (let at = 0; at < 50; at++) {
         const [first, second] = await Promise.all([other.getData(a), other.getData(b)]);
         holds(
@@ -146,7 +146,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
           second.stat.mzxid,
         );
       }
-      await Promise.all(writes);
+      await writing;
     },
   },
   {
