@@ -41,8 +41,17 @@ const settingsName = /(?:Options?|Settings|Extras|Policy)$/;
 const timeName = /(?:timeout|elapsed|pause|delay|interval|ttl|time)/i;
 const bytesName = /(?:length|bytes|size)$/i;
 
-function undocumented(each) {
-  return proseOf(each.symbol) === '' ? ['has no documentation'] : [];
+/** A tag has one value, which says all there is to say; and what a well-known symbol is for is known. */
+function speaksForItself(symbol) {
+  return (
+    /^(?:"\w+"|'[\w-]+'|null|undefined|true)$/.test(typeOf(symbol)) ||
+    /= "\w+";$/.test(declarationOf(symbol)) ||
+    symbol.name === '[Symbol.asyncIterator]'
+  );
+}
+
+function undocumented({ symbol }) {
+  return proseOf(symbol) === '' && !speaksForItself(symbol) ? ['has no documentation'] : [];
 }
 
 const saysDefault = /\bdefault\b|\bunless given\b/i;
@@ -81,7 +90,7 @@ function withoutSource({ symbol, around }, sourced) {
 }
 
 /** What has 64 bits, by its name or by what is around it: zxids (the version of a configuration is one) and session ids. */
-const wide = /zxid|session|ephemeralOwner|fromConfig|^Reread\.since$|bigint64$/i;
+const wide = /zxid|session|ephemeralOwner|fromConfig|fencingToken|^Reread\.since$|bigint64$/i;
 
 /** A bigint costs its reader a conversion, so it stands only where a number could not hold all there is. */
 function needlesslyWide(each) {
@@ -90,7 +99,7 @@ function needlesslyWide(each) {
 }
 
 /** `sourced` names the classes whose methods name their source. */
-export function docComplaints(model, { sourced = [] } = {}) {
+export function docComplaints(model, sourced = /** @type {string[]} */ ([])) {
   const rules = [undocumented, withoutDefault, withoutUnit, withoutErrors, needlesslyWide, (each) => withoutSource(each, sourced)];
   return [...symbolsOf(model)].flatMap((each) => rules.flatMap((rule) => rule(each)).map((complaint) => `${nameOf(each)} ${complaint}`));
 }

@@ -31,9 +31,15 @@ const internal = {
   client: new Map([
     ['Session', 'argument of constructors that the package alone calls'],
     ['Chroot', 'argument of constructors that the package alone calls'],
-    ['FullRetryPolicy', 'argument of constructors that the package alone calls'],
+    ['CallDefaults', 'argument of constructors that the package alone calls'],
     ['Refusal', 'argument of constructors that the package alone calls'],
   ]),
+  recipes: new Map([['Place', 'argument of a constructor that the package alone calls']]),
+  protocol: new Map([
+    ['requests', 'a module, whose members are exported one by one'],
+    ['replies', 'a module, whose members are exported one by one'],
+  ]),
+  testing: new Map([['Member', 'EnsembleServer is what is public of it']]),
 };
 
 const temporary = join(root, '.cache', 'api');
@@ -109,7 +115,7 @@ function complaintsOf(each) {
   return [
     ...complaints,
     ...reportComplaints(each, report),
-    ...(each.name in undocumented ? [] : docComplaints(model, { sourced: sourced[each.name] })),
+    ...(each.name in undocumented ? [] : docComplaints(model, sourced[each.name])),
   ].map((complaint) => `${each.name}: ${complaint}`);
 }
 

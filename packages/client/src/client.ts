@@ -34,7 +34,7 @@ export class Client extends ClientView implements AsyncDisposable {
 
   /**
    * Ends the session: its ephemerals go at once. Calls made before are answered first; later ones fail with SessionExpired. Without a
-   * connection the ensemble is not told, and ends the session when its time-out has passed. Never rejects; a second call waits for the first.
+   * connection the ensemble is not told, and ends the session when its time-out has passed. Never rejects; a second call waits for the first. (ZooKeeper's `close`.)
    */
   close(): Promise<void> {
     const { tracer, id } = this.#session;
@@ -47,6 +47,7 @@ export class Client extends ClientView implements AsyncDisposable {
     });
   }
 
+  /** As `close`, for `await using`. Never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -20,6 +20,7 @@ import { failed, succeeded, tracedCall, type Tracer } from './tracing.ts';
 import type { Transport } from './transport.ts';
 import type { SessionEvent } from './watched-event.ts';
 
+/** What `connect` can be asked for. */
 export interface ConnectOptions {
   /**
    * How long the ensemble keeps the session, and its ephemerals, without hearing from the client. Servers grant it or the nearest they
@@ -49,10 +50,11 @@ export interface ConnectOptions {
    * them. A refusal makes `connect` reject with AuthFailed, and later on ends the client, as in ZooKeeper. Default: none.
    */
   readonly sasl?: SaslOptions | undefined;
-  /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. */
+  /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. Default: none. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: string | Uint8Array }[] | undefined;
   /**
-   * A session to take up, as `sessionId` and `sessionPassword` of a client gave it; an id read from a server's log, without a sign, is the same. When it is gone, `connect` rejects with SessionExpired.
+   * A session to take up, as `sessionId` and `sessionPassword` of a client gave it; an id read from a server's log, without a sign, is the same. When it is gone, `connect`
+   * rejects with SessionExpired. Default: a new one.
    */
   readonly session?: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
   /**
@@ -61,7 +63,7 @@ export interface ConnectOptions {
    * from when it is called. What it throws is the program's own error and becomes an unhandled rejection. Default: nobody does.
    */
   readonly onState?: ((event: SessionEvent) => void) | undefined;
-  /** Gives `connect` up, with the signal's reason. Has no effect on the client that it has returned. */
+  /** Gives `connect` up, with the signal's reason. Has no effect on the client that it has returned. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /**
    * Longest request sent, and longest answer taken, in bytes: the servers' jute.maxbuffer. Default: 1 MiB less one, as theirs. A longer

@@ -10,6 +10,7 @@ import { checkGuid, createProtected, newGuid, type Protection, protectedPath } f
 import type { Retries } from './retries.ts';
 import type { Created, Znodes } from './znodes.ts';
 
+/** What a create can do besides making one znode in one request. */
 export interface CreateExtras {
   /**
    * Makes the parents that are missing, without data and with the ACL of the znode itself: `true` or `persistent` for such that stay, `container` for such

@@ -45,7 +45,7 @@ export class Mirror<Data> {
   readonly #root: string;
   readonly #options: MirrorOptions<Data>;
   readonly #listener: MirrorListener<Data>;
-  readonly #loop: WatchLoop<WatchLoopEvent>;
+  readonly #loop: WatchLoop;
   readonly #visits: Visits;
   /** What the survey has not answered yet. Empty: everything has been read since the last Reread. */
   readonly #toSurvey = new Set<string>();
@@ -100,7 +100,6 @@ export class Mirror<Data> {
     switch (event.type) {
       case 'Reread':
         this.#fallOutOfStep();
-        this.#visits.clear();
         this.#toSurvey.clear();
         this.#ask(this.#root, 'survey');
         break;
@@ -161,11 +160,12 @@ export class Mirror<Data> {
       this.#visits.ask(path, 'look');
     } else if (shown === undefined) {
       this.#unreadable.delete(path);
+      this.#forgetUnreadableBelow(path);
     } else if (zxid === undefined || this.znodes.namesBelow(path).size > 0) {
       // Its children were deleted before it, so these are of another of the same name.
       this.#visits.ask(path, 'look');
     } else if (shown.stat.czxid < zxid) {
-      this.#remove(shown);
+      this.#removeTree(shown);
     }
     // Otherwise it was made later, or in the same txn behind the deletion: what is shown is not what was deleted.
   }
@@ -235,27 +235,21 @@ export class Mirror<Data> {
       const taken = this.#take(path, stat, undefined);
       return taken === 'done' ? this.#takeNames(path, children) : taken;
     }
-    if (this.znodes.get(path) === undefined) return this.#surveyByData(path);
-    // Begun ahead of its children, so that it is answered ahead of them.
-    const reading = this.#readOne(path);
     this.#takeNames(path, children);
-    return reading;
+    return this.#readOne(path);
   }
 
-  /** Whether there is nothing to be read anew. Who may READ it may be others when the ACL has changed. */
+  /** Whether there is nothing to be read anew. */
   #isReadAs(path: string, stat: Stat | null): boolean {
-    if (stat === null || !this.#wantsData(path)) return true;
-    const shown = this.znodes.get(path)?.stat;
-    return shown?.mzxid === stat.mzxid && shown.aversion === stat.aversion;
+    return stat === null || !this.#wantsData(path) || this.znodes.get(path)?.stat.mzxid === stat.mzxid;
   }
 
   #isLeaf(path: string): boolean {
     return depthOf(path) - depthOf(this.#root) >= this.#options.maxDepth;
   }
 
-  /** For an inner znode as by a survey, which needs to be let READ; to ask whether it is there, nobody does. */
-  async #statOf(path: string): Promise<Stat | null> {
-    return this.#isLeaf(path) ? this.#zk.exists(path, once) : (await this.#zk.getChildren(path, once)).stat;
+  #statOf(path: string): Promise<Stat | null> {
+    return this.#zk.exists(path, once);
   }
 
   #wantsData(path: string): boolean {
@@ -377,7 +371,6 @@ export class Mirror<Data> {
   }
 
   #seal(path: string, error: KeeperError): void {
-    if (!this.#hangs(path)) return;
     const shown = this.znodes.get(path);
     const isKnown = this.#unreadable.has(path);
     this.#forgetUnreadableBelow(path);

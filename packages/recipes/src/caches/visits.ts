@@ -42,10 +42,9 @@ export class Visits {
     this.#begin();
   }
 
-  /** Forgets what was asked for. What is under way goes on, and is not followed by another. */
+  /** Forgets what waits to be read; what is under way goes on. */
   clear(): void {
     this.#waiting.clear();
-    for (const path of this.#underWay.keys()) this.#underWay.set(path, undefined);
   }
 
   end(): void {
