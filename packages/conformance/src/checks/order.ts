@@ -57,7 +57,7 @@ export const orderChecks: readonly RunnableCheck[] = [
       const [writer, reader] = [await ground.open(), await ground.open({ server: ground.facts.servers.length - 1 })];
       const { path } = await writer.create(`${ground.root}/a`, '0');
       await ground.caughtUp(reader);
-      const writing = underWay(Array.from({ length: 300 }, (_, at) => writer.setData(path, String(at + 1)));
+      const writing = underWay(Array.from({ length: 300 }, (_, at) => writer.setData(path, String(at + 1))));
       const seen: number[] = [];
       for (let at = 0; at < 100; at++) seen.push(Number(textOf((await reader.getData(path)).data)));
       await writing;
@@ -78,7 +78,7 @@ export const orderChecks: readonly RunnableCheck[] = [
           Array.from({ length: 20 }, async (_, at) => (await zk.create(`${ground.root}/${who}-${at}`)).stat.czxid),
         ),
       );
-      equal('how many zxids there are', new Set(children).size, 40));
+      equal('how many zxids there are', new Set(children).size, 40);
       for (const zk of [one, other]) {
         await ground.caughtUp(zk);
         const seen = await Promise.all(
