@@ -63,7 +63,7 @@ const measureNames = {
   leaderP50Ms: 'ms of p50 when the leader restarts',
 };
 
-function shown(value) {
+export function shown(value) {
   if (value === undefined) return 'not measured';
   return value >= 100 ? String(Math.round(value)) : value.toPrecision(3);
 }
@@ -76,13 +76,13 @@ export function wording(demand) {
   return demand.or === undefined ? whole : `${whole}, or ${wording(demand.or)}`;
 }
 
-function table(head, lines) {
+export function table(head, lines) {
   return [`| ${head.join(' | ')} |`, `|${head.map(() => '---').join('|')}|`, ...lines.map((cells) => `| ${cells.join(' | ')} |`)].join(
     '\n',
   );
 }
 
-function thousands(value) {
+export function thousands(value) {
   return value === undefined ? '' : Math.round(value).toLocaleString('en-US');
 }
 

@@ -2,14 +2,17 @@
  * npm run bench: measures this server beside Apache ZooKeeper and beside the bare ceiling, in turns, on this machine, in one run.
  * See README.md next to this file.
  */
-import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 
 import { repositoryFolder } from '../scripts/peers.js';
+import { clientKinds } from './clients/clients.js';
+import { measureClients } from './clients/measure.js';
+import { clientsMarkdown } from './clients/report.js';
+import { rows as clientRows } from './clients/rows.js';
 import { startEnsemble } from './ensemble.js';
+import { environmentOf } from './environment.js';
 import { checkGenerator } from './generator/check.js';
 import { buildGenerator, runGenerator } from './generator/generator.js';
 import { outages } from './outages.js';
@@ -17,17 +20,18 @@ import { markdown, verdicts, wording } from './report.js';
 import { rows } from './rows.js';
 import { assertOnDisk, defaultOurCommand, serverKinds, startServer } from './servers.js';
 import { stories } from './stories.js';
-
-const run = promisify(execFile);
+import { turnsOf } from './turns.js';
 
 const usage = `npm run bench -- [group ...] [options]
 
-  group              ensemble, failover: the rows of that name; those of a single server when there is none
+  group              ensemble, failover: the rows of that name; those of a single server when there is none;
+                     clients: our client beside others, against one server
   --rows a,b         only these rows (see --list)
   --server a,b       only these of ${serverKinds.join(', ')}
-  --rounds N         how often each server has its turn (3, or what the row says)
-  --seconds S        length of a measurement (8)
-  --warm-up S        load before it, which is not counted (5)
+  --client a,b       of the clients only these of ${clientKinds.join(', ')}
+  --rounds N         how often each server or client has its turn (3, or what the row says)
+  --seconds S        length of a measurement (8; of clients 0.8)
+  --warm-up S        load before it, which is not counted (5; of clients 1)
   --znodes N         instead of the number that million-znodes and restart load, for a trial
   --data-dir DIR     where servers keep their data, on a disk (.cache/bench)
   --our-command C    how our server is started; the path of zoo.cfg is appended
@@ -40,10 +44,11 @@ const { values, positionals: groups } = parseArgs({
   allowPositionals: true,
   options: {
     rows: { type: 'string' },
-    server: { type: 'string', default: serverKinds.join(',') },
+    server: { type: 'string' },
+    client: { type: 'string', default: clientKinds.join(',') },
     rounds: { type: 'string' },
-    seconds: { type: 'string', default: '8' },
-    'warm-up': { type: 'string', default: '5' },
+    seconds: { type: 'string' },
+    'warm-up': { type: 'string' },
     znodes: { type: 'string' },
     'data-dir': { type: 'string', default: path.join(repositoryFolder, '.cache', 'bench') },
     'our-command': { type: 'string', default: defaultOurCommand },
@@ -67,38 +72,6 @@ function positive(name, fallback) {
   const number = Number(values[name] ?? fallback);
   if (!(number > 0)) throw new Error(`--${name} must be a number above 0, not ${values[name]}`);
   return number;
-}
-
-async function firstLine(command, args) {
-  try {
-    const { stdout, stderr } = await run(command, args, { cwd: repositoryFolder });
-    return `${stdout}${stderr}`.split('\n')[0].trim();
-  } catch {
-    return 'unknown';
-  }
-}
-
-async function environmentOf(dataDir) {
-  const [load] = os.loadavg();
-  if (load > 0.5) say(`this machine is not quiet: its load average is ${load.toFixed(2)}, and what is measured will show it`);
-  const [{ model }] = os.cpus();
-  const mounts = (await readFile('/proc/mounts', 'utf8')).split('\n').map((line) => line.split(' '));
-  const mount = mounts
-    .filter(([, folder]) => folder !== undefined && `${dataDir}/`.startsWith(folder.endsWith('/') ? folder : `${folder}/`))
-    .sort((a, b) => b[1].length - a[1].length)[0];
-  return {
-    date: new Date().toISOString(),
-    commit: await firstLine('git', ['describe', '--always', '--dirty']),
-    machine: `${os.cpus().length} x ${model}, ${Math.round(os.totalmem() / 2 ** 30)} GB, Linux ${os.release()}, data on ${mount?.[2] ?? 'an unknown file system'}`,
-    node: process.version,
-    java: await firstLine('java', ['-version']),
-    'load average at the start': load.toFixed(2),
-  };
-}
-
-/** Servers take turns, and no one is always first. */
-function turnsOf(servers, round) {
-  return servers.map((_, index) => servers[(index + round) % servers.length]);
 }
 
 async function measureLoad({ program, row, start, settings }) {
@@ -164,6 +137,43 @@ async function measureOutages(row, kinds, folderOf, result, failures) {
   }
 }
 
+/** A report as files in bench/results and on the screen. */
+async function publish(name, report, page) {
+  const folder = path.join(import.meta.dirname, 'results');
+  await mkdir(folder, { recursive: true });
+  await writeFile(path.join(folder, `${name}.json`), `${JSON.stringify(report, undefined, 2)}\n`);
+  await writeFile(path.join(folder, `${name}.md`), page);
+  console.log(page);
+  const missed = report.verdicts.filter((one) => one.level === 'tripwire' && one.verdict === 'missed');
+  if (missed.length > 0 || report.failures.length > 0) process.exitCode = 1;
+}
+
+async function compareClients() {
+  if (groups.length > 1) throw new Error('clients are measured by themselves, without another group');
+  const settings = { rounds: positive('rounds', 3), seconds: positive('seconds', 0.8), warmUp: positive('warm-up', 1) };
+  const all = clientRows.map((row) => row.name);
+  const wanted = values.rows === undefined ? all : chosen(values.rows, all, 'row of clients');
+  const dataDir = await dataFolder();
+  const environment = await environmentOf(dataDir, say);
+  const { results, versions, failures } = await measureClients({
+    clientKinds: chosen(values.client, clientKinds, 'client'),
+    serverKinds: chosen(values.server ?? 'java,ours', ['java', 'ours'], 'server for clients'),
+    dataDir,
+    wanted,
+    say,
+    ...settings,
+  });
+  const report = { environment, settings, versions, results, verdicts: verdicts(results), failures };
+  await publish(values.name ?? 'clients', report, clientsMarkdown(report));
+}
+
+async function dataFolder() {
+  const dataDir = path.resolve(values['data-dir']);
+  await mkdir(dataDir, { recursive: true });
+  await assertOnDisk(dataDir);
+  return dataDir;
+}
+
 function numbersOf(measures) {
   return Object.entries(measures)
     .map(([key, value]) => `${key} ${Number(value.toPrecision(4))}`)
@@ -176,24 +186,26 @@ async function main() {
     return;
   }
   if (values.list) {
-    for (const row of rows) {
+    for (const row of [...rows, ...clientRows]) {
       console.log(`${row.name}: ${row.title}`);
       for (const demand of row.demands) console.log(`    ${demand.level}: ${wording(demand)}`);
     }
+    return;
+  }
+  if (groups.includes('clients')) {
+    await compareClients();
     return;
   }
   const program = await buildGenerator();
   say(`the load generator passes ${await checkGenerator(program)} checks`);
   if (values.check) return;
 
-  const settings = { rounds: positive('rounds', 3), seconds: positive('seconds'), warmUp: positive('warm-up') };
-  const kinds = chosen(values.server, serverKinds, 'server');
+  const settings = { rounds: positive('rounds', 3), seconds: positive('seconds', 8), warmUp: positive('warm-up', 5) };
+  const kinds = chosen(values.server ?? serverKinds.join(','), serverKinds, 'server');
   const name = values.name ?? groups[0] ?? new Date().toISOString().slice(0, 16).replaceAll(':', '');
   const names = chosenRows();
-  const dataDir = path.resolve(values['data-dir']);
-  await mkdir(dataDir, { recursive: true });
-  await assertOnDisk(dataDir);
-  const environment = await environmentOf(dataDir);
+  const dataDir = await dataFolder();
+  const environment = await environmentOf(dataDir, say);
 
   const results = [];
   const failures = [];
@@ -243,14 +255,7 @@ async function main() {
   }
 
   const report = { environment, settings, results, verdicts: verdicts(results), failures };
-  const page = markdown(report);
-  const folder = path.join(import.meta.dirname, 'results');
-  await mkdir(folder, { recursive: true });
-  await writeFile(path.join(folder, `${name}.json`), `${JSON.stringify(report, undefined, 2)}\n`);
-  await writeFile(path.join(folder, `${name}.md`), page);
-  console.log(page);
-  const missed = report.verdicts.filter((one) => one.level === 'tripwire' && one.verdict === 'missed');
-  if (missed.length > 0 || failures.length > 0) process.exitCode = 1;
+  await publish(name, report, markdown(report));
 }
 
 try {

@@ -5,7 +5,12 @@ export interface JavaPeer {
   readonly classpath: string;
 }
 export interface PythonPeer {
+  readonly version: string;
   readonly pythonPath: string;
+}
+export interface NpmPeer {
+  readonly version: string;
+  readonly packageFolder: string;
 }
 export interface LibraryPeer {
   readonly include: string;
@@ -14,8 +19,11 @@ export interface LibraryPeer {
 export interface PeerFacts {
   'zookeeper-3.9.5': JavaPeer;
   'zookeeper-3.8.0': JavaPeer;
+  'zookeeper-3.5.10': JavaPeer;
   kazoo: PythonPeer;
   'zookeeper-c': LibraryPeer;
+  'node-zookeeper-client': NpmPeer;
+  'zookeeper-npm': NpmPeer;
 }
 export type PeerName = keyof PeerFacts;
 export type Peer<Facts> =

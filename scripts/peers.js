@@ -1,6 +1,6 @@
 /**
  * Installs the foreign peers: the programs written by others that we must get on with. Apache ZooKeeper itself (with its Java client and
- * zkCli), kazoo for Python, and the C client.
+ * zkCli), kazoo for Python, the C client, and the other clients of npm.
  *
  * Everything lands in `.cache/peers/<name>`, nothing outside the repository is changed, and a peer that is there already costs one look
  * at the file system. A peer that cannot be installed on this machine is named with the reason, for the caller to report as skipped.
@@ -45,6 +45,8 @@ const zookeeperExtras = {
     'commons-cli:commons-cli:1.2',
     'jline:jline:2.14.6',
   ],
+  // Of this one nothing but the server is used.
+  '3.5.10': ['ch.qos.logback:logback-classic:1.2.10'],
 };
 
 /** Warnings at most: at INFO a ZooKeeper server prints a line for every refused request, which would be measured along with it. -Dlog.level overrides. */
@@ -100,10 +102,33 @@ function zookeeperRecipe(version) {
 
 const kazooVersion = '2.11.0';
 
+/**
+ * A package of npm. `dependencies` are pinned too, since they are measured along with it. `isNative`: it is compiled here, which needs a C++
+ * compiler, make, and the headers of Node.
+ */
+function npmRecipe(name, version, dependencies, { isNative = false } = {}) {
+  const manifest = JSON.stringify({ private: true, dependencies: { [name]: version }, overrides: dependencies });
+  return {
+    text: manifest,
+    /** @param {string} folder */
+    async install(folder) {
+      await writeFile(path.join(folder, 'package.json'), manifest);
+      const options = { cwd: folder, timeout: installTimeoutMs };
+      await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], options);
+      if (isNative) await run('npm', ['rebuild', name, '--foreground-scripts'], options);
+    },
+    /** @param {string} folder */
+    async facts(folder) {
+      return { version, packageFolder: path.join(folder, 'node_modules', name) };
+    },
+  };
+}
+
 /** @type {Record<import('./peers.js').PeerName, { text: string, install(folder: string): Promise<void>, facts(folder: string): Promise<Record<string, string>> }>} */
 const recipes = {
   'zookeeper-3.9.5': zookeeperRecipe('3.9.5'),
   'zookeeper-3.8.0': zookeeperRecipe('3.8.0'),
+  'zookeeper-3.5.10': zookeeperRecipe('3.5.10'),
   kazoo: {
     text: `kazoo ${kazooVersion}`,
     async install(folder) {
@@ -113,9 +138,16 @@ const recipes = {
       });
     },
     async facts(folder) {
-      return { pythonPath: path.join(folder, 'site') };
+      return { version: kazooVersion, pythonPath: path.join(folder, 'site') };
     },
   },
+  'node-zookeeper-client': npmRecipe('node-zookeeper-client', '1.1.3', { async: '3.2.6', underscore: '1.13.8' }),
+  'zookeeper-npm': npmRecipe(
+    'zookeeper',
+    '7.3.0',
+    { async: '3.2.6', nan: '2.30.0', 'node-gyp-build': '4.8.4', shelljs: '0.10.0', tar: '7.5.23' },
+    { isNative: true },
+  ),
   'zookeeper-c': {
     text: 'libzookeeper-mt-dev libzookeeper-mt2',
     async install(folder) {

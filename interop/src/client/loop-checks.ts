@@ -58,12 +58,11 @@ export const loopChecks: readonly Check[] = [
           if (event.type === 'Reread') {
             rereads++;
             // One that fails with its connection is followed by another Reread.
-            await treeOf(zk, root).then(
-              (tree) => {
-                mirror = tree;
-              },
-              (error: unknown) => assert.ok(KeeperError.is(error, 'ConnectionLoss'), String(error)),
-            );
+            try {
+              mirror = await treeOf(zk, root);
+            } catch (error) {
+              assert.ok(KeeperError.is(error, 'ConnectionLoss'), String(error));
+            }
           } else if (event.type === 'NodeDeleted') {
             mirror.delete(event.path);
           } else {

@@ -9,10 +9,11 @@ import type { TlsOptions } from './node/tls-material.ts';
 import { TlsTransport } from './node/tls-transport.ts';
 import type { ServerAddress, Transport, TransportCnxn } from './transport.ts';
 
+/** What `fourLetterWord` can be asked for. */
 export interface FourLetterWordOptions {
   /** From the look-up of the name to the end of the answer. Default: 5 000. */
   readonly timeoutMs?: Millis | undefined;
-  /** Gives it up, with the signal's reason. */
+  /** Gives it up, with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /** As in `ConnectOptions`, for a secureClientPort. Default: false. */
   readonly tls?: boolean | TlsOptions | undefined;

@@ -1,26 +1,31 @@
-/** Signals that many wait for. */
+/** Listens to signals. However many calls share one, it is listened to once: Node warns of a leak when one has many listeners. */
 
-const waiting = new WeakMap<AbortSignal, Set<() => void>>();
-
-/**
- * Calls back when the signal is aborted; returns a function that ends it. However many wait for one signal, it is listened to once: Node warns of a
- * leak when one has many listeners.
- */
-export function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  const own = () => callback();
-  const known = waiting.get(signal);
-  if (known === undefined) listen(signal, own);
-  else known.add(own);
-  return () => {
-    waiting.get(signal)?.delete(own);
-  };
+interface Listeners {
+  readonly callbacks: Set<() => void>;
+  readonly listener: () => void;
 }
 
-function listen(signal: AbortSignal, first: () => void): void {
-  const callbacks = new Set([first]);
-  waiting.set(signal, callbacks);
-  const tellAll = () => {
-    for (const callback of callbacks) callback();
+const listenersOf = new WeakMap<AbortSignal, Listeners>();
+
+/** Calls back once when the signal comes; returns how to take that back. For a signal that has not come yet. */
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  let known = listenersOf.get(signal);
+  if (known === undefined) {
+    const callbacks = new Set<() => void>();
+    const listener = () => {
+      listenersOf.delete(signal);
+      for (const each of callbacks) each();
+    };
+    known = { callbacks, listener };
+    listenersOf.set(signal, known);
+    signal.addEventListener('abort', listener, { once: true });
+  }
+  const { callbacks, listener } = known;
+  callbacks.add(callback);
+  return () => {
+    callbacks.delete(callback);
+    if (callbacks.size > 0 || listenersOf.get(signal)?.callbacks !== callbacks) return;
+    listenersOf.delete(signal);
+    signal.removeEventListener('abort', listener);
   };
-  signal.addEventListener('abort', tellAll, { once: true });
 }

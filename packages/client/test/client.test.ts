@@ -174,10 +174,10 @@ describe('operations', () => {
     ['the root of a sequence', (zk: Zk) => zk.create('/a/'), 'KeeperErrorCode = BadArguments for /a/ (a path must not end with "/")'],
     [
       'a TTL of nothing',
-      (zk: Zk) => zk.create('/a', null, { mode: 'persistentWithTtl' }),
+      (zk: Zk) => zk.create('/a', null, { mode: 'persistentWithTtl' } as never),
       'a znode of mode persistentWithTtl needs a ttlMs from 1 to',
     ],
-    ['a TTL without a mode', (zk: Zk) => zk.create('/a', null, { ttlMs: 5 }), 'a znode of mode persistent has no TTL'],
+    ['a TTL without a mode', (zk: Zk) => zk.create('/a', null, { ttlMs: 5 } as never), 'a znode of mode persistent has no TTL'],
     ['too much data', (zk: Zk) => zk.create('/a', new Uint8Array(2_000_000)), 'above maxPacketBytes 1048575'],
     [
       'a multi with an impossible path',

@@ -17,24 +17,23 @@ export interface SocketManner {
 
 export class SocketCnxn implements TransportCnxn {
   readonly #socket: Socket;
+  readonly #sink: TransportSink;
+  #ready = false;
   #over = false;
 
   constructor(socket: Socket, sink: TransportSink, manner: SocketManner) {
     this.#socket = socket;
+    this.#sink = sink;
     let error: string | undefined;
-    let ready = false;
     socket.on(manner.readyEvent, () => {
       if (this.#over) return;
       error = manner.fault?.();
       if (error === undefined) {
-        ready = true;
+        this.#ready = true;
         sink.connected();
       } else {
         socket.destroy();
       }
-    });
-    socket.on('data', (bytes) => {
-      if (!this.#over && ready) sink.received(bytes);
     });
     // Stays for good: a socket may fail long after anyone is interested.
     socket.on('error', (cause: NodeJS.ErrnoException) => {
@@ -45,6 +44,11 @@ export class SocketCnxn implements TransportCnxn {
       this.#over = true;
       sink.closed(error);
     });
+  }
+
+  /** Told by whoever made the socket. The bytes are the caller's again when this returns. */
+  received(bytes: Buffer): void {
+    if (!this.#over && this.#ready) this.#sink.received(bytes);
   }
 
   send(bytes: Uint8Array): void {

@@ -105,7 +105,7 @@ export interface SessionOut<R extends Request> {
   /** The connection, the attempt or the look-up is over. `gently`: what was sent shall still leave. */
   hangUp(gently: boolean): void;
   /** The answer to a request. Throws a ProtocolError when it cannot be read. */
-  answered(request: R, err: number, reader: Reader): void;
+  answered(request: R, err: number, reader: Reader, zxid: Zxid): void;
   failed(request: R, refusal: Refusal): void;
   authenticated(call: AuthCall): void;
   authFailed(call: AuthCall, refusal: Refusal): void;
@@ -934,7 +934,7 @@ export class SessionMachine<R extends Request> {
       return;
     }
     // Read before it leaves the line: if it cannot be read, it fails with the others.
-    if (!request.withdrawn) this.#out.answered(request, err, reader);
+    if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);
     this.#pending.shift();
     if (!this.#readOnlyServer) this.#lease.answered(request.order);
     // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.

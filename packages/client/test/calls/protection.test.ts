@@ -2,7 +2,7 @@
 import { SeededRandom } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newGuid } from '../../src/calls/protection.ts';
-import type { Client, CreateMode } from '../../src/index.ts';
+import type { Client } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
 import { type Cut, cutting } from '../support/cut-transport.ts';
 import { settle } from '../support/outcomes.ts';
@@ -43,7 +43,7 @@ describe('a protected create', () => {
     expect((await world.until(zk.create('/top', null, { protection: guid }))).path).toBe(`/_c_${guid}-top`);
   });
 
-  it.each<CreateMode>(['persistent', 'ephemeral', 'persistentSequential', 'ephemeralSequential', 'container'])(
+  it.each(['persistent', 'ephemeral', 'persistentSequential', 'ephemeralSequential', 'container'] as const)(
     'B52: survives a cut after each byte of what it sends and is sent: %s',
     async (mode) => {
       const cuts: Cut[] = [];

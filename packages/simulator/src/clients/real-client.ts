@@ -264,7 +264,8 @@ export class RealClient implements Actor {
 }
 
 function settingsOf({ flags, acl, ttl }: Pick<CreateTTLRequest, 'flags' | 'acl'> & { readonly ttl?: Millis }): CreateSettings {
-  return { mode: modeNames.get(flags)!, acl: acl as readonly Acl[], ...(ttl !== undefined && { ttlMs: ttl }) };
+  // Whoever wrote the request has given a TTL to what has one.
+  return { mode: modeNames.get(flags)!, acl: acl as readonly Acl[], ...(ttl !== undefined && { ttlMs: ttl }) } as CreateSettings;
 }
 
 function writeOf(each: MultiOp): WriteOp {

@@ -1,6 +1,6 @@
 /** What does not compile. The assertions are made by the compiler (`npm run check`); nothing of this is run. */
 import { expectTypeOf, it } from 'vitest';
-import type { ChangeType, Client, Reread, ZnodeChange } from '../src/index.ts';
+import type { ChangeType, Client, Reread, ZnodeChange } from '../../src/index.ts';
 
 declare const zk: Client;
 declare const isRecursive: boolean;

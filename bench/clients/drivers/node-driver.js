@@ -1,0 +1,179 @@
+/**
+ * What the drivers of clients for Node have in common: reads commands from standard input, one JSON a line, and answers each with a line.
+ *
+ * A driver is written as a program that uses its client would be: with `await` where the client has promises, with callbacks where it
+ * has these. It looks at each answer, so that no client can be fast by leaving out what it was asked for.
+ */
+import { createInterface } from 'node:readline';
+
+/** Of every so many requests of a lane the time is taken, so that taking it does not count. */
+const timedEvery = 8;
+
+function percentile(sorted, share) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+}
+
+/** One measurement: who takes part, until when, and what came out. */
+class Load {
+  operations = 0;
+  over = false;
+  timesMs = [];
+
+  /** A request of a lane was answered. */
+  done(startMs) {
+    this.operations++;
+    if (startMs !== undefined) this.timesMs.push(performance.now() - startMs);
+  }
+}
+
+/** One request after the other, by a function that returns a promise. */
+async function promiseLane(load, one) {
+  for (let turn = 0; !load.over; turn++) {
+    const startMs = turn % timedEvery === 0 ? performance.now() : undefined;
+    await one();
+    load.done(startMs);
+  }
+}
+
+/** The same by a function that takes a callback. */
+function callbackLane(load, one) {
+  return new Promise((resolve, reject) => {
+    let turn = 0;
+    const next = () => {
+      if (load.over) {
+        resolve();
+        return;
+      }
+      const startMs = turn++ % timedEvery === 0 ? performance.now() : undefined;
+      one((error) => {
+        if (error) {
+          reject(error);
+          return;
+        }
+        load.done(startMs);
+        next();
+      });
+    };
+    next();
+  });
+}
+
+/** User and system time of all threads of this process since `since`. */
+function cpuSeconds(since) {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1e6;
+}
+
+async function measureLoad(lane, operationOf, { op, inFlight, seconds }) {
+  const load = new Load();
+  const cpuBefore = process.cpuUsage();
+  const start = performance.now();
+  const timer = setTimeout(() => {
+    load.over = true;
+  }, seconds * 1000);
+  await Promise.all(Array.from({ length: inFlight }, (_, index) => lane(load, operationOf(op, index))));
+  clearTimeout(timer);
+  const elapsed = (performance.now() - start) / 1000;
+  const cpu = cpuSeconds(cpuBefore);
+  const sorted = load.timesMs.toSorted((a, b) => a - b);
+  return {
+    operations: load.operations,
+    seconds: elapsed,
+    cpuSeconds: cpu,
+    p50Us: percentile(sorted, 0.5) * 1000,
+    p99Us: percentile(sorted, 0.99) * 1000,
+  };
+}
+
+/**
+ * Runs the driver. `adapter.open()` gives a client that is connected; of it the adapter knows
+ * - `style`, `promise` or `callback`, of the functions below
+ * - `getData(client, path, bytes)`, `setData(client, path, data)`, `createAndDelete(client, path)`, each giving a function for one lane
+ * - `watchData(client, path, onEvent)`, a promise: a watch for one change
+ * - `close(client)`, a promise
+ */
+export async function drive(adapter) {
+  const lane = adapter.style === 'promise' ? promiseLane : callbackLane;
+  const say = (answer) => console.log(JSON.stringify(answer));
+  let client;
+  const commands = {
+    open: async () => {
+      client = await adapter.open();
+      return {};
+    },
+    load: (command) => {
+      const { root, znodes, bytes } = command;
+      const data = Buffer.alloc(bytes, 'x');
+      const operationOf = (op, index) => {
+        // Lanes begin at different znodes.
+        let at = index * 61;
+        const next = () => `${root}/${at++ % znodes}`;
+        switch (op) {
+          case 'getData':
+            return adapter.getData(client, next, bytes);
+          case 'setData':
+            return adapter.setData(client, next, data);
+          case 'createAndDelete':
+            return adapter.createAndDelete(client, `${root}/e-${process.pid}-${index}`);
+          default:
+            throw new Error(`there is no load called ${op}`);
+        }
+      };
+      return measureLoad(lane, operationOf, command);
+    },
+    /** Answers twice: when the watches are set, and when all of them have fired. */
+    watch: async ({ root, count }) => {
+      let left = count;
+      const cpu = {};
+      const fired = new Promise((resolve) => {
+        const onEvent = () => {
+          if (--left === 0) resolve();
+        };
+        cpu.armed = Promise.all(Array.from({ length: count }, (_, index) => adapter.watchData(client, `${root}/${index}`, onEvent)));
+      });
+      await cpu.armed;
+      const before = process.cpuUsage();
+      say({ armed: count });
+      await fired;
+      return { events: count, cpuSeconds: cpuSeconds(before) };
+    },
+    connect: async ({ times }) => {
+      const timesMs = [];
+      const before = process.cpuUsage();
+      for (let i = 0; i < times; i++) {
+        const start = performance.now();
+        const other = await adapter.open();
+        await adapter.close(other);
+        timesMs.push(performance.now() - start);
+      }
+      const cpu = cpuSeconds(before);
+      return {
+        connects: times,
+        cpuSeconds: cpu,
+        p50Us:
+          percentile(
+            timesMs.toSorted((a, b) => a - b),
+            0.5,
+          ) * 1000,
+      };
+    },
+    quit: async () => {
+      await adapter.close(client);
+      return {};
+    },
+  };
+  for await (const line of createInterface({ input: process.stdin })) {
+    const command = JSON.parse(line);
+    try {
+      say(await commands[command.do](command));
+    } catch (error) {
+      say({ error: String(error?.stack ?? error) });
+    }
+    // A client may leave something behind that keeps the process alive.
+    if (command.do === 'quit') process.exit();
+  }
+}
+
+export function checkBytes(data, bytes) {
+  if (data.length !== bytes) throw new Error(`expected ${bytes} bytes, got ${data.length}`);
+}

@@ -1,0 +1,121 @@
+/** npm run bench -- clients: several clients against one server, in turns, first Java's server and then ours. See bench/README.md. */
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+
+import { connect, op } from '../../packages/client/dist/index.js';
+import { startServer } from '../servers.js';
+import { turnsOf } from '../turns.js';
+import { availableClients, startClient } from './clients.js';
+import { bareOp, bytes, requestsOf, rows, znodes } from './rows.js';
+
+const root = '/bench';
+const watched = '/watched';
+
+/** The znodes that are read, and those that are watched. Gives what fires all watches in one txn. */
+async function prepare(connectString) {
+  const zk = await connect(connectString, { sessionTimeoutMs: 30_000 });
+  const data = 'x'.repeat(bytes);
+  const { count } = rows.find((row) => row.kind === 'watch');
+  await Promise.all([root, watched].map((each) => zk.create(each)));
+  await Promise.all([
+    ...Array.from({ length: znodes }, (_, index) => zk.create(`${root}/${index}`, data)),
+    ...Array.from({ length: count }, (_, index) => zk.create(`${watched}/${index}`)),
+  ]);
+  const fire = () => zk.multi(Array.from({ length: count }, (_, index) => op.setData(`${watched}/${index}`, 'x')));
+  return { fire, close: () => zk.close() };
+}
+
+async function measureLoad(client, server, load, seconds) {
+  const before = await server.metric('zk_packets_received');
+  const result = await client.ask({ do: 'load', root, znodes, bytes, seconds, ...load });
+  const received = (await server.metric('zk_packets_received')) - before;
+  // A client that says more than it has asked would be a fast one.
+  const asked = result.operations * requestsOf[load.op];
+  if (received < asked) throw new Error(`the client "${client.kind}" speaks of ${asked} requests, and the server has had ${received}`);
+  return {
+    throughput: result.operations / result.seconds,
+    cpuUsPerOp: (result.cpuSeconds * 1e6) / result.operations,
+    p50Us: result.p50Us,
+    p99Us: result.p99Us,
+  };
+}
+
+async function measureWatch(client, { count }, fire) {
+  await client.ask({ do: 'watch', root: watched, count });
+  const start = performance.now();
+  const [{ events, cpuSeconds }] = await Promise.all([client.answer(), fire()]);
+  return { cpuUsPerOp: (cpuSeconds * 1e6) / events, allMs: performance.now() - start };
+}
+
+async function measureConnect(client, { times }) {
+  const { connects, cpuSeconds, p50Us } = await client.ask({ do: 'connect', times });
+  return { cpuUsPerOp: (cpuSeconds * 1e6) / connects, p50Us };
+}
+
+async function measureOn(serverKind, clients, { folder, rounds, seconds, warmUp, wanted, say, failures }) {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const server = await startServer(serverKind, folder);
+  const connectString = `127.0.0.1:${server.port}`;
+  const started = [];
+  const results = [];
+  let close = async () => {};
+  try {
+    const { fire, close: closeWriter } = await prepare(connectString);
+    close = closeWriter;
+    const memory = {};
+    for (const each of clients) {
+      const client = await startClient(each, connectString);
+      started.push(client);
+      memory[client.kind] = { idleMb: await client.rssMb() };
+    }
+    const measure = (client, row, howLong) => {
+      if (row.kind === 'load') return measureLoad(client, server, row.load, howLong);
+      return row.kind === 'watch' ? measureWatch(client, row, fire) : measureConnect(client, row);
+    };
+    for (const row of rows.filter((one) => wanted.includes(one.name))) {
+      const demands = row.demands.filter((demand) => demand.server === serverKind);
+      const result = { ...row, demands, server: serverKind, rounds: [] };
+      results.push(result);
+      // The round before the first one is for the compilers, and does not count.
+      for (let round = -1; round < rounds; round++) {
+        const measured = {};
+        const those = started.filter(({ kind }) => kind !== 'bare' || row.load?.op === bareOp);
+        for (const client of turnsOf(those, round + 1)) {
+          try {
+            measured[client.kind] = await measure(client, row, round < 0 ? warmUp : seconds);
+          } catch (error) {
+            failures.push(`${row.name}, server ${serverKind}, round ${round + 1}: ${error.message}`);
+            say(failures.at(-1));
+          }
+        }
+        if (round < 0) continue;
+        result.rounds.push(measured);
+        const costs = Object.entries(measured).map(([kind, { cpuUsPerOp }]) => `${kind} ${cpuUsPerOp.toFixed(1)}`);
+        say(`${row.name}, server ${serverKind}, round ${round + 1}: us of CPU per operation: ${costs.join(', ')}`);
+      }
+    }
+    for (const client of started) memory[client.kind].loadedMb = await client.rssMb();
+    results.push({ name: 'memory', title: 'resident memory', kind: 'memory', server: serverKind, rounds: [memory], demands: [] });
+    for (const client of started) await client.quit();
+  } finally {
+    for (const client of started) client.kill();
+    await close();
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+  return results;
+}
+
+/** Gives results as bench/report.js knows them, with clients in place of servers; those of each server one behind the other. */
+export async function measureClients({ clientKinds, serverKinds, dataDir, say, ...settings }) {
+  const { clients, absent } = await availableClients(clientKinds, say);
+  const failures = [...absent];
+  const results = [];
+  for (const kind of serverKinds) {
+    const folder = path.join(dataDir, `clients-${kind}`);
+    results.push(...(await measureOn(kind, clients, { ...settings, folder, say, failures })));
+  }
+  const versions = Object.fromEntries(clients.map(({ kind, version }) => [kind, version]));
+  return { results, versions, failures };
+}

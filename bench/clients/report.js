@@ -1,0 +1,82 @@
+/** The page of the clients: pure, like bench/report.js, whose medians, ratios and verdicts it uses. */
+import { measureOf, ratioOf, shown, table, thousands, verdicts, wording } from '../report.js';
+
+const names = {
+  ours: '@tskeeper/client',
+  'node-zookeeper-client': 'node-zookeeper-client',
+  zookeeper: 'zookeeper (npm)',
+  kazoo: 'kazoo',
+  java: 'Java client',
+  bare: 'bare socket',
+};
+const servers = { java: 'Apache ZooKeeper 3.9.5', ours: 'tskeeper' };
+
+const micros = (value) => (value === undefined ? '-' : shown(value));
+const millis = (us) => (us === undefined ? '-' : (us / 1000).toFixed(us < 100_000 ? 2 : 0));
+const times = (ratio) => (ratio === undefined ? '-' : `${ratio.toFixed(2)} x`);
+
+/** What the columns of a kind of row are, each with how to fill it for a client. */
+const columns = {
+  load: [
+    ['CPU of the client, us/op', (result, client) => micros(measureOf(result, client, 'cpuUsPerOp'))],
+    ['op/s', (result, client) => thousands(measureOf(result, client, 'throughput'))],
+    ['p50, ms', (result, client) => millis(measureOf(result, client, 'p50Us'))],
+    ['p99, ms', (result, client) => millis(measureOf(result, client, 'p99Us'))],
+  ],
+  watch: [
+    ['CPU of the client, us/event', (result, client) => micros(measureOf(result, client, 'cpuUsPerOp'))],
+    ['until all are told, ms', (result, client) => shown(measureOf(result, client, 'allMs'))],
+  ],
+  connect: [
+    ['CPU of the client, ms', (result, client) => millis(measureOf(result, client, 'cpuUsPerOp'))],
+    ['p50, ms', (result, client) => millis(measureOf(result, client, 'p50Us'))],
+  ],
+  memory: [
+    ['connected and idle, MB', (result, client) => shown(measureOf(result, client, 'idleMb'))],
+    ['after all of the above, MB', (result, client) => shown(measureOf(result, client, 'loadedMb'))],
+  ],
+};
+
+function clientsOf(result) {
+  return Object.keys(names).filter((client) => result.rounds.some((round) => round[client] !== undefined));
+}
+
+function rowTable(result) {
+  const shares = result.kind !== 'memory';
+  const head = ['client', ...columns[result.kind].map(([title]) => title), ...(shares ? ['CPU, ours / theirs'] : [])];
+  const lines = clientsOf(result).map((client) => [
+    names[client],
+    ...columns[result.kind].map(([, cell]) => cell(result, client)),
+    ...(shares ? [client === 'ours' ? '' : times(ratioOf(result, 'cpuUsPerOp', client))] : []),
+  ]);
+  return `### ${result.title}\n\n${table(head, lines)}`;
+}
+
+export function clientsMarkdown({ environment, settings, versions, results, failures }) {
+  const judged = verdicts(results).map((one) => [
+    servers[one.server],
+    one.row,
+    wording(one),
+    [shown(one.value), shown(one.or.value)].join(', or '),
+    one.level,
+    one.verdict,
+  ]);
+  const serversThere = [...new Set(results.map((result) => result.server))];
+  const parts = [
+    '# Clients',
+    Object.entries(environment)
+      .map(([key, value]) => `- ${key}: ${value}`)
+      .join('\n'),
+    `Clients: ${Object.entries(versions)
+      .map(([client, version]) => `${names[client]} ${version}`)
+      .join(', ')}.`,
+    `Each client is one process with one session. Clients take turns within each of ${settings.rounds} rounds of ${settings.seconds} s, after a round of ${settings.warmUp} s that does not count. Numbers are medians over the rounds; ratios are taken within a round. CPU is user and system time of the whole client process, garbage collection and compilers included. Data are of 100 bytes, in 1,000 znodes.`,
+    ...serversThere.flatMap((server) => [
+      `## Against ${servers[server]}`,
+      ...results.filter((result) => result.server === server).map(rowTable),
+    ]),
+    ...(judged.length > 0 ? ['## Demanded', table(['server', 'row', 'demanded', 'measured', 'level', 'verdict'], judged)] : []),
+    ...(failures.length > 0 ? ['## What could not be measured', failures.map((failure) => `- ${failure}`).join('\n')] : []),
+  ];
+  return `${parts.join('\n\n')}\n`;
+}

@@ -1,0 +1,49 @@
+/**
+ * What is measured of a client, and what is demanded of ours. `load` keeps so many requests under way; `watch` sets as many watches and
+ * lets one txn fire all of them; `connect` opens and closes sessions one after the other. A demand is for one of the servers.
+ */
+export const znodes = 1000;
+export const bytes = 100;
+
+/**
+ * Half of the other's, or close to what Node needs at the least. Apache's server answers requests one by one, which wakes its client for
+ * each of them: to be woken, to read and to write then cost more than what a client does in between, and cost every client the same. So
+ * with that server it is a goal.
+ */
+const half = (against) =>
+  Object.entries({ ours: 'tripwire', java: 'goal' }).map(([server, level]) => ({
+    measure: 'cpuUsPerOp',
+    against,
+    atMost: 0.5,
+    level,
+    server,
+    or: { measure: 'cpuUsPerOp', against: 'bare', atMost: 1.4 },
+  }));
+
+/** The bare socket can do nothing else. */
+export const bareOp = 'getData';
+
+export const rows = [
+  { name: 'getData-1', title: 'getData, 1 in flight', kind: 'load', load: { op: 'getData', inFlight: 1 }, demands: [] },
+  {
+    name: 'getData-16',
+    title: 'getData, 16 in flight',
+    kind: 'load',
+    load: { op: 'getData', inFlight: 16 },
+    demands: [...half('node-zookeeper-client'), ...half('kazoo')],
+  },
+  { name: 'getData-128', title: 'getData, 128 in flight', kind: 'load', load: { op: 'getData', inFlight: 128 }, demands: [] },
+  { name: 'setData-16', title: 'setData, 16 in flight', kind: 'load', load: { op: 'setData', inFlight: 16 }, demands: [] },
+  {
+    name: 'createAndDelete-16',
+    title: 'create an ephemeral and delete it, 16 in flight',
+    kind: 'load',
+    load: { op: 'createAndDelete', inFlight: 16 },
+    demands: [],
+  },
+  { name: 'watch', title: 'events of 5,000 watches fired by one txn', kind: 'watch', count: 5000, demands: [] },
+  { name: 'connect', title: 'connect and close', kind: 'connect', times: 20, demands: [] },
+];
+
+/** Requests that one operation of a load consists of. */
+export const requestsOf = { getData: 1, setData: 1, createAndDelete: 2 };
