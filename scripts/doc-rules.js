@@ -90,7 +90,7 @@ function withoutSource({ symbol, around }, sourced) {
 }
 
 /** What has 64 bits, by its name or by what is around it: zxids (the version of a configuration is one) and session ids. */
-const wide = /zxid|session|ephemeralOwner|fromConfig|^Reread\.since$|bigint64$/i;
+const wide = /zxid|session|ephemeralOwner|fromConfig|fencingToken|^Reread\.since$|bigint64$/i;
 
 /** A bigint costs its reader a conversion, so it stands only where a number could not hold all there is. */
 function needlesslyWide(each) {

@@ -34,6 +34,7 @@ const internal = {
     ['CallDefaults', 'argument of constructors that the package alone calls'],
     ['Refusal', 'argument of constructors that the package alone calls'],
   ]),
+  recipes: new Map([['Place', 'argument of a constructor that the package alone calls']]),
   protocol: new Map([
     ['requests', 'a module, whose members are exported one by one'],
     ['replies', 'a module, whose members are exported one by one'],

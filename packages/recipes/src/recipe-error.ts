@@ -8,6 +8,7 @@
  */
 export type RecipeErrorCode = 'TimedOut' | 'Closed' | 'Lost' | 'Revoked';
 
+/** Thrown and rejected with by recipes, whatever their kind. */
 export class RecipeError extends Error {
   override readonly name = 'RecipeError';
   /** Match on this. */

@@ -3,8 +3,9 @@ import type { Clock } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
 import { RecipeError } from './recipe-error.ts';
 
+/** How long to wait. */
 export interface WaitOptions {
-  /** Ends the waiting, which then rejects with the signal's reason. */
+  /** Ends the waiting, which then rejects with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /** Ends the waiting after so many milliseconds; it then rejects with a RecipeError, TimedOut. Default: none. */
   readonly timeoutMs?: number | undefined;

@@ -17,6 +17,7 @@ import { untilTheEnd } from '../line/next-event.ts';
 import type { WaitOptions } from '../waiting.ts';
 import { acknowledgedPath, Leadership } from './leadership.ts';
 
+/** How an election is held. All candidates have the same, but for `data`. */
 export interface ElectionOptions extends LineOptions {
   /** Data of the candidates' znodes: who this one is to the others. Default: none. */
   readonly data?: Data | undefined;
@@ -37,6 +38,7 @@ export interface Leader {
   readonly acknowledged: boolean;
 }
 
+/** Who of many leads: the leader election of ZooKeeper's recipes. */
 export class Election {
   /** The znode below which candidates stand. */
   readonly path: string;
@@ -63,12 +65,12 @@ export class Election {
     return await work(leadership);
   }
 
-  /** The leader, and behind it the candidates in their order. */
+  /** The leader, and behind it the candidates in their order. Rejects as `Lock.contenders` does. */
   candidates(options: WaitOptions = {}): Promise<readonly Contender[]> {
     return this.#claim.line.contenders(options);
   }
 
-  /** Who leads now; undefined when nobody stands. */
+  /** Who leads now; undefined when nobody stands. Rejects as `candidates` does, and with NoAuth when its znode may not be read. */
   async leader(options: WaitOptions = {}): Promise<Leader | undefined> {
     const { zk } = this.#claim.line;
     for (;;) {
@@ -83,7 +85,7 @@ export class Election {
   }
 
   /**
-   * Tells who leads, now and whenever that changes: undefined when nobody stands. Ends as `Client.watch` does. Each one that looks on asks two or three
+   * Tells who leads, now and whenever that changes: undefined when nobody stands. Ends and throws as `Client.watch` does. Each one that looks on asks two or three
    * questions with each candidate that comes or goes; candidates themselves need not look on.
    */
   async *observe({ signal }: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Leader | undefined, void, undefined> {

@@ -7,6 +7,7 @@ export function acknowledgedPath(election: string): string {
   return election === '/' ? '/acknowledged' : `${election}/acknowledged`;
 }
 
+/** The lead, from the turn until `resign` or the loss. */
 export class Leadership implements AsyncDisposable {
   readonly #held: Held;
   readonly #acknowledged: string;
@@ -43,7 +44,7 @@ export class Leadership implements AsyncDisposable {
     return this.#held.onStateChange(listener);
   }
 
-  /** As `Held.multi`: writes only as long as there is no other leader. */
+  /** As `Held.multi`: writes only as long as there is no other leader, and rejects as that does. */
   multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     return this.#held.multi(ops, options);
   }
@@ -71,13 +72,14 @@ export class Leadership implements AsyncDisposable {
     }
   }
 
-  /** Gives the leadership back, as `Held.release`. */
+  /** Gives the leadership back, as `Held.release`, and rejects as that does. */
   async resign(): Promise<void> {
     // Fenced, so that it can never be the next leader's. Should it stay, it says nothing, as it names this one.
     if (this.#hasAcknowledged && this.state === 'held') await this.#held.multi([op.delete(this.#acknowledged)]).catch(() => undefined);
     await this.#held.release();
   }
 
+  /** As `resign`, and rejects as that does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.resign();
   }

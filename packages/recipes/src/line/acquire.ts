@@ -8,6 +8,7 @@ import { Limit } from './limit.ts';
 import type { Ahead, Line } from './line.ts';
 import { nextEvent, untilTheEnd } from './next-event.ts';
 
+/** How to wait for one's turn. */
 export interface AcquireOptions extends WaitOptions {
   /**
    * Makes the hold one that others may ask back, by `revoke`: is called when somebody does, once, with the hold, which is given back as soon as it returns or its
@@ -17,6 +18,7 @@ export interface AcquireOptions extends WaitOptions {
   readonly onRevocation?: ((held: Held) => void | Promise<void>) | undefined;
 }
 
+/** How to ask for a hold back. */
 export interface RevokeOptions extends WaitOptions {
   /**
    * After so many milliseconds the znode of the hold is deleted, whether its holder consents or not: the holder hears of it, and may be writing still,

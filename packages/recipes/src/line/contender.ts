@@ -10,6 +10,7 @@ import { compareSequences, sequenceOf } from '@tskeeper/client';
 
 /** One znode in a line. */
 export interface Contender {
+  /** Of the znode. */
   readonly path: string;
   /** Name of the znode. */
   readonly name: string;

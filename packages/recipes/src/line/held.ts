@@ -17,6 +17,7 @@ import { deletedByOthers, type Place } from './line.ts';
 /** See `Held.state`. */
 export type HoldState = 'held' | 'suspended' | 'lost' | 'released';
 
+/** What is held, from the turn until `release` or the loss; see the states. */
 export class Held implements AsyncDisposable {
   /** The znode that stands for the hold. Whoever deletes it breaks the hold. */
   readonly path: string;
@@ -65,7 +66,7 @@ export class Held implements AsyncDisposable {
   }
 
   /**
-   * Writes only if the hold is not over: all of it, or nothing. As `Client.multi`; with a RecipeError, Lost, when the znode of the hold is gone, which
+   * Writes only if the hold is not over: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when the znode of the hold is gone, which
    * is the case before anybody else can hold it.
    */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
@@ -81,13 +82,14 @@ export class Held implements AsyncDisposable {
 
   /**
    * Gives it back: resolves when the next one may have it, or when the znode is on its way out, in the background, as no server can be reached just
-   * now. A second call waits for the first.
+   * now. A second call waits for the first. Rejects with NoAuth only, when the znode may not be deleted.
    */
   release(): Promise<void> {
     this.#released ??= this.#giveBack();
     return this.#released;
   }
 
+  /** As `release`, and rejects as that does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
   }

@@ -18,6 +18,7 @@ import { OwnWatch } from './own-watch.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { type Contender, lineUp } from './contender.ts';
 
+/** Of a line of contenders, whatever it is for. */
 export interface LineOptions {
   /** Of the contenders' znodes; of the line itself as well, if it has to be made. Default: everyone may do everything. */
   readonly acl?: readonly Acl[] | undefined;

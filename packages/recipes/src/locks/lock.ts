@@ -13,6 +13,7 @@ import type { Held } from '../line/held.ts';
 import { Line, type LineOptions, nextAhead } from '../line/line.ts';
 import type { WaitOptions } from '../waiting.ts';
 
+/** How a lock is kept. All who contend for one have the same. */
 export interface LockOptions extends LineOptions {
   /**
    * What stands in the names of contenders between guid and number. Those with another are not in this line. Default: `lock-`, as in ZooKeeper's recipe and in
@@ -23,6 +24,7 @@ export interface LockOptions extends LineOptions {
   readonly data?: Data | undefined;
 }
 
+/** One at a time: the lock of ZooKeeper's recipes. */
 export class Lock {
   /** The znode below which contenders stand. */
   readonly path: string;
@@ -55,7 +57,10 @@ export class Lock {
     return await work(held);
   }
 
-  /** Who has the lock, and behind that who waits for it, in their order. Whose znode is deleted has lost the lock, or their place. */
+  /**
+   * Who has the lock, and behind that who waits for it, in their order; nobody when there is no such znode. Whose znode is deleted has lost the lock, or their
+   * place. Rejects as `Client.getChildren` does, but for NoNode.
+   */
   contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
     return this.#claim.line.contenders(options);
   }

@@ -18,6 +18,7 @@ import type { Held } from '../line/held.ts';
 import { type Ahead, Line, type LineOptions, nextAhead } from '../line/line.ts';
 import type { WaitOptions } from '../waiting.ts';
 
+/** How a shared lock is kept. All who contend for one have the same. */
 export interface SharedLockOptions extends LineOptions {
   /**
    * What stands in the names of contenders between guid and number. Default: `read-` and `write-`, as in ZooKeeper's recipe; Curator's InterProcessReadWriteLock
@@ -30,14 +31,15 @@ export interface SharedLockOptions extends LineOptions {
 
 /** One side of a shared lock: how it is had for reading, or for writing. */
 export interface LockSide {
-  /** As `Lock.acquire`. */
+  /** As `Lock.acquire`, and rejects as that does. */
   acquire(options?: AcquireOptions): Promise<Held>;
-  /** As `Lock.tryAcquire`: undefined when somebody is ahead who matters. */
+  /** As `Lock.tryAcquire`, and rejects as that does: undefined when somebody is ahead who matters. */
   tryAcquire(options?: WaitOptions): Promise<Held | undefined>;
-  /** As `Lock.run`. */
+  /** As `Lock.run`, and rejects as that does. */
   run<Result>(work: (held: Held) => Promise<Result> | Result, options?: AcquireOptions): Promise<Result>;
 }
 
+/** Many readers, or one writer: the shared lock of ZooKeeper's recipes. */
 export class SharedLock {
   /** The znode below which contenders stand. */
   readonly path: string;
@@ -62,12 +64,12 @@ export class SharedLock {
     this.writing = side({ line, kind: names.write, data, ahead: nextAhead, what: `the shared lock ${path}, for writing,` });
   }
 
-  /** Who has the lock, or waits for it, in the order of coming; `kind` says for what. */
+  /** Who has the lock, or waits for it, in the order of coming; `kind` says for what. Rejects as `Lock.contenders` does. */
   contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
     return this.#line.contenders(options);
   }
 
-  /** As `Lock.revoke`. */
+  /** As `Lock.revoke`, and rejects as that does. */
   revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
     return revoke(this.#zk, contender, options);
   }
