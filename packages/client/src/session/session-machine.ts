@@ -37,11 +37,10 @@ import {
   writeAuthRequest,
   writeConnectRequest,
   Writer,
-  writeRequestHeader,
   Xid,
   type Zxid,
 } from '@tskeeper/protocol';
-import { type Random, shuffled } from '../clock.ts';
+import type { Random } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { Refusal } from '../keeper-error.ts';
 import type { DialledAddress, ServerAddress, ServiceRecord } from '../transport.ts';
@@ -49,8 +48,9 @@ import type { KeeperState } from '../watched-event.ts';
 import { Fifo } from './fifo.ts';
 import type { HostList } from './host-list.ts';
 import { Lease } from './lease.ts';
+import { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
-import { inServiceOrder } from './service.ts';
+import { Route, type RouteOptions, type Step } from './route.ts';
 import { backoffMs, connectTimeoutMs, leaveMsMax, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
 
 /** What an identity is proved with, under a scheme: `digest` and `user:password`. */
@@ -64,7 +64,7 @@ export interface AuthCall {
   readonly credentials: Credentials;
 }
 
-export interface SessionOptions {
+export interface SessionOptions extends RouteOptions {
   /** As asked for; a server grants it or the nearest it allows. */
   readonly sessionTimeoutMs: Millis;
   /** Whether a server without a quorum will do. */
@@ -79,10 +79,6 @@ export interface SessionOptions {
   readonly expireLocally: boolean;
   /** Leave the session to another client that uses it as well, rather than take it back for ever. */
   readonly yieldsSession: boolean;
-  /** The SRV name whose servers are meant, until others are named; undefined when the list is given. */
-  readonly service: string | undefined;
-  /** Whether names are looked up here; else they are dialled as they are. */
-  readonly resolves: boolean;
   /** Whether an identity is proved by SASL on each connection, before anything else is asked. */
   readonly sasl: boolean;
 }
@@ -142,11 +138,8 @@ type Phase =
  */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
-const xidMax = 0x7fffffff;
 /** What a server with the same limit took in a request it can give back: an answer adds a header and a Stat to the data. */
 const answerMarginBytes = 1024;
-/** More capacity than this is given back once it has been sent. */
-const outputBytesKept = 64 * 1024;
 /** A wake that comes so much too late says that the process stood still, not that the server was silent. */
 const lateMs = 250;
 /** How long input that waits then has to be seen. */
@@ -160,7 +153,7 @@ const noPassword = Buffer.alloc(sessionPasswordBytes);
 
 export class SessionMachine<R extends Request> {
   readonly #options: SessionOptions;
-  readonly #hosts: HostList;
+  readonly #route: Route;
   readonly #random: Random;
   readonly #out: SessionOut<R>;
   readonly #lease: Lease;
@@ -169,16 +162,6 @@ export class SessionMachine<R extends Request> {
   #endReason: EndReason | undefined;
   /** Connections in a row that were good and did not last. */
   #takenAway = 0;
-  #server: ServerAddress | undefined;
-  /** Of the server: the one that is dialled, or was last, and those that are to be dialled if it fails. */
-  #address: string | undefined;
-  #addressesLeft: string[] = [];
-  #addressCount = 1;
-  /** Of a connection that was lost: the last to be tried of its name. */
-  #addressLost: string | undefined;
-  /** Whether, and by which name, the list itself is to be looked up before the next attempt. */
-  #service: string | undefined;
-  #serviceDue: boolean;
   /** Off to another server, as soon as what was asked of this one is answered. */
   #leaving: Leaving | undefined;
   /** A connection, or an attempt at one, that has neither ended by itself nor been hung up. */
@@ -195,15 +178,7 @@ export class SessionMachine<R extends Request> {
   #lastZxid: Zxid = 0;
 
   #cutter: FrameCutter;
-  #output = new Writer(1024);
-  /** `order` of the last request whose bytes have been handed over. What lies behind has certainly not left. */
-  #orderFlushed = 0;
-  #order = 0;
-  #xid = 0;
-  /** Sent, or about to be, on this connection: in the order of their answers. */
-  readonly #pending = new Fifo<R>();
-  /** For the next connection. */
-  readonly #waiting = new Fifo<R>();
+  readonly #outbox: Outbox<R>;
   #pingsUnanswered = 0;
   #setWatchesUnanswered = 0;
   #closeXid = 0;
@@ -227,20 +202,17 @@ export class SessionMachine<R extends Request> {
   #probeAtMs: Millis = 0;
   #probePauseMs: Millis = 0;
   #probing: ServerAddress | undefined;
-  /** To be dialled next, out of turn. */
-  #found: { readonly server: ServerAddress; readonly address: string } | undefined;
 
   constructor(options: SessionOptions, hosts: HostList, random: Random, out: SessionOut<R>, nowMs: Millis) {
     this.#options = options;
-    this.#hosts = hosts;
+    this.#route = new Route(hosts, random, options);
+    this.#outbox = new Outbox(options.packetBytesMax);
     this.#random = random;
     this.#out = out;
     this.#sessionId = options.session?.id ?? 0n;
     this.#password = options.session?.password ?? noPassword;
     this.#timeoutMs = options.sessionTimeoutMs;
     this.#knownToQuorum = this.#sessionId !== 0n;
-    this.#service = options.service;
-    this.#serviceDue = options.service !== undefined;
     this.#credentials = [...options.auth];
     this.#authAwaiting = new Set(options.auth);
     this.#cutter = new FrameCutter(options.packetBytesMax + answerMarginBytes);
@@ -291,16 +263,16 @@ export class SessionMachine<R extends Request> {
 
   /** The server that is being talked to, or tried. */
   get server(): ServerAddress | undefined {
-    return this.#server;
+    return this.#route.server;
   }
 
   /** Requests whose answers are still to come, those that nobody waits for included. */
   get pendingCount(): number {
-    return this.#pending.length;
+    return this.#outbox.underWay;
   }
 
   get waitingCount(): number {
-    return this.#waiting.length;
+    return this.#outbox.kept;
   }
 
   /** When to call `wake` if no other input comes first; undefined: never. */
@@ -336,7 +308,8 @@ export class SessionMachine<R extends Request> {
   }
 
   get #attemptMsMax(): Millis {
-    return connectTimeoutMs(this.#timeoutMs, Math.max(1, this.#hosts.size), this.#addressCount);
+    const { servers, addresses } = this.#route.shares;
+    return connectTimeoutMs(this.#timeoutMs, servers, addresses);
   }
 
   get #seeksQuorum(): boolean {
@@ -353,15 +326,8 @@ export class SessionMachine<R extends Request> {
   /** Takes a request. Throws a Refusal when it cannot be taken; then it is as if it had never been made. */
   submit(request: R): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#ended('notSent');
-    if (this.#phase === 'connected' && this.#leaving === undefined) {
-      const start = this.#writeRequest(this.#output, request);
-      this.#enlist(request, this.#output, start);
-      return;
-    }
-    const writer = new Writer();
-    this.#writeRequest(writer, request);
-    request.frame = writer.written();
-    this.#waiting.push(request);
+    if (this.#phase === 'connected' && this.#leaving === undefined) this.#outbox.add(request);
+    else this.#outbox.keep(request);
   }
 
   /** Nobody waits for this request any more. Returns whether it has certainly not left, and will not. */
@@ -389,13 +355,11 @@ export class SessionMachine<R extends Request> {
     if (this.#leaving !== undefined) {
       // There is no going elsewhere any more, so what was kept for there is asked here.
       this.#leaving = undefined;
-      this.#writeWaiting();
+      this.#outbox.sendKept();
     }
     this.#phase = 'closing';
-    this.#closeXid = this.#nextXid();
-    const start = this.#output.beginFrame();
-    writeRequestHeader(this.#output, { xid: this.#closeXid, type: OpCode.closeSession });
-    this.#output.endFrame(start);
+    this.#closeXid = this.#outbox.nextXid();
+    this.#outbox.say(this.#closeXid, OpCode.closeSession);
   }
 
   /**
@@ -408,13 +372,10 @@ export class SessionMachine<R extends Request> {
     const looksUp = this.#phase === 'resolvingService';
     // One that is leaving counts as a client of the server that it would have gone to.
     const isLeaving = this.#leaving !== undefined;
-    const isBetween = looksUp || isLeaving || (this.#phase === 'waiting' && this.#addressesLeft.length === 0);
-    const moves = this.#hosts.update(servers, isBetween ? undefined : this.#server);
-    this.#service = undefined;
-    this.#serviceDue = false;
-    if (moves || (this.#found !== undefined && !this.#hosts.has(this.#found.server))) this.#found = undefined;
+    const isBetween = looksUp || isLeaving || (this.#phase === 'waiting' && !this.#route.hasAddressesLeft);
+    const moves = this.#route.update(servers, isBetween);
     if (!moves && !looksUp) return isLeaving;
-    this.#addressesLeft = [];
+    this.#route.leaveServer();
     switch (this.#phase) {
       case 'connected':
         if (!isLeaving) this.#leave('leaving this server for another one of the new list', nowMs);
@@ -433,18 +394,15 @@ export class SessionMachine<R extends Request> {
 
   /** In the order in which they are tried in turn. Empty while an SRV name has not been looked up. */
   get servers(): readonly ServerAddress[] {
-    return this.#hosts.servers;
+    return this.#route.servers;
   }
 
   /** Hands over what the inputs of this turn have written. To be called behind each turn of inputs. */
   flush(nowMs: Millis): void {
-    const { offset } = this.#output;
-    if (offset === 0 || !this.#canSend) return;
-    const bytes = Buffer.from(this.#output.written());
-    if (this.#output.bytes.length > outputBytesKept) this.#output = new Writer(1024);
-    else this.#output.clear();
-    if (this.#order > this.#orderFlushed) this.#lease.sent(this.#order, nowMs);
-    this.#orderFlushed = this.#order;
+    if (!this.#canSend) return;
+    const bytes = this.#outbox.take();
+    if (bytes === undefined) return;
+    this.#lease.sent(this.#outbox.order, nowMs);
     this.#sentMs = nowMs;
     this.#out.send(bytes);
   }
@@ -455,52 +413,40 @@ export class SessionMachine<R extends Request> {
   resolved(addresses: readonly string[], nowMs: Millis): void {
     if (this.#phase !== 'resolving') return;
     this.#hasCnxn = false;
-    const inOrder = shuffled(this.#random, [...new Set(addresses)]);
-    const lost = inOrder.indexOf(this.#addressLost ?? '');
-    if (lost !== -1) inOrder.push(...inOrder.splice(lost, 1));
-    this.#addressLost = undefined;
-    if (inOrder.length === 0) {
-      this.#lose(`the name ${this.#server!.host} has no address`, nowMs);
-      return;
-    }
-    this.#addressesLeft = inOrder;
-    this.#addressCount = inOrder.length;
-    this.#dialAddress(nowMs);
+    const step = this.#route.foundAddresses(addresses);
+    if (step === undefined) this.#lose(`the name ${this.#route.server!.host} has no address`, nowMs);
+    else this.#take(step, nowMs);
   }
 
   /** Which servers there are. */
   serviceResolved(records: readonly ServiceRecord[], nowMs: Millis): void {
     if (this.#phase !== 'resolvingService') return;
     this.#hasCnxn = false;
-    const groups = inServiceOrder(records, this.#random);
-    if (groups.length === 0) {
-      this.#serviceFailed('it has no servers', nowMs);
-      return;
-    }
-    this.#hosts.renew(groups);
-    this.#dialNext(nowMs);
+    const step = this.#route.foundServers(records);
+    if (step === undefined) this.#serviceFailed('it has no servers', nowMs);
+    else this.#take(step, nowMs);
   }
 
-  /** The list as it was is better than none. */
   #serviceFailed(reason: string, nowMs: Millis): void {
-    if (this.#hosts.size === 0) this.#lose(reason, nowMs);
-    else this.#dialNext(nowMs);
+    const step = this.#route.foundNoServers();
+    if (step === undefined) this.#lose(reason, nowMs);
+    else this.#take(step, nowMs);
   }
 
   /** The server that was dialled has answered the call. */
   opened(nowMs: Millis): void {
     if (this.#phase !== 'dialling') return;
     this.#phase = 'handshaking';
-    const start = this.#output.beginFrame();
-    writeConnectRequest(this.#output, {
-      protocolVersion: 0,
-      lastZxidSeen: this.#lastZxid,
-      timeOut: this.#options.sessionTimeoutMs,
-      sessionId: this.#knownToQuorum ? this.#sessionId : 0n,
-      passwd: this.#knownToQuorum ? this.#password : noPassword,
-      readOnly: this.#options.readOnly,
-    });
-    this.#output.endFrame(start);
+    this.#outbox.frame((writer) =>
+      writeConnectRequest(writer, {
+        protocolVersion: 0,
+        lastZxidSeen: this.#lastZxid,
+        timeOut: this.#options.sessionTimeoutMs,
+        sessionId: this.#knownToQuorum ? this.#sessionId : 0n,
+        passwd: this.#knownToQuorum ? this.#password : noPassword,
+        readOnly: this.#options.readOnly,
+      }),
+    );
     this.flush(nowMs);
   }
 
@@ -523,18 +469,15 @@ export class SessionMachine<R extends Request> {
       this.#enter(nowMs);
       return;
     }
-    this.#saslXid = this.#nextXid();
-    const start = this.#output.beginFrame();
-    writeRequestHeader(this.#output, { xid: this.#saslXid, type: OpCode.sasl });
-    operations.sasl.request.write(this.#output, { token });
-    this.#output.endFrame(start);
+    this.#saslXid = this.#outbox.nextXid();
+    this.#outbox.say(this.#saslXid, OpCode.sasl, (writer) => operations.sasl.request.write(writer, { token }));
     this.flush(nowMs);
   }
 
   /** The SASL exchange cannot go on, for a reason on this side: the server is not to be believed, or there is nothing to show it. */
   saslFailed(reason: string): void {
     if (this.#phase !== 'authenticating') return;
-    this.#refuseIdentity(`${this.#place}: ${reason}`);
+    this.#refuseIdentity(`${this.#route.place}: ${reason}`);
   }
 
   /** The connection is gone, or could not be made. */
@@ -566,7 +509,7 @@ export class SessionMachine<R extends Request> {
     }
     switch (this.#phase) {
       case 'waiting':
-        if (nowMs >= this.#dialAtMs) this.#dial(nowMs);
+        if (nowMs >= this.#dialAtMs) this.#take(this.#route.next(), nowMs);
         break;
       case 'resolvingService':
       case 'resolving':
@@ -605,9 +548,7 @@ export class SessionMachine<R extends Request> {
   }
 
   #probe(nowMs: Millis): void {
-    this.#probing = this.#hosts.next();
-    // No attempt to connect: it must not count as one.
-    this.#hosts.connected(this.#probing);
+    this.#probing = this.#route.another();
     this.#probeAtMs = nowMs + this.#probePauseMs;
     this.#probePauseMs = Math.min(this.#probePauseMs * 2, probePauseMsMax);
     this.#out.probe(this.#probing);
@@ -619,8 +560,7 @@ export class SessionMachine<R extends Request> {
     this.#probing = undefined;
     if (server === undefined || !hasQuorum || this.#phase !== 'connected') return;
     // The list may have been changed meanwhile.
-    if (this.#leaving !== undefined || !this.#hosts.has(server)) return;
-    this.#found = { server, address: address ?? server.host };
+    if (this.#leaving !== undefined || !this.#route.turnTo(server, address ?? server.host)) return;
     this.#leave(`leaving this read-only server for ${formatServer(server)}, which has a quorum`, nowMs);
   }
 
@@ -637,7 +577,7 @@ export class SessionMachine<R extends Request> {
   }
 
   #maybeLeave(nowMs: Millis): void {
-    if (this.#leaving !== undefined && this.#pending.length === 0) this.#cut(this.#leaving.reason, nowMs);
+    if (this.#leaving !== undefined && this.#outbox.underWay === 0) this.#cut(this.#leaving.reason, nowMs);
   }
 
   #keepAlive(nowMs: Millis): void {
@@ -651,7 +591,7 @@ export class SessionMachine<R extends Request> {
     if (nowMs >= this.#heardMs + readTimeout) {
       this.#cut(`nothing was heard for ${readTimeout} ms`, nowMs);
     } else if (nowMs >= this.#sentMs + pingAfter) {
-      this.#writeHeaderOnly(Xid.ping, OpCode.ping);
+      this.#outbox.say(Xid.ping, OpCode.ping);
       this.#pingsUnanswered++;
       this.#lease.pinged(nowMs);
       this.flush(nowMs);
@@ -664,58 +604,25 @@ export class SessionMachine<R extends Request> {
     return this.#phase === 'handshaking' || this.#phase === 'authenticating' || this.isConnected;
   }
 
-  #dial(nowMs: Millis): void {
-    if (this.#found !== undefined) {
-      this.#server = this.#found.server;
-      this.#addressesLeft = [this.#found.address];
-      this.#addressCount = 1;
-      this.#found = undefined;
+  /** Begins the next part of an attempt. */
+  #take(step: Step, nowMs: Millis): void {
+    this.#attemptMs = nowMs;
+    this.#hasCnxn = true;
+    switch (step.kind) {
+      case 'resolveService':
+        this.#phase = 'resolvingService';
+        this.#out.resolveService(step.name);
+        break;
+      case 'resolve':
+        this.#phase = 'resolving';
+        this.#out.resolve(step.host);
+        break;
+      case 'dial':
+        this.#phase = 'dialling';
+        this.#cutter = new FrameCutter(this.#options.packetBytesMax + answerMarginBytes);
+        this.#out.dial(step.address);
+        break;
     }
-    if (this.#addressesLeft.length > 0) this.#dialAddress(nowMs);
-    else if (this.#serviceDue) this.#resolveService(nowMs);
-    else this.#dialNext(nowMs);
-  }
-
-  #resolveService(nowMs: Millis): void {
-    this.#phase = 'resolvingService';
-    this.#server = this.#address = undefined;
-    this.#addressCount = 1;
-    this.#attemptMs = nowMs;
-    this.#hasCnxn = true;
-    this.#out.resolveService(this.#service!);
-  }
-
-  #dialNext(nowMs: Millis): void {
-    this.#serviceDue = false;
-    this.#server = this.#hosts.next();
-    this.#addressCount = 1;
-    if (!this.#options.resolves) {
-      this.#addressesLeft = [this.#server.host];
-      this.#dialAddress(nowMs);
-      return;
-    }
-    this.#phase = 'resolving';
-    this.#address = undefined;
-    this.#attemptMs = nowMs;
-    this.#hasCnxn = true;
-    this.#out.resolve(this.#server.host);
-  }
-
-  #dialAddress(nowMs: Millis): void {
-    this.#phase = 'dialling';
-    this.#attemptMs = nowMs;
-    this.#address = this.#addressesLeft.shift()!;
-    this.#cutter = new FrameCutter(this.#options.packetBytesMax + answerMarginBytes);
-    this.#hasCnxn = true;
-    const { host, port } = this.#server!;
-    this.#out.dial({ host: this.#address, port, name: host });
-  }
-
-  /** What is being tried, or talked to, for people to read. */
-  get #place(): string {
-    if (this.#server === undefined) return `srv:${this.#service}`;
-    const name = formatServer(this.#server);
-    return this.#address === undefined || this.#address === this.#server.host ? name : `${name} at ${this.#address}`;
   }
 
   /** Gives the connection up. */
@@ -733,14 +640,14 @@ export class SessionMachine<R extends Request> {
 
   /** The connection is no more. */
   #lose(what: string, nowMs: Millis, cause?: unknown): void {
-    const reason = `${this.#place}: ${what}`;
+    const reason = `${this.#route.place}: ${what}`;
     const phase = this.#phase;
     const wasLeaving = this.#leaving !== undefined;
     // What waits for the next server was asked behind what this one has not answered, and is not carried out ahead of it.
-    const torn = wasLeaving && this.#pending.length > 0;
+    const torn = wasLeaving && this.#outbox.underWay > 0;
     this.#forgetCnxn();
     if (phase === 'closing') {
-      this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
+      this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
       this.#end('closed', undefined);
       return;
     }
@@ -748,16 +655,15 @@ export class SessionMachine<R extends Request> {
     if (wasConnected && nowMs - this.#connectedMs >= steadyMs) this.#failures = this.#takenAway = 0;
     else if (wasConnected && !wasLeaving) this.#takenAway++;
     if (this.#options.yieldsSession && this.#takenAway >= takenAwayMax) {
-      this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
+      this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
       this.#end('moved', `${reason}, the ${takenAwayMax}th time in a row as soon as it was made: another client goes on with this session`);
       return;
     }
     this.#phase = 'waiting';
     this.#planDial(phase === 'dialling', wasLeaving, nowMs);
-    const isRoundOver = !wasConnected && this.#addressesLeft.length === 0 && this.#hosts.roundOver;
-    if (isRoundOver) this.#serviceDue = this.#service !== undefined;
-    this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
-    if (torn || isRoundOver) this.#failWaiting(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
+    const isRoundOver = !wasConnected && this.#route.failed();
+    this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
+    if (torn || isRoundOver) this.#failKept(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
     this.#out.troubled(reason);
     if (wasConnected) this.#out.state('Disconnected', reason);
   }
@@ -767,7 +673,7 @@ export class SessionMachine<R extends Request> {
    * between an address where nobody was reached and the next one of the same name.
    */
   #planDial(nobodyReached: boolean, wasLeaving: boolean, nowMs: Millis): void {
-    if (this.#found !== undefined || (nobodyReached && this.#addressesLeft.length > 0)) {
+    if (this.#route.hasShortcut || (nobodyReached && this.#route.hasAddressesLeft)) {
       this.#dialAtMs = nowMs;
       return;
     }
@@ -777,7 +683,7 @@ export class SessionMachine<R extends Request> {
 
   #forgetCnxn(): void {
     this.#cutter.close();
-    this.#output.clear();
+    this.#outbox.clear();
     this.#pingsUnanswered = 0;
     this.#lease.disconnected();
     this.#setWatchesUnanswered = 0;
@@ -788,17 +694,13 @@ export class SessionMachine<R extends Request> {
     this.#authUnanswered.clear();
   }
 
-  #failPending(errno: number, reason: string, cause?: unknown): void {
-    for (let request = this.#pending.shift(); request !== undefined; request = this.#pending.shift()) {
-      const outcome = request.order <= this.#orderFlushed ? 'unknown' : 'notSent';
+  #failUnderWay(errno: number, reason: string, cause?: unknown): void {
+    for (const { request, outcome } of this.#outbox.dropUnderWay())
       this.#out.failed(request, new Refusal(errno, outcome, reason, { cause }));
-    }
   }
 
-  #failWaiting(refusal: Refusal): void {
-    for (let request = this.#waiting.shift(); request !== undefined; request = this.#waiting.shift()) {
-      this.#out.failed(request, refusal);
-    }
+  #failKept(refusal: Refusal): void {
+    for (const request of this.#outbox.dropKept()) this.#out.failed(request, refusal);
   }
 
   // --- What servers say
@@ -824,7 +726,7 @@ export class SessionMachine<R extends Request> {
     if (timeOut <= 0) {
       // An answer about a session we never named makes no sense, and says nothing of a session we have.
       if (asked === 0n) this.#cut('the server refused to open a session', nowMs);
-      else this.#expire(`${this.#place} does not know session ${formatSessionId(asked)} any more`);
+      else this.#expire(`${this.#route.place} does not know session ${formatSessionId(asked)} any more`);
       return;
     }
     if (sessionId === 0n) {
@@ -833,7 +735,7 @@ export class SessionMachine<R extends Request> {
     }
     if (asked !== 0n && sessionId !== asked) {
       // Servers that are not ZooKeeper do so: the old session's ephemerals are not ours any more, and only this tells the program.
-      this.#expire(`${this.#place} opened session ${formatSessionId(sessionId)} in place of ${formatSessionId(asked)}`);
+      this.#expire(`${this.#route.place} opened session ${formatSessionId(sessionId)} in place of ${formatSessionId(asked)}`);
       return;
     }
     this.#sessionId = sessionId;
@@ -849,7 +751,7 @@ export class SessionMachine<R extends Request> {
       return;
     }
     this.#phase = 'authenticating';
-    this.#out.saslBegin(this.#server!);
+    this.#out.saslBegin(this.#route.server!);
   }
 
   #saslReply(reader: Reader, nowMs: Millis): void {
@@ -860,7 +762,7 @@ export class SessionMachine<R extends Request> {
     }
     this.#saslXid = 0;
     if (err !== ErrorCode.Ok) {
-      this.#refuseIdentity(`${this.#place} refused the SASL identity (error ${err})`);
+      this.#refuseIdentity(`${this.#route.place} refused the SASL identity (error ${err})`);
       return;
     }
     const { token } = operations.sasl.reply.read(reader);
@@ -873,13 +775,11 @@ export class SessionMachine<R extends Request> {
     this.#connectedMs = nowMs;
     this.#probePauseMs = probePauseMsMin;
     this.#probeAtMs = nowMs + probePauseMsMin;
-    this.#hosts.connected(this.#server!);
-    this.#addressesLeft = [];
-    this.#addressLost = this.#address;
+    this.#route.arrived();
     // Who we are decides what watches may tell us, and both come before anything the program asks.
     for (const call of this.#credentials) this.#writeAuth(call);
     this.#restoreWatches();
-    this.#writeWaiting();
+    this.#outbox.sendKept();
     this.#out.state(this.#readOnlyServer ? 'ConnectedReadOnly' : 'SyncConnected', undefined);
     this.flush(nowMs);
   }
@@ -920,7 +820,7 @@ export class SessionMachine<R extends Request> {
   }
 
   #requestReply(xid: number, zxid: Zxid, err: number, reader: Reader, nowMs: Millis): void {
-    const request = this.#pending.peek();
+    const request = this.#outbox.next;
     if (request === undefined) {
       if (this.#phase === 'closing' && xid === this.#closeXid) {
         this.#end('closed', undefined);
@@ -935,7 +835,7 @@ export class SessionMachine<R extends Request> {
     }
     // Read before it leaves the line: if it cannot be read, it fails with the others.
     if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);
-    this.#pending.shift();
+    this.#outbox.answered();
     if (!this.#readOnlyServer) this.#lease.answered(request.order);
     // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
@@ -952,11 +852,11 @@ export class SessionMachine<R extends Request> {
       return;
     }
     // ZooKeeper's rule: a session whose credentials are refused is of no use, whatever else they would have allowed.
-    const reason = `${this.#place} refused the credentials for scheme ${call.credentials.scheme}`;
+    const reason = `${this.#route.place} refused the credentials for scheme ${call.credentials.scheme}`;
     this.#hangUp(false);
     this.#authAwaiting.delete(call);
     this.#out.authFailed(call, new Refusal(ErrorCode.AuthFailed, 'refused', reason));
-    this.#failPending(ErrorCode.AuthFailed, reason);
+    this.#failUnderWay(ErrorCode.AuthFailed, reason);
     this.#end('authFailed', reason);
   }
 
@@ -968,69 +868,14 @@ export class SessionMachine<R extends Request> {
 
   // --- Writing
 
-  #nextXid(): number {
-    this.#xid = this.#xid === xidMax ? 1 : this.#xid + 1;
-    return this.#xid;
-  }
-
-  /** Appends the frame of a request, with an xid still to be filled in; returns where it begins. Leaves nothing behind when it fails. */
-  #writeRequest(writer: Writer, request: R): number {
-    const start = writer.offset;
-    try {
-      writer.beginFrame();
-      writeRequestHeader(writer, { xid: 0, type: request.opCode });
-      request.write(writer);
-      writer.endFrame(start);
-    } catch (error) {
-      writer.offset = start;
-      throw error;
-    }
-    const length = writer.offset - start - frameLengthBytes;
-    if (length <= this.#options.packetBytesMax) return start;
-    writer.offset = start;
-    const { packetBytesMax } = this.#options;
-    const reason = `the request takes ${length} bytes, above maxPacketBytes ${packetBytesMax}; servers close the connection of whoever sends more than their jute.maxbuffer`;
-    throw new Refusal(ErrorCode.BadArguments, 'notSent', reason);
-  }
-
-  /** Gives the request whose frame begins at `start` its number and its place in line. */
-  #enlist(request: R, writer: Writer, start: number): void {
-    request.xid = this.#nextXid();
-    request.order = ++this.#order;
-    writer.patchInt32(start + frameLengthBytes, request.xid);
-    this.#pending.push(request);
-  }
-
-  #writeWaiting(): void {
-    for (let request = this.#waiting.shift(); request !== undefined; request = this.#waiting.shift()) {
-      if (request.withdrawn) continue;
-      const start = this.#output.offset;
-      this.#output.raw(request.frame!);
-      request.frame = undefined;
-      this.#enlist(request, this.#output, start);
-    }
-  }
-
-  #writeHeaderOnly(xid: number, type: OpCode): void {
-    const start = this.#output.beginFrame();
-    writeRequestHeader(this.#output, { xid, type });
-    this.#output.endFrame(start);
-  }
-
   #writeAuth(call: AuthCall): void {
-    const start = this.#output.beginFrame();
-    writeRequestHeader(this.#output, { xid: Xid.auth, type: OpCode.auth });
-    writeAuthRequest(this.#output, { type: 0, ...call.credentials });
-    this.#output.endFrame(start);
+    this.#outbox.say(Xid.auth, OpCode.auth, (writer) => writeAuthRequest(writer, { type: 0, ...call.credentials }));
     this.#authUnanswered.push(call);
   }
 
   #restoreWatches(): void {
     for (const piece of this.#out.restoreWatches(this.#lastZxid)) {
-      const start = this.#output.beginFrame();
-      writeRequestHeader(this.#output, { xid: Xid.setWatches, type: piece.opCode });
-      piece.write(this.#output);
-      this.#output.endFrame(start);
+      this.#outbox.say(Xid.setWatches, piece.opCode, (writer) => piece.write(writer));
       this.#setWatchesUnanswered++;
     }
   }
@@ -1038,7 +883,7 @@ export class SessionMachine<R extends Request> {
   // --- The end
 
   #expire(reason: string): void {
-    this.#failPending(ErrorCode.SessionExpired, reason);
+    this.#failUnderWay(ErrorCode.SessionExpired, reason);
     this.#end('expired', reason);
   }
 
@@ -1049,7 +894,7 @@ export class SessionMachine<R extends Request> {
     this.#phase = 'closed';
     this.#endReason = endReason;
     const refusal = this.#ended('notSent', reason);
-    this.#failWaiting(refusal);
+    this.#failKept(refusal);
     for (const call of this.#authAwaiting) this.#out.authFailed(call, refusal);
     this.#authAwaiting.clear();
     this.#out.state(endReason === 'expired' ? 'Expired' : endReason === 'authFailed' ? 'AuthFailed' : 'Closed', reason);
@@ -1068,5 +913,3 @@ export class SessionMachine<R extends Request> {
     }
   }
 }
-
-const frameLengthBytes = 4;
