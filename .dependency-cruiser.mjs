@@ -5,11 +5,13 @@
 const imports = {
   protocol: [],
   client: ['protocol'],
+  recipes: ['client'],
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
   simulator: ['runtime', 'core', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
+  conformance: ['client', 'protocol'],
   cli: ['client', 'server', 'runtime', 'core', 'protocol'],
 };
 
@@ -49,17 +51,17 @@ export default {
     {
       name: 'purity',
       comment:
-        'protocol, core, runtime and client touch no file, socket, timer, process or thread of their own; the world is handed to them.',
+        'protocol, core, runtime, client and recipes touch no file, socket, timer, process or thread of their own; the world is handed to them.',
       severity: 'error',
       // What the client is handed when nobody says otherwise is in src/node.
-      from: { path: '^packages/(protocol|core|runtime|client)/src/', pathNot: '^packages/client/src/node/' },
+      from: { path: '^packages/(protocol|core|runtime|client|recipes)/src/', pathNot: '^packages/client/src/node/' },
       to: { dependencyTypes: ['core'], pathNot: `^(${pureNodeModules.join('|')})$` },
     },
     {
       name: 'no-runtime-dependencies',
-      comment: 'protocol, core, runtime and client depend on no library.',
+      comment: 'protocol, core, runtime, client and recipes depend on no library.',
       severity: 'error',
-      from: { path: '^packages/(protocol|core|runtime|client)/src/' },
+      from: { path: '^packages/(protocol|core|runtime|client|recipes)/src/' },
       to: { dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown'] },
     },
     {

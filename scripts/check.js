@@ -19,6 +19,8 @@ const parts = [
   ['lint', tool('oxlint', 'bin', 'oxlint'), '--type-aware', '--deny-warnings'],
   ['boundaries', tool('dependency-cruiser', 'bin', 'dependency-cruise.mjs'), '--config', '.dependency-cruiser.mjs', 'packages', 'test'],
   ['dead code', tool('knip', 'bin', 'knip.js'), '--no-config-hints', '--no-progress'],
+  ['public API', join('scripts', 'public-api.js')],
+  ['packed packages', join('scripts', 'packed.js')],
   ['tidy', tool('vitest', 'vitest.mjs'), 'run', '--project', 'unit', 'test/tidy.test.ts'],
 ];
 

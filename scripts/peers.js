@@ -45,6 +45,8 @@ const zookeeperExtras = {
     'commons-cli:commons-cli:1.2',
     'jline:jline:2.14.6',
   ],
+  // Of this one nothing but the server is used.
+  '3.5.10': ['ch.qos.logback:logback-classic:1.2.10'],
 };
 
 /** Warnings at most: at INFO a ZooKeeper server prints a line for every refused request, which would be measured along with it. -Dlog.level overrides. */
@@ -126,6 +128,7 @@ function npmRecipe(name, version, dependencies, { isNative = false } = {}) {
 const recipes = {
   'zookeeper-3.9.5': zookeeperRecipe('3.9.5'),
   'zookeeper-3.8.0': zookeeperRecipe('3.8.0'),
+  'zookeeper-3.5.10': zookeeperRecipe('3.5.10'),
   kazoo: {
     text: `kazoo ${kazooVersion}`,
     async install(folder) {

@@ -1,4 +1,4 @@
-export type ServerKind = 'ours' | 'java-3.9.5' | 'java-3.8.0';
+export type ServerKind = 'ours' | 'java-3.9.5' | 'java-3.8.0' | 'java-3.5.10';
 
 export interface ServerOptions {
   readonly kind: ServerKind;

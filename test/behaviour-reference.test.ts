@@ -2,7 +2,8 @@
  * Keeps docs/reference/behaviour.md true: each promise on the page is held by tests that bear its id, the page names the files they are
  * in, and no test bears an id that the page does not have. Likewise every key of zoo.cfg that is called built has a test of its effect.
  *
- * A title begins with the ids it is about (`C3-17, C3-18: ...`), that of a golden story with those in its lines `# rows:`. The last
+ * A title begins with the ids it is about (`C3-17, C3-18: ...`), that of a golden story with those in its lines `# rows:`, and a check of
+ * conformance has them as its `rows`. The last
  * column of the page is written anew by `npm run golden -- --write`.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -19,27 +20,31 @@ interface TestFile {
   readonly text: string;
 }
 
+/** Its checks are sources, since anyone may run them, and tests all the same. */
+const conformanceChecks = 'packages/conformance/src/checks';
+
 function testFiles(): TestFile[] {
-  const folders = [...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/test`), 'test'];
+  const folders = [...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/test`), 'test', conformanceChecks];
   return folders.flatMap((folder) => {
     return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.(?:test|process)\.ts$|golden\/.*\.txt$/.test(name.replaceAll('\\', '/')))
+      .filter((name) => folder === conformanceChecks || /\.(?:test|process)\.ts$|golden\/.*\.txt$/.test(name.replaceAll('\\', '/')))
       .map((name) => join(folder, name).replaceAll('\\', '/'))
       .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
   });
 }
 
-const id = String.raw`(?:A|B|F|C\d-)\d+`;
+const id = String.raw`(?:A|B|D|F|C\d-)\d+`;
 const idsOfTitle = new RegExp(String.raw`['"\x60](${id}(?:, ${id})*): `, 'g');
 const rowsOfStory = new RegExp(`^# rows: (${id}(?: ${id})*)$`, 'gm');
+const rowsOfCheck = new RegExp(String.raw`rows: \[('${id}'(?:, '${id}')*)\]`, 'g');
 const keysOfTitle = /['"`](?:[^'"`\n]*: )?option ((?:[\w.*-]+)(?:, [\w.*-]+)*): /g;
 
 /** For each id, the files with tests that bear it, in order. */
 function heldBy(files: readonly TestFile[]): Map<string, string[]> {
   const held = new Map<string, string[]>();
   for (const { path, text } of files) {
-    const pattern = path.endsWith('.txt') ? rowsOfStory : idsOfTitle;
-    for (const one of [...text.matchAll(pattern)].flatMap(([, ids]) => ids!.split(/,? /))) {
+    const pattern = path.endsWith('.txt') ? rowsOfStory : path.startsWith(conformanceChecks) ? rowsOfCheck : idsOfTitle;
+    for (const one of [...text.matchAll(pattern)].flatMap(([, ids]) => ids!.replaceAll("'", '').split(/,? /))) {
       const paths = held.get(one) ?? [];
       if (!paths.includes(path)) paths.push(path);
       held.set(one, paths.sort());
@@ -56,10 +61,11 @@ function rowsOf(text: string): Map<string, string> {
 
 function linksTo(paths: readonly string[]): string {
   return paths
-    .map(
-      (path) =>
-        `[${path.replace(/^.*\//, '').replace(/\.(?:test\.ts|integration\.test\.ts|process\.ts|txt)$/, '')}](${relative(dirname('docs/reference/x'), path)})`,
-    )
+    .map((path) => {
+      const name = path.replace(/^.*\//, '').replace(/\.(?:test\.ts|integration\.test\.ts|process\.ts|txt|ts)$/, '');
+      const label = path.startsWith(conformanceChecks) ? `conformance/${name}` : name;
+      return `[${label}](${relative(dirname('docs/reference/x'), path)})`;
+    })
     .join(', ');
 }
 
@@ -97,6 +103,8 @@ describe('docs/reference/behaviour.md', () => {
     const rows = [`| A1 | One. | ${link} |`, `| C3-2 | Two. | ${both} |`];
     expect(slips(rows.join('\n'), [file, story])).toEqual([]);
     expect(slips(rows[0]!, [file, story])).toHaveLength(1);
+    const check = { path: `${conformanceChecks}/z.ts`, text: "rows: ['A1', 'C3-2']," };
+    expect(slips(rows.join('\n'), [file, story, check])).toHaveLength(2);
     expect(slips([...rows, '| F9 | Nine. |  |'].join('\n'), [file, story])).toEqual(['F9 is promised, and no test bears its id']);
     expect(slips(rows.join('\n'), [file])).toEqual(['C3-2 names other files than its tests are in']);
   });

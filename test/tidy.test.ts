@@ -38,11 +38,13 @@ const packageOf = (path: string) => path.split('/')[1]!;
 const imports: Record<string, readonly string[]> = {
   protocol: [],
   client: ['protocol'],
+  recipes: ['client'],
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
   simulator: ['runtime', 'core', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
+  conformance: ['client', 'protocol'],
   cli: ['client', 'server', 'runtime', 'core', 'protocol'],
 };
 
@@ -76,7 +78,7 @@ const world = [
   /\bWebSocket\b/,
   /\brequire\s*\(/,
 ];
-const pure = ['protocol', 'core', 'runtime', 'client'];
+const pure = ['protocol', 'core', 'runtime', 'client', 'recipes'];
 /** The one exception: what a client is handed when nobody says otherwise. */
 const impure = 'packages/client/src/node/';
 const pureModules = ['node:crypto', 'node:zlib', 'node:buffer', 'node:assert', 'node:stream', 'node:stream/promises'];
@@ -178,7 +180,7 @@ describe('sources', () => {
     expect(Object.keys(imports).sort()).toEqual([...packages].sort());
   });
 
-  it('of protocol, core, runtime and client touch no clock, randomness, environment, socket, file or timer', () => {
+  it('of protocol, core, runtime, client and recipes touch no clock, randomness, environment, socket, file or timer', () => {
     const wrong = { path: 'packages/core/src/x.ts', text: '' };
     for (const code of [
       'Date.now()',

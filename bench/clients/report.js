@@ -52,7 +52,6 @@ function rowTable(result) {
   return `### ${result.title}\n\n${table(head, lines)}`;
 }
 
-
 export function clientsMarkdown({ environment, settings, versions, results, failures }) {
   const judged = verdicts(results).map((one) => [
     servers[one.server],

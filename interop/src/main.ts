@@ -11,8 +11,10 @@ import { parseArgs } from 'node:util';
 
 import { ensurePeers, type PeerName, repositoryFolder } from '../../scripts/peers.js';
 import { type ServerKind, type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { runClientEnsembles } from './client/ensembles.ts';
 import { runClient } from './client/run.ts';
 import { runSecureClient } from './client/secure.ts';
+import { runConformance } from './conformance/run.ts';
 import { reference, runCanary, runComparison } from './differential/run.ts';
 import { buildCDriver, buildJavaDriver } from './drivers/build.ts';
 import { compareClis } from './drivers/cli.ts';
@@ -25,7 +27,7 @@ import { rewritingsFor, runRewriting } from './exchange/rewriting.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 
-const partNames = ['kazoo', 'java', 'cli', 'c', 'client', 'exchange', 'differential', 'ensemble'] as const;
+const partNames = ['kazoo', 'java', 'cli', 'c', 'client', 'conformance', 'exchange', 'differential', 'ensemble'] as const;
 type PartName = (typeof partNames)[number];
 const kinds: readonly ServerKind[] = ['ours', 'java-3.9.5', 'java-3.8.0'];
 
@@ -130,6 +132,15 @@ const parts: Record<PartName, Part> = {
         servers.filter((each) => each !== 'ours'),
         report,
       );
+      // Ensembles are of several kinds by themselves.
+      if (kind === 'ours') await runClientEnsembles(report);
+    },
+  },
+  conformance: {
+    peers: ['zookeeper-3.9.5', 'zookeeper-3.8.0', 'zookeeper-3.5.10'],
+    run: async ({ kind }, report) => {
+      // A check that Apache's servers do not pass is no check, so they are there as well.
+      await runConformance(kind === 'ours' ? [...kinds, 'java-3.5.10'] : [kind], report);
     },
   },
   exchange: {

@@ -185,7 +185,7 @@ class Episode {
   #work(actor: Actor): void {
     this.#world.clock.after(5 + this.#random.below(60), () => {
       if (this.#calm) return;
-      if (actor.ready && actor.outstandingCount < outstandingMax) this.#workload.burst(actor);
+      if (actor.takesCalls && actor.outstandingCount < outstandingMax) this.#workload.burst(actor);
       this.#work(actor);
     });
   }

@@ -50,6 +50,7 @@ export class RealWorld implements ClientWorld {
       holdsRequests: false,
       txnBytesMax: coreDefaults.juteMaxBuffer + coreDefaults.juteMaxBufferExtra,
       stopsReading: false,
+      clientsMayBeLate: true,
     });
   }
 

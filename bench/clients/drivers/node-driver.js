@@ -147,7 +147,15 @@ export async function drive(adapter) {
         timesMs.push(performance.now() - start);
       }
       const cpu = cpuSeconds(before);
-      return { connects: times, cpuSeconds: cpu, p50Us: percentile(timesMs.toSorted((a, b) => a - b), 0.5) * 1000 };
+      return {
+        connects: times,
+        cpuSeconds: cpu,
+        p50Us:
+          percentile(
+            timesMs.toSorted((a, b) => a - b),
+            0.5,
+          ) * 1000,
+      };
     },
     quit: async () => {
       await adapter.close(client);

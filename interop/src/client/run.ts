@@ -6,7 +6,10 @@ import type { DriverFacts } from '../drivers/driver.ts';
 import type { Report } from '../report.ts';
 import { callsChecks } from './calls-checks.ts';
 import { checks, type Ground } from './checks.ts';
+import { guideChecks } from './guide-checks.ts';
+import { loopChecks } from './loop-checks.ts';
 import { Proxy } from './proxy.ts';
+import { recipeChecks } from './recipe-checks.ts';
 
 /** For all checks of one server; each has its own znode below. */
 const folder = '/client-checks';
@@ -15,7 +18,7 @@ export async function runClient(server: ServerProcess, facts: DriverFacts, repor
   const keeper = await connect(server.connectString);
   await keeper.create(folder);
   let number = 0;
-  for (const { name, run } of [...checks, ...callsChecks]) {
+  for (const { name, run } of [...checks, ...callsChecks, ...loopChecks, ...recipeChecks, ...guideChecks]) {
     const title = `client on ${server.kind}: ${name}`;
     const clients: Client[] = [];
     const opened = async (opening: Promise<Client>): Promise<Client> => {

@@ -11,6 +11,7 @@ import { spawn } from 'node:child_process';
 const onThread = /^(FSReq|GetAddrInfo|GetNameInfo|Zlib)|(Job|Request)$/;
 const patienceMs = 2000;
 
+/** Ends the process with this exit code. Threads that are in a system call have two seconds for it; then the process is killed. */
 export function endProcess(code: number): never {
   if (process.getActiveResourcesInfo().some((name) => onThread.test(name))) leaveKiller();
   process.exit(code);

@@ -4,6 +4,7 @@
  */
 import { exitCodes as serverExitCodes } from '@tskeeper/server';
 
+/** How the command ends; those of `serve` are those of the server. */
 export const exitCodes = {
   /** Done as asked; of `verify`: nothing is wrong; of `diff`: no difference. */
   done: serverExitCodes.ended,

@@ -3,7 +3,7 @@ import { defineServe } from './commands/serve.ts';
 import { type DefineCommand, run } from './program.ts';
 import { processTerminal } from './terminal.ts';
 
-/** Runs a command line of this process to its exit code. */
+/** Runs a command line of this process to its exit code. Rejects as `run` does. */
 export async function main(argv: readonly string[]): Promise<number> {
   const serve = defineServe(startServer);
   // A server loads what it needs and no more: it starts sooner, and where few files may be open it starts at all.

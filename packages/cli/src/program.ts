@@ -23,7 +23,7 @@ export function programOf(terminal: Terminal, commands: readonly DefineCommand[]
   return program;
 }
 
-/** Runs one command line, without the program's name, to the exit code. */
+/** Runs one command line, without the program's name, to the exit code. Rejects with what nobody expected; what a user can put right is a sentence and a code. */
 export async function run(argv: readonly string[], terminal: Terminal, commands: readonly DefineCommand[]): Promise<number> {
   let code: number = exitCodes.done;
   const program = programOf(terminal, commands, (result) => {

@@ -3,13 +3,17 @@ import { endProcess } from './end-process.ts';
 
 /** What a command may touch of the process it runs in. */
 export interface Terminal {
+  /** Whether a person looks at the output. */
   readonly isTty: boolean;
   /** What the user, or a script, types into the shell. */
   readonly input: NodeJS.ReadableStream;
   /** Where the shell shows its prompt; undefined when nobody sits there. */
   readonly prompt: NodeJS.WritableStream | undefined;
+  /** Variables of the environment. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Writes to standard output. */
   out(text: string): void;
+  /** Writes to standard error. */
   err(text: string): void;
   /**
    * Hands a part of an answer to standard output. Resolves when the reader has taken it, so that an answer of any length needs little

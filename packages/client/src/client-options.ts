@@ -1,35 +1,45 @@
 /** What the calls of the client take and give. */
-import type { Acl, AddWatchMode, WatcherType } from '@tskeeper/protocol';
+import type { Acl } from '@tskeeper/protocol';
 import type { CreateExtras } from './calls/create.ts';
 import type { ParentMode } from './calls/parents.ts';
 import type { CreateSettings } from './operations/create.ts';
 import type { ReconfigSettings } from './operations/single.ts';
 import type { CallOptions } from './session/operation.ts';
+import type { EndReason } from './session/session-machine.ts';
 import type { NodeEvent, SessionEvent, WatchListener } from './watched-event.ts';
 
 /**
- * ZooKeeper's words for the life of a client.
- * - `connecting`: looking for a server. The session may be alive; calls wait.
- * - `connected`, `connectedReadOnly`: at work.
- * - `closed`: over, see `closedBecause`. The client cannot be used again.
+ * How things stand with a client, in one word.
+ * - `connecting`: looking for a server, and there is no session yet that the ensemble would know. `connect` gives out no such client; one that has had
+ *   to do with read-only servers only becomes so when it loses them.
+ * - `connected`: at work.
+ * - `connectedReadOnly`: with a server that has lost its quorum; reads are answered, writes fail with NotReadOnly. Only with the option `readOnly`.
+ * - `suspended`: the connection is lost, and the client looks for another. The session may live, and so may its ephemerals; only a server
+ *   can tell (`sessionLeftMs` says for how long it is likely). Calls wait.
+ * - `expired`, `authFailed`, `closed`, `moved`: over, and why (`EndReason`). Every call is refused, and nothing leads back: connect anew.
  */
-export type ClientState = 'connecting' | 'connected' | 'connectedReadOnly' | 'closed';
+export type ClientState = 'connecting' | 'connected' | 'connectedReadOnly' | 'suspended' | EndReason;
 
+/** Of a read that can set a watch. */
 export interface WatchOption {
   /**
    * Told once of the next change, and of each change of the session's state until then. `true` sets the watch on the server all the same;
-   * its event is heard by `client.on('event', ...)`.
+   * its event is heard by `client.on('event', ...)`. Default: no watch.
    */
   readonly watch?: WatchListener | true | undefined;
 }
 
+/** Of a write that can be conditional. */
 export interface VersionOption {
   /** The version the znode must have; -1, the default, for any. */
   readonly version?: number | undefined;
 }
 
-export interface CreateOptions extends CreateSettings, CreateExtras, CallOptions {}
+/** What `create` can be asked for besides path and data. */
+export type CreateOptions = CreateSettings & CreateExtras & CallOptions;
+/** What a conditional write can be asked for. */
 export interface VersionOptions extends VersionOption, CallOptions {}
+/** What `setData` can be asked for. */
 export interface SetDataOptions extends VersionOptions {
   /**
    * Means the state, not the act: when no answer comes the call is made again, by `retry` or its defaults. With a `version`, BadVersion is then
@@ -38,6 +48,7 @@ export interface SetDataOptions extends VersionOptions {
    */
   readonly idempotent?: boolean | undefined;
 }
+/** What `delete` can be asked for. */
 export interface DeleteOptions extends VersionOptions {
   /**
    * Means the state, not the act: when no answer comes the call is made again, by `retry` or its defaults, and NoNode is then success. Without a
@@ -52,24 +63,28 @@ export interface DeleteOptions extends VersionOptions {
    */
   readonly guaranteed?: boolean | undefined;
 }
+/** What `ensurePath` can be asked for. */
 export interface EnsurePathOptions extends CallOptions {
   /** Of what is made; what is there stays as it is. Default: `persistent`. */
   readonly mode?: ParentMode | undefined;
   /** Default: everyone may do everything. */
   readonly acl?: readonly Acl[] | undefined;
 }
+/** What `update` can be asked for. */
 export interface UpdateOptions extends CallOptions {
   /** Makes the znode if it is absent: `true` for a persistent one, or how. Default: false; absence is NoNode. */
   readonly create?: boolean | CreateSettings | undefined;
   /** When no answer came to the write: whether finding the data that were to be written, whoever wrote them, is success. Default: false. */
   readonly idempotent?: boolean | undefined;
 }
+/** What `walk` can be asked for. */
 export interface WalkOptions extends CallOptions {
   /** Requests under way at most. Default: 16. */
   readonly concurrency?: number | undefined;
   /** Whether to read the data as well. Default: false. */
   readonly data?: boolean | undefined;
 }
+/** Of a read. */
 export interface LinearizableOption {
   /**
    * Asks for everything that was acknowledged, to anybody, before this call was made. A read is otherwise answered by the server it is sent
@@ -85,28 +100,32 @@ export interface LinearizableOption {
 
 /** Of a read that sets no watch. */
 export interface PlainReadOptions extends LinearizableOption, CallOptions {}
+/** What a read that can set a watch can be asked for. */
 export interface ReadOptions extends WatchOption, PlainReadOptions {}
 
+/** What `addWatch` can be asked for. */
 export interface AddWatchOptions extends CallOptions {
   /**
    * `persistent` hears of the znode and of its children coming and going; `persistentRecursive` of the znode and of everything below it,
    * and never of NodeChildrenChanged. Default: `persistent`.
    */
-  readonly mode?: keyof typeof AddWatchMode | undefined;
+  readonly mode?: 'persistent' | 'persistentRecursive' | undefined;
   /** As in `ReadOptions`, but told until the watch is removed. */
   readonly watch: WatchListener | true;
 }
 
+/** What `removeWatches` can be asked for. */
 export interface RemoveWatchesOptions extends CallOptions {
   /** Which of the path's watches. Default: `any`. Servers before ZooKeeper 3.9 know `children`, `data` and `any` only. */
-  readonly type?: keyof typeof WatcherType | undefined;
+  readonly type?: 'children' | 'data' | 'any' | 'persistent' | 'persistentRecursive' | undefined;
   /** The one to remove; default: all of them. */
   readonly watch?: WatchListener | true | undefined;
-  /** Remove it here even when no server can be reached: it is then not set anew after the reconnect. */
+  /** Remove it here even when no server can be reached: it is then not set anew after the reconnect. Default: false. */
   readonly local?: boolean | undefined;
 }
 
-export interface ReconfigOptions extends ReconfigSettings, CallOptions {}
+/** What `reconfig` can be asked for. */
+export type ReconfigOptions = ReconfigSettings & CallOptions;
 
 /** What `on` can listen to. */
 export interface ClientEvents {

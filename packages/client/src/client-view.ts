@@ -18,6 +18,7 @@ import { update, type Updater } from './calls/update.ts';
 import { checkConcurrency, walk, type WalkedZnode } from './calls/walk.ts';
 import { ancestorsOf, parentOf } from './calls/znodes.ts';
 import { Chroot } from './chroot.ts';
+import type { Clock } from './clock.ts';
 import type {
   AddWatchOptions,
   ClientEvents,
@@ -34,7 +35,6 @@ import type {
   VersionOptions,
   WalkOptions,
 } from './client-options.ts';
-import type { Clock } from './clock.ts';
 import { formatServer } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
 import { checkCreatePath, checkPath, type CreateSettings, type Data, isSequential } from './operations/create.ts';
@@ -87,7 +87,7 @@ export class ClientView {
     this.#session = session;
     this.#chroot = new Chroot(chroot);
     this.#defaults = defaults;
-    this.#caller = new Caller(session, defaults);
+    this.#caller = new Caller(session, chroot, defaults);
     this.#watches = new ViewWatches(session, this.#chroot);
   }
 
@@ -109,7 +109,7 @@ export class ClientView {
   /**
    * The tree below `path`, as if that were its root: paths go in and come out relative to it, those of events and errors as well. The session is
    * shared, time-outs and `retry` are those of this client. The znode need not exist; `ensurePath('/')` makes it. A watch is removed through
-   * the view that has set it.
+   * the view that has set it. (Curator's `usingNamespace`; the chroot of ZooKeeper's connect string.) Throws a KeeperError, BadArguments.
    */
   chroot(path: string): ClientView {
     const fault = typeof path === 'string' ? pathFault(path) : `is a string, not ${typeof path}`;
@@ -120,17 +120,20 @@ export class ClientView {
 
   // --- The session
 
+  /** What is known of the connection now; `on('state', ...)` hears of changes. */
   get state(): ClientState {
     const session = this.#session;
-    if (session.endReason !== undefined) return 'closed';
-    return session.isConnected ? (session.isReadOnly ? 'connectedReadOnly' : 'connected') : 'connecting';
+    if (session.endReason !== undefined) return session.endReason;
+    if (session.isConnected) return session.isReadOnly ? 'connectedReadOnly' : 'connected';
+    return session.isSuspended ? 'suspended' : 'connecting';
   }
 
-  /** Why the state is `closed`: `close` was called, the ensemble has expired the session, or it has refused the credentials. */
+  /** Why this client is over, which is its `state` then; undefined while it lives, which makes it the test for that. */
   get closedBecause(): EndReason | undefined {
     return this.#session.endReason;
   }
 
+  /** Given out by the server that opened the session; all 64 bits are used. */
   get sessionId(): SessionId {
     return this.#session.id;
   }
@@ -176,7 +179,7 @@ export class ClientView {
 
   /**
    * Listens from now on; returns a function that ends it. What a listener throws is the program's own error and becomes an unhandled
-   * rejection; it never reaches the client.
+   * rejection; it never reaches the client. (ZooKeeper's default watcher.)
    */
   on<Name extends keyof ClientEvents>(name: Name, listener: (event: ClientEvents[Name]) => void): () => void {
     const listeners = (name === 'state' ? this.#stateListeners : this.#eventListeners) as Set<typeof listener>;
@@ -194,8 +197,8 @@ export class ClientView {
 
   /**
    * Proves an identity, on this connection and on each one that follows: `addAuth('digest', 'user:password')`. Resolves when a server has
-   * accepted it, on another connection if the first is lost. A refusal (AuthFailed) ends the client, as in ZooKeeper. Time-out and signal end
-   * the waiting; the identity is proved all the same.
+   * accepted it, on another connection if the first is lost. A refusal ends the client, as in ZooKeeper, and rejects with AuthFailed. Time-out and signal end
+   * the waiting; the identity is proved all the same. (ZooKeeper's `addAuthInfo`.)
    */
   addAuth(scheme: string, auth: Uint8Array | string, options: CallOptions = {}): Promise<void> {
     // It survives the loss of a connection by itself.
@@ -204,7 +207,7 @@ export class ClientView {
     );
   }
 
-  /** Who this client is to the servers: the identities of its connection. From ZooKeeper 3.7 on. */
+  /** Who this client is to the servers: the identities of its connection (ZOOKEEPER-3969). Fails with Unimplemented before ZooKeeper 3.7. */
   whoAmI(options: CallOptions = {}): Promise<readonly ClientInfo[]> {
     return this.#caller.call('whoAmI', undefined, options, whoAmIOperation, true);
   }
@@ -212,13 +215,13 @@ export class ClientView {
   // --- Znodes
 
   /**
-   * Makes a znode. Fails with NodeExists, NoNode (no parent), NoChildrenForEphemerals, InvalidACL, NoAuth, QuotaExceeded, and with
+   * Makes a znode, as ZooKeeper's `create` with a Stat does (ZOOKEEPER-1297; containers ZOOKEEPER-2163, TTLs ZOOKEEPER-2169). Fails with NodeExists, NoNode (no parent), NoChildrenForEphemerals, InvalidACL, NoAuth, QuotaExceeded, and with
    * Unimplemented for a TTL where the servers have no extended types.
    */
   create(path: string, data?: Data, options: CreateOptions = {}): Promise<CreateResult> {
     if (!hasExtras(options)) return this.#create(path, data, options);
-    const { mode, acl, ttlMs, retry, ...extras } = options;
-    const settings = { mode, acl, ttlMs };
+    const { signal: _signal, timeoutMs: _timeoutMs, retry, parents, protection, idempotent, ...settings } = options;
+    const { mode, acl } = settings;
     return this.#caller.compound('create', path, options, (bounds) => {
       checkCreatePath(path, mode ?? 'persistent');
       return createWithExtras({
@@ -227,7 +230,7 @@ export class ClientView {
         path,
         data,
         settings,
-        extras,
+        extras: { parents, protection, idempotent },
         retry,
         bounds,
         retries: () => this.#caller.repetitions(options, bounds),
@@ -245,7 +248,8 @@ export class ClientView {
 
   /**
    * Makes a znode and whatever is missing above it, all without data; resolves also if it was there. Fails with NoAuth, InvalidACL,
-   * QuotaExceeded, and with NoChildrenForEphemerals where an ephemeral stands in the way. Under a chroot, that is made as well.
+   * QuotaExceeded, and with NoChildrenForEphemerals where an ephemeral stands in the way. Under a chroot, that is made as well. (Curator's
+   * `createContainers` and `creatingParentsIfNeeded`.)
    */
   ensurePath(path: string, options: EnsurePathOptions = {}): Promise<void> {
     return this.#caller.compound('ensurePath', path, options, (bounds) => {
@@ -284,7 +288,7 @@ export class ClientView {
    * Deletes a znode and everything below it, children first, while others may go on working there: what is gone already is passed over, and
    * where something was added it is looked again. Resolves with how many were deleted; 0 if there was none. It is not one txn: after an error, which says
    * how far it came, a part is gone. `timeoutMs` is for all of it; `requestTimeoutMs` of the client for each request. Fails with NoAuth, and with
-   * BadArguments for the root and for `/zookeeper`.
+   * BadArguments for the root and for `/zookeeper`. (ZooKeeper's `ZKUtil.deleteRecursive`, for a tree that others work in.)
    */
   deleteRecursive(path: string, options: CallOptions = {}): Promise<DeleteRecursiveResult> {
     const bounds = new Bounds(this.#session, options);
@@ -297,17 +301,20 @@ export class ClientView {
     });
   }
 
-  /** The znode's Stat, or null when there is none; absence is an answer, not an error. A watch is set in both cases. */
+  /**
+   * The znode's Stat, or null when there is none; absence is an answer, not an error. A watch is set in both cases. (ZooKeeper's `exists`.) Fails
+   * only as any call does: ConnectionLoss, SessionExpired, RequestTimeout, BadArguments for what is no path.
+   */
   exists(path: string, options: ReadOptions = {}): Promise<Stat | null> {
     return this.#readOn('exists', path, options, (outer) => existsOperation(outer, this.#note(outer, options.watch)));
   }
 
-  /** Fails with NoNode and NoAuth; then no watch is set. */
+  /** Data and Stat of one moment (ZooKeeper's `getData`). Fails with NoNode and NoAuth; then no watch is set. */
   getData(path: string, options: ReadOptions = {}): Promise<GetDataResult> {
     return this.#readOn('getData', path, options, (outer) => getDataOperation(outer, this.#note(outer, options.watch)));
   }
 
-  /** Fails with NoNode, BadVersion, NoAuth, QuotaExceeded. */
+  /** Writes data whole (ZooKeeper's `setData`). Resolves with the new Stat. Fails with NoNode, BadVersion, NoAuth, QuotaExceeded. */
   setData(path: string, data: Data, options: SetDataOptions = {}): Promise<Stat> {
     if (options.idempotent !== true) return this.#setData(path, data, options);
     return this.#caller.compound('setData', path, options, (bounds) =>
@@ -322,6 +329,7 @@ export class ClientView {
    *
    * When no answer comes to the write, the znode is read again. If that shows that it was not carried out, `update` goes on. Whether it was carried out
    * cannot always be told, as when another may have written the same: then it rejects, with the outcome `unknown`; see `idempotent`.
+   * (Compare and set, as ZooKeeper's versions are meant for: Programmer's Guide, "ZNodes".)
    */
   update(path: string, updater: Updater, options: UpdateOptions = {}): Promise<GetDataResult | undefined> {
     const { create: createOption, idempotent = false, retry } = options;
@@ -338,7 +346,7 @@ export class ClientView {
     return this.#callOn('setData', path, options, (outer) => setDataOperation(outer, data, options.version ?? -1));
   }
 
-  /** Fails with NoNode and NoAuth; then no watch is set. */
+  /** Names of children, and the Stat of the znode (ZooKeeper's `getChildren`). Fails with NoNode and NoAuth; then no watch is set. */
   getChildren(path: string, options: ReadOptions = {}): Promise<GetChildrenResult> {
     return this.#readOn('getChildren', path, options, (outer) => getChildrenOperation(outer, this.#note(outer, options.watch)));
   }
@@ -347,6 +355,7 @@ export class ClientView {
    * A znode and all below it, each ahead of its children, otherwise in no defined order: `for await (const { path, stat } of zk.walk('/a'))`.
    * Others may go on meanwhile: what goes is passed over, what comes may be missed. Fails with NoNode when the top is not there, and with NoAuth.
    * A slow loop slows the walk. `timeoutMs` is for all of it, the loop's own time included; `requestTimeoutMs` of the client for each request.
+   * (ZooKeeper's `ZKUtil.visitSubTreeDFS`, with several requests at once.)
    */
   async *walk(path: string, options: WalkOptions = {}): AsyncGenerator<WalkedZnode, void, undefined> {
     const { concurrency = 16, data = false, retry } = options;
@@ -359,12 +368,15 @@ export class ClientView {
     }
   }
 
-  /** How many znodes there are below, at any depth. Fails with NoNode and NoAuth. */
+  /** How many znodes there are below, at any depth (ZOOKEEPER-3167, ZooKeeper 3.6). Fails with NoNode and NoAuth. */
   getAllChildrenNumber(path: string, options: PlainReadOptions = {}): Promise<number> {
     return this.#readOn('getAllChildrenNumber', path, options, getAllChildrenNumberOperation);
   }
 
-  /** Paths of this session's ephemerals that begin with a text; all of those below the chroot by default. */
+  /**
+   * Paths of this session's ephemerals that begin with a text; all of those below the chroot by default (ZOOKEEPER-3209, ZooKeeper 3.6). Fails with
+   * BadArguments for a text that does not begin with a slash.
+   */
   getEphemerals(prefix = '/', options: PlainReadOptions = {}): Promise<readonly string[]> {
     return this.#read('getEphemerals', prefix, options, () => {
       if (prefix !== '' && !prefix.startsWith('/')) throw badArguments('a prefix of paths begins with "/"');
@@ -374,17 +386,20 @@ export class ClientView {
     });
   }
 
-  /** Fails with NoNode, and with NoAuth unless READ or ADMIN is granted. */
+  /** A znode's ACL (ZooKeeper's `getACL`). Fails with NoNode, and with NoAuth unless READ or ADMIN is granted. */
   getACL(path: string, options: PlainReadOptions = {}): Promise<GetAclResult> {
     return this.#readOn('getACL', path, options, getAclOperation);
   }
 
-  /** `version` is compared with `aversion`. Fails with NoNode, BadVersion, InvalidACL, NoAuth. */
+  /** Replaces the ACL (ZooKeeper's `setACL`). `version` is compared with `aversion`. Fails with NoNode, BadVersion, InvalidACL, NoAuth. */
   setACL(path: string, acl: readonly Acl[], options: VersionOptions = {}): Promise<Stat> {
     return this.#callOn('setACL', path, options, (outer) => setAclOperation(outer, acl, options.version ?? -1));
   }
 
-  /** Resolves when the server has caught up with what the leader had committed, so that a read made next (also without waiting) sees it. */
+  /**
+   * Resolves when the server has caught up with what the leader had committed, so that a read made next (also without waiting) sees it. Fails only as any
+   * call does. (ZooKeeper's `sync`; Programmer's Guide, "Consistency Guarantees".)
+   */
   sync(path = '/', options: CallOptions = {}): Promise<void> {
     return this.#callOn('sync', path, options, syncOperation, true);
   }
@@ -393,14 +408,17 @@ export class ClientView {
 
   /**
    * Carries out all operations or none, in order, under one zxid. When one fails, rejects with its error; `failedIndex` says which it was
-   * and `results` what became of each.
+   * and `results` what became of each. (ZooKeeper's `multi`, ZOOKEEPER-965.)
    */
   multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     if (ops.length === 0) return Promise.resolve([] as unknown as WriteResults<Ops>);
     return this.#caller.call('multi', undefined, options, () => multiOperation(ops, this.#chroot));
   }
 
-  /** Reads many znodes in one request, each for itself: what cannot be read is an error in its place, and the others are there. */
+  /**
+   * Reads many znodes in one request, each for itself: what cannot be read is an error in its place, and the others are there. Fails as a whole only as any
+   * call does. (ZOOKEEPER-3402, ZooKeeper 3.6.)
+   */
   multiRead<const Ops extends readonly ReadOp[]>(ops: Ops, options: PlainReadOptions = {}): Promise<ReadResults<Ops>> {
     if (ops.length === 0) return Promise.resolve([] as unknown as ReadResults<Ops>);
     return this.#read('multiRead', undefined, options, () => multiReadOperation(ops, this.#chroot));
@@ -408,7 +426,10 @@ export class ClientView {
 
   // --- Watches
 
-  /** Sets a watch that stays. A znode need not exist. Fails with nothing but a lost connection, and on servers before 3.6 with Unimplemented. */
+  /**
+   * Sets a watch that stays (ZOOKEEPER-1416, ZooKeeper 3.6). A znode need not exist. Fails with nothing but a lost connection, and on servers before 3.6
+   * with Unimplemented.
+   */
   addWatch(path: string, options: AddWatchOptions): Promise<void> {
     const { mode = 'persistent', watch } = options;
     const add = (outer: string) => addWatchOperation(mode, outer, () => this.#watches.add(mode, outer, watch));
@@ -425,12 +446,13 @@ export class ClientView {
    * now may.
    */
   watch(path: string, options: WatchLoopOptions & { readonly recursive: true }): WatchLoop<RecursiveWatchLoopEvent>;
+  /** The same over one znode and its children coming and going. */
   watch(path: string, options?: WatchLoopOptions): WatchLoop;
   watch(path: string, options: WatchLoopOptions = {}): WatchLoop | WatchLoop<RecursiveWatchLoopEvent> {
     return new WatchLoop(this.#session, this.#chroot, path, options);
   }
 
-  /** Takes watches away again; each is told so (`DataWatchRemoved` ...), and loops over the path end. Fails with NoWatcher when there is none. */
+  /** Takes watches away again; each is told so (`DataWatchRemoved` ...), and loops over the path end. Fails with NoWatcher when there is none. (ZOOKEEPER-442.) */
   removeWatches(path: string, options: RemoveWatchesOptions = {}): Promise<void> {
     const { type = 'any', watch, local = false } = options;
     return this.#caller.guard('removeWatches', path, options, true, async (limits) => {
@@ -441,7 +463,7 @@ export class ClientView {
 
   // --- The ensemble
 
-  /** The configuration of the ensemble, whatever the chroot. Empty on a standalone server. */
+  /** The configuration of the ensemble, whatever the chroot (ZooKeeper's `getConfig`, ZOOKEEPER-107). Empty on a standalone server. Fails with NoAuth. */
   getConfig(options: ReadOptions = {}): Promise<GetDataResult> {
     return this.#read('getConfig', systemPath.config, options, () =>
       getDataOperation(systemPath.config, this.#note(systemPath.config, options.watch)),
@@ -450,7 +472,7 @@ export class ClientView {
 
   /**
    * Changes the membership of the ensemble, and returns the new configuration. Fails with ReconfigDisabled, NewConfigNoQuorum,
-   * ReconfigInProgress, BadVersion, BadArguments, NoAuth.
+   * ReconfigInProgress, BadVersion, BadArguments, NoAuth. (ZooKeeperAdmin's `reconfigure`, ZOOKEEPER-107.)
    */
   reconfig(options: ReconfigOptions): Promise<GetDataResult> {
     return this.#caller.call('reconfig', systemPath.config, options, () => reconfigOperation(options));

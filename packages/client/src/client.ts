@@ -3,6 +3,7 @@ import type { CallDefaults } from './calls/caller.ts';
 import { ClientView } from './client-view.ts';
 import { parseServerList } from './connect-string.ts';
 import type { Session } from './session/session.ts';
+import { succeeded, tracedCall } from './tracing.ts';
 import type { ServerAddress } from './transport.ts';
 
 /** A client with a session, which is its own: closing the client ends the session. */
@@ -33,12 +34,20 @@ export class Client extends ClientView implements AsyncDisposable {
 
   /**
    * Ends the session: its ephemerals go at once. Calls made before are answered first; later ones fail with SessionExpired. Without a
-   * connection the ensemble is not told, and ends the session when its time-out has passed. Never rejects; a second call waits for the first.
+   * connection the ensemble is not told, and ends the session when its time-out has passed. Never rejects; a second call waits for the first. (ZooKeeper's `close`.)
    */
   close(): Promise<void> {
-    return this.#session.close();
+    const { tracer, id } = this.#session;
+    if (!tracer.hearsCalls) return this.#session.close();
+    const traced = tracedCall('close', id);
+    return tracer.run(traced, () => {
+      const closed = this.#session.close();
+      void closed.then(() => succeeded(tracer, traced, undefined));
+      return closed;
+    });
   }
 
+  /** As `close`, for `await using`. Never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -7,17 +7,20 @@ import type { Millis } from '@tskeeper/protocol';
 /** A timer that has been set. */
 export type TimerHandle = object;
 
+/** The time a client goes by. */
 export interface Clock {
   /** Read anew after each wait. Only the monotonic clock is used: what an operator does to the wall clock is not noticed. */
   now(): { readonly elapsedMs: Millis };
   /** Calls back once, not before `delayMs` have passed on the monotonic clock. */
   after(delayMs: Millis, callback: () => void): TimerHandle;
+  /** Takes a timer back, also one that has fired already. */
   cancel(timer: TimerHandle): void;
 }
 
 /** Longer than any timer of Node can wait, 24 days: as good as for ever. */
 export const timerMsMax = 0x7fffffff;
 
+/** Where chance comes from. */
 export interface Random {
   /** Uniform over 0 .. 2^32 - 1. */
   uint32(): number;

@@ -10,8 +10,10 @@
 import { pathFault } from '@tskeeper/protocol';
 import type { ServerAddress } from './transport.ts';
 
+/** Where servers listen unless a connect string says otherwise: ZooKeeper's clientPort. */
 export const defaultPort = 2181;
 
+/** What a connect string says. */
 export interface ConnectString {
   /** In the order given; at least one, but for a service. */
   readonly servers: readonly ServerAddress[];
@@ -30,6 +32,7 @@ function fail(text: string, complaint: string, form = 'host:port,host:port/chroo
   throw new ConnectStringError(`connect string "${text}": ${complaint} Write it as ${form}.`);
 }
 
+/** Reads ZooKeeper's `host:port,host:port/chroot`, or `srv:name/chroot`. Throws a ConnectStringError. */
 export function parseConnectString(text: string): ConnectString {
   const slash = text.indexOf('/');
   const hosts = slash === -1 ? text : text.slice(0, slash);

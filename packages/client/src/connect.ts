@@ -8,6 +8,7 @@ import { ConnectOptionsError } from './connect-options-error.ts';
 import { ConnectStringError, parseConnectString } from './connect-string.ts';
 import { followConfig } from './ensemble/follow-config.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
+import { diagnosticsTracer } from './node/diagnostics-tracer.ts';
 import { NodeTransport } from './node/node-transport.ts';
 import { systemClock } from './node/system-clock.ts';
 import { type SaslOptions, saslMechanism } from './node/sasl-mechanism.ts';
@@ -15,8 +16,11 @@ import { systemRandom } from './node/system-random.ts';
 import type { TlsOptions } from './node/tls-material.ts';
 import { TlsTransport } from './node/tls-transport.ts';
 import { Session } from './session/session.ts';
+import { failed, succeeded, tracedCall, type Tracer } from './tracing.ts';
 import type { Transport } from './transport.ts';
+import type { SessionEvent } from './watched-event.ts';
 
+/** What `connect` can be asked for. */
 export interface ConnectOptions {
   /**
    * How long the ensemble keeps the session, and its ephemerals, without hearing from the client. Servers grant it or the nearest they
@@ -46,11 +50,20 @@ export interface ConnectOptions {
    * them. A refusal makes `connect` reject with AuthFailed, and later on ends the client, as in ZooKeeper. Default: none.
    */
   readonly sasl?: SaslOptions | undefined;
-  /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. */
+  /** Identities to prove before anything else, on every connection. A refusal makes `connect` reject with AuthFailed. Default: none. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: string | Uint8Array }[] | undefined;
-  /** A session to take up, as `sessionId` and `sessionPassword` of a client gave it. When it is gone, `connect` rejects with SessionExpired. */
+  /**
+   * A session to take up, as `sessionId` and `sessionPassword` of a client gave it; an id read from a server's log, without a sign, is the same. When it is gone, `connect`
+   * rejects with SessionExpired. Default: a new one.
+   */
   readonly session?: { readonly id: SessionId; readonly password: Uint8Array } | undefined;
-  /** Gives `connect` up, with the signal's reason. Has no effect on the client that it has returned. */
+  /**
+   * Hears of every change of the state, from the very first connection on, as ZooKeeper's default watcher does: the first event is the connect
+   * (`SyncConnected`, or `ConnectedReadOnly`), and until then the client is to be taken for disconnected. `client.on('state', ...)` hears the same
+   * from when it is called. What it throws is the program's own error and becomes an unhandled rejection. Default: nobody does.
+   */
+  readonly onState?: ((event: SessionEvent) => void) | undefined;
+  /** Gives `connect` up, with the signal's reason. Has no effect on the client that it has returned. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /**
    * Longest request sent, and longest answer taken, in bytes: the servers' jute.maxbuffer. Default: 1 MiB less one, as theirs. A longer
@@ -66,7 +79,7 @@ export interface ConnectOptions {
    * What becomes of two clients with one session, as when `session` is given to a second process while the first one goes on. Servers
    * give a session to whoever asked last and close the other's connection, so the two take it from each other for ever, with longer and longer
    * pauses: this is ZooKeeper's way, and the default. With `true` this client leaves it to the other: after five connections in a row that
-   * were closed within a second it is closed, `closedBecause` is `moved`, calls fail with SessionMoved, and the session itself lives on.
+   * were closed within a second its state is `moved`, calls fail with SessionMoved, and the session itself lives on.
    */
   readonly yieldsSession?: boolean | undefined;
   /**
@@ -85,6 +98,11 @@ export interface ConnectOptions {
   readonly clock?: Clock | undefined;
   /** Where pauses, the order of servers and the nonces of SASL come from. Default: the machine's, of the kind that cannot be guessed. */
   readonly random?: Random | undefined;
+  /**
+   * Who is told of each call and of what becomes of the session. Default: whoever listens to the channels `tskeeper:request` and `tskeeper:session`
+   * of `node:diagnostics_channel`; a call costs a few nanoseconds more when nobody does (docs/reference/tracing.md).
+   */
+  readonly tracer?: Tracer | undefined;
 }
 
 const sessionTimeoutMsDefault = 30_000;
@@ -100,7 +118,25 @@ const connectTimeoutMsDefault = 30_000;
  *
  * From then on the client keeps the session by itself: it pings, and goes on to another server when it loses one.
  */
-export async function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
+export function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
+  const { tracer = diagnosticsTracer } = options;
+  if (!tracer.hearsCalls) return open(connectString, options, tracer);
+  const traced = tracedCall('connect', options.session?.id ?? 0n);
+  return tracer.run(traced, async () => {
+    try {
+      const client = await open(connectString, options, tracer);
+      traced.sessionId = client.sessionId;
+      traced.server = client.connectedTo;
+      succeeded(tracer, traced, client);
+      return client;
+    } catch (error) {
+      failed(tracer, traced, error);
+      throw error;
+    }
+  });
+}
+
+async function open(connectString: string, options: ConnectOptions, tracer: Tracer): Promise<Client> {
   const { servers, service, chroot } = parseConnectString(connectString);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? sessionTimeoutMsDefault;
   const { signal, clock = systemClock, random = systemRandom } = options;
@@ -123,15 +159,19 @@ export async function connect(connectString: string, options: ConnectOptions = {
       sessionTimeoutMs,
       readOnly: options.readOnly ?? false,
       packetBytesMax: options.maxPacketBytes ?? juteMaxBufferDefault,
-      session: options.session === undefined ? undefined : { id: options.session.id, password: new Uint8Array(options.session.password) },
+      session:
+        options.session === undefined
+          ? undefined
+          : { id: BigInt.asIntN(64, options.session.id), password: new Uint8Array(options.session.password) },
       expireLocally: options.expireLocally ?? false,
       yieldsSession: options.yieldsSession ?? false,
       service,
     },
     (options.auth ?? []).map(({ scheme, auth }) => credentialsOf(scheme, auth)),
-    { clock, transport, random, sasl },
+    { clock, transport, random, tracer, sasl },
   );
   const client = new Client(session, chroot, defaults);
+  if (options.onState !== undefined) client.on('state', options.onState);
   const ready = options.followConfig === true ? session.established.then(() => followConfig(client)) : session.established;
   try {
     await firstOf(ready, session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);

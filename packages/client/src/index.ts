@@ -5,12 +5,17 @@ export {
   type ClientInfo,
   creatorAcl,
   digestId,
+  ErrorCode,
   formatSessionId,
   formatZxid,
+  type ErrorName,
   type Id,
+  type Millis,
   openAcl,
   Perms,
   readOnlyAcl,
+  type SessionId,
+  type Zxid,
 } from '@tskeeper/protocol';
 export type { DigestMd5Options } from './auth/digest-md5.ts';
 export type { CreateExtras } from './calls/create.ts';
@@ -44,13 +49,14 @@ export type { Clock, Random, TimerHandle } from './clock.ts';
 export { type ConnectString, ConnectStringError, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
 export { connect, type ConnectOptions } from './connect.ts';
 export { ConnectOptionsError } from './connect-options-error.ts';
+export { fourLetterWord, type FourLetterWordOptions } from './four-letter-word.ts';
 export { KeeperError, type KeeperErrorCode, type OperationOutcome, type Outcome } from './keeper-error.ts';
 export { NodeTransport } from './node/node-transport.ts';
 export type { GssapiOptions } from './node/gssapi.ts';
 export type { SaslOptions } from './node/sasl-mechanism.ts';
 export type { TlsOptions, TlsSource } from './node/tls-material.ts';
 export { TlsTransport } from './node/tls-transport.ts';
-export type { CreateMode, CreateSettings, Data } from './operations/create.ts';
+export type { CreateMode, CreateSettings, Data, PlainCreateSettings, TtlCreateMode, TtlCreateSettings } from './operations/create.ts';
 export {
   type CheckOp,
   type CreateOp,
@@ -66,10 +72,20 @@ export {
   type WriteResult,
   type WriteResults,
 } from './operations/multi.ts';
-export type { CreateResult, GetAclResult, GetChildrenResult, GetDataResult, ReconfigSettings } from './operations/single.ts';
+export type {
+  CreateResult,
+  GetAclResult,
+  GetChildrenResult,
+  GetDataResult,
+  IncrementalReconfig,
+  ReconfigSettings,
+  WholeReconfig,
+} from './operations/single.ts';
 export type { CallOptions } from './session/operation.ts';
 export type { EndReason } from './session/session-machine.ts';
+export { compareSequences, sequenceOf } from './sequence.ts';
 export type { Stat } from './stat.ts';
+export type { SessionNews, TracedCall, TracedSessionEvent, Tracer } from './tracing.ts';
 export type { DialledAddress, ServerAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from './transport.ts';
 export type { ChangeType, KeeperState, NodeEvent, NodeEventType, SessionEvent, WatchedEvent, WatchListener } from './watched-event.ts';
 export type { Reread, ZnodeChange } from './watches/change-queue.ts';

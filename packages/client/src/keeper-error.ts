@@ -20,6 +20,7 @@ export type Outcome = 'refused' | 'notSent' | 'unknown';
 export interface OperationOutcome {
   /** `Ok` before the operation that failed, `RuntimeInconsistency` behind it; nothing was carried out in either case. */
   readonly code: KeeperErrorCode | 'Ok';
+  /** ZooKeeper's number for it; 0 for `Ok`. */
   readonly errno: number;
 }
 
@@ -60,6 +61,8 @@ const passing: ReadonlySet<number> = new Set<number>([
   ErrorCode.ReconfigInProgress,
   ErrorCode.SessionMoved,
   ErrorCode.ThrottledOp,
+  // The client goes on to a server with a quorum as soon as there is one.
+  ErrorCode.NotReadOnly,
 ]);
 
 export function isPassing(errno: number): boolean {
@@ -71,6 +74,7 @@ export function codeOf(errno: number): KeeperErrorCode {
   return name === undefined || name === 'Ok' ? 'Unknown' : name;
 }
 
+/** Why a call failed (KeeperException). Told apart by `code`, and known by `KeeperError.is`, also across two copies of this package. */
 export class KeeperError extends Error {
   override readonly name = 'KeeperError';
   /** Match on this. */
@@ -86,6 +90,7 @@ export class KeeperError extends Error {
    * another question: with `outcome` `unknown` the first call may have been carried out.
    */
   readonly retryable: boolean;
+  /** What became of the request: what to know before repeating a write. */
   readonly outcome: Outcome;
   /** One clause that says more than the code, for people; undefined when the code says all. Part of `message`. */
   readonly reason: string | undefined;
@@ -108,6 +113,7 @@ export class KeeperError extends Error {
     this.results = results;
   }
 
+  /** What `is` looks for. */
   get [brand](): true {
     return true;
   }

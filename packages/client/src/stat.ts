@@ -11,7 +11,7 @@ export interface Stat {
   readonly pzxid: bigint;
   /** Wall clock of the leader, in ms since 1970, when the znode was created. */
   readonly ctime: Millis;
-  /** The same for the last change of its data. */
+  /** The same for the last change of its data, in ms as well. */
   readonly mtime: Millis;
   /** Changes of the data: what `setData` and `delete` compare. */
   readonly version: number;
@@ -23,6 +23,7 @@ export interface Stat {
   readonly ephemeralOwner: SessionId;
   /** Bytes of data. */
   readonly dataLength: number;
+  /** Children there are, not those below them. */
   readonly numChildren: number;
 }
 

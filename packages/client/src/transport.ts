@@ -8,6 +8,7 @@
 export interface ServerAddress {
   /** A name, or a numeric address; IPv6 without brackets. */
   readonly host: string;
+  /** 1 .. 65535. */
   readonly port: number;
 }
 
@@ -38,6 +39,7 @@ export interface TransportSink {
   closed(error: string | undefined): void;
 }
 
+/** A connection, or an attempt at one. */
 export interface TransportCnxn {
   /** Takes bytes, which belong to the transport from here on. Only after `connected`. */
   send(bytes: Uint8Array): void;
@@ -47,6 +49,7 @@ export interface TransportCnxn {
   destroy(): void;
 }
 
+/** What a client dials with. */
 export interface Transport {
   /**
    * Numeric addresses of a name, looked up anew at each attempt to connect; all of them are dialled, one after the other, in an order by

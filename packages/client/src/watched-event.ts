@@ -14,9 +14,13 @@ export type NodeEventType = ChangeType | 'DataWatchRemoved' | 'ChildWatchRemoved
  */
 export type KeeperState = 'SyncConnected' | 'ConnectedReadOnly' | 'Disconnected' | 'Expired' | 'AuthFailed' | 'Closed';
 
+/** A server has told of a change, or a watch was taken away. */
 export interface NodeEvent {
+  /** What has happened. */
   readonly type: NodeEventType;
+  /** `SyncConnected`, always: who is told is connected. */
   readonly state: KeeperState;
+  /** The znode, without the chroot. */
   readonly path: string;
   /**
    * The txn that changed the znode. undefined when the server does not say: before ZooKeeper 3.9, and for what changed while the client
@@ -28,6 +32,7 @@ export interface NodeEvent {
 /** The state has changed. Every watch hears of it, and stays: what happens to its znode while disconnected is told after the reconnect. */
 export interface SessionEvent {
   readonly type: 'None';
+  /** How things stand from here on. */
   readonly state: KeeperState;
   readonly path: null;
   readonly zxid: undefined;
@@ -35,6 +40,7 @@ export interface SessionEvent {
   readonly reason: string | undefined;
 }
 
+/** What a listener is told; `type` tells the two apart. */
 export type WatchedEvent = NodeEvent | SessionEvent;
 
 /**

@@ -87,7 +87,7 @@ describe('C2-4: a client under /app/a', () => {
     await go(zk.getChildren('/', { watch }));
     await go(zk.addWatch('/', { mode: 'persistentRecursive', watch }));
     world.break();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     await world.untilSo(() => zk.state === 'connected');
     await go(outside.create('/app/a/x'));
     await world.settle();

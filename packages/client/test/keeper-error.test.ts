@@ -27,6 +27,7 @@ describe('KeeperError', () => {
       'NewConfigNoQuorum',
       'ReconfigInProgress',
       'SessionMoved',
+      'NotReadOnly',
       'RequestTimeout',
       'ThrottledOp',
     ]);

@@ -152,7 +152,7 @@ describe('C2-20: when the server is lost', () => {
     expect(world.clock.now().elapsedMs - called).toBeLessThanOrEqual(6800);
     // The ensemble may still get the request: the wire gives it back when it heals. The session is found again, or its end is told.
     world.wire.heal(dialer, listener);
-    await world.untilSo(() => zk.state !== 'connecting');
+    await world.untilSo(() => zk.state !== 'suspended');
     expect(['connected', 'closed']).toContain(zk.state);
   });
 });
@@ -160,7 +160,7 @@ describe('C2-20: when the server is lost', () => {
 describe('C2-20: while there is no server', () => {
   it.each(cases)('a call waits for one: $name', async (each) => {
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const call = settle(each.call(zk));
     await world.settle();
     await world.boot();
@@ -170,7 +170,7 @@ describe('C2-20: while there is no server', () => {
 
   it.each(cases)('a call fails once all were tried, and was certainly not carried out: $name', async (each) => {
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const { outcome, error } = await world.until(settle(each.call(zk)));
     expect(outcome).toBe('ConnectionLoss notSent');
     expect(error!.message).toContain('its addresses could not be looked up');
@@ -262,7 +262,7 @@ describe('timeoutMs and signal', () => {
 
   it('a call that waits for a server when its time is over was never sent', async () => {
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const [late, patient] = [settle(zk.create('/late', null, { timeoutMs: 20 })), settle(zk.create('/patient'))];
     world.clock.advance(20);
     await world.settle();
@@ -272,7 +272,7 @@ describe('timeoutMs and signal', () => {
     expect(await world.until(zk.exists('/late'))).toBe(null);
   });
 
-  it('an aborted call rejects at once with the reason of the signal, before and after it is sent', async () => {
+  it('B33: an aborted call rejects at once with the reason of the signal, before and after it is sent', async () => {
     const reason = new Error('never mind');
     await expect(zk.create('/a', null, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     const controller = new AbortController();

@@ -102,7 +102,7 @@ describe('names', () => {
     ] as const) {
       world.kill();
       world.wire.name(from, []);
-      await world.untilSo(() => zk.state === 'connecting');
+      await world.untilSo(() => zk.state === 'suspended');
       await world.boot();
       name(to);
       await world.untilSo(() => zk.state === 'connected');

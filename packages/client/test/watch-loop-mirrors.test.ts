@@ -105,10 +105,10 @@ class Mirror {
 
   async #session(): Promise<Client> {
     if (this.#host !== undefined) {
-      while (this.#host.client === undefined || this.#host.client.state === 'closed') await this.#pause(100);
+      while (this.#host.client === undefined || this.#host.client.closedBecause !== undefined) await this.#pause(100);
       return this.#host.client;
     }
-    if (this.client === undefined || this.client.state === 'closed') {
+    if (this.client === undefined || this.client.closedBecause !== undefined) {
       this.client = await connect('server:2181', this.#world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity }));
     }
     return this.client;

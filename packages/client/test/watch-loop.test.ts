@@ -77,7 +77,7 @@ function cnxnOfFirst(): VirtualCnxn {
 async function whileGone(happens: () => Promise<void>): Promise<void> {
   const { dialer, listener } = cnxnOfFirst();
   world.wire.cut(dialer.address, listener.address);
-  await world.untilSo(() => zk.state === 'connecting');
+  await world.untilSo(() => zk.state === 'suspended');
   await happens();
   world.wire.heal(dialer.address, listener.address);
   await world.untilSo(() => zk.state === 'connected');
@@ -85,7 +85,7 @@ async function whileGone(happens: () => Promise<void>): Promise<void> {
 }
 
 describe('a watch loop', () => {
-  it('D7: begins with a Reread that says the watch is set, and tells each change of the znode and its children', async () => {
+  it('D7, B33: begins with a Reread that says the watch is set, and tells each change of the znode and its children', async () => {
     const told = loopOver('/a');
     await world.settle();
     expect(told.events).toEqual([{ type: 'Reread', because: 'started', since: undefined, dropped: 0 }]);
@@ -174,7 +174,7 @@ describe('a watch loop', () => {
 
   it('waits for a server for as long as it takes', async () => {
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const told = loopOver('/a');
     // Every server has been tried in vain by now, again and again.
     await world.pass(5000);
@@ -406,7 +406,7 @@ describe('the end of a watch loop', () => {
     const waiting = loopOver('/a');
     await world.settle();
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const unset = loopOver('/b');
     await world.settle();
     await go(zk.close());
@@ -458,7 +458,7 @@ describe('the end of a watch loop', () => {
     const told = loopOver('/a', {}, yielding);
     await world.settle();
     const taker = await world.connect({ session: { id: yielding.sessionId, password: yielding.sessionPassword } });
-    await world.untilSo(() => yielding.state === 'closed');
+    await world.untilSo(() => yielding.closedBecause !== undefined);
     await world.settle();
     expect(yielding.closedBecause).toBe('moved');
     expect(told.end).toMatchObject({ code: 'SessionMoved', op: 'watch', path: '/a' });
@@ -482,7 +482,7 @@ async function whileGoneFor(ms: number): Promise<void> {
   world.wire.cut(dialer.address, listener.address);
   await world.pass(ms, 500);
   world.wire.heal(dialer.address, listener.address);
-  await world.untilSo(() => zk.state === 'connected' || zk.state === 'closed');
+  await world.untilSo(() => zk.state === 'connected' || zk.closedBecause !== undefined);
   await world.settle();
 }
 

@@ -41,7 +41,7 @@ const go = <T>(promise: Promise<T>): Promise<T> => world.until(promise);
 async function whileGone(happens: () => Promise<void>): Promise<void> {
   const { dialer, listener } = [...world.wire.cnxns].find(({ dialer: from }) => from.address === '10.1.0.1')!;
   world.wire.cut(dialer.address, listener.address);
-  await world.untilSo(() => zk.state === 'connecting');
+  await world.untilSo(() => zk.state === 'suspended');
   await happens();
   world.wire.heal(dialer.address, listener.address);
   await world.untilSo(() => zk.state === 'connected');
@@ -252,7 +252,7 @@ describe('with a small packet limit', () => {
     const { lines, watch } = heard();
     await go(Promise.all(paths.map((path, index) => (index % 2 === 0 ? small.exists(path, { watch }) : small.addWatch(path, { watch })))));
     world.break();
-    await world.untilSo(() => small.state === 'connecting');
+    await world.untilSo(() => small.state === 'suspended');
     await world.untilSo(() => small.state === 'connected');
     await go(small.sync());
     expect(restored.toSorted()).toEqual(paths.toSorted());

@@ -9,13 +9,17 @@ import type { Writer } from './writer.ts';
 
 /** An identity under an authentication scheme: `ip` and `10.0.0.1`, `digest` and `user:hash`. Null texts can travel, but are never granted anything. */
 export interface Id {
+  /** `world`, `auth`, `digest`, `ip`, `sasl`, `x509`, or one that a provider of the servers knows. */
   readonly scheme: string | null;
+  /** What the scheme makes of it: `user:hash` for `digest`; see `digestId`. */
   readonly id: string | null;
 }
 
+/** One entry of an access control list: what is granted to whom (ZooKeeper Programmer's Guide, "ZooKeeper access control using ACLs"). */
 export interface Acl {
   /** A sum of `Perms`. ZooKeeper keeps the number as given, also when it has bits that mean nothing. */
   readonly perms: number;
+  /** To whom. */
   readonly id: Id;
 }
 

@@ -72,11 +72,13 @@ export const ErrorCode = {
   QuotaExceeded: -125,
   ThrottledOp: -127,
 } as const;
+/** One of the numbers of `ErrorCode`. */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
 /** xids that are not a client's own counter. */
 export const Xid = { notification: -1, ping: -2, auth: -4, setWatches: -8 } as const;
 
+/** What an ACL can grant, as bits to be added up (ZooDefs.Perms). `create` and `delete` are about children. */
 export const Perms = { read: 1, write: 2, create: 4, delete: 8, admin: 16, all: 31 } as const;
 
 export const EventType = {

@@ -4,6 +4,7 @@
  */
 import { ErrorCode } from './constants.ts';
 
+/** The words of `ErrorCode`. */
 export type ErrorName = keyof typeof ErrorCode;
 
 /** Where the text is not simply the name. */

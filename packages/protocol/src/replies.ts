@@ -60,8 +60,11 @@ export interface GetAllChildrenNumberReply {
   readonly totalNumber: number;
 }
 
+/** An identity of a connection, as whoAmI tells it. */
 export interface ClientInfo {
+  /** The scheme it was proved under: `digest`, `ip`, `x509` ... */
   readonly authScheme: string;
+  /** Who it is, without what proves it. */
   readonly user: string;
 }
 

@@ -1,3 +1,4 @@
+export type { SessionId } from '@tskeeper/protocol';
 export { ConfigError } from './config/config-error.ts';
 export { exitCodes, verdictOf } from './exit.ts';
 export { createLogger, type LogLevel, logLevels, type LogOptions } from './log.ts';

@@ -2,10 +2,14 @@ import { hostname } from 'node:os';
 import type { Logger } from '@tskeeper/runtime';
 import { destination, pino, type DestinationStream } from 'pino';
 
+/** What a log can be limited to, from everything to nothing. */
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+/** One of `logLevels`: messages of this level and those behind it are written. */
 export type LogLevel = (typeof logLevels)[number];
 
+/** What a log looks like, and where it goes. */
 export interface LogOptions {
+  /** Below it nothing is written. */
   readonly level: LogLevel;
   /** `text` for people, `json` for collectors: one line per message either way. */
   readonly format: 'text' | 'json';

@@ -28,16 +28,17 @@ import { snappy } from './snappy.ts';
 import { SystemClock } from './system-clock.ts';
 import { SystemRandom } from './system-random.ts';
 
+/** What an operator wants. Without any: a standalone server on 127.0.0.1:2181 with data in ./data. */
 export interface ServerOptions {
-  /** Path of a zoo.cfg. Without one: 127.0.0.1, port 2181, data in ./data. */
+  /** Path of a zoo.cfg. Default: none, and 127.0.0.1, port 2181, data in ./data. */
   readonly configFile?: string | undefined;
-  /** Wins over zoo.cfg, for transaction logs as well. */
+  /** Wins over zoo.cfg, for transaction logs as well. Default: as zoo.cfg says. */
   readonly dataDir?: string | undefined;
-  /** Wins over zoo.cfg; 0 for any free port. */
+  /** Wins over zoo.cfg; 0 for any free port. Default: as zoo.cfg says. */
   readonly clientPort?: number | undefined;
-  /** Wins over zoo.cfg. */
+  /** Wins over zoo.cfg. Default: as zoo.cfg says. */
   readonly clientAddress?: string | undefined;
-  /** `name=value` each, as after -D on Java's command line. */
+  /** `name=value` each, as after -D on Java's command line. Default: none. */
   readonly definitions?: readonly string[] | undefined;
   /** Where JVMFLAGS and SERVER_JVMFLAGS are looked up; nowhere unless given. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
@@ -45,10 +46,13 @@ export interface ServerOptions {
   readonly logger?: Logger | undefined;
 }
 
+/** A server that runs. */
 export interface Server extends AsyncDisposable {
   /** What a client on this machine connects to. */
   readonly connectString: string;
+  /** The folder it keeps its data in. */
   readonly dataDir: string;
+  /** What it knows of itself: sessions, connections, watches, znodes, zxids. */
   readonly inspect: Inspect;
   /**
    * Ends a session as if its time were up. Resolves when its ephemerals are gone, with false when there was no such session or it was

@@ -1,7 +1,10 @@
 import { startRuntime } from '@tskeeper/runtime';
 import { type Server, type ServerOptions, startServerWith } from './server.ts';
 
-/** Starts a server in this process, standalone or one of an ensemble; see `startRuntime`. */
+/**
+ * Starts a server in this process, standalone or one of an ensemble. Resolves when clients can connect, or, in an ensemble, when it looks for a leader. Rejects with a
+ * ConfigError, with a ListenError, or with what keeps its folder from being used; `verdictOf` makes a sentence of each.
+ */
 export function startServer(options: ServerOptions = {}): Promise<Server> {
   return startServerWith(startRuntime, options);
 }

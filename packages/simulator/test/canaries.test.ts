@@ -25,6 +25,7 @@ import {
   type Request,
   runSeed,
 } from '../src/index.ts';
+import { writeKey } from '../src/record/write-key.ts';
 import { Stage } from '../src/story/stage.ts';
 
 /** Not every story has in it what a change is about; one of so many has. */
@@ -482,6 +483,77 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
     },
   ],
   [
+    'clientTold',
+    'an event that was told behind the answer that came after it',
+    ({ told }) => {
+      const at = told.findIndex(({ kind, client }, index) => kind === 'event' && isAnswerOf(client, told[index + 1]));
+      const [event] = told.splice(at, at === -1 ? 0 : 1);
+      told.splice(at + 1, 0, found(event));
+    },
+  ],
+  [
+    'clientOutcomes',
+    'a write that was sent, and is said not to have been',
+    ({ told }) =>
+      change(found(told.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'unknown')), { text: 'notSent' }),
+  ],
+  [
+    'clientOutcomes',
+    'the answers to two writes, each said of the other',
+    ({ told }) => {
+      const first = found(told.find(({ kind, key, text }) => kind === 'answer' && key !== undefined && text === 'Ok'));
+      const isOther = ({ kind, key, text }: Recording['told'][number]) => kind === 'answer' && key !== undefined && text === 'NodeExists';
+      const second = found(told.find((each) => isOther(each) && each.client === first.client));
+      const { key } = first;
+      change(first, { key: second.key! });
+      change(second, { key: key! });
+    },
+  ],
+  [
+    'clientOutcomes',
+    'a write that was sent again',
+    ({ cnxns, libraryClients }) => {
+      const [first, second] = cnxns.filter(({ client, requests }) => client === [...libraryClients][0] && requests.some(isUnanswered));
+      found(second).requests.push(found(found(first).requests.find(isUnanswered)));
+    },
+  ],
+  [
+    'clientOutcomes',
+    'a call that was never answered',
+    ({ told }) => change(found(told.find(({ kind }) => kind === 'over')), { text: '1' }),
+  ],
+  [
+    'clientReturns',
+    'a client that says it has seen nothing',
+    ({ cnxns, libraryClients }) => {
+      const back = cnxns.filter(({ client, handshake }) => libraryClients.has(client) && (handshake?.lastZxidSeen ?? 0) > 0);
+      for (const cnxn of back) change(cnxn, { handshake: { ...cnxn.handshake!, lastZxidSeen: 0 } });
+      found(back[0]);
+    },
+  ],
+  [
+    'clientReturns',
+    'a session that expired at nobody’s word',
+    ({ told }) => change(found(told.find(({ kind }) => kind === 'over')), { kind: 'expired', text: '1' }),
+  ],
+  [
+    'clientPings',
+    'a ping that was left out',
+    ({ cnxns, libraryClients }) => {
+      for (const { client, requests, items } of cnxns) {
+        const isBetween = ({ name }: Request, at: number) =>
+          name === 'ping' && requests[at - 1]?.name === 'ping' && requests[at + 1]?.name === 'ping';
+        const at = libraryClients.has(client) ? requests.findIndex(isBetween) : -1;
+        if (at === -1) continue;
+        const [ping] = requests.splice(at, 1);
+        const answer = items.findIndex((item) => item.kind === 'reply' && item.request === ping);
+        if (answer !== -1) items.splice(answer, 1);
+        return;
+      }
+      throw new NothingOfTheKind();
+    },
+  ],
+  [
     'legality',
     'a txn that was left out',
     ({ peers, endedMs }) =>
@@ -638,6 +710,13 @@ const changes: [checker: CheckerName, what: string, change: (recording: Recordin
   ],
   ['afterFailure', 'a word after the end', ({ processes }) => change(processes[0], { sentAfterFailure: 1 })],
 ];
+
+const isUnanswered = (request: Request): boolean =>
+  isWriteRequest(request) && request.reply === undefined && writeKey(request.record) !== undefined;
+
+function isAnswerOf(client: string, told: Recording['told'][number] | undefined): boolean {
+  return told?.client === client && told.kind === 'answer' && !['unknown', 'notSent'].includes(told.text);
+}
 
 /** Where a server of an ensemble applies a write of its own client, among what servers did. */
 function appliedByWhoAnswered({ cnxns, ensemble, peers }: Recording): number {

@@ -10,6 +10,7 @@ import { hostOf, PeerWire } from './peer-wire.ts';
 import { electionPort, quorumPort } from './process-network.ts';
 import { TestClock } from './test-clock.ts';
 
+/** What a test wants of its ensemble. */
 export interface TestEnsembleOptions {
   /** How many servers vote, from 1 to 7. Default: 3. They are numbered from 1 on. */
   readonly servers?: number;
@@ -27,10 +28,11 @@ export interface TestEnsembleOptions {
    * word is answered. `server.*` lines, ports and folders are the ensemble's own.
    */
   readonly config?: Readonly<Record<string, string | number | boolean>>;
-  /** Hears what the servers log, each line with its server's number in front; nobody unless given. */
+  /** Hears what the servers log, each line with its server's number in front. Default: nobody does. */
   readonly logger?: Logger;
 }
 
+/** How long to wait for something. */
 export interface WaitOptions {
   /** How long to wait, in ms of real time, before it is an error. Default: 10000. */
   readonly timeoutMs?: number;
@@ -193,14 +195,14 @@ export class TestEnsemble implements AsyncDisposable {
 
   /**
    * Resolves with the leader, as soon as there is one. After its end, or a cut that separates it from its quorum, that is another one, or the same in
-   * another epoch.
+   * another epoch. Rejects when there is none in time.
    */
   async elected(options?: WaitOptions): Promise<EnsembleServer> {
     await this.#until(() => this.#leader() !== undefined, 'there is no leader', options);
     return this.leader;
   }
 
-  /** Resolves with the leader, as soon as there is one and every running server that can hear it takes clients. */
+  /** Resolves with the leader, as soon as there is one and every running server that can hear it takes clients. Rejects when it is not so in time. */
   async ready(options?: WaitOptions): Promise<EnsembleServer> {
     const isReady = (): boolean => {
       const leader = this.#leader();
@@ -212,7 +214,7 @@ export class TestEnsemble implements AsyncDisposable {
     return this.leader;
   }
 
-  /** Resolves as soon as the ensemble is ready and every running server that hears the leader has applied what the leader has applied. */
+  /** Resolves as soon as the ensemble is ready and every running server that hears the leader has applied what the leader has applied. Rejects when it is not so in time. */
   async inStep(options?: WaitOptions): Promise<void> {
     await this.ready(options);
     const isSo = (): boolean => {
@@ -269,7 +271,7 @@ export class TestEnsemble implements AsyncDisposable {
   /**
    * Lets so many ms pass for the servers, without waiting for them: sessions expire whose clients have been silent for long enough, containers and TTL
    * znodes are looked at, a server that is cut off is given up. It is done in steps of less than half a tick, so that servers hear of each other in
-   * between and no leader falls. Resolves when what follows from it has happened.
+   * between and no leader falls. Resolves when what follows from it has happened. Rejects with a RangeError for what is no span of time.
    *
    * Time that has not really passed has not passed for clients: unless they were given `clock`, a session is gone after more than its timeout.
    */
@@ -353,6 +355,7 @@ export class TestEnsemble implements AsyncDisposable {
       throw new Error(`server ${failed.sid} has failed: ${String(failed.failure!.error)}`, { cause: failed.failure!.error });
   }
 
+  /** As `close`, for `await using`. Rejects as that does. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

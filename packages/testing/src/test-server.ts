@@ -11,6 +11,7 @@ import { ProcessDisk } from './process-disk.ts';
 import { inRealTime, ProcessClock, TestClock } from './test-clock.ts';
 import { TroubledNetwork } from './troubled-network.ts';
 
+/** What a test wants of its server. */
 export interface TestServerOptions {
   /**
    * - `'memory'`, the default: nothing touches the disk; what was acknowledged survives `restart`, and is gone after `close`.
@@ -21,11 +22,11 @@ export interface TestServerOptions {
   /** The port on 127.0.0.1; any free one unless given. It stays the same over `restart`. */
   readonly port?: number;
   /**
-   * Settings as in zoo.cfg: `{ tickTime: 200, 'jute.maxbuffer': 4_000_000 }`. Without `tickTime` a tick is 2000 ms, so that clients get session
+   * Settings as in zoo.cfg: `{ tickTime: 200, 'jute.maxbuffer': 4_000_000 }`. Default: a tick is 2000 ms, so that clients get session
    * timeouts between 4 and 40 seconds. Every four letter word is answered unless `4lw.commands.whitelist` says otherwise.
    */
   readonly config?: Readonly<Record<string, string | number | boolean>>;
-  /** Hears what the server logs; nobody unless given. */
+  /** Hears what the server logs. Default: nobody does. */
   readonly logger?: Logger;
 }
 
@@ -80,10 +81,12 @@ export class TestServer implements AsyncDisposable {
     return `127.0.0.1:${this.#port}`;
   }
 
+  /** On 127.0.0.1. The same over `restart`. */
   get port(): number {
     return this.#port;
   }
 
+  /** Whether it serves: false between `stop` and `start`, and after `close`. */
   get isRunning(): boolean {
     return this.#server !== undefined;
   }
@@ -93,11 +96,12 @@ export class TestServer implements AsyncDisposable {
     return this.#running.inspect;
   }
 
-  /** Starts a server that was stopped, on the same port, with the data it had. */
+  /** Starts a server that was stopped, on the same port, with the data it had. Rejects when the port is taken by then, or the folder cannot be used. */
   async start(): Promise<void> {
     if (this.#isClosed) throw new Error('this server has been closed; start another with TestServer.start()');
     if (this.#server !== undefined) throw new Error('this server is running already');
-    const lines = Object.entries({ '4lw.commands.whitelist': '*', ...this.#options.config }).map(([key, value]) => `${key}=${value}`);
+    const defaults = { '4lw.commands.whitelist': '*', tickTime: tickTimeMsDefault };
+    const lines = Object.entries({ ...defaults, ...this.#options.config }).map(([key, value]) => `${key}=${value}`);
     const config = { name: 'the config of this TestServer', text: lines.join('\n') };
     const options = { dataDir: this.#dataDir, clientPort: this.#port, clientAddress: '127.0.0.1', logger: this.#options.logger };
     const network = (real: ConstructorParameters<typeof TroubledNetwork>[0]): TroubledNetwork =>
@@ -116,7 +120,7 @@ export class TestServer implements AsyncDisposable {
   /**
    * Stops serving: connections end, and new ones are refused until `start`. Sessions live on, and have their full timeout again when the
    * server is back. A partition
-   * is over. Does nothing when it is stopped already.
+   * is over. Does nothing when it is stopped already. Rejects when the server fails in ending.
    */
   async stop(): Promise<void> {
     const server = this.#server;
@@ -128,7 +132,7 @@ export class TestServer implements AsyncDisposable {
     await server?.close();
   }
 
-  /** `stop` and `start`. */
+  /** `stop` and `start`. Rejects as they do. */
   async restart(): Promise<void> {
     await this.stop();
     await this.start();
@@ -136,7 +140,8 @@ export class TestServer implements AsyncDisposable {
 
   /**
    * Ends a session as if nothing had been heard of its client for too long: its ephemeral znodes go, and the client learns that it has
-   * expired. Resolves when that has happened on the server, with false when there was no such session.
+   * expired. Resolves when that has happened on the server, with false when there was no such session. Throws while it
+   * is stopped, and rejects when it ends before.
    */
   expireSession(session: SessionId): Promise<boolean> {
     return this.#running.expireSession(session);
@@ -170,7 +175,7 @@ export class TestServer implements AsyncDisposable {
 
   /**
    * Lets so many ms pass for the server, without waiting for them: sessions expire whose clients have been silent for long enough, containers and
-   * TTL znodes are looked at. Resolves when what follows from it has happened.
+   * TTL znodes are looked at. Resolves when what follows from it has happened. Rejects with a RangeError for what is no span of time.
    *
    * Time that has not really passed has not passed for clients: unless they were given `clock`, a session is gone after more than its timeout.
    */
@@ -178,7 +183,7 @@ export class TestServer implements AsyncDisposable {
     return this.#clock.advance(ms);
   }
 
-  /** Stops for good, and removes a temporary folder. */
+  /** Stops for good, and removes a temporary folder. Rejects when the server fails in ending, or the folder cannot be removed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     try {
@@ -189,6 +194,7 @@ export class TestServer implements AsyncDisposable {
     }
   }
 
+  /** As `close`, for `await using`. Rejects as that does. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -50,6 +50,13 @@ describe('a test server', () => {
     expect(times.toSorted((a, b) => a - b)[10]).toBeLessThan(50);
   });
 
+  it('has ticks of 2 s, so that session time-outs are between 4 and 40 s', async () => {
+    await using server = await TestServer.start();
+    await using short = await connect(server.connectString, { sessionTimeoutMs: 1 });
+    await using long = await connect(server.connectString, { sessionTimeoutMs: 1_000_000 });
+    expect([short.sessionTimeoutMs, long.sessionTimeoutMs]).toEqual([4000, 40_000]);
+  });
+
   it('takes settings as zoo.cfg has them, and refuses wrong ones with a sentence', async () => {
     await using server = await TestServer.start({ config: { tickTime: 100 } });
     await using client = await connect(server.connectString, { sessionTimeoutMs: 1, connectTimeoutMs: 5000 });

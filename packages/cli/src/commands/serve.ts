@@ -21,6 +21,7 @@ interface ServeOptions {
   readonly logFormat: 'auto' | 'text' | 'json';
 }
 
+/** Starts a server, as `startServer` of @tskeeper/server does. */
 export type StartServer = (options: ServerOptions) => Promise<Server>;
 
 /** `tskeeper serve [zoo.cfg]`: one server, until it is told to end. */

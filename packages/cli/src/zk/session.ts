@@ -1,5 +1,5 @@
 /** The session commands work in: opened with the first command that needs it, and told of what happens to it. */
-import { type Client, connect, ConnectStringError, KeeperError, type SessionEvent } from '@tskeeper/client';
+import { type Client, type ClientState, connect, ConnectStringError, KeeperError, type SessionEvent } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import { CommandFailed } from './command.ts';
 
@@ -14,6 +14,18 @@ export interface ConnectionSettings {
   readonly maxPacketBytes: number | undefined;
   readonly auth: readonly { readonly scheme: string; readonly auth: string }[];
 }
+
+/** zkCli's words, which are those of its client: one that has lost its connection is connecting, and only a refused identity has an end of its own. */
+const stateTexts: Readonly<Record<ClientState, string>> = {
+  connecting: 'CONNECTING',
+  suspended: 'CONNECTING',
+  connected: 'CONNECTED',
+  connectedReadOnly: 'CONNECTEDREADONLY',
+  authFailed: 'AUTH_FAILED',
+  expired: 'CLOSED',
+  moved: 'CLOSED',
+  closed: 'CLOSED',
+};
 
 export class ZkSession {
   readonly #onState: (event: SessionEvent) => void;
@@ -35,9 +47,7 @@ export class ZkSession {
 
   /** In zkCli's words, for its prompt. */
   get stateText(): string {
-    const state = this.#opened?.state;
-    if (this.#closed || state === 'closed') return 'CLOSED';
-    return state === undefined ? 'CONNECTING' : state.toUpperCase();
+    return this.#closed ? 'CLOSED' : stateTexts[this.#opened?.state ?? 'connecting'];
   }
 
   get opened(): Client | undefined {
@@ -46,7 +56,7 @@ export class ZkSession {
 
   /** The client of this session. Rejects with a sentence when there is none to be had. */
   async client(signal: AbortSignal): Promise<Client> {
-    if (this.#closed || this.#opened?.state === 'closed')
+    if (this.#closed || this.#opened?.closedBecause !== undefined)
       throw new CommandFailed('Not connected; "connect" begins a new session', exitCodes.noConnection);
     this.#client ??= this.#open(signal);
     try {

@@ -9,10 +9,12 @@ import { createHash } from 'node:crypto';
 import type { Random } from '../clock.ts';
 import type { SaslExchange, SaslMechanism } from './sasl.ts';
 
+/** An identity to prove by SASL DIGEST-MD5 (RFC 2831), as ZooKeeper does it. */
 export interface DigestMd5Options {
   readonly mechanism: 'DIGEST-MD5';
   /** As in the server's JAAS section: `user_<username>="<password>"`. */
   readonly username: string;
+  /** Never sent; what is proved with it can be read off the wire and be guessed at, so use TLS. */
   readonly password: string;
 }
 

@@ -7,6 +7,7 @@ import { type Clock, type Random, timerMsMax } from '../clock.ts';
 import { Refusal } from '../keeper-error.ts';
 import type { CallOptions } from '../session/operation.ts';
 import { onAbort } from '../signals.ts';
+import type { TracedCall } from '../tracing.ts';
 
 /** What a call of several steps needs of the session it is made on. */
 export interface CallSession {
@@ -18,7 +19,10 @@ export interface CallSession {
   onceOver(callback: () => void): () => void;
 }
 
-export type Limits = Pick<CallOptions, 'signal' | 'timeoutMs'>;
+export interface Limits extends Pick<CallOptions, 'signal' | 'timeoutMs'> {
+  /** What is told of the call that the request is made for; undefined: nobody listens. */
+  readonly traced?: TracedCall | undefined;
+}
 
 export class Bounds {
   readonly #session: CallSession;

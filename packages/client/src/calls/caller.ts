@@ -6,6 +6,7 @@ import { KeeperError, Refusal } from '../keeper-error.ts';
 import { syncOperation } from '../operations/single.ts';
 import type { CallOptions, Operation } from '../session/operation.ts';
 import type { Session } from '../session/session.ts';
+import { failed, succeeded, type TracedCall, tracedCall } from '../tracing.ts';
 import { Bounds, type Limits } from './bounds.ts';
 import { refusalOfStep, Retries } from './retries.ts';
 import { fullPolicy, type FullRetryPolicy } from './retry-policy.ts';
@@ -16,12 +17,17 @@ export interface CallDefaults {
   readonly retry: FullRetryPolicy | undefined;
 }
 
+/** What is about the ensemble, wherever the client stands. */
+const chrootless: ReadonlySet<string> = new Set(['getConfig', 'reconfig']);
+
 export class Caller {
   readonly #session: Session;
+  readonly #chroot: string;
   readonly #defaults: CallDefaults;
 
-  constructor(session: Session, defaults: CallDefaults) {
+  constructor(session: Session, chroot: string, defaults: CallDefaults) {
     this.#session = session;
+    this.#chroot = chroot;
     this.#defaults = defaults;
   }
 
@@ -43,11 +49,22 @@ export class Caller {
   }
 
   /** What the steps of a call fail with is told as a failure of that call. */
-  async within<Result>(method: string, path: string, work: () => Promise<Result>): Promise<Result> {
+  within<Result>(method: string, path: string, work: () => Promise<Result>): Promise<Result> {
+    const { tracer } = this.#session;
+    if (!tracer.hearsCalls) return this.#steps(method, path, work, undefined);
+    const traced = this.#traced(method, path, true);
+    return tracer.run(traced, () => this.#steps(method, path, work, traced));
+  }
+
+  async #steps<Result>(method: string, path: string, work: () => Promise<Result>, traced: TracedCall | undefined): Promise<Result> {
     try {
-      return await work();
+      const result = await work();
+      if (traced !== undefined) succeeded(this.#session.tracer, traced, result);
+      return result;
     } catch (error) {
-      throw inWordsOf(method, path, error);
+      const failure = inWordsOf(method, path, error);
+      if (traced !== undefined) failed(this.#session.tracer, traced, failure);
+      throw failure;
     }
   }
 
@@ -98,7 +115,7 @@ export class Caller {
    * Puts a refusal into words. The error is made here, behind the await, because there its stack shows who called and waits; to note down
    * the stack of each call in case it fails would take longer than the call.
    */
-  async guard<Result>(
+  guard<Result>(
     method: string,
     path: string | undefined,
     options: CallOptions,
@@ -106,18 +123,50 @@ export class Caller {
     work: (limits: Limits) => Promise<Result>,
     reasonOf?: (error: unknown) => Promise<unknown>,
   ): Promise<Result> {
-    const limits = this.#limitsOf(options);
-    const retries = this.#retriesWithin(options, limits);
-    for (;;) {
-      try {
-        return await work(retries?.left ?? limits);
-      } catch (error) {
-        const reason = reasonOf === undefined ? error : await reasonOf(error);
-        if (retries !== undefined && (await retries.again(reason, isRepeatable))) continue;
-        const last = retries?.summed(reason, isRepeatable) ?? reason;
-        throw last instanceof Refusal ? new KeeperError(method, path, last) : last;
+    const { tracer } = this.#session;
+    if (!tracer.hearsCalls) return this.#attempts(method, path, options, isRepeatable, work, reasonOf, undefined);
+    const traced = this.#traced(method, path, false);
+    return tracer.run(traced, () => this.#attempts(method, path, options, isRepeatable, work, reasonOf, traced));
+  }
+
+  async #attempts<Result>(
+    method: string,
+    path: string | undefined,
+    options: CallOptions,
+    isRepeatable: boolean,
+    work: (limits: Limits) => Promise<Result>,
+    reasonOf: ((error: unknown) => Promise<unknown>) | undefined,
+    traced: TracedCall | undefined,
+  ): Promise<Result> {
+    const { tracer } = this.#session;
+    try {
+      const limits = this.#limitsOf(options);
+      const retries = this.#retriesWithin(options, limits);
+      for (;;) {
+        try {
+          const left = retries?.left ?? limits;
+          const result = await work(traced === undefined ? left : { ...left, traced });
+          if (traced !== undefined) succeeded(tracer, traced, result);
+          return result;
+        } catch (error) {
+          const reason = reasonOf === undefined ? error : await reasonOf(error);
+          if (retries !== undefined && (await retries.again(reason, isRepeatable))) {
+            if (traced !== undefined) traced.attempt++;
+            continue;
+          }
+          const last = retries?.summed(reason, isRepeatable) ?? reason;
+          throw last instanceof Refusal ? new KeeperError(method, path, last) : last;
+        }
       }
+    } catch (error) {
+      if (traced !== undefined) failed(tracer, traced, error);
+      throw error;
     }
+  }
+
+  #traced(op: string, path: string | undefined, isCompound: boolean): TracedCall {
+    const chroot = path === undefined || chrootless.has(op) ? '' : this.#chroot;
+    return tracedCall(op, this.#session.id, { path, chroot, isCompound });
   }
 
   /** undefined: what fails is not repeated. */

@@ -10,6 +10,7 @@ import { checkGuid, createProtected, newGuid, type Protection, protectedPath } f
 import type { Retries } from './retries.ts';
 import type { Created, Znodes } from './znodes.ts';
 
+/** What a create can do besides making one znode in one request. */
 export interface CreateExtras {
   /**
    * Makes the parents that are missing, without data and with the ACL of the znode itself: `true` or `persistent` for such that stay, `container` for such
@@ -81,10 +82,11 @@ export async function createWithExtras({
     return mode === undefined ? create() : createBelow(more.parents(mode), create);
   };
   if (idempotent === true) {
-    return createIdempotently(znodes, target, data, settings, more.retries(), (limits) => createIn({ ...limits, retry: false }));
+    return await createIdempotently(znodes, target, data, settings, more.retries(), (limits) => createIn({ ...limits, retry: false }));
   }
   const create = () => createIn({ ...bounds.left, retry });
-  return protection === undefined ? create() : createProtected(session, znodes, target, protection, bounds, create);
+  // Awaited here, so that the stack of an error goes on to whoever called.
+  return await (protection === undefined ? create() : createProtected(session, znodes, target, protection, bounds, create));
 }
 
 function parentModeOf(parents: boolean | ParentMode | undefined): ParentMode | undefined {

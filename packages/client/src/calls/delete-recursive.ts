@@ -10,6 +10,7 @@ import { failureOf, isUnanswered, reworded, type Retries } from './retries.ts';
 import { walk } from './walk.ts';
 import type { Znodes } from './znodes.ts';
 
+/** How much a `deleteRecursive` has deleted. */
 export interface DeleteRecursiveResult {
   /** Znodes that this call has certainly deleted. */
   readonly deleted: number;

@@ -8,8 +8,11 @@ import type { CallOptions } from '../session/operation.ts';
 import type { Bounds } from './bounds.ts';
 import { childPath, type Znodes } from './znodes.ts';
 
+/** A znode as a walk comes by it. */
 export interface WalkedZnode {
+  /** From the client's root on. */
   readonly path: string;
+  /** As it was when its children were listed. */
   readonly stat: Stat;
   /** undefined unless `data` was asked for. */
   readonly data: Uint8Array | null | undefined;

@@ -7,6 +7,7 @@
 import type { SaslExchange, SaslMechanism } from '../auth/sasl.ts';
 import type { ServerAddress } from '../transport.ts';
 
+/** An identity to prove by Kerberos (RFC 4752), with the npm package `kerberos`. */
 export interface GssapiOptions {
   readonly mechanism: 'GSSAPI';
   /** The service part of the servers' principal. Default: `zookeeper`, as in `zookeeper/zk1.example.com@EXAMPLE.COM`. */

@@ -7,7 +7,9 @@ import { SocketCnxn } from './socket-cnxn.ts';
 /** What is taken from a socket at once. */
 const receiveBytes = 64 * 1024;
 
+/** TCP, with names looked up by the system and SRV names by DNS: what `connect` uses where no other is given. */
 export class NodeTransport implements Transport {
+  /** All addresses of a name, by getaddrinfo. Rejects with the system's error. */
   resolve(host: string): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
       dns.lookup(host, { all: true, verbatim: true }, (error, addresses) => {
@@ -17,6 +19,7 @@ export class NodeTransport implements Transport {
     });
   }
 
+  /** The records of an SRV name (RFC 2782). Rejects with the resolver's error. */
   resolveService(name: string): Promise<readonly ServiceRecord[]> {
     return new Promise((resolve, reject) => {
       // Asked for by way of the module, whose methods change when the program sets the servers of its DNS.
@@ -27,6 +30,7 @@ export class NodeTransport implements Transport {
     });
   }
 
+  /** Dials one address. */
   connect({ host, port }: DialledAddress, sink: TransportSink): TransportCnxn {
     const buffer = Buffer.allocUnsafeSlow(receiveBytes);
     // One buffer for whatever arrives: 'data' events would each bring one of their own, and cost more than what most of them carry.

@@ -6,6 +6,7 @@ import { ConnectOptionsError } from '../connect-options-error.ts';
 import { Gssapi, type GssapiOptions, type KerberosPackage } from './gssapi.ts';
 import { optionalPackage } from './optional-package.ts';
 
+/** How to prove an identity by SASL. */
 export type SaslOptions = DigestMd5Options | GssapiOptions;
 
 /** Throws a ConnectOptionsError. */

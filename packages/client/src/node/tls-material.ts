@@ -15,22 +15,23 @@ import { optionalPackage } from './optional-package.ts';
 /** PEM text, the bytes of a file, or the path of one. */
 export type TlsSource = string | Uint8Array;
 
+/** Whom to trust, and who to be (ZooKeeper Administrator's Guide, "Quorum TLS" and its `ssl.*` properties). */
 export interface TlsOptions {
   /** Certificates of those who may sign a server's, in PEM. Default: those that Node knows, which are those of the public Internet. */
   readonly ca?: TlsSource | readonly TlsSource[] | undefined;
-  /** The client's certificate in PEM, with those that lead from it to an authority that the servers trust. Goes with `key`. */
+  /** The client's certificate in PEM, with those that lead from it to an authority that the servers trust. Goes with `key`. Default: none. */
   readonly cert?: TlsSource | undefined;
-  /** The client's key in PEM. Goes with `cert`. */
+  /** The client's key in PEM. Goes with `cert`. Default: none. */
   readonly key?: TlsSource | undefined;
-  /** What `key`, or the key in a PEM `keyStore`, is encrypted with. */
+  /** What `key`, or the key in a PEM `keyStore`, is encrypted with. Default: it is not. */
   readonly keyPassword?: string | undefined;
-  /** Instead of `cert` and `key`, as ZooKeeper's ssl.keyStore.location: PKCS12, JKS, or PEM with key and certificates in one. */
+  /** Instead of `cert` and `key`, as ZooKeeper's ssl.keyStore.location: PKCS12, JKS, or PEM with key and certificates in one. Default: none. */
   readonly keyStore?: TlsSource | undefined;
-  /** As ssl.keyStore.password. */
+  /** As ssl.keyStore.password. Default: none. */
   readonly keyStorePassword?: string | undefined;
-  /** Instead of `ca`, as ssl.trustStore.location: PKCS12, JKS or PEM. */
+  /** Instead of `ca`, as ssl.trustStore.location: PKCS12, JKS or PEM. Default: none. */
   readonly trustStore?: TlsSource | undefined;
-  /** As ssl.trustStore.password. */
+  /** As ssl.trustStore.password. Default: none. */
   readonly trustStorePassword?: string | undefined;
   /**
    * Whom the servers' certificates have to be for, all of them, and the name that they are asked for (SNI). Default: each server's name or

@@ -8,6 +8,7 @@ import { SocketCnxn } from './socket-cnxn.ts';
 import { TlsMaterial, type TlsOptions, type TlsSetting } from './tls-material.ts';
 import { chainFault, isFor, leadsTo, nameFault, wordsOfTls } from './tls-trouble.ts';
 
+/** TLS over TCP: what `connect` uses for the option `tls`. */
 export class TlsTransport extends NodeTransport implements Transport {
   readonly #options: TlsOptions;
   readonly #material: TlsMaterial;
@@ -24,6 +25,7 @@ export class TlsTransport extends NodeTransport implements Transport {
     await this.#material.setting();
   }
 
+  /** Dials one address; `connected` is told when the server has been verified. */
   override connect(address: DialledAddress, sink: TransportSink): TransportCnxn {
     const cnxn = new TlsCnxn();
     void this.#dial(address, sink, cnxn);

@@ -13,20 +13,37 @@ import {
 } from '@tskeeper/protocol';
 import { Refusal } from '../keeper-error.ts';
 
+/** How a znode with a TTL is named. The words are those of ZooKeeper's CreateMode (ZOOKEEPER-2169). */
+export type TtlCreateMode = 'persistentWithTtl' | 'persistentSequentialWithTtl';
+
 /** How a znode lives and is named. The words are those of ZooKeeper's CreateMode. */
-export type CreateMode = keyof typeof Flags;
+export type CreateMode = 'persistent' | 'ephemeral' | 'persistentSequential' | 'ephemeralSequential' | 'container' | TtlCreateMode;
 
 /** Bytes, text that becomes UTF-8, or nothing at all. */
 export type Data = Uint8Array | string | null;
 
-export interface CreateSettings {
-  /** Default: `persistent`. The TTL modes need `extendedTypesEnabled` on the servers, else the create fails with Unimplemented. */
-  readonly mode?: CreateMode | undefined;
-  /** Default: everyone may do everything. */
+/** How to make a znode that has no TTL. */
+export interface PlainCreateSettings {
+  /** Who may do what. Default: everyone may do everything. */
   readonly acl?: readonly Acl[] | undefined;
-  /** For the TTL modes, and only for them: how long the znode lives without changes and children. 1 .. 2^40 - 1. */
-  readonly ttlMs?: Millis | undefined;
+  /** How it lives and is named. Default: `persistent`. */
+  readonly mode?: Exclude<CreateMode, TtlCreateMode> | undefined;
+  /** Only for the modes with a TTL. Default: none. */
+  readonly ttlMs?: undefined;
 }
+
+/** How to make a znode that goes by itself: once it has had neither changes nor children for `ttlMs`. */
+export interface TtlCreateSettings {
+  /** Who may do what. Default: everyone may do everything. */
+  readonly acl?: readonly Acl[] | undefined;
+  /** How it is named. Needs `extendedTypesEnabled` on the servers, else the create fails with Unimplemented. */
+  readonly mode: TtlCreateMode;
+  /** How long it lives without changes and children, in ms: 1 .. 2^40 - 1. */
+  readonly ttlMs: Millis;
+}
+
+/** How to make a znode. */
+export type CreateSettings = PlainCreateSettings | TtlCreateSettings;
 
 export function toBytes(data: Data | undefined): Uint8Array | null {
   if (data === undefined || data === null) return null;
@@ -65,7 +82,7 @@ export interface CreateForm {
 export function createForm(path: string, data: Data | undefined, settings: CreateSettings): CreateForm {
   const mode = settings.mode ?? 'persistent';
   if (!Object.hasOwn(Flags, mode)) throw new TypeError(`there is no create mode "${mode}"; modes are ${Object.keys(Flags).join(', ')}`);
-  const flags = Flags[mode];
+  const flags: number = Flags[mode];
   const bytes = toBytes(data);
   const acl = settings.acl ?? openAcl;
   const { ttlMs } = settings;

@@ -25,33 +25,48 @@ import type { Operation } from '../session/operation.ts';
 import { type Stat, toStat } from '../stat.ts';
 import { checkCreatePath, checkPath, type CreateSettings, createForm, type Data, toBytes } from './create.ts';
 
-export interface CreateOp extends CreateSettings {
+/** Makes a znode, as `create` does. */
+export type CreateOp = CreateSettings & {
   readonly op: 'create';
   readonly path: string;
   readonly data?: Data | undefined;
-}
+};
+/** Deletes a znode without children. */
 export interface DeleteOp {
   readonly op: 'delete';
+  /** From the client's root on. */
   readonly path: string;
+  /** The version the znode must have. Default: -1, any. */
   readonly version?: number | undefined;
 }
+/** Writes data. */
 export interface SetDataOp {
   readonly op: 'setData';
+  /** From the client's root on. */
   readonly path: string;
+  /** All of them: data are written whole. */
   readonly data: Data;
+  /** The version the znode must have. Default: -1, any. */
   readonly version?: number | undefined;
 }
+/** Fails the multi unless the znode exists, with the version if one is given. */
 export interface CheckOp {
   readonly op: 'check';
+  /** From the client's root on. */
   readonly path: string;
+  /** The version the znode must have. Default: -1, any. */
   readonly version?: number | undefined;
 }
+/** Reads data. */
 export interface GetDataOp {
   readonly op: 'getData';
+  /** From the client's root on. */
   readonly path: string;
 }
+/** Lists children. */
 export interface GetChildrenOp {
   readonly op: 'getChildren';
+  /** From the client's root on. */
   readonly path: string;
 }
 
@@ -82,7 +97,9 @@ export type ReadResult<Op extends ReadOp> =
       : { readonly op: 'getChildren'; readonly children: readonly string[]; readonly error?: undefined })
   | { readonly op: 'error'; readonly error: KeeperError };
 
+/** The results of a `multi`, each of the type of its operation. */
 export type WriteResults<Ops extends readonly WriteOp[]> = { readonly [At in keyof Ops]: WriteResult<Ops[At]> };
+/** The results of a `multiRead`, each of the type of its operation. */
 export type ReadResults<Ops extends readonly ReadOp[]> = { readonly [At in keyof Ops]: ReadResult<Ops[At]> };
 
 /** Makes the operations of a `multi` or a `multiRead`. `version` -1, the default, stands for any. */

@@ -13,22 +13,32 @@ import { copyOf } from './multi.ts';
 /** Notes down that a watch of this kind is set; undefined: none is asked for. */
 export type WatchNote = ((kind: WatchKind) => void) | undefined;
 
+/** What a create has made. */
 export interface CreateResult {
   /** As created: with its number, when the znode is sequential. */
   readonly path: string;
+  /** As it was made. Asked for since ZooKeeper 3.5 (ZOOKEEPER-1297). */
   readonly stat: Stat;
 }
+/** A znode's data, and what goes with them. */
 export interface GetDataResult {
+  /** A copy, which is the program's. null when the znode was made or set with null; ZooKeeper tells that from no bytes. */
   readonly data: Uint8Array | null;
+  /** Of the same moment as the data. */
   readonly stat: Stat;
 }
+/** A znode's children. */
 export interface GetChildrenResult {
   /** Names, not paths, in no defined order. */
   readonly children: readonly string[];
+  /** Of the znode itself, of the same moment. */
   readonly stat: Stat;
 }
+/** A znode's ACL. */
 export interface GetAclResult {
+  /** Its entries. From those who may READ and not ADMIN servers hide the hashes of `digest`. */
   readonly acl: readonly Acl[];
+  /** Of the same moment; its `aversion` is what `setACL` compares. */
   readonly stat: Stat;
 }
 
@@ -165,15 +175,30 @@ export function whoAmIOperation(): Operation<readonly ClientInfo[]> {
 }
 
 /** What a reconfig asks for: servers that come and go, or the whole new membership. */
-export interface ReconfigSettings {
-  /** `server.5=host:2888:3888;2181`, as in a dynamic configuration. */
-  readonly joiningServers?: string | readonly string[] | undefined;
-  /** Numbers of servers. */
-  readonly leavingServers?: string | readonly (string | number)[] | undefined;
-  /** Instead of joining and leaving: the whole new membership. */
-  readonly newMembers?: string | readonly string[] | undefined;
-  /** The version of the configuration this one follows; -1n, the default, for any. */
+export type ReconfigSettings = IncrementalReconfig | WholeReconfig;
+
+/** Servers that come and go. */
+export interface IncrementalReconfig {
+  /** The version of the configuration this one follows, which is a zxid. Default: -1n, for any. */
   readonly fromConfig?: bigint | undefined;
+  /** `server.5=host:2888:3888;2181`, as in a dynamic configuration. Default: none. */
+  readonly joiningServers?: string | readonly string[] | undefined;
+  /** Numbers of servers. Default: none. */
+  readonly leavingServers?: string | readonly (string | number)[] | undefined;
+  /** Only without joining and leaving. Default: none. */
+  readonly newMembers?: undefined;
+}
+
+/** The whole new membership, for ensembles whose quorums are of another kind than majorities. */
+export interface WholeReconfig {
+  /** As in `IncrementalReconfig`. Default: -1n, for any. */
+  readonly fromConfig?: bigint | undefined;
+  /** Not beside `newMembers`. Default: none. */
+  readonly joiningServers?: undefined;
+  /** Not beside `newMembers`. Default: none. */
+  readonly leavingServers?: undefined;
+  /** All servers, `server.5=host:2888:3888;2181` each. */
+  readonly newMembers: string | readonly string[];
 }
 
 export function reconfigOperation(settings: ReconfigSettings): Operation<GetDataResult> {

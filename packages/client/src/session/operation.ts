@@ -22,7 +22,7 @@ export interface Operation<Result> {
 export interface CallOptions {
   /**
    * Rejects the call at once with the signal's reason. A request that has been sent is not taken back by that: the server may still carry
-   * it out, as its answer is still awaited, and then ignored.
+   * it out, as its answer is still awaited, and then ignored. Default: none.
    */
   readonly signal?: AbortSignal | undefined;
   /** Rejects the call after so many milliseconds with RequestTimeout; the same holds as for `signal`. Default: `requestTimeoutMs` of the client. */

@@ -105,7 +105,7 @@ export interface SessionOut<R extends Request> {
   /** The connection, the attempt or the look-up is over. `gently`: what was sent shall still leave. */
   hangUp(gently: boolean): void;
   /** The answer to a request. Throws a ProtocolError when it cannot be read. */
-  answered(request: R, err: number, reader: Reader): void;
+  answered(request: R, err: number, reader: Reader, zxid: Zxid): void;
   failed(request: R, refusal: Refusal): void;
   authenticated(call: AuthCall): void;
   authFailed(call: AuthCall, refusal: Refusal): void;
@@ -133,7 +133,13 @@ type Phase =
   | 'closing'
   | 'closed';
 
-/** Why a session is over. */
+/**
+ * Why a client is over.
+ * - `closed`: `close` was called.
+ * - `expired`: the ensemble does not know the session any more, and its ephemerals are gone.
+ * - `authFailed`: an identity was refused.
+ * - `moved`: the session was left to another client that uses it as well (`yieldsSession`); it lives on there.
+ */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
 const xidMax = 0x7fffffff;
@@ -273,6 +279,10 @@ export class SessionMachine<R extends Request> {
 
   get isReadOnly(): boolean {
     return this.isConnected && this.#readOnlyServer;
+  }
+
+  get isSuspended(): boolean {
+    return !this.isConnected && this.#phase !== 'closed' && this.#knownToQuorum;
   }
 
   get endReason(): EndReason | undefined {
@@ -805,7 +815,8 @@ export class SessionMachine<R extends Request> {
     if (reader.remaining === replyHeaderBytes) {
       // Not an answer to a handshake, but how a server without a quorum says that it cannot open sessions.
       const { err } = readReplyHeader(reader);
-      this.#cut(`the server opens no session (error ${err})`, nowMs);
+      const why = err === ErrorCode.NotReadOnly ? 'it is read-only, and ZooKeeper then needs localSessionsEnabled=true' : `error ${err}`;
+      this.#cut(`the server opens no session (${why})`, nowMs);
       return;
     }
     const { timeOut, sessionId, passwd, readOnly } = readConnectResponse(reader);
@@ -923,7 +934,7 @@ export class SessionMachine<R extends Request> {
       return;
     }
     // Read before it leaves the line: if it cannot be read, it fails with the others.
-    if (!request.withdrawn) this.#out.answered(request, err, reader);
+    if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);
     this.#pending.shift();
     if (!this.#readOnlyServer) this.#lease.answered(request.order);
     // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.

@@ -16,9 +16,11 @@ import {
   type Zxid,
 } from '@tskeeper/protocol';
 import type { SaslExchange, SaslMechanism } from '../auth/sasl.ts';
+import type { Limits } from '../calls/bounds.ts';
 import { type Clock, type Random, type TimerHandle, timerMsMax, uniform } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { Refusal } from '../keeper-error.ts';
+import type { SessionNews, TracedCall, Tracer } from '../tracing.ts';
 import type { DialledAddress, ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import type { KeeperState, NodeEventType, SessionEvent } from '../watched-event.ts';
 import { setWatchesPieces } from '../watches/set-watches.ts';
@@ -39,6 +41,7 @@ export interface SessionWorld {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly random: Random;
+  readonly tracer: Tracer;
   /** How an identity is proved by SASL on each connection; undefined: none is. */
   readonly sasl?: SaslMechanism | undefined;
 }
@@ -54,12 +57,19 @@ class Call extends Request {
   readonly operation: Operation<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
+  readonly traced: TracedCall | undefined;
   timer: TimerHandle | undefined;
   signal: AbortSignal | undefined;
 
-  constructor(operation: Operation<unknown>, resolve: (result: unknown) => void, reject: (reason: unknown) => void) {
+  constructor(
+    operation: Operation<unknown>,
+    traced: TracedCall | undefined,
+    resolve: (result: unknown) => void,
+    reject: (reason: unknown) => void,
+  ) {
     super();
     this.operation = operation;
+    this.traced = traced;
     this.resolve = resolve;
     this.reject = reject;
   }
@@ -131,6 +141,8 @@ export class Session {
   #timerAtMs: Millis = 0;
   #flushPlanned = false;
   #lastTrouble: string | undefined;
+  /** Connected, as far as others have been told. */
+  #isUp = false;
   readonly #authWaiters = new Map<AuthCall, { resolve(): void; reject(reason: unknown): void }>();
   #begun: { resolve(): void; reject(reason: unknown): void } | undefined;
   #whenClosed: (() => void)[] = [];
@@ -193,6 +205,11 @@ export class Session {
     return this.#machine.isReadOnly;
   }
 
+  /** Without a connection, but with a session that the ensemble may still know. */
+  get isSuspended(): boolean {
+    return this.#machine.isSuspended;
+  }
+
   get endReason(): EndReason | undefined {
     return this.#machine.endReason;
   }
@@ -222,6 +239,20 @@ export class Session {
     return this.#machine.isConnected ? formatServer(this.#machine.server!) : undefined;
   }
 
+  /** The one that is connected, tried, or was last. */
+  get #server(): string | undefined {
+    return this.#machine.server === undefined ? undefined : formatServer(this.#machine.server);
+  }
+
+  get tracer(): Tracer {
+    return this.#world.tracer;
+  }
+
+  /** To be asked first whether anybody listens. */
+  trace(news: SessionNews): void {
+    this.tracer.session({ ...news, sessionId: this.id, server: this.#server });
+  }
+
   /** Why a connection was lost, or could not be made, for the last time. */
   get lastTrouble(): string | undefined {
     return this.#lastTrouble;
@@ -235,14 +266,13 @@ export class Session {
   }
 
   /** Makes a request. Rejects with a Refusal, with the reason of the signal, or with what the operation throws while it writes. */
-  perform<Result>(operation: Operation<Result>, options: CallOptions): Promise<Result> {
+  perform<Result>(operation: Operation<Result>, { signal, timeoutMs, traced }: Limits): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
-      const { signal, timeoutMs } = options;
       if (signal?.aborted === true) {
         reject(signal.reason);
         return;
       }
-      const call = new Call(operation, resolve as (result: unknown) => void, reject);
+      const call = new Call(operation, traced, resolve as (result: unknown) => void, reject);
       this.#machine.submit(call);
       if (operation.watches !== undefined) this.watches.expect(operation.watches);
       if (signal !== undefined) this.#heed(call, signal);
@@ -353,6 +383,13 @@ export class Session {
     if (call.timer !== undefined) this.#world.clock.cancel(call.timer);
     call.timer = undefined;
     if (call.signal !== undefined) this.#unheed(call, call.signal);
+    if (call.traced !== undefined) this.#note(call, call.traced);
+  }
+
+  /** What is known by now of the request of a call that is traced. */
+  #note({ xid }: Call, traced: TracedCall): void {
+    traced.xid = xid === 0 ? undefined : xid;
+    traced.server = xid === 0 ? undefined : this.#server;
   }
 
   // --- The world
@@ -493,6 +530,7 @@ export class Session {
   }
 
   #tellOfState(state: KeeperState, reason: string | undefined): void {
+    if (this.tracer.hearsSession) this.trace({ kind: 'state', state, reason });
     const event: SessionEvent = { type: 'None', state, path: null, zxid: undefined, reason };
     for (const observer of this.#observers) observer.state(event);
     for (const { listener } of this.watches.all()) this.#tell(() => listener(event));
@@ -537,7 +575,7 @@ export class Session {
       if (gently) link.cnxn?.end();
       else link.cnxn?.destroy();
     },
-    answered: (call, err, reader) => this.#answered(call, err, reader),
+    answered: (call, err, reader, zxid) => this.#answered(call, err, reader, zxid),
     failed: (call, refusal) => {
       if (call.withdrawn) return;
       this.#settled(call);
@@ -554,16 +592,19 @@ export class Session {
     event: (event, zxid) => this.#event(event, zxid),
     troubled: (reason) => {
       this.#lastTrouble = reason;
+      if (!this.#isUp && this.tracer.hearsSession) this.trace({ kind: 'attemptFailed', reason });
     },
     state: (state, reason) => {
+      this.#isUp = state === 'SyncConnected' || state === 'ConnectedReadOnly';
       this.#tellOfState(state, reason);
-      if (state === 'SyncConnected' || state === 'ConnectedReadOnly') this.#begun?.resolve();
+      if (this.#isUp) this.#begun?.resolve();
       else if (state !== 'Disconnected') this.#ended(state, reason);
     },
     restoreWatches: (lastZxid) => setWatchesPieces(this.watches, lastZxid, this.#packetBytesMax),
   };
 
-  #answered(call: Call, err: number, reader: Reader): void {
+  #answered(call: Call, err: number, reader: Reader, zxid: Zxid): void {
+    if (call.traced !== undefined) call.traced.zxid = BigInt(zxid);
     let result: unknown;
     try {
       if (err === ErrorCode.Ok) {
@@ -588,6 +629,7 @@ export class Session {
     // A later release may have events we know nothing of; what they are about, we do not watch.
     if (name === undefined) return;
     const when = zxid > 0 ? BigInt(zxid) : undefined;
+    if (this.tracer.hearsSession) this.trace({ kind: 'watch', type: name, path, zxid: when });
     for (const observer of this.#observers) observer.event(name, path, when);
     for (const watcher of this.watches.take(type, path)) this.tellWatcher(watcher, name, path, when);
   }

@@ -9,6 +9,7 @@ import type { ChangeType } from '../watched-event.ts';
 
 /** A change of a znode, as a watch loop tells it. */
 export interface ZnodeChange<Type extends ChangeType = ChangeType> {
+  /** What has happened. */
   readonly type: Type;
   /** Without the chroot. Below the watched path, when the loop is recursive; the watched path otherwise. */
   readonly path: string;

@@ -28,13 +28,14 @@ export type RecursiveWatchLoopEvent = ZnodeChange<'NodeCreated'> | ZnodeChange<'
 /** What a loop over one znode tells. */
 export type WatchLoopEvent = RecursiveWatchLoopEvent | ZnodeChange<'NodeChildrenChanged'>;
 
+/** How to loop. */
 export interface WatchLoopOptions {
   /**
    * Whether to hear of everything below the znode as well. A recursive loop hears of children themselves, and never of NodeChildrenChanged. Default:
    * false, the znode and its children coming and going.
    */
   readonly recursive?: boolean | undefined;
-  /** Ends the loop at once, which then throws the signal's reason. */
+  /** Ends the loop at once, which then throws the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /**
    * How many events to keep for a loop that is slower than the changes. One more, and all of them are dropped and a single `Reread` is
@@ -105,12 +106,13 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     }
   }
 
-  /** Leaves the loop, as `break` does: the watch is gone here at once, and at the server before anything that is asked afterwards. */
+  /** Leaves the loop, as `break` does: the watch is gone here at once, and at the server before anything that is asked afterwards. Never rejects. */
   return(): Promise<IteratorResult<Event, undefined>> {
     this.#leave(undefined);
     return Promise.resolve(done);
   }
 
+  /** As `return`, for `await using`. Never rejects. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#leave(undefined);
     return Promise.resolve();
@@ -118,8 +120,11 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
 
   #take(): Promise<IteratorResult<Event, undefined>> {
     const value = this.#queue.shift();
-    // A server sends a watch only what it was set for.
-    if (value !== undefined) return Promise.resolve({ done: false, value: value as Event });
+    if (value !== undefined) {
+      if (value.type === 'Reread' && this.#session.tracer.hearsSession) this.#traceReread(value);
+      // A server sends a watch only what it was set for.
+      return Promise.resolve({ done: false, value: value as Event });
+    }
     if (!this.#over) {
       return new Promise((resolve) => {
         this.#askers.push(resolve);
@@ -129,6 +134,10 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
     const failure = this.#failure;
     this.#failure = undefined;
     return failure === undefined ? Promise.resolve(done) : Promise.reject(failure.reason);
+  }
+
+  #traceReread({ because, since, dropped }: Reread): void {
+    this.#session.trace({ kind: 'reread', path: this.#outer, because, since, dropped });
   }
 
   /** Answers those who wait, as far as that goes. */

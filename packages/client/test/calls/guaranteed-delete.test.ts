@@ -43,7 +43,7 @@ describe('a guaranteed delete', () => {
 
   it('B53: that could not be sent goes on too, through the deaths of servers', async () => {
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     expect((await go(settle(zk.delete('/a', { guaranteed: true })))).outcome).toBe('ConnectionLoss notSent');
     await world.pass(3000);
     await world.boot();
@@ -88,7 +88,7 @@ describe('a guaranteed delete', () => {
     for (const guaranteed of [false, true]) {
       const client = await world.connect();
       world.kill();
-      await world.untilSo(() => client.state === 'connecting');
+      await world.untilSo(() => client.state === 'suspended');
       expect((await go(settle(client.delete('/a', { guaranteed })))).outcome).toBe('ConnectionLoss notSent');
       await world.pass(4000);
       const before = world.clock.timerCount;
@@ -101,7 +101,7 @@ describe('a guaranteed delete', () => {
     expect(timers[0]).toBe(-1);
     expect(timers[1]).toBeLessThanOrEqual(-1);
     await world.pass(20_000);
-    await world.untilSo(() => other.state !== 'connecting');
+    await world.untilSo(() => other.state !== 'suspended');
     expect(await go((await world.connect()).exists('/a'))).not.toBe(null);
   });
 

@@ -2,7 +2,7 @@
 import { SeededRandom } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newGuid } from '../../src/calls/protection.ts';
-import type { Client, CreateMode } from '../../src/index.ts';
+import type { Client } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
 import { type Cut, cutting } from '../support/cut-transport.ts';
 import { settle } from '../support/outcomes.ts';
@@ -43,7 +43,7 @@ describe('a protected create', () => {
     expect((await world.until(zk.create('/top', null, { protection: guid }))).path).toBe(`/_c_${guid}-top`);
   });
 
-  it.each<CreateMode>(['persistent', 'ephemeral', 'persistentSequential', 'ephemeralSequential', 'container'])(
+  it.each(['persistent', 'ephemeral', 'persistentSequential', 'ephemeralSequential', 'container'] as const)(
     'B52: survives a cut after each byte of what it sends and is sent: %s',
     async (mode) => {
       const cuts: Cut[] = [];
@@ -151,7 +151,7 @@ describe('a protected create', () => {
   it('B52: fails at once, as any call, when it could not even be sent', async () => {
     const zk = await world.connect();
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const { outcome, error } = await world.until(settle(zk.create('/locks/x', null, { protection: true })));
     expect(outcome).toBe('ConnectionLoss notSent');
     expect(error).toMatchObject({ op: 'create', path: '/locks/x', retryable: true });
@@ -220,9 +220,9 @@ describe('B52: in 300 random stories of cuts, deaths, partitions, time-outs and 
     const { outcome, result } = await world.until(ending);
     // What goes on in the background has its time, and so have dead sessions.
     await world.pass(4000, 500);
-    await world.untilSo(() => zk.state === 'connected' || zk.state === 'closed');
+    await world.untilSo(() => zk.state === 'connected' || zk.closedBecause !== undefined);
     await world.pass(2000, 500);
-    const isOver = zk.state === 'closed';
+    const isOver = zk.closedBecause !== undefined;
     const children = await childrenOf(parent);
     const told = `seed ${seed}, ${mode}: ${outcome}, created ${created.join()}, there is ${children.join()}`;
     expect(created.length, told).toBeLessThanOrEqual(1);

@@ -107,7 +107,7 @@ describe('what was not sent', () => {
   it.each([...reads, ...writes, update])('B51: $name is repeated until there is a server', async ({ call }) => {
     const zk = await world.connect({ retry: true });
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const made = settle(call(zk, {}));
     await world.pass(3000);
     await world.boot();
@@ -117,7 +117,7 @@ describe('what was not sent', () => {
   it('B51: is given up after so many attempts, or so long, and the error says how many it was', async () => {
     const zk = await world.connect();
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const three = await go(settle(zk.setData('/t', 'y', { retry: { attempts: 3 } })));
     expect(three.outcome).toBe('ConnectionLoss notSent');
     expect(three.error!.message).toMatch(/; 3 attempts in \d+ ms\)$/);
@@ -133,7 +133,7 @@ describe('what was not sent', () => {
   it('B50, B51: timeoutMs and signal bound all attempts and pauses together', async () => {
     const zk = await world.connect({ retry: { attempts: Infinity, maxElapsedMs: Infinity } });
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const started = world.clock.now().elapsedMs;
     const { outcome } = await go(settle(zk.setData('/t', 'y', { timeoutMs: 4000 })));
     expect(['RequestTimeout notSent', 'ConnectionLoss notSent']).toContain(outcome);
@@ -163,7 +163,7 @@ describe('what was not sent', () => {
       remove(...args);
     };
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const calls = Array.from({ length: 100 }, () => zk.getData('/t', { signal }));
     await world.pass(4000);
     await world.boot();
@@ -176,7 +176,7 @@ describe('what was not sent', () => {
   it('B51: is not repeated once the session is over', async () => {
     const zk = await world.connect({ retry: { attempts: Infinity, maxElapsedMs: Infinity } });
     world.kill();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     const made = settle(zk.getData('/t'));
     await world.pass(3000);
     await go(zk.close());

@@ -57,7 +57,7 @@ describe('a view', () => {
     await world.settle();
     expect(heard).toEqual(['event /a', '/a']);
     world.break();
-    await world.untilSo(() => zk.state === 'connecting');
+    await world.untilSo(() => zk.state === 'suspended');
     await world.untilSo(() => zk.state === 'connected');
     await world.settle();
     expect(states).toEqual(['Disconnected', 'SyncConnected']);

@@ -6,7 +6,15 @@ import { join } from 'node:path';
 import type { TlsOptions as ServerOptions } from 'node:tls';
 import { type Server, startServer } from '@tskeeper/server';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { connect, ConnectOptionsError, KeeperError, type TlsOptions, TlsTransport, type TransportCnxn } from '../../src/index.ts';
+import {
+  connect,
+  ConnectOptionsError,
+  fourLetterWord,
+  KeeperError,
+  type TlsOptions,
+  TlsTransport,
+  type TransportCnxn,
+} from '../../src/index.ts';
 import { identity, jks, pkcs12 } from '../support/certificates.ts';
 import { type Front, TlsFronts } from '../support/tls-fronts.ts';
 
@@ -66,6 +74,14 @@ const optionsFault = (tls: TlsOptions) =>
   );
 
 describe('B41: TLS', () => {
+  it('B56: carries a four letter word, to a server that can be trusted only', async () => {
+    const { port } = await front();
+    expect(await fourLetterWord(`localhost:${port}`, 'srvr', { tls: trusting })).toContain('Mode: standalone');
+    const distrusting = fourLetterWord(`localhost:${port}`, 'srvr', { tls: { ca: otherCa.cert } });
+    await expect(distrusting).rejects.toMatchObject({ code: 'ConnectionLoss', op: 'fourLetterWord' });
+    await expect(fourLetterWord(keeper.connectString, 'srvr')).resolves.toContain('Mode: standalone');
+  });
+
   it('carries a session, by name and by address, and across a reconnect', async () => {
     const { port, seen } = await front();
     await using zk = await connect(`localhost:${port}`, { tls: trusting });

@@ -72,7 +72,12 @@ describe('the handshake', () => {
   it.each([
     ['a refusal of what was not shown', refusal, 'the server refused to open a session'],
     ['a session without an id', connectResponse({ session: 0n, timeoutMs: 100 }), 'the server opened a session without an id'],
-    ['a bare error', reply(0, 5, -119), 'the server opens no session (error -119)'],
+    [
+      'B39: the error of a read-only server',
+      reply(0, 5, -119),
+      'the server opens no session (it is read-only, and ZooKeeper then needs localSessionsEnabled=true)',
+    ],
+    ['a bare error', reply(0, 5, -1), 'the server opens no session (error -1)'],
     ['nothing at all', frame(() => {}), 'the server sent what cannot be read: expected an int at byte 4'],
     [
       'a frame that is too long',
@@ -100,13 +105,14 @@ describe('the handshake', () => {
     expect(rig.pass(1000)).toEqual(['dial b']);
   });
 
-  it('shows a session of a read-only server to no other, which would not know it', () => {
+  it('B39: shows a session of a read-only server to no other, which would not know it, and has none while it looks for one', () => {
     const rig = new MachineRig({ readOnly: true });
     rig.pass(0);
     rig.machine.opened(rig.nowMs);
     expect(rig.take()).toEqual(['send connect zxid=0 timeout=9000 session=0x0 password=zeros readOnly']);
     expect(rig.receive(connectResponse({ readOnly: true }))).toEqual(['ConnectedReadOnly']);
     rig.drop();
+    expect(rig.machine.isSuspended).toBe(false);
     rig.pass(1000);
     rig.machine.opened(rig.nowMs);
     expect(rig.take().at(-1)).toBe('send connect zxid=0 timeout=9000 session=0x0 password=zeros readOnly');
@@ -205,7 +211,7 @@ describe('pings and silence', () => {
     }
   });
 
-  it('sends no ping while it sends something else', () => {
+  it('C2-19: sends no ping while it sends something else', () => {
     const rig = connected();
     for (let round = 1; round <= 20; round++) {
       rig.pass(1500);
@@ -215,7 +221,7 @@ describe('pings and silence', () => {
     }
   });
 
-  it('gives a server up that is silent for two thirds of the time-out', () => {
+  it('C2-19: gives a server up that is silent for two thirds of the time-out', () => {
     const rig = connected();
     rig.pass(1000);
     expect(rig.receive(notification(EventType.nodeCreated, '/a'))).toHaveLength(1);
@@ -250,7 +256,7 @@ describe('pings and silence', () => {
 });
 
 describe('requests', () => {
-  it('are answered in order, and an event between them stays between them', () => {
+  it('B31: are answered in order, and an event between them stays between them', () => {
     const rig = connected();
     rig.submit('x', 'y');
     expect(rig.take()).toEqual(['send exists xid=1 {"path":"x","watch":false}', 'send exists xid=2 {"path":"y","watch":false}']);
@@ -488,7 +494,7 @@ describe('lost connections', () => {
     expect(short.machine.deadline()! - short.nowMs).toBe(50);
   });
 
-  it('C2-17: without a server a session does not end by itself; it ends when a server says so', () => {
+  it('C2-15, C2-17: without a server a session does not end by itself; it ends when a server says so', () => {
     const rig = connected();
     rig.drop();
     for (let round = 0; round < 100; round++) {
@@ -766,7 +772,7 @@ describe('the end', () => {
 });
 
 describe('a read-only server', () => {
-  it('is left for one with a quorum, looked for after 0.1 s and then ever less often', () => {
+  it('B39: is left for one with a quorum, looked for after 0.1 s and then ever less often', () => {
     const rig = new MachineRig({ readOnly: true });
     rig.connect({ readOnly: true });
     const at: number[] = [];

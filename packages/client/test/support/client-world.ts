@@ -104,6 +104,11 @@ export class ClientWorld {
     if (this.#life !== undefined) await this.until(this.#life.close());
   }
 
+  /** How many were given options of this world: 10.1.0.1 is the address of the first. */
+  get clients(): number {
+    return this.#clients;
+  }
+
   /** How a client of this world connects; several clients have several addresses. */
   options(options: ConnectOptions = {}): ConnectOptions {
     const network = this.wire.stack(`10.1.0.${++this.#clients}`);

@@ -5,6 +5,9 @@ import { access } from './access.ts';
 import { acknowledgedWhere } from './acknowledged-where.ts';
 import { afterFailure } from './after-failure.ts';
 import type { Checker } from './checker.ts';
+import { clientOutcomes } from './client-outcomes.ts';
+import { clientPings } from './client-pings.ts';
+import { clientReturns } from './client-returns.ts';
 import { clientTold } from './client-told.ts';
 import { compareAndSet } from './compare-and-set.ts';
 import { convergence } from './convergence.ts';
@@ -76,6 +79,9 @@ export const checkers = {
   sweeps,
   noLeak,
   clientTold,
+  clientOutcomes,
+  clientReturns,
+  clientPings,
   afterFailure,
   zab,
   legality,

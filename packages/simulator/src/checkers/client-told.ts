@@ -18,19 +18,17 @@ export const clientTold: Checker = {
     const faults: string[] = [];
     for (const client of new Set(told.map((each) => each.client))) {
       const own = cnxns.filter((cnxn) => cnxn.client === client).toSorted((a, b) => a.openedMs - b.openedMs);
-      for (const kind of ['answer', 'event'] as const) {
-        const texts = told
-          .filter((each) => each.client === client && each.kind === kind && !unanswered.has(each.text))
-          .map(({ text }) => text);
-        const fault = firstDifference(texts, own, kind === 'answer' ? answerText : eventText);
-        if (fault !== undefined) faults.push(`${client} ${fault}`);
-      }
+      const texts = told
+        .filter(({ kind, text, client: who }) => who === client && (kind === 'event' || (kind === 'answer' && !unanswered.has(text))))
+        .map(({ text }) => text);
+      const fault = firstDifference(texts, own);
+      if (fault !== undefined) faults.push(`${client} ${fault}`);
     }
     return faults;
   },
 };
 
-function answerText(item: Item): string | undefined {
+export function answerText(item: Item): string | undefined {
   if (item.kind !== 'reply' || item.request.name === undefined || ownAffairs.has(item.request.name)) return undefined;
   const { err, body } = item.request.reply!;
   if (err !== ErrorCode.Ok || item.request.name !== 'multi') return nameOf(err);
@@ -48,15 +46,11 @@ function eventText(item: Item): string | undefined {
   return item.kind === 'event' ? `${item.type} ${item.path} ${item.zxid === -1 ? undefined : item.zxid}` : undefined;
 }
 
-function firstDifference(
-  told: readonly string[],
-  cnxns: readonly CnxnRecord[],
-  textOf: (item: Item) => string | undefined,
-): string | undefined {
+function firstDifference(told: readonly string[], cnxns: readonly CnxnRecord[]): string | undefined {
   let next = 0;
   for (const { items } of cnxns) {
     for (const item of items) {
-      const text = textOf(item);
+      const text = answerText(item) ?? eventText(item);
       if (text === undefined) continue;
       // From here on this connection was given up.
       if (told[next] !== text) break;

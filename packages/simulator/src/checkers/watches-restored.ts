@@ -26,12 +26,17 @@ const kindsOfType: Readonly<Record<number, readonly Kind[]>> = {
 export const watchesRestored: Checker = {
   property: 'P18',
   promise: 'A client that comes back to its session asks for every watch again that it had and that has not fired.',
-  check({ cnxns, libraryClients }) {
+  check({ cnxns, libraryClients, told }) {
     const faults: string[] = [];
     /** By session: what it watches, as `kind path`. */
     const watching = new Map<bigint, Set<string>>();
-    for (const { client, key, session, handshake, requests, items } of cnxns.toSorted((a, b) => a.shakenMs - b.shakenMs)) {
+    const ends = told.filter(({ kind }) => kind === 'over');
+    for (const { client, key, session, openedMs, shakenMs, handshake, requests, items } of cnxns.toSorted(
+      (a, b) => a.shakenMs - b.shakenMs,
+    )) {
       if (!libraryClients.has(client) || session === undefined || session === 0n) continue;
+      // One that was closed while it shook hands comes back to nothing.
+      if (ends.some((end) => end.client === client && openedMs < end.atMs && end.atMs <= shakenMs + 1)) continue;
       const watches = watching.get(session) ?? new Set<string>();
       watching.set(session, watches);
       if (handshake?.sessionId !== 0n) {

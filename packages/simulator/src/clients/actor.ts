@@ -10,8 +10,10 @@ export interface Ask {
 
 export interface Actor {
   readonly name: string;
-  /** Its session is open and it can be given work. */
+  /** Its session is open, and a server at work for it. */
   readonly ready: boolean;
+  /** It can be given work, if only to keep it until there is a server again. */
+  readonly takesCalls: boolean;
   /** What it has asked for and not been answered. */
   readonly outstandingCount: number;
   /** The wire under its connection, for whoever wants to harm it. */

@@ -110,6 +110,10 @@ export class RawClient implements Actor {
   }
 
   /** Its session is open and it can send. */
+  get takesCalls(): boolean {
+    return this.ready;
+  }
+
   get ready(): boolean {
     return this.cnxn?.shaken === true && this.session !== 0n;
   }

@@ -37,6 +37,7 @@ import {
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import type { ToldRecord } from '../record/recording.ts';
+import { writeKey } from '../record/write-key.ts';
 import type { Actor, Ask } from './actor.ts';
 import { type ClientMachine, type ClientWorld, serverPort } from './client-world.ts';
 import { WireTransport } from './wire-transport.ts';
@@ -93,6 +94,10 @@ export class RealClient implements Actor {
     return this.#client?.state === 'connected';
   }
 
+  get takesCalls(): boolean {
+    return this.#client !== undefined && this.#client.closedBecause === undefined;
+  }
+
   get outstandingCount(): number {
     return this.#outstanding;
   }
@@ -124,7 +129,7 @@ export class RealClient implements Actor {
       this.#client = client;
       client.on('event', ({ type, path, zxid }) => this.#told('event', `${eventTypes[type]} ${path} ${zxid}`));
       client.on('state', () => {
-        if (client.state === 'closed') this.#over(client);
+        if (client.closedBecause !== undefined) this.#over(client);
       });
     } catch (error) {
       // The session may end before its client knows that it has one for good.
@@ -133,21 +138,25 @@ export class RealClient implements Actor {
     }
   }
 
-  #told(kind: ToldRecord['kind'], text: string): void {
-    this.#world.recording.told.push({ client: this.name, atMs: this.#world.clock.elapsedMs, kind, text });
+  #told(kind: ToldRecord['kind'], text: string, key?: string): void {
+    this.#world.recording.told.push({ client: this.name, atMs: this.#world.clock.elapsedMs, kind, text, key });
   }
 
   /** Its session has ended. As programs do, it begins another. */
   #over(client: Client): void {
     if (this.#client !== client) return;
     if (client.closedBecause !== 'closed') this.lost.push(client.sessionId);
+    if (client.closedBecause === 'expired') this.#told('expired', `${client.sessionId}`);
     this.#client = undefined;
+    const { clock } = this.#world;
+    // Not in this turn: what has failed with the session is told behind the end of it.
+    clock.at(clock.elapsedMs + 1, 'over', undefined, () => this.#told('over', `${this.#outstanding}`));
     this.#beginAnew();
   }
 
   #beginAnew(): void {
     const { clock } = this.#world;
-    clock.at(clock.elapsedMs + 1 + this.#random.below(60), 'begin anew', undefined, () => void this.#connect());
+    clock.at(clock.elapsedMs + 2 + this.#random.below(60), 'begin anew', undefined, () => void this.#connect());
   }
 
   ask(ask: Ask): void {
@@ -158,7 +167,7 @@ export class RealClient implements Actor {
     this.#outstanding++;
     const settled = (outcome: string) => {
       this.#outstanding--;
-      if (!otherwiseAsked.has(ask.name)) this.#told('answer', outcome);
+      if (!otherwiseAsked.has(ask.name)) this.#told('answer', outcome, writeKey(ask.record));
     };
     call.then(
       (value) => settled(ask.name === 'exists' && value === null ? 'NoNode' : 'Ok'),
@@ -255,7 +264,8 @@ export class RealClient implements Actor {
 }
 
 function settingsOf({ flags, acl, ttl }: Pick<CreateTTLRequest, 'flags' | 'acl'> & { readonly ttl?: Millis }): CreateSettings {
-  return { mode: modeNames.get(flags)!, acl: acl as readonly Acl[], ...(ttl !== undefined && { ttlMs: ttl }) };
+  // Whoever wrote the request has given a TTL to what has one.
+  return { mode: modeNames.get(flags)!, acl: acl as readonly Acl[], ...(ttl !== undefined && { ttlMs: ttl }) } as CreateSettings;
 }
 
 function writeOf(each: MultiOp): WriteOp {

@@ -209,11 +209,4 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     replace: 'return ttlMs !== undefined && ageMs > ttlMs;',
     by: 'return ttlMs !== undefined && ageMs > ttlMs / 2 - 60;',
   },
-  'client-forgets-watches': {
-    what: 'the client does not set its watches anew after a reconnect',
-    from: 'ZOOKEEPER-706, P18',
-    file: 'packages/client/src/session/session-machine.ts',
-    replace: 'this.#restoreWatches();\n',
-    by: '\n',
-  },
 };

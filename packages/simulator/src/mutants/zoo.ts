@@ -1,4 +1,5 @@
 /** All mutants there are. */
+import { clientMutants } from './client-mutants.ts';
 import { electionMutants } from './election-mutants.ts';
 import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
@@ -8,6 +9,7 @@ import { zabMutants } from './zab-mutants.ts';
 
 export const zoo: Readonly<Record<string, Mutant>> = {
   ...mutants,
+  ...clientMutants,
   ...ensembleMutants,
   ...electionMutants,
   ...joiningMutants,

@@ -158,6 +158,8 @@ export interface LimitsOfRun {
   readonly txnBytesMax: number;
   /** Of an ensemble: for how long a server may be silent before it is given up. */
   readonly syncLimitTicks?: number | undefined;
+  /** They live in real time, on a machine that has other things to do. */
+  readonly clientsMayBeLate?: boolean | undefined;
 }
 
 export interface Recording {
@@ -202,12 +204,17 @@ export interface Disturbance {
   toMs: Millis;
 }
 
-/** Something a client library told its caller: an answer, by ZooKeeper's word for it or what became of it otherwise; or an event. */
+/**
+ * Something a client library told its caller: an answer, by ZooKeeper's word for it or what became of it otherwise; an event; that a session has
+ * expired; or that it is over itself, and how many calls it has not answered by then.
+ */
 export interface ToldRecord {
   readonly client: string;
   readonly atMs: Millis;
-  readonly kind: 'answer' | 'event';
+  readonly kind: 'answer' | 'event' | 'expired' | 'over';
   readonly text: string;
+  /** Of a write: its value, which occurs once. */
+  readonly key?: string | undefined;
 }
 
 export function newRecording(limits: LimitsOfRun): Recording {

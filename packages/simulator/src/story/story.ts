@@ -147,7 +147,7 @@ class Story {
   #work(actor: Actor): void {
     this.stage.after(1 + this.#random.below(this.#plan.workIntervalMs * 2), 'work', undefined, () => {
       if (this.#healing) return;
-      if (actor.ready && actor.outstandingCount < outstandingMax) this.#workload.burst(actor);
+      if (actor.takesCalls && actor.outstandingCount < outstandingMax) this.#workload.burst(actor);
       this.#work(actor);
     });
   }

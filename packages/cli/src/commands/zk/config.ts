@@ -70,12 +70,12 @@ export const reconfig: ZkCommand = {
     if (file !== undefined && members !== undefined) {
       throw refused("Can't use -file and -members together (conflicting non-incremental modes)");
     }
-    const changes = {
-      joiningServers: add?.toLowerCase(),
-      leavingServers: remove?.toLowerCase(),
-      newMembers: file === undefined ? members?.toLowerCase() : membersIn(file),
-      fromConfig: versionOf(call),
-    };
+    const fromConfig = versionOf(call);
+    const newMembers = file === undefined ? members?.toLowerCase() : membersIn(file);
+    const changes =
+      newMembers === undefined
+        ? { joiningServers: add?.toLowerCase(), leavingServers: remove?.toLowerCase(), fromConfig }
+        : { newMembers, fromConfig };
     const client = await call.client();
     const { data, stat } = await client.reconfig({ ...changes, ...call.options });
     const config = Buffer.from(data ?? []).toString();

@@ -1,4 +1,4 @@
-import { type CreateMode, openAcl } from '@tskeeper/client';
+import { type CreateSettings, openAcl } from '@tskeeper/client';
 import { exitCodes } from '../../exit-codes.ts';
 import { parseAcl } from '../../zk/acl-text.ts';
 import { argumentsOf, type Call, checkedPath, CommandFailed, type ZkCommand } from '../../zk/command.ts';
@@ -19,16 +19,16 @@ export const create: ZkCommand = {
   jsonShape: '{"path": "/a"}, with its number where it is sequential',
   async run(call) {
     const [path = '', data, acl] = argumentsOf(call, 1);
-    const { mode, ttlMs } = modeOf(call);
+    const mode = modeOf(call);
     checkedPath(call.line.has('s') ? `${path}1` : path);
-    const settings = { mode, ttlMs, acl: acl === undefined ? openAcl : parseAcl(acl, (sentence) => call.note(sentence)) };
+    const settings = { ...mode, acl: acl === undefined ? openAcl : parseAcl(acl, (sentence) => call.note(sentence)) };
     const client = await call.client();
     const created = await client.create(path, data ?? null, { ...settings, ...call.options });
     await call.answer(`Created ${created.path}`, { path: created.path });
   },
 };
 
-function modeOf({ line }: Call): { mode: CreateMode; ttlMs: number | undefined } {
+function modeOf({ line }: Call): CreateSettings {
   const [ephemeral, sequential, container] = [line.has('e'), line.has('s'), line.has('c')];
   const ttl = line.value('t');
   if (container && (ephemeral || sequential)) {
@@ -42,9 +42,9 @@ function modeOf({ line }: Call): { mode: CreateMode; ttlMs: number | undefined }
     if (ttlMs <= 0 || ttlMs > ttlMax) throw refused(`ttl must be positive and cannot be larger than: ${ttlMax}`);
     return { mode: sequential ? 'persistentSequentialWithTtl' : 'persistentWithTtl', ttlMs };
   }
-  if (container) return { mode: 'container', ttlMs: undefined };
-  if (ephemeral) return { mode: sequential ? 'ephemeralSequential' : 'ephemeral', ttlMs: undefined };
-  return { mode: sequential ? 'persistentSequential' : 'persistent', ttlMs: undefined };
+  if (container) return { mode: 'container' };
+  if (ephemeral) return { mode: sequential ? 'ephemeralSequential' : 'ephemeral' };
+  return { mode: sequential ? 'persistentSequential' : 'persistent' };
 }
 
 function refused(sentence: string): CommandFailed {

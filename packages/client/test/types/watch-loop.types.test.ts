@@ -1,6 +1,6 @@
 /** What does not compile. The assertions are made by the compiler (`npm run check`); nothing of this is run. */
 import { expectTypeOf, it } from 'vitest';
-import type { ChangeType, Client, Reread, ZnodeChange } from '../src/index.ts';
+import type { ChangeType, Client, Reread, ZnodeChange } from '../../src/index.ts';
 
 declare const zk: Client;
 declare const isRecursive: boolean;
@@ -49,6 +49,6 @@ export async function loops(): Promise<void> {
   for (const _ of zk.watch('/a')) break;
 }
 
-it('watch loops have the types that the compiler was asked about', () => {
+it('B32: watch loops have the types that the compiler was asked about', () => {
   expectTypeOf(loops).returns.resolves.toEqualTypeOf<void>();
 });

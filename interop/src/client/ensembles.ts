@@ -1,0 +1,220 @@
+/**
+ * Our client and ensembles of ZooKeeper's servers: a list that follows their configuration, servers that have lost their quorum, and a session
+ * that goes from ZooKeeper's servers to ours and back.
+ */
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { type Client, connect, type ConnectOptions, fourLetterWord, KeeperError } from '@tskeeper/client';
+
+import { lastingPort, launchServer, type ServerKind, startServer } from '../../../scripts/server-process.js';
+import { Ensemble, type EnsembleOptions } from '../ensemble/ensemble.ts';
+import { until } from '../ensemble/until.ts';
+import type { Report } from '../report.ts';
+import { superAuth } from '../settings.ts';
+
+const java: ServerKind = 'java-3.9.5';
+/** A JVM takes seconds for what a server does, and the machine may be busy. */
+const patienceMs = 60_000;
+
+interface Ground {
+  readonly ensemble: Ensemble;
+  /** A session on some server of the ensemble, or of the list. Ended with the check. */
+  readonly open: (options?: ConnectOptions, servers?: string) => Promise<Client>;
+}
+
+interface Check {
+  readonly name: string;
+  readonly kinds: readonly ServerKind[];
+  readonly options?: EnsembleOptions;
+  readonly run: (ground: Ground) => Promise<void>;
+}
+
+const isSo = (what: string, look: () => boolean | Promise<boolean>): Promise<true> =>
+  until(what, async () => ((await look()) ? true : undefined), patienceMs);
+
+const codeOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'Ok',
+    (error: unknown) => (KeeperError.is(error) ? `${error.code} ${error.outcome}` : String(error)),
+  );
+
+function portOf(zk: Client): number {
+  return Number(zk.connectedTo?.split(':').at(-1));
+}
+
+const checks: readonly Check[] = [
+  {
+    name: 'a client that follows the configuration goes by each reconfig',
+    kinds: [java, java, java],
+    options: { config: { reconfigEnabled: true, standaloneEnabled: false } },
+    async run({ ensemble, open }) {
+      const address = (sid: number) => `127.0.0.1:${ensemble.member(sid).port}`;
+      // A leader that is told to go would take the answer along.
+      const leader = (await ensemble.leader()).sid;
+      const [leaving, staying] = [1, 2, 3].filter((sid) => sid !== leader) as [number, number];
+      const list = (...sids: number[]) => sids.map(address).toSorted().join();
+      // Told of one server only, it learns of the others.
+      const zk = await open({ followConfig: true, sessionTimeoutMs: 10_000 }, address(leaving));
+      const operator = await open({ auth: [{ scheme: 'digest', auth: superAuth }] }, address(leader));
+      const isListed = (...sids: number[]) => isSo(`the list is ${sids.join()}`, () => zk.servers.toSorted().join() === list(...sids));
+      await isListed(1, 2, 3);
+      const { sessionId } = zk;
+      await zk.create('/mine', null, { mode: 'ephemeral', retry: true, idempotent: true });
+      await operator.reconfig({ leavingServers: [leaving] });
+      await isListed(leader, staying);
+      await isSo('the client is at one that has stayed', () => zk.state === 'connected' && zk.connectedTo !== address(leaving));
+      assert.equal((await zk.exists('/mine', { retry: true }))?.ephemeralOwner, sessionId);
+      await operator.reconfig({ joiningServers: [`server.${leaving}=${ensemble.serverLines[`server.${leaving}`]}`] });
+      await isListed(1, 2, 3);
+      await isSo('the client is connected', () => zk.state === 'connected');
+      assert.equal((await zk.exists('/mine', { retry: true }))?.ephemeralOwner, sessionId);
+      assert.equal(zk.sessionId, sessionId);
+    },
+  },
+  {
+    name: 'B39: where one of three servers is left, a client that takes that reads, and is at work as soon as there is a quorum',
+    kinds: [java, java, java],
+    // ZooKeeper's read-only servers open local sessions, and refuse those that the ensemble has opened.
+    options: { properties: { 'readonlymode.enabled': true }, config: { localSessionsEnabled: true, localSessionsUpgradingEnabled: true } },
+    async run({ ensemble, open }) {
+      const before = await open();
+      await before.create('/a', 'x', { retry: true, idempotent: true });
+      await before.close();
+      await Promise.all([1, 2].map((sid) => ensemble.kill(sid)));
+      const left = `127.0.0.1:${ensemble.member(3).port}`;
+      await isSo('the server that is left is read-only', async () => (await fourLetterWord(left, 'isro')).trim() === 'ro');
+      const states: string[] = [];
+      const zk = await open({ readOnly: true, sessionTimeoutMs: 60_000, onState: ({ state }) => void states.push(state) });
+      assert.deepEqual([zk.state, zk.connectedTo], ['connectedReadOnly', left]);
+      assert.equal((await zk.getData('/a')).stat.version, 0);
+      assert.equal(await codeOf(zk.setData('/a', 'y')), 'NotReadOnly refused');
+      assert.equal(await codeOf(open({ connectTimeoutMs: 2000 })), 'ConnectionLoss notSent');
+      await ensemble.launch([1]);
+      await isSo('the client is with a quorum', () => zk.state === 'connected');
+      assert.equal((await zk.setData('/a', 'z', { retry: true, version: 0 })).version, 1);
+      assert.equal((await zk.create('/mine', null, { mode: 'ephemeral' })).stat.ephemeralOwner, zk.sessionId);
+      assert.deepEqual(
+        [states[0], new Set(states)],
+        ['ConnectedReadOnly', new Set(['ConnectedReadOnly', 'Disconnected', 'SyncConnected'])],
+      );
+    },
+  },
+  {
+    name: 'a session goes from ZooKeeper to ours and back, with its ephemerals and its watches',
+    kinds: [java, 'ours', java],
+    async run({ ensemble, open }) {
+      const address = (sid: number) => `127.0.0.1:${ensemble.member(sid).port}`;
+      const zk = await open({ sessionTimeoutMs: 20_000 }, address(1));
+      const other = await open({}, address(3));
+      const { sessionId } = zk;
+      await zk.create('/mine', null, { mode: 'ephemeral' });
+      let heard = 0;
+      let told = 0;
+      let version = 0;
+      for (const sid of [2, 3, 2, 1, 3, 1]) {
+        await zk.sync('/mine');
+        await zk.getData('/mine', {
+          watch: ({ type }) => {
+            if (type === 'NodeDataChanged') heard++;
+          },
+        });
+        zk.updateServerList(address(sid));
+        await isSo(`the client is at server ${sid}`, () => zk.state === 'connected' && portOf(zk) === ensemble.member(sid).port);
+        assert.equal((await zk.setData('/mine', String(sid), { version })).version, ++version);
+        await other.sync('/mine');
+        assert.equal((await other.exists('/mine'))?.ephemeralOwner, sessionId);
+        await isSo('the watch that came along is told', () => heard === told + 1);
+        told = heard;
+      }
+      assert.equal(zk.sessionId, sessionId);
+      await zk.close();
+      await other.sync('/mine');
+      assert.equal(await other.exists('/mine'), null);
+    },
+  },
+];
+
+/** A server without a quorum beside one that has one, which its client has to find by asking: of ensembles that differ, since these two never meet. */
+async function leavesReadOnlyServer(): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-read-only-'));
+  const port = await lastingPort();
+  const lines: Record<string, string> = {};
+  for (const sid of [1, 2, 3]) lines[`server.${sid}`] = `127.0.0.1:${await lastingPort()}:${await lastingPort()}`;
+  const dataDir = path.join(folder, 'data');
+  const lonely = path.join(folder, 'lonely');
+  const whole = path.join(folder, 'whole');
+  for (const each of [dataDir, lonely, whole]) await mkdir(each);
+  await writeFile(path.join(dataDir, 'myid'), '1\n');
+  const config = { tickTime: 500, initLimit: 20, syncLimit: 10 };
+  const properties = { 'readonlymode.enabled': true, 'zookeeper.admin.enableServer': false };
+  const processes = [
+    await launchServer(
+      { kind: java, folder: lonely, dataDir, config: { ...config, ...lines, localSessionsEnabled: true }, properties },
+      port,
+    ),
+  ];
+  try {
+    const server = await startServer({ kind: java, folder: whole });
+    processes.push(server);
+    const heard: string[] = [];
+    // Who may stay stays when the list is changed, so that the client has to look for the other.
+    const random = { uint32: () => 0xffff_ffff };
+    const options = {
+      readOnly: true,
+      connectTimeoutMs: patienceMs,
+      random,
+      onState: ({ state }: { state: string }) => void heard.push(state),
+    };
+    await using zk = await connect(`127.0.0.1:${port}`, options);
+    assert.equal(zk.state, 'connectedReadOnly');
+    const { sessionId } = zk;
+    assert.equal(await codeOf(zk.create('/a')), 'NotReadOnly refused');
+    const changes: string[] = [];
+    await zk.exists('/a', { watch: ({ type }) => void changes.push(type) });
+    assert.equal(zk.updateServerList([`127.0.0.1:${port}`, server.connectString]), false);
+    await isSo('the client has found the server with a quorum', () => zk.connectedTo === server.connectString);
+    assert.deepEqual([zk.state, heard], ['connected', ['ConnectedReadOnly', 'Disconnected', 'SyncConnected']]);
+    assert.notEqual(zk.sessionId, sessionId);
+    await zk.create('/a');
+    await isSo('the watch has come along', () => changes.includes('NodeCreated'));
+  } finally {
+    for (const each of processes) await each.kill();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export async function runClientEnsembles(report: Report): Promise<void> {
+  for (const { name, kinds, options, run } of checks) {
+    const sids = kinds.map((_, index) => index + 1);
+    const title = `client and an ensemble of ${kinds.join(', ')}: ${name}`;
+    const specs = kinds.map((kind, index) => ({ sid: index + 1, kind, role: 'participant' as const }));
+    const ensemble = await Ensemble.create(specs, options);
+    const clients: Client[] = [];
+    try {
+      await ensemble.launch(sids);
+      await ensemble.untilServing();
+      const open = async (settings: ConnectOptions = {}, servers = ensemble.connectString): Promise<Client> => {
+        const client = await connect(servers, { connectTimeoutMs: patienceMs, ...settings });
+        clients.push(client);
+        return client;
+      };
+      await run({ ensemble, open });
+      report.pass(title);
+    } catch (error) {
+      report.fail(title, error instanceof Error ? (error.stack ?? error.message) : String(error));
+    } finally {
+      await Promise.all(clients.map((client) => client.close()));
+      await ensemble.end();
+    }
+  }
+  const title = `client: B39, a read-only server is left for one with a quorum, found by asking`;
+  try {
+    await leavesReadOnlyServer();
+    report.pass(title);
+  } catch (error) {
+    report.fail(title, error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
+}

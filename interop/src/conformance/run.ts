@@ -1,0 +1,61 @@
+/**
+ * The checks of `@tskeeper/conformance`, the same for all: against ours and each release of Apache's alone, and against an ensemble of Apache's,
+ * where a configuration may be written as well. What they say of Apache's servers is what they are worth.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { checks, Suite, type SuiteOptions } from '@tskeeper/conformance';
+
+import { type ServerKind, startServer } from '../../../scripts/server-process.js';
+import { Ensemble } from '../ensemble/ensemble.ts';
+import type { Report } from '../report.ts';
+import { superAuth, superDigestProperty } from '../settings.ts';
+
+/** Short, so that the checks that wait for the end of a session wait for a second. */
+const tickTime = 500;
+
+async function runChecks(where: string, connectString: string, options: SuiteOptions, report: Report): Promise<void> {
+  await using suite = await Suite.prepare(connectString, { slow: true, superAuth, ...options });
+  let notApplicable = 0;
+  for (const check of checks) {
+    const { outcome, reason } = await suite.run(check);
+    const title = `conformance of ${where}: ${check.name}`;
+    if (outcome === 'passed') report.pass(title);
+    else if (outcome === 'failed') report.fail(title, reason ?? '');
+    else notApplicable += 1;
+  }
+  report.note(`conformance of ${where}: ${notApplicable} of ${checks.length} checks not applicable`);
+}
+
+async function runAlone(kind: ServerKind, report: Report): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-conformance-'));
+  const config = { tickTime, extendedTypesEnabled: true };
+  const server = await startServer({ kind, folder, config, properties: superDigestProperty });
+  try {
+    await runChecks(kind, server.connectString, {}, report);
+  } finally {
+    if (server.alive) await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function runEnsemble(kind: ServerKind, report: Report): Promise<void> {
+  const specs = [1, 2, 3].map((sid) => ({ sid, kind, role: 'participant' as const }));
+  // Without extended types, since those alone have them.
+  const config = { tickTime, maxSessionTimeout: 20 * tickTime, extendedTypesEnabled: false, reconfigEnabled: true };
+  const ensemble = await Ensemble.create(specs, { config });
+  try {
+    await ensemble.launch([1, 2, 3]);
+    await ensemble.untilServing();
+    await runChecks(`an ensemble of ${kind}`, ensemble.connectString, { reconfig: true }, report);
+  } finally {
+    await ensemble.end();
+  }
+}
+
+export async function runConformance(kinds: readonly ServerKind[], report: Report): Promise<void> {
+  for (const kind of kinds) await runAlone(kind, report);
+  for (const kind of kinds.filter((each) => each === 'java-3.9.5')) await runEnsemble(kind, report);
+}

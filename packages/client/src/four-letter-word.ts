@@ -1,0 +1,153 @@
+/** Four letter words: what a server says of itself, in plain text, to whoever sends it four bytes instead of a handshake. */
+import { ErrorCode, type Millis } from '@tskeeper/protocol';
+import { type Clock, timerMsMax } from './clock.ts';
+import { formatServer, parseServerList } from './connect-string.ts';
+import { KeeperError, Refusal } from './keeper-error.ts';
+import { NodeTransport } from './node/node-transport.ts';
+import { systemClock } from './node/system-clock.ts';
+import type { TlsOptions } from './node/tls-material.ts';
+import { TlsTransport } from './node/tls-transport.ts';
+import type { ServerAddress, Transport, TransportCnxn } from './transport.ts';
+
+/** What `fourLetterWord` can be asked for. */
+export interface FourLetterWordOptions {
+  /** From the look-up of the name to the end of the answer. Default: 5 000. */
+  readonly timeoutMs?: Millis | undefined;
+  /** Gives it up, with the signal's reason. Default: none. */
+  readonly signal?: AbortSignal | undefined;
+  /** As in `ConnectOptions`, for a secureClientPort. Default: false. */
+  readonly tls?: boolean | TlsOptions | undefined;
+  /** Default: TCP, or TLS where `tls` asks for it. */
+  readonly transport?: Transport | undefined;
+  /** Default: the machine's. */
+  readonly clock?: Clock | undefined;
+}
+
+const timeoutMsDefault = 5000;
+const refusedByWhitelist = 'is not executed because it is not in the whitelist';
+
+/**
+ * Asks one server, `host:port`, by a word such as `srvr`, `ruok` or `mntr`, on a connection of its own and without a session; resolves to the text. The
+ * addresses of a name are tried in turn. Rejects with a KeeperError: ConnectionLoss when the server is not reached or breaks off,
+ * RequestTimeout, Unimplemented when its `4lw.commands.whitelist` does not have the word (by default it has `srvr` alone), BadArguments for
+ * what is no word, or several servers; with a ConnectStringError for what names no server; or with the reason of the signal. Source: ZooKeeper's administrator's guide, "The Four Letter Words".
+ */
+export async function fourLetterWord(server: string, word: string, options: FourLetterWordOptions = {}): Promise<string> {
+  try {
+    return await ask(server, word, options);
+  } catch (error) {
+    throw error instanceof Refusal ? new KeeperError('fourLetterWord', undefined, error) : error;
+  }
+}
+
+async function ask(server: string, word: string, options: FourLetterWordOptions): Promise<string> {
+  const { timeoutMs = timeoutMsDefault, signal, clock = systemClock } = options;
+  if (!/^[a-z]{4}$/.test(word)) throw badArguments(`a four letter word is four small letters, as in srvr, not ${JSON.stringify(word)}`);
+  const [address, ...others] = parseServerList(server);
+  if (others.length > 0) throw badArguments(`one server is asked at a time, not ${JSON.stringify(server)}`);
+  const transport = transportOf(options);
+  if (transport instanceof TlsTransport) await transport.check();
+  signal?.throwIfAborted();
+  const question = new Question(address!, word, transport);
+  const answer = question.answer();
+  const limit =
+    timeoutMs > timerMsMax
+      ? undefined
+      : clock.after(timeoutMs, () =>
+          question.giveUp(new Refusal(ErrorCode.RequestTimeout, 'unknown', `no answer from ${server} within ${timeoutMs} ms`)),
+        );
+  const onAbort = () => question.giveUp(signal!.reason);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  try {
+    const text = await answer;
+    if (!text.startsWith(word) || !text.includes(refusedByWhitelist)) return text;
+    throw new Refusal(ErrorCode.Unimplemented, 'refused', `the 4lw.commands.whitelist of ${server} does not have ${word}`);
+  } finally {
+    if (limit !== undefined) clock.cancel(limit);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+class Question {
+  readonly #server: ServerAddress;
+  readonly #word: string;
+  readonly #transport: Transport;
+  #cnxn: TransportCnxn | undefined;
+  #isOver = false;
+  #end!: { resolve(text: string): void; reject(reason: unknown): void };
+
+  constructor(server: ServerAddress, word: string, transport: Transport) {
+    this.#server = server;
+    this.#word = word;
+    this.#transport = transport;
+  }
+
+  answer(): Promise<string> {
+    return new Promise((resolve, reject) => {
+      this.#end = { resolve, reject };
+      void this.#askAll().catch(reject);
+    });
+  }
+
+  giveUp(reason: unknown): void {
+    this.#isOver = true;
+    this.#cnxn?.destroy();
+    this.#end.reject(reason);
+  }
+
+  /** The addresses of the server, until one of them has answered. */
+  async #askAll(): Promise<void> {
+    const { host } = this.#server;
+    let trouble = 'its name has no address';
+    let addresses: readonly string[] = [host];
+    try {
+      if (this.#transport.resolve !== undefined) addresses = await this.#transport.resolve(host);
+    } catch (error) {
+      addresses = [];
+      trouble = `its addresses could not be looked up: ${error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error)}`;
+    }
+    for (const address of addresses) {
+      if (this.#isOver) return;
+      const { text, error } = await this.#askAt(address);
+      if (text !== undefined) {
+        this.#end.resolve(text);
+        return;
+      }
+      trouble = error;
+    }
+    throw new Refusal(ErrorCode.ConnectionLoss, 'unknown', `${formatServer(this.#server)}: ${trouble}`);
+  }
+
+  /** The text is whole when the server has ended the connection of its own accord. */
+  #askAt(address: string): Promise<{ readonly text: string; readonly error?: never } | { readonly text?: never; readonly error: string }> {
+    return new Promise((resolve) => {
+      const { host, port } = this.#server;
+      const pieces: Buffer[] = [];
+      let isOpen = false;
+      this.#cnxn = this.#transport.connect(
+        { host: address, port, name: host },
+        {
+          connected: () => {
+            isOpen = true;
+            this.#cnxn!.send(Buffer.from(this.#word));
+          },
+          received: (bytes) => void pieces.push(Buffer.from(bytes)),
+          closed: (error) =>
+            resolve(
+              isOpen && error === undefined ? { text: Buffer.concat(pieces).toString() } : { error: error ?? 'the connection was closed' },
+            ),
+        },
+      );
+    });
+  }
+}
+
+function transportOf({ transport, tls = false }: FourLetterWordOptions): Transport {
+  if (tls === false) return transport ?? new NodeTransport();
+  if (transport !== undefined) throw badArguments('tls and transport exclude each other: a transport of your own makes its own TLS');
+  return new TlsTransport(tls === true ? {} : tls);
+}
+
+function badArguments(reason: string): Refusal {
+  return new Refusal(ErrorCode.BadArguments, 'notSent', reason);
+}

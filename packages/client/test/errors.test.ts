@@ -1,0 +1,194 @@
+/** What a failed call tells whoever made it: the same of every method, and with a stack that leads to the line that waits. */
+import { ErrorCode } from '@tskeeper/protocol';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Client, ClientView, connect, KeeperError, type KeeperErrorCode, op, type Outcome } from '../src/index.ts';
+import { ClientWorld } from './support/client-world.ts';
+import { ScriptedTransport } from './support/scripted-transport.ts';
+
+/** Every method that can fail, on a path. */
+const calls: Readonly<Record<string, (zk: Client, path: string) => Promise<unknown>>> = {
+  addAuth: (zk) => zk.addAuth('digest', 'a:b'),
+  addWatch: (zk, path) => zk.addWatch(path, { watch: true }),
+  create: (zk, path) => zk.create(path),
+  delete: (zk, path) => zk.delete(path),
+  deleteRecursive: (zk, path) => zk.deleteRecursive(path),
+  ensurePath: (zk, path) => zk.ensurePath(path),
+  exists: (zk, path) => zk.exists(path),
+  getACL: (zk, path) => zk.getACL(path),
+  getAllChildrenNumber: (zk, path) => zk.getAllChildrenNumber(path),
+  getChildren: (zk, path) => zk.getChildren(path),
+  getConfig: (zk) => zk.getConfig(),
+  getData: (zk, path) => zk.getData(path),
+  getEphemerals: (zk, path) => zk.getEphemerals(path),
+  multi: (zk, path) => zk.multi([op.delete(path)]),
+  multiRead: (zk, path) => zk.multiRead([op.getData(path)]),
+  reconfig: (zk) => zk.reconfig({ leavingServers: '2' }),
+  removeWatches: (zk, path) => zk.removeWatches(path),
+  setACL: (zk, path) => zk.setACL(path, []),
+  setData: (zk, path) => zk.setData(path, 'x'),
+  sync: (zk, path) => zk.sync(path),
+  update: (zk, path) => zk.update(path, () => 'x'),
+  walk: (zk, path) => zk.walk(path).next(),
+  watch: (zk, path) => zk.watch(path).next(),
+  whoAmI: (zk) => zk.whoAmI(),
+};
+/** Calls of several steps in which another method is what fails, by their options. */
+const variants: Readonly<Record<string, (zk: Client, path: string) => Promise<unknown>>> = {
+  'create with parents': (zk, path) => zk.create(path, null, { parents: true }),
+  'create with protection': (zk, path) => zk.create(path, null, { protection: true }),
+  'delete idempotent': (zk, path) => zk.delete(path, { idempotent: true }),
+  'delete guaranteed': (zk, path) => zk.delete(path, { guaranteed: true }),
+  'setData idempotent': (zk, path) => zk.setData(path, 'x', { idempotent: true }),
+  'getData linearizable': (zk, path) => zk.getData(path, { linearizable: true }),
+  'getData with retry': (zk, path) => zk.getData(path, { retry: true }),
+};
+const all = Object.entries({ ...calls, ...variants });
+/** About the session, the ensemble or many paths. */
+const pathless = ['addAuth', 'whoAmI', 'multi', 'multiRead'];
+const configured = ['getConfig', 'reconfig'];
+
+const methodOf = (title: string) => title.split(' ')[0]!;
+function pathOf(title: string, path: string): string | undefined {
+  const method = methodOf(title);
+  return pathless.includes(method) ? undefined : configured.includes(method) ? '/zookeeper/config' : path;
+}
+
+async function theCallerThatWaits(call: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await call();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+let world: ClientWorld;
+beforeEach(async () => {
+  world = await ClientWorld.start();
+});
+afterEach(() => world.close());
+
+interface Told {
+  readonly op: string;
+  readonly path: string | undefined;
+  readonly code: KeeperErrorCode;
+  readonly outcome: Outcome;
+  readonly retryable: boolean;
+}
+
+function expectError(error: unknown, { code, ...told }: Told): void {
+  expect(KeeperError.is(error, code)).toBe(true);
+  expect(error).toMatchObject({ ...told, code, errno: ErrorCode[code as keyof typeof ErrorCode], name: 'KeeperError' });
+  expect((error as Error).stack).toContain('theCallerThatWaits');
+}
+
+describe('B31: every method of the client', () => {
+  it('is in the list of those tried here, or cannot fail', () => {
+    const cannotFail = ['constructor', 'chroot', 'on'];
+    const methods = Object.entries(Object.getOwnPropertyDescriptors(ClientView.prototype))
+      .filter(([, { value }]) => typeof value === 'function')
+      .map(([name]) => name);
+    expect(methods.filter((name) => !cannotFail.includes(name)).sort()).toEqual(Object.keys(calls).sort());
+  });
+
+  it.each(all)('%s on a client that was closed: SessionExpired, not sent, with the stack of the caller', async (title, call) => {
+    const zk = await world.connect();
+    await world.until(zk.close());
+    const error = await world.until(theCallerThatWaits(() => call(zk, '/a')));
+    const [method, path] = [methodOf(title), pathOf(title, '/a')];
+    expectError(error, { op: method, path, code: 'SessionExpired', outcome: 'notSent', retryable: false });
+  });
+
+  it.each(all.filter(([title]) => title !== 'watch' && title !== 'addAuth'))(
+    '%s without an answer: RequestTimeout or ConnectionLoss, with the stack of the caller',
+    async (title, call) => {
+      const zk = await world.connect({ requestTimeoutMs: 300 });
+      const waiting = theCallerThatWaits(() => call(zk, '/a'));
+      // The request leaves at the end of the turn, and never arrives.
+      await Promise.resolve();
+      world.kill();
+      const error = await world.until(waiting);
+      const { code, outcome } = error as KeeperError;
+      expect(['RequestTimeout', 'ConnectionLoss']).toContain(code);
+      expectError(error, { op: methodOf(title), path: pathOf(title, '/a'), code, outcome, retryable: true });
+    },
+  );
+
+  const refused: Readonly<Record<string, KeeperErrorCode>> = {
+    create: 'NoNode',
+    delete: 'NoNode',
+    getACL: 'NoNode',
+    getAllChildrenNumber: 'NoNode',
+    getChildren: 'NoNode',
+    getData: 'NoNode',
+    multi: 'NoNode',
+    reconfig: 'ReconfigDisabled',
+    removeWatches: 'NoWatcher',
+    setACL: 'InvalidACL',
+    setData: 'NoNode',
+    update: 'NoNode',
+    walk: 'NoNode',
+  };
+  it.each(Object.entries(refused))('%s that a server refuses: %s, nothing changed, with the path as it was given', async (title, code) => {
+    const zk = await world.connect({}, '/app');
+    await world.until(zk.ensurePath('/'));
+    const error = await world.until(theCallerThatWaits(() => calls[title]!(zk, '/none/b')));
+    expectError(error, { op: title, path: pathOf(title, '/none/b'), code, outcome: 'refused', retryable: false });
+    await world.until(zk.close());
+  });
+
+  const needsPath = Object.keys(calls).filter((title) => pathOf(title, '') === '');
+  it.each(needsPath)('%s of what is no path: BadArguments, not sent', async (title) => {
+    const zk = await world.connect();
+    const error = await world.until(theCallerThatWaits(() => calls[title]!(zk, 'a//b')));
+    expectError(error, { op: title, path: 'a//b', code: 'BadArguments', outcome: 'notSent', retryable: false });
+    await world.until(zk.close());
+  });
+});
+
+describe('connect', () => {
+  it('fails as a call does when no server is reached', async () => {
+    const error = await world.until(theCallerThatWaits(() => connect('nowhere:1', world.options({ connectTimeoutMs: 100 }))));
+    expectError(error, { op: 'connect', path: undefined, code: 'ConnectionLoss', outcome: 'notSent', retryable: true });
+  });
+
+  it('fails as a call does when the session to take up is gone', async () => {
+    const session = { id: 0x123n, password: new Uint8Array(16) };
+    const error = await world.until(theCallerThatWaits(() => connect('server:2181', world.options({ session }))));
+    expectError(error, { op: 'connect', path: undefined, code: 'SessionExpired', outcome: 'notSent', retryable: false });
+  });
+
+  it('fails as a call does when an identity is refused', async () => {
+    const auth = [{ scheme: 'kerberos', auth: 'x' }];
+    const error = await world.until(theCallerThatWaits(() => connect('server:2181', world.options({ auth }))));
+    expectError(error, { op: 'connect', path: undefined, code: 'AuthFailed', outcome: 'refused', retryable: false });
+  });
+
+  it('says of options and connect strings that make no sense what is wrong with them, with the stack of the caller', async () => {
+    for (const [connectString, options, name] of [
+      ['a:b', {}, 'ConnectStringError'],
+      ['a', { tls: { ca: 'no-such-file.pem' } }, 'ConnectOptionsError'],
+      ['a', { tls: true, transport: new ScriptedTransport() }, 'ConnectOptionsError'],
+      ['a', { sessionTimeoutMs: -1 }, 'RangeError'],
+    ] as const) {
+      const error = await theCallerThatWaits(() => connect(connectString, options));
+      expect(error).toMatchObject({ name });
+      expect((error as Error).stack).toContain('theCallerThatWaits');
+    }
+  });
+});
+
+describe('two copies of the package in one program', () => {
+  it("know each other's errors", async () => {
+    const again = '../src/keeper-error.ts?copy';
+    const { KeeperError: copy } = (await import(again)) as { KeeperError: typeof KeeperError };
+    expect(copy).not.toBe(KeeperError);
+    const zk = await world.connect();
+    const error = await world.until(theCallerThatWaits(() => zk.getData('/none')));
+    await world.until(zk.close());
+    expect(error).not.toBeInstanceOf(copy);
+    expect(copy.is(error)).toBe(true);
+    expect(copy.is(error, 'NoNode')).toBe(true);
+    expect(copy.is(error, 'NodeExists')).toBe(false);
+  });
+});

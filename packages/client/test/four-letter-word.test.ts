@@ -1,0 +1,123 @@
+import { ManualClock } from '@tskeeper/runtime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fourLetterWord, type FourLetterWordOptions } from '../src/index.ts';
+import { ClientWorld } from './support/client-world.ts';
+import { settle } from './support/outcomes.ts';
+import { ScriptedTransport } from './support/scripted-transport.ts';
+
+describe('B56: a four letter word', () => {
+  let world: ClientWorld;
+
+  beforeEach(async () => {
+    world = await ClientWorld.start();
+  });
+
+  afterEach(async () => {
+    await world.close();
+  });
+
+  it('is answered by a server, without a session', async () => {
+    const { transport, clock } = world.options();
+    const text = await world.until(fourLetterWord('server:2181', 'srvr', { transport, clock }));
+    expect(text).toMatch(/^Zookeeper version: [\s\S]*\nMode: standalone\n/);
+  });
+
+  it('that the server does not allow is Unimplemented, and the error names the setting', async () => {
+    const { transport, clock } = world.options();
+    const { outcome, error } = await world.until(settle(fourLetterWord('server:2181', 'mntr', { transport, clock })));
+    expect(outcome).toBe('Unimplemented refused');
+    expect(error!.reason).toBe('the 4lw.commands.whitelist of server:2181 does not have mntr');
+  });
+
+  it('says why there is no answer', async () => {
+    const { transport, clock } = world.options();
+    world.kill();
+    const { outcome, error } = await world.until(settle(fourLetterWord('server:2181', 'ruok', { transport, clock })));
+    expect(outcome).toBe('ConnectionLoss unknown');
+    expect(error!.reason).toContain('server:2181: its addresses could not be looked up: ');
+    await world.boot();
+  });
+});
+
+describe('B56: a four letter word, at a server that is played', () => {
+  const clock = new ManualClock(0);
+  const turns = async () => {
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  };
+
+  class Addresses extends ScriptedTransport {
+    resolve(): Promise<readonly string[]> {
+      return Promise.resolve(['10.0.0.1', '10.0.0.2']);
+    }
+  }
+
+  function asking(options: FourLetterWordOptions = {}) {
+    const transport = new Addresses();
+    const answer = settle(fourLetterWord('zk', 'stat', { transport, clock, ...options }));
+    return { transport, answer };
+  }
+
+  it('goes to the addresses of the name in turn, and the answer is what came until the server ended it', async () => {
+    const { transport, answer } = asking();
+    await turns();
+    transport.latest.sink.closed('ECONNREFUSED');
+    await turns();
+    expect(transport.cnxns.map(({ address }) => address)).toEqual([
+      { host: '10.0.0.1', port: 2181, name: 'zk' },
+      { host: '10.0.0.2', port: 2181, name: 'zk' },
+    ]);
+    const { sink } = transport.latest;
+    sink.connected();
+    expect(Buffer.concat(transport.latest.sent).toString()).toBe('stat');
+    sink.received(Buffer.from('Clients:\n'));
+    sink.received(Buffer.from(' none\n'));
+    sink.closed(undefined);
+    expect(await answer).toMatchObject({ outcome: 'done', result: 'Clients:\n none\n' });
+  });
+
+  it('is not half an answer: a connection that broke is no end', async () => {
+    const { transport, answer } = asking();
+    for (const broken of ['ECONNRESET', 'EPIPE']) {
+      await turns();
+      transport.latest.sink.connected();
+      transport.latest.sink.received(Buffer.from('Clients:'));
+      transport.latest.sink.closed(broken);
+    }
+    expect(await answer).toMatchObject({ outcome: 'ConnectionLoss unknown', error: { reason: 'zk:2181: EPIPE' } });
+  });
+
+  it('takes no longer than it may, and leaves no connection behind', async () => {
+    const { transport, answer } = asking({ timeoutMs: 3000 });
+    await turns();
+    transport.latest.sink.connected();
+    clock.advance(2999);
+    expect(transport.latest.destroyed).toBe(false);
+    clock.advance(1);
+    expect(await answer).toMatchObject({ outcome: 'RequestTimeout unknown', error: { reason: 'no answer from zk within 3000 ms' } });
+    expect(transport.latest.destroyed).toBe(true);
+  });
+
+  it('can be given up, also while the name is looked up', async () => {
+    const early = new AbortController();
+    const transport = new Addresses();
+    const answer = fourLetterWord('zk', 'ruok', { transport, clock, signal: early.signal });
+    early.abort(new Error('enough'));
+    await expect(answer).rejects.toThrow('enough');
+    await turns();
+    expect(transport.cnxns).toEqual([]);
+    await expect(fourLetterWord('zk', 'ruok', { transport, clock, signal: early.signal })).rejects.toThrow('enough');
+  });
+
+  it.each([
+    ['zk', 'SRVR', 'a four letter word is four small letters, as in srvr, not "SRVR"'],
+    ['zk', 'stats', 'not "stats"'],
+    ['a,b', 'ruok', 'one server is asked at a time, not "a,b"'],
+  ])('%s %s is refused before anything is dialled', async (server, word, complaint) => {
+    const transport = new Addresses();
+    const { outcome, error } = await settle(fourLetterWord(server, word, { transport, clock }));
+    expect(outcome).toBe('BadArguments notSent');
+    expect(error!.message).toContain(complaint);
+    expect(transport.cnxns).toEqual([]);
+    await expect(fourLetterWord('zk:0', 'ruok', { transport, clock })).rejects.toMatchObject({ name: 'ConnectStringError' });
+  });
+});

@@ -1,0 +1,51 @@
+import { connect, KeeperError } from '@tskeeper/client';
+
+const servers = process.argv[2] ?? '127.0.0.1:2181';
+const text = (data: Uint8Array | null) => new TextDecoder().decode(data ?? undefined);
+
+// Resolves when a server has opened a session. `await using` closes it at the end, also when something throws.
+await using zk = await connect(servers, { sessionTimeoutMs: 10_000 });
+console.log(`${zk.state}, session time-out ${zk.sessionTimeoutMs} ms`);
+
+// Nothing is left of an earlier run, and nothing is made twice.
+await zk.deleteRecursive('/first-steps');
+await zk.create('/first-steps', 'a parent has data too');
+
+// Every part of a path has to exist before its children do. Data are bytes; a string becomes UTF-8.
+await zk.create('/first-steps/colour', 'blue');
+try {
+  await zk.create('/first-steps/colour', 'red');
+} catch (error) {
+  if (!KeeperError.is(error, 'NodeExists')) throw error;
+  console.log(`create: ${error.code} of ${error.path}`);
+}
+
+// A read gives the data and what is known about them. null means: no data at all.
+const { data, stat } = await zk.getData('/first-steps/colour');
+console.log(`read: ${text(data)}, version ${stat.version}`);
+
+// Written only if nobody has written since it was read.
+await zk.setData('/first-steps/colour', 'green', { version: stat.version });
+try {
+  await zk.setData('/first-steps/colour', 'red', { version: stat.version });
+} catch (error) {
+  if (!KeeperError.is(error, 'BadVersion')) throw error;
+  console.log(`write: ${error.code}, somebody was faster`);
+}
+
+// The server adds a number to the name. It deletes the znode when the session ends, however the program ends.
+const { path } = await zk.create('/first-steps/worker-', null, { mode: 'ephemeralSequential' });
+console.log(`ephemeral: ${path}`);
+
+// What happens below a znode, from the first event on. Leaving the loop removes the watch.
+for await (const event of zk.watch('/first-steps', { recursive: true })) {
+  if (event.type === 'Reread') {
+    const { children } = await zk.getChildren('/first-steps');
+    console.log(`children: ${children.toSorted().join(' ')}`);
+    await zk.setData('/first-steps/colour', 'yellow');
+    await zk.delete('/first-steps/colour');
+  } else {
+    console.log(`event: ${event.type} ${event.path}`);
+    if (event.type === 'NodeDeleted') break;
+  }
+}

@@ -1,0 +1,135 @@
+/** What docs/guides/sessions-and-connection-loss.md says, in virtual time. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Client, connect, KeeperError } from '../../src/index.ts';
+import { ClientWorld } from '../support/client-world.ts';
+import * as guide from './sessions-and-connection-loss.ts';
+
+let world: ClientWorld;
+let other: Client;
+
+beforeEach(async () => {
+  world = await ClientWorld.start();
+  other = await world.connect();
+});
+
+afterEach(async () => {
+  await world.close();
+});
+
+test('a seat is taken once, though the answer to the first request is lost', async () => {
+  await world.until(other.create('/seats'));
+  const zk = await world.connect();
+  world.cnxn.backward.hold();
+  const taken = guide.takeSeat(zk, '12A', 'ticket 1');
+  await world.settle();
+  expect((await world.until(other.getData('/seats/12A'))).stat.version).toBe(0);
+  world.break();
+  expect(await world.until(taken)).toBe(true);
+  expect(await world.until(guide.takeSeat(other, '12A', 'ticket 2'))).toBe(false);
+});
+
+test('a seat is taken though the first request did not leave, or did not arrive', async () => {
+  await world.until(other.create('/seats'));
+  const zk = await world.connect();
+  world.cnxn.forward.hold();
+  const taken = guide.takeSeat(zk, '12B', 'ticket 1');
+  await world.settle();
+  world.break();
+  expect(await world.until(taken)).toBe(true);
+});
+
+test('work is suspended while the connection is lost, and goes on when the ephemeral is certain again', async () => {
+  const zk = await world.connect();
+  await world.until(zk.create('/leader', 'me', { mode: 'ephemeral' }));
+  const log: string[] = [];
+  let done!: () => void;
+  const work = (signal: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      log.push('working');
+      done = resolve;
+      signal.addEventListener('abort', () => {
+        log.push('suspended');
+        reject(signal.reason as Error);
+      });
+    });
+  const over = guide.whileHolding(zk, '/leader', work);
+  await world.settle();
+  expect(log).toEqual(['working']);
+  world.break();
+  await world.settle();
+  expect(log).toEqual(['working', 'suspended']);
+  await world.untilSo(() => log.length === 3);
+  expect(log).toEqual(['working', 'suspended', 'working']);
+  done();
+  await over;
+  await world.until(guide.whileHolding(other, '/leader', () => Promise.reject(new Error('not its own'))));
+  await expect(world.until(guide.whileHolding(zk, '/leader', () => Promise.reject(new Error('of the work'))))).rejects.toThrow(
+    'of the work',
+  );
+});
+
+test('work ends with the session', async () => {
+  const zk = await world.connect();
+  await world.until(zk.create('/leader', 'me', { mode: 'ephemeral' }));
+  const forEver = (signal: AbortSignal) =>
+    new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+  const over = guide.whileHolding(zk, '/leader', forEver);
+  await world.settle();
+  await Promise.all([expect(over).rejects.toThrow('This operation was aborted'), world.until(zk.close())]);
+});
+
+test('who stays registered is registered again after the session has expired, until the signal', async () => {
+  const stop = new AbortController();
+  const clients: Client[] = [];
+  const open = async (signal: AbortSignal) => {
+    const zk = await connect('server:2181', world.options({ signal, connectTimeoutMs: Infinity }));
+    clients.push(zk);
+    return zk;
+  };
+  const register = async (zk: Client) => {
+    await zk.create('/worker', '', { mode: 'ephemeral', retry: true });
+  };
+  const over = guide.stayRegistered(open, register, stop.signal);
+  await world.settle();
+  const owner = async () => (await world.until(other.exists('/worker')))?.ephemeralOwner;
+  expect(await owner()).toBe(clients[0]!.sessionId);
+
+  // Longer than its time-out the client finds no server.
+  world.wire.name('server', []);
+  world.break();
+  await world.pass(12_000);
+  world.wire.name('server', [world.address]);
+  await world.untilSo(() => clients.length === 2);
+  await world.settle();
+  expect(clients[0]!.state).toBe('expired');
+  expect(await owner()).toBe(clients[1]!.sessionId);
+  stop.abort();
+  await expect(world.until(over)).rejects.toBe(stop.signal.reason);
+  expect(clients[1]!.state).toBe('closed');
+});
+
+test('a saved session is taken up with its ephemerals, and one that has expired gives way to a new one', async () => {
+  const zk = await world.connect({ yieldsSession: true });
+  await world.until(zk.create('/mine', '', { mode: 'ephemeral' }));
+  const saved = guide.savedSession(zk);
+  const next = await world.until(guide.resume('server:2181', saved, world.options()));
+  await world.untilSo(() => zk.state === 'moved');
+  expect((await world.until(next.exists('/mine')))?.ephemeralOwner).toBe(next.sessionId);
+  expect(next.sessionId).toBe(zk.sessionId);
+  await world.until(next.close());
+  const last = await world.until(guide.resume('server:2181', saved, world.options()));
+  expect(last.sessionId).not.toBe(zk.sessionId);
+});
+
+test('what was asked before the loss is unknown, what is asked during it waits, and what finds no server was not sent', async () => {
+  const zk = await world.connect();
+  const pending = zk.create('/pending');
+  world.break();
+  await Promise.all([expect(pending).rejects.toMatchObject({ code: 'ConnectionLoss', outcome: 'unknown' }), world.settle()]);
+  await world.until(zk.create('/waiting'));
+  world.kill();
+  await world.untilSo(() => zk.state === 'suspended');
+  const error: unknown = await world.until(zk.create('/late').catch((thrown: unknown) => thrown));
+  expect(KeeperError.is(error, 'ConnectionLoss') && error.outcome).toBe('notSent');
+  await world.boot();
+});

@@ -1,0 +1,145 @@
+/** What docs/guides/watches.md says, in virtual time. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Client, op, type WatchedEvent } from '../../src/index.ts';
+import { ClientWorld } from '../support/client-world.ts';
+import * as guide from './watches.ts';
+
+let world: ClientWorld;
+let other: Client;
+let zk: Client;
+
+beforeEach(async () => {
+  world = await ClientWorld.start();
+  other = await world.connect();
+  await world.until(other.create('/a', '1'));
+  await world.until(other.create('/a/b', '1'));
+  zk = await world.connect();
+});
+
+afterEach(async () => {
+  await world.close();
+});
+
+/** Loses the connection of the client, and does something before it is back. */
+async function whileAway(doing: () => Promise<unknown>): Promise<void> {
+  world.break();
+  const done = doing();
+  await world.settle();
+  expect(zk.state).toBe('suspended');
+  await world.until(done);
+  await world.untilSo(() => zk.state === 'connected');
+  await world.settle();
+}
+
+test('a mirror is right from the beginning, after each change, and after a lost connection', async () => {
+  const stop = new AbortController();
+  let copy: Readonly<Record<string, string>> = {};
+  const over = guide.mirror(zk, '/a', (now) => (copy = Object.fromEntries(now)), stop.signal);
+  await world.settle();
+  expect(copy).toEqual({ '/a': '1', '/a/b': '1' });
+  await world.until(other.setData('/a/b', '2'));
+  await world.until(other.create('/a/c', '1'));
+  await world.until(other.delete('/a/c'));
+  expect(copy).toEqual({ '/a': '1', '/a/b': '2' });
+  await whileAway(async () => {
+    await other.delete('/a/b');
+    await other.create('/a/d', '3');
+  });
+  expect(copy).toEqual({ '/a': '1', '/a/d': '3' });
+  await world.until(other.deleteRecursive('/a'));
+  expect(copy).toEqual({});
+  stop.abort();
+  await expect(over).rejects.toBe(stop.signal.reason);
+});
+
+test('a mirror whose connection breaks while it reads is right nevertheless', async () => {
+  const stop = new AbortController();
+  const copies: Record<string, string>[] = [];
+  const over = guide.mirror(zk, '/a', (now) => copies.push(Object.fromEntries(now)), stop.signal);
+  await world.settle();
+  world.cnxn.backward.hold();
+  const written = other.setData('/a/b', '2');
+  await world.settle();
+  world.break();
+  await world.until(written);
+  await world.untilSo(() => copies.length > 1);
+  expect(copies.at(-1)).toEqual({ '/a': '1', '/a/b': '2' });
+  stop.abort();
+  await expect(over).rejects.toBe(stop.signal.reason);
+});
+
+test('whoever waits for a znode to go is told, now, later, and when it went while the connection was lost', async () => {
+  await world.until(guide.untilGone(zk, '/none'));
+  const later = guide.untilGone(zk, '/a/b');
+  await world.settle();
+  await world.until(Promise.all([later, other.delete('/a/b')]));
+  await world.until(other.create('/a/b'));
+  const away = guide.untilGone(zk, '/a/b');
+  await world.settle();
+  await whileAway(() => other.delete('/a/b'));
+  await world.until(away);
+  const closed = guide.untilGone(zk, '/a');
+  await world.settle();
+  await Promise.all([expect(closed).rejects.toThrow('the client has been closed'), world.until(zk.close())]);
+});
+
+test('a one-shot watch tells of the next change, also of one it has missed, and of the end of the session', async () => {
+  const next = guide.nextChange(zk, '/a');
+  await world.settle();
+  await world.until(other.setData('/a', '2'));
+  expect(await next).toMatchObject({ type: 'NodeDataChanged', path: '/a' });
+  const missed = guide.nextChange(zk, '/a');
+  await world.settle();
+  await whileAway(() => other.setData('/a', '3'));
+  expect(await missed).toMatchObject({ type: 'NodeDataChanged', zxid: undefined });
+  const never = guide.nextChange(zk, '/a');
+  await world.settle();
+  await Promise.all([expect(never).rejects.toThrow('the session has ended: Closed'), world.until(zk.close())]);
+});
+
+test.each<[string, string, (zk: Client, watch: (event: WatchedEvent) => void) => Promise<unknown>, (by: Client) => Promise<unknown>]>([
+  ['data changed', 'NodeDataChanged', (on, watch) => on.getData('/a/b', { watch }), (by) => by.setData('/a/b', '2')],
+  ['a child came', 'NodeChildrenChanged', (on, watch) => on.getChildren('/a', { watch }), (by) => by.create('/a/c')],
+  ['it was deleted', 'NodeDeleted', (on, watch) => on.getData('/a/b', { watch }), (by) => by.delete('/a/b')],
+  [
+    'it was deleted and made again',
+    'NodeDataChanged',
+    (on, watch) => on.getData('/a/b', { watch }),
+    (by) => by.multi([op.delete('/a/b'), op.create('/a/b')]),
+  ],
+  ['it was made', 'NodeCreated', (on, watch) => on.exists('/new', { watch }), (by) => by.create('/new')],
+])('a one-shot watch is told once, after the reconnect, that %s', async (_, type, set, change) => {
+  const told: string[] = [];
+  await world.until(set(zk, (event) => event.type !== 'None' && told.push(event.type)));
+  await whileAway(() => change(other));
+  expect(told).toEqual([type]);
+});
+
+test('a one-shot watch is not told of a znode that was made and deleted while the connection was lost', async () => {
+  let told = false;
+  const next = guide.nextChange(zk, '/new').then(() => (told = true));
+  await world.settle();
+  await whileAway(async () => {
+    await other.create('/new');
+    await other.delete('/new');
+  });
+  expect(told).toBe(false);
+  await world.until(other.create('/new'));
+  await world.until(next);
+});
+
+test('a watch that stays misses what happens while the connection is lost, and says since when', async () => {
+  const lines: string[] = [];
+  const end = await world.until(guide.report(zk, '/a', (line) => lines.push(line)));
+  await world.until(other.setData('/a/b', '2'));
+  await whileAway(() => other.setData('/a/b', '3'));
+  await world.until(other.setData('/a/b', '4'));
+  await world.until(end());
+  await world.until(other.setData('/a/b', '5'));
+  expect(lines).toEqual([
+    'NodeDataChanged /a/b',
+    'from here on changes may be missing',
+    'NodeDataChanged /a/b',
+    'PersistentWatchRemoved /a',
+  ]);
+});

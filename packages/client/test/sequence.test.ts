@@ -1,0 +1,70 @@
+import { sequenceSuffix } from '@tskeeper/protocol';
+import { describe, expect, it } from 'vitest';
+import { compareSequences, sequenceOf } from '../src/index.ts';
+
+describe('B57: the number of a sequential znode', () => {
+  it.each([
+    ['lock-0000000000', 'lock-', 0],
+    ['lock-2147483647', 'lock-', 2147483647],
+    ['lock--2147483648', 'lock-', -2147483648],
+    ['lock--000000001', 'lock-', -1],
+    ['/locks/a-1/lock-0000000012', 'lock-', 12],
+    ['/locks/0000000007', '', 7],
+    ['-2147483648', '', -2147483648],
+    ['_c_01234567-89ab-4def-8123-456789abcdef-lock-0000000003', 'lock-', 3],
+    // Whose the hyphen is.
+    ['lock-2000000000', 'lock-', 2000000000],
+    ['lock-2000000000', 'lock', -2000000000],
+    ['lock-000000005', 'lock', -5],
+  ])('%s behind "%s" is %i', (name, prefix, number) => {
+    expect(sequenceOf(name, prefix)).toBe(number);
+  });
+
+  it.each([
+    ['lock-0000000001', 'read-'],
+    ['lock-', 'lock-'],
+    ['lock-1', 'lock-'],
+    ['lock-00000000001', 'lock-'],
+    ['lock-000000005', 'lock-'],
+    ['lock-2147483648', 'lock-'],
+    ['lock--2147483649', 'lock-'],
+    ['lock--0000000001', 'lock-'],
+    ['lock--000000000', 'lock-'],
+    ['lock-00000000x1', 'lock-'],
+    ['lock-0000000001-', 'lock-'],
+    ['', ''],
+  ])('%s has none behind "%s"', (name, prefix) => {
+    expect(sequenceOf(name, prefix)).toBe(undefined);
+  });
+
+  it('is what a server writes, all the way round', () => {
+    for (let step = 0; step < 20_000; step++) {
+      const number = Math.imul(step, 0x9e37_79b1) | 0;
+      expect(sequenceOf(`n${sequenceSuffix(number)}`, 'n')).toBe(number);
+    }
+  });
+});
+
+describe('B57: who came first', () => {
+  it('is told right across the overflow, where letters and sizes tell it wrong', () => {
+    const names = [2147483646, 2147483647, -2147483648, -2147483647, -1, 0, 1].map((number) => `n-${sequenceSuffix(number)}`);
+    const around = names.slice(0, 4);
+    const inOrder = (list: readonly string[]) => [...list].sort((a, b) => compareSequences(sequenceOf(a, 'n-')!, sequenceOf(b, 'n-')!));
+    expect(inOrder(around.toReversed())).toEqual(around);
+    expect(around.toSorted()).not.toEqual(around);
+    // And where it comes back to 0.
+    expect(inOrder(names.slice(4).toReversed())).toEqual(names.slice(4));
+  });
+
+  it('holds for any two that fewer than 2^31 creates lie between', () => {
+    for (const apart of [1, 2, 1000, 2 ** 30, 2 ** 31 - 1]) {
+      for (let step = 0; step < 1000; step++) {
+        const first = Math.imul(step, 0x9e37_79b1) | 0;
+        const second = (first + apart) | 0;
+        expect(compareSequences(first, second)).toBeLessThan(0);
+        expect(compareSequences(second, first)).toBeGreaterThan(0);
+      }
+    }
+    expect(compareSequences(-5, -5)).toBe(0);
+  });
+});

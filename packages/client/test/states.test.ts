@@ -1,0 +1,218 @@
+/** What a client says of itself, from its first connection to its end: to whoever asks, and to whoever listens. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Client, type ClientState, connect, type SessionEvent } from '../src/index.ts';
+import { ClientWorld } from './support/client-world.ts';
+import { settle } from './support/outcomes.ts';
+import { ScriptedTransport } from './support/scripted-transport.ts';
+import { connectResponse, refusal } from './support/server-frames.ts';
+
+let world: ClientWorld;
+
+beforeEach(async () => {
+  world = await ClientWorld.start();
+});
+
+afterEach(async () => {
+  await world.close();
+});
+
+/** A list of what was heard, and how the client stood by then. */
+function listener(): { readonly heard: string[]; readonly onState: (event: SessionEvent) => void } {
+  const heard: string[] = [];
+  return { heard, onState: ({ state }) => void heard.push(state) };
+}
+
+/** No byte gets through between a client and its server, until the function that is returned is called. */
+function partition(): () => void {
+  const { dialer, listener: server } = world.cnxn;
+  world.wire.cut(dialer.address, server.address);
+  return () => world.wire.heal(dialer.address, server.address);
+}
+
+async function refusedFor(zk: Client): Promise<string> {
+  const { outcome } = await world.until(settle(zk.exists('/')));
+  return outcome;
+}
+
+describe('B54: the states of a client', () => {
+  it('C2-1, C2-18: the first event is the connect, and from then on it is connected, or suspended and looking for a server', async () => {
+    const { heard, onState } = listener();
+    const connecting = connect('server:2181', world.options({ onState }));
+    expect(heard).toEqual([]);
+    const zk = await world.until(connecting);
+    expect(heard).toEqual(['SyncConnected']);
+    expect(zk.state).toBe('connected');
+    for (let round = 0; round < 3; round++) {
+      heard.length = 0;
+      world.break();
+      await world.untilSo(() => zk.state !== 'connected');
+      expect([zk.state, zk.closedBecause, heard]).toEqual(['suspended', undefined, ['Disconnected']]);
+      await world.untilSo(() => zk.state !== 'suspended');
+      expect([zk.state, zk.closedBecause, heard]).toEqual(['connected', undefined, ['Disconnected', 'SyncConnected']]);
+    }
+  });
+
+  it('C2-18: a listener of connect is told first of the connection, and then of its loss, though it lasts no longer than that', async () => {
+    const { heard, onState } = listener();
+    const transport = new ScriptedTransport();
+    const connecting = connect('a', world.options({ transport, onState, auth: [{ scheme: 'digest', auth: 'u:p' }] }));
+    await world.settle();
+    transport.latest.sink.connected();
+    transport.latest.sink.received(connectResponse());
+    // The identity has not been judged, so there is no client yet.
+    transport.latest.sink.closed('ECONNRESET');
+    await world.settle();
+    expect(heard).toEqual(['SyncConnected', 'Disconnected']);
+    expect(await world.until(settle(connecting))).toMatchObject({ outcome: 'ConnectionLoss notSent' });
+    expect(heard).toEqual(['SyncConnected', 'Disconnected', 'Closed']);
+  });
+
+  it('C2-17: an expired client has heard connected, disconnected, nothing for as long as it is cut off, and expired', async () => {
+    const { heard, onState } = listener();
+    const zk = await world.until(connect('server:2181', world.options({ onState })));
+    const heal = partition();
+    const states = new Set<ClientState>();
+    for (let minute = 0; minute < 60; minute++) {
+      await world.pass(60_000, 10_000);
+      states.add(zk.state);
+    }
+    expect([...states]).toEqual(['suspended']);
+    expect(heard).toEqual(['SyncConnected', 'Disconnected']);
+    heal();
+    await world.untilSo(() => zk.closedBecause !== undefined);
+    await world.pass(3_600_000, 10_000);
+    expect(heard).toEqual(['SyncConnected', 'Disconnected', 'Expired']);
+  });
+
+  const ends: [end: ClientState, event: string, outcome: string, bringAbout: (zk: Client) => Promise<unknown>][] = [
+    ['closed', 'Closed', 'SessionExpired notSent', (zk) => world.until(zk.close())],
+    ['authFailed', 'AuthFailed', 'AuthFailed notSent', (zk) => world.until(settle(zk.addAuth('nonsense', 'x')))],
+    [
+      'expired',
+      'Expired',
+      'SessionExpired notSent',
+      async (zk) => {
+        const heal = partition();
+        await world.pass(20_000);
+        heal();
+        await world.untilSo(() => zk.state !== 'suspended');
+      },
+    ],
+  ];
+
+  it.each(ends)('C2-2, C2-14: %s is for good: it is told once, every call is refused, and no server is dialled again', async (...story) => {
+    const [end, event, outcome, bringAbout] = story;
+    const { heard, onState } = listener();
+    const zk = await world.until(connect('server:2181', world.options({ onState })));
+    const { sessionId } = zk;
+    await bringAbout(zk);
+    await world.settle();
+    expect([zk.state, zk.closedBecause, heard.at(-1)]).toEqual([end, end, event]);
+    expect(zk.connectedTo).toBe(undefined);
+    expect(await refusedFor(zk)).toBe(outcome);
+    const told = heard.length;
+    await world.pass(3_600_000, 10_000);
+    expect([...world.wire.cnxns].filter(({ forward }) => !forward.from.gone && !forward.to.gone)).toEqual([]);
+    expect([zk.state, zk.sessionId, heard.length]).toEqual([end, sessionId, told]);
+    await world.until(zk.close());
+    expect([zk.state, await refusedFor(zk)]).toEqual([end, outcome]);
+  });
+
+  it('a session that is left to another client ends as moved, which is told as Closed, with the reason', async () => {
+    const reasons: (string | undefined)[] = [];
+    const options = { yieldsSession: true, onState: ({ reason }: SessionEvent) => void reasons.push(reason) };
+    const zk = await world.until(connect('server:2181', world.options(options)));
+    const other = await world.connect({ session: { id: zk.sessionId, password: zk.sessionPassword } });
+    await world.untilSo(() => zk.closedBecause !== undefined);
+    expect([zk.state, zk.closedBecause]).toEqual(['moved', 'moved']);
+    await world.settle();
+    expect(reasons.at(-1)).toContain('another client goes on with this session');
+    expect(await refusedFor(zk)).toBe('SessionMoved notSent');
+    await world.untilSo(() => other.state === 'connected');
+  });
+
+  it('nothing is thrown from an event: what a listener throws is an unhandled rejection, and all others hear of the event', async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => void unhandled.push(reason);
+    const others = process.listeners('unhandledRejection');
+    process.removeAllListeners('unhandledRejection');
+    process.on('unhandledRejection', note);
+    try {
+      const { heard, onState } = listener();
+      const zk = await world.connect();
+      const off = zk.on('state', () => {
+        throw new Error('of the program');
+      });
+      zk.on('state', onState);
+      world.break();
+      await world.untilSo(() => zk.state === 'suspended');
+      await world.untilSo(() => zk.state === 'connected');
+      expect(heard).toEqual(['Disconnected', 'SyncConnected']);
+      expect(unhandled).toEqual([new Error('of the program'), new Error('of the program')]);
+      expect(await world.until(zk.exists('/'))).not.toBe(null);
+      off();
+    } finally {
+      process.off('unhandledRejection', note);
+      for (const other of others) process.on('unhandledRejection', other);
+    }
+  });
+
+  it('C2-15: a client whose clock jumps ahead by hours has its session for as long as the ensemble says so', async () => {
+    const { heard, onState } = listener();
+    const { clock } = world;
+    let aheadMs = 0;
+    const own = {
+      now: () => ({ elapsedMs: clock.now().elapsedMs + aheadMs }),
+      after: clock.after.bind(clock),
+      cancel: clock.cancel.bind(clock),
+    };
+    const zk = await world.until(connect('server:2181', world.options({ onState, clock: own })));
+    await world.until(zk.create('/e', null, { mode: 'ephemeral' }));
+    for (let round = 0; round < 5; round++) {
+      aheadMs += 3_600_000;
+      await world.pass(3000);
+    }
+    await world.untilSo(() => zk.state === 'connected');
+    expect((await world.until(zk.exists('/e')))!.ephemeralOwner).toBe(zk.sessionId);
+    expect(heard).not.toContain('Expired');
+  });
+});
+
+describe('a session that is taken up', () => {
+  it('B38: by another process goes on there, with its ephemerals, and ends with its time if it is not', async () => {
+    const first = await world.connect();
+    await world.until(first.create('/e', null, { mode: 'ephemeral' }));
+    const saved = { id: first.sessionId, password: first.sessionPassword };
+    // The process is gone, without a goodbye.
+    partition();
+    await world.pass(5000);
+    const second = await world.connect({ session: saved });
+    expect([second.sessionId, second.sessionPassword]).toEqual([saved.id, saved.password]);
+    expect((await world.until(second.exists('/e')))!.ephemeralOwner).toBe(saved.id);
+    partition();
+    await world.pass(20_000);
+    const late = await world.until(settle(connect('server:2181', world.options({ session: saved }))));
+    expect(late.outcome).toBe('SessionExpired notSent');
+  });
+
+  // As in servers' logs; a number of 64 bits is the same with a sign and without.
+  it.each([0xfedc_ba98_7654_3211n, 0x8000_0000_0000_0001n, -5n, 0x20_0000_0000_0001n])(
+    'C2-7: keeps all 64 bits of its id: %s',
+    async (id) => {
+      const transport = new ScriptedTransport();
+      const session = { id, password: Buffer.alloc(16, 7) };
+      const connecting = connect('a', world.options({ transport, session }));
+      await world.settle();
+      transport.latest.sink.connected();
+      expect(transport.latest.sent[0]!.readBigInt64BE(4 + 4 + 8 + 4)).toBe(BigInt.asIntN(64, id));
+      transport.latest.sink.received(connectResponse({ session: id }));
+      const zk = await world.until(connecting);
+      expect(zk.sessionId).toBe(BigInt.asIntN(64, id));
+      transport.latest.sink.closed(undefined);
+      await world.untilSo(() => transport.cnxns.length === 2);
+      transport.latest.sink.connected();
+      transport.latest.sink.received(refusal);
+      expect(zk.state).toBe('expired');
+    },
+  );
+});

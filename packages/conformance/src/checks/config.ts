@@ -1,0 +1,87 @@
+/** The configuration of the ensemble. */
+import { NotApplicable, type RunnableCheck } from '../check.ts';
+import { equal, holds, refused, textOf } from '../expect.ts';
+
+const docs = 'Dynamic Reconfiguration of the ZooKeeper Ensemble';
+
+/** A version that no configuration has, so that nothing can come of it. */
+const noVersion = 0x7fff_ffff_ffffn;
+
+export const configChecks: readonly RunnableCheck[] = [
+  {
+    name: 'config.read',
+    title: 'getConfig gives the members of an ensemble with its version, or nothing on a server that stands alone',
+    rows: ['B49'],
+    docs: `${docs}, Retrieving the current dynamic configuration`,
+    async run(ground) {
+      const zk = await ground.open();
+      const config = textOf((await zk.getConfig()).data) ?? '';
+      if (ground.facts.servers[0]!.mode === 'standalone') {
+        equal('the configuration', config, '');
+        return;
+      }
+      holds('the configuration', /^server\.\d+=/m.test(config), 'a line server.N=...', config);
+      holds('its last line', /\nversion=[0-9a-f]+$/.test(config), 'version= and a number', config.split('\n').at(-1));
+    },
+  },
+  {
+    name: 'config.below-a-chroot',
+    title: 'getConfig is the same below a chroot',
+    rows: ['B49', 'C2-4'],
+    docs: 'ZooKeeper.getConfig',
+    async run(ground) {
+      const [zk, inside] = [await ground.open(), await ground.open({ chroot: ground.root })];
+      equal('the configuration', textOf((await inside.getConfig()).data), textOf((await zk.getConfig()).data));
+    },
+  },
+  {
+    name: 'config.reconfig-refused',
+    title: 'reconfig is refused: ReconfigDisabled where it is off, else BadVersion for a version that is not the present one',
+    rows: ['B49'],
+    docs: `${docs}; Administrator's Guide, reconfigEnabled`,
+    async run(ground) {
+      const zk = await ground.open();
+      const before = textOf((await zk.getConfig()).data);
+      // Unimplemented, where it is on and there is no ensemble.
+      const codes =
+        ground.facts.servers[0]!.mode === 'standalone'
+          ? (['ReconfigDisabled', 'Unimplemented'] as const)
+          : (['ReconfigDisabled', 'BadVersion'] as const);
+      await refused('reconfig', zk.reconfig({ leavingServers: [250], fromConfig: noVersion }), ...codes);
+      equal('the configuration', textOf((await zk.getConfig()).data), before);
+    },
+  },
+  {
+    name: 'config.reconfig',
+    title: 'reconfig by the super user writes a configuration with a version of its own, which watchers hear of',
+    rows: ['B49'],
+    docs,
+    needs: ['ensemble', 'super', 'reconfig'],
+    async run(ground) {
+      const zk = await ground.open({ auth: [{ scheme: 'digest', auth: ground.superAuth! }] });
+      const events: string[] = [];
+      const before = textOf((await zk.getConfig({ watch: ({ type, path }) => void events.push(`${type} ${path}`) })).data) ?? '';
+      const members = before.split('\n').filter((line) => line.startsWith('server.'));
+      let after: string;
+      try {
+        after = textOf((await zk.reconfig({ joiningServers: members[0]! })).data) ?? '';
+      } catch (error) {
+        if (error instanceof Error && 'code' in error && error.code === 'ReconfigDisabled') {
+          throw new NotApplicable('reconfigEnabled is off, as the server answers ReconfigDisabled');
+        }
+        throw error;
+      }
+      equal(
+        'the members',
+        after
+          .split('\n')
+          .filter((line) => line.startsWith('server.'))
+          .toSorted(),
+        members.toSorted(),
+      );
+      const version = (text: string) => BigInt(`0x${/version=([0-9a-f]+)$/.exec(text)?.[1] ?? '0'}`);
+      holds('the version', version(after) > version(before), `above ${version(before)}`, version(after));
+      equal('events', events.slice(0, 1), ['NodeDataChanged /zookeeper/config']);
+    },
+  },
+];

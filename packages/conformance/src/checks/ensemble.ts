@@ -1,0 +1,190 @@
+/** What holds between the servers of an ensemble. */
+import { op } from '@tskeeper/client';
+import { OpCode, operations } from '@tskeeper/protocol';
+import type { RunnableCheck } from '../check.ts';
+import { equal, holds, textOf } from '../expect.ts';
+import { nextState } from '../ground.ts';
+import { Heard } from '../heard.ts';
+
+const docs = "Programmer's Guide, Consistency Guarantees";
+const sessions = "Programmer's Guide, ZooKeeper Sessions";
+const needs = ['ensemble'] as const;
+
+export const ensembleChecks: readonly RunnableCheck[] = [
+  {
+    name: 'ensemble.write-anywhere',
+    title: 'what is written at one server is read at each, behind a sync',
+    rows: ['A15', 'A18'],
+    docs,
+    needs,
+    async run(ground) {
+      const clients = await Promise.all(ground.facts.servers.map((_, server) => ground.open({ server })));
+      for (const [at, writer] of clients.entries()) {
+        const { path, stat } = await writer.create(`${ground.root}/${at}`, String(at));
+        for (const reader of clients) {
+          const read = await reader.getData(path, { linearizable: true });
+          equal('data and czxid at another server', [textOf(read.data), read.stat.czxid], [String(at), stat.czxid]);
+        }
+      }
+    },
+  },
+  {
+    name: 'ensemble.session-moves',
+    title: 'a session goes on at another server, with its ephemerals and its watches told there',
+    rows: ['C2-8', 'C2-11', 'A30'],
+    docs: sessions,
+    needs,
+    async run(ground) {
+      const first = await ground.open({ server: 0, yieldsSession: true });
+      const { path } = await first.create(`${ground.root}/e`, null, { mode: 'ephemeral' });
+      const session = { id: first.sessionId, password: first.sessionPassword };
+      const second = await ground.open({ server: 1, session });
+      equal('the id', second.sessionId, session.id);
+      equal('the owner of the ephemeral', (await second.exists(path, { linearizable: true }))?.ephemeralOwner, session.id);
+      await second.create(`${ground.root}/f`, null, { mode: 'ephemeral' });
+      await second.close();
+      const other = await ground.open({ server: 0 });
+      await ground.caughtUp(other);
+      equal('what is left behind its end', (await other.getChildren(ground.root)).children, []);
+    },
+  },
+  {
+    name: 'ensemble.session-moved',
+    title: 'once a session has moved, a write over its old connection is not done, and costs that connection',
+    rows: ['C2-21', 'A31'],
+    docs: `${sessions}: SESSION_MOVED`,
+    needs,
+    async run(ground) {
+      const old = await ground.openRaw(0);
+      const { response } = (await old.shakeHands())!;
+      const session = { id: response.sessionId, password: new Uint8Array(response.passwd!) };
+      const moved = await ground.openRawSession({ session }, 1);
+      const write = (path: string) => (writer: Parameters<typeof operations.setData.request.write>[0]) =>
+        operations.setData.request.write(writer, { path, data: Buffer.from('late'), version: -1 });
+      await (await ground.open()).create(`${ground.root}/a`, 'x');
+      // A write of its own at the new server, so that all know where it is.
+      equal('a write at the new server', (await moved.call(OpCode.setData, write(ground.root)))?.err, 0);
+      const late = await ground.until('an end of the old connection', old.call(OpCode.setData, write(`${ground.root}/a`)));
+      equal('the error of an answer at the old one', late?.err, undefined);
+      const zk = await ground.open({ server: 1 });
+      equal('the data', textOf((await zk.getData(`${ground.root}/a`, { linearizable: true })).data), 'x');
+    },
+  },
+  {
+    name: 'ensemble.watches',
+    title: 'a watch at one server hears of what is written at another, ahead of what shows it',
+    rows: ['A21', 'A18'],
+    docs: "Programmer's Guide, What ZooKeeper Guarantees about Watches",
+    needs,
+    async run(ground) {
+      const [zk, other, heard] = [await ground.open({ server: 0 }), await ground.open({ server: 1 }), new Heard()];
+      await zk.getChildren(ground.root, { watch: heard.watch });
+      await zk.exists(`${ground.root}/a`, { watch: heard.watch });
+      await other.create(`${ground.root}/a`);
+      await ground.caughtUp(zk);
+      equal('the events', heard.takeText(ground.root), ['NodeCreated /a', 'NodeChildrenChanged ']);
+    },
+  },
+  {
+    name: 'ensemble.ephemerals',
+    title: 'an ephemeral is there at every server, and gone at every server when its session ends at one',
+    rows: ['C3-15', 'C2-16'],
+    docs: "Programmer's Guide, Ephemeral Nodes",
+    needs,
+    async run(ground) {
+      const zk = await ground.open({ server: 1 });
+      const { path } = await zk.create(`${ground.root}/e`, null, { mode: 'ephemeral' });
+      const others = await Promise.all(ground.facts.servers.map((_, server) => ground.open({ server })));
+      for (const other of others) {
+        equal('its owner', (await other.exists(path, { linearizable: true }))?.ephemeralOwner, zk.sessionId);
+      }
+      await zk.close();
+      for (const other of others) {
+        await ground.caughtUp(other);
+        equal('the ephemeral', await other.exists(path), null);
+      }
+    },
+  },
+  {
+    name: 'ensemble.sequence',
+    title: 'sequential znodes that are made at all servers at once have one sequence, in the order of their zxids',
+    rows: ['A6', 'C3-17', 'A18'],
+    docs: "Programmer's Guide, Sequence Nodes",
+    needs,
+    async run(ground) {
+      const clients = await Promise.all(ground.facts.servers.map((_, server) => ground.open({ server })));
+      const created = await Promise.all(
+        clients.flatMap((zk) => Array.from({ length: 20 }, () => zk.create(`${ground.root}/s-`, null, { mode: 'persistentSequential' }))),
+      );
+      created.sort((one, other) => (one.stat.czxid < other.stat.czxid ? -1 : 1));
+      equal(
+        'the numbers, by zxid',
+        created.map(({ path }) => Number(path.slice(-10))),
+        created.map((_, at) => at),
+      );
+    },
+  },
+  {
+    name: 'ensemble.multi',
+    title: 'a multi at one server is all or nothing at another',
+    rows: ['A12', 'A18'],
+    docs,
+    needs,
+    async run(ground) {
+      const [zk, other] = [await ground.open({ server: 0 }), await ground.open({ server: 1 })];
+      const [a, b] = [`${ground.root}/a`, `${ground.root}/b`];
+      await zk.multi([op.create(a, '0'), op.create(b, '0')]);
+      await ground.caughtUp(other);
+      const writes = Array.from({ length: 100 }, (_, at) => zk.multi([op.setData(b, String(at)), op.setData(a, String(at))]));
+      for (let at = 0; at < 50; at++) {
+        const [first, second] = await Promise.all([other.getData(a), other.getData(b)]);
+        holds(
+          'mzxid of the second, read behind the first',
+          second.stat.mzxid >= first.stat.mzxid,
+          `at least ${first.stat.mzxid}`,
+          second.stat.mzxid,
+        );
+      }
+      await Promise.all(writes);
+    },
+  },
+  {
+    name: 'ensemble.expiry',
+    title: 'a session that expires is gone at every server, and cannot be taken up at any',
+    rows: ['C2-12', 'C2-16'],
+    docs: sessions,
+    needs: ['ensemble', 'patience'],
+    async run(ground) {
+      const cnxn = await ground.openRaw(1);
+      const { response } = (await cnxn.shakeHands({ timeOut: 1 }))!;
+      const session = { id: response.sessionId, password: new Uint8Array(response.passwd!) };
+      const request = { path: `${ground.root}/e`, data: null, acl: [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }], flags: 1 };
+      equal('the create', (await cnxn.call(OpCode.create2, (writer) => operations.create2.request.write(writer, request)))?.err, 0);
+      const [other, heard] = [await ground.open({ server: 0 }), new Heard()];
+      await ground.caughtUp(other);
+      await other.exists(request.path, { watch: heard.watch });
+      await ground.until('NodeDeleted for an ephemeral of a session that is silent', heard.count(1));
+      for (const [server] of ground.facts.servers.entries()) {
+        const back = await ground.openRaw(server);
+        equal('the time-out that is granted', (await back.shakeHands({ session }))?.response.timeOut, 0);
+      }
+    },
+  },
+  {
+    name: 'ensemble.client-goes-on',
+    title: 'a client whose server is taken from its list goes on at another, with the same session',
+    rows: ['C2-6', 'C2-25', 'B36'],
+    docs: `${sessions}: updateServerList`,
+    needs,
+    async run(ground) {
+      const zk = await ground.open({ server: 0 });
+      const { path } = await zk.create(`${ground.root}/e`, null, { mode: 'ephemeral' });
+      const { sessionId } = zk;
+      const back = nextState(zk, 'SyncConnected');
+      zk.updateServerList([ground.serverAt(1)]);
+      await ground.until('a connection to the other server', back);
+      equal('the owner of the ephemeral', (await zk.exists(path, { linearizable: true }))?.ephemeralOwner, sessionId);
+      equal('the id', zk.sessionId, sessionId);
+    },
+  },
+];

@@ -1,0 +1,111 @@
+/** Which paths there may be. */
+import { openAcl } from '@tskeeper/client';
+import { OpCode, operations } from '@tskeeper/protocol';
+import type { RunnableCheck } from '../check.ts';
+import { equal, refused } from '../expect.ts';
+
+const docs = "Programmer's Guide, The ZooKeeper Data Model; PathUtils.validatePath";
+
+/** Behind the path of a znode that is there. */
+const illegalNames = [
+  ['/.', 'the name .'],
+  ['/..', 'the name ..'],
+  ['/a\u0000b', 'U+0000'],
+  ['/a\u0001b', 'U+0001'],
+  ['/a\u001fb', 'U+001F'],
+  ['/a\u007fb', 'U+007F'],
+  ['/a\u009fb', 'U+009F'],
+  ['/a\ud800\udc00b', 'a character beyond the basic plane'],
+  ['/a\uf8ffb', 'U+F8FF'],
+  ['/a\ufff0b', 'U+FFF0'],
+  ['/', 'an empty name'],
+] as const;
+
+export const pathChecks: readonly RunnableCheck[] = [
+  {
+    name: 'paths.legal',
+    title: 'names may have dots, blanks and any character that is not forbidden',
+    rows: ['A1', 'C3-4', 'C3-5', 'C3-6'],
+    docs,
+    async run(ground) {
+      const zk = await ground.open();
+      const names = [
+        '.a',
+        'a.',
+        '...',
+        'a..b',
+        ' ',
+        'a b',
+        'ä',
+        '世界',
+        '\u0020',
+        '\u007e',
+        '\u00a0',
+        '\ud7ff',
+        '\uf900',
+        '\uffef',
+        'zookeeper',
+      ];
+      for (const name of new Set(names)) {
+        equal('the path', (await zk.create(`${ground.root}/${name}`)).path, `${ground.root}/${name}`);
+      }
+      equal('the names', (await zk.getChildren(ground.root)).children.toSorted(), [...new Set(names)].toSorted());
+    },
+  },
+  {
+    name: 'paths.client',
+    title: 'the client refuses a path that cannot exist (BadArguments), whatever the call',
+    rows: ['A1', 'C3-2', 'C3-3', 'C3-4', 'C3-5', 'C3-6'],
+    docs,
+    async run(ground) {
+      const zk = await ground.open();
+      const paths = ['', 'a', 'a/b', '//', '//a', '/a/', '/a//b', ...illegalNames.map(([name]) => `/a${name}`)];
+      for (const path of paths) {
+        const calls = [zk.create(path), zk.getData(path), zk.exists(path), zk.setData(path, null), zk.getChildren(path), zk.delete(path)];
+        for (const call of calls) await refused(JSON.stringify(path), call, 'BadArguments');
+      }
+      await refused('a sequential name .', zk.create('/a/b/..', null, { mode: 'persistentSequential' }), 'NoNode');
+    },
+  },
+  {
+    name: 'paths.server',
+    title: 'the server refuses to make a path that cannot exist (BadArguments), and its parent stays as it was',
+    rows: ['A1', 'C3-2', 'C3-3', 'C3-4', 'C3-5', 'C3-6'],
+    docs,
+    async run(ground) {
+      const zk = await ground.open();
+      const cnxn = await ground.openRawSession();
+      const before = await zk.exists(ground.root);
+      for (const [name, what] of illegalNames) {
+        const request = { path: ground.root + name, data: null, acl: openAcl, flags: 0 };
+        // A name that is no UTF-16 must reach the server as the bytes of its code units, which our writer gives.
+        const reply = await cnxn.call(OpCode.create2, (writer) => operations.create2.request.write(writer, request));
+        equal(`the error of create with ${what}`, reply?.err, -8);
+      }
+      for (const path of ['', 'a']) {
+        const request = { path, data: null, acl: openAcl, flags: 0 };
+        const reply = await cnxn.call(OpCode.create2, (writer) => operations.create2.request.write(writer, request));
+        equal(`the error of create with the path ${JSON.stringify(path)}`, reply?.err, -8);
+      }
+      equal('the Stat of the parent', await zk.exists(ground.root), before);
+    },
+  },
+  {
+    name: 'paths.server-changes',
+    title: 'the server refuses to change what cannot exist (BadArguments)',
+    rows: ['A1', 'C3-2'],
+    docs: 'PrepRequestProcessor.validatePath',
+    async run(ground) {
+      const cnxn = await ground.openRawSession();
+      for (const path of [`${ground.root}/`, `${ground.root}//a`, `${ground.root}/./a`, 'a']) {
+        const set = await cnxn.call(OpCode.setData, (writer) =>
+          operations.setData.request.write(writer, { path, data: null, version: -1 }),
+        );
+        const acl = await cnxn.call(OpCode.setACL, (writer) =>
+          operations.setACL.request.write(writer, { path, acl: openAcl, version: -1 }),
+        );
+        equal(`the errors of setData and setACL with ${path}`, [set?.err, acl?.err], [-8, -8]);
+      }
+    },
+  },
+];

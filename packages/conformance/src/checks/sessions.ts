@@ -1,0 +1,249 @@
+/** Sessions: opened, taken up again, ended. */
+import { KeeperError } from '@tskeeper/client';
+import type { RunnableCheck } from '../check.ts';
+import { equal, holds, refused } from '../expect.ts';
+import { nextState } from '../ground.ts';
+import { Heard } from '../heard.ts';
+import { Wire } from '../wire.ts';
+
+const docs = "Programmer's Guide, ZooKeeper Sessions";
+const password16 = new Uint8Array(16);
+
+export const sessionChecks: readonly RunnableCheck[] = [
+  {
+    name: 'sessions.ids',
+    title: 'each session has an id of its own, of 64 bits, and a password of 16 bytes',
+    rows: ['C2-7', 'C2-8'],
+    docs,
+    async run(ground) {
+      const clients = await Promise.all(Array.from({ length: 5 }, () => ground.open()));
+      equal('how many ids there are', new Set(clients.map(({ sessionId }) => sessionId)).size, 5);
+      for (const { sessionId, sessionPassword } of clients) {
+        holds('an id', sessionId !== 0n, 'not 0', sessionId);
+        equal('the length of a password', sessionPassword.length, 16);
+      }
+    },
+  },
+  {
+    name: 'sessions.timeout',
+    title: 'a time-out within bounds is granted as it is, one beyond is brought to the bound, and the client is told',
+    rows: ['C2-10', 'A29', 'C3-27'],
+    docs,
+    async run(ground) {
+      const { min, max } = ground.facts.sessionTimeoutMs;
+      holds('the bounds', min > 0 && min <= max, 'a shortest and a longest', { min, max });
+      const between = Math.floor((min + max) / 2);
+      for (const [asked, granted] of [
+        [1, min],
+        [min, min],
+        [between, between],
+        [max, max],
+        [0x7fffffff, max],
+      ] as const) {
+        equal(`what is granted for ${asked} ms`, (await ground.open({ sessionTimeoutMs: asked })).sessionTimeoutMs, granted);
+      }
+    },
+  },
+  {
+    name: 'sessions.taken-up',
+    title: 'a session is taken up with its id and password, with its ephemerals',
+    rows: ['C2-8', 'A30', 'C2-11'],
+    docs,
+    async run(ground) {
+      const wire = new Wire();
+      const first = await ground.open({ transport: wire });
+      const { path } = await first.create(`${ground.root}/e`, null, { mode: 'ephemeral' });
+      const session = { id: first.sessionId, password: first.sessionPassword };
+      wire.silence();
+      const second = await ground.open({ session });
+      equal('the id', second.sessionId, first.sessionId);
+      equal('the owner of the ephemeral', (await second.exists(path))?.ephemeralOwner, session.id);
+      await second.close();
+      equal('the ephemeral, behind the end of the session', await (await ground.open()).exists(path), null);
+      const expired = nextState(first, 'Expired');
+      wire.restore();
+      await ground.until('Expired at the client that was silent meanwhile', expired);
+    },
+  },
+  {
+    name: 'sessions.wrong-password',
+    title: 'a wrong password, and an id that no session has, are answered as an expired session, and the session lives on',
+    rows: ['C2-9'],
+    docs,
+    async run(ground) {
+      const zk = await ground.open();
+      const { path } = await zk.create(`${ground.root}/e`, null, { mode: 'ephemeral' });
+      const connects = (session: { readonly id: bigint; readonly password: Uint8Array }) => ground.open({ session });
+      const wrong = zk.sessionPassword.map((byte) => byte ^ 1);
+      await refused('a wrong password', connects({ id: zk.sessionId, password: wrong }), 'SessionExpired');
+      await refused('no session', connects({ id: zk.sessionId + 0x1234n, password: password16 }), 'SessionExpired');
+      // The attempt may have cost the connection, which the client makes anew.
+      const ephemeral = await zk.exists(path, { retry: true });
+      equal('the ephemeral of the session', ephemeral?.ephemeralOwner, zk.sessionId);
+    },
+  },
+  {
+    name: 'sessions.refused-frame',
+    title: 'a session that is gone is answered with time-out 0, id 0 and a password of zeros, and the connection is closed',
+    rows: ['C2-9', 'A30'],
+    docs: 'ZooKeeperServer.finishSessionInit',
+    async run(ground) {
+      const cnxn = await ground.openRaw();
+      const answer = await cnxn.shakeHands({ session: { id: 0x7712345678n, password: password16 } });
+      const { timeOut, sessionId, passwd } = answer!.response;
+      equal('time-out, id and password', [timeOut, sessionId, new Uint8Array(passwd ?? [])], [0, 0n, password16]);
+      await ground.until('an end of the connection', cnxn.closed());
+    },
+  },
+  {
+    name: 'sessions.handshake-of-old-clients',
+    title: 'a handshake without the readOnly byte is answered without one',
+    rows: ['A19'],
+    docs: 'ZOOKEEPER-4814; ConnectResponse',
+    async run(ground) {
+      const [old, young] = [await ground.openRaw(), await ground.openRaw()];
+      const answer = await old.shakeHands({ withReadOnly: false });
+      holds('a handshake without the byte', answer !== undefined, 'an answer', answer);
+      equal('the byte, and bytes behind it', [answer.response.readOnly, answer.rest], [undefined, 0]);
+      equal('the byte for whoever sends it', (await young.shakeHands())?.response.readOnly, false);
+      equal('the error of a ping', (await old.ping())?.err, 0);
+    },
+  },
+  {
+    name: 'sessions.client-ahead',
+    title: 'a client that has seen more than the server knows is turned away, so that it sees no time go back',
+    rows: ['A18'],
+    docs: "Programmer's Guide, Consistency Guarantees, Single System Image; ZooKeeperServer.processConnectRequest",
+    async run(ground) {
+      const cnxn = await ground.openRaw();
+      equal('an answer', await cnxn.shakeHands({ lastZxidSeen: 0x7fffffff00000 }), undefined);
+    },
+  },
+  {
+    name: 'sessions.close',
+    title: 'close ends a session at once: what was asked is answered, its ephemerals go, watchers hear of it, and nobody takes it up again',
+    rows: ['C2-2', 'C3-15', 'A7'],
+    docs: `${docs}; Ephemeral Nodes`,
+    async run(ground) {
+      const [zk, other, heard] = [await ground.open(), await ground.open(), new Heard()];
+      const { path } = await zk.create(`${ground.root}/e`, null, { mode: 'ephemeral' });
+      await zk.create(`${ground.root}/p`);
+      await ground.caughtUp(other);
+      await other.exists(path, { watch: heard.watch });
+      const session = { id: zk.sessionId, password: zk.sessionPassword };
+      const asked = zk.exists(path);
+      await zk.close();
+      equal('what was asked before', (await asked)?.ephemeralOwner, session.id);
+      await ground.caughtUp(other);
+      equal('the ephemeral', await other.exists(path), null);
+      equal('the events', heard.takeText(ground.root), ['NodeDeleted /e']);
+      equal('the persistent znode', (await other.getChildren(ground.root)).children, ['p']);
+      await refused('a call', zk.exists(path), 'SessionExpired');
+      await refused('a taking up', ground.open({ session }), 'SessionExpired');
+    },
+  },
+  {
+    name: 'sessions.two-handles',
+    title: 'a session has one connection: who takes it up gets it, and the other loses its own',
+    rows: ['C2-23', 'A31'],
+    docs: `${docs}: two clients with one session`,
+    async run(ground) {
+      const first = await ground.open({ yieldsSession: true });
+      const lost = nextState(first, 'Disconnected');
+      const second = await ground.open({ session: { id: first.sessionId, password: first.sessionPassword }, yieldsSession: true });
+      await ground.until('the loss of the first connection', lost);
+      equal('the ids', second.sessionId, first.sessionId);
+    },
+  },
+  {
+    name: 'sessions.reconnect',
+    title: 'a client that loses its connection comes back to the same session, and what was under way is ConnectionLoss',
+    rows: ['C2-11', 'C2-20'],
+    docs,
+    async run(ground) {
+      const wire = new Wire();
+      const zk = await ground.open({ transport: wire });
+      const { path } = await zk.create(`${ground.root}/e`, null, { mode: 'ephemeral' });
+      const { sessionId } = zk;
+      wire.silence();
+      const asked = zk.exists(path);
+      wire.restore();
+      await refused('what was under way', asked, 'ConnectionLoss');
+      equal('the owner of the ephemeral', (await zk.exists(path))?.ephemeralOwner, sessionId);
+    },
+  },
+  {
+    name: 'sessions.expiry',
+    title: 'a session whose client is silent expires: its ephemerals go, watchers hear of it, and the client is told when it comes back',
+    rows: ['C2-12', 'C2-14', 'C2-15', 'C2-16', 'C2-17', 'A32'],
+    docs,
+    needs: ['patience'],
+    async run(ground) {
+      const wire = new Wire();
+      const zk = await ground.open({ transport: wire, sessionTimeoutMs: 1 });
+      const [other, heard] = [await ground.open(), new Heard()];
+      for (const name of ['a', 'b']) await zk.create(`${ground.root}/${name}`, null, { mode: 'ephemeral' });
+      await ground.caughtUp(other);
+      await other.exists(`${ground.root}/a`, { watch: heard.watch });
+      const states: string[] = [];
+      zk.on('state', ({ state }) => void states.push(state));
+      const session = { id: zk.sessionId, password: zk.sessionPassword };
+      wire.silence();
+      const begun = performance.now();
+      await ground.until('NodeDeleted for an ephemeral of a session that is silent', heard.count(1));
+      const ms = performance.now() - begun;
+      // Its last words may have come a moment before the silence, and no more than a ping's pause.
+      holds(
+        'the time until then',
+        ms >= zk.sessionTimeoutMs / 2,
+        `${zk.sessionTimeoutMs} ms, less the pause between pings`,
+        Math.round(ms),
+      );
+      equal('the event', heard.takeText(ground.root), ['NodeDeleted /a']);
+      equal('what is left of its ephemerals', (await other.getChildren(ground.root)).children, []);
+      const expired = nextState(zk, 'Expired');
+      wire.restore();
+      await ground.until('Expired at the client that comes back', expired);
+      equal('what it hears', states, ['Disconnected', 'Expired']);
+      await refused('a call', zk.exists(ground.root), 'SessionExpired');
+      await refused('a taking up', ground.open({ session }), 'SessionExpired');
+    },
+  },
+  {
+    name: 'sessions.pings',
+    title: 'a session whose client sends nothing but pings lives on',
+    rows: ['C2-19', 'A32'],
+    docs,
+    needs: ['patience'],
+    async run(ground) {
+      const [zk, other, heard] = [await ground.open({ sessionTimeoutMs: 1 }), await ground.open(), new Heard()];
+      await zk.create(`${ground.root}/idle`, null, { mode: 'ephemeral' });
+      await zk.exists(`${ground.root}/idle`, { watch: heard.watch });
+      const wire = new Wire();
+      const silent = await ground.open({ transport: wire, sessionTimeoutMs: 1 });
+      await silent.create(`${ground.root}/silent`, null, { mode: 'ephemeral' });
+      await ground.caughtUp(other);
+      const gone = new Heard();
+      await other.exists(`${ground.root}/silent`, { watch: gone.watch });
+      wire.silence();
+      // By the time that one has expired, the other has been idle for as long.
+      await ground.until('the end of a session that is silent', gone.count(1));
+      equal('the ephemeral of the idle one', (await other.exists(`${ground.root}/idle`))?.ephemeralOwner, zk.sessionId);
+      equal('events and states', [heard.takeText(ground.root), heard.states], [[], []]);
+    },
+  },
+  {
+    name: 'sessions.ended',
+    title: 'what a client asks whose session has ended is SessionExpired, and nothing comes of it',
+    rows: ['C2-2', 'C2-20'],
+    docs,
+    async run(ground) {
+      const zk = await ground.open();
+      await zk.close();
+      const calls = await Promise.allSettled([zk.create(`${ground.root}/a`), zk.getData(ground.root), zk.sync()]);
+      const codes = calls.map((call) => (call.status === 'rejected' && KeeperError.is(call.reason) ? call.reason.code : 'Ok'));
+      equal('what each hears', codes, ['SessionExpired', 'SessionExpired', 'SessionExpired']);
+      equal('what is there', (await (await ground.open()).getChildren(ground.root)).children, []);
+    },
+  },
+];

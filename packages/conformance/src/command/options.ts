@@ -1,0 +1,72 @@
+/** The command line. */
+import { parseConnectString } from '@tskeeper/client';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { parseRelease, type Release } from '../release.ts';
+
+export interface CommandOptions {
+  readonly connectString: string | undefined;
+  readonly only: readonly string[];
+  readonly list: boolean;
+  readonly json: boolean;
+  readonly slow: boolean;
+  readonly reconfig: boolean;
+  readonly timeoutMs: number | undefined;
+  readonly superAuth: string | undefined;
+  readonly release: Release | undefined;
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value <= 3600)) throw new InvalidArgumentError('It takes seconds, more than 0 and up to 3600.');
+  return value;
+}
+
+function release(text: string): Release {
+  const value = parseRelease(text);
+  if (value === undefined) throw new InvalidArgumentError('It takes a release of ZooKeeper, as 3.8 or 3.9.2.');
+  return value;
+}
+
+function userAndPassword(text: string): string {
+  if (!/^[^:]+:./.test(text)) throw new InvalidArgumentError('It takes user:password.');
+  return text;
+}
+
+function connectString(text: string): string {
+  try {
+    parseConnectString(text);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+  return text;
+}
+
+export function commandOf(out: (text: string) => void, err: (text: string) => void, act: (options: CommandOptions) => void): Command {
+  return new Command('tskeeper-conformance')
+    .description('Checks that a ZooKeeper server, or an ensemble, behaves as the documentation of ZooKeeper says.')
+    .argument('[connect string]', 'host:port,host:port/chroot; all servers of an ensemble, for the checks between them', connectString)
+    .option('--only <patterns...>', 'run the checks whose names contain one of these: watches, multi.failures')
+    .option('--list', 'say which checks there are, and run none', false)
+    .option('--json', 'answer in JSON', false)
+    .option('--slow', 'also run the checks that wait until sessions have expired', false)
+    .addOption(new Option('--timeout <seconds>', 'how long one check may take (default: 30)').argParser(seconds))
+    .addOption(new Option('--super <user:password>', 'the super user, for the checks that need it').argParser(userAndPassword))
+    .option('--reconfig', 'also write the configuration of the ensemble anew, with the same members (needs --super)', false)
+    .addOption(new Option('--release <release>', 'judge by this release of ZooKeeper, whatever srvr says').argParser(release))
+    .showHelpAfterError('(--help lists the options)')
+    .configureOutput({ writeOut: out, writeErr: err })
+    .exitOverride()
+    .action((server: string | undefined, given: Record<string, unknown>) => {
+      act({
+        connectString: server,
+        only: (given['only'] as string[] | undefined) ?? [],
+        list: given['list'] === true,
+        json: given['json'] === true,
+        slow: given['slow'] === true,
+        reconfig: given['reconfig'] === true,
+        timeoutMs: given['timeout'] === undefined ? undefined : (given['timeout'] as number) * 1000,
+        superAuth: given['super'] as string | undefined,
+        release: given['release'] as Release | undefined,
+      });
+    });
+}

@@ -1,0 +1,110 @@
+/** Results for people and for programs. */
+import { formatServer } from '@tskeeper/client';
+import Table from 'cli-table3';
+import type { Check } from '../check.ts';
+import type { Facts } from '../facts.ts';
+import { formatRelease } from '../release.ts';
+import type { CheckResult, Outcome } from '../suite.ts';
+
+const frameless = {
+  chars: {
+    top: '',
+    'top-mid': '',
+    'top-left': '',
+    'top-right': '',
+    bottom: '',
+    'bottom-mid': '',
+    'bottom-left': '',
+    'bottom-right': '',
+    left: '',
+    'left-mid': '',
+    mid: '',
+    'mid-mid': '',
+    right: '',
+    'right-mid': '',
+    middle: '  ',
+  },
+  style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
+};
+
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const table = new Table({ ...frameless, head: [...head] });
+  for (const row of rows) table.push([...row]);
+  return `${table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')}\n`;
+}
+
+export function listText(checks: readonly Check[]): string {
+  const rows = checks.map(({ name, title, since, needs = [] }) => [
+    name,
+    since === undefined ? '' : formatRelease(since),
+    needs.join(', '),
+    title,
+  ]);
+  return tableOf(['check', 'since', 'needs', 'what is right'], rows);
+}
+
+export function factsText(facts: Facts): string {
+  const from = { srvr: 'as srvr says', caller: 'as --release says', default: 'since srvr does not say; --release sets another' };
+  const servers = facts.servers.map(({ address, version, mode }) => [formatServer(address), version ?? 'not told', mode ?? 'not told']);
+  const { min, max } = facts.sessionTimeoutMs;
+  return `${tableOf(
+    ['server', 'version', 'mode'],
+    [...servers, ...facts.unreachable.map((server) => [server, 'not reached', ''])],
+  )}judged as ZooKeeper ${formatRelease(facts.release)}, ${from[facts.releaseFrom]}; sessions of ${min} to ${max} ms; extended types ${
+    facts.hasExtendedTypes ? 'on' : 'off'
+  }\n`;
+}
+
+const words: Record<Outcome, string> = { passed: 'ok', failed: 'FAILED', notApplicable: 'not applicable' };
+
+export function resultsText(results: readonly CheckResult[]): string {
+  const rows = results.map(({ check, outcome, ms }) => [words[outcome], outcome === 'notApplicable' ? '' : ms.toFixed(0), check.name]);
+  const table = tableOf(['result', 'ms', 'check'], rows);
+  const told = (outcome: Outcome) =>
+    results
+      .filter((result) => result.outcome === outcome)
+      .map(({ check, reason }) => `${words[outcome]}: ${check.name}, ${check.title}\n  ${reason}\n`)
+      .join('');
+  return [table, told('notApplicable'), told('failed')].filter((part) => part !== '').join('\n');
+}
+
+export function countsText(results: readonly CheckResult[]): string {
+  const count = (outcome: Outcome) => results.filter((result) => result.outcome === outcome).length;
+  return `${count('passed')} passed, ${count('failed')} failed, ${count('notApplicable')} not applicable`;
+}
+
+function plainCheck({ name, title, rows, docs, since, needs = [] }: Check): object {
+  return { name, title, rows, docs, since: since === undefined ? undefined : formatRelease(since), needs };
+}
+
+export function listJson(checks: readonly Check[]): string {
+  return `${JSON.stringify({ checks: checks.map(plainCheck) }, null, 2)}\n`;
+}
+
+export function resultsJson(facts: Facts, results: readonly CheckResult[], left: string | undefined): string {
+  const { servers, release, ...rest } = facts;
+  return `${JSON.stringify(
+    {
+      facts: {
+        ...rest,
+        release: formatRelease(release),
+        servers: servers.map(({ address, version, mode }) => ({ address: formatServer(address), version, mode })),
+      },
+      results: results.map(({ check, outcome, ms, reason }) => ({
+        name: check.name,
+        title: check.title,
+        rows: check.rows,
+        outcome,
+        ms: Math.round(ms),
+        reason,
+      })),
+      left,
+    },
+    null,
+    2,
+  )}\n`;
+}

@@ -1,0 +1,66 @@
+/** What a check expects, and how a mismatch is told: what was expected, what came, and of what. */
+import { isDeepStrictEqual } from 'node:util';
+import { KeeperError, type KeeperErrorCode } from '@tskeeper/client';
+
+/** The server is wrong. */
+export class Mismatch extends Error {
+  override readonly name = 'Mismatch';
+  readonly what: string;
+  readonly expected: string;
+  readonly came: string;
+
+  constructor(what: string, expected: string, came: string) {
+    super(`${what}: expected ${expected}; came ${came}`);
+    this.what = what;
+    this.expected = expected;
+    this.came = came;
+  }
+}
+
+const shownBytesMax = 40;
+
+/** A value as a person reads it. */
+export function show(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (typeof value === 'bigint') return `0x${value.toString(16)}`;
+  if (value instanceof Uint8Array) {
+    const hex = Buffer.from(value.subarray(0, shownBytesMax)).toString('hex');
+    return `${value.length} bytes${value.length === 0 ? '' : ` ${hex}${value.length > shownBytesMax ? '...' : ''}`}`;
+  }
+  if (Array.isArray(value)) return `[${value.map(show).join(', ')}]`;
+  if (typeof value === 'object' && value !== null)
+    return `{ ${Object.entries(value)
+      .map(([key, each]) => `${key}: ${show(each)}`)
+      .join(', ')} }`;
+  return JSON.stringify(value);
+}
+
+export function equal<T>(what: string, actual: T, expected: NoInfer<T>): void {
+  if (!isDeepStrictEqual(actual, expected)) throw new Mismatch(what, show(expected), show(actual));
+}
+
+/** `expected` in words. */
+export function holds(what: string, isSo: boolean, expected: string, came: unknown): asserts isSo {
+  if (!isSo) throw new Mismatch(what, expected, show(came));
+}
+
+/** That a call is refused by the server with this code. */
+export async function refused(what: string, call: Promise<unknown>, ...codes: readonly KeeperErrorCode[]): Promise<KeeperError> {
+  const expected = codes.join(' or ');
+  let result: unknown;
+  try {
+    result = await call;
+  } catch (error) {
+    if (!KeeperError.is(error)) throw error;
+    if (codes.includes(error.code)) return error;
+    throw new Mismatch(what, expected, `${error.code} (${error.message})`);
+  }
+  throw new Mismatch(what, expected, `success${result === undefined ? '' : `, with ${show(result)}`}`);
+}
+
+const utf8 = new TextDecoder();
+
+/** Data as text; null for none at all, which is not the same as empty. */
+export function textOf(data: Uint8Array | null): string | null {
+  return data === null ? null : utf8.decode(data);
+}

@@ -1,0 +1,35 @@
+/** What a watch has been told, in order. */
+import type { NodeEvent, WatchedEvent } from '@tskeeper/client';
+
+export class Heard {
+  #events: NodeEvent[] = [];
+  /** States of the session, as far as the watch has heard of them. */
+  readonly states: string[] = [];
+  #wake = (): void => undefined;
+
+  /** To be given as the option `watch`. */
+  readonly watch = (event: WatchedEvent): void => {
+    if (event.type === 'None') this.states.push(event.state);
+    else this.#events.push(event);
+    this.#wake();
+  };
+
+  /** Takes what has come by now. */
+  take(): NodeEvent[] {
+    return this.#events.splice(0);
+  }
+
+  /** The same as text, `NodeCreated /a`, below a path. */
+  takeText(root = ''): string[] {
+    return this.take().map(({ type, path }) => `${type} ${path.startsWith(root) ? path.slice(root.length) : path}`);
+  }
+
+  /** Resolves when so many have come. */
+  async count(count: number): Promise<void> {
+    while (this.#events.length < count) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * Runs checks against a connect string: each in a znode of its own below one scratch znode, which is removed again whatever happens. One that
+ * fails, or runs out of time, does not touch the others.
+ */
+import { randomBytes } from 'node:crypto';
+import { type Client, connect, KeeperError, parseConnectString } from '@tskeeper/client';
+import { type Check, type Need, NotApplicable, type RunnableCheck } from './check.ts';
+import { runnableChecks } from './checks/all.ts';
+import { Mismatch } from './expect.ts';
+import { askFacts, type Facts } from './facts.ts';
+import { Ground, identities } from './ground.ts';
+import { formatRelease, isAtLeast, type Release } from './release.ts';
+
+/** How to run checks. */
+export interface SuiteOptions {
+  /** How long a check may take, in ms, and, up to 10 seconds, how long to look for a server at the beginning. Default: 30 000. */
+  readonly timeoutMs?: number | undefined;
+  /** Whether to run the checks that wait until sessions have expired. Default: false. */
+  readonly slow?: boolean | undefined;
+  /** `user:password` of the super user, for the checks that need it. Default: none; they are not applicable. */
+  readonly superAuth?: string | undefined;
+  /** Whether the configuration of the ensemble may be written anew, with the same members. Default: false. */
+  readonly reconfig?: boolean | undefined;
+  /** By which release of ZooKeeper to judge. Default: what the servers say they are, or 3.9.5 if they say nothing. */
+  readonly release?: Release | undefined;
+}
+
+/** What came of a check. */
+export type Outcome = 'passed' | 'failed' | 'notApplicable';
+
+/** What came of one check, and why. */
+export interface CheckResult {
+  /** The check that was run. */
+  readonly check: Check;
+  /** What came of it. */
+  readonly outcome: Outcome;
+  /** How long it took, in ms. */
+  readonly ms: number;
+  /** Why it is not applicable, or what was expected and what came; undefined when it passed. */
+  readonly reason: string | undefined;
+}
+
+const runnable: ReadonlyMap<string, RunnableCheck> = new Map(runnableChecks.map((check) => [check.name, check]));
+const timeoutMsDefault = 30_000;
+const connectMsMax = 10_000;
+
+/** The checks of one connect string: `prepare` it, `run` checks, `close` it. */
+export class Suite implements AsyncDisposable {
+  /** What the servers say of themselves, and have shown when they were asked. */
+  readonly facts: Facts;
+  /** The znode below which everything happens. */
+  readonly scratch: string;
+  readonly #keeper: Client;
+  readonly #options: SuiteOptions;
+  #runs = 0;
+
+  private constructor(facts: Facts, scratch: string, keeper: Client, options: SuiteOptions) {
+    this.facts = facts;
+    this.scratch = scratch;
+    this.#keeper = keeper;
+    this.#options = options;
+  }
+
+  /**
+   * Makes the scratch znode, below the chroot if there is one, and asks the servers what they are. Rejects with a ConnectStringError, and with
+   * a KeeperError when no server can be reached (ConnectionLoss), the chroot is not there (NoNode) or nothing may be created there (NoAuth).
+   */
+  static async prepare(connectString: string, options: SuiteOptions = {}): Promise<Suite> {
+    const { servers, chroot, service } = parseConnectString(connectString);
+    if (service !== undefined)
+      throw new TypeError('a connect string with an SRV name does not say which servers to check; name them one by one');
+    const keeper = await connect(connectString.split('/')[0]!, {
+      connectTimeoutMs: Math.min(connectMsMax, options.timeoutMs ?? timeoutMsDefault),
+      auth: Object.values(identities).map((auth) => ({ scheme: 'digest', auth })),
+      retry: true,
+    });
+    try {
+      const scratch = `${chroot}/tskeeper-conformance-${randomBytes(6).toString('hex')}`;
+      await keeper.create(scratch, `checks of conformance, begun ${new Date().toISOString()}; to be deleted`);
+      try {
+        return new Suite(await askFacts(keeper, servers, scratch, options.release), scratch, keeper, options);
+      } catch (error) {
+        await keeper.deleteRecursive(scratch);
+        throw error;
+      }
+    } catch (error) {
+      await keeper.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Runs one check, in a znode of its own. Whatever goes wrong is a result; rejects with a TypeError when it is none of `checks`. `signal` ends it
+   * early, as a failure.
+   */
+  async run({ name }: Check, signal?: AbortSignal): Promise<CheckResult> {
+    const check = runnable.get(name);
+    if (check === undefined) throw new TypeError(`there is no check "${name}"; \`checks\` has all there are`);
+    const begun = performance.now();
+    const result = (outcome: Outcome, reason?: string): CheckResult => ({ check, outcome, reason, ms: performance.now() - begun });
+    const lacking = this.#lacking(check);
+    if (lacking !== undefined) return result('notApplicable', lacking);
+    const root = `${this.scratch}/${++this.#runs}-${check.name}`;
+    const ground = new Ground({ facts: this.facts, root, superAuth: this.#options.superAuth });
+    try {
+      await this.#keeper.create(root);
+      await this.#bounded(ground, check.run(ground), signal);
+      return result('passed');
+    } catch (error) {
+      if (error instanceof NotApplicable) return result('notApplicable', error.message);
+      return result('failed', `${reasonOf(error)}. Documentation: ${check.docs}`);
+    } finally {
+      await ground.end();
+    }
+  }
+
+  #bounded(ground: Ground, running: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+    const { timeoutMs = timeoutMsDefault } = this.#options;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(new Mismatch('in time', ground.waitingFor, `nothing of it within ${timeoutMs} ms`));
+      }, timeoutMs);
+      const onAbort = () => reject(new Error('it was interrupted'));
+      if (signal?.aborted === true) onAbort();
+      signal?.addEventListener('abort', onAbort, { once: true });
+      void running.then(resolve, reject).finally(() => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+      });
+    });
+  }
+
+  /** Why the check cannot be run here; undefined when it can. */
+  #lacking({ since, needs = [] }: Check): string | undefined {
+    const { release } = this.facts;
+    if (since !== undefined && !isAtLeast(release, since)) {
+      return `it came with ZooKeeper ${formatRelease(since)}, and the servers are judged as ${formatRelease(release)}`;
+    }
+    return needs.map((need) => this.#lackingNeed(need)).find((reason) => reason !== undefined);
+  }
+
+  #lackingNeed(need: Need): string | undefined {
+    const { facts } = this;
+    const { slow = false, superAuth, reconfig = false } = this.#options;
+    switch (need) {
+      case 'ensemble':
+        if (facts.isEnsemble) return undefined;
+        return facts.servers.length > 1
+          ? 'the servers of the connect string stand alone, and it needs two of one ensemble'
+          : 'one server was reached, and it needs two of one ensemble in the connect string';
+      case 'patience':
+        return slow ? undefined : `it waits until a session of ${facts.sessionTimeoutMs.min} ms has expired, which --slow allows`;
+      case 'super':
+        return superAuth === undefined ? 'it needs the super user, whose credentials --super gives' : undefined;
+      case 'reconfig':
+        return reconfig ? undefined : 'it writes the configuration of the ensemble anew, with the same members, which --reconfig allows';
+      case 'extendedTypes':
+        return facts.hasExtendedTypes
+          ? undefined
+          : 'zookeeper.extendedTypesEnabled is off, as the server answers Unimplemented to a create with a TTL';
+      default:
+        return need satisfies never;
+    }
+  }
+
+  /** Removes the scratch znode with all that is below it. Rejects when that is refused, and says what is left. */
+  async close(): Promise<void> {
+    try {
+      await this.#keeper.deleteRecursive(this.scratch);
+    } catch (error) {
+      throw new Error(`${this.scratch} could not be removed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    } finally {
+      await this.#keeper.close();
+    }
+  }
+
+  /** The same as `close`: rejects as that does. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Mismatch) return error.message;
+  if (KeeperError.is(error))
+    return `${error.op}${error.path === undefined ? '' : ` ${error.path}`}: expected success; came ${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,178 @@
+/** The command, without a process of its own. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from '@tskeeper/client';
+import { TestServer } from '@tskeeper/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checks, main } from '../../src/index.ts';
+import { cases, ensembleCases } from '../support/wrongnesses.ts';
+import { WrongServer } from '../support/wrong-server.ts';
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await TestServer.start({ config: { tickTime: 200 } });
+});
+
+afterAll(async () => {
+  await server.close();
+});
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** `interruptAt`: ends it as Ctrl+C does once this has been printed. */
+async function run(argv: readonly string[], interruptAt?: string): Promise<Ran> {
+  let [out, err] = ['', ''];
+  const interruption = new AbortController();
+  const code = await main(argv, {
+    out: (text) => {
+      out += text;
+      if (interruptAt !== undefined && out.includes(interruptAt)) interruption.abort();
+    },
+    err: (text) => (err += text),
+    interrupted: interruption.signal,
+  });
+  return { code, out, err };
+}
+
+async function tree(): Promise<string[]> {
+  await using zk = await connect(server.connectString);
+  const paths: string[] = [];
+  for await (const { path, stat } of zk.walk('/')) paths.push(`${path} ${stat.version} ${stat.numChildren}`);
+  return paths.toSorted();
+}
+
+describe('the command', () => {
+  it('tells who was asked, what came of each check, and ends with 0 when nothing failed', async () => {
+    const { code, out, err } = await run([server.connectString, '--only', 'stat.', 'create.ttl']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain(`${server.connectString}  3.9.5-`);
+    expect(out).toContain('judged as ZooKeeper 3.9.5, as srvr says; sessions of 400 to 4000 ms; extended types off');
+    expect(out).toMatch(/^ok {14}\d+ +stat\.set-data$/m);
+    expect(out).toMatch(
+      /^not applicable: create\.ttl, .*\n {2}zookeeper\.extendedTypesEnabled is off, as the server answers Unimplemented/m,
+    );
+    expect(out).toMatch(/\n8 passed, 0 failed, 1 not applicable\n$/);
+  });
+
+  it('leaves the tree as it was', async () => {
+    const before = await tree();
+    await run([server.connectString, '--only', 'multi', 'acl', 'create']);
+    expect(await tree()).toEqual(before);
+  });
+
+  it('ends with 1 when a check has failed, says what was expected, what came and where that is written, and runs the others', async () => {
+    const before = await tree();
+    const make = () => ({
+      request: (request: { xid: number; type: number; body: Buffer }) => ({ ...request, type: request.type === 7 ? 999 : request.type }),
+    });
+    await using wrong = await WrongServer.start(server.port, make);
+    const { code, out } = await run([wrong.connectString, '--only', 'versions', '--timeout', '2']);
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /^FAILED: versions\.set-acl, .*\n {2}the version of the data: expected BadVersion; came Unimplemented .* Documentation: ZooKeeper\.setACL$/m,
+    );
+    expect(out).toMatch(/\n4 passed, 1 failed, 0 not applicable\n$/);
+    expect(await tree()).toEqual(before);
+  });
+
+  it('answers programs in JSON', async () => {
+    const { code, out } = await run([server.connectString, '--json', '--only', 'errors.numbers', 'ensemble.multi']);
+    const { facts, results, left } = JSON.parse(out) as {
+      facts: { release: string; servers: unknown[] };
+      results: object[];
+      left: unknown;
+    };
+    expect({ code, left }).toEqual({ code: 0, left: undefined });
+    expect(facts).toMatchObject({ release: '3.9.5', isEnsemble: false, servers: [{ address: server.connectString, mode: 'standalone' }] });
+    expect(results).toMatchObject([
+      { name: 'errors.numbers', rows: ['A17'], outcome: 'passed' },
+      {
+        name: 'ensemble.multi',
+        outcome: 'notApplicable',
+        reason: 'one server was reached, and it needs two of one ensemble in the connect string',
+      },
+    ]);
+  });
+
+  it('lists the checks without a server', async () => {
+    const { code, out } = await run(['--list', '--only', 'watches-staying']);
+    expect(code).toBe(0);
+    expect(out.split('\n')[0]).toMatch(/^check +since +needs +what is right$/);
+    expect(out).toMatch(/^watches-staying\.several-modes +3\.9\.0 +one client may watch one path/m);
+    const all = JSON.parse((await run(['--list', '--json'])).out) as { checks: object[] };
+    expect(all.checks).toHaveLength(checks.length);
+  });
+
+  it('goes by a chroot, and by the release that it is told', async () => {
+    await using zk = await connect(server.connectString);
+    await zk.create('/app');
+    const { code, out } = await run([`${server.connectString}/app`, '--release', '3.8', '--only', 'watches-once.zxid', 'reads.exists']);
+    await zk.delete('/app');
+    expect(code).toBe(0);
+    expect(out).toContain('judged as ZooKeeper 3.8.0, as --release says');
+    expect(out).toContain('it came with ZooKeeper 3.9.0, and the servers are judged as 3.8.0');
+  });
+
+  it('judges a server that does not say what it is by the release it was made for, and says so', async () => {
+    await using silent = await WrongServer.start(server.port, () => ({ isMute: true }));
+    const { code, out } = await run([silent.connectString, '--only', 'reads.exists']);
+    expect(code).toBe(0);
+    expect(out).toContain('not told');
+    expect(out).toContain('judged as ZooKeeper 3.9.5, since srvr does not say; --release sets another');
+  });
+
+  it('that is interrupted removes what it has made, and ends with 130', async () => {
+    const before = await tree();
+    const { code, out } = await run([server.connectString, '--slow'], 'judged as');
+    expect(code).toBe(130);
+    expect(out).toMatch(/\n0 passed, 0 failed, 0 not applicable\n$/);
+    expect(await tree()).toEqual(before);
+  });
+
+  it.each([
+    [[], 2, 'give it the connect string of a server, as 127.0.0.1:2181.'],
+    [['localhost:2181', '--only', 'nonsense'], 2, 'no check has "nonsense" in its name; --list tells the names.'],
+    [['localhost:2181', '--timeout', 'soon'], 2, 'It takes seconds, more than 0 and up to 3600.'],
+    [['localhost:2181', '--release', 'new'], 2, 'It takes a release of ZooKeeper, as 3.8 or 3.9.2.'],
+    [['localhost:2181', '--super', 'me'], 2, 'It takes user:password.'],
+    [['localhost:2181', '--reconfig'], 2, '--reconfig needs --super, since nobody else may write the configuration.'],
+    [['localhost:port'], 2, 'localhost:port'],
+    [['srv:_zookeeper._tcp.example.com'], 3, 'name them one by one'],
+    [['127.0.0.1:1', '--timeout', '0.2'], 3, 'no server of 127.0.0.1:1 opens a session'],
+  ] as const)('says in a sentence what is wrong with %j', async (argv, expected, sentence) => {
+    const { code, err } = await run(argv);
+    expect(code).toBe(expected);
+    expect(err).toContain(sentence);
+  });
+
+  it('says so when the chroot is not there', async () => {
+    const { code, err } = await run([`${server.connectString}/missing`]);
+    expect(code).toBe(3);
+    expect(err).toBe(`tskeeper-conformance: the chroot of ${server.connectString}/missing does not exist; make it, or name another.\n`);
+  });
+});
+
+describe('the list of checks', () => {
+  it('has each name once, as subject.what, those of a subject together', () => {
+    const names = checks.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.filter((name) => !/^[a-z-]+\.[a-z-]+$/.test(name))).toEqual([]);
+    const subjects = names.map((name) => name.split('.')[0]!);
+    expect(subjects.filter((subject, at) => subject !== subjects[at - 1])).toEqual([...new Set(subjects)]);
+  });
+
+  it('is as long as the README says, and so is that of the canaries', () => {
+    const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+    expect(readme).toContain(` ${checks.length} checks of what a client can see`);
+    expect(readme).toContain(` shows ${cases.length + ensembleCases.length} of them a server`);
+  });
+
+  it('says of each where it is written, and which promise it holds a server to', () => {
+    expect(checks.filter(({ rows, docs }) => rows.length === 0 || docs === '')).toEqual([]);
+  });
+});

@@ -1,0 +1,35 @@
+/** Every check, against an ensemble of ours, with a session at the leader and at a follower first. */
+import { TestEnsemble } from '@tskeeper/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checks, Suite } from '../src/index.ts';
+
+let ensemble: TestEnsemble;
+let suite: Suite;
+
+beforeAll(async () => {
+  ensemble = await TestEnsemble.start({ servers: 3, config: { tickTime: 200 } });
+  const [follower] = ensemble.followers;
+  const others = ensemble.servers.filter(({ sid }) => sid !== follower!.sid);
+  // Most checks go by the first server: one that passes writes on has more to get wrong.
+  const connectString = [follower!, ...others].map((server) => server.connectString).join(',');
+  suite = await Suite.prepare(connectString, { slow: true, timeoutMs: 4500 });
+});
+
+afterAll(async () => {
+  await suite.close();
+  await ensemble.close();
+});
+
+/** What an ensemble without a super user and without extended types cannot show. */
+const notApplicable = ['acl.super', 'config.reconfig', 'create.ttl', 'create.flags', 'multi.modes'];
+
+describe('our ensemble', () => {
+  for (const check of checks) {
+    it(`${check.name}: ${check.title}`, async () => {
+      const { outcome, reason } = await suite.run(check);
+      expect({ outcome, reason }).toMatchObject(
+        notApplicable.includes(check.name) ? { outcome: 'notApplicable' } : { outcome: 'passed', reason: undefined },
+      );
+    });
+  }
+});

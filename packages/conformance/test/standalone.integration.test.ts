@@ -1,0 +1,33 @@
+/** Every check, against our server alone. */
+import { TestServer } from '@tskeeper/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checks, Suite } from '../src/index.ts';
+
+let server: TestServer;
+let suite: Suite;
+
+beforeAll(async () => {
+  server = await TestServer.start({ config: { tickTime: 200, extendedTypesEnabled: true } });
+  suite = await Suite.prepare(server.connectString, { slow: true, timeoutMs: 4500 });
+});
+
+afterAll(async () => {
+  await suite.close();
+  await server.close();
+});
+
+/** What one server without a super user cannot show. */
+const notApplicable = checks.filter(
+  ({ name }) => name.startsWith('ensemble.') || ['acl.super', 'config.reconfig', 'create.ttl-switched-off'].includes(name),
+);
+
+describe('our server, alone', () => {
+  for (const check of checks) {
+    it(`${check.name}: ${check.title}`, async () => {
+      const { outcome, reason } = await suite.run(check);
+      expect({ outcome, reason }).toMatchObject(
+        notApplicable.includes(check) ? { outcome: 'notApplicable' } : { outcome: 'passed', reason: undefined },
+      );
+    });
+  }
+});

@@ -1,0 +1,114 @@
+/** What all caches have in common: when they are in step, what they tell, and how they end. */
+import type { ClientView } from '@tskeeper/client';
+import { RecipeError } from '../recipe-error.ts';
+import { type WaitOptions, WaitingRoom } from '../waiting.ts';
+import type { ManyZnodesOptions } from './cached-znode.ts';
+import { type ChangesOptions, ChangeStream } from './change-stream.ts';
+import { Mirror } from './mirror.ts';
+import type { ZnodeStore } from './znode-store.ts';
+
+/** What the kinds of caches differ in. */
+export interface CacheSettings<Data> extends ManyZnodesOptions<Data> {
+  readonly maxDepth: number;
+  readonly include?: ((path: string) => boolean) | undefined;
+  /** Whether the data of the root are wanted; as the others by default. */
+  readonly rootData?: boolean | undefined;
+  /** Whether the root is told of as well as what is below it. */
+  readonly tellsRoot: boolean;
+}
+
+const concurrencyDefault = 16;
+
+export abstract class Cache<Data> implements AsyncDisposable {
+  /** The znode that was given. */
+  readonly path: string;
+  readonly #mirror: Mirror<Data>;
+  readonly #waiting: WaitingRoom;
+  readonly #streams = new Set<ChangeStream<Data>>();
+  #failure: { readonly reason: unknown } | undefined;
+
+  protected constructor(zk: ClientView, path: string, settings: CacheSettings<Data>) {
+    const { decode, include, concurrency = concurrencyDefault, data = true, rootData = data, maxDepth, tellsRoot } = settings;
+    if (decode !== undefined && !data) throw new TypeError('there is nothing to decode with data: false; leave one of the two out');
+    this.path = path;
+    this.#waiting = new WaitingRoom(zk.clock, `the cache of ${path} was in step`);
+    this.#mirror = new Mirror(
+      zk,
+      path,
+      { maxDepth, data, rootData, decode, include, concurrency },
+      {
+        tell: (change) => {
+          if (change.kind === 'inStep') this.#waiting.admit();
+          if (!tellsRoot && 'path' in change && change.path === path) return;
+          for (const stream of this.#streams) stream.push(change);
+        },
+        ended: (failure) => this.#onEnd(failure),
+      },
+    );
+  }
+
+  protected get znodes(): ZnodeStore<Data> {
+    return this.#mirror.znodes;
+  }
+
+  /**
+   * Whether all that the server has told of is shown, but for changes that are being read just now. False until the cache has read everything; and
+   * from the loss of a connection until it has read everything again: what is shown meanwhile may be of the past.
+   */
+  get inStep(): boolean {
+    return this.#mirror.isInStep;
+  }
+
+  /** Whether the cache has ended. What it showed last is still shown. */
+  get isClosed(): boolean {
+    return this.#mirror.isOver;
+  }
+
+  /** Paths that this client may not READ: neither they nor what is below them is shown. */
+  get unreadable(): readonly string[] {
+    return this.#mirror.unreadable;
+  }
+
+  /**
+   * Resolves when the cache is in step, at once if it is. Rejects with the error that has ended the cache, as SessionExpired; with a RecipeError, Closed
+   * when it or the client was closed, TimedOut; and with the signal's reason.
+   */
+  async ready(options: WaitOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    if (this.isClosed) throw this.#endReason();
+    if (!this.inStep) await this.#waiting.wait(options);
+  }
+
+  /**
+   * What changes from this call on, for `for await`: so read what the cache shows now, and then loop. Any number of loops may run; each has a queue of its
+   * own. A loop ends when the cache is closed, or the client by its program; it throws the error that has ended the cache otherwise, behind all
+   * changes that came before, or the signal's reason.
+   */
+  changes(options: ChangesOptions = {}): ChangeStream<Data> {
+    const stream: ChangeStream<Data> = new ChangeStream(options, () => this.#streams.delete(stream));
+    if (this.isClosed) stream.end(this.#failure);
+    else if (!stream.isOver) this.#streams.add(stream);
+    return stream;
+  }
+
+  /** Ends the cache and its loops, and takes its watch away. Never rejects. */
+  close(): Promise<void> {
+    this.#mirror.close();
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #onEnd(failure: { readonly reason: unknown } | undefined): void {
+    this.#failure = failure;
+    for (const stream of this.#streams) stream.end(failure);
+    this.#streams.clear();
+    this.#waiting.dismiss(this.#endReason());
+  }
+
+  #endReason(): unknown {
+    return this.#failure === undefined ? new RecipeError('Closed', `the cache of ${this.path} is closed`) : this.#failure.reason;
+  }
+}

@@ -1,0 +1,48 @@
+/** The children of a znode, and their data, at hand without asking a server. */
+import type { ClientView } from '@tskeeper/client';
+import { Cache } from './cache.ts';
+import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
+import { childPath } from './znode-store.ts';
+
+export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
+  /** Whether a child belongs to the cache; one that does not is neither read nor shown. Must always give the same answer for a name. Default: all do. */
+  readonly include?: ((name: string) => boolean) | undefined;
+}
+
+/**
+ * Begins when it is made; `ready` resolves when it has read everything. The parent need not exist, may come and go, and is not told of itself. Rests on a
+ * recursive watch, so what happens deeper down is sent by the server, and passed over. Needs ZooKeeper 3.6; on servers before 3.9, see the README
+ * about other watches on the parent's own path. Throws a KeeperError, BadArguments, for what is no path.
+ */
+export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
+  constructor(zk: ClientView, path: string, options: ChildrenCacheOptions<Data> = {}) {
+    const { include, ...others } = options;
+    const behindParent = path === '/' ? 1 : path.length + 1;
+    const includes = include && ((child: string) => include(child.slice(behindParent)));
+    super(zk, path, { ...others, include: includes, maxDepth: 1, rootData: false, tellsRoot: false });
+  }
+
+  /** undefined when there is no such child, or when it is not shown. */
+  get(name: string): CachedZnode<Data> | undefined {
+    return this.znodes.get(childPath(this.path, name));
+  }
+
+  /** Of the children that are shown, in no defined order. */
+  get names(): readonly string[] {
+    return [...this.znodes.namesBelow(this.path)];
+  }
+
+  get size(): number {
+    return this.znodes.namesBelow(this.path).size;
+  }
+
+  /** Whether the parent exists. */
+  get exists(): boolean {
+    return this.znodes.get(this.path) !== undefined;
+  }
+
+  /** In no defined order. */
+  *[Symbol.iterator](): IterableIterator<CachedZnode<Data>> {
+    for (const name of this.znodes.namesBelow(this.path)) yield this.znodes.get(childPath(this.path, name))!;
+  }
+}

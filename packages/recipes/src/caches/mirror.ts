@@ -1,0 +1,424 @@
+/**
+ * What all caches are made of: a copy of a znode, or of it and what is below, kept by a watch loop.
+ *
+ * An event says where to look. A `Reread` says that events may be missing: then everything is surveyed, and compared with what is shown. Either way it
+ * is a read that changes the copy (a deletion whose txn is known apart), so a znode is shown only as some answer has had it, and as
+ * answers come in the order of the server's txns, never as it was before:
+ *
+ *     Reread ──> survey the root ──answered──> survey its children ... ──all answered──> in step
+ *     event  ──> look at its path ─answered──> created, changed, deleted ──> those who listen
+ *     connection lost ──> out of step: what is under way fails, and a Reread comes with the next connection
+ *
+ * No polling, and no timer but the pause before a read that a server was too busy for.
+ */
+import { type ClientView, KeeperError, type Stat, type TimerHandle, type WatchLoop, type WatchLoopEvent } from '@tskeeper/client';
+import type { CacheChange, CachedZnode, Decode } from './cached-znode.ts';
+import { Visits, type VisitKind } from './visits.ts';
+import { childPath, parentOf, ZnodeStore } from './znode-store.ts';
+
+export interface MirrorOptions<Data> {
+  /** How many levels below the root are shown; 0 for the root alone, and then only that is watched. */
+  readonly maxDepth: number;
+  /** Whether the data of the root are wanted, and those of what is below. */
+  readonly rootData: boolean;
+  readonly data: boolean;
+  readonly decode: Decode<Data> | undefined;
+  readonly include: ((path: string) => boolean) | undefined;
+  readonly concurrency: number;
+}
+
+export interface MirrorListener<Data> {
+  tell(change: CacheChange<Data>): void;
+  /** Once, and the last that is heard. undefined when the program has closed the cache or the client. */
+  ended(failure: { readonly reason: unknown } | undefined): void;
+}
+
+/** Before a read is made again that was refused for a cause that may pass, as ThrottledOp: often enough, and no burden. */
+const busyPauseMs = 1000;
+
+/** What became of a visit. `lost`: nothing can be done about it before the next Reread. `busy`: it is to be made again, but not at once. */
+type Visited = 'done' | 'lost' | 'busy';
+
+export class Mirror<Data> {
+  readonly znodes = new ZnodeStore<Data>();
+  readonly #zk: ClientView;
+  readonly #root: string;
+  readonly #options: MirrorOptions<Data>;
+  readonly #listener: MirrorListener<Data>;
+  readonly #loop: WatchLoop;
+  readonly #visits: Visits;
+  /** What the survey has not answered yet. Empty: everything has been read since the last Reread. */
+  readonly #toSurvey = new Set<string>();
+  readonly #unreadable = new Map<string, KeeperError>();
+  readonly #pauses = new Set<TimerHandle>();
+  readonly #offState: () => void;
+  #isInStep = false;
+  #isOver = false;
+
+  constructor(zk: ClientView, root: string, options: MirrorOptions<Data>, listener: MirrorListener<Data>) {
+    this.#visits = new Visits(options.concurrency, (path, kind) => this.#visit(path, kind));
+    // First, since it refuses what is no path.
+    this.#loop = zk.watch(root, { recursive: options.maxDepth > 0 });
+    this.#zk = zk;
+    this.#root = root;
+    this.#options = options;
+    this.#listener = listener;
+    this.#offState = zk.on('state', ({ state }) => {
+      if (state === 'Disconnected') this.#lost();
+    });
+    void this.#run();
+  }
+
+  get isInStep(): boolean {
+    return this.#isInStep;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get unreadable(): readonly string[] {
+    return [...this.#unreadable.keys()];
+  }
+
+  close(): void {
+    this.#end(undefined);
+  }
+
+  // --- What is heard
+
+  async #run(): Promise<void> {
+    try {
+      for await (const event of this.#loop) this.#heed(event);
+      this.#end(undefined);
+    } catch (reason) {
+      this.#end({ reason });
+    }
+  }
+
+  #heed(event: WatchLoopEvent): void {
+    switch (event.type) {
+      case 'Reread':
+        this.#fallOutOfStep();
+        this.#toSurvey.clear();
+        this.#ask(this.#root, 'survey');
+        break;
+      case 'NodeChildrenChanged':
+        // Told to a cache of one znode, which has no use for it.
+        break;
+      case 'NodeCreated':
+      case 'NodeDataChanged':
+        if (this.#isWanted(event.path) && !this.#isKnown(event.path, event.type, event.zxid)) this.#lookAt(event.path);
+        break;
+      case 'NodeDeleted':
+        if (this.#isWanted(event.path)) this.#onDeleted(event.path, event.zxid);
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+
+  #lost(): void {
+    this.#fallOutOfStep();
+    this.#visits.clear();
+  }
+
+  #fallOutOfStep(): void {
+    if (!this.#isInStep) return;
+    this.#isInStep = false;
+    this.#listener.tell({ kind: 'outOfStep' });
+  }
+
+  #isWanted(path: string): boolean {
+    const { maxDepth, include } = this.#options;
+    if (path === this.#root) return true;
+    return depthOf(path) - depthOf(this.#root) <= maxDepth && include?.(path) !== false;
+  }
+
+  /** Whether what is shown has the change in it already. Servers before 3.9 do not say which txn an event is of. */
+  #isKnown(path: string, type: 'NodeCreated' | 'NodeDataChanged', zxid: bigint | undefined): boolean {
+    const stat = this.znodes.get(path)?.stat;
+    if (stat === undefined || zxid === undefined) return false;
+    return (type === 'NodeCreated' ? stat.czxid : stat.mzxid) >= zxid;
+  }
+
+  #lookAt(path: string): void {
+    // What hangs on nothing is below a znode that is not shown; were it on its way to be, it would be pending.
+    if (path !== this.#root && !this.#isShownOrPending(parentOf(path))) return;
+    // What becomes readable may have children nobody has told of.
+    if (this.#unreadable.has(path)) this.#ask(path, 'survey');
+    else this.#visits.ask(path, 'look');
+  }
+
+  #isShownOrPending(path: string): boolean {
+    return this.znodes.get(path) !== undefined || this.#visits.isPending(path);
+  }
+
+  #onDeleted(path: string, zxid: bigint | undefined): void {
+    const shown = this.znodes.get(path);
+    if (this.#visits.isPending(path)) {
+      this.#visits.ask(path, 'look');
+    } else if (shown === undefined) {
+      this.#unreadable.delete(path);
+      this.#forgetUnreadableBelow(path);
+    } else if (zxid === undefined || this.znodes.namesBelow(path).size > 0) {
+      // Its children were deleted before it, so these are of another of the same name.
+      this.#visits.ask(path, 'look');
+    } else if (shown.stat.czxid < zxid) {
+      this.#removeTree(shown);
+    }
+    // Otherwise it was made later, or in the same txn behind the deletion: what is shown is not what was deleted.
+  }
+
+  // --- What is read
+
+  #ask(path: string, kind: VisitKind): void {
+    if (kind === 'survey') this.#toSurvey.add(path);
+    this.#visits.ask(path, kind);
+  }
+
+  async #visit(path: string, kind: VisitKind): Promise<void> {
+    let visited: Visited;
+    try {
+      visited = await (kind === 'look' ? this.#readOne(path) : this.#survey(path));
+    } catch (error) {
+      visited = this.#onRefusal(path, error);
+    }
+    if (visited === 'busy') {
+      await this.#pause();
+      this.#visits.ask(path, kind);
+    } else if (visited === 'done' && kind === 'survey') {
+      this.#onSurveyed(path);
+    }
+  }
+
+  #onSurveyed(path: string): void {
+    // Asked for anew meanwhile, as by a Reread: then that one counts.
+    if (this.#isOver || this.#visits.following(path) === 'survey') return;
+    this.#toSurvey.delete(path);
+    if (this.#toSurvey.size > 0 || this.#isInStep) return;
+    this.#isInStep = true;
+    this.#listener.tell({ kind: 'inStep' });
+  }
+
+  /** As it is now. */
+  async #readOne(path: string): Promise<Visited> {
+    if (!this.#wantsData(path)) return this.#take(path, await this.#statOf(path), undefined);
+    const { data, stat } = await this.#zk.getData(path, once);
+    return this.#take(path, stat, data);
+  }
+
+  /** One request for each znode that is as it was, and one more for one that is new, or has other data, and has children. */
+  #survey(path: string): Promise<Visited> {
+    const isShown = this.znodes.get(path) !== undefined;
+    if (this.#isLeaf(path)) return isShown ? this.#readOneAgain(path) : this.#readOne(path);
+    return isShown || !this.#wantsData(path) ? this.#surveyByNames(path) : this.#surveyByData(path);
+  }
+
+  async #readOneAgain(path: string): Promise<Visited> {
+    const stat = await this.#statOf(path);
+    return this.#isReadAs(path, stat) ? this.#take(path, stat, undefined) : this.#readOne(path);
+  }
+
+  /** Of what is there for the first time: whether it has children comes with its data. */
+  async #surveyByData(path: string): Promise<Visited> {
+    const { data, stat } = await this.#zk.getData(path, once);
+    const taken = this.#take(path, stat, data);
+    if (taken !== 'done' || stat.numChildren === 0) return taken;
+    const { children } = await this.#zk.getChildren(path, once);
+    return this.#takeNames(path, children);
+  }
+
+  async #surveyByNames(path: string): Promise<Visited> {
+    const { children, stat } = await this.#zk.getChildren(path, once);
+    if (this.#isReadAs(path, stat)) {
+      const taken = this.#take(path, stat, undefined);
+      return taken === 'done' ? this.#takeNames(path, children) : taken;
+    }
+    this.#takeNames(path, children);
+    return this.#readOne(path);
+  }
+
+  /** Whether there is nothing to be read anew. */
+  #isReadAs(path: string, stat: Stat | null): boolean {
+    return stat === null || !this.#wantsData(path) || this.znodes.get(path)?.stat.mzxid === stat.mzxid;
+  }
+
+  #isLeaf(path: string): boolean {
+    return depthOf(path) - depthOf(this.#root) >= this.#options.maxDepth;
+  }
+
+  #statOf(path: string): Promise<Stat | null> {
+    return this.#zk.exists(path, once);
+  }
+
+  #wantsData(path: string): boolean {
+    return path === this.#root ? this.#options.rootData : this.#options.data;
+  }
+
+  #onRefusal(path: string, error: unknown): Visited {
+    if (this.#isOver) return 'lost';
+    if (!KeeperError.is(error)) return this.#fail(error);
+    switch (error.code) {
+      case 'NoNode':
+        return this.#take(path, null, undefined);
+      case 'NoAuth':
+        this.#seal(path, error);
+        return 'done';
+      case 'ConnectionLoss':
+      // The loop hears of these as well, and says how it ends.
+      case 'SessionExpired':
+      case 'SessionMoved':
+      case 'AuthFailed':
+        return 'lost';
+      default:
+        return error.retryable ? 'busy' : this.#fail(error);
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#zk.clock.after(busyPauseMs, () => {
+        this.#pauses.delete(timer);
+        resolve();
+      });
+      this.#pauses.add(timer);
+    });
+  }
+
+  #fail(reason: unknown): Visited {
+    this.#end({ reason });
+    return 'lost';
+  }
+
+  // --- What is shown
+
+  /** `stat` is null when it is not there. `data` are undefined when they were not read. */
+  #take(path: string, stat: Stat | null, data: Uint8Array | null | undefined): Visited {
+    if (this.#isOver) return 'lost';
+    this.#unreadable.delete(path);
+    const shown = this.znodes.get(path);
+    if (stat === null) {
+      if (shown !== undefined) this.#removeTree(shown);
+      return 'done';
+    }
+    if (shown !== undefined && shown.stat.czxid === stat.czxid) {
+      this.#takeSame(shown, stat, data);
+      return 'done';
+    }
+    if (!this.#hangs(path)) return 'done';
+    if (shown !== undefined) this.#removeFormer(shown, stat.czxid);
+    const after = this.#znode(path, stat, data);
+    this.znodes.set(after);
+    this.#listener.tell({ kind: 'created', path, before: undefined, after });
+    return 'done';
+  }
+
+  /** Whether there is something shown for it to hang on. If that is still to be read, its children will be with it. */
+  #hangs(path: string): boolean {
+    const parent = parentOf(path);
+    if (path === this.#root || this.znodes.get(parent) !== undefined) return true;
+    if (this.#visits.isPending(parent)) this.#ask(parent, 'survey');
+    return false;
+  }
+
+  #takeSame(before: CachedZnode<Data>, stat: Stat, data: Uint8Array | null | undefined): void {
+    const { path } = before;
+    if (before.stat.mzxid === stat.mzxid) {
+      this.znodes.set({ ...before, stat });
+      return;
+    }
+    const after = this.#znode(path, stat, data);
+    this.znodes.set(after);
+    this.#listener.tell({ kind: 'changed', path, before, after });
+  }
+
+  /** Whatever is not in the list is gone. */
+  #takeNames(path: string, names: readonly string[]): Visited {
+    if (this.#isOver) return 'lost';
+    // Not shown, as its parent is not; or gone between two answers.
+    if (this.znodes.get(path) === undefined) return 'done';
+    const children = new Set(names.map((name) => childPath(path, name)));
+    for (const name of this.znodes.namesBelow(path)) {
+      const child = childPath(path, name);
+      if (!children.has(child)) this.#removeTree(this.znodes.get(child)!);
+    }
+    for (const each of this.#unreadable.keys())
+      if (each !== path && parentOf(each) === path && !children.has(each)) this.#unreadable.delete(each);
+    for (const child of children) if (this.#isWanted(child)) this.#ask(child, 'survey');
+    return 'done';
+  }
+
+  #removeTree(top: CachedZnode<Data>): void {
+    for (const each of this.znodes.below(top.path)) this.#remove(each);
+    this.#forgetUnreadableBelow(top.path);
+    this.#remove(top);
+  }
+
+  /** The znode of this name is another. What came as late as this one, or is above something that did, is below this one, or about to be. */
+  #removeFormer(former: CachedZnode<Data>, bornAt: bigint): void {
+    for (const each of this.znodes.below(former.path)) {
+      if (each.stat.czxid < bornAt && this.znodes.namesBelow(each.path).size === 0) this.#remove(each);
+    }
+    this.#forgetUnreadableBelow(former.path);
+    this.#remove(former);
+  }
+
+  #remove(before: CachedZnode<Data>): void {
+    const { path } = before;
+    this.znodes.delete(path);
+    this.#listener.tell({ kind: 'deleted', path, before, after: undefined });
+  }
+
+  #seal(path: string, error: KeeperError): void {
+    const shown = this.znodes.get(path);
+    const isKnown = this.#unreadable.has(path);
+    this.#forgetUnreadableBelow(path);
+    const hidden = shown === undefined ? [] : [...this.znodes.below(path), shown];
+    for (const before of hidden) {
+      this.znodes.delete(before.path);
+      this.#listener.tell({ kind: 'unreadable', path: before.path, before, after: undefined, error });
+    }
+    this.#unreadable.set(path, error);
+    if (shown === undefined && !isKnown) this.#listener.tell({ kind: 'unreadable', path, before: undefined, after: undefined, error });
+  }
+
+  #forgetUnreadableBelow(path: string): void {
+    const prefix = path === '/' ? '/' : `${path}/`;
+    for (const each of this.#unreadable.keys()) if (each.startsWith(prefix)) this.#unreadable.delete(each);
+  }
+
+  #znode(path: string, stat: Stat, data: Uint8Array | null | undefined): CachedZnode<Data> {
+    const { decode } = this.#options;
+    if (data === undefined || !this.#wantsData(path)) return { path, data: undefined, decodeError: undefined, stat };
+    if (decode === undefined) return { path, data: data as Data, decodeError: undefined, stat };
+    try {
+      return { path, data: decode(data, path, stat), decodeError: undefined, stat };
+    } catch (decodeError) {
+      return { path, data: undefined, decodeError, stat };
+    }
+  }
+
+  // --- The end
+
+  #end(failure: { readonly reason: unknown } | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#isInStep = false;
+    this.#offState();
+    this.#visits.end();
+    for (const pause of this.#pauses) this.#zk.clock.cancel(pause);
+    void this.#loop.return();
+    this.#listener.ended(failure);
+  }
+}
+
+/** What fails is judged here. The client's own repetitions would hold up what comes behind them. */
+const once = { retry: false } as const;
+
+function depthOf(path: string): number {
+  if (path === '/') return 0;
+  let depth = 0;
+  for (let at = 0; at < path.length; at++) if (path.charCodeAt(at) === 0x2f) depth++;
+  return depth;
+}

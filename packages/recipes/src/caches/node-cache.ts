@@ -1,0 +1,21 @@
+/** One znode and its data, at hand without asking a server. */
+import type { ClientView } from '@tskeeper/client';
+import { Cache } from './cache.ts';
+import type { CachedZnode, CacheOptions } from './cached-znode.ts';
+
+export type NodeCacheOptions<Data = Uint8Array | null> = CacheOptions<Data>;
+
+/**
+ * Begins when it is made; `ready` resolves when it has read the znode. That need not exist, and may come and go. Needs ZooKeeper 3.6; on
+ * servers before 3.9, see the README about other watches on the same path. Throws a KeeperError, BadArguments, for what is no path.
+ */
+export class NodeCache<Data = Uint8Array | null> extends Cache<Data> {
+  constructor(zk: ClientView, path: string, options: NodeCacheOptions<Data> = {}) {
+    super(zk, path, { ...options, maxDepth: 0, tellsRoot: true });
+  }
+
+  /** undefined when there is none, or when it is not shown. */
+  get znode(): CachedZnode<Data> | undefined {
+    return this.znodes.get(this.path);
+  }
+}

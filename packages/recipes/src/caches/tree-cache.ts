@@ -1,0 +1,46 @@
+/** A znode and everything below it, at hand without asking a server. */
+import type { ClientView } from '@tskeeper/client';
+import { Cache } from './cache.ts';
+import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
+
+export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
+  /** How many levels below the root; 0 for the root alone. A server tells of deeper changes all the same, and they are passed over. Default: all. */
+  readonly maxDepth?: number | undefined;
+  /**
+   * Whether a znode below the root belongs to the cache; one that does not, and what is below it, is neither read nor shown. Must always give the
+   * same answer for a path. Default: all do.
+   */
+  readonly include?: ((path: string) => boolean) | undefined;
+}
+
+/**
+ * Begins when it is made; `ready` resolves when it has read everything. The root need not exist, and may come and go. Needs ZooKeeper 3.6; on servers
+ * before 3.9, see the README about other watches on the root's own path. Throws a KeeperError, BadArguments, for what is no path.
+ */
+export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
+  constructor(zk: ClientView, path: string, options: TreeCacheOptions<Data> = {}) {
+    const { maxDepth = Infinity } = options;
+    if (maxDepth !== Infinity && (!Number.isInteger(maxDepth) || maxDepth < 0))
+      throw new RangeError(`maxDepth is a whole number from 0, or left out for all levels, not ${maxDepth}`);
+    super(zk, path, { ...options, maxDepth, tellsRoot: true });
+  }
+
+  /** undefined when there is none, or when it is not shown. */
+  get(path: string): CachedZnode<Data> | undefined {
+    return this.znodes.get(path);
+  }
+
+  /** Names of the children that are shown, in no defined order; undefined when the znode itself is not. */
+  children(path: string): readonly string[] | undefined {
+    return this.znodes.get(path) === undefined ? undefined : [...this.znodes.namesBelow(path)];
+  }
+
+  get size(): number {
+    return this.znodes.size;
+  }
+
+  /** In no defined order. */
+  [Symbol.iterator](): IterableIterator<CachedZnode<Data>> {
+    return this.znodes.values();
+  }
+}

@@ -1,0 +1,24 @@
+export { Cache } from './caches/cache.ts';
+export type {
+  CacheChange,
+  CachedZnode,
+  CacheMark,
+  CacheOptions,
+  Decode,
+  ManyZnodesOptions,
+  ReadingOptions,
+} from './caches/cached-znode.ts';
+export type { ChangesOptions, ChangeStream } from './caches/change-stream.ts';
+export { ChildrenCache, type ChildrenCacheOptions } from './caches/children-cache.ts';
+export { NodeCache, type NodeCacheOptions } from './caches/node-cache.ts';
+export { TreeCache, type TreeCacheOptions } from './caches/tree-cache.ts';
+export { Election, type ElectionOptions, type Leader } from './elections/election.ts';
+export { Leadership } from './elections/leadership.ts';
+export type { Contender } from './line/contender.ts';
+export { Held, type HoldState } from './line/held.ts';
+export type { LineOptions } from './line/line.ts';
+export { Lock, type LockOptions } from './locks/lock.ts';
+export { type LockSide, SharedLock, type SharedLockOptions } from './locks/shared-lock.ts';
+export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
+export { RecipeError, type RecipeErrorCode } from './recipe-error.ts';
+export type { WaitOptions } from './waiting.ts';

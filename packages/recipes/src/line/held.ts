@@ -1,0 +1,173 @@
+/**
+ * What a place in a line gives whoever is at its head: something that is held until it is given back or lost.
+ *
+ *     held ──connection lost──> suspended ──the session's time has run out──> lost
+ *       ^────reconnected in time────┘
+ *     held, suspended ──the session has ended, or somebody has deleted the znode──> lost
+ *     held, suspended ──release──> released
+ *
+ * A hold by a session is not mutual exclusion by itself. The ensemble may end the session, and let the next one in, before this process hears of it: it
+ * may stand still, or its clock may be slow. What is written by the time a hold is lost has to be refused where it is written: by `multi`, whose
+ * check on the znode fails as soon as it is gone, or elsewhere by `fencingToken`, which grows from holder to holder.
+ */
+import { type CallOptions, KeeperError, op, type SessionEvent, type TimerHandle, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { RecipeError } from '../recipe-error.ts';
+import { deletedByOthers, type Place } from './line.ts';
+
+/** See `Held.state`. */
+export type HoldState = 'held' | 'suspended' | 'lost' | 'released';
+
+/** What is held, from the turn until `release` or the loss; see the states. */
+export class Held implements AsyncDisposable {
+  /** The znode that stands for the hold. Whoever deletes it breaks the hold. */
+  readonly path: string;
+  /** Grows from holder to holder. What takes it along with each write, and refuses a lower one than it has seen, is safe from holders of the past. */
+  readonly fencingToken: bigint;
+  readonly #place: Place;
+  readonly #end = new AbortController();
+  readonly #listeners = new Set<(state: HoldState) => void>();
+  #state: HoldState = 'held';
+  readonly #unobserve: () => void;
+  #timer: TimerHandle | undefined;
+  #released: Promise<void> | undefined;
+
+  /** Made by the recipe, when its turn has come. */
+  constructor(place: Place) {
+    this.#place = place;
+    this.path = place.path;
+    this.fencingToken = place.czxid;
+    this.#unobserve = place.zk.on('state', (event) => this.#onState(event));
+    place.whenGone(() => this.#lose(deletedByOthers(place.path)));
+    // Since the answer by which our turn came the connection may have been lost.
+    if (place.zk.closedBecause !== undefined) this.#lose(new RecipeError('Lost', 'the session is over'));
+    else if (place.zk.state !== 'connected') this.#suspend();
+  }
+
+  /**
+   * - `held`: as far as is known. There is a connection.
+   * - `suspended`: there is no connection. Nobody else has it as long as the session lives, and for how long it certainly does not end is a guess:
+   *   begin nothing new that is not fenced. It becomes `held` or `lost`.
+   * - `lost`, `released`: over.
+   */
+  get state(): HoldState {
+    return this.#state;
+  }
+
+  /** Aborted when the hold is lost, with a RecipeError, Lost, as its reason; not by `release`. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** Listens to changes of `state` from now on; returns a function that ends it. */
+  onStateChange(listener: (state: HoldState) => void): () => void {
+    const own = (state: HoldState) => listener(state);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  /**
+   * Writes only if the hold is not over: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when the znode of the hold is gone, which
+   * is the case before anybody else can hold it.
+   */
+  async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    try {
+      // Behind the others, so that `failedIndex` and `results` are as for the operations alone.
+      const results = await this.#place.zk.multi([...ops, op.check(this.path)], options);
+      return results.slice(0, ops.length) as unknown as WriteResults<Ops>;
+    } catch (error) {
+      if (!KeeperError.is(error, 'NoNode') || error.failedIndex !== ops.length) throw error;
+      throw new RecipeError('Lost', `${this.path} is gone, so nothing was written`, { cause: error });
+    }
+  }
+
+  /**
+   * Gives it back: resolves when the next one may have it, or when the znode is on its way out, in the background, as no server can be reached just
+   * now. A second call waits for the first. Rejects with NoAuth only, when the znode may not be deleted.
+   */
+  release(): Promise<void> {
+    this.#released ??= this.#giveBack();
+    return this.#released;
+  }
+
+  /** As `release`, and rejects as that does. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  async #giveBack(): Promise<void> {
+    this.#over('released');
+    await this.#place.leave();
+  }
+
+  #onState({ state, reason }: SessionEvent): void {
+    switch (state) {
+      case 'Disconnected':
+        this.#suspend();
+        break;
+      case 'SyncConnected':
+        this.#stopTimer();
+        this.#become('held');
+        break;
+      case 'ConnectedReadOnly':
+        // That server knows nothing of what the ensemble does.
+        break;
+      case 'Expired':
+      case 'AuthFailed':
+      case 'Closed':
+        this.#lose(new RecipeError('Lost', `the session is over${reason === undefined ? '' : `: ${reason}`}`));
+        break;
+      default:
+        state satisfies never;
+    }
+  }
+
+  #suspend(): void {
+    const { zk } = this.#place;
+    this.#timer ??= zk.clock.after(zk.sessionLeftMs, () => this.#onSilence());
+    this.#become('suspended');
+  }
+
+  /** The session may have ended. Should it live after all, the place is given up, as nobody here counts on it any more. */
+  #onSilence(): void {
+    this.#timer = undefined;
+    this.#lose(new RecipeError('Lost', 'there was no connection for as long as the session lasts'));
+    void this.#place.leave().catch(() => undefined);
+  }
+
+  #lose(reason: RecipeError): void {
+    if (this.#isOver) return;
+    this.#over('lost');
+    this.#end.abort(reason);
+  }
+
+  get #isOver(): boolean {
+    return this.#state === 'lost' || this.#state === 'released';
+  }
+
+  #over(state: 'lost' | 'released'): void {
+    if (this.#isOver) return;
+    this.#unobserve();
+    this.#stopTimer();
+    this.#become(state);
+  }
+
+  #become(state: HoldState): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    for (const listener of this.#listeners) tell(() => listener(state));
+  }
+
+  #stopTimer(): void {
+    if (this.#timer !== undefined) this.#place.zk.clock.cancel(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+/** What a listener throws is the program's own error, and becomes an unhandled rejection; it never reaches the recipe. */
+function tell(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    void Promise.reject(error);
+  }
+}

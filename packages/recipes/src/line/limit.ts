@@ -1,0 +1,52 @@
+/** What bounds a wait of several steps: one signal for the program's own, for its time, and for a reason that comes up meanwhile. */
+import type { ClientView, TimerHandle } from '@tskeeper/client';
+import { onAbort } from '@tskeeper/client/internal';
+import { RecipeError } from '../recipe-error.ts';
+import type { WaitOptions } from '../waiting.ts';
+
+export class Limit implements Disposable {
+  readonly #abort = new AbortController();
+  readonly #clock: ClientView['clock'];
+  readonly #timer: TimerHandle | undefined;
+  readonly #forget: (() => void) | undefined;
+
+  /** `what` was waited for in vain: `the lock /a`. */
+  constructor(zk: ClientView, { signal, timeoutMs }: WaitOptions, what: string) {
+    signal?.throwIfAborted();
+    this.#clock = zk.clock;
+    if (timeoutMs !== undefined) {
+      this.#timer = zk.clock.after(timeoutMs, () =>
+        this.end(new RecipeError('TimedOut', `${what} was not to be had within ${timeoutMs} ms`)),
+      );
+    }
+    this.#forget = signal && onAbort(signal, () => this.end(signal.reason));
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** There is no use in waiting any longer. */
+  end(reason: unknown): void {
+    this.#abort.abort(reason);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#timer !== undefined) this.#clock.cancel(this.#timer);
+    this.#forget?.();
+  }
+}
+
+/** What the promise gives, unless the signal comes first. */
+export async function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  signal.throwIfAborted();
+  let forget: (() => void) | undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    forget = onAbort(signal, () => reject(signal.reason));
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    forget?.();
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * A line of contenders below one znode: the part that locks, elections and semaphores have in common, by ZooKeeper's recipes page.
+ *
+ *     join   create parent/guid-kind- (EPHEMERAL, SEQUENTIAL)         with a guid, so that a lost answer leaves one znode, or none
+ *     turn   getChildren, no watch                                    1. who is there?
+ *            nobody ahead who matters: it is our turn                 2.
+ *            exists on the one who matters next, with a watch         3. gone already: 1. again
+ *            wait for the event                                       4. and 1. again
+ *     leave  delete
+ *
+ * Each waits for one other, so whoever leaves wakes one (or those who all may go ahead now), and nobody asks again and again.
+ */
+import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
+import type { WaitOptions } from '../waiting.ts';
+import { nextEvent, untilTheEnd } from './next-event.ts';
+import type { Limit } from './limit.ts';
+import { OwnWatch } from './own-watch.ts';
+import { RecipeError } from '../recipe-error.ts';
+import { type Contender, lineUp } from './contender.ts';
+
+/** Of a line of contenders, whatever it is for. */
+export interface LineOptions {
+  /** Of the contenders' znodes; of the line itself as well, if it has to be made. Default: everyone may do everything. */
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+/** Who has to go before a contender may: the nearest of them, or nobody. */
+export type Ahead = (line: readonly Contender[], own: number) => Contender | undefined;
+
+/** The one right ahead. */
+export const nextAhead: Ahead = (line, own) => line[own - 1];
+
+export class Line {
+  readonly zk: ClientView;
+  /** The znode below which contenders stand. */
+  readonly path: string;
+  readonly #kinds: readonly string[];
+  readonly #acl: readonly Acl[] | undefined;
+
+  constructor(zk: ClientView, path: string, kinds: readonly string[], { acl }: LineOptions) {
+    this.zk = zk;
+    this.path = path;
+    this.#kinds = kinds;
+    this.#acl = acl;
+  }
+
+  /** Takes the last place. The line is made if it is not there, as a container, which servers delete when it has been empty for a while. `onData`
+   * hears what is written to our znode. */
+  async join(kind: string, data: Data, signal: AbortSignal, onData?: (data: Uint8Array | null) => void): Promise<Place> {
+    const prefix = this.path === '/' ? `/${kind}` : `${this.path}/${kind}`;
+    const { path, stat } = await this.zk.create(prefix, data, {
+      mode: 'ephemeralSequential',
+      protection: true,
+      parents: 'container',
+      acl: this.#acl,
+      retry: untilTheEnd,
+      signal,
+    });
+    return new Place(this, path, stat.czxid, onData);
+  }
+
+  /** Who is there now, the first ahead; nobody when there is no line. */
+  async contenders(options: WaitOptions): Promise<readonly Contender[]> {
+    try {
+      const { children } = await this.zk.getChildren(this.path, { ...options, retry: untilTheEnd });
+      return lineUp(this.path, children, this.#kinds);
+    } catch (error) {
+      if (KeeperError.is(error, 'NoNode')) return [];
+      throw error;
+    }
+  }
+}
+
+/** A place in a line, for as long as the znode is there. */
+export class Place {
+  readonly path: string;
+  /** The txn that made the znode: whoever comes later has a greater one. */
+  readonly czxid: bigint;
+  readonly #line: Line;
+  readonly #watch: OwnWatch;
+  #isGone = false;
+  #onGone: (() => void) | undefined;
+
+  constructor(line: Line, path: string, czxid: bigint, onData: ((data: Uint8Array | null) => void) | undefined) {
+    this.#line = line;
+    this.path = path;
+    this.czxid = czxid;
+    this.#watch = new OwnWatch(line.zk, path, { deleted: () => this.#deleted(), data: onData });
+  }
+
+  /** Calls back when somebody has deleted the znode; at once if that is so. In place of who asked before. */
+  whenGone(callback: () => void): void {
+    this.#onGone = callback;
+    if (this.#isGone) callback();
+  }
+
+  #deleted(): void {
+    this.#isGone = true;
+    this.#onGone?.();
+  }
+
+  get zk(): ClientView {
+    return this.#line.zk;
+  }
+
+  /** Resolves when it is our turn. Rejects with a RecipeError, Lost, when somebody has deleted our znode, and with the signal's reason. */
+  async turn(ahead: Ahead, limit: Limit): Promise<void> {
+    const { signal } = limit;
+    this.whenGone(() => limit.end(deletedByOthers(this.path)));
+    for (;;) {
+      const blocker = await this.blocker(ahead, signal);
+      if (blocker === undefined) return;
+      await nextEvent(this.zk, blocker.path, signal);
+    }
+  }
+
+  /** Who has to go first; undefined when it is our turn. */
+  async blocker(ahead: Ahead, signal: AbortSignal): Promise<Contender | undefined> {
+    const line = await this.#line.contenders({ signal });
+    const own = line.findIndex(({ path }) => path === this.path);
+    if (own === -1) throw deletedByOthers(this.path);
+    return ahead(line, own);
+  }
+
+  /** Gives the place up. Never leaves the znode behind: where no server can be reached it is deleted in the background. */
+  async leave(): Promise<void> {
+    this.#watch.end();
+    try {
+      await this.zk.delete(this.path, { guaranteed: true });
+    } catch (error) {
+      // Gone, or about to go: with the session, or as soon as a server is reached.
+      if (KeeperError.is(error, 'NoNode', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return;
+      if (KeeperError.is(error) && error.retryable) return;
+      throw error;
+    }
+  }
+}
+
+export function deletedByOthers(path: string): RecipeError {
+  return new RecipeError('Lost', `${path} is gone: somebody has deleted it, or the session was closed`);
+}

@@ -1,0 +1,54 @@
+/** Watches a znode of one's own: whether somebody deletes it, and, where that matters, what somebody writes to it. */
+import { type ClientView, KeeperError, type WatchedEvent, type WatchListener } from '@tskeeper/client';
+import { untilTheEnd } from './next-event.ts';
+
+export interface OwnWatchListener {
+  deleted(): void;
+  /** Its data as they are, and after each change; where this is not defined they are not read. */
+  readonly data: ((data: Uint8Array | null) => void) | undefined;
+}
+
+export class OwnWatch {
+  readonly #zk: ClientView;
+  readonly #path: string;
+  #listener: OwnWatchListener | undefined;
+
+  constructor(zk: ClientView, path: string, listener: OwnWatchListener) {
+    this.#zk = zk;
+    this.#path = path;
+    this.#listener = listener;
+    void this.#look();
+  }
+
+  /** Nothing is told any more. The watch goes with the znode, whose time is over. */
+  end(): void {
+    this.#listener = undefined;
+  }
+
+  async #look(): Promise<void> {
+    const options = { watch: this.#onEvent, retry: untilTheEnd };
+    try {
+      if (this.#listener?.data === undefined) {
+        if ((await this.#zk.exists(this.#path, options)) === null) this.#gone();
+        return;
+      }
+      const { data } = await this.#zk.getData(this.#path, options);
+      this.#listener?.data?.(data);
+    } catch (error) {
+      // The end of the session is heard elsewhere, and there is no other reason: the znode is our own.
+      if (KeeperError.is(error, 'NoNode')) this.#gone();
+    }
+  }
+
+  readonly #onEvent: WatchListener = (event: WatchedEvent) => {
+    if (this.#listener === undefined || event.type === 'None') return;
+    if (event.type === 'NodeDeleted') this.#gone();
+    else void this.#look();
+  };
+
+  #gone(): void {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.deleted();
+  }
+}

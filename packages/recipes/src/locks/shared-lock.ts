@@ -1,0 +1,87 @@
+/**
+ * Many readers, or one writer. The shared lock of ZooKeeper's recipes page: both stand in one line, a reader waits for the writers ahead of it, a writer for
+ * everybody.
+ *
+ *     /locks/catalogue
+ *       ├─ _c_2b7e...-read-0000000003     reads
+ *       ├─ _c_91aa...-read-0000000004     reads
+ *       ├─ _c_4d0c...-write-0000000005    watches 4, then 3
+ *       └─ _c_77f1...-read-0000000006     watches 5
+ *
+ * The page has `guid-/read-` for the name, which cannot be one znode, as it has a slash. When a writer goes, all readers that waited for it wake up
+ * together: they may all go ahead.
+ */
+import type { ClientView, Data } from '@tskeeper/client';
+import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
+import type { Contender } from '../line/contender.ts';
+import type { Held } from '../line/held.ts';
+import { type Ahead, Line, type LineOptions, nextAhead } from '../line/line.ts';
+import type { WaitOptions } from '../waiting.ts';
+
+/** How a shared lock is kept. All who contend for one have the same. */
+export interface SharedLockOptions extends LineOptions {
+  /**
+   * What stands in the names of contenders between guid and number. Default: `read-` and `write-`, as in ZooKeeper's recipe; Curator's InterProcessReadWriteLock
+   * has `__READ__` and `__WRIT__`, kazoo's locks `__rlock__` and `__lock__`.
+   */
+  readonly names?: { readonly read: string; readonly write: string } | undefined;
+  /** Data of the contenders' znodes, by which people tell who they are. Default: none. */
+  readonly data?: Data | undefined;
+}
+
+/** One side of a shared lock: how it is had for reading, or for writing. */
+export interface LockSide {
+  /** As `Lock.acquire`, and rejects as that does. */
+  acquire(options?: AcquireOptions): Promise<Held>;
+  /** As `Lock.tryAcquire`, and rejects as that does: undefined when somebody is ahead who matters. */
+  tryAcquire(options?: WaitOptions): Promise<Held | undefined>;
+  /** As `Lock.run`, and rejects as that does. */
+  run<Result>(work: (held: Held) => Promise<Result> | Result, options?: AcquireOptions): Promise<Result>;
+}
+
+/** Many readers, or one writer: the shared lock of ZooKeeper's recipes. */
+export class SharedLock {
+  /** The znode below which contenders stand. */
+  readonly path: string;
+  /** With others that read. */
+  readonly reading: LockSide;
+  /** Alone. */
+  readonly writing: LockSide;
+  readonly #zk: ClientView;
+  readonly #line: Line;
+
+  /** Nothing is asked of a server yet. The znode need not exist. */
+  constructor(zk: ClientView, path: string, options: SharedLockOptions = {}) {
+    const { names = { read: 'read-', write: 'write-' }, data = null } = options;
+    if (names.read.endsWith(names.write) || names.write.endsWith(names.read))
+      throw new TypeError(`readers (${names.read}) and writers (${names.write}) could not be told apart by these names`);
+    const line = new Line(zk, path, [names.read, names.write], options);
+    const writerAhead: Ahead = (all, own) => all.slice(0, own).findLast(({ kind }) => kind === names.write);
+    this.path = path;
+    this.#zk = zk;
+    this.#line = line;
+    this.reading = side({ line, kind: names.read, data, ahead: writerAhead, what: `the shared lock ${path}, for reading,` });
+    this.writing = side({ line, kind: names.write, data, ahead: nextAhead, what: `the shared lock ${path}, for writing,` });
+  }
+
+  /** Who has the lock, or waits for it, in the order of coming; `kind` says for what. Rejects as `Lock.contenders` does. */
+  contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    return this.#line.contenders(options);
+  }
+
+  /** As `Lock.revoke`, and rejects as that does. */
+  revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
+    return revoke(this.#zk, contender, options);
+  }
+}
+
+function side(claim: Claim): LockSide {
+  return {
+    acquire: (options = {}) => acquire(claim, options),
+    tryAcquire: (options = {}) => tryAcquire(claim, options),
+    run: async (work, options = {}) => {
+      await using held = await acquire(claim, options);
+      return await work(held);
+    },
+  };
+}

@@ -1,0 +1,544 @@
+/**
+ * What caches promise, held over seeds that decide what is written, which ACLs keep them out, where connections break, stall, and stay away until the
+ * session has expired, when the server dies, how caches are set, and how slow those who listen are:
+ *
+ * - once it is quiet a cache shows what the tree has, and says that it is in step;
+ * - a cache that says so after a lost connection has read everything again;
+ * - what it tells, replayed, is what it shows; it tells of nothing that has not been, and no znode as older than before;
+ * - what it shows hangs on what it shows.
+ */
+import {
+  type Client,
+  ClientView,
+  connect,
+  creatorAcl,
+  KeeperError,
+  op,
+  openAcl,
+  type WatchLoop,
+  type WatchLoopEvent,
+  type WatchLoopOptions,
+} from '@tskeeper/client';
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it, vi } from 'vitest';
+import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import { type CacheChange, Cache, type CachedZnode, ChildrenCache, NodeCache, TreeCache } from '../../src/index.ts';
+import { ChangeStream } from '../../src/caches/change-stream.ts';
+import { Visits } from '../../src/caches/visits.ts';
+import { ZnodeStore } from '../../src/caches/znode-store.ts';
+
+const root = '/m';
+const paths = [root, '/m/a', '/m/b', '/m/c', '/m/a/x', '/m/a/y', '/m/b/x', '/m/a/x/1', '/m/a/x/2', '/m/a/x/1/i'];
+
+/** What has happened in a run. */
+class Tally {
+  changes = 0;
+  recreated = 0;
+  outOfStep = 0;
+  overflowed = 0;
+  unreadable = 0;
+  expired = 0;
+}
+
+interface Version {
+  readonly czxid: bigint;
+  readonly mzxid: bigint;
+}
+
+interface Truth {
+  readonly data: string;
+  readonly czxid: bigint;
+  readonly mzxid: bigint;
+  readonly isReadable: boolean;
+}
+
+const textOf = (data: Uint8Array | null | undefined) => new TextDecoder().decode(data ?? undefined);
+const parentOf = (path: string) => path.slice(0, Math.max(1, path.lastIndexOf('/')));
+const depthOf = (path: string) => (path === '/' ? 0 : path.split('/').length - 1);
+const versionOf = (path: string, { czxid, mzxid }: Version) => `${path} ${czxid} ${mzxid}`;
+
+async function readTree(writer: Client, reader: Client): Promise<Map<string, Truth>> {
+  const tree = new Map<string, Truth>();
+  try {
+    for await (const { path, data, stat } of writer.walk(root, { data: true })) {
+      let isReadable = true;
+      await reader.getData(path).catch((error: unknown) => {
+        if (!KeeperError.is(error, 'NoAuth')) throw error;
+        isReadable = false;
+      });
+      tree.set(path, { data: textOf(data), czxid: stat.czxid, mzxid: stat.mzxid, isReadable });
+    }
+  } catch (error) {
+    if (!KeeperError.is(error, 'NoNode')) throw error;
+  }
+  return tree;
+}
+
+type AnyCache = TreeCache | ChildrenCache | NodeCache;
+
+/** Everything a cache shows, by the paths of the writer. */
+function shownBy(cache: AnyCache, prefix: string): Map<string, CachedZnode> {
+  const znodes = cache instanceof NodeCache ? (cache.znode === undefined ? [] : [cache.znode]) : [...cache];
+  return new Map(znodes.map((znode) => [znode.path === '/' ? prefix : prefix + znode.path, znode]));
+}
+
+/** What has been written, and what caches have told of it. The answer to a write may come behind what it has done, or not at all. */
+class Ledger {
+  readonly #written = new Set<string>();
+  readonly #unsure = new Set<string>();
+  readonly #told = new Map<string, string>();
+
+  wrote(path: string, stat: Version): void {
+    this.#written.add(versionOf(path, stat));
+  }
+
+  lost(path: string): void {
+    this.#unsure.add(path);
+  }
+
+  told(path: string, stat: Version): void {
+    this.#told.set(versionOf(path, stat), path);
+  }
+
+  get fault(): string | undefined {
+    for (const [version, path] of this.#told)
+      if (!this.#written.has(version) && !this.#unsure.has(path)) return `nobody has written ${version}`;
+    return undefined;
+  }
+}
+
+/** One cache after the other, each on a session that has not expired yet, and somebody who listens. */
+class Mirror {
+  readonly #world: ClientWorld;
+  readonly #random: SeededRandom;
+  readonly #tally: Tally;
+  readonly #ledger: Ledger;
+  readonly kind: 'tree' | 'children' | 'node';
+  /** Of a view; the cache's own paths are without it. */
+  readonly prefix: string;
+  readonly top: string;
+  readonly maxDepth: number;
+  readonly #excluded: string | undefined;
+  readonly data: boolean;
+  readonly #concurrency: number;
+  readonly #maxQueuedChanges: number;
+  readonly #pauseMsMax: number;
+  client: Client | undefined;
+  cache: AnyCache | undefined;
+  replayed = new Map<string, CachedZnode>();
+  /** The last version of each znode that was told of. */
+  #last = new Map<string, Version & { hidden: boolean }>();
+  /** Changes of these may have been in what the cache showed when an overflow was told of. */
+  #perhapsSeen = new Set<string>();
+  idle = false;
+
+  constructor(world: ClientWorld, random: SeededRandom, tally: Tally, ledger: Ledger) {
+    this.#world = world;
+    this.#random = random;
+    this.#tally = tally;
+    this.#ledger = ledger;
+    this.kind = (['tree', 'tree', 'children', 'node'] as const)[random.below(4)]!;
+    this.prefix = random.below(3) === 0 ? (random.below(2) === 0 ? root : '/m/a') : '';
+    const top = ['/m', '/m', '/m/a'][random.below(3)]!;
+    this.top = this.prefix === '' ? top : this.prefix;
+    this.maxDepth = this.kind === 'node' ? 0 : this.kind === 'children' ? 1 : random.below(3) === 0 ? random.below(3) : Infinity;
+    this.#excluded = this.kind !== 'node' && random.below(4) === 0 ? 'x' : undefined;
+    this.data = this.kind === 'node' || random.below(4) > 0;
+    this.#concurrency = random.below(2) === 0 ? 1 + random.below(3) : 16;
+    this.#maxQueuedChanges = random.below(3) === 0 ? 1 + random.below(5) : 1000;
+    this.#pauseMsMax = random.below(2) === 0 ? 0 : 300;
+  }
+
+  async run(): Promise<void> {
+    for (;;) {
+      this.client = await connect('server:2181', this.#world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity }));
+      const zk = this.client;
+      const cache = this.#make(this.prefix === '' ? zk : zk.chroot(this.prefix));
+      this.cache = cache;
+      this.replayed = new Map();
+      this.#last = new Map();
+      this.#perhapsSeen = new Set();
+      try {
+        for await (const change of cache.changes({ maxQueuedChanges: this.#maxQueuedChanges })) {
+          this.idle = false;
+          this.#heed(cache, change);
+          if (this.#pauseMsMax > 0) await this.#pause(this.#random.below(this.#pauseMsMax));
+          this.idle = true;
+        }
+        return;
+      } catch (error) {
+        if (!KeeperError.is(error, 'SessionExpired')) throw error;
+        this.#tally.expired++;
+      }
+    }
+  }
+
+  #make(zk: ClientView): AnyCache {
+    const path = this.top.slice(this.prefix.length) || '/';
+    const { maxDepth, data } = this;
+    const concurrency = this.#concurrency;
+    const excluded = this.#excluded;
+    if (this.kind === 'node') return new NodeCache(zk, path);
+    if (this.kind === 'children')
+      return new ChildrenCache(zk, path, { data, concurrency, include: excluded === undefined ? undefined : (name) => name !== excluded });
+    const include = excluded === undefined ? undefined : (each: string) => !each.endsWith(`/${excluded}`);
+    return new TreeCache(zk, path, { data, concurrency, maxDepth, include });
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#world.clock.after(ms, () => resolve());
+    });
+  }
+
+  #outer(path: string): string {
+    return path === '/' ? this.prefix : this.prefix + path;
+  }
+
+  #heed(cache: AnyCache, change: CacheChange): void {
+    if (this.kind === 'tree') this.#expectToHang(cache);
+    switch (change.kind) {
+      case 'inStep':
+        return;
+      case 'outOfStep':
+        this.#tally.outOfStep++;
+        return;
+      case 'overflowed':
+        this.#tally.overflowed++;
+        this.replayed = shownBy(cache, this.prefix);
+        // Whether they were hidden meanwhile was dropped.
+        for (const each of this.#last.values()) each.hidden = true;
+        for (const [path, { stat }] of this.replayed) this.#last.set(path, { ...stat, hidden: false });
+        this.#perhapsSeen = new Set(paths);
+        return;
+      default:
+    }
+    const path = this.#outer(change.path);
+    const { before, after } = change;
+    this.#tally.changes++;
+    const known = this.replayed.get(path);
+    // What comes behind an overflow may be in what was shown by then.
+    const seenUpTo = known?.stat.mzxid ?? -1n;
+    if (this.#perhapsSeen.has(path) && (after === undefined ? seenUpTo !== before?.stat.mzxid : seenUpTo >= after.stat.mzxid)) return;
+    this.#perhapsSeen.delete(path);
+    must(known?.stat.mzxid === before?.stat.mzxid, `${change.kind} ${path}: what was shown before is not what was told`);
+    const last = this.#last.get(path);
+    if (change.kind === 'created') {
+      if (last !== undefined && !last.hidden) {
+        must(after!.stat.czxid > last.czxid, `created ${path}: it was told of before`);
+        this.#tally.recreated++;
+      }
+      if (last?.hidden === true) must(after!.stat.mzxid >= last.mzxid, `created ${path}: older than before`);
+    } else if (change.kind === 'changed') {
+      must(before!.stat.czxid === after!.stat.czxid, `changed ${path}: it is another znode`);
+      must(after!.stat.mzxid > before!.stat.mzxid, `changed ${path}: older than before`);
+    } else if (change.kind === 'unreadable') {
+      this.#tally.unreadable++;
+    }
+    if (after === undefined) {
+      this.replayed.delete(path);
+      if (last !== undefined) last.hidden = change.kind === 'unreadable';
+    } else {
+      this.#ledger.told(path, after.stat);
+      if (this.data && (this.kind !== 'children' || path !== this.top))
+        must(textOf(after.data) === `${after.stat.version}:${path}`, `${path}: data and Stat do not belong together`);
+      this.replayed.set(path, after);
+      this.#last.set(path, { czxid: after.stat.czxid, mzxid: after.stat.mzxid, hidden: false });
+    }
+  }
+
+  #expectToHang(cache: AnyCache): void {
+    const shown = shownBy(cache, this.prefix);
+    for (const path of shown.keys()) must(path === this.top || shown.has(parentOf(path)), `${path} hangs on nothing`);
+  }
+
+  /** What it should show. */
+  #expected(tree: ReadonlyMap<string, Truth>): string[] {
+    const expected = new Set<string>();
+    const lines: string[] = [];
+    for (const [path, { czxid, mzxid, isReadable }] of tree) {
+      const depth = depthOf(path) - depthOf(this.top);
+      const isTop = path === this.top;
+      if (!isTop && (!path.startsWith(`${this.top}/`) || depth > this.maxDepth || path.endsWith(`/${this.#excluded}`))) continue;
+      if (!isTop && !expected.has(parentOf(path))) continue;
+      if (!isReadable) continue;
+      expected.add(path);
+      if (this.kind !== 'children' || !isTop) lines.push(versionOf(path, { czxid, mzxid }));
+    }
+    return lines.toSorted();
+  }
+
+  /** What is wrong with it; undefined if nothing is. */
+  fault(tree: ReadonlyMap<string, Truth>): string | undefined {
+    const lines = (znodes: ReadonlyMap<string, CachedZnode>) => [...znodes].map(([path, { stat }]) => versionOf(path, stat)).toSorted();
+    const shown = lines(shownBy(this.cache!, this.prefix));
+    const replayed = lines(this.replayed);
+    const expected = this.#expected(tree);
+    if (!this.cache!.inStep) return `${this.kind} of ${this.top}: not in step`;
+    if (shown.join() !== expected.join()) return `${this.kind} of ${this.top}: shows ${shown.join(', ')} instead of ${expected.join(', ')}`;
+    if (replayed.join() !== shown.join()) return `${this.kind} of ${this.top}: told ${replayed.join(', ')} and shows ${shown.join(', ')}`;
+    return undefined;
+  }
+}
+
+class Broken extends Error {}
+
+function must(isSo: boolean, otherwise: string): void {
+  if (!isSo) throw new Broken(otherwise);
+}
+
+/** Loops that tell something else, or nothing in place of an event. Returns what puts things right again. */
+function withLoops(told: (event: WatchLoopEvent) => WatchLoopEvent | undefined): () => void {
+  const watch = Object.getOwnPropertyDescriptor(ClientView.prototype, 'watch')!.value as (
+    this: ClientView,
+    path: string,
+    options?: WatchLoopOptions,
+  ) => WatchLoop;
+  const spy = vi.spyOn(ClientView.prototype, 'watch').mockImplementation(function (
+    this: ClientView,
+    path: string,
+    options?: WatchLoopOptions,
+  ) {
+    const loop = watch.call(this, path, options);
+    const next = loop.next.bind(loop);
+    loop.next = async () => {
+      for (;;) {
+        const result = await next();
+        const value = result.done === true ? undefined : told(result.value);
+        if (result.done === true || value !== undefined) return value === undefined ? result : { done: false, value };
+      }
+    };
+    return loop;
+  });
+  return () => spy.mockRestore();
+}
+
+/** As before ZooKeeper 3.9, where events do not say which txn they are of. */
+const withoutZxids = () => withLoops((event) => (event.type === 'Reread' ? event : { ...event, zxid: undefined }));
+
+async function run(seed: number, tally: Tally): Promise<string | undefined> {
+  const random = new SeededRandom(seed);
+  const restore = random.below(3) === 0 ? withoutZxids() : () => {};
+  try {
+    return await runIn(await ClientWorld.start(), random, tally);
+  } finally {
+    restore();
+  }
+}
+
+async function runIn(world: ClientWorld, random: SeededRandom, tally: Tally): Promise<string | undefined> {
+  const delayMsMax = random.below(2) === 0 ? 0 : 40;
+  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const writer = await world.connect({ sessionTimeoutMs: 40_000, auth: [{ scheme: 'digest', auth: 'writer:secret' }] });
+  const reader = await world.connect({ sessionTimeoutMs: 40_000 });
+  const ledger = new Ledger();
+  const mirrors = Array.from({ length: 3 }, () => new Mirror(world, new SeededRandom(random.uint32()), tally, ledger));
+  const trouble: unknown[] = [];
+  const running = mirrors.map((mirror) => mirror.run());
+  for (const each of running) each.catch((error: unknown) => void trouble.push(error));
+  const own = new Set(['10.1.0.1', '10.1.0.2']);
+  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => !own.has(dialer.address) && !forward.from.gone);
+  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
+  const isSealing = random.below(3) === 0;
+
+  const write = (): void => {
+    const path = paths[random.below(paths.length)]!;
+    const note = (each: string, stat: Version) => ledger.wrote(each, stat);
+    const acl = isSealing && random.below(6) === 0 ? creatorAcl : openAcl;
+    const create = async () => note(path, (await writer.create(path, `0:${path}`, { acl })).stat);
+    const set = async () => {
+      const stat = await writer.exists(path);
+      if (stat !== null) note(path, await writer.setData(path, `${stat.version + 1}:${path}`, { version: stat.version }));
+    };
+    const remake = async () => {
+      const [, made] = await writer.multi([op.delete(path), op.create(path, `0:${path}`)]);
+      note(path, made.stat!);
+    };
+    const calls: (() => Promise<unknown>)[] = [
+      create,
+      create,
+      create,
+      set,
+      set,
+      remake,
+      () => writer.delete(path),
+      () => (random.below(3) === 0 ? writer.deleteRecursive(path) : writer.delete(path)),
+      () => (isSealing ? writer.setACL(path, random.below(2) === 0 ? creatorAcl : openAcl) : create()),
+    ];
+    calls[random.below(calls.length)]!().catch((error: unknown) => {
+      if (!KeeperError.is(error)) trouble.push(error);
+      else if (error.outcome === 'unknown') ledger.lost(path);
+    });
+  };
+  const still = () => trouble.length > 0 || mirrors.every(({ idle, cache }) => idle && cache?.inStep === true);
+  const quiet = async () => {
+    for (let round = 0; round < 2; round++) {
+      await world.pass(2400, 300);
+      await world.untilSo(still);
+    }
+  };
+  const firstFault = async () => {
+    const tree = await world.until(readTree(writer, reader));
+    return mirrors.map((mirror) => mirror.fault(tree)).find((fault) => fault !== undefined);
+  };
+
+  for (let step = 0; step < 30; step++) {
+    for (const { at, heal } of cuts.splice(0)) {
+      if (at <= step) heal();
+      else cuts.push({ at, heal });
+    }
+    const dice = random.below(100);
+    if (dice < 55) {
+      for (let writes = 1 + random.below(4); writes > 0; writes--) write();
+    } else if (dice < 67) {
+      for (let writes = 20; writes > 0; writes--) write();
+    } else if (dice < 80) {
+      const open = cables();
+      if (open.length > 0) world.break(open[random.below(open.length)]);
+    } else if (dice < 90) {
+      const cable = cables()[random.below(3)];
+      if (cable !== undefined) {
+        const [from, to] = [cable.dialer.address, cable.listener.address];
+        world.wire.cut(from, to);
+        cuts.push({ at: step + (random.below(3) === 0 ? 40 : 1 + random.below(8)), heal: () => world.wire.heal(from, to) });
+      }
+    } else if (dice < 92) {
+      world.kill();
+      await world.boot();
+    }
+    await world.pass(random.below(4) * 100, 100);
+  }
+  for (const { heal } of cuts) heal();
+  await world.untilSo(() => (writer.state === 'connected' && reader.state === 'connected') || trouble.length > 0);
+
+  let fault: string | undefined;
+  if (!isSealing) {
+    // A while without faults, in which nothing is put right again by a Reread. (Nobody is told what becomes of what they may not READ.)
+    for (let step = 0; step < 8; step++) {
+      for (let writes = 1 + random.below(3); writes > 0; writes--) write();
+      await world.pass(200, 200);
+    }
+    await quiet();
+    if (trouble.length === 0) fault = await firstFault();
+  }
+  if (fault === undefined && trouble.length === 0) {
+    // And after a lost connection, as soon as they say that they are in step.
+    const dialers = Array.from({ length: world.clients - own.size }, (_, index) => `10.1.0.${1 + own.size + index}`);
+    for (const dialer of dialers) world.wire.cut(dialer, world.address);
+    for (const cable of cables()) world.break(cable);
+    for (let writes = 10; writes > 0; writes--) write();
+    await world.pass(600, 100);
+    for (const dialer of dialers) world.wire.heal(dialer, world.address);
+    await world.untilSo(() => trouble.length > 0 || mirrors.every(({ cache }) => cache?.inStep === true));
+    if (trouble.length === 0) await world.untilSo(still);
+    if (trouble.length === 0) fault = await firstFault();
+  }
+  await world.until(Promise.all(mirrors.map(async ({ client }) => client?.close())));
+  await world.until(Promise.allSettled(running));
+  await world.close();
+  if (trouble.length === 0) return fault ?? ledger.fault;
+  if (trouble[0] instanceof Broken) return trouble[0].message;
+  throw trouble[0];
+}
+
+describe('caches', () => {
+  it.each([0, 80, 160, 240, 320, 400])(
+    'B20, B21: show the tree, tell what has happened and nothing else, over the eighty seeds behind %i',
+    async (behind) => {
+      const tally = new Tally();
+      for (let seed = behind + 1; seed <= behind + 80; seed++) expect(await run(seed, tally), `seed ${seed}`).toBe(undefined);
+      // All of it has really happened.
+      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
+    },
+    120_000,
+  );
+});
+
+describe('broken caches', () => {
+  const method = <Of extends object, Name extends keyof Of>(of: { readonly prototype: Of }, name: Name) =>
+    Object.getOwnPropertyDescriptor(of.prototype, name)!.value as Of[Name];
+  const ask = method(Visits, 'ask');
+  const push = method(ChangeStream, 'push');
+  const getData = method(ClientView, 'getData');
+  const getChildren = method(ClientView, 'getChildren');
+
+  const canaries: Record<string, () => void> = {
+    'does not read again what changes while it is read': () => {
+      vi.spyOn(Visits.prototype, 'ask').mockImplementation(function (this: Visits, path, kind) {
+        if (!this.isPending(path)) ask.call(this, path, kind);
+      });
+    },
+    'does not survey what it was only to look at': () => {
+      vi.spyOn(Visits.prototype, 'ask').mockImplementation(function (this: Visits, path, kind) {
+        ask.call(this, path, kind === 'survey' && path.endsWith('x') ? 'look' : kind);
+      });
+    },
+    'takes no notice of a lost connection': () => {
+      withLoops((event) => (event.type === 'Reread' && event.because === 'reconnected' ? undefined : event));
+    },
+    'says that it is in step whether it is or not': () => {
+      vi.spyOn(Cache.prototype, 'inStep', 'get').mockReturnValue(true);
+    },
+    'keeps what is below a znode that has gone': () => {
+      vi.spyOn(ZnodeStore.prototype, 'below').mockReturnValue([]);
+    },
+    'shows what hangs on nothing': () => {
+      const get = method(ZnodeStore, 'get');
+      const made = { path: '/m/a', data: undefined, decodeError: undefined, stat: { czxid: 0n, mzxid: 0n } } as CachedZnode<unknown>;
+      vi.spyOn(ZnodeStore.prototype, 'get').mockImplementation(function (this: ZnodeStore<unknown>, path) {
+        return get.call(this, path) ?? (path === made.path ? made : undefined);
+      });
+    },
+    'shows the past': () => {
+      const former = new Map<string, Awaited<ReturnType<typeof getData>>>();
+      vi.spyOn(ClientView.prototype, 'getData').mockImplementation(async function (this: ClientView, path, options) {
+        const now = await getData.call(this, path, options);
+        const shown = former.get(path);
+        former.set(path, now);
+        return shown !== undefined && now.stat.version % 3 === 2 ? shown : now;
+      });
+    },
+    'takes a znode that was made again for the same': () => {
+      const first = new Map<string, bigint>();
+      vi.spyOn(ClientView.prototype, 'getData').mockImplementation(async function (this: ClientView, path, options) {
+        const { data, stat } = await getData.call(this, path, options);
+        if (!first.has(path)) first.set(path, stat.czxid);
+        return { data, stat: { ...stat, czxid: first.get(path)! } };
+      });
+    },
+    'overlooks a child that came while it was away': () => {
+      vi.spyOn(ClientView.prototype, 'getChildren').mockImplementation(async function (this: ClientView, path, options) {
+        const { children, stat } = await getChildren.call(this, path, options);
+        return { children: children.filter((name) => name !== 'y'), stat };
+      });
+    },
+    'keeps quiet of what is too much': () => {
+      vi.spyOn(ChangeStream.prototype, 'push').mockImplementation(function (this: ChangeStream<never>, change) {
+        if (!('path' in change) || change.path !== '/m/b') push.call(this, change);
+      });
+    },
+  };
+
+  it.each(Object.keys(canaries))(
+    'are found out: one that %s',
+    async (name) => {
+      let caught = 0;
+      try {
+        for (let seed = 1; seed <= 200 && caught < 3; seed++) {
+          canaries[name]!();
+          const isCaught = await run(seed, new Tally()).then(
+            (fault) => fault !== undefined,
+            // Never in step, that is.
+            (error: Error) => /still not so after/.test(error.message),
+          );
+          if (isCaught) caught++;
+          vi.restoreAllMocks();
+        }
+      } finally {
+        vi.restoreAllMocks();
+      }
+      expect(caught).toBe(3);
+    },
+    120_000,
+  );
+});

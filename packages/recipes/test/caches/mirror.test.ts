@@ -1,0 +1,251 @@
+/** Orders of events and answers that matter. */
+import { ErrorCode } from '@tskeeper/protocol';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type CacheChange, TreeCache, type TreeCacheOptions } from '../../src/index.ts';
+import { ScriptedClient } from './scripted-client.ts';
+
+let opened: TreeCache[] = [];
+
+afterEach(async () => {
+  for (const cache of opened) await cache.close();
+  opened = [];
+});
+
+interface Scene {
+  readonly zk: ScriptedClient;
+  readonly cache: TreeCache;
+  readonly told: string[];
+}
+
+/** A cache of /r. */
+function open(options: TreeCacheOptions = {}): Scene {
+  const zk = new ScriptedClient();
+  const cache = new TreeCache(zk.view, '/r', options);
+  opened.push(cache);
+  const told: string[] = [];
+  void note(cache.changes(), told);
+  return { zk, cache, told };
+}
+
+async function note(changes: AsyncIterable<CacheChange>, told: string[]): Promise<void> {
+  try {
+    for await (const change of changes) told.push('path' in change ? `${change.kind} ${change.path}` : change.kind);
+  } catch {
+    told.push('failed');
+  }
+}
+
+/** The same with /r/p and /r/q in it. */
+async function openInStep(options: TreeCacheOptions = {}): Promise<Scene> {
+  const scene = open(options);
+  const { zk, cache, told } = scene;
+  await zk.reread();
+  await zk.answer('getData /r', { czxid: 1, numChildren: 2 });
+  await zk.answer('getChildren /r', { czxid: 1, numChildren: 2 }, ['p', 'q']);
+  await zk.answer('getData /r/p', { czxid: 2 });
+  await zk.answer('getData /r/q', { czxid: 3 });
+  expect(told).toEqual(['created /r', 'created /r/p', 'created /r/q', 'inStep']);
+  told.length = 0;
+  expect(cache.inStep).toBe(true);
+  return scene;
+}
+
+const czxidOf = (cache: TreeCache, path: string) => cache.get(path)?.stat.czxid;
+
+describe('a cache', () => {
+  it('reads what changes while it is being read once more, and once only', async () => {
+    const { zk, told } = await openInStep();
+    await zk.tell(zk.changed('NodeDataChanged', '/r/p'));
+    for (let times = 0; times < 5; times++) await zk.tell(zk.changed('NodeDataChanged', '/r/p'));
+    expect(zk.reads).toEqual(['getData /r/p']);
+    await zk.answer('getData /r/p', { czxid: 2, mzxid: 10 });
+    expect(zk.reads).toEqual(['getData /r/p']);
+    await zk.answer('getData /r/p', { czxid: 2, mzxid: 12 });
+    expect(zk.reads).toEqual([]);
+    expect(told).toEqual(['changed /r/p', 'changed /r/p']);
+  });
+
+  it('does not read for an event of what it shows already', async () => {
+    const { zk, told } = await openInStep();
+    await zk.tell(zk.changed('NodeDataChanged', '/r/p', 10));
+    await zk.answer('getData /r/p', { czxid: 2, mzxid: 12 });
+    await zk.tell(zk.changed('NodeDataChanged', '/r/p', 11), zk.changed('NodeDataChanged', '/r/p', 12));
+    await zk.tell(zk.changed('NodeCreated', '/r/p', 2));
+    expect(zk.reads).toEqual([]);
+    expect(told).toEqual(['changed /r/p']);
+  });
+
+  it('has a bounded number of reads under way', async () => {
+    const { zk } = open({ concurrency: 3 });
+    await zk.reread();
+    await zk.answer('getData /r', { czxid: 1, numChildren: 10 });
+    const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
+    await zk.answer('getChildren /r', { czxid: 1, numChildren: 10 }, names);
+    for (const name of names) {
+      expect(zk.reads.length).toBeLessThanOrEqual(3);
+      await zk.answer(`getData /r/${name}`, { czxid: 2 });
+    }
+    expect(zk.reads).toEqual([]);
+  });
+
+  it('forgets a deleted znode without a read, when its txn is known', async () => {
+    const { zk, cache, told } = await openInStep();
+    await zk.tell(zk.changed('NodeDeleted', '/r/p', 9));
+    expect(zk.reads).toEqual([]);
+    expect(told).toEqual(['deleted /r/p']);
+    expect(cache.children('/r')).toEqual(['q']);
+  });
+
+  it('keeps a znode that was deleted and made again by one txn, and read by then', async () => {
+    const { zk, cache, told } = await openInStep();
+    await zk.tell(zk.changed('NodeDataChanged', '/r/p', 8));
+    await zk.answer('getData /r/p', { czxid: 9 });
+    await zk.tell(zk.changed('NodeDeleted', '/r/p', 9), zk.changed('NodeCreated', '/r/p', 9));
+    expect(zk.reads).toEqual([]);
+    expect(told).toEqual(['deleted /r/p', 'created /r/p']);
+    expect(czxidOf(cache, '/r/p')).toBe(9n);
+  });
+
+  it('does not keep a znode whose deletion is told of ahead of an older answer', async () => {
+    const { zk, cache, told } = await openInStep();
+    await zk.tell(zk.changed('NodeCreated', '/r/n', 8));
+    await zk.tell(zk.changed('NodeDeleted', '/r/n', 9));
+    await zk.answer('getData /r/n', { czxid: 8 });
+    await zk.answer('getData /r/n', null);
+    expect(told).toEqual(['created /r/n', 'deleted /r/n']);
+    expect(cache.get('/r/n')).toBe(undefined);
+  });
+
+  it('does not lose a child that was read ahead of its new parent', async () => {
+    const { zk, cache } = await openInStep({ concurrency: 1 });
+    await zk.tell(
+      zk.changed('NodeDataChanged', '/r/q', 10),
+      zk.changed('NodeCreated', '/r/p/x', 11),
+      zk.changed('NodeDeleted', '/r/p/x', 12),
+      zk.changed('NodeDeleted', '/r/p', 13),
+      zk.changed('NodeCreated', '/r/p', 14),
+      zk.changed('NodeCreated', '/r/p/x', 15),
+    );
+    await zk.answer('getData /r/q', { czxid: 3, mzxid: 10 });
+    await zk.answer('getData /r/p/x', { czxid: 15 });
+    expect(cache.get('/r/p/x')).toBe(undefined);
+    await zk.answer('getData /r/p', { czxid: 14, numChildren: 1 });
+    await zk.answer('getChildren /r/p', { czxid: 14, numChildren: 1 }, ['x']);
+    await zk.answer('getData /r/p/x', { czxid: 15 });
+    expect(czxidOf(cache, '/r/p/x')).toBe(15n);
+    expect(zk.reads).toEqual([]);
+  });
+
+  it('keeps what is of the new tree when its parents turn out to be new one by one', async () => {
+    const { zk, cache, told } = await openInStep({ concurrency: 1 });
+    await zk.tell(zk.changed('NodeCreated', '/r/p/x', 6));
+    await zk.answer('getData /r/p/x', { czxid: 6 });
+    told.length = 0;
+    // p, p/x and p/x/1 are made anew, and events do not say by which txn.
+    await zk.tell(
+      zk.changed('NodeDataChanged', '/r/q'),
+      zk.changed('NodeCreated', '/r/p/x/1'),
+      zk.changed('NodeDataChanged', '/r/p'),
+      zk.changed('NodeDeleted', '/r/p/x'),
+    );
+    await zk.answer('getData /r/q', { czxid: 3 });
+    await zk.answer('getData /r/p/x/1', { czxid: 22 });
+    await zk.answer('getData /r/p', { czxid: 20 });
+    expect(cache.children('/r/p')).toEqual(['x']);
+    await zk.answer('getData /r/p/x', { czxid: 21 });
+    expect(told).toEqual(['created /r/p/x/1', 'deleted /r/p', 'created /r/p', 'deleted /r/p/x', 'created /r/p/x']);
+    expect(['/r/p', '/r/p/x', '/r/p/x/1'].map((path) => czxidOf(cache, path))).toEqual([20n, 21n, 22n]);
+    expect(cache.size).toBe(5);
+  });
+
+  it('finds the children of a znode that has become readable', async () => {
+    const { zk, cache, told } = open();
+    await zk.reread();
+    await zk.answer('getData /r', { czxid: 1, numChildren: 1 });
+    await zk.answer('getChildren /r', { czxid: 1, numChildren: 1 }, ['p']);
+    await zk.refuse('getData /r/p', ErrorCode.NoAuth);
+    expect(told).toEqual(['created /r', 'unreadable /r/p', 'inStep']);
+    expect(cache.unreadable).toEqual(['/r/p']);
+    await zk.tell(zk.changed('NodeDataChanged', '/r/p', 9));
+    await zk.answer('getData /r/p', { czxid: 2, mzxid: 9, numChildren: 1 });
+    await zk.answer('getChildren /r/p', { czxid: 2, mzxid: 9, numChildren: 1 }, ['x']);
+    await zk.answer('getData /r/p/x', { czxid: 5 });
+    expect(told.slice(3)).toEqual(['created /r/p', 'created /r/p/x']);
+    expect(cache.unreadable).toEqual([]);
+  });
+
+  it('forgets that something was unreadable when it has gone', async () => {
+    const { zk, cache, told } = await openInStep();
+    await zk.tell(zk.changed('NodeDataChanged', '/r/p', 9), zk.changed('NodeDataChanged', '/r/q', 9));
+    await zk.refuse('getData /r/p', ErrorCode.NoAuth);
+    await zk.refuse('getData /r/q', ErrorCode.NoAuth);
+    expect(cache.unreadable).toEqual(['/r/p', '/r/q']);
+    await zk.tell(zk.changed('NodeDeleted', '/r/p', 10));
+    expect(cache.unreadable).toEqual(['/r/q']);
+    await zk.reread('reconnected');
+    await zk.answer('getChildren /r', { czxid: 1 }, []);
+    expect(cache.unreadable).toEqual([]);
+    expect(told).toEqual(['unreadable /r/p', 'unreadable /r/q', 'outOfStep', 'inStep']);
+  });
+
+  it('reads nothing below what it does not show', async () => {
+    const { zk } = await openInStep({ include: (path) => path !== '/r/z', maxDepth: 2 });
+    await zk.tell(
+      zk.changed('NodeCreated', '/r/z', 8),
+      zk.changed('NodeCreated', '/r/z/x', 9),
+      zk.changed('NodeDataChanged', '/r/z/x', 10),
+    );
+    await zk.tell(zk.changed('NodeCreated', '/r/p/x/1', 11), zk.changed('NodeDeleted', '/r/z/x', 12));
+    expect(zk.reads).toEqual([]);
+  });
+
+  it('is in step only when all has been read since the last Reread', async () => {
+    const { zk, cache, told } = await openInStep();
+    await zk.reread('overflowed');
+    await zk.answer('getChildren /r', { czxid: 1 }, ['p', 'q']);
+    expect(zk.reads).toEqual(['getChildren /r/p', 'getChildren /r/q']);
+    // Another, before these are answered.
+    await zk.reread('overflowed');
+    await zk.answer('getChildren /r/p', { czxid: 2 });
+    await zk.answer('getChildren /r/q', { czxid: 3 });
+    expect(cache.inStep).toBe(false);
+    await zk.answer('getChildren /r', { czxid: 1 }, ['p', 'q']);
+    await zk.answer('getChildren /r/p', { czxid: 2 });
+    expect(cache.inStep).toBe(false);
+    await zk.answer('getChildren /r/q', { czxid: 3 });
+    expect(cache.inStep).toBe(true);
+    expect(told).toEqual(['outOfStep', 'inStep']);
+  });
+
+  it('asks for no data that it has, when it reads everything again', async () => {
+    const { zk, told } = await openInStep({ maxDepth: 1 });
+    await zk.reread('reconnected');
+    await zk.answer('getChildren /r', { czxid: 1 }, ['p', 'q']);
+    await zk.answer('exists /r/p', { czxid: 2 });
+    await zk.answer('exists /r/q', { czxid: 3, mzxid: 12 });
+    await zk.answer('getData /r/q', { czxid: 3, mzxid: 12 });
+    expect(told).toEqual(['outOfStep', 'changed /r/q', 'inStep']);
+  });
+
+  it('makes a read again after a pause, when the server was too busy for it', async () => {
+    const { zk, cache } = open();
+    await zk.reread();
+    await zk.refuse('getData /r', ErrorCode.ThrottledOp);
+    expect(zk.reads).toEqual([]);
+    zk.clock.advance(1000);
+    await zk.tell();
+    await zk.answer('getData /r', null);
+    expect(cache.inStep).toBe(true);
+  });
+
+  it('ends with an error that no repetition would mend', async () => {
+    const { zk, cache, told } = open();
+    const ready = cache.ready().catch((error: unknown) => error);
+    await zk.reread();
+    await zk.refuse('getData /r', ErrorCode.Unimplemented);
+    expect(await ready).toMatchObject({ code: 'Unimplemented' });
+    expect(told).toEqual(['failed']);
+    expect(cache.isClosed).toBe(true);
+    await expect(cache.changes().next()).rejects.toMatchObject({ code: 'Unimplemented' });
+  });
+});

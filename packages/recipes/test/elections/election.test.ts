@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Election, type Leader, type Leadership } from '../../src/index.ts';
+import { RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/election';
+const nameOf = (leader: Leader | undefined) => (leader === undefined ? 'nobody' : new TextDecoder().decode(leader.data ?? undefined));
+
+describe('an election', () => {
+  it('C1-38, C1-39: watches the candidate right ahead; the end of one in the middle makes nobody a leader, that of the leader one', async () => {
+    const clients = await Promise.all([t.recorded(), t.recorded(), t.recorded(), t.recorded()]);
+    const leaders: number[] = [];
+    for (const [index, { zk }] of clients.entries()) {
+      void new Election(zk, path).lead().then(
+        () => leaders.push(index),
+        () => undefined,
+      );
+      await t.settle();
+    }
+    expect(leaders).toEqual([0]);
+    const [first, second, , fourth] = clients;
+    expect(fourth.lines).toEqual([
+      'create /election/guid-n_ ephemeral sequential',
+      'exists /election/guid-n_0000000003 watch',
+      'getChildren /election',
+      'exists /election/guid-n_0000000002 watch',
+    ]);
+    for (const { lines } of clients) lines.length = 0;
+    await t.until(second.zk.close());
+    await t.settle();
+    expect(leaders).toEqual([0]);
+    expect(clients.map(({ lines }) => lines.filter((line) => line.startsWith('getChildren')).length)).toEqual([0, 0, 1, 0]);
+    await t.until(first.zk.close());
+    await t.settle();
+    expect(leaders).toEqual([0, 2]);
+  });
+
+  it('C1-40: shows who leads, and whether it has said that it knows', async () => {
+    const seen: string[] = [];
+    const watching = (async () => {
+      for await (const leader of new Election(t.zk, path).observe())
+        seen.push(`${nameOf(leader)}${leader?.acknowledged === true ? ' knows' : ''}`);
+    })();
+    await t.settle();
+    const one = new Election(await t.client(), path, { data: 'one' });
+    const two = new Election(await t.client(), path, { data: 'two' });
+    const first = await t.until(one.lead());
+    const next = two.lead();
+    await t.settle();
+    await t.until(first.acknowledge());
+    await t.settle();
+    expect(nameOf(await t.until(two.leader()))).toBe('one');
+    await t.until(first.resign());
+    const second = await t.until(next);
+    await t.settle();
+    await t.until(second.acknowledge());
+    await t.settle();
+    await t.until(second.resign());
+    await t.settle();
+    expect(seen).toEqual(['nobody', 'one', 'one knows', 'two', 'two knows', 'nobody']);
+    expect(await t.childrenOf(path)).toEqual([]);
+    await t.until(t.zk.close());
+    await watching;
+  });
+
+  it('C1-40: is acknowledged anew over the word of a leader whose session lives on', async () => {
+    const client = await t.client();
+    const election = new Election(client, path, { data: 'one' });
+    const first = await t.until(election.lead());
+    await t.until(first.acknowledge());
+    await t.until(t.zk.delete(first.path));
+    await t.settle();
+    expect(first.state).toBe('lost');
+    await t.until(first.resign());
+    const second = await t.until(new Election(t.zk, path, { data: 'two' }).lead());
+    expect(await t.until(election.leader())).toMatchObject({ path: second.path, acknowledged: false });
+    await t.until(second.acknowledge());
+    expect(await t.until(election.leader())).toMatchObject({ path: second.path, acknowledged: true });
+    await expect(t.until(first.acknowledge())).rejects.toMatchObject({ name: 'RecipeError', code: 'Lost' });
+  });
+
+  it('leads while the work goes on, and resigns behind it', async () => {
+    const election = new Election(t.zk, path);
+    const leaderships: Leadership[] = [];
+    const result = await t.until(
+      election.run(async (leadership) => {
+        leaderships.push(leadership);
+        expect((await election.candidates()).length).toBe(1);
+        return 'done';
+      }),
+    );
+    expect(result).toBe('done');
+    expect(leaderships[0]!.state).toBe('released');
+    expect(await t.until(election.leader())).toBe(undefined);
+  });
+});

@@ -1,0 +1,70 @@
+/** What docs/guides/recipes/locks.md says, in virtual time. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Lock, SharedLock } from '../../src/index.ts';
+import { RecipeWorld } from '../support/recipe-world.ts';
+import * as guide from './locks.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+test('a counter that many count up misses nothing', async () => {
+  await t.until(t.zk.create('/counter', '0'));
+  const clients = await Promise.all([t.client(), t.client(), t.client()]);
+  const counted = await t.until(Promise.all(clients.flatMap((zk) => [guide.countUp(zk), guide.countUp(zk)])));
+  expect(counted.toSorted()).toEqual([1, 2, 3, 4, 5, 6]);
+});
+
+test('reports are written with a token, and no more of them when the lock is lost', async () => {
+  const written: string[] = [];
+  const running = guide.writeReport(t.zk, async (report) => {
+    written.push(report);
+    const [holder] = await new Lock(t.zk, '/locks/report').contenders();
+    await t.zk.delete(holder!.path);
+  });
+  await expect(t.until(running)).rejects.toMatchObject({ name: 'RecipeError', code: 'Lost' });
+  expect(written).toEqual(['january']);
+});
+
+test('work stands still while there is no connection', async () => {
+  const held = await t.until(new Lock(await t.client(), '/locks/a').acquire());
+  const steps: string[] = [];
+  guide.pauses(
+    held,
+    () => steps.push('pause'),
+    () => steps.push('go on'),
+  );
+  t.world.break();
+  await t.pass(1000);
+  expect(steps).toEqual(['pause', 'go on']);
+});
+
+test('a writer gets the lock from readers that consent, and from one that does not', async () => {
+  const queries: number[] = [];
+  const query = async () => {
+    await new Promise<void>((resolve) => t.world.clock.after(700, resolve));
+    queries.push(queries.length);
+  };
+  const reading = guide.readUntilAsked(await t.client(), query);
+  const silent = await t.until(new SharedLock(await t.client(), '/locks/index').reading.acquire());
+  await t.pass(2000);
+  const rebuilding = guide.rebuild(t.zk, () => Promise.resolve());
+  await t.until(reading);
+  expect(silent.state).toBe('held');
+  await t.until(rebuilding);
+  expect(silent.state).toBe('lost');
+  expect(queries.length).toBeGreaterThan(2);
+});
+
+test('who has a lock can be seen', async () => {
+  await t.until(new Lock(t.zk, '/locks/a', { data: 'one' }).acquire());
+  void new Lock(t.zk, '/locks/a', { data: 'two' }).acquire().catch(() => undefined);
+  await t.settle();
+  expect(await t.until(guide.shows(t.zk, '/locks/a'))).toEqual(['one', 'two']);
+});

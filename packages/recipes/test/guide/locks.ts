@@ -1,0 +1,65 @@
+/** What docs/guides/recipes/locks.md shows. */
+import { type Client, op } from '@tskeeper/client';
+import { type Contender, type Held, Lock, SharedLock } from '@tskeeper/recipes';
+
+const utf8 = new TextDecoder();
+
+/** One at a time. What is written goes through the hold, so that nothing is written by one who has lost it. */
+export async function countUp(zk: Client): Promise<number> {
+  await using held = await new Lock(zk, '/locks/counter', { data: 'worker 7' }).acquire({ timeoutMs: 30_000 });
+  const { data } = await zk.getData('/counter');
+  const next = Number(utf8.decode(data ?? undefined)) + 1;
+  await held.multi([op.setData('/counter', String(next))]);
+  return next;
+}
+
+/** What is written elsewhere takes the token along; whoever stores it refuses a token lower than one it has seen. */
+export async function writeReport(zk: Client, store: (report: string, token: bigint) => Promise<void>): Promise<void> {
+  await new Lock(zk, '/locks/report').run(async (held) => {
+    for (const report of ['january', 'february']) {
+      held.signal.throwIfAborted();
+      await store(report, held.fencingToken);
+    }
+  });
+}
+
+/** Stands still while nobody knows whether the hold lasts. */
+export function pauses(held: Held, pause: () => void, goOn: () => void): () => void {
+  return held.onStateChange((state) => {
+    if (state === 'suspended') pause();
+    if (state === 'held') goOn();
+  });
+}
+
+/** Many readers, or one writer, who asks the readers to go and waits no longer than ten seconds for those who do not. */
+export async function rebuild(zk: Client, work: () => Promise<void>): Promise<void> {
+  const lock = new SharedLock(zk, '/locks/index');
+  const working = lock.writing.run(work);
+  const readers = (await lock.contenders()).filter(({ kind }) => kind === 'read-');
+  await Promise.all([working, ...readers.map((reader) => lock.revoke(reader, { deleteAfterMs: 10_000 }))]);
+}
+
+/** Reads for as long as it may: whoever asks for the hold back gets it when the query that runs is over. */
+export async function readUntilAsked(zk: Client, query: () => Promise<void>): Promise<void> {
+  const asked = new AbortController();
+  let isOver!: () => void;
+  const over = new Promise<void>((resolve) => (isOver = resolve));
+  const onRevocation = () => {
+    asked.abort();
+    return over;
+  };
+  await new SharedLock(zk, '/locks/index').reading.run(
+    async () => {
+      while (!asked.signal.aborted) await query();
+      isOver();
+    },
+    { onRevocation },
+  );
+}
+
+/** Who has a lock, and who waits for it. */
+export async function shows(zk: Client, path: string): Promise<string[]> {
+  const line = await new Lock(zk, path).contenders();
+  const who = async ({ path: each }: Contender) => utf8.decode((await zk.getData(each)).data ?? undefined);
+  return Promise.all(line.map(who));
+}

@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest';
+import { lineUp } from '../../src/line/contender.ts';
+
+describe('a line', () => {
+  it('goes on in order where the numbers run over', () => {
+    const names = ['x-lock--2147483648', 'x-lock-2147483647', 'x-lock--2147483647', 'x-lock-2147483646'];
+    expect(lineUp('/l', names, ['lock-']).map(({ sequence }) => sequence)).toEqual([2147483646, 2147483647, -2147483648, -2147483647]);
+  });
+
+  it('has those of its kinds in it, whatever stands ahead of the kind, and nobody else', () => {
+    const names = ['_c_1-read-0000000002', 'acknowledged', 'write-0000000001', 'read-x', 'lock-0000000000', 'b6read-0000000003'];
+    expect(lineUp('/', names, ['read-', 'write-']).map(({ path, kind }) => `${kind} ${path}`)).toEqual([
+      'write- /write-0000000001',
+      'read- /_c_1-read-0000000002',
+      'read- /b6read-0000000003',
+    ]);
+  });
+});

@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Held, SharedLock } from '../../src/index.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/locks/catalogue';
+
+describe('a shared lock', () => {
+  it('C1-24, C1-25, C1-26, C1-28: readers watch the nearest writer ahead, writers the nearest of any kind', async () => {
+    const { zk, lines } = await t.recorded();
+    const lock = new SharedLock(zk, path);
+    const first = await t.until(lock.reading.acquire());
+    const second = await t.until(lock.reading.acquire());
+    lines.length = 0;
+    const writing = lock.writing.acquire();
+    await t.settle();
+    const third = lock.reading.acquire();
+    await t.settle();
+    const fourth = lock.writing.acquire();
+    await t.settle();
+    expect(lines.filter((line) => line.endsWith('watch') && !line.includes('guid-own'))).toEqual([
+      'exists /locks/catalogue/guid-write-0000000002 watch',
+      'exists /locks/catalogue/guid-read-0000000001 watch',
+      'exists /locks/catalogue/guid-read-0000000003 watch',
+      'exists /locks/catalogue/guid-write-0000000002 watch',
+      'exists /locks/catalogue/guid-write-0000000004 watch',
+      'exists /locks/catalogue/guid-read-0000000003 watch',
+    ]);
+    lines.length = 0;
+    await t.until(second.release());
+    await t.settle();
+    expect(lines.slice(1)).toEqual(['getChildren /locks/catalogue', 'exists /locks/catalogue/guid-read-0000000000 watch']);
+    await t.until(first.release());
+    const writer = await t.until(writing);
+    await t.until(writer.release());
+    const reader = await t.until(third);
+    await t.until(reader.release());
+    await t.until((await t.until(fourth)).release());
+    expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('C1-27: lets all 50 readers in at once that waited for a writer', async () => {
+    const lock = new SharedLock(t.zk, path);
+    const writer = await t.until(lock.writing.acquire());
+    const readers: Held[] = [];
+    const reading = Array.from({ length: 50 }, async () => readers.push(await lock.reading.acquire()));
+    await t.pass(1000);
+    expect(readers.length).toBe(0);
+    await t.until(writer.release());
+    await t.until(Promise.all(reading));
+    expect(readers.length).toBe(50);
+    expect(await t.until(lock.writing.tryAcquire())).toBe(undefined);
+    expect(await t.until(lock.reading.tryAcquire())).toBeDefined();
+  });
+
+  it('tells who contends for what, and refuses names that look alike', async () => {
+    const lock = new SharedLock(t.zk, path, { names: { read: '__READ__', write: '__WRIT__' } });
+    await t.until(lock.reading.acquire());
+    await t.until(t.zk.create(`${path}/other`));
+    expect((await t.until(lock.contenders())).map(({ kind }) => kind)).toEqual(['__READ__']);
+    expect(() => new SharedLock(t.zk, path, { names: { read: 'a-read-', write: 'read-' } })).toThrow('could not be told apart');
+  });
+});
+
+describe('a hold that can be revoked', () => {
+  it('C1-29, C1-30: reads its own znode with a watch right after it was made, and is given back when its holder has consented', async () => {
+    const { zk, lines } = await t.recorded();
+    const lock = new SharedLock(zk, path);
+    await t.until(t.zk.create('/locks'));
+    let consent!: () => void;
+    const asked: string[] = [];
+    const onRevocation = (held: Held) => {
+      asked.push(held.state);
+      return new Promise<void>((resolve) => {
+        consent = resolve;
+      });
+    };
+    const held = await t.until(lock.reading.acquire({ onRevocation }));
+    expect(lines.slice(-3)).toEqual([
+      'create /locks/catalogue/guid-read- ephemeral sequential',
+      'getData /locks/catalogue/guid-read-0000000000 watch',
+      'getChildren /locks/catalogue',
+    ]);
+    lines.length = 0;
+    await t.until(t.zk.setData(held.path, 'something else'));
+    await t.settle();
+    expect(lines).toEqual(['getData /locks/catalogue/guid-read-0000000000 watch']);
+    expect(asked).toEqual([]);
+    const writers = new SharedLock(t.zk, path);
+    const [reader] = await t.until(writers.contenders());
+    const revoking = writers.revoke(reader!);
+    const writing = writers.writing.acquire();
+    await t.pass(5000);
+    expect(asked).toEqual(['held']);
+    expect(held.state).toBe('held');
+    consent();
+    await t.until(revoking);
+    await t.until(writing);
+    expect(held.state).toBe('released');
+  });
+
+  it('C1-31: is taken away after a stated time from one that does not consent, and its holder is told', async () => {
+    const held = await t.until(new SharedLock(t.zk, path).writing.acquire());
+    const other = new SharedLock(await t.client(), path);
+    const [holder] = await t.until(other.contenders());
+    const revoking = other.revoke(holder!, { deleteAfterMs: 3000 });
+    await t.pass(2900);
+    expect(held.signal.aborted).toBe(false);
+    await t.until(revoking);
+    await t.settle();
+    expect(held.state).toBe('lost');
+    await t.until(other.revoke(holder!));
+    await expect(other.revoke(holder!, { deleteAfterMs: 3000, timeoutMs: 3000 })).rejects.toThrow('let timeoutMs be longer');
+  });
+
+  it('ends the wait of one that is revoked before its turn', async () => {
+    const lock = new SharedLock(t.zk, path);
+    await t.until(lock.writing.acquire());
+    const waiting = failureOf(lock.writing.acquire({ onRevocation: () => undefined }));
+    await t.settle();
+    const [, second] = await t.until(lock.contenders());
+    await t.until(lock.revoke(second!));
+    expect(await t.until(waiting)).toMatchObject({ name: 'RecipeError', code: 'Revoked' });
+  });
+
+  it('is not made with data that ask for it back', async () => {
+    const lock = new SharedLock(t.zk, path, { data: 'unlock' });
+    await expect(lock.reading.acquire({ onRevocation: () => undefined })).rejects.toThrow(TypeError);
+  });
+});

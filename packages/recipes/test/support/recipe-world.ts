@@ -1,0 +1,61 @@
+/** Clients of one virtual server, for tests of recipes. */
+import { type Client, connect, type ConnectOptions } from '@tskeeper/client';
+import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import { recording } from './requests.ts';
+
+export class RecipeWorld {
+  readonly world: ClientWorld;
+  /** A client of the test's own. */
+  readonly zk: Client;
+
+  private constructor(world: ClientWorld, zk: Client) {
+    this.world = world;
+    this.zk = zk;
+  }
+
+  static async start(): Promise<RecipeWorld> {
+    const world = await ClientWorld.start();
+    return new RecipeWorld(world, await world.connect());
+  }
+
+  client(options: ConnectOptions = {}): Promise<Client> {
+    return this.world.connect(options);
+  }
+
+  /** A client, and what it asks from now on. */
+  async recorded(): Promise<{ readonly zk: Client; readonly lines: string[] }> {
+    const lines: string[] = [];
+    const zk = await this.until(connect('server:2181', recording(this.world.options(), lines)));
+    lines.length = 0;
+    return { zk, lines };
+  }
+
+  until<Result>(promise: Promise<Result>): Promise<Result> {
+    return this.world.until(promise);
+  }
+
+  /** Lets everything happen that needs no time. */
+  settle(): Promise<void> {
+    return this.world.settle();
+  }
+
+  pass(ms: number): Promise<void> {
+    return this.world.pass(ms);
+  }
+
+  async childrenOf(path: string): Promise<readonly string[]> {
+    return (await this.until(this.zk.getChildren(path))).children;
+  }
+
+  close(): Promise<void> {
+    return this.world.close();
+  }
+}
+
+/** What the promise fails with. For a promise whose failure is not looked at in the same turn. */
+export function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    (result) => new Error(`it did not fail, but gave ${String(result)}`),
+    (error: unknown) => error,
+  );
+}

@@ -1,0 +1,43 @@
+/** What a client asks, request by request, as it leaves: how a recipe is compared with the steps of ZooKeeper's page. */
+import type { ConnectOptions, Transport } from '@tskeeper/client';
+import { OpCode, operationOf, Reader, readRequestHeader } from '@tskeeper/protocol';
+
+const nameOf = new Map<number, string>(Object.entries(OpCode).map(([name, code]) => [code, name]));
+const createModes = ['persistent', 'ephemeral', 'sequential', 'ephemeral sequential', 'container'];
+
+/** Options with a transport that writes down each request as one line; guids are left out, and pings. */
+export function recording(options: ConnectOptions, lines: string[]): ConnectOptions {
+  const wire = options.transport!;
+  const transport: Transport = {
+    resolve: (host) => wire.resolve!(host),
+    connect: (address, sink) => {
+      const cnxn = wire.connect(address, sink);
+      let isHandshake = true;
+      return {
+        send: (bytes) => {
+          const buffer = Buffer.from(bytes);
+          for (let at = 0; at < buffer.length; at += 4 + buffer.readInt32BE(at)) {
+            if (!isHandshake) lines.push(...describe(new Reader(buffer, at + 4, at + 4 + buffer.readInt32BE(at))));
+            isHandshake = false;
+          }
+          cnxn.send(bytes);
+        },
+        end: () => cnxn.end(),
+        destroy: () => cnxn.destroy(),
+      };
+    },
+  };
+  return { ...options, transport };
+}
+
+function describe(reader: Reader): string[] {
+  const { type } = readRequestHeader(reader);
+  const name = nameOf.get(type) ?? String(type);
+  if (name === 'ping') return [];
+  const record = operationOf(type)?.request.read(reader) as { path?: string; watch?: boolean; flags?: number } | undefined;
+  const parts = [name.replace(/2$/, '')];
+  if (record?.path !== undefined) parts.push(record.path.replaceAll(/_c_[0-9a-f-]{36}-/g, 'guid-'));
+  if (record?.flags !== undefined) parts.push(createModes[record.flags] ?? String(record.flags));
+  if (record?.watch === true) parts.push('watch');
+  return [parts.join(' ')];
+}

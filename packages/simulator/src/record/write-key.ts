@@ -1,0 +1,17 @@
+/** A name for a write that its request on the wire, its txn and its caller agree upon: a value that occurs once. */
+
+const uniqueForm = /^value \d+ /;
+
+/** Of the first value that occurs once in what was asked for, whether alone or as a part of a multi; undefined when there is none. */
+export function writeKey(record: unknown): string | undefined {
+  const { data, ops } = (record ?? {}) as { readonly data?: Uint8Array | null; readonly ops?: readonly unknown[] };
+  if (data !== undefined && data !== null) {
+    const [key] = uniqueForm.exec(Buffer.from(data).toString('latin1', 0, 24)) ?? [];
+    return key?.trim();
+  }
+  for (const part of ops ?? []) {
+    const key = writeKey(part);
+    if (key !== undefined) return key;
+  }
+  return undefined;
+}
