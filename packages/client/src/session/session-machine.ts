@@ -41,7 +41,7 @@ import {
   Xid,
   type Zxid,
 } from '@tskeeper/protocol';
-import { type Random, shuffled } from '../clock.ts';
+import type { Random } from '../clock.ts';
 import { formatServer } from '../connect-string.ts';
 import { Refusal } from '../keeper-error.ts';
 import type { DialledAddress, ServerAddress, ServiceRecord } from '../transport.ts';
@@ -50,7 +50,7 @@ import { Fifo } from './fifo.ts';
 import type { HostList } from './host-list.ts';
 import { Lease } from './lease.ts';
 import type { Request } from './request.ts';
-import { inServiceOrder } from './service.ts';
+import { Route, type RouteOptions, type Step } from './route.ts';
 import { backoffMs, connectTimeoutMs, leaveMsMax, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
 
 /** What an identity is proved with, under a scheme: `digest` and `user:password`. */
@@ -64,7 +64,7 @@ export interface AuthCall {
   readonly credentials: Credentials;
 }
 
-export interface SessionOptions {
+export interface SessionOptions extends RouteOptions {
   /** As asked for; a server grants it or the nearest it allows. */
   readonly sessionTimeoutMs: Millis;
   /** Whether a server without a quorum will do. */
@@ -79,10 +79,6 @@ export interface SessionOptions {
   readonly expireLocally: boolean;
   /** Leave the session to another client that uses it as well, rather than take it back for ever. */
   readonly yieldsSession: boolean;
-  /** The SRV name whose servers are meant, until others are named; undefined when the list is given. */
-  readonly service: string | undefined;
-  /** Whether names are looked up here; else they are dialled as they are. */
-  readonly resolves: boolean;
   /** Whether an identity is proved by SASL on each connection, before anything else is asked. */
   readonly sasl: boolean;
 }
@@ -160,7 +156,7 @@ const noPassword = Buffer.alloc(sessionPasswordBytes);
 
 export class SessionMachine<R extends Request> {
   readonly #options: SessionOptions;
-  readonly #hosts: HostList;
+  readonly #route: Route;
   readonly #random: Random;
   readonly #out: SessionOut<R>;
   readonly #lease: Lease;
@@ -169,16 +165,6 @@ export class SessionMachine<R extends Request> {
   #endReason: EndReason | undefined;
   /** Connections in a row that were good and did not last. */
   #takenAway = 0;
-  #server: ServerAddress | undefined;
-  /** Of the server: the one that is dialled, or was last, and those that are to be dialled if it fails. */
-  #address: string | undefined;
-  #addressesLeft: string[] = [];
-  #addressCount = 1;
-  /** Of a connection that was lost: the last to be tried of its name. */
-  #addressLost: string | undefined;
-  /** Whether, and by which name, the list itself is to be looked up before the next attempt. */
-  #service: string | undefined;
-  #serviceDue: boolean;
   /** Off to another server, as soon as what was asked of this one is answered. */
   #leaving: Leaving | undefined;
   /** A connection, or an attempt at one, that has neither ended by itself nor been hung up. */
@@ -227,20 +213,16 @@ export class SessionMachine<R extends Request> {
   #probeAtMs: Millis = 0;
   #probePauseMs: Millis = 0;
   #probing: ServerAddress | undefined;
-  /** To be dialled next, out of turn. */
-  #found: { readonly server: ServerAddress; readonly address: string } | undefined;
 
   constructor(options: SessionOptions, hosts: HostList, random: Random, out: SessionOut<R>, nowMs: Millis) {
     this.#options = options;
-    this.#hosts = hosts;
+    this.#route = new Route(hosts, random, options);
     this.#random = random;
     this.#out = out;
     this.#sessionId = options.session?.id ?? 0n;
     this.#password = options.session?.password ?? noPassword;
     this.#timeoutMs = options.sessionTimeoutMs;
     this.#knownToQuorum = this.#sessionId !== 0n;
-    this.#service = options.service;
-    this.#serviceDue = options.service !== undefined;
     this.#credentials = [...options.auth];
     this.#authAwaiting = new Set(options.auth);
     this.#cutter = new FrameCutter(options.packetBytesMax + answerMarginBytes);
@@ -291,7 +273,7 @@ export class SessionMachine<R extends Request> {
 
   /** The server that is being talked to, or tried. */
   get server(): ServerAddress | undefined {
-    return this.#server;
+    return this.#route.server;
   }
 
   /** Requests whose answers are still to come, those that nobody waits for included. */
@@ -336,7 +318,8 @@ export class SessionMachine<R extends Request> {
   }
 
   get #attemptMsMax(): Millis {
-    return connectTimeoutMs(this.#timeoutMs, Math.max(1, this.#hosts.size), this.#addressCount);
+    const { servers, addresses } = this.#route.shares;
+    return connectTimeoutMs(this.#timeoutMs, servers, addresses);
   }
 
   get #seeksQuorum(): boolean {
@@ -408,13 +391,10 @@ export class SessionMachine<R extends Request> {
     const looksUp = this.#phase === 'resolvingService';
     // One that is leaving counts as a client of the server that it would have gone to.
     const isLeaving = this.#leaving !== undefined;
-    const isBetween = looksUp || isLeaving || (this.#phase === 'waiting' && this.#addressesLeft.length === 0);
-    const moves = this.#hosts.update(servers, isBetween ? undefined : this.#server);
-    this.#service = undefined;
-    this.#serviceDue = false;
-    if (moves || (this.#found !== undefined && !this.#hosts.has(this.#found.server))) this.#found = undefined;
+    const isBetween = looksUp || isLeaving || (this.#phase === 'waiting' && !this.#route.hasAddressesLeft);
+    const moves = this.#route.update(servers, isBetween);
     if (!moves && !looksUp) return isLeaving;
-    this.#addressesLeft = [];
+    this.#route.leaveServer();
     switch (this.#phase) {
       case 'connected':
         if (!isLeaving) this.#leave('leaving this server for another one of the new list', nowMs);
@@ -433,7 +413,7 @@ export class SessionMachine<R extends Request> {
 
   /** In the order in which they are tried in turn. Empty while an SRV name has not been looked up. */
   get servers(): readonly ServerAddress[] {
-    return this.#hosts.servers;
+    return this.#route.servers;
   }
 
   /** Hands over what the inputs of this turn have written. To be called behind each turn of inputs. */
@@ -455,36 +435,24 @@ export class SessionMachine<R extends Request> {
   resolved(addresses: readonly string[], nowMs: Millis): void {
     if (this.#phase !== 'resolving') return;
     this.#hasCnxn = false;
-    const inOrder = shuffled(this.#random, [...new Set(addresses)]);
-    const lost = inOrder.indexOf(this.#addressLost ?? '');
-    if (lost !== -1) inOrder.push(...inOrder.splice(lost, 1));
-    this.#addressLost = undefined;
-    if (inOrder.length === 0) {
-      this.#lose(`the name ${this.#server!.host} has no address`, nowMs);
-      return;
-    }
-    this.#addressesLeft = inOrder;
-    this.#addressCount = inOrder.length;
-    this.#dialAddress(nowMs);
+    const step = this.#route.foundAddresses(addresses);
+    if (step === undefined) this.#lose(`the name ${this.#route.server!.host} has no address`, nowMs);
+    else this.#take(step, nowMs);
   }
 
   /** Which servers there are. */
   serviceResolved(records: readonly ServiceRecord[], nowMs: Millis): void {
     if (this.#phase !== 'resolvingService') return;
     this.#hasCnxn = false;
-    const groups = inServiceOrder(records, this.#random);
-    if (groups.length === 0) {
-      this.#serviceFailed('it has no servers', nowMs);
-      return;
-    }
-    this.#hosts.renew(groups);
-    this.#dialNext(nowMs);
+    const step = this.#route.foundServers(records);
+    if (step === undefined) this.#serviceFailed('it has no servers', nowMs);
+    else this.#take(step, nowMs);
   }
 
-  /** The list as it was is better than none. */
   #serviceFailed(reason: string, nowMs: Millis): void {
-    if (this.#hosts.size === 0) this.#lose(reason, nowMs);
-    else this.#dialNext(nowMs);
+    const step = this.#route.foundNoServers();
+    if (step === undefined) this.#lose(reason, nowMs);
+    else this.#take(step, nowMs);
   }
 
   /** The server that was dialled has answered the call. */
@@ -534,7 +502,7 @@ export class SessionMachine<R extends Request> {
   /** The SASL exchange cannot go on, for a reason on this side: the server is not to be believed, or there is nothing to show it. */
   saslFailed(reason: string): void {
     if (this.#phase !== 'authenticating') return;
-    this.#refuseIdentity(`${this.#place}: ${reason}`);
+    this.#refuseIdentity(`${this.#route.place}: ${reason}`);
   }
 
   /** The connection is gone, or could not be made. */
@@ -566,7 +534,7 @@ export class SessionMachine<R extends Request> {
     }
     switch (this.#phase) {
       case 'waiting':
-        if (nowMs >= this.#dialAtMs) this.#dial(nowMs);
+        if (nowMs >= this.#dialAtMs) this.#take(this.#route.next(), nowMs);
         break;
       case 'resolvingService':
       case 'resolving':
@@ -605,9 +573,7 @@ export class SessionMachine<R extends Request> {
   }
 
   #probe(nowMs: Millis): void {
-    this.#probing = this.#hosts.next();
-    // No attempt to connect: it must not count as one.
-    this.#hosts.connected(this.#probing);
+    this.#probing = this.#route.another();
     this.#probeAtMs = nowMs + this.#probePauseMs;
     this.#probePauseMs = Math.min(this.#probePauseMs * 2, probePauseMsMax);
     this.#out.probe(this.#probing);
@@ -619,8 +585,7 @@ export class SessionMachine<R extends Request> {
     this.#probing = undefined;
     if (server === undefined || !hasQuorum || this.#phase !== 'connected') return;
     // The list may have been changed meanwhile.
-    if (this.#leaving !== undefined || !this.#hosts.has(server)) return;
-    this.#found = { server, address: address ?? server.host };
+    if (this.#leaving !== undefined || !this.#route.turnTo(server, address ?? server.host)) return;
     this.#leave(`leaving this read-only server for ${formatServer(server)}, which has a quorum`, nowMs);
   }
 
@@ -664,58 +629,25 @@ export class SessionMachine<R extends Request> {
     return this.#phase === 'handshaking' || this.#phase === 'authenticating' || this.isConnected;
   }
 
-  #dial(nowMs: Millis): void {
-    if (this.#found !== undefined) {
-      this.#server = this.#found.server;
-      this.#addressesLeft = [this.#found.address];
-      this.#addressCount = 1;
-      this.#found = undefined;
+  /** Begins the next part of an attempt. */
+  #take(step: Step, nowMs: Millis): void {
+    this.#attemptMs = nowMs;
+    this.#hasCnxn = true;
+    switch (step.kind) {
+      case 'resolveService':
+        this.#phase = 'resolvingService';
+        this.#out.resolveService(step.name);
+        break;
+      case 'resolve':
+        this.#phase = 'resolving';
+        this.#out.resolve(step.host);
+        break;
+      case 'dial':
+        this.#phase = 'dialling';
+        this.#cutter = new FrameCutter(this.#options.packetBytesMax + answerMarginBytes);
+        this.#out.dial(step.address);
+        break;
     }
-    if (this.#addressesLeft.length > 0) this.#dialAddress(nowMs);
-    else if (this.#serviceDue) this.#resolveService(nowMs);
-    else this.#dialNext(nowMs);
-  }
-
-  #resolveService(nowMs: Millis): void {
-    this.#phase = 'resolvingService';
-    this.#server = this.#address = undefined;
-    this.#addressCount = 1;
-    this.#attemptMs = nowMs;
-    this.#hasCnxn = true;
-    this.#out.resolveService(this.#service!);
-  }
-
-  #dialNext(nowMs: Millis): void {
-    this.#serviceDue = false;
-    this.#server = this.#hosts.next();
-    this.#addressCount = 1;
-    if (!this.#options.resolves) {
-      this.#addressesLeft = [this.#server.host];
-      this.#dialAddress(nowMs);
-      return;
-    }
-    this.#phase = 'resolving';
-    this.#address = undefined;
-    this.#attemptMs = nowMs;
-    this.#hasCnxn = true;
-    this.#out.resolve(this.#server.host);
-  }
-
-  #dialAddress(nowMs: Millis): void {
-    this.#phase = 'dialling';
-    this.#attemptMs = nowMs;
-    this.#address = this.#addressesLeft.shift()!;
-    this.#cutter = new FrameCutter(this.#options.packetBytesMax + answerMarginBytes);
-    this.#hasCnxn = true;
-    const { host, port } = this.#server!;
-    this.#out.dial({ host: this.#address, port, name: host });
-  }
-
-  /** What is being tried, or talked to, for people to read. */
-  get #place(): string {
-    if (this.#server === undefined) return `srv:${this.#service}`;
-    const name = formatServer(this.#server);
-    return this.#address === undefined || this.#address === this.#server.host ? name : `${name} at ${this.#address}`;
   }
 
   /** Gives the connection up. */
@@ -733,7 +665,7 @@ export class SessionMachine<R extends Request> {
 
   /** The connection is no more. */
   #lose(what: string, nowMs: Millis, cause?: unknown): void {
-    const reason = `${this.#place}: ${what}`;
+    const reason = `${this.#route.place}: ${what}`;
     const phase = this.#phase;
     const wasLeaving = this.#leaving !== undefined;
     // What waits for the next server was asked behind what this one has not answered, and is not carried out ahead of it.
@@ -754,8 +686,7 @@ export class SessionMachine<R extends Request> {
     }
     this.#phase = 'waiting';
     this.#planDial(phase === 'dialling', wasLeaving, nowMs);
-    const isRoundOver = !wasConnected && this.#addressesLeft.length === 0 && this.#hosts.roundOver;
-    if (isRoundOver) this.#serviceDue = this.#service !== undefined;
+    const isRoundOver = !wasConnected && this.#route.failed();
     this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
     if (torn || isRoundOver) this.#failWaiting(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
     this.#out.troubled(reason);
@@ -767,7 +698,7 @@ export class SessionMachine<R extends Request> {
    * between an address where nobody was reached and the next one of the same name.
    */
   #planDial(nobodyReached: boolean, wasLeaving: boolean, nowMs: Millis): void {
-    if (this.#found !== undefined || (nobodyReached && this.#addressesLeft.length > 0)) {
+    if (this.#route.hasShortcut || (nobodyReached && this.#route.hasAddressesLeft)) {
       this.#dialAtMs = nowMs;
       return;
     }
@@ -824,7 +755,7 @@ export class SessionMachine<R extends Request> {
     if (timeOut <= 0) {
       // An answer about a session we never named makes no sense, and says nothing of a session we have.
       if (asked === 0n) this.#cut('the server refused to open a session', nowMs);
-      else this.#expire(`${this.#place} does not know session ${formatSessionId(asked)} any more`);
+      else this.#expire(`${this.#route.place} does not know session ${formatSessionId(asked)} any more`);
       return;
     }
     if (sessionId === 0n) {
@@ -833,7 +764,7 @@ export class SessionMachine<R extends Request> {
     }
     if (asked !== 0n && sessionId !== asked) {
       // Servers that are not ZooKeeper do so: the old session's ephemerals are not ours any more, and only this tells the program.
-      this.#expire(`${this.#place} opened session ${formatSessionId(sessionId)} in place of ${formatSessionId(asked)}`);
+      this.#expire(`${this.#route.place} opened session ${formatSessionId(sessionId)} in place of ${formatSessionId(asked)}`);
       return;
     }
     this.#sessionId = sessionId;
@@ -849,7 +780,7 @@ export class SessionMachine<R extends Request> {
       return;
     }
     this.#phase = 'authenticating';
-    this.#out.saslBegin(this.#server!);
+    this.#out.saslBegin(this.#route.server!);
   }
 
   #saslReply(reader: Reader, nowMs: Millis): void {
@@ -860,7 +791,7 @@ export class SessionMachine<R extends Request> {
     }
     this.#saslXid = 0;
     if (err !== ErrorCode.Ok) {
-      this.#refuseIdentity(`${this.#place} refused the SASL identity (error ${err})`);
+      this.#refuseIdentity(`${this.#route.place} refused the SASL identity (error ${err})`);
       return;
     }
     const { token } = operations.sasl.reply.read(reader);
@@ -873,9 +804,7 @@ export class SessionMachine<R extends Request> {
     this.#connectedMs = nowMs;
     this.#probePauseMs = probePauseMsMin;
     this.#probeAtMs = nowMs + probePauseMsMin;
-    this.#hosts.connected(this.#server!);
-    this.#addressesLeft = [];
-    this.#addressLost = this.#address;
+    this.#route.arrived();
     // Who we are decides what watches may tell us, and both come before anything the program asks.
     for (const call of this.#credentials) this.#writeAuth(call);
     this.#restoreWatches();
@@ -952,7 +881,7 @@ export class SessionMachine<R extends Request> {
       return;
     }
     // ZooKeeper's rule: a session whose credentials are refused is of no use, whatever else they would have allowed.
-    const reason = `${this.#place} refused the credentials for scheme ${call.credentials.scheme}`;
+    const reason = `${this.#route.place} refused the credentials for scheme ${call.credentials.scheme}`;
     this.#hangUp(false);
     this.#authAwaiting.delete(call);
     this.#out.authFailed(call, new Refusal(ErrorCode.AuthFailed, 'refused', reason));

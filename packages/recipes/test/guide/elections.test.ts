@@ -28,7 +28,7 @@ test('one leads, and when its znode is deleted the next one does', async () => {
   const [leader] = await t.until(new Election(t.zk, '/election').candidates());
   await t.until(t.zk.delete(leader!.path));
   await t.settle();
-  expect(new TextDecoder().decode((await t.until(t.zk.getData('/settings'))).data!)).toBe('led by two');
+  expect(new TextDecoder().decode((await t.until(t.zk.getData('/settings'))).data ?? undefined)).toBe('led by two');
   expect(told).toEqual(['nobody', 'one, from now on', 'one', 'two, from now on', 'two']);
   stop.abort(new Error('the end'));
   await expect(telling).rejects.toThrow('the end');
