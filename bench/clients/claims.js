@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 
-const sources = /\.(js|ts|cpp|hpp|py|json|gyp)$/;
+const sources = /\.(js|ts|c|h|cpp|hpp|py|json|gyp)$/;
 
 const nzc = ['index.js', 'lib'];
 const addon = ['lib', 'src'];
@@ -44,10 +44,28 @@ export const claims = [
   { client: 'node-zookeeper-client', says: 'retries are off unless asked for', in: ['index.js'], has: /retries : 0/ },
   { client: 'node-zookeeper-client', says: 'watches are set anew with setWatches', in: nzc, has: /OP_CODES\.SET_WATCHES/ },
   { client: 'zookeeper', says: 'it is an addon over the C client', in: ['binding.gyp', 'src'], has: /zookeeper_init\(/ },
+  {
+    client: 'zookeeper',
+    says: 'the C client is of 3.8.0',
+    in: ['deps/zookeeper-client-c/include/zookeeper_version.h'],
+    has: /"3\.8\.0"/,
+  },
+  {
+    client: 'zookeeper',
+    says: 'a host is what is ahead of the last colon, brackets included',
+    in: ['deps/zookeeper-client-c/src/zookeeper.c'],
+    has: /strrchr\(host, ':'\)/,
+  },
+  { client: 'zookeeper', says: 'brackets mean nothing', in: ['deps/zookeeper-client-c/src/zookeeper.c'], lacks: /'\['/ },
   { client: 'zookeeper', says: 'calls give promises', in: ['lib/zk_promise.js'], has: /new ZkPromise|ZkPromise/ },
   { client: 'zookeeper', says: 'it is CommonJS', in: ['package.json'], lacks: /"type": "module"/ },
   { client: 'zookeeper', says: 'it ships types', in: ['package.json'], has: /"types": ".*\.d\.ts"/ },
-  { client: 'zookeeper', says: 'the C client is built without TLS and SASL on Windows', in: ['scripts'], has: /-DWITH_OPENSSL=OFF -DWITH_CYRUS_SASL=OFF/ },
+  {
+    client: 'zookeeper',
+    says: 'the C client is built without TLS and SASL on Windows',
+    in: ['scripts'],
+    has: /-DWITH_OPENSSL=OFF -DWITH_CYRUS_SASL=OFF/,
+  },
   { client: 'zookeeper', says: 'there is no TLS', in: addon, lacks: /zookeeper_init_ssl|certfile/i },
   { client: 'zookeeper', says: 'there is no SASL', in: addon, lacks: /sasl/i },
   { client: 'zookeeper', says: 'there is no multi', in: addon, lacks: /zoo_a?multi|transaction/i },

@@ -118,6 +118,8 @@ export async function measureClients({ clientKinds, serverKinds, dataDir, say, .
     results.push(...(await measureOn(kind, clients, { ...settings, folder, say, failures })));
   }
   const versions = Object.fromEntries(clients.map(({ kind, version }) => [kind, version]));
-  const dependencies = Object.fromEntries(clients.filter((one) => one.dependencies !== undefined).map((one) => [one.kind, one.dependencies]));
+  const dependencies = Object.fromEntries(
+    clients.filter((one) => one.dependencies !== undefined).map((one) => [one.kind, one.dependencies]),
+  );
   return { results, versions, dependencies, failures };
 }

@@ -123,7 +123,7 @@ class Cnxn implements TransportCnxn {
 
   /** Never from inside a call of the client. */
   #later(tell: () => void): void {
-    void Promise.resolve().then(() => {
+    queueMicrotask(() => {
       if (!this.isOver) tell();
     });
   }
