@@ -14,6 +14,8 @@ export class Lease {
   #provenMs: Millis;
   /** The request that is looked at, by its place among all that were sent; 0: none. */
   #order = 0;
+  /** The last that is known to have left. */
+  #orderSent = 0;
   #sentMs: Millis = 0;
   #pingSentMs: Millis | undefined;
 
@@ -33,7 +35,9 @@ export class Lease {
 
   /** Everything up to this request is on its way. */
   sent(order: number, nowMs: Millis): void {
-    if (this.#order !== 0) return;
+    const isNew = order > this.#orderSent;
+    this.#orderSent = order;
+    if (!isNew || this.#order !== 0) return;
     this.#order = order;
     this.#sentMs = nowMs;
   }

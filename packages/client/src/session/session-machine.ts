@@ -37,7 +37,6 @@ import {
   writeAuthRequest,
   writeConnectRequest,
   Writer,
-  writeRequestHeader,
   Xid,
   type Zxid,
 } from '@tskeeper/protocol';
@@ -49,6 +48,7 @@ import type { KeeperState } from '../watched-event.ts';
 import { Fifo } from './fifo.ts';
 import type { HostList } from './host-list.ts';
 import { Lease } from './lease.ts';
+import { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
 import { Route, type RouteOptions, type Step } from './route.ts';
 import { backoffMs, connectTimeoutMs, leaveMsMax, pingAfterMs, readTimeoutMs, silenceMsMax, steadyMs } from './timings.ts';
@@ -138,11 +138,8 @@ type Phase =
  */
 export type EndReason = 'closed' | 'expired' | 'authFailed' | 'moved';
 
-const xidMax = 0x7fffffff;
 /** What a server with the same limit took in a request it can give back: an answer adds a header and a Stat to the data. */
 const answerMarginBytes = 1024;
-/** More capacity than this is given back once it has been sent. */
-const outputBytesKept = 64 * 1024;
 /** A wake that comes so much too late says that the process stood still, not that the server was silent. */
 const lateMs = 250;
 /** How long input that waits then has to be seen. */
@@ -181,15 +178,7 @@ export class SessionMachine<R extends Request> {
   #lastZxid: Zxid = 0;
 
   #cutter: FrameCutter;
-  #output = new Writer(1024);
-  /** `order` of the last request whose bytes have been handed over. What lies behind has certainly not left. */
-  #orderFlushed = 0;
-  #order = 0;
-  #xid = 0;
-  /** Sent, or about to be, on this connection: in the order of their answers. */
-  readonly #pending = new Fifo<R>();
-  /** For the next connection. */
-  readonly #waiting = new Fifo<R>();
+  readonly #outbox: Outbox<R>;
   #pingsUnanswered = 0;
   #setWatchesUnanswered = 0;
   #closeXid = 0;
@@ -217,6 +206,7 @@ export class SessionMachine<R extends Request> {
   constructor(options: SessionOptions, hosts: HostList, random: Random, out: SessionOut<R>, nowMs: Millis) {
     this.#options = options;
     this.#route = new Route(hosts, random, options);
+    this.#outbox = new Outbox(options.packetBytesMax);
     this.#random = random;
     this.#out = out;
     this.#sessionId = options.session?.id ?? 0n;
@@ -278,11 +268,11 @@ export class SessionMachine<R extends Request> {
 
   /** Requests whose answers are still to come, those that nobody waits for included. */
   get pendingCount(): number {
-    return this.#pending.length;
+    return this.#outbox.underWay;
   }
 
   get waitingCount(): number {
-    return this.#waiting.length;
+    return this.#outbox.kept;
   }
 
   /** When to call `wake` if no other input comes first; undefined: never. */
@@ -336,15 +326,8 @@ export class SessionMachine<R extends Request> {
   /** Takes a request. Throws a Refusal when it cannot be taken; then it is as if it had never been made. */
   submit(request: R): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') throw this.#ended('notSent');
-    if (this.#phase === 'connected' && this.#leaving === undefined) {
-      const start = this.#writeRequest(this.#output, request);
-      this.#enlist(request, this.#output, start);
-      return;
-    }
-    const writer = new Writer();
-    this.#writeRequest(writer, request);
-    request.frame = writer.written();
-    this.#waiting.push(request);
+    if (this.#phase === 'connected' && this.#leaving === undefined) this.#outbox.add(request);
+    else this.#outbox.keep(request);
   }
 
   /** Nobody waits for this request any more. Returns whether it has certainly not left, and will not. */
@@ -372,13 +355,11 @@ export class SessionMachine<R extends Request> {
     if (this.#leaving !== undefined) {
       // There is no going elsewhere any more, so what was kept for there is asked here.
       this.#leaving = undefined;
-      this.#writeWaiting();
+      this.#outbox.sendKept();
     }
     this.#phase = 'closing';
-    this.#closeXid = this.#nextXid();
-    const start = this.#output.beginFrame();
-    writeRequestHeader(this.#output, { xid: this.#closeXid, type: OpCode.closeSession });
-    this.#output.endFrame(start);
+    this.#closeXid = this.#outbox.nextXid();
+    this.#outbox.say(this.#closeXid, OpCode.closeSession);
   }
 
   /**
@@ -418,13 +399,10 @@ export class SessionMachine<R extends Request> {
 
   /** Hands over what the inputs of this turn have written. To be called behind each turn of inputs. */
   flush(nowMs: Millis): void {
-    const { offset } = this.#output;
-    if (offset === 0 || !this.#canSend) return;
-    const bytes = Buffer.from(this.#output.written());
-    if (this.#output.bytes.length > outputBytesKept) this.#output = new Writer(1024);
-    else this.#output.clear();
-    if (this.#order > this.#orderFlushed) this.#lease.sent(this.#order, nowMs);
-    this.#orderFlushed = this.#order;
+    if (!this.#canSend) return;
+    const bytes = this.#outbox.take();
+    if (bytes === undefined) return;
+    this.#lease.sent(this.#outbox.order, nowMs);
     this.#sentMs = nowMs;
     this.#out.send(bytes);
   }
@@ -459,16 +437,16 @@ export class SessionMachine<R extends Request> {
   opened(nowMs: Millis): void {
     if (this.#phase !== 'dialling') return;
     this.#phase = 'handshaking';
-    const start = this.#output.beginFrame();
-    writeConnectRequest(this.#output, {
-      protocolVersion: 0,
-      lastZxidSeen: this.#lastZxid,
-      timeOut: this.#options.sessionTimeoutMs,
-      sessionId: this.#knownToQuorum ? this.#sessionId : 0n,
-      passwd: this.#knownToQuorum ? this.#password : noPassword,
-      readOnly: this.#options.readOnly,
-    });
-    this.#output.endFrame(start);
+    this.#outbox.frame((writer) =>
+      writeConnectRequest(writer, {
+        protocolVersion: 0,
+        lastZxidSeen: this.#lastZxid,
+        timeOut: this.#options.sessionTimeoutMs,
+        sessionId: this.#knownToQuorum ? this.#sessionId : 0n,
+        passwd: this.#knownToQuorum ? this.#password : noPassword,
+        readOnly: this.#options.readOnly,
+      }),
+    );
     this.flush(nowMs);
   }
 
@@ -491,11 +469,8 @@ export class SessionMachine<R extends Request> {
       this.#enter(nowMs);
       return;
     }
-    this.#saslXid = this.#nextXid();
-    const start = this.#output.beginFrame();
-    writeRequestHeader(this.#output, { xid: this.#saslXid, type: OpCode.sasl });
-    operations.sasl.request.write(this.#output, { token });
-    this.#output.endFrame(start);
+    this.#saslXid = this.#outbox.nextXid();
+    this.#outbox.say(this.#saslXid, OpCode.sasl, (writer) => operations.sasl.request.write(writer, { token }));
     this.flush(nowMs);
   }
 
@@ -602,7 +577,7 @@ export class SessionMachine<R extends Request> {
   }
 
   #maybeLeave(nowMs: Millis): void {
-    if (this.#leaving !== undefined && this.#pending.length === 0) this.#cut(this.#leaving.reason, nowMs);
+    if (this.#leaving !== undefined && this.#outbox.underWay === 0) this.#cut(this.#leaving.reason, nowMs);
   }
 
   #keepAlive(nowMs: Millis): void {
@@ -616,7 +591,7 @@ export class SessionMachine<R extends Request> {
     if (nowMs >= this.#heardMs + readTimeout) {
       this.#cut(`nothing was heard for ${readTimeout} ms`, nowMs);
     } else if (nowMs >= this.#sentMs + pingAfter) {
-      this.#writeHeaderOnly(Xid.ping, OpCode.ping);
+      this.#outbox.say(Xid.ping, OpCode.ping);
       this.#pingsUnanswered++;
       this.#lease.pinged(nowMs);
       this.flush(nowMs);
@@ -669,10 +644,10 @@ export class SessionMachine<R extends Request> {
     const phase = this.#phase;
     const wasLeaving = this.#leaving !== undefined;
     // What waits for the next server was asked behind what this one has not answered, and is not carried out ahead of it.
-    const torn = wasLeaving && this.#pending.length > 0;
+    const torn = wasLeaving && this.#outbox.underWay > 0;
     this.#forgetCnxn();
     if (phase === 'closing') {
-      this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
+      this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
       this.#end('closed', undefined);
       return;
     }
@@ -680,15 +655,15 @@ export class SessionMachine<R extends Request> {
     if (wasConnected && nowMs - this.#connectedMs >= steadyMs) this.#failures = this.#takenAway = 0;
     else if (wasConnected && !wasLeaving) this.#takenAway++;
     if (this.#options.yieldsSession && this.#takenAway >= takenAwayMax) {
-      this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
+      this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
       this.#end('moved', `${reason}, the ${takenAwayMax}th time in a row as soon as it was made: another client goes on with this session`);
       return;
     }
     this.#phase = 'waiting';
     this.#planDial(phase === 'dialling', wasLeaving, nowMs);
     const isRoundOver = !wasConnected && this.#route.failed();
-    this.#failPending(ErrorCode.ConnectionLoss, reason, cause);
-    if (torn || isRoundOver) this.#failWaiting(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
+    this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
+    if (torn || isRoundOver) this.#failKept(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
     this.#out.troubled(reason);
     if (wasConnected) this.#out.state('Disconnected', reason);
   }
@@ -708,7 +683,7 @@ export class SessionMachine<R extends Request> {
 
   #forgetCnxn(): void {
     this.#cutter.close();
-    this.#output.clear();
+    this.#outbox.clear();
     this.#pingsUnanswered = 0;
     this.#lease.disconnected();
     this.#setWatchesUnanswered = 0;
@@ -719,17 +694,13 @@ export class SessionMachine<R extends Request> {
     this.#authUnanswered.clear();
   }
 
-  #failPending(errno: number, reason: string, cause?: unknown): void {
-    for (let request = this.#pending.shift(); request !== undefined; request = this.#pending.shift()) {
-      const outcome = request.order <= this.#orderFlushed ? 'unknown' : 'notSent';
+  #failUnderWay(errno: number, reason: string, cause?: unknown): void {
+    for (const { request, outcome } of this.#outbox.dropUnderWay())
       this.#out.failed(request, new Refusal(errno, outcome, reason, { cause }));
-    }
   }
 
-  #failWaiting(refusal: Refusal): void {
-    for (let request = this.#waiting.shift(); request !== undefined; request = this.#waiting.shift()) {
-      this.#out.failed(request, refusal);
-    }
+  #failKept(refusal: Refusal): void {
+    for (const request of this.#outbox.dropKept()) this.#out.failed(request, refusal);
   }
 
   // --- What servers say
@@ -808,7 +779,7 @@ export class SessionMachine<R extends Request> {
     // Who we are decides what watches may tell us, and both come before anything the program asks.
     for (const call of this.#credentials) this.#writeAuth(call);
     this.#restoreWatches();
-    this.#writeWaiting();
+    this.#outbox.sendKept();
     this.#out.state(this.#readOnlyServer ? 'ConnectedReadOnly' : 'SyncConnected', undefined);
     this.flush(nowMs);
   }
@@ -849,7 +820,7 @@ export class SessionMachine<R extends Request> {
   }
 
   #requestReply(xid: number, zxid: Zxid, err: number, reader: Reader, nowMs: Millis): void {
-    const request = this.#pending.peek();
+    const request = this.#outbox.next;
     if (request === undefined) {
       if (this.#phase === 'closing' && xid === this.#closeXid) {
         this.#end('closed', undefined);
@@ -864,7 +835,7 @@ export class SessionMachine<R extends Request> {
     }
     // Read before it leaves the line: if it cannot be read, it fails with the others.
     if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);
-    this.#pending.shift();
+    this.#outbox.answered();
     if (!this.#readOnlyServer) this.#lease.answered(request.order);
     // Not before all of it made sense: a zxid that is none would keep every honest server from serving us.
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
@@ -885,7 +856,7 @@ export class SessionMachine<R extends Request> {
     this.#hangUp(false);
     this.#authAwaiting.delete(call);
     this.#out.authFailed(call, new Refusal(ErrorCode.AuthFailed, 'refused', reason));
-    this.#failPending(ErrorCode.AuthFailed, reason);
+    this.#failUnderWay(ErrorCode.AuthFailed, reason);
     this.#end('authFailed', reason);
   }
 
@@ -897,69 +868,14 @@ export class SessionMachine<R extends Request> {
 
   // --- Writing
 
-  #nextXid(): number {
-    this.#xid = this.#xid === xidMax ? 1 : this.#xid + 1;
-    return this.#xid;
-  }
-
-  /** Appends the frame of a request, with an xid still to be filled in; returns where it begins. Leaves nothing behind when it fails. */
-  #writeRequest(writer: Writer, request: R): number {
-    const start = writer.offset;
-    try {
-      writer.beginFrame();
-      writeRequestHeader(writer, { xid: 0, type: request.opCode });
-      request.write(writer);
-      writer.endFrame(start);
-    } catch (error) {
-      writer.offset = start;
-      throw error;
-    }
-    const length = writer.offset - start - frameLengthBytes;
-    if (length <= this.#options.packetBytesMax) return start;
-    writer.offset = start;
-    const { packetBytesMax } = this.#options;
-    const reason = `the request takes ${length} bytes, above maxPacketBytes ${packetBytesMax}; servers close the connection of whoever sends more than their jute.maxbuffer`;
-    throw new Refusal(ErrorCode.BadArguments, 'notSent', reason);
-  }
-
-  /** Gives the request whose frame begins at `start` its number and its place in line. */
-  #enlist(request: R, writer: Writer, start: number): void {
-    request.xid = this.#nextXid();
-    request.order = ++this.#order;
-    writer.patchInt32(start + frameLengthBytes, request.xid);
-    this.#pending.push(request);
-  }
-
-  #writeWaiting(): void {
-    for (let request = this.#waiting.shift(); request !== undefined; request = this.#waiting.shift()) {
-      if (request.withdrawn) continue;
-      const start = this.#output.offset;
-      this.#output.raw(request.frame!);
-      request.frame = undefined;
-      this.#enlist(request, this.#output, start);
-    }
-  }
-
-  #writeHeaderOnly(xid: number, type: OpCode): void {
-    const start = this.#output.beginFrame();
-    writeRequestHeader(this.#output, { xid, type });
-    this.#output.endFrame(start);
-  }
-
   #writeAuth(call: AuthCall): void {
-    const start = this.#output.beginFrame();
-    writeRequestHeader(this.#output, { xid: Xid.auth, type: OpCode.auth });
-    writeAuthRequest(this.#output, { type: 0, ...call.credentials });
-    this.#output.endFrame(start);
+    this.#outbox.say(Xid.auth, OpCode.auth, (writer) => writeAuthRequest(writer, { type: 0, ...call.credentials }));
     this.#authUnanswered.push(call);
   }
 
   #restoreWatches(): void {
     for (const piece of this.#out.restoreWatches(this.#lastZxid)) {
-      const start = this.#output.beginFrame();
-      writeRequestHeader(this.#output, { xid: Xid.setWatches, type: piece.opCode });
-      piece.write(this.#output);
-      this.#output.endFrame(start);
+      this.#outbox.say(Xid.setWatches, piece.opCode, (writer) => piece.write(writer));
       this.#setWatchesUnanswered++;
     }
   }
@@ -967,7 +883,7 @@ export class SessionMachine<R extends Request> {
   // --- The end
 
   #expire(reason: string): void {
-    this.#failPending(ErrorCode.SessionExpired, reason);
+    this.#failUnderWay(ErrorCode.SessionExpired, reason);
     this.#end('expired', reason);
   }
 
@@ -978,7 +894,7 @@ export class SessionMachine<R extends Request> {
     this.#phase = 'closed';
     this.#endReason = endReason;
     const refusal = this.#ended('notSent', reason);
-    this.#failWaiting(refusal);
+    this.#failKept(refusal);
     for (const call of this.#authAwaiting) this.#out.authFailed(call, refusal);
     this.#authAwaiting.clear();
     this.#out.state(endReason === 'expired' ? 'Expired' : endReason === 'authFailed' ? 'AuthFailed' : 'Closed', reason);
@@ -997,5 +913,3 @@ export class SessionMachine<R extends Request> {
     }
   }
 }
-
-const frameLengthBytes = 4;
