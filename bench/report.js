@@ -131,7 +131,7 @@ function storyTable(result) {
   return `### ${result.title}\n\n${table(['measure', ...servers], lines)}`;
 }
 
-/** @returns {(object & { verdict: 'met' | 'missed' | 'unknown' })[]} */
+/** @returns {{ row: string, level: string, against?: string, value?: number, verdict: 'met' | 'missed' | 'unknown' }[]} */
 export function verdicts(results) {
   return results.flatMap((result) => result.demands.map((demand) => judge(result, demand)));
 }

@@ -2,14 +2,14 @@
  * npm run bench: measures this server beside Apache ZooKeeper and beside the bare ceiling, in turns, on this machine, in one run.
  * See README.md next to this file.
  */
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { repositoryFolder } from '../scripts/peers.js';
 import { clientKinds } from './clients/clients.js';
 import { measureClients } from './clients/measure.js';
-import { clientsMarkdown } from './clients/report.js';
+import { clientsMarkdown, fillsReadme, withMeasurements } from './clients/report.js';
 import { rows as clientRows } from './clients/rows.js';
 import { startEnsemble } from './ensemble.js';
 import { environmentOf } from './environment.js';
@@ -155,7 +155,7 @@ async function compareClients() {
   const wanted = values.rows === undefined ? all : chosen(values.rows, all, 'row of clients');
   const dataDir = await dataFolder();
   const environment = await environmentOf(dataDir, say);
-  const { results, versions, failures } = await measureClients({
+  const measured = await measureClients({
     clientKinds: chosen(values.client, clientKinds, 'client'),
     serverKinds: chosen(values.server ?? 'java,ours', ['java', 'ours'], 'server for clients'),
     dataDir,
@@ -163,8 +163,13 @@ async function compareClients() {
     say,
     ...settings,
   });
-  const report = { environment, settings, versions, results, verdicts: verdicts(results), failures };
-  await publish(values.name ?? 'clients', report, clientsMarkdown(report));
+  const report = { environment, settings, ...measured, verdicts: verdicts(measured.results) };
+  const name = values.name ?? 'clients';
+  await publish(name, report, clientsMarkdown(report));
+  if (name !== 'clients' || !fillsReadme(report)) return;
+  const readme = path.join(repositoryFolder, 'packages', 'client', 'README.md');
+  await writeFile(readme, withMeasurements(await readFile(readme, 'utf8'), report));
+  say('the table in packages/client/README.md has these numbers now');
 }
 
 async function dataFolder() {

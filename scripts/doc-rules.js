@@ -68,7 +68,7 @@ function withoutUnit({ symbol }) {
   const prose = proseOf(symbol);
   const name = symbol.name.replace(/(?:Ms|Millis)(?:Max)?$/, '');
   if (timeName.test(name) && name === symbol.name && !/\b(?:ms|milliseconds?|seconds?)\b/i.test(prose)) return ['is a time without a unit'];
-  return bytesName.test(symbol.name) && !/bytes/i.test(`${symbol.name} ${prose}`) ? ['is a size without a unit'] : [];
+  return bytesName.test(symbol.name) && !/bytes|how many/i.test(`${symbol.name} ${prose}`) ? ['is a size without a unit'] : [];
 }
 
 const failures = /\b(?:[Ff]ails? (?:as|with|only)|[Rr]ejects?|[Tt]hrows?|@throws)\b/;

@@ -9,6 +9,9 @@
  *   TSKEEPER_LOCKSTEP_ACTIONS      operations that the real process and the reference model answer alike (15,000)
  *   TSKEEPER_CHAOS_KILLS           SIGKILLs of ensembles of real processes, in episodes with all other faults (8)
  *   TSKEEPER_CHAOS_WRITES          acknowledged writes that are read back from each server in these episodes (2,000)
+ *   TSKEEPER_RECONNECTS            reconnects in memory over which a client keeps nothing (100,000)
+ *   TSKEEPER_SOCKET_RECONNECTS     the same over real sockets (2,000)
+ *   TSKEEPER_WATCH_EVENTS          events over which it keeps nothing (1,000,000)
  *   TSKEEPER_SEED                  another seed than 1
  */
 import { spawnSync } from 'node:child_process';

@@ -34,14 +34,15 @@ const internal = {
     ['CallDefaults', 'argument of constructors that the package alone calls'],
     ['Refusal', 'argument of constructors that the package alone calls'],
   ]),
-  recipes: new Map([
-    ['Place', 'argument of a constructor that the package alone calls'],
-    ['CacheSettings', 'argument of a constructor that the package alone calls'],
-    ['ZnodeStore', 'what the package alone builds caches on'],
-  ]),
   protocol: new Map([
     ['requests', 'a module, whose members are exported one by one'],
     ['replies', 'a module, whose members are exported one by one'],
+  ]),
+  recipes: new Map([
+    ['CacheSettings', 'argument of a constructor that the package alone calls'],
+    ['ZnodeStore', 'for the kinds of caches, which are all in the package'],
+    ['Result', 'short for what an iterator gives'],
+    ['Place', 'argument of a constructor that the package alone calls'],
   ]),
   testing: new Map([['Member', 'EnsembleServer is what is public of it']]),
 };

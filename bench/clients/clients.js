@@ -5,6 +5,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 
 import { ensurePeers, repositoryFolder } from '../../scripts/peers.js';
+import { countDependencies } from './claims.js';
 
 const driversFolder = path.join(import.meta.dirname, 'drivers');
 
@@ -17,17 +18,23 @@ function nodeDriver(name, ...args) {
   return (connectString) => [process.execPath, path.join(driversFolder, name), connectString, ...args];
 }
 
+async function npmClient({ version, folder, packageFolder }, driver) {
+  const dependencies = await countDependencies(packageFolder);
+  return { version, dependencies, sourceFolder: packageFolder, command: nodeDriver(driver, folder) };
+}
+
 /** Version and command line of a kind of client, given its peer. */
 const kinds = {
   ours: async () => {
     const { version } = JSON.parse(await readFile(path.join(repositoryFolder, 'packages', 'client', 'package.json'), 'utf8'));
-    return { version, command: nodeDriver('tskeeper.js') };
+    return { version, dependencies: 0, command: nodeDriver('tskeeper.js') };
   },
   bare: async () => ({ version: process.version, command: nodeDriver('bare.js') }),
-  'node-zookeeper-client': async (peer) => ({ version: peer.version, command: nodeDriver('node-zookeeper-client.js', peer.folder) }),
-  zookeeper: async (peer) => ({ version: peer.version, command: nodeDriver('zookeeper.js', peer.folder) }),
+  'node-zookeeper-client': (peer) => npmClient(peer, 'node-zookeeper-client.js'),
+  zookeeper: (peer) => npmClient(peer, 'zookeeper.js'),
   kazoo: async (peer) => ({
     version: peer.version,
+    sourceFolder: path.join(peer.pythonPath, 'kazoo'),
     command: (connectString) => ['python3', path.join(driversFolder, 'kazoo_driver.py'), connectString],
     environment: { PYTHONPATH: peer.pythonPath },
   }),

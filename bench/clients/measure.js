@@ -5,6 +5,7 @@ import path from 'node:path';
 import { connect, op } from '../../packages/client/dist/index.js';
 import { startServer } from '../servers.js';
 import { turnsOf } from '../turns.js';
+import { checkClaims } from './claims.js';
 import { availableClients, startClient } from './clients.js';
 import { bareOp, bytes, requestsOf, rows, znodes } from './rows.js';
 
@@ -110,12 +111,15 @@ async function measureOn(serverKind, clients, { folder, rounds, seconds, warmUp,
 /** Gives results as bench/report.js knows them, with clients in place of servers; those of each server one behind the other. */
 export async function measureClients({ clientKinds, serverKinds, dataDir, say, ...settings }) {
   const { clients, absent } = await availableClients(clientKinds, say);
-  const failures = [...absent];
+  const failures = [...absent, ...(await checkClaims(clients))];
   const results = [];
   for (const kind of serverKinds) {
     const folder = path.join(dataDir, `clients-${kind}`);
     results.push(...(await measureOn(kind, clients, { ...settings, folder, say, failures })));
   }
   const versions = Object.fromEntries(clients.map(({ kind, version }) => [kind, version]));
-  return { results, versions, failures };
+  const dependencies = Object.fromEntries(
+    clients.filter((one) => one.dependencies !== undefined).map((one) => [one.kind, one.dependencies]),
+  );
+  return { results, versions, dependencies, failures };
 }

@@ -1,4 +1,7 @@
-/** The page of the clients: pure, like bench/report.js, whose medians, ratios and verdicts it uses. */
+/**
+ * The page of the clients, and the measured part of the table in packages/client/README.md: pure, like bench/report.js, whose medians,
+ * ratios and verdicts it uses.
+ */
 import { measureOf, ratioOf, shown, table, thousands, verdicts, wording } from '../report.js';
 
 const names = {
@@ -79,4 +82,52 @@ export function clientsMarkdown({ environment, settings, versions, results, fail
     ...(failures.length > 0 ? ['## What could not be measured', failures.map((failure) => `- ${failure}`).join('\n')] : []),
   ];
   return `${parts.join('\n\n')}\n`;
+}
+
+const rowOf = (results, server, name) => results.find((result) => result.server === server && result.name === name);
+
+/** The lines of the README's table: what they say, of which row, and how. */
+const readmeLines = [
+  ['CPU per getData, 16 under way, from Apache ZooKeeper 3.9.5, us', 'java', 'getData-16', 'cpuUsPerOp', shown],
+  ['the same from tskeeper, us', 'ours', 'getData-16', 'cpuUsPerOp', shown],
+  ['CPU per create and delete of an ephemeral, 16 under way, from tskeeper, us', 'ours', 'createAndDelete-16', 'cpuUsPerOp', shown],
+  ['CPU per event, 5,000 at once, from Apache ZooKeeper 3.9.5, us', 'java', 'watch', 'cpuUsPerOp', shown],
+  ['connect and close, Apache ZooKeeper 3.9.5, ms', 'java', 'connect', 'p50Us', (us) => (us / 1000).toFixed(1)],
+  ['memory of the process, connected and idle, MB', 'java', 'memory', 'idleMb', (mb) => mb.toFixed(0)],
+  ['the same after the load, MB', 'java', 'memory', 'loadedMb', (mb) => mb.toFixed(0)],
+];
+
+/** Compared in the README: all but the bare socket. */
+const compared = Object.keys(names).filter((client) => client !== 'bare');
+
+/** Whether a run has all that the README says. */
+export function fillsReadme({ results, versions }) {
+  return (
+    compared.every((client) => versions[client] !== undefined) &&
+    readmeLines.every(([, server, name, measure]) =>
+      compared.every((client) => measureOf(rowOf(results, server, name) ?? { rounds: [] }, client, measure) !== undefined),
+    )
+  );
+}
+
+export function readmeTable({ environment, versions, dependencies, results }) {
+  const head = ['', ...compared.map((client) => `${names[client]} ${versions[client]}`)];
+  const lines = readmeLines.map(([title, server, name, measure, show]) => [
+    title,
+    ...compared.map((client) => show(measureOf(rowOf(results, server, name), client, measure))),
+  ]);
+  const packages = ['npm packages that come with it', ...compared.map((client) => String(dependencies[client] ?? ''))];
+  const when = `Measured on ${environment.date.slice(0, 10)} with Node ${environment.node.slice(1)}, by \`npm run bench -- clients\`.`;
+  return `${table(head, [packages, ...lines])}\n\n${when}`;
+}
+
+const begin = '<!-- measured: npm run bench -- clients -->';
+const end = '<!-- /measured -->';
+
+/** The README with its measured part replaced. */
+export function withMeasurements(readme, report) {
+  const from = readme.indexOf(begin);
+  const to = readme.indexOf(end);
+  if (from === -1 || to < from) throw new Error(`the README has no part between "${begin}" and "${end}"`);
+  return `${readme.slice(0, from + begin.length)}\n\n${readmeTable(report)}\n\n${readme.slice(to)}`;
 }

@@ -42,7 +42,7 @@ export const rows = [
     demands: [],
   },
   { name: 'watch', title: 'events of 5,000 watches fired by one txn', kind: 'watch', count: 5000, demands: [] },
-  { name: 'connect', title: 'connect and close', kind: 'connect', times: 20, demands: [] },
+  { name: 'connect', title: 'connect and close', kind: 'connect', times: 10, demands: [] },
 ];
 
 /** Requests that one operation of a load consists of. */

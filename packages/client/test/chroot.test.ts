@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Chroot } from '../src/chroot.ts';
 import { type Client, op, type WatchedEvent } from '../src/index.ts';
 import { ClientWorld } from './support/client-world.ts';
+import { settle } from './support/outcomes.ts';
 
 describe('a chroot', () => {
   it.each([
@@ -69,6 +70,25 @@ describe('C2-4: a client under /app/a', () => {
     await go(zk.delete('/x/s-0000000000'));
     await go(zk.delete('/x'));
     expect((await go(outside.getChildren('/app/a'))).children).toEqual([]);
+  });
+
+  it('shares nothing with a tenant beside it: paths, watches and listings are its own', async () => {
+    await go(outside.create('/app/b'));
+    const tenant = await world.connect({}, '/app/b');
+    const heard: string[] = [];
+    const watch = ({ type, path }: WatchedEvent) => void (type === 'None' ? undefined : heard.push(`${type} ${path}`));
+    await go(tenant.addWatch('/', { mode: 'persistentRecursive', watch }));
+    await go(zk.create('/same', 'a'));
+    await go(tenant.create('/same', 'b'));
+    await go(zk.delete('/same'));
+    expect(new TextDecoder().decode((await go(tenant.getData('/same'))).data ?? undefined)).toBe('b');
+    expect(await go(zk.exists('/same'))).toBe(null);
+    await go(tenant.create('/other', null, { mode: 'ephemeral' }));
+    expect((await go(zk.getChildren('/'))).children).toEqual([]);
+    expect(await go(zk.getAllChildrenNumber('/'))).toBe(0);
+    expect(heard).toEqual(['NodeCreated /same', 'NodeCreated /other']);
+    // What is outside cannot be named.
+    expect((await go(settle(zk.getData('/../b/same')))).outcome).toBe('BadArguments notSent');
   });
 
   it('reads the configuration of the ensemble where it is', async () => {

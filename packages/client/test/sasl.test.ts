@@ -114,6 +114,7 @@ describe('B42: DIGEST-MD5 from connect to close', () => {
     const server = new DigestServer({ bob: 'secret' });
     const error: unknown = await server.until(connect('zk:1', server.options(username, password))).catch((thrown: unknown) => thrown);
     expect(KeeperError.is(error, 'AuthFailed')).toBe(true);
+    expect(error).toMatchObject({ errno: -115, op: 'connect', path: undefined, outcome: 'refused', retryable: false });
     expect((error as Error).message).toBe('KeeperErrorCode = AuthFailed (zk:1 refused the SASL identity (error -115))');
     expect(server.transport.cnxns).toHaveLength(1);
   });

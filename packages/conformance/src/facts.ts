@@ -1,6 +1,5 @@
 /** What a server says of itself, or shows when it is asked: which release it is, whether it is one of several, what it has switched on. */
-import { connect as dial } from 'node:net';
-import { type Client, formatServer, KeeperError, type ServerAddress } from '@tskeeper/client';
+import { type Client, formatServer, fourLetterWord, KeeperError, type ServerAddress } from '@tskeeper/client';
 import { RawCnxn } from './raw-cnxn.ts';
 import { parseRelease, type Release } from './release.ts';
 
@@ -42,19 +41,6 @@ export interface Facts {
 
 /** The release whose documentation is meant where a server does not say what it is. */
 const releaseDefault: Release = [3, 9, 5];
-const answerMs = 5000;
-
-/** The whole answer to a four letter word; undefined when none comes. */
-function fourLetterWord({ host, port }: ServerAddress, word: string): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    const socket = dial({ host, port }, () => socket.write(word));
-    socket.setTimeout(answerMs, () => socket.destroy());
-    socket.on('data', (chunk) => chunks.push(chunk));
-    socket.on('error', () => undefined);
-    socket.on('close', () => resolve(chunks.length === 0 ? undefined : Buffer.concat(chunks).toString('utf8')));
-  });
-}
 
 async function isReachable(address: ServerAddress): Promise<boolean> {
   try {
@@ -67,7 +53,8 @@ async function isReachable(address: ServerAddress): Promise<boolean> {
 }
 
 async function askServer(address: ServerAddress): Promise<ServerFacts> {
-  const answer = (await fourLetterWord(address, 'srvr')) ?? '';
+  // Some do not answer it, and some are told not to; what was not said is for the reader to see.
+  const answer = await fourLetterWord(formatServer(address), 'srvr').catch(() => '');
   return { address, version: /^Zookeeper version: ([^,\n]*)/.exec(answer)?.[1], mode: /^Mode: (.*)$/m.exec(answer)?.[1] };
 }
 

@@ -105,6 +105,13 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms).unref());
 }
 
+/** All of these, to be awaited later, or never if the check fails before: what becomes of them then is nobody's business. */
+export function underWay<T>(calls: readonly Promise<T>[]): Promise<T[]> {
+  const all = Promise.all(calls);
+  all.catch(() => undefined);
+  return all;
+}
+
 /** The next state of the session that is one of these. */
 export function nextState(zk: Client, ...states: readonly string[]): Promise<string> {
   return new Promise((resolve) => {

@@ -157,7 +157,7 @@ export class Suite implements AsyncDisposable {
       case 'extendedTypes':
         return facts.hasExtendedTypes
           ? undefined
-          : 'zookeeper.extendedTypesEnabled is off, as the server answers Unimplemented to a create with a TTL';
+          : 'zookeeper.extendedTypesEnabled is off, since the server answers Unimplemented to a create with a TTL';
       default:
         return need satisfies never;
     }

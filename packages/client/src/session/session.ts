@@ -636,7 +636,8 @@ export class Session {
 
   #ended(state: KeeperState, reason: string | undefined): void {
     const code = state === 'AuthFailed' ? ErrorCode.AuthFailed : ErrorCode.SessionExpired;
-    this.#begun?.reject(new Refusal(code, 'notSent', reason));
+    // That an identity is refused is a server's word, while a session may be given up here (`expireLocally`).
+    this.#begun?.reject(new Refusal(code, state === 'AuthFailed' ? 'refused' : 'notSent', reason));
     this.watches.clear();
     for (const resolve of this.#whenClosed) resolve();
     this.#whenClosed = [];

@@ -114,10 +114,17 @@ describe('B41: TLS', () => {
 
   it('shows the reason in the event and in the error', async () => {
     const { port } = await front();
-    const error: unknown = await connect(`localhost:${port}`, { tls: { ca: otherCa.cert }, connectTimeoutMs: 500 }).catch(
-      (thrown: unknown) => thrown,
-    );
+    async function theCallerThatWaits(): Promise<unknown> {
+      try {
+        return await connect(`localhost:${port}`, { tls: { ca: otherCa.cert }, connectTimeoutMs: 500 });
+      } catch (thrown) {
+        return thrown;
+      }
+    }
+    const error = await theCallerThatWaits();
     expect(KeeperError.is(error, 'ConnectionLoss')).toBe(true);
+    expect(error).toMatchObject({ errno: -4, op: 'connect', path: undefined, outcome: 'notSent', retryable: true });
+    expect((error as Error).stack).toContain('theCallerThatWaits');
     expect((error as Error).message).toContain(
       `localhost:${port} at 127.0.0.1: it could not be connected to: the server's certificate "CN=zk", signed by`,
     );

@@ -67,7 +67,7 @@ export const configChecks: readonly RunnableCheck[] = [
         after = textOf((await zk.reconfig({ joiningServers: members[0]! })).data) ?? '';
       } catch (error) {
         if (error instanceof Error && 'code' in error && error.code === 'ReconfigDisabled') {
-          throw new NotApplicable('reconfigEnabled is off, as the server answers ReconfigDisabled');
+          throw new NotApplicable('reconfigEnabled is off, since the server answers ReconfigDisabled');
         }
         throw error;
       }

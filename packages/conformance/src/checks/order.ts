@@ -2,6 +2,7 @@
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
 import { equal, holds, textOf } from '../expect.ts';
+import { underWay } from '../ground.ts';
 
 const docs = "Programmer's Guide, Consistency Guarantees";
 
@@ -56,10 +57,10 @@ export const orderChecks: readonly RunnableCheck[] = [
       const [writer, reader] = [await ground.open(), await ground.open({ server: ground.facts.servers.length - 1 })];
       const { path } = await writer.create(`${ground.root}/a`, '0');
       await ground.caughtUp(reader);
-      const writes = Array.from({ length: 300 }, (_, at) => writer.setData(path, String(at + 1)));
+      const writing = underWay(Array.from({ length: 300 }, (_, at) => writer.setData(path, String(at + 1))));
       const seen: number[] = [];
       for (let at = 0; at < 100; at++) seen.push(Number(textOf((await reader.getData(path)).data)));
-      await Promise.all(writes);
+      await writing;
       const fallen = seen.findIndex((value, at) => at > 0 && value < seen[at - 1]!);
       holds('what is read', fallen === -1, 'never older than before', seen.slice(Math.max(0, fallen - 1), fallen + 1));
     },

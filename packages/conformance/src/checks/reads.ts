@@ -2,6 +2,7 @@
 import { OpCode, operations, readGetChildrenReply } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
 import { equal, textOf } from '../expect.ts';
+import { underWay } from '../ground.ts';
 
 export const readChecks: readonly RunnableCheck[] = [
   {
@@ -26,12 +27,12 @@ export const readChecks: readonly RunnableCheck[] = [
       const [zk, other] = [await ground.open(), await ground.open()];
       const path = `${ground.root}/a`;
       await zk.create(path, '0');
-      const writes = Array.from({ length: 200 }, (_, at) => other.setData(path, String(at + 1)));
+      const writing = underWay(Array.from({ length: 200 }, (_, at) => other.setData(path, String(at + 1))));
       for (let at = 0; at < 50; at++) {
         const { data, stat } = await zk.getData(path);
         equal('the data that belong to the version', textOf(data), String(stat.version));
       }
-      await Promise.all(writes);
+      await writing;
     },
   },
   {
@@ -109,10 +110,8 @@ export const readChecks: readonly RunnableCheck[] = [
       const path = `${ground.root}/a`;
       await zk.create(path, '0');
       for (let at = 1; at <= 20; at++) {
-        const write = zk.setData(path, String(at));
-        const read = zk.getData(path);
-        equal('a read that was sent behind the write', textOf((await read).data), String(at));
-        await write;
+        const [, read] = await Promise.all([zk.setData(path, String(at)), zk.getData(path)]);
+        equal('a read that was sent behind the write', textOf(read.data), String(at));
       }
     },
   },

@@ -167,8 +167,10 @@ export const sessionChecks: readonly RunnableCheck[] = [
       const { sessionId } = zk;
       wire.silence();
       const asked = zk.exists(path);
+      const back = nextState(zk, 'SyncConnected');
       wire.restore();
       await refused('what was under way', asked, 'ConnectionLoss');
+      await ground.until('a new connection', back);
       equal('the owner of the ephemeral', (await zk.exists(path))?.ephemeralOwner, sessionId);
     },
   },

@@ -3,7 +3,7 @@ import { digestId, op, openAcl, Perms } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
-import { identities } from '../ground.ts';
+import { identities, underWay } from '../ground.ts';
 import { Heard } from '../heard.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Semantics of Watches";
@@ -121,7 +121,7 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
       await zk.setData(path, '1').then(() => order.push('reply'));
       equal('a change of its own', order.splice(0), ['NodeDataChanged', 'reply']);
       await zk.getData(path, { watch });
-      const change = other.setData(path, '2');
+      const change = underWay([other.setData(path, '2')]);
       let version = 1;
       while (version === 1) {
         ({ version } = (await zk.getData(path)).stat);

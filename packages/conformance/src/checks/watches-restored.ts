@@ -1,5 +1,5 @@
 /** Watches over a lost connection. */
-import { op } from '@tskeeper/client';
+import { type Client, op } from '@tskeeper/client';
 import { OpCode, operations, Xid } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
 import { equal } from '../expect.ts';
@@ -8,6 +8,13 @@ import { Heard } from '../heard.ts';
 import { Wire } from '../wire.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Things to Remember about Watches";
+
+/** Calls made earlier might fail with a dial that was still under way. */
+function restored(zk: Client, wire: Wire): Promise<string> {
+  const back = nextState(zk, 'SyncConnected');
+  wire.restore();
+  return back;
+}
 
 export const watchRestoredChecks: readonly RunnableCheck[] = [
   {
@@ -32,7 +39,7 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
       await other.delete(`${root}/gone`);
       await other.create(`${root}/born`);
       await other.create(`${root}/children/x`);
-      wire.restore();
+      await ground.until('a new connection', restored(zk, wire));
       await ground.caughtUp(zk);
       equal('the events', heard.takeText(root).toSorted(), [
         'NodeChildrenChanged /children',
@@ -64,7 +71,7 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
       wire.cut();
       await ground.until('the loss of the connection', lost);
       await other.setData(path, '1');
-      wire.restore();
+      await ground.until('a new connection', restored(zk, wire));
       await ground.caughtUp(zk);
       // ZooKeeper does not say what they have missed, and nobody is wrong who does.
       persistent.take();

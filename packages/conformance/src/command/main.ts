@@ -15,6 +15,8 @@ export interface CommandWorld {
   out(text: string): void;
   /** Writes to standard error. */
   err(text: string): void;
+  /** Shows what is under way, in the place of what was shown before; where nobody sits, nothing. */
+  progress(text: string): void;
   /** Aborted when the user wants it to end. */
   readonly interrupted: AbortSignal;
 }
@@ -61,10 +63,13 @@ async function carryOut(options: CommandOptions, world: CommandWorld): Promise<n
   }
   if (!json) world.out(factsText(suite.facts));
   const results: CheckResult[] = [];
-  for (const check of chosen) {
+  for (const [at, check] of chosen.entries()) {
+    world.progress(`${at + 1}/${chosen.length} ${check.name}`);
+    const result = await suite.run(check, world.interrupted);
     if (world.interrupted.aborted) break;
-    results.push(await suite.run(check, world.interrupted));
+    results.push(result);
   }
+  world.progress('');
   const left = await suite.close().then(
     () => undefined,
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
@@ -94,6 +99,8 @@ function processWorld(): CommandWorld {
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
+    // Back to the beginning of the line, and the rest of it erased.
+    progress: (text) => void (process.stderr.isTTY && process.stderr.write(`\r\u001b[K${text}`)),
     interrupted: interruption.signal,
   };
 }

@@ -21,6 +21,10 @@ function seconds(text: string): number {
   return value;
 }
 
+function patterns(text: string, before: readonly string[] = []): string[] {
+  return [...before, ...text.split(',').filter((each) => each !== '')];
+}
+
 function release(text: string): Release {
   const value = parseRelease(text);
   if (value === undefined) throw new InvalidArgumentError('It takes a release of ZooKeeper, as 3.8 or 3.9.2.');
@@ -45,13 +49,15 @@ export function commandOf(out: (text: string) => void, err: (text: string) => vo
   return new Command('tskeeper-conformance')
     .description('Checks that a ZooKeeper server, or an ensemble, behaves as the documentation of ZooKeeper says.')
     .argument('[connect string]', 'host:port,host:port/chroot; all servers of an ensemble, for the checks between them', connectString)
-    .option('--only <patterns...>', 'run the checks whose names contain one of these: watches, multi.failures')
-    .option('--list', 'say which checks there are, and run none', false)
-    .option('--json', 'answer in JSON', false)
-    .option('--slow', 'also run the checks that wait until sessions have expired', false)
+    .addOption(
+      new Option('--only <patterns>', 'run the checks whose names contain one of these: watches,multi.failures').argParser(patterns),
+    )
+    .option('--list', 'say which checks there are, and run none')
+    .option('--json', 'answer in JSON')
+    .option('--slow', 'also run the checks that wait until sessions have expired')
     .addOption(new Option('--timeout <seconds>', 'how long one check may take (default: 30)').argParser(seconds))
     .addOption(new Option('--super <user:password>', 'the super user, for the checks that need it').argParser(userAndPassword))
-    .option('--reconfig', 'also write the configuration of the ensemble anew, with the same members (needs --super)', false)
+    .option('--reconfig', 'also write the configuration of the ensemble anew, with the same members (needs --super)')
     .addOption(new Option('--release <release>', 'judge by this release of ZooKeeper, whatever srvr says').argParser(release))
     .showHelpAfterError('(--help lists the options)')
     .configureOutput({ writeOut: out, writeErr: err })

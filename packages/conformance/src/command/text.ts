@@ -64,12 +64,20 @@ const words: Record<Outcome, string> = { passed: 'ok', failed: 'FAILED', notAppl
 export function resultsText(results: readonly CheckResult[]): string {
   const rows = results.map(({ check, outcome, ms }) => [words[outcome], outcome === 'notApplicable' ? '' : ms.toFixed(0), check.name]);
   const table = tableOf(['result', 'ms', 'check'], rows);
-  const told = (outcome: Outcome) =>
-    results
-      .filter((result) => result.outcome === outcome)
-      .map(({ check, reason }) => `${words[outcome]}: ${check.name}, ${check.title}\n  ${reason}\n`)
-      .join('');
-  return [table, told('notApplicable'), told('failed')].filter((part) => part !== '').join('\n');
+  const failed = results
+    .filter(({ outcome }) => outcome === 'failed')
+    .map(({ check, reason }) => `${words.failed}: ${check.name}, ${check.title}\n  ${reason}\n`)
+    .join('');
+  return [table, notApplicableText(results), failed].filter((part) => part !== '').join('\n');
+}
+
+/** By reason, since many share one. */
+function notApplicableText(results: readonly CheckResult[]): string {
+  const names = new Map<string, string[]>();
+  for (const { check, outcome, reason = '' } of results) {
+    if (outcome === 'notApplicable') names.set(reason, [...(names.get(reason) ?? []), check.name]);
+  }
+  return [...names].map(([reason, checks]) => `${words.notApplicable}, as ${reason}:\n  ${checks.join(', ')}\n`).join('');
 }
 
 export function countsText(results: readonly CheckResult[]): string {

@@ -14,23 +14,23 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
   'client-says-not-sent': {
     what: 'a call that was sent and lost its connection is said not to have been sent',
     from: 'C2-20, P13',
-    file: machine,
-    replace: "const outcome = request.order <= this.#orderFlushed ? 'unknown' : 'notSent';",
-    by: "const outcome = 'notSent';",
+    file: 'packages/client/src/session/outbox.ts',
+    replace: "outcome: request.order <= this.#orderTaken ? 'unknown' : 'notSent'",
+    by: "outcome: 'notSent'",
   },
   'client-answers-the-next': {
     what: 'an answer is taken for that to the next call in the line',
     from: 'P3',
     file: machine,
-    replace: 'if (!request.withdrawn) this.#out.answered(request, err, reader);\n    this.#pending.shift();',
-    by: 'this.#pending.shift();\n    this.#out.answered(this.#pending.peek() ?? request, err, reader);',
+    replace: 'if (!request.withdrawn) this.#out.answered(request, err, reader, zxid);\n    this.#outbox.answered();',
+    by: 'this.#outbox.answered();\n    this.#out.answered(this.#outbox.next ?? request, err, reader, zxid);',
   },
   'client-resends-writes': {
     what: 'calls that had no answer when the connection broke are sent again over the next',
     from: 'C2-20, P13',
     file: machine,
     replace: 'this.#out.failed(request, new Refusal(errno, outcome, reason, { cause }));',
-    by: 'const again = new Writer(); this.#writeRequest(again, request); request.frame = again.written(); this.#waiting.push(request); void [outcome, errno, reason, cause];',
+    by: '{ this.#outbox.keep(request); void [outcome, errno, reason, cause]; }',
   },
   'client-forgets-last-zxid': {
     what: 'the client comes back as one that has seen nothing, so that a server behind its last answer serves it',
@@ -50,7 +50,7 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
     what: 'calls that wait for a server are forgotten when the session ends',
     from: 'C2-2, P35',
     file: machine,
-    replace: "const refusal = this.#ended('notSent', reason);\n    this.#failWaiting(refusal);",
+    replace: "const refusal = this.#ended('notSent', reason);\n    this.#failKept(refusal);",
     by: "const refusal = this.#ended('notSent', reason);",
   },
   'client-pings-late': {

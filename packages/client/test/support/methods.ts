@@ -1,0 +1,39 @@
+/** Every method of a client that can fail, to be tried one after the other. */
+import { type CallOptions, type Client, ClientView, op } from '../../src/index.ts';
+
+/** How each is called on a path, where it has one. */
+export const methods: Readonly<Record<string, (zk: Client, path: string, options?: CallOptions) => Promise<unknown>>> = {
+  addAuth: (zk, _, options) => zk.addAuth('digest', 'a:b', options),
+  addWatch: (zk, path, options) => zk.addWatch(path, { ...options, watch: true }),
+  create: (zk, path, options) => zk.create(path, null, options),
+  delete: (zk, path, options) => zk.delete(path, options),
+  deleteRecursive: (zk, path, options) => zk.deleteRecursive(path, options),
+  ensurePath: (zk, path, options) => zk.ensurePath(path, options),
+  exists: (zk, path, options) => zk.exists(path, options),
+  getACL: (zk, path, options) => zk.getACL(path, options),
+  getAllChildrenNumber: (zk, path, options) => zk.getAllChildrenNumber(path, options),
+  getChildren: (zk, path, options) => zk.getChildren(path, options),
+  getConfig: (zk, _, options) => zk.getConfig(options),
+  getData: (zk, path, options) => zk.getData(path, options),
+  getEphemerals: (zk, path, options) => zk.getEphemerals(path, options),
+  multi: (zk, path, options) => zk.multi([op.delete(path)], options),
+  multiRead: (zk, path, options) => zk.multiRead([op.getData(path)], options),
+  reconfig: (zk, _, options) => zk.reconfig({ leavingServers: '2', ...options }),
+  removeWatches: (zk, path, options) => zk.removeWatches(path, options),
+  setACL: (zk, path, options) => zk.setACL(path, [], options),
+  setData: (zk, path, options) => zk.setData(path, 'x', options),
+  sync: (zk, path, options) => zk.sync(path, options),
+  update: (zk, path, options) => zk.update(path, () => 'x', options),
+  walk: (zk, path, options) => zk.walk(path, options).next(),
+  watch: (zk, path, options) => zk.watch(path, { signal: options?.signal }).next(),
+  whoAmI: (zk, _, options) => zk.whoAmI(options),
+};
+
+/** What a ClientView has, but for what asks no server. */
+export function methodsOfClient(): string[] {
+  const local = ['constructor', 'chroot', 'on'];
+  return Object.entries(Object.getOwnPropertyDescriptors(ClientView.prototype))
+    .filter(([name, { value }]) => typeof value === 'function' && !local.includes(name))
+    .map(([name]) => name)
+    .sort();
+}
