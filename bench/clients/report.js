@@ -60,7 +60,10 @@ export function clientsMarkdown({ environment, settings, versions, results, fail
     servers[one.server],
     one.row,
     wording(one),
-    [shown(one.value), shown(one.or.value)].join(', or '),
+    [one.value, one.or?.value]
+      .filter((value) => value !== undefined)
+      .map(shown)
+      .join(', or '),
     one.level,
     one.verdict,
   ]);
