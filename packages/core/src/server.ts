@@ -787,8 +787,8 @@ export class Server {
     this.#observer.sessionClosed(sessionIdOf(high, low), cxid === 0);
     if (cnxn === undefined) return;
     cnxn.slot = -1;
-    // Who asked for it, and is there, still gets its reply.
-    const waitsForReply = cnxn.waiting.some((one) => one.kind === 'write' && closesSession(one));
+    // Who asked for it, and is there, still gets its reply. Another that asked for it too, at a server that the session has left, never would.
+    const waitsForReply = cnxn.waiting.some((one) => one.kind === 'write' && closesSession(one) && one.cxid === cxid);
     if (!waitsForReply) this.#cnxns.close(cnxn, 'session expired');
   }
 }

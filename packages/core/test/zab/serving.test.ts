@@ -216,6 +216,28 @@ describe('a session in an ensemble', () => {
     }
   });
 
+  it('is at its end at the server that it has left as well, though its old connection has asked for that too', () => {
+    for (const [from, to] of [
+      [0, 1],
+      [0, 2],
+      [2, 0],
+    ] as const) {
+      const ensemble = served(3);
+      const nodes = [...followersOf(ensemble), ensemble.leader!];
+      const client = joined(ensemble, nodes[from]!);
+      for (const path of ['/a', '/b', '/c']) told(ensemble, client, 'create', create(path));
+      const late = new EnsembleClient();
+      Object.assign(late, { session: client.session, password: client.password });
+      late.connect(nodes[to]!);
+      ensemble.runUntil(() => late.isAnswered, 1000);
+      const close = late.ask('closeSession', undefined);
+      if (!client.isClosed) client.ask('closeSession', undefined);
+      ensemble.run(300);
+      expect(close.answer?.err).toBe(ErrorCode.Ok);
+      expect([client.isClosed, late.isClosed]).toEqual([true, true]);
+    }
+  });
+
   it('is refused to whoever does not know its password, and when it has ended', () => {
     const ensemble = served(3);
     for (const node of ensemble.nodes) {
