@@ -35,16 +35,22 @@ describe('the page of the clients', () => {
     expect(text).toContain('| kazoo | 120 | 1,000 | 0.50 | 1.50 | 0.04 x |');
   });
 
-  it('demands half of the CPU of others, or little more than a bare socket needs', () => {
-    const of = (round: Readonly<Record<string, number>>) =>
-      verdicts([result('ours', round)]).map(({ against, verdict }) => [against, verdict]);
-    expect(of({ ours: 10, 'node-zookeeper-client': 20, kazoo: 19, bare: 1 })).toEqual([
-      ['node-zookeeper-client', 'met'],
-      ['kazoo', 'missed'],
+  it('demands half of the CPU of others, and with the server of Apache is content with little more than a bare socket needs', () => {
+    const of = (server: string, round: Readonly<Record<string, number>>) =>
+      verdicts([result(server, round)]).map(({ against, verdict }) => [against, verdict]);
+    const [met, missed] = ['met', 'missed'];
+    expect(of('ours', { ours: 10, 'node-zookeeper-client': 20, kazoo: 19, bare: 1 })).toEqual([
+      ['node-zookeeper-client', met],
+      ['kazoo', missed],
     ]);
-    expect(of({ ours: 10, 'node-zookeeper-client': 15, kazoo: 15, bare: 8 })).toEqual([
-      ['node-zookeeper-client', 'met'],
-      ['kazoo', 'met'],
+    const nearTheSocket = { ours: 10, 'node-zookeeper-client': 15, kazoo: 15, bare: 8 };
+    expect(of('ours', nearTheSocket)).toEqual([
+      ['node-zookeeper-client', missed],
+      ['kazoo', missed],
+    ]);
+    expect(of('java', nearTheSocket)).toEqual([
+      ['node-zookeeper-client', met],
+      ['kazoo', met],
     ]);
   });
 
