@@ -115,7 +115,7 @@ function npmRecipe(name, version, dependencies, { isNative = false } = {}) {
       await writeFile(path.join(folder, 'package.json'), manifest);
       const options = { cwd: folder, timeout: installTimeoutMs };
       await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], options);
-      if (isNative) await run('npm', ['rebuild', name, '--foreground-scripts'], options);
+      if (isNative) await run('npm', ['rebuild', name, '--foreground-scripts', '--ignore-scripts=false'], options);
     },
     /** @param {string} folder */
     async facts(folder) {
