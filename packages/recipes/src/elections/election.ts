@@ -112,9 +112,9 @@ export class Election {
 }
 
 /** undefined when it is not there. */
-async function dataOf(zk: ClientView, path: string, options: WaitOptions): Promise<Uint8Array | null | undefined> {
+async function dataOf(zk: ClientView, path: string, { signal, timeoutMs = Infinity }: WaitOptions): Promise<Uint8Array | null | undefined> {
   try {
-    return (await zk.getData(path, { ...options, retry: untilTheEnd })).data;
+    return (await zk.getData(path, { ...untilTheEnd, signal, timeoutMs })).data;
   } catch (error) {
     if (KeeperError.is(error, 'NoNode')) return undefined;
     throw error;

@@ -116,7 +116,7 @@ export async function revoke(zk: ClientView, { path }: Contender, options: Revok
   const { signal } = limit;
   const timer = deleteAfterMs === undefined ? undefined : zk.clock.after(deleteAfterMs, () => void remove(zk, path, limit));
   try {
-    await zk.setData(path, revocation, { signal, idempotent: true, retry: untilTheEnd });
+    await zk.setData(path, revocation, { ...untilTheEnd, signal, idempotent: true });
     while (await nextEvent(zk, path, signal));
   } catch (error) {
     if (!KeeperError.is(error, 'NoNode')) throw error;
@@ -128,7 +128,7 @@ export async function revoke(zk: ClientView, { path }: Contender, options: Revok
 /** What speaks against it is told to whoever waits. */
 async function remove(zk: ClientView, path: string, limit: Limit): Promise<void> {
   try {
-    await zk.delete(path, { signal: limit.signal, idempotent: true, retry: untilTheEnd });
+    await zk.delete(path, { ...untilTheEnd, signal: limit.signal, idempotent: true });
   } catch (error) {
     if (!KeeperError.is(error, 'NoNode')) limit.end(error);
   }

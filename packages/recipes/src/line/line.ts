@@ -11,12 +11,12 @@
  * Each waits for one other, so whoever leaves wakes one (or those who all may go ahead now), and nobody asks again and again.
  */
 import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
-import type { WaitOptions } from '../waiting.ts';
-import { nextEvent, untilTheEnd } from './next-event.ts';
-import type { Limit } from './limit.ts';
-import { OwnWatch } from './own-watch.ts';
 import { RecipeError } from '../recipe-error.ts';
+import type { WaitOptions } from '../waiting.ts';
 import { type Contender, lineUp } from './contender.ts';
+import type { Limit } from './limit.ts';
+import { nextEvent, untilTheEnd } from './next-event.ts';
+import { OwnWatch } from './own-watch.ts';
 
 /** Of a line of contenders, whatever it is for. */
 export interface LineOptions {
@@ -44,8 +44,10 @@ export class Line {
     this.#acl = acl;
   }
 
-  /** Takes the last place. The line is made if it is not there, as a container, which servers delete when it has been empty for a while. `onData`
-   * hears what is written to our znode. */
+  /**
+   * Takes the last place. The line is made if it is not there, as a container, which servers delete when it has been empty for a while. `onData`
+   * hears what is written to our znode.
+   */
   async join(kind: string, data: Data, signal: AbortSignal, onData?: (data: Uint8Array | null) => void): Promise<Place> {
     const prefix = this.path === '/' ? `/${kind}` : `${this.path}/${kind}`;
     const { path, stat } = await this.zk.create(prefix, data, {
@@ -53,16 +55,16 @@ export class Line {
       protection: true,
       parents: 'container',
       acl: this.#acl,
-      retry: untilTheEnd,
+      ...untilTheEnd,
       signal,
     });
     return new Place(this, path, stat.czxid, onData);
   }
 
   /** Who is there now, the first ahead; nobody when there is no line. */
-  async contenders(options: WaitOptions): Promise<readonly Contender[]> {
+  async contenders({ signal, timeoutMs = Infinity }: WaitOptions): Promise<readonly Contender[]> {
     try {
-      const { children } = await this.zk.getChildren(this.path, { ...options, retry: untilTheEnd });
+      const { children } = await this.zk.getChildren(this.path, { ...untilTheEnd, signal, timeoutMs });
       return lineUp(this.path, children, this.#kinds);
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) return [];

@@ -1,9 +1,9 @@
 /** Waits for what happens next to a znode of others. */
-import type { ClientView, KeeperState, RetryPolicy, WatchListener } from '@tskeeper/client';
+import type { ClientView, KeeperState, WatchListener } from '@tskeeper/client';
 import { unlessAborted } from './limit.ts';
 
-/** For what has to be found out, for as long as the session lives and the signal lets it. */
-export const untilTheEnd: RetryPolicy = { attempts: Infinity, maxElapsedMs: Infinity };
+/** For what has to be found out, for as long as the session lives and the signal lets it, however long the client lets a request take otherwise. */
+export const untilTheEnd = { retry: { attempts: Infinity, maxElapsedMs: Infinity }, timeoutMs: Infinity } as const;
 
 /**
  * Resolves with true when anything has happened to the znode, or the session has ended, which the next request tells; with false at once if it is not
@@ -18,7 +18,7 @@ export async function nextEvent(zk: ClientView, path: string, signal: AbortSigna
     };
   });
   const forget = () => void zk.removeWatches(path, { watch: listener, local: true }).catch(() => undefined);
-  if ((await zk.exists(path, { watch: listener, retry: untilTheEnd, signal })) === null) {
+  if ((await zk.exists(path, { ...untilTheEnd, watch: listener, signal })) === null) {
     forget();
     return false;
   }

@@ -26,7 +26,7 @@ export class OwnWatch {
   }
 
   async #look(): Promise<void> {
-    const options = { watch: this.#onEvent, retry: untilTheEnd };
+    const options = { ...untilTheEnd, watch: this.#onEvent };
     try {
       if (this.#listener?.data === undefined) {
         if ((await this.#zk.exists(this.#path, options)) === null) this.#gone();
