@@ -16,7 +16,7 @@ import { deleteIdempotently, setDataIdempotently } from './calls/idempotent.ts';
 import { ensurePaths, type Parents } from './calls/parents.ts';
 import { update, type Updater } from './calls/update.ts';
 import { checkConcurrency, walk, type WalkedZnode } from './calls/walk.ts';
-import { ancestorsOf, parentOf } from './calls/znodes.ts';
+import { ancestorsOf, parentOf } from './paths.ts';
 import { Chroot } from './chroot.ts';
 import type { Clock } from './clock.ts';
 import type {

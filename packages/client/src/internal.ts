@@ -1,2 +1,3 @@
 /** What sibling packages need of the client and users do not. */
+export { childPath, nameOf, parentOf } from './paths.ts';
 export { onAbort } from './signals.ts';

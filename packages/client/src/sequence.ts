@@ -6,6 +6,7 @@
  * counter has run over.
  */
 import { sequenceSuffix } from '@tskeeper/protocol';
+import { nameOf } from './paths.ts';
 
 /** What `protection` puts in front of a name. */
 const guidPrefix = /^_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-/i;
@@ -17,7 +18,7 @@ const numberForm = /^-?\d{9,10}$/;
  * hyphen, and then nothing else tells whose that is: `lock-2000000000` is number 2000000000 of `lock-`, and number -2000000000 of `lock`.
  */
 export function sequenceOf(name: string, prefix: string): number | undefined {
-  const last = name.slice(name.lastIndexOf('/') + 1).replace(guidPrefix, '');
+  const last = nameOf(name).replace(guidPrefix, '');
   if (!last.startsWith(prefix)) return undefined;
   const digits = last.slice(prefix.length);
   if (!numberForm.test(digits)) return undefined;

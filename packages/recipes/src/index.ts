@@ -21,4 +21,4 @@ export { Lock, type LockOptions } from './locks/lock.ts';
 export { type LockSide, SharedLock, type SharedLockOptions } from './locks/shared-lock.ts';
 export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
 export { RecipeError, type RecipeErrorCode } from './recipe-error.ts';
-export type { WaitOptions } from './waiting.ts';
+export type { WaitOptions } from './waiting/wait-options.ts';

@@ -12,7 +12,8 @@ import type { Random } from '../clock.ts';
 import { KeeperError, Refusal } from '../keeper-error.ts';
 import { Bounds, type CallSession } from './bounds.ts';
 import { failureOf, persistently, reworded } from './retries.ts';
-import { childPath, type Created, parentOf, type Znodes } from './znodes.ts';
+import { childPath, nameOf, parentOf } from '../paths.ts';
+import type { Created, Znodes } from './znodes.ts';
 
 const guidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -46,7 +47,7 @@ export interface Protection {
 
 /** Where the znode goes that the program calls `path`; for a sequence without the number. */
 export function protectedPath(path: string, { guid }: Protection): string {
-  return childPath(parentOf(path), protectedName(guid, path.slice(path.lastIndexOf('/') + 1)));
+  return childPath(parentOf(path), protectedName(guid, nameOf(path)));
 }
 
 /** Calls `create` until it is known what became of it. `path` is the one that `create` sends. */

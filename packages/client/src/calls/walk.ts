@@ -6,7 +6,8 @@ import { KeeperError } from '../keeper-error.ts';
 import type { Stat } from '../stat.ts';
 import type { CallOptions } from '../session/operation.ts';
 import type { Bounds } from './bounds.ts';
-import { childPath, type Znodes } from './znodes.ts';
+import { childPath } from '../paths.ts';
+import type { Znodes } from './znodes.ts';
 
 /** A znode as a walk comes by it. */
 export interface WalkedZnode {

@@ -32,18 +32,3 @@ export interface Znodes {
   setData(path: string, data: Data, options: VersionOptions): Promise<Stat>;
   getChildren(path: string, options: ReadOptions): Promise<{ readonly children: readonly string[]; readonly stat: Stat }>;
 }
-
-export function childPath(parent: string, name: string): string {
-  return parent === '/' ? `/${name}` : `${parent}/${name}`;
-}
-
-export function parentOf(path: string): string {
-  return path.slice(0, Math.max(1, path.lastIndexOf('/')));
-}
-
-/** Of `/a/b/c`: `/a`, `/a/b`. */
-export function ancestorsOf(path: string): string[] {
-  const paths: string[] = [];
-  for (let slash = path.indexOf('/', 1); slash !== -1; slash = path.indexOf('/', slash + 1)) paths.push(path.slice(0, slash));
-  return paths;
-}

@@ -1,7 +1,8 @@
 /** What all caches have in common: when they are in step, what they tell, and how they end. */
 import type { ClientView } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
-import { type WaitOptions, WaitingRoom } from '../waiting.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import { WaitingRoom } from '../waiting/waiting-room.ts';
 import type { ManyZnodesOptions } from './cached-znode.ts';
 import { type CacheChanges, type ChangesOptions, ChangeStream } from './change-stream.ts';
 import { Mirror } from './mirror.ts';

@@ -1,8 +1,8 @@
 /** The children of a znode, and their data, at hand without asking a server. */
 import type { ClientView } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
 import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
-import { childPath } from './znode-store.ts';
 
 /** Which children a cache has, and what of them. */
 export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {

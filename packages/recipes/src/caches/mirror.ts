@@ -15,7 +15,7 @@ import { type ClientView, KeeperError, type Stat, type TimerHandle, type WatchLo
 import type { CacheChange } from './cached-znode.ts';
 import { Shown, type ShownOptions } from './shown.ts';
 import { Visits, type VisitKind } from './visits.ts';
-import { childPath, parentOf } from './znode-store.ts';
+import { childPath, parentOf } from '@tskeeper/client/internal';
 
 export interface MirrorOptions<Data> extends ShownOptions<Data> {
   /** How many levels below the root are shown; 0 for the root alone, and then only that is watched. */

@@ -3,8 +3,9 @@
  * that is older than what is shown.
  */
 import type { KeeperError, Stat } from '@tskeeper/client';
+import { childPath, parentOf } from '@tskeeper/client/internal';
 import type { CacheChange, CachedZnode, Decode } from './cached-znode.ts';
-import { childPath, parentOf, ZnodeStore } from './znode-store.ts';
+import { ZnodeStore } from './znode-store.ts';
 
 export interface ShownOptions<Data> {
   /** Whether the data of the root are wanted, and those of what is below. */

@@ -2,6 +2,7 @@
  * The znodes of a cache, by path and by parent. Whatever is shown hangs on parents that are shown, up to the root: so children are known
  * without a list of their own, and what is below a znode goes with it.
  */
+import { childPath, nameOf, parentOf } from '@tskeeper/client/internal';
 import type { CachedZnode } from './cached-znode.ts';
 
 export class ZnodeStore<Data> {
@@ -67,15 +68,3 @@ export class ZnodeStore<Data> {
 }
 
 const none: ReadonlySet<string> = new Set();
-
-export function childPath(parent: string, name: string): string {
-  return parent === '/' ? `/${name}` : `${parent}/${name}`;
-}
-
-export function parentOf(path: string): string {
-  return path.slice(0, Math.max(1, path.lastIndexOf('/')));
-}
-
-function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}

@@ -13,8 +13,8 @@ import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { acquire, type AcquireOptions, type Claim } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import { Line, type LineOptions, nextAhead } from '../line/line.ts';
-import { untilTheEnd } from '../line/next-event.ts';
-import type { WaitOptions } from '../waiting.ts';
+import { untilTheEnd } from '../waiting/next-event.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
 import { acknowledgedPath, Leadership } from './leadership.ts';
 
 /** How an election is held. All candidates have the same, but for `data`. */

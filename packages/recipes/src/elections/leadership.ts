@@ -1,10 +1,11 @@
 /** To lead: a hold, with a word to those who look on. */
 import { type CallOptions, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { childPath, nameOf } from '@tskeeper/client/internal';
 import type { Held, HoldState } from '../line/held.ts';
 
 /** The znode that says that the leader knows. */
 export function acknowledgedPath(election: string): string {
-  return election === '/' ? '/acknowledged' : `${election}/acknowledged`;
+  return childPath(election, 'acknowledged');
 }
 
 /** The lead, from the turn until `resign` or the loss. */
@@ -54,7 +55,7 @@ export class Leadership implements AsyncDisposable {
    * does not lead any more.
    */
   async acknowledge(options: CallOptions = {}): Promise<void> {
-    const name = this.path.slice(this.path.lastIndexOf('/') + 1);
+    const name = nameOf(this.path);
     for (;;) {
       try {
         this.#hasAcknowledged = true;

@@ -1,12 +1,12 @@
 /** From the end of a line to its head: what an acquire is, whatever is had there. */
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
-import type { WaitOptions } from '../waiting.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
 import type { Contender } from './contender.ts';
 import { Held } from './held.ts';
-import { Limit } from './limit.ts';
+import { Limit } from '../waiting/limit.ts';
 import type { Ahead, Line } from './line.ts';
-import { nextEvent, untilTheEnd } from './next-event.ts';
+import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 
 /** How to wait for one's turn. */
 export interface AcquireOptions extends WaitOptions {

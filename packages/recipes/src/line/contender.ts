@@ -7,6 +7,7 @@
  * The number has 32 bits and runs over, so it is compared neither as a text nor as it stands (`compareSequences` of the client).
  */
 import { compareSequences, sequenceOf } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
 
 /** One znode in a line. */
 export interface Contender {
@@ -28,7 +29,7 @@ export function lineUp(parent: string, names: readonly string[], kinds: readonly
       const at = name.lastIndexOf(kind);
       const sequence = at === -1 ? undefined : sequenceOf(name.slice(at), kind);
       if (sequence === undefined) continue;
-      line.push({ path: parent === '/' ? `/${name}` : `${parent}/${name}`, name, kind, sequence });
+      line.push({ path: childPath(parent, name), name, kind, sequence });
       break;
     }
   }

@@ -11,11 +11,12 @@
  * Each waits for one other, so whoever leaves wakes one (or those who all may go ahead now), and nobody asks again and again.
  */
 import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
-import type { WaitOptions } from '../waiting.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type Contender, lineUp } from './contender.ts';
-import type { Limit } from './limit.ts';
-import { nextEvent, untilTheEnd } from './next-event.ts';
+import type { Limit } from '../waiting/limit.ts';
+import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { OwnWatch } from './own-watch.ts';
 
 /** Of a line of contenders, whatever it is for. */
@@ -49,8 +50,7 @@ export class Line {
    * hears what is written to our znode.
    */
   async join(kind: string, data: Data, signal: AbortSignal, onData?: (data: Uint8Array | null) => void): Promise<Place> {
-    const prefix = this.path === '/' ? `/${kind}` : `${this.path}/${kind}`;
-    const { path, stat } = await this.zk.create(prefix, data, {
+    const { path, stat } = await this.zk.create(childPath(this.path, kind), data, {
       mode: 'ephemeralSequential',
       protection: true,
       parents: 'container',

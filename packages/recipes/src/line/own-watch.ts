@@ -1,6 +1,6 @@
 /** Watches a znode of one's own: whether somebody deletes it, and, where that matters, what somebody writes to it. */
 import { type ClientView, KeeperError, type WatchedEvent, type WatchListener } from '@tskeeper/client';
-import { untilTheEnd } from './next-event.ts';
+import { untilTheEnd } from '../waiting/next-event.ts';
 
 export interface OwnWatchListener {
   deleted(): void;

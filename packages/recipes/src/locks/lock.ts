@@ -11,7 +11,7 @@ import type { Contender } from '../line/contender.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Held } from '../line/held.ts';
 import { Line, type LineOptions, nextAhead } from '../line/line.ts';
-import type { WaitOptions } from '../waiting.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** How a lock is kept. All who contend for one have the same. */
 export interface LockOptions extends LineOptions {

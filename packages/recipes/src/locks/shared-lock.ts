@@ -16,7 +16,7 @@ import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, t
 import type { Contender } from '../line/contender.ts';
 import type { Held } from '../line/held.ts';
 import { type Ahead, Line, type LineOptions, nextAhead } from '../line/line.ts';
-import type { WaitOptions } from '../waiting.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** How a shared lock is kept. All who contend for one have the same. */
 export interface SharedLockOptions extends LineOptions {

@@ -2,7 +2,7 @@
 import type { ClientView, TimerHandle } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
-import type { WaitOptions } from '../waiting.ts';
+import type { WaitOptions } from './wait-options.ts';
 
 export class Limit implements Disposable {
   readonly #abort = new AbortController();

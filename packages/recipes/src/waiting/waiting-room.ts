@@ -1,22 +1,14 @@
-/** Waiting, as every recipe does it: with an end that the program can set by a signal or by a time. */
+/** Many who wait for one and the same thing, each with an end of its own. */
 import type { Clock } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
-import { RecipeError } from './recipe-error.ts';
-
-/** How long to wait. */
-export interface WaitOptions {
-  /** Ends the waiting, which then rejects with the signal's reason. Default: none. */
-  readonly signal?: AbortSignal | undefined;
-  /** Ends the waiting after so many milliseconds; it then rejects with a RecipeError, TimedOut. Default: none. */
-  readonly timeoutMs?: number | undefined;
-}
+import { RecipeError } from '../recipe-error.ts';
+import type { WaitOptions } from './wait-options.ts';
 
 export interface Waiter {
   done(): void;
   failed(reason: unknown): void;
 }
 
-/** Those who wait for one and the same thing. */
 export class WaitingRoom {
   readonly #clock: Clock;
   /** What they wait for, to be said when it has not come: `the cache of /a is in step`. */
