@@ -778,7 +778,7 @@ describe('a checker notices', { timeout: 60_000 }, () => {
         if (!(error instanceof NothingOfTheKind)) throw error;
         continue;
       }
-      if (check(recording).some((finding) => finding.checker === checker)) return;
+      if (checkers[checker].check(recording, replay(recording)).length > 0) return;
     }
     expect.fail(`in ${seedMax} stories nobody noticed`);
   });
