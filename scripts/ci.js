@@ -21,6 +21,7 @@ const parts = [
   { name: 'test', args: ['test', '--', '--reporter=default', '--reporter=json', `--outputFile=${results}`], count: countTests },
   { name: 'proofs', args: ['run', 'proofs'], count: countLastLine },
   { name: 'sim:ci', args: ['run', 'sim:ci'], count: countLastLine },
+  { name: 'sim:recipes', args: ['run', 'sim:recipes'], count: countLastLine },
   { name: 'interop', args: ['run', 'interop', '--', '--bounded'], count: countLastLine },
 ].filter(({ name }) => scripts[name] !== undefined);
 
