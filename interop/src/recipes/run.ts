@@ -5,10 +5,12 @@ import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { electionChecks } from './election-checks.ts';
 import type { Check, Ground } from './ground.ts';
+import { herdChecks } from './herd-checks.ts';
 import { lockChecks } from './lock-checks.ts';
 import { Peer, type PeerKind, type PeerPrograms } from './peer.ts';
 
 const checks = [...lockChecks, ...electionChecks];
+const alone = herdChecks;
 
 /** Of those who stay, so that a slow machine ends none of their sessions; and of those who are killed. */
 const sessionTimeoutMs = 10_000;
@@ -51,6 +53,8 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
       for (const [index, check] of left) await runOne(check, index);
     };
     await Promise.all(Array.from({ length: atOnce }, worker));
+    await Promise.all(started.map((peer) => peer.kill()));
+    for (const [index, check] of alone.entries()) await runOne(check, checks.length + index);
   } finally {
     await Promise.all(started.map((peer) => peer.kill()));
     await zk.close();
