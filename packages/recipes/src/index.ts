@@ -22,3 +22,20 @@ export { type LockSide, SharedLock, type SharedLockOptions } from './locks/share
 export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
 export { RecipeError, type RecipeErrorCode } from './recipe-error.ts';
 export type { WaitOptions } from './waiting/wait-options.ts';
+export { bytesCodec, type Codec, jsonCodec, textCodec } from './models/codec.ts';
+export { type AppliedMigration, type Migration, Migrations, type MigrationsOptions } from './models/migrations.ts';
+export { Model } from './models/model.ts';
+export { type ListedValue, ModelChildren } from './models/model-children.ts';
+export type { ModelOptions, ModelSettings, ModelValue } from './models/model-value.ts';
+export { type ModelCreateOptions, type ModelOps, type ModelUpdateOptions, ModelZnode } from './models/model-znode.ts';
+export {
+  type ParamNames,
+  type ParamValue,
+  type ParentTemplate,
+  type PathArguments,
+  type PathParams,
+  PathTemplate,
+} from './models/path-template.ts';
+export type { Allowance, PathSchema, SchemaSetOptions } from './models/schema-rules.ts';
+export { SchemaSet } from './models/schema-set.ts';
+export type { StandardIssue, StandardResult, StandardSchema } from './models/standard-schema.ts';
