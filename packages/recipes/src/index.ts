@@ -20,5 +20,8 @@ export type { LineOptions } from './line/line.ts';
 export { Lock, type LockOptions } from './locks/lock.ts';
 export { type LockSide, SharedLock, type SharedLockOptions } from './locks/shared-lock.ts';
 export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
+export { PersistentNode, type PersistentNodeOptions, type PersistentNodeState } from './nodes/persistent-node.ts';
 export { RecipeError, type RecipeErrorCode } from './recipe-error.ts';
+export type { SessionSource } from './sessions/session-source.ts';
+export { type OpenClient, Sessions } from './sessions/sessions.ts';
 export type { WaitOptions } from './waiting/wait-options.ts';
