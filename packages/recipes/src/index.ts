@@ -14,6 +14,8 @@ export { NodeCache, type NodeCacheOptions } from './caches/node-cache.ts';
 export { TreeCache, type TreeCacheOptions } from './caches/tree-cache.ts';
 export { Election, type ElectionOptions, type Leader } from './elections/election.ts';
 export { Leadership } from './elections/leadership.ts';
+export { Group, type GroupOptions, type JoinOptions, type Member, type Membership } from './groups/group.ts';
+export type { GroupNaming } from './groups/naming.ts';
 export type { Contender } from './line/contender.ts';
 export { Held, type HoldState } from './line/held.ts';
 export type { LineOptions } from './line/line.ts';

@@ -49,6 +49,45 @@ function oneSession(zk: ClientView, user: SessionUser): () => void {
   return unlisten;
 }
 
+/** The client that lives, and each one that follows; ends when there is none to follow, or throws what speaks against it. */
+export async function* sessionsOf(source: SessionSource, signal: AbortSignal | undefined): AsyncGenerator<ClientView, void, undefined> {
+  if (!(source instanceof Sessions)) {
+    yield source;
+    return;
+  }
+  let last: ClientView | undefined;
+  for (;;) {
+    const next = await follower(source, last, signal);
+    if (next === undefined) return;
+    yield next;
+    last = next;
+  }
+}
+
+function follower(source: Sessions, last: ClientView | undefined, signal: AbortSignal | undefined): Promise<ClientView | undefined> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const endings: (() => void)[] = [];
+    const over = () => {
+      for (const end of endings) end();
+    };
+    const user: SessionUser = {
+      begin: (zk) => {
+        if (zk === last) return;
+        over();
+        resolve(zk);
+      },
+      ended: (reason) => {
+        over();
+        if (reason instanceof RecipeError) resolve(undefined);
+        else reject(reason);
+      },
+    };
+    if (signal !== undefined) endings.push(onAbort(signal, () => (over(), reject(signal.reason))));
+    endings.push(eachSession(source, user));
+  });
+}
+
 /** Whether it was the end of the session that made a call fail. */
 export function isEndOfSession(error: unknown): boolean {
   return KeeperError.is(error, 'SessionExpired', 'SessionMoved', 'AuthFailed');
