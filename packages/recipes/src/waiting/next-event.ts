@@ -7,9 +7,9 @@ export const untilTheEnd = { retry: { attempts: Infinity, maxElapsedMs: Infinity
 
 /**
  * Resolves with true when anything has happened to the znode, or the session has ended, which the next request tells; with false at once if it is not
- * there. Rejects as `exists` does, and with the signal's reason. Leaves no watch behind.
+ * there, or if the one that is there was not made by the txn `czxid`, where that is given. Rejects as `exists` does, and with the signal's reason. Leaves no watch behind.
  */
-export async function nextEvent(zk: ClientView, path: string, signal: AbortSignal): Promise<boolean> {
+export async function nextEvent(zk: ClientView, path: string, signal: AbortSignal, czxid?: bigint): Promise<boolean> {
   let listener!: WatchListener;
   const heard = new Promise<void>((resolve) => {
     listener = ({ type, state }) => {
@@ -18,7 +18,8 @@ export async function nextEvent(zk: ClientView, path: string, signal: AbortSigna
     };
   });
   const forget = () => void zk.removeWatches(path, { watch: listener, local: true }).catch(() => undefined);
-  if ((await zk.exists(path, { ...untilTheEnd, watch: listener, signal })) === null) {
+  const stat = await zk.exists(path, { ...untilTheEnd, watch: listener, signal });
+  if (stat === null || (czxid !== undefined && stat.czxid !== czxid)) {
     forget();
     return false;
   }
