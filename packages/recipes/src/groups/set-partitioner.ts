@@ -22,7 +22,7 @@ import { childPath } from '@tskeeper/client/internal';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { isEndOfSession } from '../sessions/session-source.ts';
-import { Listeners } from '../waiting/listeners.ts';
+import { Listeners } from '../listeners.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { Group, type Membership } from './group.ts';

@@ -10,12 +10,12 @@
  *     2. exists, with a watch, until it is gone or is another's
  *     3. 1. again
  */
-import { type Acl, type ClientView, type Data, KeeperError, type Millis, type SessionEvent } from '@tskeeper/client';
+import { type Acl, type ClientView, type Data, KeeperError, type Millis, type SessionEvent, type Stat } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
-import { Listeners } from '../waiting/listeners.ts';
-import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
+import { Listeners } from '../listeners.ts';
+import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -259,7 +259,8 @@ export class PersistentNode implements AsyncDisposable {
   /** Or until it is not to be kept any longer. */
   async #untilGone(zk: ClientView, path: string, czxid: bigint): Promise<void> {
     try {
-      while (await nextEvent(zk, path, this.#closing.signal, czxid));
+      const isGone = (stat: Stat | null) => stat?.czxid !== czxid;
+      while (await eventUnless(zk, path, (options) => zk.exists(path, options), isGone, this.#closing.signal));
     } catch (error) {
       if (!this.#isOver) throw error;
     }
