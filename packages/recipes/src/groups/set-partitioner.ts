@@ -90,7 +90,7 @@ export class SetPartitioner implements AsyncDisposable {
     }
     this.#work = work;
     this.#options = options;
-    this.#waiting = new WaitingRoom(zk.clock, `the share of ${name} of ${path} was acquired`);
+    this.#waiting = new WaitingRoom(zk, `the share that ${name} has of ${path}`);
     this.#over = this.#run();
   }
 
@@ -197,11 +197,14 @@ export class SetPartitioner implements AsyncDisposable {
       failed: (error) => this.#fail(error),
     });
     this.#claims.set(item, claim);
-    void claim.over.then(() => {
-      this.#claims.delete(item);
-      if (this.#share.has(item)) this.#claim(item);
-      this.#look();
-    });
+    void this.#follow(claim);
+  }
+
+  async #follow(claim: PartitionClaim): Promise<void> {
+    await claim.over;
+    this.#claims.delete(claim.item);
+    if (this.#share.has(claim.item)) this.#claim(claim.item);
+    this.#look();
   }
 
   #look(): void {

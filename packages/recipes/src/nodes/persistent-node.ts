@@ -90,7 +90,7 @@ export class PersistentNode implements AsyncDisposable {
     this.#mode = mode;
     this.#options = options;
     this.#data = copyOf(data);
-    this.#waiting = new WaitingRoom(clientOf(source).clock, `${path} was there`);
+    this.#waiting = new WaitingRoom(clientOf(source), `the znode ${path}`);
     this.#unfollow = eachSession(source, {
       begin: (zk) => {
         this.#serving = this.#serve(zk);
@@ -143,25 +143,11 @@ export class PersistentNode implements AsyncDisposable {
    * perhaps has already.
    */
   async setData(data: Data, options: WaitOptions = {}): Promise<void> {
-    const { signal, timeoutMs = Infinity } = options;
-    signal?.throwIfAborted();
+    options.signal?.throwIfAborted();
     if (this.#isOver) throw this.#closing.signal.reason;
     const own = copyOf(data);
     this.#data = own;
-    const writing = this.#writing.then(async () => {
-      for (;;) {
-        const made = await this.#present(options);
-        if (made.data === own || this.#data !== own) return;
-        try {
-          await made.zk.setData(made.path, own, { ...untilTheEnd, idempotent: true, signal, timeoutMs });
-          return;
-        } catch (error) {
-          // It is about to be made again, with these data.
-          if (!KeeperError.is(error, 'NoNode') && !isEndOfSession(error)) throw error;
-          this.#gone(made);
-        }
-      }
-    });
+    const writing = this.#write(own, this.#writing, options);
     this.#writing = writing.catch(() => undefined);
     await writing;
   }
@@ -263,6 +249,23 @@ export class PersistentNode implements AsyncDisposable {
       while (await eventUnless(zk, path, (options) => zk.exists(path, options), isGone, this.#closing.signal));
     } catch (error) {
       if (!this.#isOver) throw error;
+    }
+  }
+
+  async #write(data: Data, before: Promise<unknown>, options: WaitOptions): Promise<void> {
+    const { signal, timeoutMs = Infinity } = options;
+    await before;
+    for (;;) {
+      const made = await this.#present(options);
+      if (made.data === data || this.#data !== data) return;
+      try {
+        await made.zk.setData(made.path, data, { ...untilTheEnd, idempotent: true, signal, timeoutMs });
+        return;
+      } catch (error) {
+        // It is about to be made again, with these data.
+        if (!KeeperError.is(error, 'NoNode') && !isEndOfSession(error)) throw error;
+        this.#gone(made);
+      }
     }
   }
 
