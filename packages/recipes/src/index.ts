@@ -16,6 +16,8 @@ export { Election, type ElectionOptions, type Leader } from './elections/electio
 export { Leadership } from './elections/leadership.ts';
 export { Group, type GroupOptions, type JoinOptions, type Member, type Membership } from './groups/group.ts';
 export type { GroupNaming } from './groups/naming.ts';
+export type { OwnPartition, PartitionWork } from './groups/partition-claim.ts';
+export { type PartitionPlan, SetPartitioner, type SetPartitionerOptions, type SetPartitionerState } from './groups/set-partitioner.ts';
 export type { Contender } from './line/contender.ts';
 export { Held, type HoldState } from './line/held.ts';
 export { HeldTogether } from './line/held-together.ts';
