@@ -31,6 +31,7 @@ export async function nextEvent(zk: ClientView, path: string, signal: AbortSigna
   }
 }
 
-function isEnd(state: KeeperState): boolean {
+/** Of the session. */
+export function isEnd(state: KeeperState): boolean {
   return state === 'Expired' || state === 'AuthFailed' || state === 'Closed';
 }
