@@ -22,11 +22,15 @@ export { Group, type GroupOptions, type JoinOptions, type Member, type Membershi
 export type { GroupNaming } from './groups/naming.ts';
 export type { OwnPartition, PartitionWork } from './groups/partition-claim.ts';
 export { type PartitionPlan, SetPartitioner, type SetPartitionerOptions, type SetPartitionerState } from './groups/set-partitioner.ts';
+export { Lease, type LeaseOptions } from './leases/lease.ts';
+export { HeldLease } from './leases/held-lease.ts';
+export { MultiLease, type MultiLeaseOptions } from './leases/multi-lease.ts';
 export type { Contender } from './line/contender.ts';
 export { Held, type HoldState } from './line/held.ts';
 export { HeldTogether } from './line/held-together.ts';
 export type { LineOptions } from './line/line.ts';
 export { Lock, type LockOptions } from './locks/lock.ts';
+export { type Acquirable, MultiLock } from './locks/multi-lock.ts';
 export { Semaphore, type SemaphoreOptions } from './locks/semaphore.ts';
 export { type LockSide, SharedLock, type SharedLockOptions } from './locks/shared-lock.ts';
 export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
