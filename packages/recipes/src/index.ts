@@ -21,4 +21,7 @@ export { Lock, type LockOptions } from './locks/lock.ts';
 export { type LockSide, SharedLock, type SharedLockOptions } from './locks/shared-lock.ts';
 export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
 export { RecipeError, type RecipeErrorCode } from './recipe-error.ts';
+export { Site } from './transactions/site.ts';
+export { type BeginOptions, TwoPhaseCommit, type TwoPhaseCommitOptions } from './transactions/two-phase-commit.ts';
+export type { Vote } from './transactions/votes.ts';
 export type { WaitOptions } from './waiting/wait-options.ts';
