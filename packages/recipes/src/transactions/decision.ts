@@ -1,9 +1,9 @@
 /**
  * From the votes to the decision: `commit` when every site has voted so, `abort` as soon as one has not.
  *
- * Votes never change, so that is one and the same whoever counts them, and whenever: nobody has to be the only one who decides. The znode `decision` repeats it, for
- * those who do not watch the votes, and for those who come when a site has gone. A site goes only in a txn behind which there is the decision; hence all of the
- * sites are listed where it is not.
+ * Votes never change, so that is one and the same whoever counts them, and whenever: nobody has to be the only one who decides. The znode `decision` repeats
+ * it, for those who do not watch the votes, and for those who come when a site has gone. A site goes only in a txn behind which there is the decision; hence
+ * all of the sites are listed where it is not.
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -90,8 +90,8 @@ async function count(transaction: Transaction, signal: AbortSignal): Promise<Vot
 }
 
 /**
- * Waits for what the coordinator says, or takes its part when nobody has it: then counts, and says so. Two may do that at once, as the ephemeral by which it is
- * shared out goes with a session that may still be at work; they find the same.
+ * Waits for what the coordinator says, or takes its part when nobody has it: then counts, and says so. Two may do that at once, as the ephemeral by which it
+ * is shared out goes with a session that may still be at work; they find the same.
  */
 async function beTold(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
   const { zk } = transaction;

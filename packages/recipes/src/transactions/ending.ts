@@ -1,8 +1,8 @@
 /**
  * The end of a transaction. A site that has done what was decided deletes its znode, and the last of them the transaction.
  *
- * With the first that goes the decision is written down, in the same txn, as the votes cannot be counted any more behind that. So a site that comes late finds the
- * decision for as long as it has not acknowledged it; and one that finds nothing has.
+ * With the first that goes the decision is written down, in the same txn, as the votes cannot be counted any more behind that. So a site that comes late
+ * finds the decision for as long as it has not acknowledged it; and one that finds nothing has.
  */
 import { KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';

@@ -31,9 +31,10 @@ export class Site implements AsyncDisposable {
   }
 
   /**
-   * Votes, and resolves with the vote that stands: an earlier one of this site, or `abort` if another has voted so in its place, as it took it for gone or was tired
-   * of waiting. Whoever votes `commit` is bound by it, also after a crash, so what was promised has to be kept somewhere durable before. Rejects with a RecipeError, TimedOut; with the
-   * signal's reason; with NoNode, when the site has acknowledged the outcome before; with SessionExpired and the like. When it rejects it may have voted.
+   * Votes, and resolves with the vote that stands: an earlier one of this site, or `abort` if another has voted so in its place, as it took it for gone or
+   * was tired of waiting. Whoever votes `commit` is bound by it, also after a crash, so what was promised has to be kept somewhere durable before. Rejects
+   * with a RecipeError, TimedOut; with the signal's reason; with NoNode, when the site has acknowledged the outcome before; with SessionExpired and the like.
+   * When it rejects it may have voted.
    */
   async vote(vote: Vote, options: WaitOptions = {}): Promise<Vote> {
     if (vote !== 'commit' && vote !== 'abort') throw new TypeError(`a vote is "commit" or "abort", not "${String(vote)}"`);
@@ -42,9 +43,9 @@ export class Site implements AsyncDisposable {
   }
 
   /**
-   * Resolves with what was decided: `commit` when every site has voted so, `abort` as soon as one has not. Rejects with a RecipeError: TimedOut; Closed, after
-   * `close`; with the signal's reason; with NoNode, when the transaction is over, or was deleted by hand; with SessionExpired and the like. None of these says
-   * anything of the outcome: a site that has voted `commit` joins again and asks.
+   * Resolves with what was decided: `commit` when every site has voted so, `abort` as soon as one has not. Rejects with a RecipeError: TimedOut; Closed,
+   * after `close`; with the signal's reason; with NoNode, when the transaction is over, or was deleted by hand; with SessionExpired and the like. None of
+   * these says anything of the outcome: a site that has voted `commit` joins again and asks.
    */
   async outcome(options: WaitOptions = {}): Promise<Vote> {
     using limit = new Limit(this.#transaction.zk, options, `the outcome of ${this.#transaction.path}`);
@@ -53,8 +54,9 @@ export class Site implements AsyncDisposable {
   }
 
   /**
-   * Says that this site has done what was decided, and will not ask for it again: the last one that does deletes the transaction. Resolves also if it was said before. Rejects with a TypeError when
-   * nobody has asked for the `outcome` yet; with a RecipeError, TimedOut; with the signal's reason; with SessionExpired and the like; then it may have been said, and saying it again does no harm.
+   * Says that this site has done what was decided, and will not ask for it again: the last one that does deletes the transaction. Resolves also if it was
+   * said before. Rejects with a TypeError when nobody has asked for the `outcome` yet; with a RecipeError, TimedOut; with the signal's reason; with
+   * SessionExpired and the like; then it may have been said, and saying it again does no harm.
    */
   async acknowledge(options: WaitOptions = {}): Promise<void> {
     if (this.#outcome === undefined)

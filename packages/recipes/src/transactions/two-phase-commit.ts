@@ -14,16 +14,16 @@
  *       │    └─ present              ephemeral: the site is at work
  *       ├─ paris                     empty: has not voted
  *       ├─ coordinator               ephemeral: one who counts for the others
- *       └─ decision      abort       what the votes have come to, for those who do not watch them
+ *       └─ decision                  what the votes have come to, `commit` or `abort`, for those who do not see them
  *
- * Why all go by the same. A vote is written at a version at which there was none, so there is one for each site, for ever, whoever wrote it and whoever reads it, sooner or
- * later. The decision follows from the votes alone: two who both decide, coordinators of the past among them, cannot differ, so no part of this rests on who
- * coordinates, nor on time. What else would decide becomes a vote first. A site that is gone does not count as one that aborts: somebody votes `abort` in its place, and
- * is refused if the site has voted `commit` with its last breath. Who is tired of waiting does the same. (So each vote is what an instance of consensus is in Gray and Lamport's
- * "Consensus on Transaction Commit", decided by the ensemble.)
+ * Why all go by the same. A vote is written at a version at which there was none, so there is one for each site, for ever, whoever wrote it and whoever reads
+ * it, sooner or later. The decision follows from the votes alone: two who both decide, coordinators of the past among them, cannot differ, so no part of this
+ * rests on who coordinates, nor on time. What else would decide becomes a vote first. A site that is gone does not count as one that aborts: somebody votes
+ * `abort` in its place, and is refused if the site has voted `commit` with its last breath. Who is tired of waiting does the same. (So each vote is what an
+ * instance of consensus is in Gray and Lamport's "Consensus on Transaction Commit", decided by the ensemble.)
  *
- * The page has each site make its vote as an ephemeral, so that its failure can be seen; but then the votes of those who fail behind their vote are gone with them, and
- * some count them who others have missed. Here the presence is ephemeral, and the vote stays.
+ * The page has each site make its vote as an ephemeral, so that its failure can be seen; but then the votes of those who fail behind their vote are gone with
+ * them, and some count them who others have missed. Here the presence is ephemeral, and the vote stays.
  */
 import { type Acl, type ClientView, type Data, KeeperError, op } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
@@ -40,12 +40,13 @@ import { ballotOf, cast, presencePath, type Vote } from './votes.ts';
 export interface TwoPhaseCommitOptions {
   /**
    * Who watches the votes. `sites`: each of them, as on the page, which needs nobody else, and a number of messages that grows with the square of theirs.
-   * `coordinator`: one, who tells the others, so it grows with their number; it is the first who joins or asks for the outcome, and when its session has ended another. Default: `sites`.
+   * `coordinator`: one, who tells the others, so it grows with their number; it is the first who joins or asks for the outcome, and when its session has
+   * ended another. Default: `sites`.
    */
   readonly watching?: 'sites' | 'coordinator' | undefined;
   /**
-   * Whether a site is at work for as long as its session lives: one that has joined, and is gone before it has voted, has voted `abort`. One that never joins is waited
-   * for all the same, until somebody aborts. Default: false.
+   * Whether a site is at work for as long as its session lives: one that has joined, and is gone before it has voted, has voted `abort`. One that never joins
+   * is waited for all the same, until somebody aborts. Default: false.
    */
   readonly presence?: boolean | undefined;
   /** Of all znodes that are made. Default: everyone may do everything. */
@@ -74,9 +75,10 @@ export class TwoPhaseCommit {
   }
 
   /**
-   * Begins the transaction: it is there with all its sites, or not at all. Whoever has begun it is not needed any more. What is missing above it is made, as containers. Rejects with a TypeError for
-   * names that are no sites'; with NodeExists when there is one of this name already; with a RecipeError, TimedOut, and with the signal's reason, when it may have begun, which `outcome` and
-   * `abort` tell; with SessionExpired and the like; and with NoAuth, InvalidACL, QuotaExceeded.
+   * Begins the transaction: it is there with all its sites, or not at all. Whoever has begun it is not needed any more. What is missing above it is made, as
+   * containers. Rejects with a TypeError for names that are no sites'; with NodeExists when there is one of this name already; with a RecipeError, TimedOut,
+   * and with the signal's reason, when it may have begun, which `outcome` and `abort` tell; with SessionExpired and the like; and with NoAuth, InvalidACL,
+   * QuotaExceeded.
    */
   async begin(sites: readonly string[], options: BeginOptions = {}): Promise<void> {
     checkSites(sites);
@@ -94,8 +96,8 @@ export class TwoPhaseCommit {
   }
 
   /**
-   * With the ephemeral of one who has not heard of it yet. As long as that is there the transaction stays, however quick its sites are. So if the answer is lost, and there is no such transaction,
-   * it has not begun, rather than ended.
+   * With the ephemeral of one who has not heard of it yet. As long as that is there the transaction stays, however quick its sites are. So if the answer is
+   * lost, and there is no such transaction, it has not begun, rather than ended.
    */
   async #begin(sites: readonly string[], data: Data, signal: AbortSignal): Promise<void> {
     const { zk, path, acl } = this.#transaction;
@@ -121,8 +123,9 @@ export class TwoPhaseCommit {
   }
 
   /**
-   * What a site does when it hears of the transaction; also one that comes back after a crash, whose vote stands. Rejects with NoNode when there is no such transaction, or no
-   * such site in it: then it is not part of it, or has acknowledged the outcome. Rejects with a RecipeError, TimedOut; with the signal's reason; with SessionExpired and the like.
+   * What a site does when it hears of the transaction; also one that comes back after a crash, whose vote stands. Rejects with NoNode when there is no such
+   * transaction, or no such site in it: then it is not part of it, or has acknowledged the outcome. Rejects with a RecipeError, TimedOut; with the signal's
+   * reason; with SessionExpired and the like.
    */
   async join(site: string, options: WaitOptions = {}): Promise<Site> {
     checkSites([site]);
@@ -147,7 +150,8 @@ export class TwoPhaseCommit {
   }
 
   /**
-   * What the sites agree on, for one that is none of them: the coordinator, if votes are watched by that, or one who looks on. Rejects as `Site.outcome` does.
+   * What the sites agree on, for one that is none of them: the coordinator, if votes are watched by that, or one who looks on. Rejects as `Site.outcome`
+   * does.
    */
   async outcome(options: WaitOptions = {}): Promise<Vote> {
     using limit = new Limit(this.#transaction.zk, options, `the outcome of ${this.path}`);
@@ -155,8 +159,8 @@ export class TwoPhaseCommit {
   }
 
   /**
-   * Ends the waiting for sites that do not vote: votes `abort` in the place of one of them, and resolves with what is decided by that, which is `commit` if all
-   * of them have voted so. Anybody may do that at any time. Rejects as `Site.outcome` does.
+   * Ends the waiting for sites that do not vote: votes `abort` in the place of one of them, and resolves with what is decided by that, which is `commit` if
+   * all of them have voted so. Anybody may do that at any time. Rejects as `Site.outcome` does.
    */
   async abort(options: WaitOptions = {}): Promise<Vote> {
     const transaction = this.#transaction;

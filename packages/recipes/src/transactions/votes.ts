@@ -1,8 +1,9 @@
 /**
  * The vote of a site: a znode that is written once.
  *
- * Whoever votes writes with the version at which the znode was seen without a vote, so of several who write one wins, and the others find what it has written: a vote
- * never changes. That is so for the vote of a site that is gone as well, in whose place another votes `abort`: either that comes first, or the site's own.
+ * Whoever votes writes with the version at which the znode was seen without a vote, so of several who write one wins, and the others find what it has
+ * written: a vote never changes. That is so for the vote of a site that is gone as well, in whose place another votes `abort`: either that comes first, or
+ * the site's own.
  */
 import { type ClientView, type GetDataResult, KeeperError } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -36,8 +37,8 @@ export function ballotOf({ data, stat }: GetDataResult): Ballot {
 }
 
 /**
- * Votes, unless there is a vote already, and resolves with the vote that stands. Rejects as `getData` and `setData` do, but for lost answers and for versions, and
- * with the signal's reason.
+ * Votes, unless there is a vote already, and resolves with the vote that stands. Rejects as `getData` and `setData` do, but for lost answers and for
+ * versions, and with the signal's reason.
  */
 export async function cast(zk: ClientView, path: string, vote: Vote, seen: Ballot, signal: AbortSignal): Promise<Vote> {
   for (let ballot = seen; ; ballot = ballotOf(await zk.getData(path, { ...untilTheEnd, signal }))) {
@@ -52,8 +53,8 @@ export async function cast(zk: ClientView, path: string, vote: Vote, seen: Ballo
 }
 
 /**
- * Resolves with the vote of a site as soon as there is one. With `presence` a site that has come, and has gone without a vote, gets one: `abort`. Rejects with
- * NoNode when the znode of the vote is gone.
+ * Resolves with the vote of a site as soon as there is one. With `presence` a site that has come, and has gone without a vote, gets one: `abort`. Rejects
+ * with NoNode when the znode of the vote is gone.
  */
 export async function voteOf(zk: ClientView, path: string, presence: boolean, signal: AbortSignal): Promise<Vote> {
   for (;;) {

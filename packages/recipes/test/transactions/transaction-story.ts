@@ -1,7 +1,7 @@
 /**
- * Transactions under one seed that decides who watches, whether presence counts, what sites vote, when connections break, stall and stay away until the session has
- * expired, when processes are killed and come back, and when the server dies. A site that was killed runs on, cut off, beside the one that has come back, and one of the sites
- * has two processes all the time: what each of them finds out counts.
+ * Transactions under one seed that decides who watches, whether presence counts, what sites vote, when connections break, stall and stay away until the
+ * session has expired, when processes are killed and come back, and when the server dies. A site that was killed runs on, cut off, beside the one that has
+ * come back, and one of the sites has two processes all the time: what each of them finds out counts.
  */
 import { type Client, connect, type ConnectOptions, KeeperError } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
