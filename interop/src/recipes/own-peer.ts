@@ -16,10 +16,10 @@ if (hosts === undefined) throw new Error('usage: own-peer.js <connect string> <s
 const zk: Client = await connect(hosts, { sessionTimeoutMs: Number(sessionTimeoutMs) });
 
 const kinds: Readonly<Record<string, (...args: string[]) => Verbs>> = {
-  lock: (path, name) => exclusiveVerbs(new Lock(zk, path!, { name })),
-  'read-lock': (path, read, write) => lockVerbs(new SharedLock(zk, path!, { names: { read: read!, write: write! } }).reading),
-  'write-lock': (path, read, write) => lockVerbs(new SharedLock(zk, path!, { names: { read: read!, write: write! } }).writing),
-  election: (path, name, id) => electionVerbs(new Election(zk, path!, { name, data: id })),
+  lock: (path, name) => exclusiveVerbs(new Lock(zk, path, { name })),
+  'read-lock': (path, read, write) => lockVerbs(new SharedLock(zk, path, { names: { read: read, write: write } }).reading),
+  'write-lock': (path, read, write) => lockVerbs(new SharedLock(zk, path, { names: { read: read, write: write } }).writing),
+  election: (path, name, id) => electionVerbs(new Election(zk, path, { name, data: id })),
 };
 
 function lockVerbs(lock: LockSide): Verbs {
@@ -45,12 +45,12 @@ function lockVerbs(lock: LockSide): Verbs {
       for (let round = 0; round < Number(rounds); round++) {
         await lock.run(async () => {
           await zk.create(`${path}/inside`, null, { mode: 'ephemeral' });
-          const { data } = await zk.getData(path!);
-          await zk.setData(path!, String(Number(textOf(data)) + 1));
+          const { data } = await zk.getData(path);
+          await zk.setData(path, String(Number(textOf(data)) + 1));
           await zk.delete(`${path}/inside`);
         }, patience);
       }
-      return rounds!;
+      return rounds;
     },
   };
 }

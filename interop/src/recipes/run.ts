@@ -30,8 +30,8 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
   try {
     const stays = (kind: PeerKind) => start(kind, sessionTimeoutMs);
     const [ours, kazoo, Curator] = await Promise.all([stays('ours'), stays('kazoo'), stays('Curator')]);
-    const runOne = async ({ name, run }: Check, index: number): Promise<void> => {
-      const title = `recipes on ${server.kind}: ${name}`;
+    const runOne = async (check: Check, index: number): Promise<void> => {
+      const title = `recipes on ${server.kind}: ${check.name}`;
       const ground: Ground = {
         server,
         peers: { ours, kazoo, Curator },
@@ -41,7 +41,7 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
         root: `/recipes-${index}`,
       };
       try {
-        await run(ground);
+        await check.run(ground);
         report.pass(title);
       } catch (error) {
         report.fail(title, error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -16,8 +16,10 @@ export { Election, type ElectionOptions, type Leader } from './elections/electio
 export { Leadership } from './elections/leadership.ts';
 export type { Contender } from './line/contender.ts';
 export { Held, type HoldState } from './line/held.ts';
+export { HeldTogether } from './line/held-together.ts';
 export type { LineOptions } from './line/line.ts';
 export { Lock, type LockOptions } from './locks/lock.ts';
+export { Semaphore, type SemaphoreOptions } from './locks/semaphore.ts';
 export { type LockSide, SharedLock, type SharedLockOptions } from './locks/shared-lock.ts';
 export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
 export { RecipeError, type RecipeErrorCode } from './recipe-error.ts';

@@ -23,6 +23,20 @@ export async function writeReport(zk: Client, store: (report: string, token: big
   });
 }
 
+/** For whoever has the lock already, and for whoever has not: it is given back when everyone who has it has given it back. */
+export async function append(zk: Client, line: string, mine?: Held): Promise<void> {
+  await using held = mine?.again() ?? (await new Lock(zk, '/locks/log').acquire());
+  await held.multi([op.create('/log/line-', line, { mode: 'persistentSequential' })]);
+}
+
+/** Two lines, with nothing of others between them. */
+export async function appendBoth(zk: Client, one: string, other: string): Promise<void> {
+  await new Lock(zk, '/locks/log').run(async (held) => {
+    await append(zk, one, held);
+    await append(zk, other, held);
+  });
+}
+
 /** Stands still while nobody knows whether the hold lasts. */
 export function pauses(held: Held, pause: () => void, goOn: () => void): () => void {
   return held.onStateChange((state) => {
