@@ -1,3 +1,7 @@
+export { Barrier, type BarrierOptions } from './barriers/barrier.ts';
+export { DoubleBarrier, type DoubleBarrierOptions } from './barriers/double-barrier.ts';
+export { Participation } from './barriers/participation.ts';
+export { SimpleBarrier, type SimpleBarrierOptions } from './barriers/simple-barrier.ts';
 export { Cache } from './caches/cache.ts';
 export type {
   CacheChange,
