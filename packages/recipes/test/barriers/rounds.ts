@@ -53,8 +53,7 @@ export class Rounds {
     const isOn = this.passages.some(({ name, left }) => openers.has(name!) && (left === undefined || left > passage.called));
     if (isLate && !isOn) throw new Error(`${passage.who} comes into a round whose openers had left`);
     const before = this.passages.findLast(({ who, left }) => who === passage.who && left !== undefined && left < passage.called);
-    if (before !== undefined && keyOf(before) === key)
-      throw new Error(`${passage.who} comes into a round that it has left`);
+    if (before !== undefined && keyOf(before) === key) throw new Error(`${passage.who} comes into a round that it has left`);
     return isLate;
   }
 
@@ -64,7 +63,8 @@ export class Rounds {
       const shared = [...openers].find((name) => other.has(name));
       if (shared !== undefined) throw new Error(`a round begins early: ${shared} opens two`);
       const inside = this.passages.find(({ name }) => other.has(name!));
-      if (inside !== undefined && this.#isAtWork(inside)) throw new Error(`a round begins early: ${inside.who} is at work in the one before`);
+      if (inside !== undefined && this.#isAtWork(inside))
+        throw new Error(`a round begins early: ${inside.who} is at work in the one before`);
     }
     this.#rounds.set(key, openers);
   }
