@@ -60,12 +60,19 @@ class ClaimPlace extends Place {
 
 /** Made by `claim`: an item of a queue, held until it is `done` or given back. */
 export class ClaimedItem implements QueueItem, AsyncDisposable {
+  /** As `QueueItem.path`. */
   readonly path: string;
+  /** As `QueueItem.name`. */
   readonly name: string;
+  /** As `QueueItem.data`: as they were put. */
   readonly data: Uint8Array | null;
+  /** As `QueueItem.sequence`. */
   readonly sequence: number;
+  /** As `QueueItem.priority`. */
   readonly priority: number | undefined;
+  /** As `QueueItem.dueMs`, in ms since 1970. */
   readonly dueMs: number | undefined;
+  /** As `QueueItem.id`. */
   readonly id: string | undefined;
   /** How often the item has been claimed, this time included: more than 1 means that somebody may have worked on it before. */
   readonly attempt: number;

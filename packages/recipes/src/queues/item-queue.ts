@@ -13,18 +13,18 @@
  * ZooKeeper's page lets all who find the queue empty watch it, so that each item wakes all of them, which is the herd that the page warns of. Here they stand in line,
  * and only the first watches; whoever finds an item at once never stands there.
  */
-import { type Acl, type ClientView, type Data, op } from '@tskeeper/client';
+import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { ClaimedItem } from './claimed-item.ts';
-import { ItemList } from './item-list.ts';
 import type { ItemName, ItemNames } from './item-names.ts';
 import { Marks } from './marks.ts';
 import { itemOf, type QueueItem, type RankKind } from './queue-item.ts';
-import { isAt, QueueZnode } from './queue-znode.ts';
+import { QueueZnode } from './queue-znode.ts';
+import { outdated, Room } from './room.ts';
 
 /** Of a queue, whatever its order. All who use it have the same, but for `maxItems`, which is the producers' affair. */
 export interface ItemQueueOptions {
@@ -64,9 +64,6 @@ export interface QueueSetup<Label> {
 
 type Get<Label, Got> = (znode: QueueZnode<Label>, item: ItemName, signal: AbortSignal) => Promise<Got | undefined>;
 
-/** Longer than a timer of Node can wait. */
-const timerMsMax = 0x7fffffff;
-
 /** A queue, in whatever order: what `Queue`, `PriorityQueue`, `DelayQueue`, `IdQueue` and `ShardedQueue` have in common. */
 export abstract class ItemQueue<Label> implements AsyncDisposable {
   /** The znode of the queue. */
@@ -76,7 +73,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   readonly #marks: Marks;
   readonly #znodes: readonly QueueZnode<Label>[];
   readonly #consumers: Lock;
-  readonly #bound: Bound | undefined;
+  readonly #room: Room | undefined;
   readonly #closing = new AbortController();
   /** Puts are carried out in the order in which they were called. */
   #putting: Promise<unknown> = Promise.resolve();
@@ -88,8 +85,6 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     const { acl, items = 'persistent', maxItems, takenPath } = options;
     if (items !== 'persistent' && items !== 'ephemeral')
       throw new TypeError(`items are "persistent" or "ephemeral", not "${String(items)}"`);
-    if (maxItems !== undefined && !(Number.isInteger(maxItems) && maxItems > 0))
-      throw new RangeError(`maxItems is a whole number above 0, not ${maxItems}; leave it out for a queue without a limit`);
     const aside = `${path}-aside`;
     const znode = (each: string, claimsPath: string) =>
       new QueueZnode(zk, this.#marks, {
@@ -110,31 +105,28 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     this.#znodes =
       shards === undefined ? [znode(path, claims)] : shards.map((name) => znode(childPath(path, name), childPath(claims, name)));
     this.#consumers = new Lock(zk, childPath(aside, 'consumers'), { acl });
-    const producers = new Lock(zk, childPath(aside, 'producers'), { acl });
-    this.#bound = maxItems === undefined ? undefined : { maxItems, producers, list: new ItemList(zk, path, names, true) };
+    this.#room =
+      maxItems === undefined ? undefined : new Room(zk, path, names, new Lock(zk, childPath(aside, 'producers'), { acl }), maxItems);
     // Clients that come one behind the other do not all begin with the same one.
     this.#round = Number(BigInt.asUintN(31, zk.sessionId));
   }
 
-  /** As `put` of each kind of queue has it. */
+  /** As `put` of each kind of queue has it, and rejects as that does. */
   protected async putItems(items: readonly Data[], label: Label, options: WaitOptions): Promise<void> {
-    const bound = this.#bound;
-    if (bound !== undefined && items.length > bound.maxItems)
-      throw new RangeError(
-        `${items.length} items at once do not go into a queue of ${bound.maxItems}; put fewer, or let maxItems be greater`,
-      );
+    const room = this.#room;
+    room?.check(items.length);
     const ahead = this.#putting;
     const own = this.#within(options, `room in ${this.path}`, async (signal) => {
       await unlessAborted(ahead, signal);
       const znode = this.#inTurn()[0]!;
-      if (bound === undefined) await znode.put(items, label, []);
-      else await putBounded(znode, bound, items, label, signal);
+      if (room === undefined) await znode.put(items, label, []);
+      else await room.put(items.length, (checks) => znode.put(items, label, checks), signal);
     });
     this.#putting = Promise.allSettled([ahead, own]);
     await own;
   }
 
-  /** The time of the ensemble, in ms since 1970. */
+  /** The time of the ensemble, in ms since 1970. Rejects as `Client.create` does. */
   protected ensembleTimeMs(): Promise<number> {
     return this.#marks.nowMs();
   }
@@ -235,7 +227,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   async close(): Promise<void> {
     this.#closing.abort(new RecipeError('Closed', `the queue ${this.path} is closed`));
     for (const { list } of this.#znodes) list.close();
-    this.#bound?.list.close();
+    this.#room?.close();
     await this.#marks.close();
   }
 
@@ -255,7 +247,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     return claim && new ClaimedItem(znode, claim, this.#rankKind);
   };
 
-  /** Takes what is meant, as `remove` of an IdQueue has it; resolves with how many they were. */
+  /** Takes what is meant, as `remove` of an IdQueue has it; resolves with how many they were. Rejects as `take` does. */
   protected async takeAll(isMeant: (item: { readonly id: string | undefined }) => boolean, options: WaitOptions): Promise<number> {
     return await this.#within(options, `the contents of ${this.path}`, async (signal) => {
       let taken = 0;
@@ -322,47 +314,4 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
 
 function takeOf<Label>(znode: QueueZnode<Label>, item: ItemName, signal: AbortSignal) {
   return znode.take(item, signal);
-}
-
-/** How many items there may be, and who may put one now. */
-interface Bound {
-  readonly maxItems: number;
-  readonly producers: Lock;
-  readonly list: ItemList;
-}
-
-/** Only the first in line puts, and only as long as it is that, so the items get no more between the look and the put. */
-async function putBounded<Label>(
-  znode: QueueZnode<Label>,
-  { maxItems, producers, list }: Bound,
-  items: readonly Data[],
-  label: Label,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    await using turn = await producers.acquire({ signal });
-    while ((await list.length(signal)) + items.length > maxItems) await outdated(znode.zk, [list], Infinity, signal);
-    try {
-      await znode.put(items, label, [op.check(turn.path)]);
-      return;
-    } catch (error) {
-      // The place was lost. Nothing was put.
-      if (!isAt(error, 0, 'NoNode')) throw error;
-    }
-  }
-}
-
-/** Resolves when one of the lists may have something new, or after so many milliseconds. Rejects with the signal's reason. */
-function outdated(zk: ClientView, lists: readonly ItemList[], afterMs: number, signal: AbortSignal): Promise<void> {
-  const { clock } = zk;
-  let over!: () => void;
-  const changed = new Promise<void>((resolve) => {
-    const forgets = lists.map((list) => list.whenOutdated(resolve));
-    const timer = afterMs === Infinity ? undefined : clock.after(Math.min(Math.max(Math.ceil(afterMs), 1), timerMsMax), resolve);
-    over = () => {
-      for (const forget of forgets) forget();
-      if (timer !== undefined) clock.cancel(timer);
-    };
-  });
-  return unlessAborted(changed, signal).finally(over);
 }

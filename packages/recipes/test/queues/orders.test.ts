@@ -137,10 +137,10 @@ describe('a sharded queue', () => {
     ]);
     expect([await t.until(queue.size()), (await t.until(queue.contents())).length]).toEqual([9, 9]);
     const other = new ShardedQueue(await t.client(), path, { shards: 3 });
-    const taken: unknown[] = [];
-    for (let at = 0; at < 8; at++) taken.push(textOf(await t.until((at % 2 === 0 ? queue : other).take())));
+    const taken: string[] = [];
+    for (let at = 0; at < 8; at++) taken.push(textOf(await t.until((at % 2 === 0 ? queue : other).take()))!);
     const claimed = await t.until(other.claim());
-    taken.push(textOf(claimed));
+    taken.push(textOf(claimed)!);
     expect(taken.toSorted()).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
     const waiting = queue.claim();
     await t.settle();
