@@ -48,6 +48,8 @@ const internal = {
     ['MadeClaim', 'argument of a constructor that the package alone calls'],
     ['RankKind', 'argument of a constructor that the package alone calls'],
     ['QueueSetup', 'for the kinds of queues, which are all in the package'],
+    ['Transaction', 'argument of a constructor that the package alone calls'],
+    ['Ballot', 'argument of a constructor that the package alone calls'],
   ]),
   testing: new Map([['Member', 'EnsembleServer is what is public of it']]),
 };

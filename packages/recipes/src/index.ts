@@ -47,6 +47,9 @@ export { ShardedQueue, type ShardedQueueOptions } from './queues/sharded-queue.t
 export { RecipeError, type RecipeErrorCode } from './recipe-error.ts';
 export type { SessionSource } from './sessions/session-source.ts';
 export { type OpenClient, Sessions } from './sessions/sessions.ts';
+export { Site } from './transactions/site.ts';
+export { type BeginOptions, TwoPhaseCommit, type TwoPhaseCommitOptions } from './transactions/two-phase-commit.ts';
+export type { Vote } from './transactions/votes.ts';
 export type { WaitOptions } from './waiting/wait-options.ts';
 export { bytesCodec, type Codec, jsonCodec, textCodec } from './models/codec.ts';
 export { type AppliedMigration, type Migration, Migrations, type MigrationsOptions } from './models/migrations.ts';
