@@ -30,4 +30,9 @@ export { PersistentNode, type PersistentNodeOptions, type PersistentNodeState } 
 export { RecipeError, type RecipeErrorCode } from './recipe-error.ts';
 export type { SessionSource } from './sessions/session-source.ts';
 export { type OpenClient, Sessions } from './sessions/sessions.ts';
+export { AtomicNumber, type AtomicNumberOptions, type NumberChange } from './values/atomic-number.ts';
+export { CachedNumber } from './values/cached-number.ts';
+export { bigint64, int32, type NumberFormat, textFloat, textInteger } from './values/number-format.ts';
+export { SharedCount, type SharedCountOptions } from './values/shared-count.ts';
+export { SharedValue, type SharedValueOptions, type SharedValueView, type ValueCodec, type VersionedValue } from './values/shared-value.ts';
 export type { WaitOptions } from './waiting/wait-options.ts';
