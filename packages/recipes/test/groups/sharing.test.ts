@@ -176,7 +176,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
   }
   for (const { heal } of cuts) heal();
   story.isQuiet = true;
-  for (let leftMs = 120_000; story.trouble.length === 0 && !isShared(workers); leftMs -= 200) {
+  for (let leftMs = 60_000; story.trouble.length === 0 && !isShared(workers); leftMs -= 200) {
     if (leftMs === 0) throw new Error('the items are still not shared as planned');
     await world.pass(200, 200);
   }
@@ -240,13 +240,13 @@ describe('members that share a set', () => {
       plant();
       const caught: string[] = [];
       try {
-        for (let seed = 1; seed <= 20 && caught.length < 3; seed++) {
+        for (let seed = 1; seed <= 20 && caught.length < 1; seed++) {
           await run(seed, new Tally()).catch((error: unknown) => void caught.push(String(error)));
         }
       } finally {
         vi.restoreAllMocks();
       }
-      expect(caught).toEqual([expect.stringMatching(finds), expect.stringMatching(finds), expect.stringMatching(finds)]);
+      expect(caught).toEqual([expect.stringMatching(finds)]);
     },
     60_000,
   );

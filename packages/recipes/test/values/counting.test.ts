@@ -9,7 +9,7 @@ import { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { AtomicNumber, textInteger } from '../../src/index.ts';
 
 const path = '/n';
-const changes = 8;
+const changes = 10;
 
 async function run(seed: number): Promise<void> {
   const random = new SeededRandom(seed);
@@ -109,12 +109,12 @@ describe('those who count together', () => {
       plant();
       const caught: string[] = [];
       try {
-        for (let seed = 1; seed <= 40 && caught.length < 3; seed++)
+        for (let seed = 1; seed <= 40 && caught.length < 1; seed++)
           await run(seed).catch((error: unknown) => void caught.push(String(error)));
       } finally {
         vi.restoreAllMocks();
       }
-      expect(caught).toEqual([expect.stringMatching(finds), expect.stringMatching(finds), expect.stringMatching(finds)]);
+      expect(caught).toEqual([expect.stringMatching(finds)]);
     },
     60_000,
   );
