@@ -57,6 +57,11 @@ export { type BeginOptions, TwoPhaseCommit, type TwoPhaseCommitOptions } from '.
 export type { Vote } from './transactions/votes.ts';
 export type { SessionSource } from './sessions/session-source.ts';
 export { type OpenClient, Sessions } from './sessions/sessions.ts';
+export { AtomicNumber, type AtomicNumberOptions, type NumberChange } from './values/atomic-number.ts';
+export { CachedNumber } from './values/cached-number.ts';
+export { bigint64, int32, type NumberFormat, textFloat, textInteger } from './values/number-format.ts';
+export { SharedCount, type SharedCountOptions } from './values/shared-count.ts';
+export { SharedValue, type SharedValueOptions, type SharedValueView, type ValueCodec, type VersionedValue } from './values/shared-value.ts';
 export type { WaitOptions } from './waiting/wait-options.ts';
 export { bytesCodec, type Codec, jsonCodec, textCodec } from './models/codec.ts';
 export { type AppliedMigration, type Migration, Migrations, type MigrationsOptions } from './models/migrations.ts';
