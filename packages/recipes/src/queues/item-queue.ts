@@ -1,10 +1,10 @@
 /**
  * What all queues have in common: who waits, who has an item, and how many there may be.
  *
- *     /jobs                                   a container
+ *     /jobs                                   stays, also when it is empty, so that no name comes twice
  *       ├─ queue-0000000007                   items; nothing else, so that others who know the recipe find what they look for
  *       └─ queue-0000000008
- *     /jobs-aside
+ *     /jobs-aside                             containers
  *       ├─ claims/queue-0000000007-1          somebody works on 7: an ephemeral of theirs
  *       ├─ consumers/_c_2b7e...-lock-...      those who wait for an item, in line
  *       ├─ producers/_c_91aa...-lock-...      those who wait for room (`maxItems`), in line

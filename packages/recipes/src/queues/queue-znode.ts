@@ -75,8 +75,9 @@ export class QueueZnode<Label> {
       } catch (error) {
         if (!isAt(error, checks.length, 'NoNode')) throw error;
       }
-      // An empty container that a server has deleted, or one that never was.
-      await this.zk.ensurePath(this.path, { ...untilTheEnd, mode: 'container', acl, signal });
+      // No container, which goes when it is empty: the numbers of the next would begin anew, and who is about to delete an item of the past would delete another
+      // that has its name.
+      await this.zk.ensurePath(this.path, { ...untilTheEnd, acl, signal });
     }
   }
 
