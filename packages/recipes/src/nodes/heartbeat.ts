@@ -1,0 +1,56 @@
+/** Keeps a znode with a TTL from ending, by writing to a child of it twice per TTL: the znode itself is not written to, so nobody who watches it is woken. */
+import { type Acl, type ClientView, KeeperError, type Millis, type TimerHandle } from '@tskeeper/client';
+import { isEndOfSession } from '../sessions/session-source.ts';
+
+export interface HeartbeatSettings {
+  readonly ttlMs?: Millis | undefined;
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+export class Heartbeat implements Disposable {
+  readonly #zk: ClientView;
+  readonly #path: string;
+  readonly #ttlMs: Millis;
+  readonly #acl: readonly Acl[] | undefined;
+  readonly #failed: (error: unknown) => void;
+  #timer: TimerHandle | undefined;
+
+  constructor(zk: ClientView, path: string, { ttlMs = 0, acl }: HeartbeatSettings, failed: (error: unknown) => void) {
+    this.#zk = zk;
+    this.#path = path;
+    this.#ttlMs = ttlMs;
+    this.#acl = acl;
+    this.#failed = failed;
+    this.#wait();
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#timer !== undefined) this.#zk.clock.cancel(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #wait(): void {
+    this.#timer = this.#zk.clock.after(this.#ttlMs / 2, () => void this.#beat());
+  }
+
+  async #beat(): Promise<void> {
+    this.#wait();
+    try {
+      await this.#zk.setData(this.#path, null);
+    } catch (error) {
+      await this.#heal(error);
+    }
+  }
+
+  /** There is none yet; or the next beat comes in time. */
+  async #heal(error: unknown): Promise<void> {
+    try {
+      if (!KeeperError.is(error, 'NoNode')) throw error;
+      await this.#zk.create(this.#path, null, { mode: 'persistentWithTtl', ttlMs: this.#ttlMs, acl: this.#acl });
+    } catch (failure) {
+      // NoNode: the znode itself is gone, which its keeper hears of.
+      if (KeeperError.is(failure, 'NodeExists', 'NoNode') || (KeeperError.is(failure) && failure.retryable)) return;
+      if (!isEndOfSession(failure) && this.#timer !== undefined) this.#failed(failure);
+    }
+  }
+}

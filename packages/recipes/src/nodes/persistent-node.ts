@@ -1,0 +1,357 @@
+/**
+ * A znode that is there for as long as somebody wants it to be.
+ *
+ *     absent ──made──> present ──connection lost──> suspended ──reconnected──> present
+ *       ^                 │                            │
+ *       └──deleted by somebody, or gone with its session┘
+ *     closed: by `close`, or as it could not be kept any longer
+ *
+ *     1. create it. It is there already: one of another session is waited for, until it is gone, or deleted if it is to be taken over; any other is taken for it
+ *     2. exists, with a watch, until it is gone or is another's
+ *     3. 1. again
+ */
+import { type Acl, type ClientView, type Data, KeeperError, type Millis, type SessionEvent, type Stat } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
+import { RecipeError } from '../recipe-error.ts';
+import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
+import { Listeners } from '../listeners.ts';
+import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import { WaitingRoom } from '../waiting/waiting-room.ts';
+import { Heartbeat } from './heartbeat.ts';
+
+/** How a `PersistentNode` lives between two times that it is made. */
+export interface PersistentNodeOptions {
+  /**
+   * - `ephemeral`, the default: goes with each session, and is made again in the next.
+   * - `ephemeralSequential`: the same, with another number each time.
+   * - `persistent`: outlives its keeper, and is deleted by `close`.
+   * - `persistentWithTtl`: outlives its keeper by `ttlMs`, and is deleted by `close`. A child `touch` is written meanwhile, every half of that, so that the
+   *   znode itself is not (Curator's PersistentTtlNode). Needs `extendedTypesEnabled` on the servers.
+   */
+  readonly mode?: 'ephemeral' | 'ephemeralSequential' | 'persistent' | 'persistentWithTtl' | undefined;
+  /** In milliseconds, with `persistentWithTtl` only. Default: none. */
+  readonly ttlMs?: Millis | undefined;
+  /** Of the znode, and of parents that have to be made, as containers. Default: everyone may do everything. */
+  readonly acl?: readonly Acl[] | undefined;
+  /**
+   * A guid in front of the name, another each time that it is made, so that the name is nobody else's. Default: for `ephemeralSequential` always, for the others
+   * not.
+   */
+  readonly protection?: boolean | undefined;
+  /**
+   * What to do about an ephemeral of another session that has the name: delete it, as it is known to be one's own of a former life. Default: false, wait until
+   * it is gone.
+   */
+  readonly takesOver?: boolean | undefined;
+}
+
+/** See `PersistentNode.state`. */
+export type PersistentNodeState = 'absent' | 'present' | 'suspended' | 'closed';
+
+interface Made {
+  readonly zk: ClientView;
+  readonly path: string;
+  readonly czxid: bigint;
+  readonly data: Data;
+}
+
+/** A znode kept alive: made again when somebody has deleted it, and in the next session when it went with the last (Curator's PersistentNode). */
+export class PersistentNode implements AsyncDisposable {
+  readonly #source: SessionSource;
+  readonly #wanted: string;
+  readonly #mode: NonNullable<PersistentNodeOptions['mode']>;
+  readonly #options: PersistentNodeOptions;
+  readonly #end = new AbortController();
+  readonly #closing = new AbortController();
+  readonly #waiting: WaitingRoom;
+  readonly #listeners = new Listeners<PersistentNodeState>();
+  #unfollow: (() => void) | undefined;
+  #data: Data;
+  #path: string;
+  /** While it is there, as far as is known. */
+  #made: Made | undefined;
+  #state: PersistentNodeState = 'absent';
+  #serving: Promise<void> = Promise.resolve();
+  /** The last change of data: the next waits for it, so that the last one is what stays. */
+  #writing: Promise<unknown> = Promise.resolve();
+  #closed: Promise<void> | undefined;
+
+  /** Begins at once; `ready` resolves when it is there. `source`: a client, whose end is its end, or `Sessions`. */
+  constructor(source: SessionSource, path: string, data: Data = null, options: PersistentNodeOptions = {}) {
+    const { mode = 'ephemeral', ttlMs, protection } = options;
+    if ((mode === 'persistentWithTtl') !== (ttlMs !== undefined))
+      throw new TypeError('ttlMs goes with the mode persistentWithTtl, and that with ttlMs; give both or neither');
+    if (protection === true && !mode.startsWith('ephemeral'))
+      throw new TypeError(`a ${mode} znode with a guid could not be found again by a later keeper; leave protection out`);
+    this.#source = source;
+    this.#wanted = path;
+    this.#path = path;
+    this.#mode = mode;
+    this.#options = options;
+    this.#data = copyOf(data);
+    this.#waiting = new WaitingRoom(clientOf(source), `the znode ${path}`);
+    this.#unfollow = eachSession(source, {
+      begin: (zk) => {
+        this.#serving = this.#serve(zk);
+      },
+      ended: (reason) => this.#fail(reason),
+    });
+  }
+
+  /** Of the znode as it was made last, with guid and number; as given until then. */
+  get path(): string {
+    return this.#path;
+  }
+
+  /** What the znode has, or gets when it is made: a value of one's own, which others may have overwritten. */
+  get data(): Data {
+    return this.#data;
+  }
+
+  /**
+   * - `absent`: not there, and being made, or waited for.
+   * - `present`: there, as far as is known.
+   * - `suspended`: it was there, and the connection is lost. Others may see it, or not.
+   * - `closed`: over.
+   */
+  get state(): PersistentNodeState {
+    return this.#state;
+  }
+
+  /** Aborted when it cannot be kept any longer, with the reason: a RecipeError, Closed or Lost, or what a server refuses it with; not by `close`. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** Listens to changes of `state` from now on; returns a function that ends it. */
+  onStateChange(listener: (state: PersistentNodeState) => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  /**
+   * Resolves with its path when it is there, at once if it is. Rejects with a RecipeError: TimedOut; Closed; Lost, when the session is over; with the signal's
+   * reason; with what a server refuses to make it with, as NoAuth; and so do later calls.
+   */
+  async ready(options: WaitOptions = {}): Promise<string> {
+    await this.#present(options);
+    return this.path;
+  }
+
+  /**
+   * Other data, from now on: resolves when the znode has them. Rejects as `ready` does; then they are what it gets when it is made again, and
+   * perhaps has already.
+   */
+  async setData(data: Data, options: WaitOptions = {}): Promise<void> {
+    options.signal?.throwIfAborted();
+    if (this.#isOver) throw this.#closing.signal.reason;
+    const own = copyOf(data);
+    this.#data = own;
+    const writing = this.#write(own, this.#writing, options);
+    this.#writing = writing.catch(() => undefined);
+    await writing;
+  }
+
+  /**
+   * Keeps it no longer, and deletes it: resolves when it is gone, or when it goes in the background, as no server can be reached just now. Never rejects;
+   * one that may not be deleted stays.
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** As `close`; never rejects. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    this.#over(new RecipeError('Closed', `the keeping of ${this.#path} was closed`));
+    await connectedAndDone(clientOf(this.#source), this.#serving);
+  }
+
+  // --- The keeping
+
+  /** For the length of one session. Rejects never. */
+  async #serve(zk: ClientView): Promise<void> {
+    const unlisten = zk.on('state', (event) => this.#onState(zk, event));
+    try {
+      while (!this.#isOver) {
+        const made = await this.#make(zk);
+        if (made === undefined) break;
+        await this.#keep(made);
+        if (this.#isOver) await remove(made);
+      }
+    } catch (error) {
+      if (!isEndOfSession(error)) this.#fail(error);
+    } finally {
+      unlisten();
+      if (this.#made?.zk === zk) this.#gone(this.#made);
+    }
+  }
+
+  /** Not ended by `close`, which has to know what became of it; undefined when that came while it was another's. */
+  async #make(zk: ClientView): Promise<Made | undefined> {
+    const { acl, ttlMs, protection } = this.#options;
+    const mode = this.#mode;
+    const isProtected = protection === true || mode === 'ephemeralSequential';
+    const life = mode === 'persistentWithTtl' ? { mode, ttlMs: ttlMs! } : { mode };
+    while (!this.#isOver) {
+      const data = this.#data;
+      try {
+        const certainty = isProtected ? { protection: true } : { idempotent: true };
+        const { path, stat } = await zk.create(this.#wanted, data, { ...life, acl, parents: 'container', ...certainty, ...untilTheEnd });
+        return { zk, path, czxid: stat.czxid, data };
+      } catch (error) {
+        if (!KeeperError.is(error, 'NodeExists')) throw error;
+      }
+      const found = await this.#take(zk);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** What to do about one that was there. undefined: it was gone, or is now. */
+  async #take(zk: ClientView): Promise<Made | undefined> {
+    const path = this.#wanted;
+    const data = this.#data;
+    const stat = await zk.exists(path, untilTheEnd);
+    if (stat === null) return undefined;
+    try {
+      if (stat.ephemeralOwner === 0n ? !this.#mode.startsWith('ephemeral') : stat.ephemeralOwner === zk.sessionId) {
+        await zk.setData(path, data, { ...untilTheEnd, idempotent: true });
+        return { zk, path, czxid: stat.czxid, data };
+      }
+      if (stat.ephemeralOwner !== 0n && this.#options.takesOver === true) await zk.delete(path, { ...untilTheEnd, version: stat.version });
+      else await this.#untilGone(zk, path, stat.czxid);
+    } catch (error) {
+      if (!KeeperError.is(error, 'NoNode', 'BadVersion')) throw error;
+    }
+    return undefined;
+  }
+
+  async #keep(made: Made): Promise<void> {
+    using _heartbeat =
+      this.#mode === 'persistentWithTtl' ? new Heartbeat(made.zk, touchOf(made), this.#options, (error) => this.#fail(error)) : undefined;
+    this.#path = made.path;
+    this.#made = made;
+    if (made.zk.state === 'suspended') this.#become('suspended');
+    else this.#appear();
+    await this.#untilGone(made.zk, made.path, made.czxid);
+    this.#gone(made);
+  }
+
+  /** Or until it is not to be kept any longer. */
+  async #untilGone(zk: ClientView, path: string, czxid: bigint): Promise<void> {
+    try {
+      const isGone = (stat: Stat | null) => stat?.czxid !== czxid;
+      while (await eventUnless(zk, path, (options) => zk.exists(path, options), isGone, this.#closing.signal));
+    } catch (error) {
+      if (!this.#isOver) throw error;
+    }
+  }
+
+  async #write(data: Data, before: Promise<unknown>, options: WaitOptions): Promise<void> {
+    const { signal, timeoutMs = Infinity } = options;
+    await before;
+    for (;;) {
+      const made = await this.#present(options);
+      if (made.data === data || this.#data !== data) return;
+      try {
+        await made.zk.setData(made.path, data, { ...untilTheEnd, idempotent: true, signal, timeoutMs });
+        return;
+      } catch (error) {
+        // It is about to be made again, with these data.
+        if (!KeeperError.is(error, 'NoNode') && !isEndOfSession(error)) throw error;
+        this.#gone(made);
+      }
+    }
+  }
+
+  async #present(options: WaitOptions): Promise<Made> {
+    options.signal?.throwIfAborted();
+    while (this.#made === undefined || this.#state !== 'present') {
+      if (this.#state === 'closed') throw this.#closing.signal.reason;
+      await this.#waiting.wait(options);
+    }
+    return this.#made;
+  }
+
+  #appear(): void {
+    this.#become('present');
+    this.#waiting.admit();
+  }
+
+  #gone(made: Made): void {
+    if (this.#made !== made) return;
+    this.#made = undefined;
+    this.#become('absent');
+  }
+
+  #onState(zk: ClientView, { state }: SessionEvent): void {
+    if (this.#made?.zk !== zk) return;
+    if (state === 'Disconnected') this.#become('suspended');
+    else if (state === 'SyncConnected') this.#appear();
+  }
+
+  #fail(reason: unknown): void {
+    if (this.#isOver) return;
+    this.#over(reason);
+    this.#end.abort(reason);
+  }
+
+  get #isOver(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  #over(reason: unknown): void {
+    if (this.#isOver) return;
+    this.#unfollow?.();
+    this.#become('closed');
+    this.#closing.abort(reason);
+    this.#waiting.dismiss(reason);
+  }
+
+  #become(state: PersistentNodeState): void {
+    if (this.#state === state || this.#state === 'closed') return;
+    this.#state = state;
+    this.#listeners.tell(state);
+  }
+}
+
+function touchOf({ path }: Made): string {
+  return childPath(path, 'touch');
+}
+
+/** Only the one that was made here: by now the name may be another's. */
+async function remove(made: Made): Promise<void> {
+  const { zk, path, czxid } = made;
+  for (;;) {
+    const stat = await zk.exists(path, untilTheEnd);
+    if (stat === null || stat.czxid !== czxid) return;
+    try {
+      if (stat.numChildren > 0) await zk.delete(touchOf(made), { ...untilTheEnd, idempotent: true });
+      await zk.delete(path, { ...untilTheEnd, version: stat.version });
+      return;
+    } catch (error) {
+      if (!KeeperError.is(error, 'BadVersion')) return;
+    }
+  }
+}
+
+/** Resolves when it is done, or when the connection is lost, without which it takes as long as it takes. */
+async function connectedAndDone(zk: ClientView, work: Promise<void>): Promise<void> {
+  let unlisten!: () => void;
+  const lost = new Promise<void>((resolve) => {
+    unlisten = zk.on('state', () => resolve());
+    if (zk.state !== 'connected') resolve();
+  });
+  await Promise.race([work, lost]);
+  unlisten();
+}
+
+/** The caller's array is not kept. */
+function copyOf(data: Data): Data {
+  return data instanceof Uint8Array ? data.slice() : data;
+}

@@ -1,0 +1,215 @@
+import { type Client, connect } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PersistentNode, Sessions } from '../../src/index.ts';
+import { expire, forgetful } from '../support/faults.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/services/a';
+const text = async (each = path): Promise<string> => new TextDecoder().decode((await t.until(t.zk.getData(each))).data ?? undefined);
+const start = (): Promise<Sessions> => t.until(Sessions.start((signal) => connect('server:2181', t.world.options({ signal }))));
+
+describe('a persistent node', () => {
+  it('B23: is made, watched and made again when somebody deletes it, with as many requests each time', async () => {
+    const { zk, lines } = await t.recorded();
+    const node = new PersistentNode(zk, path, 'here');
+    expect(await t.until(node.ready())).toBe(path);
+    await t.settle();
+    expect(lines).toEqual([
+      'create /services/a ephemeral',
+      'exists /services',
+      'createContainer /services container',
+      'create /services/a ephemeral',
+      'exists /services/a watch',
+    ]);
+    const states: string[] = [];
+    node.onStateChange((state) => states.push(state));
+    lines.length = 0;
+    await t.until(t.zk.delete(path));
+    await t.settle();
+    expect(lines).toEqual([
+      'exists /services/a watch',
+      'removeWatches /services/a',
+      'create /services/a ephemeral',
+      'exists /services/a watch',
+    ]);
+    expect(states).toEqual(['absent', 'present']);
+    expect((await t.until(t.zk.exists(path)))!.ephemeralOwner).toBe(zk.sessionId);
+    await t.until(node.close());
+    expect(await t.until(t.zk.exists(path))).toBe(null);
+    expect(node.signal.aborted).toBe(false);
+  });
+
+  it('B23: is made again by the next session, with the data that were set last', async () => {
+    const sessions = await start();
+    const node = new PersistentNode(sessions, path, 'one');
+    await t.until(node.ready());
+    await t.until(node.setData('two'));
+    const first = sessions.client;
+    await expire(t, first);
+    await t.world.untilSo(() => node.state === 'present');
+    expect(sessions.client).not.toBe(first);
+    expect((await t.until(t.zk.exists(path)))!.ephemeralOwner).toBe(sessions.client.sessionId);
+    expect(await text()).toBe('two');
+    await t.until(sessions.close());
+    expect(node.signal.reason).toMatchObject({ code: 'Closed' });
+    expect(node.state).toBe('closed');
+    await expect(node.ready()).rejects.toMatchObject({ code: 'Closed' });
+    await expect(node.setData('three')).rejects.toMatchObject({ code: 'Closed' });
+  });
+
+  it('B23: of one client ends with it', async () => {
+    const zk = await t.client();
+    const node = new PersistentNode(zk, path);
+    await t.until(node.ready());
+    await expire(t, zk);
+    await t.settle();
+    expect(node.state).toBe('closed');
+    expect(node.signal.reason).toMatchObject({ name: 'RecipeError', code: 'Lost', message: 'the session is over: expired' });
+    await t.until(node.close());
+  });
+
+  it('is suspended without a connection, and present with the next', async () => {
+    const zk = await t.client();
+    const node = new PersistentNode(zk, path);
+    await t.until(node.ready());
+    const states: string[] = [];
+    node.onStateChange((state) => states.push(state));
+    t.world.break();
+    await t.pass(2000);
+    expect(states).toEqual(['suspended', 'present']);
+  });
+
+  it('B23: whose name another session has waits until that is gone, or takes it over', async () => {
+    const other = await t.client();
+    await t.until(other.create(path, 'the other', { mode: 'ephemeral', parents: true }));
+    const zk = await t.client();
+    const patient = new PersistentNode(zk, path, 'patient');
+    await t.pass(3000);
+    expect(patient.state).toBe('absent');
+    await t.until(other.delete(path));
+    await t.until(patient.ready());
+    expect(await text()).toBe('patient');
+    const bold = new PersistentNode(other, path, 'bold', { takesOver: true });
+    await t.until(bold.ready());
+    expect(await text()).toBe('bold');
+    await t.settle();
+    expect(patient.state).toBe('absent');
+    await t.until(patient.close());
+    expect(await text()).toBe('bold');
+  });
+
+  it('is not taken for one that somebody has made in its place', async () => {
+    const node = new PersistentNode(await t.client(), path, 'mine');
+    await t.until(node.ready());
+    const other = await t.client();
+    const replaced = Promise.all([other.delete(path), other.create(path, 'theirs')]);
+    await t.until(replaced);
+    await t.settle();
+    expect(node.state).toBe('absent');
+    await t.until(node.close());
+    expect(await text()).toBe('theirs');
+  });
+
+  it('B23, C1-3: whose making was not answered is there once, whatever its mode, and goes when it is closed meanwhile', async () => {
+    for (const mode of ['ephemeral', 'ephemeralSequential', 'persistent'] as const) {
+      const { zk, lose } = await forgetful(t);
+      await t.until(t.zk.ensurePath(`/${mode}`));
+      lose('create2');
+      const node = new PersistentNode(zk, `/${mode}/a`, 'x', { mode });
+      await t.until(node.ready());
+      expect(await t.childrenOf(`/${mode}`)).toEqual([node.path.slice(mode.length + 2)]);
+      await t.until(node.close());
+      expect(await t.childrenOf(`/${mode}`)).toEqual([]);
+      lose('create2');
+      const unwanted = new PersistentNode(zk, `/${mode}/b`, 'x', { mode });
+      await t.settle();
+      expect(await t.childrenOf(`/${mode}`)).toHaveLength(1);
+      await t.until(unwanted.close());
+      await t.pass(2000);
+      expect(await t.childrenOf(`/${mode}`)).toEqual([]);
+    }
+  });
+
+  it('gets other data, the last that were set, though answers are lost and it is deleted meanwhile', async () => {
+    const { zk, lose } = await forgetful(t);
+    const node = new PersistentNode(zk, path, '0');
+    const early = node.setData('1');
+    await t.until(early);
+    expect(await text()).toBe('1');
+    lose('setData');
+    const both = [node.setData('2'), node.setData('3')];
+    await t.until(Promise.all(both));
+    expect(await text()).toBe('3');
+    await t.until(t.zk.delete(path));
+    await t.until(node.setData('4'));
+    expect(await text()).toBe('4');
+    expect(node.data).toBe('4');
+  });
+
+  it('B23: with a TTL outlives its keeper by that time, and is written to by its child only', async () => {
+    const zk = await t.client();
+    const node = new PersistentNode(zk, '/t/a', 'x', { mode: 'persistentWithTtl', ttlMs: 60_000 });
+    await t.until(node.ready());
+    await t.world.pass(600_000, 1000);
+    expect(await t.childrenOf('/t/a')).toEqual(['touch']);
+    expect(await t.until(t.zk.exists('/t/a'))).toMatchObject({ version: 0 });
+    expect(node.state).toBe('present');
+    const other = new PersistentNode(t.zk, '/t/b', 'x', { mode: 'persistentWithTtl', ttlMs: 60_000 });
+    await t.until(other.ready());
+    await t.world.pass(40_000, 1000);
+    await t.until(other.close());
+    expect(await t.childrenOf('/t')).toEqual(['a']);
+    await expire(t, zk);
+    expect(await t.childrenOf('/t')).toEqual(['a']);
+    await t.world.pass(300_000, 1000);
+    expect(await t.until(t.zk.exists('/t/a'))).toBe(null);
+  });
+
+  it('goes on with a znode that outlived another keeper', async () => {
+    await t.until(t.zk.create('/b', 'old'));
+    const node = new PersistentNode(t.zk, '/b', 'new', { mode: 'persistent' });
+    await t.until(node.ready());
+    expect(await text('/b')).toBe('new');
+    await t.until(node.close());
+    expect(await t.until(t.zk.exists('/b'))).toBe(null);
+  });
+
+  it('says why it cannot be kept', async () => {
+    await t.until(t.zk.create('/e', null, { mode: 'ephemeral' }));
+    const below = new PersistentNode(t.zk, '/e/a');
+    expect(await t.until(failureOf(below.ready()))).toMatchObject({ code: 'NoChildrenForEphemerals' });
+    expect(below.signal.reason).toMatchObject({ code: 'NoChildrenForEphemerals' });
+    expect(() => new PersistentNode(t.zk, '/a', null, { ttlMs: 1000 })).toThrow('ttlMs goes with the mode persistentWithTtl');
+    expect(() => new PersistentNode(t.zk, '/a', null, { mode: 'persistent', protection: true })).toThrow('leave protection out');
+    const waiting = new PersistentNode(await t.client(), '/e', null);
+    expect(await t.until(failureOf(waiting.ready({ timeoutMs: 500 })))).toMatchObject({ code: 'TimedOut' });
+    await t.until(waiting.close());
+  });
+
+  it('closes at once when no server can be reached, and goes in the background', async () => {
+    const zk: Client = await t.client();
+    const node = new PersistentNode(zk, path);
+    await t.until(node.ready());
+    const { address } = t.world;
+    t.world.wire.name('server', []);
+    t.world.break();
+    await t.settle();
+    const closing = node.close();
+    await t.settle();
+    await closing;
+    t.world.wire.name('server', [address]);
+    await t.pass(3000);
+    expect(zk.closedBecause).toBe(undefined);
+    expect(await t.until(t.zk.exists(path))).toBe(null);
+  });
+});
