@@ -9,7 +9,7 @@ const imports = {
   core: ['protocol'],
   runtime: ['core', 'protocol'],
   server: ['runtime', 'core', 'protocol'],
-  simulator: ['runtime', 'core', 'client', 'protocol'],
+  simulator: ['runtime', 'core', 'recipes', 'client', 'protocol'],
   testing: ['server', 'runtime', 'core', 'protocol'],
   conformance: ['client', 'protocol'],
   cli: ['client', 'server', 'runtime', 'core', 'protocol'],

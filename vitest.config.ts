@@ -24,7 +24,7 @@ export default defineConfig({
         ssr,
         test: {
           name: 'integration',
-          include: ['packages/*/test/**/*.integration.test.ts'],
+          include: ['packages/*/test/**/*.integration.test.ts', 'test/**/*.integration.test.ts'],
           pool: 'forks',
           fileParallelism: false,
         },

@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 /**
  * The parts of `.ci/run` after the installation, in order. A part that fails does not keep the next from running. Each ends by telling how
- * many of its tests passed, failed and were skipped; the last line adds them up.
+ * many of its tests passed, failed and were skipped; the last line adds them up. Ahead of that what failed is said again, so that the end of the
+ * output is enough to know it by.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const results = join(root, '.cache/ci-tests.json');
@@ -20,6 +22,7 @@ const parts = [
   { name: 'test', args: ['test', '--', '--reporter=default', '--reporter=json', `--outputFile=${results}`], count: countTests },
   { name: 'proofs', args: ['run', 'proofs'], count: countLastLine },
   { name: 'sim:ci', args: ['run', 'sim:ci'], count: countLastLine },
+  { name: 'sim:recipes', args: ['run', 'sim:recipes'], count: countLastLine },
   { name: 'interop', args: ['run', 'interop', '--', '--bounded'], count: countLastLine },
 ].filter(({ name }) => scripts[name] !== undefined);
 
@@ -35,11 +38,23 @@ function countTests() {
 }
 
 /** @returns {Counts} */
-export function countLastLine(output) {
+function countLastLine(output) {
   const lines = [...output.matchAll(/^(\d+) passed, (\d+) failed, (\d+) skipped$/gm)];
   const [, passed, failed, skipped] = lines.at(-1) ?? [];
   if (passed === undefined) throw new Error('it did not end with a line of counts');
   return { passed: Number(passed), failed: Number(failed), skipped: Number(skipped) };
+}
+
+/** How a part says that something has failed: vitest, the simulator, its zoo, the checks, interop. */
+const failure = /^ *(?:FAIL |FAILED |× |✗ |AssertionError|Error: )|^seed \d+ failed|^ESCAPED|^escaped/;
+const failureLinesMax = 40;
+
+/** The lines that say what has failed, each with the two behind it. */
+export function failuresIn(output) {
+  const lines = stripVTControlCharacters(output).split('\n');
+  const wanted = new Set();
+  for (const [at, line] of lines.entries()) if (failure.test(line)) for (const next of [at, at + 1, at + 2]) wanted.add(next);
+  return [...wanted].flatMap((at) => (lines[at]?.trim() ? [lines[at].slice(0, 300)] : [])).slice(0, failureLinesMax);
 }
 
 function matches(text, pattern) {
@@ -66,6 +81,7 @@ async function main() {
   mkdirSync(join(root, '.cache'), { recursive: true });
   const total = { passed: 0, failed: 0, skipped: 0 };
   const summary = [];
+  const failures = [];
   for (const { name, args, count } of parts) {
     const begun = performance.now();
     const { ok, output } = await run(args);
@@ -79,9 +95,11 @@ async function main() {
     // A suite that cannot be loaded fails without a failed test.
     if (!ok && counts.failed === 0) counts.failed = 1;
     for (const kind of Object.keys(total)) total[kind] += counts[kind];
+    if (counts.failed > 0) failures.push(`in ${name}:`, ...failuresIn(output), '');
     const seconds = ((performance.now() - begun) / 1000).toFixed(1).padStart(7);
     summary.push(`${ok && counts.failed === 0 ? 'ok    ' : 'FAILED'} ${seconds} s  ${name}: ${describe(counts)}`);
   }
+  if (failures.length > 0) console.log(`\nWhat failed\n\n${failures.join('\n')}`);
   console.log(`\n${summary.join('\n')}\n${describe(total)}`);
   process.exitCode = total.failed === 0 ? 0 : 1;
 }

@@ -20,6 +20,7 @@ export interface PeerFacts {
   'zookeeper-3.9.5': JavaPeer;
   'zookeeper-3.8.0': JavaPeer;
   'zookeeper-3.5.10': JavaPeer;
+  curator: JavaPeer;
   kazoo: PythonPeer;
   'zookeeper-c': LibraryPeer;
   'node-zookeeper-client': NpmPeer;

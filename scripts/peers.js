@@ -59,9 +59,9 @@ const logback = `<configuration>
 </configuration>
 `;
 
-/** @param {keyof typeof zookeeperExtras} version */
-function zookeeperPom(version) {
-  const dependencies = [`org.apache.zookeeper:zookeeper:${version}`, ...zookeeperExtras[version]].map((coordinates) => {
+/** Coordinates are `group:artifact:version`, what is asked for first. */
+function pomOf(name, coordinatesOfAll) {
+  const dependencies = coordinatesOfAll.map((coordinates) => {
     const [group, artifact, artifactVersion] = coordinates.split(':');
     // The native parts of netty, by far the largest downloads, are left out: it does without, also for TLS.
     const exclusions = ['netty-tcnative-boringssl-static', 'netty-transport-native-epoll']
@@ -70,16 +70,16 @@ function zookeeperPom(version) {
     return `<dependency><groupId>${group}</groupId><artifactId>${artifact}</artifactId><version>${artifactVersion}</version><exclusions>${exclusions}</exclusions></dependency>`;
   });
   return `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>tskeeper.interop</groupId><artifactId>zookeeper-peer</artifactId><version>1</version><packaging>pom</packaging>
+<groupId>tskeeper.interop</groupId><artifactId>${name}</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>
 ${dependencies.join('\n')}
 </dependencies></project>
 `;
 }
 
-/** @param {keyof typeof zookeeperExtras} version */
-function zookeeperRecipe(version) {
-  const pom = zookeeperPom(version);
+/** Programs of Java, with all that they need. Maven compares each file with the checksum that its repository has for it. */
+function javaRecipe(name, coordinates) {
+  const pom = pomOf(name, coordinates);
   return {
     text: pom + logback,
     /** @param {string} folder */
@@ -87,7 +87,7 @@ function zookeeperRecipe(version) {
       await writeFile(path.join(folder, 'pom.xml'), pom);
       const lib = path.join(folder, 'lib');
       const options = { cwd: folder, timeout: installTimeoutMs };
-      await run('mvn', ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${lib}`, '-DincludeScope=runtime'], options);
+      await run('mvn', ['-q', '-B', '-C', 'dependency:copy-dependencies', `-DoutputDirectory=${lib}`, '-DincludeScope=runtime'], options);
       await mkdir(path.join(folder, 'conf'));
       await writeFile(path.join(folder, 'conf', 'logback.xml'), logback);
     },
@@ -99,6 +99,15 @@ function zookeeperRecipe(version) {
     },
   };
 }
+
+/** @param {keyof typeof zookeeperExtras} version */
+function zookeeperRecipe(version) {
+  return javaRecipe('zookeeper-peer', [`org.apache.zookeeper:zookeeper:${version}`, ...zookeeperExtras[version]]);
+}
+
+/** Curator's recipes, on the client of the ZooKeeper that they are tried with. */
+const curatorVersion = '5.9.0';
+const curator = ['curator-recipes', 'curator-x-discovery'].map((artifact) => `org.apache.curator:${artifact}:${curatorVersion}`);
 
 const kazooVersion = '2.11.0';
 
@@ -129,6 +138,7 @@ const recipes = {
   'zookeeper-3.9.5': zookeeperRecipe('3.9.5'),
   'zookeeper-3.8.0': zookeeperRecipe('3.8.0'),
   'zookeeper-3.5.10': zookeeperRecipe('3.5.10'),
+  curator: javaRecipe('curator-peer', [...curator, 'org.apache.zookeeper:zookeeper:3.9.5', ...zookeeperExtras['3.9.5']]),
   kazoo: {
     text: `kazoo ${kazooVersion}`,
     async install(folder) {

@@ -88,6 +88,12 @@ function notRun(name: string, program: string, open: (path: string) => string | 
   return exported.filter((each) => !new RegExp(`\\b${each}\\b`).test(test)).map((each) => `${name}: its test does not call ${each}`);
 }
 
+/** Of a page, from its heading to the next. */
+function sectionOf(page: string, heading: string): string {
+  const [, section] = page.split(`\n## ${heading}\n`);
+  return section?.split('\n## ')[0] ?? '';
+}
+
 const open = (path: string): string | undefined => (existsSync(`${root}${path}`) ? read(path) : undefined);
 
 describe('the check of the guides', () => {
@@ -132,6 +138,13 @@ describe('guides', () => {
 
   it.each(others)('the code in %s is a program that is compiled and run', (path) => {
     expect(complaintsOf(path, read(path), open)).toEqual([]);
+  });
+
+  it('the recipes in README.md are a program that is compiled and run, each of twenty lines', () => {
+    const section = sectionOf(read('README.md'), 'Recipes');
+    expect(complaintsOf('README.md', section, open)).toEqual([]);
+    const lines = piecesOf(section).map(({ code }) => code.trimEnd().split('\n').length);
+    expect(lines.filter((count) => count > 20)).toEqual([]);
   });
 
   it('have their programs where `npm run check` compiles them', () => {

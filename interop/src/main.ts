@@ -16,7 +16,7 @@ import { runClient } from './client/run.ts';
 import { runSecureClient } from './client/secure.ts';
 import { runConformance } from './conformance/run.ts';
 import { reference, runCanary, runComparison } from './differential/run.ts';
-import { buildCDriver, buildJavaDriver } from './drivers/build.ts';
+import { buildCDriver, buildJavaProgram } from './drivers/build.ts';
 import { compareClis } from './drivers/cli.ts';
 import { compareFileTools } from './drivers/file-tools.ts';
 import { runEnsembles } from './ensemble/run.ts';
@@ -24,10 +24,12 @@ import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts'
 import { runZkCli } from './drivers/zkcli.ts';
 import { runExchange, scenariosFor } from './exchange/exchange.ts';
 import { rewritingsFor, runRewriting } from './exchange/rewriting.ts';
+import { peerPrograms } from './recipes/peer.ts';
+import { runRecipes } from './recipes/run.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 
-const partNames = ['kazoo', 'java', 'cli', 'c', 'client', 'conformance', 'exchange', 'differential', 'ensemble'] as const;
+const partNames = ['kazoo', 'java', 'cli', 'c', 'client', 'recipes', 'conformance', 'exchange', 'differential', 'ensemble'] as const;
 type PartName = (typeof partNames)[number];
 const kinds: readonly ServerKind[] = ['ours', 'java-3.9.5', 'java-3.8.0'];
 
@@ -90,7 +92,7 @@ const parts: Record<PartName, Part> = {
     run: async ({ kind }, report) => {
       const { 'zookeeper-3.9.5': java } = await ensurePeers(['zookeeper-3.9.5']);
       if (!java.installed) return;
-      const classes = await buildJavaDriver(java);
+      const classes = await buildJavaProgram('JavaDriver', java);
       await withServer(kind, (server) => {
         // A client refuses replies above its own jute.maxbuffer, and the reply with the largest data is longer than the request was.
         const options = ['-Xmx256m', '-Dlog.level=OFF', '-Djute.maxbuffer=4194304', '-cp', `${classes}:${java.classpath}`];
@@ -134,6 +136,18 @@ const parts: Record<PartName, Part> = {
       );
       // Ensembles are of several kinds by themselves.
       if (kind === 'ours') await runClientEnsembles(report);
+    },
+  },
+  recipes: {
+    peers: ['zookeeper-3.9.5', 'kazoo', 'curator'],
+    run: async ({ kind }, report) => {
+      const { kazoo, curator } = await ensurePeers(['kazoo', 'curator']);
+      if (!kazoo.installed || !curator.installed) return;
+      const classes = await buildJavaProgram('CuratorPeer', curator);
+      const programs = peerPrograms(kazoo.pythonPath, `${classes}:${curator.classpath}`);
+      // What is tried here is our recipes, so ZooKeeper is there for them as well.
+      for (const each of kind === 'ours' ? [kind, reference] : [kind])
+        await withServer(each, (server) => runRecipes(server, programs, report));
     },
   },
   conformance: {

@@ -11,9 +11,16 @@ test('when the notice of the connection comes makes no difference', () => {
     `Connecting to ${server}\n${notice[0]}${notice[1]}[a, zookeeper]\n`,
     `Connecting to ${server}\n[a, zookeeper]\n${notice[0]}${notice[1]}`,
     `Connecting to ${server}\n${notice[0]}[a, zookeeper]\n${notice[1]}`,
+    `Connecting to ${server}\n[a${notice[0]}, zookeeper${notice[1]}]\n`,
+    `Connecting to ${server}\n[a, zoo${notice[0]}${notice[1]}keeper]\n`,
     `Connecting to ${server}\n[a, zookeeper]\n`,
   ];
   expect(new Set(texts.map((text) => normalised(text, server)))).toEqual(new Set(['Connecting to SERVER\n[a, zookeeper]\n']));
+});
+
+test('what only looks like the notice makes a difference', () => {
+  const text = 'data of WATCHER::\nWATCHER:: told\nWatchedEvent state:SyncConnected type:None path:null zxid: -1 and more\n';
+  expect(normalised(text, server)).toBe(text);
 });
 
 test('another event makes a difference', () => {

@@ -1,4 +1,4 @@
-/** Compiles the C and Java drivers into the cache, once per version of their source and of what they are built against. */
+/** Compiles the programs in C and Java into the cache, once per version of their source and of what they are built against. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -30,9 +30,10 @@ async function builtOnce(name: string, source: string, built: string, compile: (
   return folder;
 }
 
-export async function buildJavaDriver(peer: JavaPeer): Promise<string> {
-  const source = path.join(repositoryFolder, 'interop', 'java', 'JavaDriver.java');
-  return builtOnce('java', source, peer.classpath, (folder) => run('javac', ['-nowarn', '-d', folder, '-cp', peer.classpath, source]));
+/** `program` is the class, and the file in interop/java. */
+export async function buildJavaProgram(program: string, peer: JavaPeer): Promise<string> {
+  const source = path.join(repositoryFolder, 'interop', 'java', `${program}.java`);
+  return builtOnce(program, source, peer.classpath, (folder) => run('javac', ['-nowarn', '-d', folder, '-cp', peer.classpath, source]));
 }
 
 export async function buildCDriver({ include, library }: LibraryPeer): Promise<string> {

@@ -138,12 +138,13 @@ export async function runProgram(
 
 /**
  * Only what must differ between two servers is taken out, and only what has no order is sorted. That the connection stands is told by a
- * thread of its own, in two lines that land wherever the command's text has got to, or nowhere if the process ends before.
+ * thread of its own, in two lines that land wherever the command's text has got to, within a line of it too, or nowhere if the process ends
+ * before. Each brings its own line break before and behind.
  */
 export function normalised(text: string, connectString: string): string {
   return text
-    .replaceAll(/^\nWATCHER::\n/gm, '')
-    .replaceAll(/^\nWatchedEvent state:SyncConnected type:None path:null zxid: -1\n/gm, '')
+    .replaceAll(/\nWATCHER::\n/g, '')
+    .replaceAll(/\nWatchedEvent state:SyncConnected type:None path:null zxid: -1\n/g, '')
     .replaceAll('(CONNECTING)', '(CONNECTED)')
     .replaceAll(connectString, 'SERVER')
     .replaceAll(/^([cm]time = ).*$/gm, '$1TIME')

@@ -33,7 +33,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
     const { decode, include, concurrency = concurrencyDefault, data = true, rootData = data, maxDepth, tellsRoot } = settings;
     if (decode !== undefined && !data) throw new TypeError('there is nothing to decode with data: false; leave one of the two out');
     this.path = path;
-    this.#waiting = new WaitingRoom(zk.clock, `the cache of ${path} was in step`);
+    this.#waiting = new WaitingRoom(zk, `the cache of ${path}, in step,`);
     this.#mirror = new Mirror(
       zk,
       path,

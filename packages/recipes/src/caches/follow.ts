@@ -11,7 +11,7 @@ import type { Cache } from './cache.ts';
 export async function* follow<Data, Shown>(
   source: SessionSource,
   signal: AbortSignal | undefined,
-  open: (zk: ClientView) => { readonly cache: Cache<Data>; show(): Shown },
+  open: (zk: ClientView) => { readonly cache: Cache<Data>; readonly show: () => Shown },
   same: (one: Shown, other: Shown) => boolean,
 ): AsyncGenerator<Shown, void, undefined> {
   let last: { readonly shown: Shown } | undefined;

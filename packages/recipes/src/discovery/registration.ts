@@ -16,7 +16,12 @@ export class Registration<Payload> implements AsyncDisposable {
   #raw: RawInstance;
 
   /** Made by `ServiceRegistry.register`. */
-  constructor(source: SessionSource, node: PersistentNode, raw: Readonly<Record<string, unknown>>, checkPayload: (payload: unknown) => void) {
+  constructor(
+    source: SessionSource,
+    node: PersistentNode,
+    raw: Readonly<Record<string, unknown>>,
+    checkPayload: (payload: unknown) => void,
+  ) {
     this.#source = source;
     this.#node = node;
     this.#raw = raw;

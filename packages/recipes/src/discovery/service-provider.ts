@@ -53,12 +53,12 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
         `downAfterErrors is a whole number from 1, not ${downAfterErrors}; leave noteError out if no instance is to be passed over`,
       );
     if (!(downForMs >= 0)) throw new RangeError(`downForMs is a number of milliseconds from 0, not ${downForMs}`);
-    const { clock } = clientOf(source);
+    const client = clientOf(source);
     this.name = name;
     this.#strategy = strategy;
     this.#include = include;
-    this.#down = new DownInstances(clock, downAfterErrors, downForMs);
-    this.#waiting = new WaitingRoom(clock, `the instances of ${name} were known`);
+    this.#down = new DownInstances(client.clock, downAfterErrors, downForMs);
+    this.#waiting = new WaitingRoom(client, `the instances of ${name}`);
     this.#unfollow = eachSession(source, { begin: (zk) => void this.#serve(open(zk)), ended: (reason) => this.#over(reason) });
   }
 

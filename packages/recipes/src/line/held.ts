@@ -10,8 +10,10 @@
  * may stand still, or its clock may be slow. What is written by the time a hold is lost has to be refused where it is written: by `multi`, whose
  * check on the znode fails as soon as it is gone, or elsewhere by `fencingToken`, which grows from holder to holder.
  */
-import { type CallOptions, KeeperError, op, type SessionEvent, type TimerHandle, type WriteOp, type WriteResults } from '@tskeeper/client';
+import type { CallOptions, SessionEvent, TimerHandle, WriteOp, WriteResults } from '@tskeeper/client';
+import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
+import { fenced } from './fenced.ts';
 import { deletedByOthers, type Place } from './line.ts';
 
 /** See `Held.state`. */
@@ -25,7 +27,7 @@ export class Held implements AsyncDisposable {
   readonly fencingToken: bigint;
   readonly #place: Place;
   readonly #end = new AbortController();
-  readonly #listeners = new Set<(state: HoldState) => void>();
+  readonly #listeners = new Listeners<HoldState>();
   #state: HoldState = 'held';
   readonly #unobserve: () => void;
   #timer: TimerHandle | undefined;
@@ -36,6 +38,7 @@ export class Held implements AsyncDisposable {
     this.#place = place;
     this.path = place.path;
     this.fencingToken = place.czxid;
+    place.share();
     this.#unobserve = place.zk.on('state', (event) => this.#onState(event));
     place.whenGone(() => this.#lose(deletedByOthers(place.path)));
     // Since the answer by which our turn came the connection may have been lost.
@@ -60,29 +63,30 @@ export class Held implements AsyncDisposable {
 
   /** Listens to changes of `state` from now on; returns a function that ends it. */
   onStateChange(listener: (state: HoldState) => void): () => void {
-    const own = (state: HoldState) => listener(state);
-    this.#listeners.add(own);
-    return () => this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
 
   /**
    * Writes only if the hold is not over: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when the znode of the hold is gone, which
    * is the case before anybody else can hold it.
    */
-  async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    try {
-      // Behind the others, so that `failedIndex` and `results` are as for the operations alone.
-      const results = await this.#place.zk.multi([...ops, op.check(this.path)], options);
-      return results.slice(0, ops.length) as unknown as WriteResults<Ops>;
-    } catch (error) {
-      if (!KeeperError.is(error, 'NoNode') || error.failedIndex !== ops.length) throw error;
-      throw new RecipeError('Lost', `${this.path} is gone, so nothing was written`, { cause: error });
-    }
+  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    return fenced(this.#place.zk, ops, [this.path], options);
+  }
+
+  /**
+   * The same hold once more, for a part of the program that is to give it back on its own: the znode goes when each of them has been released. No request is
+   * made. Throws a RecipeError, Lost, when this one is over. It makes locks re-entrant: who may already have one is handed the hold (Curator's
+   * InterProcessMutex knows it by its thread, which a JavaScript program has only one of).
+   */
+  again(): Held {
+    if (this.#isOver) throw new RecipeError('Lost', `${this.path} is ${this.#state}, so it cannot be had once more`);
+    return new Held(this.#place);
   }
 
   /**
    * Gives it back: resolves when the next one may have it, or when the znode is on its way out, in the background, as no server can be reached just
-   * now. A second call waits for the first. Rejects with NoAuth only, when the znode may not be deleted.
+   * now; at once while it is held `again` elsewhere. A second call waits for the first. Rejects with NoAuth only, when the znode may not be deleted.
    */
   release(): Promise<void> {
     this.#released ??= this.#giveBack();
@@ -95,8 +99,10 @@ export class Held implements AsyncDisposable {
   }
 
   async #giveBack(): Promise<void> {
+    const isLost = this.#isOver;
     this.#over('released');
-    await this.#place.leave();
+    if (isLost) await this.#place.leave();
+    else await this.#place.giveBack();
   }
 
   #onState({ state, reason }: SessionEvent): void {
@@ -154,20 +160,11 @@ export class Held implements AsyncDisposable {
   #become(state: HoldState): void {
     if (this.#state === state) return;
     this.#state = state;
-    for (const listener of this.#listeners) tell(() => listener(state));
+    this.#listeners.tell(state);
   }
 
   #stopTimer(): void {
     if (this.#timer !== undefined) this.#place.zk.clock.cancel(this.#timer);
     this.#timer = undefined;
-  }
-}
-
-/** What a listener throws is the program's own error, and becomes an unhandled rejection; it never reaches the recipe. */
-function tell(listener: () => void): void {
-  try {
-    listener();
-  } catch (error) {
-    void Promise.reject(error);
   }
 }

@@ -81,7 +81,8 @@ export class Place {
   readonly #line: Line;
   readonly #watch: OwnWatch;
   #isGone = false;
-  #onGone: (() => void) | undefined;
+  #onGone: (() => void)[] = [];
+  #holds = 0;
 
   constructor(line: Line, path: string, czxid: bigint, onData: ((data: Uint8Array | null) => void) | undefined) {
     this.#line = line;
@@ -90,15 +91,25 @@ export class Place {
     this.#watch = new OwnWatch(line.zk, path, { deleted: () => this.#deleted(), data: onData });
   }
 
-  /** Calls back when somebody has deleted the znode; at once if that is so. In place of who asked before. */
+  /** Calls back when somebody has deleted the znode; at once if that is so. */
   whenGone(callback: () => void): void {
-    this.#onGone = callback;
+    this.#onGone.push(callback);
     if (this.#isGone) callback();
   }
 
   #deleted(): void {
     this.#isGone = true;
-    this.#onGone?.();
+    for (const callback of this.#onGone) callback();
+  }
+
+  /** One more holds by this place, until it is given back. */
+  share(): void {
+    this.#holds++;
+  }
+
+  /** As `leave`, when all who hold by this place have given it back. */
+  async giveBack(): Promise<void> {
+    if (--this.#holds === 0) await this.leave();
   }
 
   get zk(): ClientView {
@@ -120,7 +131,7 @@ export class Place {
   async blocker(ahead: Ahead, signal: AbortSignal): Promise<Contender | undefined> {
     const line = await this.#line.contenders({ signal });
     const own = line.findIndex(({ path }) => path === this.path);
-    if (own === -1) throw deletedByOthers(this.path);
+    if (own === -1 || this.#isGone) throw deletedByOthers(this.path);
     return ahead(line, own);
   }
 

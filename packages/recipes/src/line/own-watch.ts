@@ -1,8 +1,15 @@
-/** Watches a znode of one's own: whether somebody deletes it, and, where that matters, what somebody writes to it. */
-import { type ClientView, KeeperError, type WatchedEvent, type WatchListener } from '@tskeeper/client';
+/**
+ * Watches a znode of one's own: whether somebody deletes it, and, where that matters, what somebody writes to it.
+ *
+ * The first look is answered before any later one, so that whoever finds its znode first in line has learnt by then that it belongs to this very session
+ * (`ephemeralOwner`). A znode of a session of the past, which will go at any moment, is nobody's hold: Curator had two leaders by that (CURATOR-498, 620,
+ * 644, 696).
+ */
+import { type ClientView, KeeperError, type Stat, type WatchedEvent, type WatchListener } from '@tskeeper/client';
 import { untilTheEnd } from '../waiting/next-event.ts';
 
 export interface OwnWatchListener {
+  /** Somebody has deleted it, or it is of another session. */
   deleted(): void;
   /** Its data as they are, and after each change; where this is not defined they are not read. */
   readonly data: ((data: Uint8Array | null) => void) | undefined;
@@ -29,10 +36,11 @@ export class OwnWatch {
     const options = { ...untilTheEnd, watch: this.#onEvent };
     try {
       if (this.#listener?.data === undefined) {
-        if ((await this.#zk.exists(this.#path, options)) === null) this.#gone();
+        this.#judge(await this.#zk.exists(this.#path, options));
         return;
       }
-      const { data } = await this.#zk.getData(this.#path, options);
+      const { data, stat } = await this.#zk.getData(this.#path, options);
+      this.#judge(stat);
       this.#listener?.data?.(data);
     } catch (error) {
       // The end of the session is heard elsewhere, and there is no other reason: the znode is our own.
@@ -45,6 +53,10 @@ export class OwnWatch {
     if (event.type === 'NodeDeleted') this.#gone();
     else void this.#look();
   };
+
+  #judge(stat: Stat | null): void {
+    if (stat === null || stat.ephemeralOwner !== this.#zk.sessionId) this.#gone();
+  }
 
   #gone(): void {
     const listener = this.#listener;

@@ -7,7 +7,7 @@
  */
 import type { Client } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
-import { Listeners } from '../waiting/listeners.ts';
+import { Listeners } from '../listeners.ts';
 
 /** Opens a client, for instance `(signal) => connect(servers, { connectTimeoutMs: Infinity, signal })`. The signal comes when it is not wanted any more. */
 export type OpenClient = (signal: AbortSignal) => Promise<Client>;

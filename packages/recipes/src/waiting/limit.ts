@@ -11,7 +11,7 @@ export class Limit implements Disposable {
   readonly #forget: (() => void) | undefined;
 
   /** `what` was waited for in vain: `the lock /a`. */
-  constructor(zk: ClientView, { signal, timeoutMs }: WaitOptions, what: string) {
+  constructor(zk: Pick<ClientView, 'clock'>, { signal, timeoutMs }: WaitOptions, what: string) {
     signal?.throwIfAborted();
     this.#clock = zk.clock;
     if (timeoutMs !== undefined) {

@@ -1,58 +1,47 @@
 /** Many who wait for one and the same thing, each with an end of its own. */
-import type { Clock } from '@tskeeper/client';
-import { onAbort } from '@tskeeper/client/internal';
-import { RecipeError } from '../recipe-error.ts';
+import type { ClientView } from '@tskeeper/client';
+import { Limit, unlessAborted } from './limit.ts';
 import type { WaitOptions } from './wait-options.ts';
 
-export interface Waiter {
-  done(): void;
-  failed(reason: unknown): void;
-}
-
 export class WaitingRoom {
-  readonly #clock: Clock;
-  /** What they wait for, to be said when it has not come: `the cache of /a is in step`. */
+  readonly #zk: Pick<ClientView, 'clock'>;
+  /** What they wait for: `the cache of /a, in step,`. */
   readonly #what: string;
-  readonly #waiters = new Set<Waiter>();
+  #turn: Promise<void>;
+  #admit!: () => void;
+  #dismiss!: (reason: unknown) => void;
 
-  constructor(clock: Clock, what: string) {
-    this.#clock = clock;
+  constructor(zk: Pick<ClientView, 'clock'>, what: string) {
+    this.#zk = zk;
     this.#what = what;
+    this.#turn = this.#nextTurn();
   }
 
-  wait({ signal, timeoutMs }: WaitOptions): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted === true) {
-        reject(signal.reason);
-        return;
-      }
-      const over = () => {
-        this.#waiters.delete(waiter);
-        forget?.();
-        if (timer !== undefined) this.#clock.cancel(timer);
-      };
-      const waiter: Waiter = {
-        done: () => {
-          over();
-          resolve();
-        },
-        failed: (reason) => {
-          over();
-          reject(reason);
-        },
-      };
-      const late = () => waiter.failed(new RecipeError('TimedOut', `it took more than ${timeoutMs} ms until ${this.#what}`));
-      const forget = signal && onAbort(signal, () => waiter.failed(signal.reason));
-      const timer = timeoutMs === undefined ? undefined : this.#clock.after(timeoutMs, late);
-      this.#waiters.add(waiter);
-    });
+  /** Resolves with the next `admit`; rejects with the reason of `dismiss`, and as limits say. */
+  async wait(options: WaitOptions): Promise<void> {
+    using limit = new Limit(this.#zk, options, this.#what);
+    await unlessAborted(this.#turn, limit.signal);
   }
 
   admit(): void {
-    for (const waiter of this.#waiters) waiter.done();
+    const admit = this.#admit;
+    this.#turn = this.#nextTurn();
+    admit();
   }
 
   dismiss(reason: unknown): void {
-    for (const waiter of this.#waiters) waiter.failed(reason);
+    const dismiss = this.#dismiss;
+    this.#turn = this.#nextTurn();
+    dismiss(reason);
+  }
+
+  #nextTurn(): Promise<void> {
+    const turn = new Promise<void>((resolve, reject) => {
+      this.#admit = resolve;
+      this.#dismiss = reject;
+    });
+    // Nobody may be waiting.
+    turn.catch(() => undefined);
+    return turn;
   }
 }

@@ -295,7 +295,7 @@ describe('caches', () => {
     await world.untilSo(() => !cache.inStep);
     const late = await wait(cache.ready({ timeoutMs: 200 }).catch((error: unknown) => error));
     expect(late).toBeInstanceOf(RecipeError);
-    expect(late).toMatchObject({ code: 'TimedOut', message: 'it took more than 200 ms until the cache of /a was in step' });
+    expect(late).toMatchObject({ code: 'TimedOut', message: 'the cache of /a, in step, was not to be had within 200 ms' });
     const aborter = new AbortController();
     const waiting = cache.ready({ signal: aborter.signal });
     aborter.abort(new Error('no more'));

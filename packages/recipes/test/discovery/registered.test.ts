@@ -144,8 +144,8 @@ async function run(seed: number, tally: Tally): Promise<void> {
       if (at <= step) heal();
       else cuts.push({ at, heal });
     }
-    const open = [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
-    const cable = open[random.below(Math.max(1, open.length))];
+    const cables = [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
+    const cable = cables[random.below(Math.max(1, cables.length))];
     const dice = random.below(100);
     if (dice < 20 && cable !== undefined) world.break(cable);
     else if (dice < 40 && cable !== undefined) {

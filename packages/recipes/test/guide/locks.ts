@@ -1,6 +1,6 @@
 /** What docs/guides/recipes/locks.md shows. */
 import { type Client, op } from '@tskeeper/client';
-import { type Contender, type Held, Lock, SharedLock } from '@tskeeper/recipes';
+import { type Contender, type Held, Lock, MultiLock, SharedLock } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 
@@ -21,6 +21,26 @@ export async function writeReport(zk: Client, store: (report: string, token: big
       await store(report, held.fencingToken);
     }
   });
+}
+
+/** For whoever has the lock already, and for whoever has not: it is given back when everyone who has it has given it back. */
+export async function append(zk: Client, line: string, mine?: Held): Promise<void> {
+  await using held = mine?.again() ?? (await new Lock(zk, '/locks/log').acquire());
+  await held.multi([op.create('/log/line-', line, { mode: 'persistentSequential' })]);
+}
+
+/** Two lines, with nothing of others between them. */
+export async function appendBoth(zk: Client, one: string, other: string): Promise<void> {
+  await new Lock(zk, '/locks/log').run(async (held) => {
+    await append(zk, one, held);
+    await append(zk, other, held);
+  });
+}
+
+/** Both, or neither: in the order of their paths, so that nobody waits for one who waits for them. */
+export async function move(zk: Client, from: string, to: string): Promise<void> {
+  const both = new MultiLock([new Lock(zk, `/locks/${from}`), new Lock(zk, `/locks/${to}`)]);
+  await both.run((held) => held.multi([op.delete(`/things/${from}`), op.create(`/things/${to}`)]));
 }
 
 /** Stands still while nobody knows whether the hold lasts. */

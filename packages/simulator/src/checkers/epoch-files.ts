@@ -10,7 +10,10 @@ export const epochFiles: Checker = {
     const faults: string[] = [];
     const reigns = reignsOf(recording);
     const beginnings = new Map(reigns.map(({ epoch, historyEnd }) => [epoch, lastTxnOf(reigns, historyEnd)]));
-    const before = new Map<string, { readonly accepted: number; readonly current: number }>();
+    /** What cannot go any more, with the power either. */
+    const lasting = new Map<string, Epochs>();
+    /** What its process has left. */
+    const left = new Map<string, Epochs>();
     const durable = new Map<string, Zxid>();
     /** Epochs in which a server has served: it has said that it is part of them. */
     const served = new Map<string, number>();
@@ -24,13 +27,17 @@ export const epochFiles: Checker = {
         durable.set(server, Math.max(durable.get(server) ?? 0, event.historyEnd));
       }
       if (event.kind === 'wiped') {
-        before.delete(server);
+        lasting.delete(server);
+        left.delete(server);
         durable.delete(server);
         served.delete(server);
       }
+      // Its start is done, so what it has found there is durable, if it was not before.
+      if (event.kind === 'looking') lasting.set(server, left.get(server) ?? none);
       if (event.kind !== 'epochFiles') continue;
-      const { accepted = 0, current = 0, reached = 0 } = event;
-      const last = before.get(server);
+      const { reached = 0 } = event;
+      const { accepted, current } = epochsOf(event);
+      const last = lasting.get(server);
       if (accepted < current) faults.push(`${server} has accepted epoch ${accepted}, and currentEpoch is ${current}`);
       if (last !== undefined && (accepted < last.accepted || current < last.current)) {
         faults.push(`${server} has gone back from epochs ${last.accepted} and ${last.current} to ${accepted} and ${current}`);
@@ -43,8 +50,20 @@ export const epochFiles: Checker = {
       if (beginning !== undefined && beginning > recording.beginning.zxid && (durable.get(server) ?? 0) < beginning) {
         faults.push(`${server} has currentEpoch ${current} on disk, and not ${formatZxid(beginning)}, with which that begins`);
       }
-      before.set(server, { accepted, current });
+      left.set(server, { accepted, current });
+      lasting.set(server, epochsOf(event.durable));
     }
     return faults;
   },
 };
+
+interface Epochs {
+  readonly accepted: number;
+  readonly current: number;
+}
+
+const none: Epochs = { accepted: 0, current: 0 };
+
+function epochsOf({ accepted = 0, current = 0 }: { readonly [Name in keyof Epochs]: number | undefined }): Epochs {
+  return { accepted, current };
+}

@@ -5,6 +5,7 @@ import { runCi } from './ci.ts';
 import { hunters } from './hunters.ts';
 import { type CommandOptions, parseOptions } from './options.ts';
 import { work } from './pool.ts';
+import { runRecipesCi } from './recipes-ci.ts';
 import { freshBase, runCommand } from './run.ts';
 import { UsageError } from './usage-error.ts';
 import { catchText, hunterOf, runZoo, zooText } from './zoo.ts';
@@ -29,7 +30,10 @@ async function carryOut(options: CommandOptions): Promise<boolean> {
   const { command, jobs, mutant, hunter, seeds, from } = options;
   switch (command) {
     case 'run':
+    case 'recipes':
       return await runCommand(options);
+    case 'recipes-ci':
+      return await runRecipesCi(jobs);
     case 'ci':
       return await runCi(jobs);
     case 'zoo': {

@@ -4,15 +4,18 @@ import { parseArgs } from 'node:util';
 import type { Hunter } from '../mutants/mutant.ts';
 import { crashStatesUsage } from '../crash-states/command.ts';
 import { isHunter } from './hunters.ts';
+import { type FamilyName, familyNames } from '../recipes/families.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface CommandOptions {
-  readonly command: 'run' | 'zoo' | 'ci' | 'worker';
+  readonly command: 'run' | 'zoo' | 'ci' | 'recipes' | 'recipes-ci' | 'worker';
   readonly seed: number | undefined;
   readonly seeds: number | undefined;
   readonly from: number | undefined;
   readonly minutes: number | undefined;
   readonly scenario: string | undefined;
+  /** Of recipes: all of them in turn when left out. */
+  readonly family: FamilyName | undefined;
   readonly mutant: string | undefined;
   /** Of the zoo: all of them when left out. Of a worker: seeds when left out. */
   readonly hunter: Hunter | undefined;
@@ -30,7 +33,9 @@ export const usage = `npm run sim -- [options]          runs fresh seeds, 100 of
   --trace                         prints what was asked, answered, logged and broken, in the order it was
   --events                        prints each step of the world: to see where two runs of one seed part
   --jobs N                        processes at a time
-npm run sim:zoo -- [--mutant NAME] [--hunter seeds|scenarios|explorer|crash-states] [--seeds COUNT] [--from N]
+npm run sim -- recipes [options]  stories of recipes, with --seed, --seeds, --from, --for, --mutant, --trace, --events and --jobs as above
+  --family NAME                   of one family: ${familyNames.join(', ')}
+npm run sim:zoo -- [--mutant NAME] [--hunter seeds|scenarios|explorer|crash-states|recipes/FAMILY] [--seeds COUNT] [--from N]
                                   every mutant, each until it is caught; or those of one hunter
 ${crashStatesUsage}`;
 
@@ -44,6 +49,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
       from: { type: 'string' },
       for: { type: 'string' },
       scenario: { type: 'string' },
+      family: { type: 'string' },
       mutant: { type: 'string' },
       hunter: { type: 'string' },
       trace: { type: 'boolean', default: false },
@@ -53,9 +59,11 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     },
   });
   const [command = 'run', more] = positionals;
-  const { hunter } = values;
+  const { hunter, family } = values;
   if (values.help || more !== undefined || !isCommand(command)) throw new UsageError(usage);
   if (hunter !== undefined && !isHunter(hunter)) throw new UsageError(`there is no hunter ${hunter}\n${usage}`);
+  if (family !== undefined && !isFamily(family)) throw new UsageError(`there is no family ${family}\n${usage}`);
+  if (family !== undefined && command !== 'recipes') throw new UsageError(`--family is of recipes\n${usage}`);
   return {
     command,
     seed: numberOf('seed', values.seed),
@@ -63,6 +71,7 @@ export function parseOptions(args: readonly string[]): CommandOptions {
     from: numberOf('from', values.from),
     minutes: minutesOf(values.for),
     scenario: values.scenario,
+    family,
     mutant: values.mutant,
     hunter,
     trace: values.trace,
@@ -72,7 +81,11 @@ export function parseOptions(args: readonly string[]): CommandOptions {
 }
 
 function isCommand(text: string): text is CommandOptions['command'] {
-  return text === 'run' || text === 'zoo' || text === 'ci' || text === 'worker';
+  return ['run', 'zoo', 'ci', 'recipes', 'recipes-ci', 'worker'].includes(text);
+}
+
+function isFamily(text: string): text is FamilyName {
+  return familyNames.some((name) => name === text);
 }
 
 const minutesIn: Readonly<Record<string, number>> = { h: 60, m: 1, s: 1 / 60 };

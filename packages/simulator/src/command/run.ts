@@ -1,9 +1,11 @@
 /** `npm run sim`: runs seeds, and says what they came to; of the first that fails, why, and the line that runs it again. */
 import { narrate } from '../record/narration.ts';
 import { scenarios } from '../scenarios/scenarios.ts';
+import { recipeMarks } from '../recipes/recipe-marks.ts';
 import type { CommandOptions } from './options.ts';
 import { Pool } from './pool.ts';
-import { reportOutcome, reportSeed, type SeedReport } from './seed-report.ts';
+import { type Listening, reportOutcome, reportRecipe, reportSeed, type SeedReport } from './seed-report.ts';
+import { recipeHunter } from './hunters.ts';
 import { Summary } from './summary.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -17,8 +19,9 @@ export function freshBase(): number {
   return Math.floor(Date.now() / 1000) * 1000;
 }
 
-export function replayLine(seed: number, mutant: string | undefined): string {
-  return `npm run sim -- --seed ${seed}${mutant === undefined ? '' : ` --mutant ${mutant}`}`;
+export function replayLine({ seed, family }: Pick<SeedReport, 'seed' | 'family'>, mutant?: string): string {
+  const story = family === undefined ? '' : ` recipes --family ${family}`;
+  return `npm run sim --${story} --seed ${seed}${mutant === undefined ? '' : ` --mutant ${mutant}`}`;
 }
 
 export function failureText({ seed, findings }: SeedReport, replay: string): string {
@@ -31,8 +34,8 @@ export function failureText({ seed, findings }: SeedReport, replay: string): str
 export async function runCommand(options: CommandOptions): Promise<boolean> {
   refuseWhatDoesNotGoTogether(options);
   if (options.scenario !== undefined) return await runScenarios(options.scenario);
-  const { seed, mutant, trace, events } = options;
-  if (seed !== undefined && mutant === undefined) return await runOne(seed, trace, events);
+  const { seed, mutant } = options;
+  if (seed !== undefined && mutant === undefined) return await runOne(seed, options);
   return await runMany(options);
 }
 
@@ -45,36 +48,41 @@ function refuseWhatDoesNotGoTogether({ scenario, seed, seeds, from, minutes, mut
   }
 }
 
-async function runOne(seed: number, trace: boolean, events: boolean): Promise<boolean> {
+async function runOne(seed: number, { command, family, trace, events }: CommandOptions): Promise<boolean> {
   const begun = performance.now();
-  const report = await reportSeed(seed, {
+  const listening: Listening = {
     onEvent: events ? (what, elapsedMs) => console.log(`${elapsedMs.toFixed(3)} ${what}`) : undefined,
     onEnd: trace ? (recording) => console.log(narrate(recording).join('\n')) : undefined,
-  });
-  const summary = new Summary();
+  };
+  const report = command === 'recipes' ? await reportRecipe(seed, { family }, listening) : await reportSeed(seed, listening);
+  const summary = summaryOf(command);
   summary.add(report);
   console.log(summary.text(performance.now() - begun));
   console.log(`trace ${report.trace.toString(16)}`);
-  if (report.findings.length > 0) console.log(failureText(report, replayLine(seed, undefined)));
+  if (report.findings.length > 0) console.log(failureText(report, replayLine(report)));
   return report.findings.length === 0;
 }
 
-async function runMany({ seed, seeds, from, minutes, mutant, jobs }: CommandOptions): Promise<boolean> {
+function summaryOf(command: CommandOptions['command']): Summary {
+  return command === 'recipes' ? new Summary(recipeMarks) : new Summary();
+}
+
+async function runMany({ command, family, seed, seeds, from, minutes, mutant, jobs }: CommandOptions): Promise<boolean> {
   const begun = performance.now();
   const first = seed ?? from ?? freshBase();
   const count = seed === undefined ? (seeds ?? (minutes === undefined ? seedsDefault : Infinity)) : 1;
   const endsAt = minutes === undefined ? Infinity : begun + minutes * 60_000;
   console.log(count === Infinity ? `seeds from ${first}` : `seeds ${first} to ${first + count - 1}`);
-  const summary = new Summary();
+  const summary = summaryOf(command);
   let next = first;
-  const pool = new Pool({ jobs: Math.min(jobs, count), mutant });
+  const pool = new Pool({ jobs: Math.min(jobs, count), mutant, hunter: command === 'recipes' ? recipeHunter(family) : 'seeds' });
   await pool.run(
     () => (next < first + count && performance.now() < endsAt ? next++ : undefined),
     (report) => {
       summary.add(report);
       if (report.findings.length === 0) return;
-      if (summary.failed <= shownMax) console.log(failureText(report, replayLine(report.seed, mutant)));
-      else console.log(`seed ${report.seed} failed: ${report.findings[0]}`);
+      if (summary.failed <= shownMax) console.log(failureText(report, replayLine(report, mutant)));
+      else console.log(`seed ${report.seed} failed: ${report.findings[0]!.split('\n')[0]}`);
     },
   );
   console.log(summary.text(performance.now() - begun));

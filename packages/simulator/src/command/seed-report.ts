@@ -5,9 +5,15 @@ import type { Recording } from '../record/recording.ts';
 import { isWrite, replay } from '../replay/replay.ts';
 import { marksOf } from '../story/marks.ts';
 import { type Outcome, runSeed } from '../story/story.ts';
+import type { FamilyName } from '../recipes/families.ts';
+import { type RecipeOutcome, type RecipeRunOptions, runRecipeSeed } from '../recipes/recipe-seed.ts';
+import { reignsOf } from '../record/committed-history.ts';
+import { electionMark } from '../story/ensemble-marks.ts';
 
 export interface SeedReport {
   readonly seed: number;
+  /** Of a recipe's story. */
+  readonly family?: FamilyName | undefined;
   /** Over everything that happened, in order: the same for the same seed. */
   readonly trace: number;
   /** Nothing, if all is well. */
@@ -40,6 +46,40 @@ export async function reportSeed(seed: number, { onEvent, onEnd }: Listening = {
   } catch (error) {
     return brokenOff(seed, error);
   }
+}
+
+/** A story of recipes, which is judged by its family. */
+export async function reportRecipe(seed: number, options: RecipeRunOptions, { onEvent, onEnd }: Listening = {}): Promise<SeedReport> {
+  try {
+    const outcome = await runRecipeSeed(seed, { ...options, onEvent });
+    onEnd?.(outcome.recording);
+    return recipeReport(outcome);
+  } catch (error) {
+    return { ...brokenOff(seed, error), family: options.family };
+  }
+}
+
+function recipeReport({ seed, family, world, recording, findings, marks }: RecipeOutcome): SeedReport {
+  const requests = recording.cnxns.flatMap((cnxn) => cnxn.requests);
+  const { log } = recording;
+  const closed = log.filter(({ logged }) => logged.txn.kind === 'closeSession').length;
+  const byClients = requests.filter(({ name, reply }) => name === 'closeSession' && reply !== undefined).length;
+  return {
+    seed,
+    family,
+    trace: world.trace,
+    findings,
+    states: 0,
+    simulatedMs: recording.endedMs - (recording.processes[0]?.startedMs ?? 0),
+    txns: log.length,
+    operations: requests.length,
+    writes: requests.filter(isWrite).length,
+    events: recording.cnxns.reduce((sum, { items }) => sum + items.filter(({ kind }) => kind === 'event').length, 0),
+    sessions: log.filter(({ logged }) => logged.txn.kind === 'createSession').length,
+    expired: closed - byClients,
+    restarts: recording.processes.length - world.servers.length,
+    marks: { ...Object.fromEntries(marks), [electionMark]: reignsOf(recording).length },
+  };
 }
 
 /** Of a story that did not come to its end, because of a broken belief it may be. */

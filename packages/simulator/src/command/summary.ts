@@ -10,7 +10,12 @@ export class Summary {
   #seeds = 0;
   #failed = 0;
   readonly #totals = { simulatedMs: 0, txns: 0, operations: 0, writes: 0, events: 0, sessions: 0, expired: 0, restarts: 0 };
-  readonly #marks = new Map<string, number>(Object.keys(marks).map((name) => [name, 0]));
+  readonly #marks: Map<string, number>;
+
+  /** `wanted`: what must have been hit. */
+  constructor(wanted: readonly string[] = Object.keys(marks)) {
+    this.#marks = new Map(wanted.map((name) => [name, 0]));
+  }
 
   add(report: SeedReport): void {
     this.#seeds++;
@@ -40,11 +45,13 @@ export class Summary {
     const seconds = elapsedMs / 1000;
     const hits = (name: string) => this.#marks.get(name) ?? 0;
     const hours = simulatedMs / 3_600_000;
+    const synced = syncMarks.filter((name) => this.#marks.has(name)).map((name) => `${name} ${hits(name)}`);
+    const syncText = synced.length === 0 ? '' : `; learners brought up to date: ${synced.join(', ')}`;
     const rows = [
       `${this.#seeds} seeds, ${this.#failed} failed, in ${seconds.toFixed(1)} s`,
       `${hours < 1 ? `${Math.round(simulatedMs / 1000)} s` : `${hours.toFixed(2)} h`} simulated (${Math.round(simulatedMs / Math.max(1, elapsedMs))} times real time), ${restarts} restarts`,
       `${operations} requests, ${writes} of them writes; ${txns} committed txns; ${events} events; ${sessions} sessions, ${expired} expired`,
-      `${hits(electionMark)} elections finished; learners brought up to date: ${syncMarks.map((name) => `${name} ${hits(name)}`).join(', ')}`,
+      `${hits(electionMark)} elections finished${syncText}`,
       `${struck} faults: ${faults.map(([name, count]) => `${name.slice(faultPrefix.length)} ${count}`).join(', ')}`,
       `${others.filter(([, count]) => count > 0).length} of ${others.length} marks hit: ${others.map(([name, count]) => `${name} ${count}`).join(', ')}`,
     ];

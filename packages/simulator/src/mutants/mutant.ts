@@ -1,8 +1,17 @@
+import type { FamilyName } from '../recipes/families.ts';
+
 /**
  * Who hunts mutants: the seeds of the simulator, with a story each; the scenarios, which are told the same way each time; the explorer, with a
- * search for each seed (explorer/hunt.ts); or the enumeration of crash states, with a case each (crash-states/hunt.ts).
+ * search for each seed (explorer/hunt.ts); the enumeration of crash states, with a case each (crash-states/hunt.ts); or the stories of recipes, of all
+ * families in turn or of one (recipes/recipe-seed.ts).
  */
-export type Hunter = 'seeds' | 'scenarios' | 'explorer' | 'crash-states';
+export type Hunter = 'seeds' | 'scenarios' | 'explorer' | 'crash-states' | RecipeHunter;
+
+export type RecipeHunter = 'recipes' | `recipes/${FamilyName}`;
+
+export function isRecipeHunter(hunter: Hunter): hunter is RecipeHunter {
+  return hunter.startsWith('recipes');
+}
 
 /**
  * A server with one thing wrong: a piece of its source replaced when it is loaded. Nothing in the shipped code knows of it. A piece that is

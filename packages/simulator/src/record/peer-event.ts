@@ -24,13 +24,14 @@ export type PeerEvent = { readonly atMs: Millis; readonly server: string } &
     /** Its process is gone. */
     | { readonly kind: 'gone' }
     /**
-     * What the files said that hold its epochs when its process was gone, and the last txn that its disk vouches for; undefined for what is not
-     * there.
+     * What the files said that hold its epochs when its process was gone, what they would say if the power went then, and the last txn that its
+     * disk vouches for; undefined for what is not there.
      */
     | {
         readonly kind: 'epochFiles';
         readonly accepted: number | undefined;
         readonly current: number | undefined;
+        readonly durable: { readonly accepted: number | undefined; readonly current: number | undefined };
         readonly reached: Zxid | undefined;
       }
     /** Everything on its disk is lost. */

@@ -9,6 +9,7 @@ import {
   type DiskCall,
   type Logger,
   type MemberOptions,
+  loseAll,
   MemoryDisk,
   type MemoryProbe,
   numberedFiles,
@@ -292,13 +293,25 @@ export class ServerHost implements MachineTime {
   #noteEpochs(): void {
     const { recording, clock } = this.#parts;
     if (this.#member === undefined) return;
+    const withoutPower = new MemoryDisk();
+    withoutPower.restore(this.disk.capture(), loseAll);
+    recording.peers.push({
+      atMs: clock.elapsedMs,
+      server: this.name,
+      kind: 'epochFiles',
+      ...this.#epochsOn(this.disk),
+      durable: this.#epochsOn(withoutPower),
+      reached: this.#vouchedFor(),
+    });
+  }
+
+  #epochsOn(disk: MemoryDisk): { accepted: number | undefined; current: number | undefined } {
     const numberIn = (name: string): number | undefined => {
       const path = `${this.snapshotFolder}/${name}`;
-      const bytes = this.disk.files().includes(path) ? this.#whole(path) : this.#damaged.get(path)?.whole;
+      const bytes = disk.files().includes(path) ? this.#whole(path, disk.contents(path)) : this.#damaged.get(path)?.whole;
       return bytes === undefined ? undefined : Number(bytes.toString('latin1'));
     };
-    const files = { accepted: numberIn('acceptedEpoch'), current: numberIn('currentEpoch'), reached: this.#vouchedFor() };
-    recording.peers.push({ atMs: clock.elapsedMs, server: this.name, kind: 'epochFiles', ...files });
+    return { accepted: numberIn('acceptedEpoch'), current: numberIn('currentEpoch') };
   }
 
   /** The last txn that the name of a snapshot or the mark of a log vouches for. A start makes durable what it has found, and says so there. */
@@ -395,8 +408,7 @@ export class ServerHost implements MachineTime {
   }
 
   /** What a file would hold without the damage; it may have been cut since. */
-  #whole(path: string): Buffer {
-    const bytes = this.disk.contents(path);
+  #whole(path: string, bytes = this.disk.contents(path)): Buffer {
     const { whole, bad } = this.#damaged.get(path) ?? this.#damagedBefore.get(path) ?? {};
     if (whole === undefined || bad === undefined) return bytes;
     if (bytes.equals(bad)) return whole;

@@ -1,0 +1,244 @@
+"""A process with one session of kazoo that contends by kazoo's recipes, as it is told to by lines on its standard input.
+
+Usage: kazoo_peer.py host:port session-timeout-in-seconds
+
+A line is `number TAB handle TAB verb TAB argument ...`, its answer `number TAB ok|error TAB text`. `open` gives a handle a recipe; what a handle is told is done in
+order by a thread of its own, so that one may wait while others go on. No text has a tab or a line break in it.
+"""
+
+import queue
+import sys
+import threading
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NodeExistsError
+from kazoo.recipe.lock import Lock, ReadLock, Semaphore, WriteLock
+
+# Above any delay of a busy machine. Nothing waits this long unless something is wrong.
+PATIENCE = 20
+
+zk = KazooClient(hosts=sys.argv[1], timeout=float(sys.argv[2]))
+
+
+class NamedLock(Lock):
+    """A Lock whose contenders have another name, as those of Curator do."""
+
+    def __init__(self, client, path, name):
+        self._NODE_NAME = name
+        self._EXCLUDE_NAMES = [name]
+        super().__init__(client, path)
+
+
+class LockVerbs:
+    def __init__(self, lock):
+        self.lock = lock
+
+    def acquire(self):
+        self.lock.acquire(timeout=PATIENCE)
+        return getattr(self.lock, "node", "")
+
+    def try_acquire(self):
+        return "yes" if self.lock.acquire(blocking=False) else "no"
+
+    def release(self):
+        return "yes" if self.lock.release() else "no"
+
+    def contenders(self):
+        return ",".join(self.lock.contenders())
+
+    def count_up(self, path, rounds):
+        """A counter that is read and written without its version, by whoever has the lock; nobody else may be inside."""
+        for _ in range(int(rounds)):
+            self.lock.acquire(timeout=PATIENCE)
+            try:
+                zk.create(path + "/inside", ephemeral=True)
+            except NodeExistsError as error:
+                raise AssertionError("somebody else is inside") from error
+            value, _ = zk.get(path)
+            zk.set(path, str(int(value) + 1).encode())
+            zk.delete(path + "/inside")
+            self.lock.release()
+        return rounds
+
+
+class ElectionVerbs:
+    def __init__(self, path, identifier):
+        self.election = zk.Election(path, identifier)
+        self.resigned = threading.Event()
+        self.thread = None
+
+    def lead(self):
+        leading = threading.Event()
+
+        def work():
+            leading.set()
+            self.resigned.wait()
+
+        self.thread = threading.Thread(target=self.election.run, args=(work,), daemon=True)
+        self.thread.start()
+        assert leading.wait(PATIENCE), "it does not lead"
+        return ""
+
+    def resign(self):
+        self.resigned.set()
+        self.thread.join(PATIENCE)
+        return ""
+
+    def contenders(self):
+        return ",".join(self.election.contenders())
+
+
+class QueueVerbs:
+    def __init__(self, path):
+        self.queue = zk.Queue(path)
+
+    def put(self, value, priority="100"):
+        self.queue.put(value.encode(), int(priority))
+        return ""
+
+    def take(self):
+        value = self.queue.get()
+        return "nothing" if value is None else value.decode()
+
+    def size(self):
+        return str(len(self.queue))
+
+
+class LockingQueueVerbs:
+    def __init__(self, path):
+        self.queue = zk.LockingQueue(path)
+
+    def put(self, value, priority="100"):
+        self.queue.put(value.encode(), int(priority))
+        return ""
+
+    def take(self):
+        value = self.queue.get(PATIENCE)
+        return "nothing" if value is None else value.decode()
+
+    def consume(self):
+        return "yes" if self.queue.consume() else "no"
+
+    def release(self):
+        return "yes" if self.queue.release() else "no"
+
+    def size(self):
+        return str(len(self.queue))
+
+
+class BarrierVerbs:
+    def __init__(self, path):
+        self.barrier = zk.Barrier(path)
+
+    def raise_(self):
+        self.barrier.create()
+        return ""
+
+    def wait(self):
+        assert self.barrier.wait(PATIENCE), "the barrier stands"
+        return ""
+
+    def remove(self):
+        return "yes" if self.barrier.remove() else "no"
+
+
+class DoubleBarrierVerbs:
+    def __init__(self, path, size, identifier):
+        self.barrier = zk.DoubleBarrier(path, int(size), identifier)
+
+    def enter(self):
+        self.barrier.enter()
+        assert self.barrier.participating, "it is not inside"
+        return ""
+
+    def leave(self):
+        self.barrier.leave()
+        return ""
+
+
+class PartyVerbs:
+    def __init__(self, party):
+        self.party = party
+
+    def join(self):
+        self.party.join()
+        return ""
+
+    def leave(self):
+        self.party.leave()
+        return ""
+
+    def members(self):
+        return ",".join(sorted(self.party))
+
+
+class CounterVerbs:
+    def __init__(self, path, curator="no"):
+        self.counter = zk.Counter(path, support_curator=curator == "curator")
+
+    def add(self, value):
+        self.counter += int(value)
+        return str(self.counter.post_value)
+
+    def value(self):
+        return str(self.counter.value)
+
+
+KINDS = {
+    "lock": lambda path: LockVerbs(zk.Lock(path)),
+    "named-lock": lambda path, name: LockVerbs(NamedLock(zk, path, name)),
+    "read-lock": lambda path: LockVerbs(ReadLock(zk, path)),
+    "write-lock": lambda path: LockVerbs(WriteLock(zk, path)),
+    "semaphore": lambda path, leases: LockVerbs(Semaphore(zk, path, max_leases=int(leases))),
+    "election": ElectionVerbs,
+    "queue": QueueVerbs,
+    "locking-queue": LockingQueueVerbs,
+    "barrier": BarrierVerbs,
+    "double-barrier": DoubleBarrierVerbs,
+    "party": lambda path, identifier: PartyVerbs(zk.Party(path, identifier)),
+    "shallow-party": lambda path, identifier: PartyVerbs(zk.ShallowParty(path, identifier)),
+    "counter": CounterVerbs,
+}
+
+answering = threading.Lock()
+
+
+def answer(number, kind, text):
+    with answering:
+        print(f"{number}\t{kind}\t{text}", flush=True)
+
+
+class Handle(threading.Thread):
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.told = queue.Queue()
+        self.recipe = None
+        self.start()
+
+    def run(self):
+        while True:
+            number, verb, arguments = self.told.get()
+            try:
+                if verb == "open":
+                    kind, *arguments = arguments
+                    self.recipe = KINDS[kind](*arguments)
+                    answer(number, "ok", "")
+                else:
+                    answer(number, "ok", getattr(self.recipe, verb)(*arguments))
+            except Exception as error:
+                answer(number, "error", repr(error).replace("\n", " "))
+
+
+def main():
+    zk.start(timeout=PATIENCE)
+    print(f"0\tok\t{zk.client_id[0]:x}", flush=True)
+    handles = {}
+    for line in sys.stdin:
+        number, handle, verb, *arguments = line.rstrip("\n").split("\t")
+        if handle not in handles:
+            handles[handle] = Handle()
+        handles[handle].told.put((number, verb, arguments))
+    zk.stop()
+
+
+main()

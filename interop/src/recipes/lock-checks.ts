@@ -1,0 +1,214 @@
+/** Locks of ours, kazoo and Curator in one line. */
+import assert from 'node:assert/strict';
+
+import { type Check, type Contender, type Ground, Journal, lastWaits, lineAt, until } from './ground.ts';
+import type { Peer, PeerKind } from './peer.ts';
+
+/** How a lock is opened so that the names of its contenders agree with the others' of the table: kind of recipe, and what comes behind the path. */
+type Opening = readonly [recipe: string, ...names: string[]];
+
+interface Agreement {
+  readonly name: string;
+  readonly openings: Partial<Record<PeerKind, Opening>>;
+}
+
+/** Who can stand in one line of a lock, and under which names. */
+const locks: readonly Agreement[] = [
+  { name: 'lock-, the default, and InterProcessMutex', openings: { ours: ['lock', 'lock-'], Curator: ['lock'] } },
+  { name: '__lock__ and kazoo Lock', openings: { ours: ['lock', '__lock__'], kazoo: ['lock'] } },
+  // kazoo's Lock with the name of a subclass: one line for all three.
+  {
+    name: 'lock-, InterProcessMutex and a kazoo Lock with that name',
+    openings: { ours: ['lock', 'lock-'], Curator: ['lock'], kazoo: ['named-lock', '-lock-'] },
+  },
+];
+
+const sharedLocks: readonly { readonly theirs: 'kazoo' | 'Curator'; readonly names: readonly [read: string, write: string] }[] = [
+  { theirs: 'kazoo', names: ['__rlock__', '__lock__'] },
+  { theirs: 'Curator', names: ['__READ__', '__WRIT__'] },
+];
+
+async function opened(peer: Peer, path: string, [recipe, ...names]: Opening, who: string = peer.kind): Promise<Contender> {
+  return { who, handle: await peer.open(recipe, path, ...names) };
+}
+
+function openedAll({ peers, root }: Ground, openings: Agreement['openings']): Promise<Contender[]> {
+  return Promise.all(Object.entries(openings).map(([kind, opening]) => opened(peers[kind as PeerKind], root, opening)));
+}
+
+/** Each comes when the one before it waits; then each has it in its turn, and nobody before. */
+async function inTurn(ground: Ground, contenders: readonly Contender[]): Promise<void> {
+  const journal = new Journal();
+  const answers: Promise<void>[] = [];
+  for (const [index, { who, handle }] of contenders.entries()) {
+    answers.push(journal.note(`${who} has it`, handle.tell('acquire')));
+    if (index === 0) await answers[0];
+    else await lastWaits(ground, ground.root, index + 1);
+  }
+  for (const [index, { who, handle }] of contenders.entries()) {
+    await answers[index];
+    journal.lines.push(`${who} gives it back`);
+    await handle.tell('release');
+  }
+  assert.deepEqual(
+    journal.lines,
+    contenders.flatMap(({ who }) => [`${who} has it`, `${who} gives it back`]),
+  );
+  assert.deepEqual(await lineAt(ground.zk, ground.root), []);
+}
+
+function turnChecks({ name, openings }: Agreement): Check[] {
+  return [
+    {
+      name: `${name}: each in its turn, whoever comes first`,
+      async run(ground) {
+        const contenders = await openedAll(ground, openings);
+        await inTurn(ground, contenders);
+        await inTurn(ground, contenders.toReversed());
+      },
+    },
+    {
+      name: `${name}: nobody is inside with another, and no count is lost`,
+      async run(ground) {
+        const contenders = await openedAll(ground, openings);
+        const counter = `${ground.root}-counter`;
+        const rounds = 15;
+        await ground.zk.create(counter, '0');
+        await Promise.all(contenders.map(({ handle }) => handle.tell('count_up', counter, String(rounds))));
+        const { data } = await ground.zk.getData(counter);
+        assert.equal(new TextDecoder().decode(data ?? undefined), String(rounds * contenders.length));
+      },
+    },
+  ];
+}
+
+/** One that has it is killed, and the other has it when the session is over, not before; in both directions. */
+function killCheck({ name, openings }: Agreement): Check {
+  return {
+    name: `${name}: a process that is killed loses it to the other`,
+    async run(ground) {
+      const kinds = Object.keys(openings) as PeerKind[];
+      for (const [victim, heir] of [kinds, kinds.toReversed()]) {
+        const mortal = await ground.mortal(victim!);
+        const [dies, waits] = [
+          await opened(mortal, ground.root, openings[victim!]!),
+          await opened(ground.peers[heir!], ground.root, openings[heir!]!),
+        ];
+        await dies.handle.tell('acquire');
+        const [first] = await lineAt(ground.zk, ground.root);
+        const acquired = waits.handle.tell('acquire');
+        await lastWaits(ground, ground.root, 2);
+        await mortal.kill();
+        await acquired;
+        assert.equal(await ground.zk.exists(`${ground.root}/${first}`), null);
+        await waits.handle.tell('release');
+      }
+    },
+  };
+}
+
+/** A waiter in the middle that is killed does not let the one behind it go ahead of the holder. */
+const killedWaiter: Check = {
+  name: 'a waiter of Curator that is killed in the middle of the line leaves the one behind it waiting for the holder',
+  async run(ground) {
+    const { root, peers } = ground;
+    const mortal = await ground.mortal('Curator');
+    const holder = await opened(peers.kazoo, root, ['named-lock', '-lock-']);
+    const middle = await opened(mortal, root, ['lock']);
+    const last = await opened(peers.ours, root, ['lock', 'lock-']);
+    const journal = new Journal();
+    await holder.handle.tell('acquire');
+    void middle.handle.tell('acquire');
+    await lastWaits(ground, root, 2);
+    const acquired = journal.note('ours has it', last.handle.tell('acquire'));
+    await lastWaits(ground, root, 3);
+    await mortal.kill();
+    await lastWaits(ground, root, 2);
+    journal.lines.push('kazoo gives it back');
+    await holder.handle.tell('release');
+    await acquired;
+    assert.deepEqual(journal.lines, ['kazoo gives it back', 'ours has it']);
+    await last.handle.tell('release');
+  },
+};
+
+/** Readers together, a writer alone, and a reader behind a waiting writer waits: with each side's in every place. */
+function sharedCheck(theirs: 'kazoo' | 'Curator', names: readonly [string, string], first: PeerKind): Check {
+  return {
+    name: `readers and writers of ours and ${theirs}, ${first} first`,
+    async run(ground) {
+      const { root, peers } = ground;
+      const other = first === 'ours' ? theirs : 'ours';
+      const side = (peer: Peer, recipe: string, who: string) =>
+        opened(peer, root, peer.kind === 'ours' ? [recipe, ...names] : [recipe], who);
+      const [one, two] = [await ground.another(first), await ground.another(other)];
+      const reader = await side(peers[first], 'read-lock', 'reader of the first');
+      const second = await side(peers[other], 'read-lock', 'reader of the other');
+      const writer = await side(one, 'write-lock', 'writer');
+      const late = await side(two, 'read-lock', 'late reader');
+      const journal = new Journal();
+      await reader.handle.tell('acquire');
+      await second.handle.tell('acquire');
+      const writes = journal.note('writes', writer.handle.tell('acquire'));
+      await lastWaits(ground, root, 3);
+      const reads = journal.note('reads late', late.handle.tell('acquire'));
+      await lastWaits(ground, root, 4);
+      await reader.handle.tell('release');
+      await until('three in line', async () => (await lineAt(ground.zk, root)).length === 3);
+      journal.lines.push('the last reader leaves');
+      await second.handle.tell('release');
+      await writes;
+      journal.lines.push('the writer leaves');
+      await writer.handle.tell('release');
+      await reads;
+      assert.deepEqual(journal.lines, ['the last reader leaves', 'writes', 'the writer leaves', 'reads late']);
+      await late.handle.tell('release');
+      await Promise.all([one.kill(), two.kill()]);
+    },
+  };
+}
+
+/** Names that differ: what does not work, so that the guide says the truth. */
+const strangers: Check = {
+  name: 'under names that differ there is no common line: ours does not see a kazoo Lock at all',
+  async run(ground) {
+    const [ours, kazoo] = [
+      await opened(ground.peers.ours, ground.root, ['lock', 'lock-']),
+      await opened(ground.peers.kazoo, ground.root, ['lock']),
+    ];
+    await kazoo.handle.tell('acquire');
+    assert.equal(await ours.handle.tell('try_acquire'), 'yes');
+    await ours.handle.tell('release');
+    await kazoo.handle.tell('release');
+  },
+};
+
+const notAskedBack: Check = {
+  name: 'a Curator lock does not heed our way of asking it back, and ends when its znode is deleted',
+  async run({ peers, root, zk }) {
+    const [ours, curator] = [await opened(peers.ours, root, ['lock', 'lock-']), await opened(peers.Curator, root, ['lock'])];
+    await curator.handle.tell('acquire');
+    const [holder] = await lineAt(zk, root);
+    const begun = performance.now();
+    const deleteAfterMs = 300;
+    const revoked = ours.handle.tell('revoke', String(deleteAfterMs));
+    await until(
+      'it is asked',
+      async () => new TextDecoder().decode((await zk.getData(`${root}/${holder}`)).data ?? undefined) === 'unlock',
+    );
+    await revoked;
+    assert(performance.now() - begun >= deleteAfterMs, 'it was given back');
+    assert.deepEqual(await lineAt(zk, root), []);
+    assert.equal(await ours.handle.tell('try_acquire'), 'yes');
+    await ours.handle.tell('release');
+  },
+};
+
+export const lockChecks: readonly Check[] = [
+  ...locks.flatMap(turnChecks),
+  ...locks.slice(0, 2).map(killCheck),
+  killedWaiter,
+  ...sharedLocks.flatMap(({ theirs, names }) => [sharedCheck(theirs, names, 'ours'), sharedCheck(theirs, names, theirs)]),
+  strangers,
+  notAskedBack,
+];

@@ -1,0 +1,115 @@
+/**
+ * A process that contends by the recipes of one client, and is told what to do by lines: ours (own-peer.ts), kazoo's (python/kazoo_peer.py), Curator's
+ * (java/CuratorPeer.java). All three understand the same verbs, so a check may be made of any of them.
+ *
+ *     number TAB handle TAB verb TAB argument ...      what it is told; `open` gives a handle a recipe
+ *     number TAB ok|error TAB text                     what it answers; number 0 is the session's id, when there is one
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+
+import { repositoryFolder } from '../../../scripts/peers.js';
+
+export type PeerKind = 'ours' | 'kazoo' | 'Curator';
+
+/** How a program is run; the connect string and the session's time-out in milliseconds come last. */
+export type PeerPrograms = Readonly<Record<PeerKind, (connect: string, sessionTimeoutMs: number) => ProgramCall>>;
+
+interface ProgramCall {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export function peerPrograms(pythonPath: string, classpath: string): PeerPrograms {
+  const own = path.join(repositoryFolder, 'interop', 'dist', 'recipes', 'own-peer.js');
+  const python = path.join(repositoryFolder, 'interop', 'python', 'kazoo_peer.py');
+  const options = ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-Dlog.level=OFF', '-cp', classpath, 'CuratorPeer'];
+  return {
+    ours: (connect, ms) => ({ command: process.execPath, args: [own, connect, String(ms)] }),
+    kazoo: (connect, ms) => ({ command: 'python3', args: [python, connect, String(ms / 1000)], environment: { PYTHONPATH: pythonPath } }),
+    Curator: (connect, ms) => ({ command: 'java', args: [...options, connect, String(ms)] }),
+  };
+}
+
+interface Waiting {
+  readonly resolve: (text: string) => void;
+  readonly reject: (reason: Error) => void;
+  readonly what: string;
+}
+
+export class Peer {
+  readonly kind: PeerKind;
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #ended: Promise<unknown>;
+  #complaints = '';
+  #number = 0;
+  #handles = 0;
+
+  private constructor(kind: PeerKind, { command, args, environment }: ProgramCall) {
+    this.kind = kind;
+    this.#child = spawn(command, args, { stdio: 'pipe', env: { ...process.env, ...environment } });
+    this.#ended = once(this.#child, 'close').then(() => this.#end());
+    this.#child.stderr!.on('data', (bytes: Buffer) => (this.#complaints = (this.#complaints + bytes.toString()).slice(-2000)));
+    // What is told to one that has been killed comes to nothing, and its end is known by other means.
+    this.#child.stdin!.on('error', () => undefined);
+    createInterface(this.#child.stdout!).on('line', (line) => this.#onLine(line));
+  }
+
+  /** Resolves when it has a session. */
+  static async start(programs: PeerPrograms, kind: PeerKind, connect: string, sessionTimeoutMs: number): Promise<Peer> {
+    const peer = new Peer(kind, programs[kind](connect, sessionTimeoutMs));
+    await peer.#answerTo(0, 'a session');
+    return peer;
+  }
+
+  /** A recipe of its client, on a handle of its own. */
+  async open(recipe: string, ...args: readonly string[]): Promise<Handle> {
+    const name = `h${this.#handles++}`;
+    await this.tell(name, 'open', [recipe, ...args]);
+    return { peer: this, tell: (verb, ...rest) => this.tell(name, verb, rest) };
+  }
+
+  /** Rejects with what the program says went wrong, and when it ends. */
+  tell(handle: string, verb: string, args: readonly string[]): Promise<string> {
+    const number = ++this.#number;
+    const answer = this.#answerTo(number, `${verb} ${args.join(' ')}`);
+    this.#child.stdin!.write(`${[number, handle, verb, ...args].join('\t')}\n`);
+    return answer;
+  }
+
+  /** As a crash of its machine: its session goes on until its time is over. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  #answerTo(number: number, what: string): Promise<string> {
+    const answer = new Promise<string>((resolve, reject) => this.#waiting.set(number, { resolve, reject, what }));
+    // Whoever has not asked for the answer yet will ask later; one that was killed answers to nobody.
+    answer.catch(() => undefined);
+    return answer;
+  }
+
+  #onLine(line: string): void {
+    const [number, kind, text = ''] = line.split('\t');
+    const waiting = this.#waiting.get(Number(number));
+    this.#waiting.delete(Number(number));
+    if (kind === 'ok') waiting?.resolve(text);
+    else waiting?.reject(new Error(`${this.kind}: ${waiting.what}: ${text}`));
+  }
+
+  #end(): void {
+    for (const { reject, what } of this.#waiting.values()) reject(new Error(`${this.kind} has ended: ${what}: ${this.#complaints}`));
+    this.#waiting.clear();
+  }
+}
+
+/** One recipe of one peer. */
+export interface Handle {
+  readonly peer: Peer;
+  tell(verb: string, ...args: readonly string[]): Promise<string>;
+}

@@ -1,0 +1,95 @@
+/** Several holds that count only together. */
+import type { CallOptions, ClientView, WriteOp, WriteResults } from '@tskeeper/client';
+import { onAbort } from '@tskeeper/client/internal';
+import { Listeners } from '../listeners.ts';
+import { fenced } from './fenced.ts';
+import type { Held, HoldState } from './held.ts';
+
+/** Several holds, from when all were had until `release`, or until the first of them is lost. */
+export class HeldTogether implements AsyncDisposable {
+  /** Each of them, with its own path and fencing token. */
+  readonly holds: readonly Held[];
+  readonly #zk: ClientView;
+  readonly #end = new AbortController();
+  readonly #listeners = new Listeners<HoldState>();
+  readonly #forget: (() => void)[] = [];
+  #state: HoldState = 'held';
+  #released: Promise<void> | undefined;
+
+  /** Made by the recipe, when all of them are had. */
+  constructor(zk: ClientView, holds: readonly Held[]) {
+    this.#zk = zk;
+    this.holds = holds;
+    for (const held of holds) {
+      this.#forget.push(held.onStateChange(() => this.#look()));
+      if (!held.signal.aborted) this.#forget.push(onAbort(held.signal, () => this.#look()));
+    }
+    this.#look();
+  }
+
+  /** As `Held.state`: `lost` with the first that is lost, `suspended` while one is. The others are kept until `release`, which is still due. */
+  get state(): HoldState {
+    return this.#state;
+  }
+
+  /** Aborted when the first of them is lost, with its reason; not by `release`. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** As `Held.onStateChange`. */
+  onStateChange(listener: (state: HoldState) => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  /** As `Held.multi`: writes only if none of the holds is over, and rejects as that does. */
+  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    return fenced(
+      this.#zk,
+      ops,
+      this.holds.map(({ path }) => path),
+      options,
+    );
+  }
+
+  /** Gives all of them back, the last that was had first. As `Held.release`, and rejects as that does, when all have been tried. */
+  release(): Promise<void> {
+    this.#released ??= this.#giveBack();
+    return this.#released;
+  }
+
+  /** As `release`, and rejects as that does. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  async #giveBack(): Promise<void> {
+    this.#become('released');
+    await releaseAll(this.holds);
+  }
+
+  #look(): void {
+    const states = new Set(this.holds.map(({ state }) => state));
+    if (states.has('lost')) {
+      // The signal comes right behind the state, and brings the reason.
+      const lost = this.holds.find(({ signal }) => signal.aborted);
+      if (lost !== undefined && this.#become('lost')) this.#end.abort(lost.signal.reason);
+    } else if (states.has('released')) this.#become('released');
+    else this.#become(states.has('suspended') ? 'suspended' : 'held');
+  }
+
+  /** Whether that is news. */
+  #become(state: HoldState): boolean {
+    if (this.#state === state || this.#state === 'lost' || this.#state === 'released') return false;
+    this.#state = state;
+    if (state === 'lost' || state === 'released') for (const forget of this.#forget) forget();
+    this.#listeners.tell(state);
+    return true;
+  }
+}
+
+/** The last that was had first. What stands against it is thrown when all have been tried. */
+export async function releaseAll(holds: readonly Held[]): Promise<void> {
+  const results = await Promise.allSettled(holds.toReversed().map((held) => held.release()));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}

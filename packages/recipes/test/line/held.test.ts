@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Election, Lock, SharedLock } from '../../src/index.ts';
+import { Line, Place } from '../../src/line/line.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await t.close();
+});
+
+const path = '/locks/report';
+
+describe('a hold that is had again', () => {
+  it('B9, B10: asks nobody, and the lock is free when each of them has been given back, in whatever order', async () => {
+    const { zk, lines } = await t.recorded();
+    const lock = new Lock(zk, path);
+    const outer = await t.until(lock.acquire());
+    const asked = lines.length;
+    const inner = outer.again();
+    const innermost = inner.again();
+    expect([inner.path, inner.fencingToken]).toEqual([outer.path, outer.fencingToken]);
+    await t.until(outer.release());
+    await t.until(outer.release());
+    await t.until(innermost.release());
+    expect(lines.length).toBe(asked);
+    expect([outer.state, inner.state]).toEqual(['released', 'held']);
+    expect(await t.until(new Lock(t.zk, path).tryAcquire())).toBe(undefined);
+    expect(() => outer.again()).toThrow(`${outer.path} is released, so it cannot be had once more`);
+    await t.until(inner.release());
+    expect(await t.until(new Lock(t.zk, path).tryAcquire())).toBeDefined();
+  });
+
+  it('B9, B10: is lost with the others, and not to be had after that', async () => {
+    const outer = await t.until(new SharedLock(t.zk, path).writing.acquire());
+    const inner = outer.again();
+    await t.until(t.zk.delete(outer.path));
+    await t.settle();
+    expect([outer.state, inner.state, inner.signal.aborted]).toEqual(['lost', 'lost', true]);
+    expect(() => inner.again()).toThrow(expect.objectContaining({ code: 'Lost' }));
+    await t.until(Promise.all([outer.release(), inner.release()]));
+  });
+
+  it('B9, B10: without it, to acquire once more waits for oneself', async () => {
+    const lock = new Lock(t.zk, path);
+    await t.until(lock.acquire());
+    expect(await t.until(failureOf(lock.acquire({ timeoutMs: 5000 })))).toMatchObject({ code: 'TimedOut' });
+  });
+});
+
+describe('a znode of another session', () => {
+  /** What a first answer says has been made, and what for. */
+  const ways: Record<string, () => Promise<unknown>> = {
+    lock: () => new Lock(t.zk, path).acquire(),
+    'lock that is tried': () => new Lock(t.zk, path).tryAcquire(),
+    'lock that can be revoked': () => new Lock(t.zk, path).acquire({ onRevocation: () => undefined }),
+    election: () => new Election(t.zk, path, { name: 'lock-' }).lead(),
+  };
+
+  it.each(Object.keys(ways))('E29: is no hold, first in line as it may be: %s', async (name) => {
+    const ofOther = await t.until(new Lock(await t.client(), path).acquire());
+    vi.spyOn(Line.prototype, 'join').mockImplementation(function (this: Line, _kind, _data, _signal, onData) {
+      return Promise.resolve(new Place(this, ofOther.path, ofOther.fencingToken, onData));
+    });
+    // The znode is its owner's, and is not deleted along with the belief.
+    vi.spyOn(Place.prototype, 'leave').mockResolvedValue();
+    expect(await t.until(failureOf(ways[name]!()))).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+    expect(ofOther.state).toBe('held');
+  });
+});

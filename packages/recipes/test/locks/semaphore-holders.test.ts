@@ -1,0 +1,55 @@
+/** Never more holders than leases, over seeds; see test/support/holder-story.ts. */
+import { ClientView } from '@tskeeper/client';
+import { describe, expect, it, vi } from 'vitest';
+import { HeldTogether, Semaphore } from '../../src/index.ts';
+import { lineUp } from '../../src/line/contender.ts';
+import { Place } from '../../src/line/line.ts';
+import { findings, runSeeds, type Subject } from '../support/holder-story.ts';
+
+const path = '/semaphores/x';
+const size = 3;
+
+const semaphore: Subject = {
+  async acquire(zk, random, options) {
+    const leases = 1 + random.below(2);
+    const mine = new Semaphore(zk, path, { size });
+    const held = leases === 1 ? await mine.acquire(options) : await mine.acquireMany(leases, options);
+    const paths = held instanceof HeldTogether ? held.holds.map((each) => each.path) : [held.path];
+    return { held, paths, how: String(leases), token: undefined };
+  },
+  mayHold: (how, others) => others.reduce((sum, other) => sum + Number(other), Number(how)) <= size,
+  znodes: async (zk) => {
+    const mine = new Semaphore(zk, path, { size });
+    return [...(await mine.leases()), ...(await mine.contenders())].map((each) => each.path);
+  },
+};
+
+describe('holders of leases', () => {
+  it('B14, C1-3: are never more than there are leases, whatever happens, over twelve seeds', async () => {
+    const { alone, ...tally } = await runSeeds(semaphore, 0, 12);
+    expect(alone).toBe(0);
+    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
+  }, 60_000);
+
+  it('are no more even if nobody waits for the turn to look, as the order of leases decides', async () => {
+    vi.spyOn(Place.prototype, 'turn').mockResolvedValue();
+    const tally = await runSeeds(semaphore, 0, 3).finally(() => vi.restoreAllMocks());
+    expect(tally.beside).toBeGreaterThan(10);
+  }, 60_000);
+
+  it('are found out when they do not see the oldest leases', async () => {
+    const getChildren = Object.getOwnPropertyDescriptor(ClientView.prototype, 'getChildren')!.value as ClientView['getChildren'];
+    vi.spyOn(ClientView.prototype, 'getChildren').mockImplementation(async function (this: ClientView, at, options) {
+      const answer = await getChildren.call(this, at, options);
+      if (!at.endsWith('/leases')) return answer;
+      return {
+        ...answer,
+        children: lineUp(at, answer.children, ['lease-'])
+          .slice(-size)
+          .map(({ name }) => name),
+      };
+    });
+    const caught = await findings(semaphore).finally(() => vi.restoreAllMocks());
+    expect(caught).toEqual([expect.stringMatching(/two hold/), expect.stringMatching(/two hold/), expect.stringMatching(/two hold/)]);
+  }, 60_000);
+});

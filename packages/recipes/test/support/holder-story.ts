@@ -1,0 +1,247 @@
+/**
+ * What all that can be held promises, over seeds that decide when connections break, stall and stay away until the session has expired, when the server dies, and
+ * when somebody deletes a znode of a line by hand:
+ *
+ * - no two hold who may not hold at once; but for the moments in which a holder has not heard yet that its znode was deleted by hand;
+ * - what is written through a hold of one alone stands in the order of the tokens: nothing of a holder of the past behind anything of a later one;
+ * - once it is quiet everyone has their turn, and nothing is left behind.
+ */
+import { type Client, connect, KeeperError, op } from '@tskeeper/client';
+import { SeededRandom } from '@tskeeper/runtime';
+import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import { type Held, RecipeError, type WaitOptions } from '../../src/index.ts';
+
+/** What is contended for. */
+export interface Subject {
+  /** One more worker's turn, in one of the ways in which it can be had. */
+  acquire(zk: Client, random: SeededRandom, options: WaitOptions): Promise<Hold>;
+  /** Whether one may hold in this way beside those others. */
+  mayHold(how: string, others: readonly string[]): boolean;
+  /** Znodes of all who hold or wait: somebody may delete them by hand, and none is left in the end. */
+  znodes(zk: Client): Promise<readonly string[]>;
+}
+
+export interface Hold {
+  readonly held: Pick<Held, 'state' | 'signal' | 'multi' | 'release' | 'onStateChange'>;
+  readonly paths: readonly string[];
+  readonly how: string;
+  /** What is written by one who holds alone is marked with it; undefined for others. */
+  readonly token: bigint | undefined;
+}
+
+/** For a canary that goes past the hold. */
+export const clientOf = new WeakMap<object, Client>();
+
+export class Tally {
+  alone = 0;
+  beside = 0;
+  lost = 0;
+  suspended = 0;
+  stale = 0;
+  timedOut = 0;
+  expired = 0;
+  byHand = 0;
+}
+
+/** Who holds, in what way. */
+class Register {
+  readonly #holds = new Set<Hold>();
+  readonly #subject: Subject;
+  readonly #deleted: ReadonlySet<string>;
+
+  constructor(subject: Subject, deleted: ReadonlySet<string>) {
+    this.#subject = subject;
+    this.#deleted = deleted;
+  }
+
+  enter(hold: Hold): void {
+    const others = [...this.#holds].filter(
+      ({ held, paths }) => held.state !== 'lost' && held.state !== 'released' && !paths.some((path) => this.#deleted.has(path)),
+    );
+    const hows = others.map(({ how }) => how);
+    if (!this.#subject.mayHold(hold.how, hows)) {
+      const named = others.map(({ how, paths, held }) => `${paths.join()} (${how}, ${held.state})`);
+      throw new Error(`two hold: ${hold.paths.join()} (${hold.how}) and ${named.join(' and ')}`);
+    }
+    this.#holds.add(hold);
+  }
+
+  leave(hold: Hold): void {
+    this.#holds.delete(hold);
+  }
+}
+
+class Worker {
+  client: Client | undefined;
+  #stopped = false;
+  /** Turns since the last that were had. */
+  turns = 0;
+  readonly #world: ClientWorld;
+  readonly #random: SeededRandom;
+  readonly #tally: Tally;
+  readonly #register: Register;
+  readonly #subject: Subject;
+
+  constructor(world: ClientWorld, random: SeededRandom, tally: Tally, register: Register, subject: Subject) {
+    this.#subject = subject;
+    this.#world = world;
+    this.#random = random;
+    this.#tally = tally;
+    this.#register = register;
+  }
+
+  async run(): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        await this.#work(await this.#session());
+      } catch (error) {
+        this.#judge(error);
+      }
+      await this.#pause(this.#random.below(200));
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #session(): Promise<Client> {
+    if (this.client === undefined || this.client.closedBecause !== undefined) {
+      this.client = await connect('server:2181', this.#world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity }));
+    }
+    return this.client;
+  }
+
+  async #work(zk: Client): Promise<void> {
+    const options = this.#random.below(4) === 0 ? { timeoutMs: 500 + this.#random.below(3000) } : {};
+    const hold = await this.#subject.acquire(zk, this.#random, options);
+    const { held, token } = hold;
+    clientOf.set(held, zk);
+    this.#register.enter(hold);
+    this.#tally[token === undefined ? 'beside' : 'alone']++;
+    held.onStateChange((state) => {
+      if (state === 'lost' || state === 'suspended') this.#tally[state]++;
+    });
+    this.turns++;
+    try {
+      // One that has much to do before it asks the ensemble for anything.
+      if (this.#random.below(4) === 0) await this.#pause(this.#random.below(8000));
+      for (let writes = this.#random.below(4); writes > 0; writes--) {
+        await this.#pause(this.#random.below(400));
+        if (held.signal.aborted) break;
+        await write(hold);
+      }
+      // One that goes on although it has lost what it held.
+      if (held.signal.aborted) {
+        await write(hold);
+        throw new Error(`${hold.paths.join()} is lost, and has written all the same`);
+      }
+    } finally {
+      this.#register.leave(hold);
+      await held.release();
+    }
+  }
+
+  #judge(error: unknown): void {
+    if (error instanceof RecipeError) {
+      if (error.code === 'TimedOut') this.#tally.timedOut++;
+      else this.#tally.stale++;
+    } else if (KeeperError.is(error, 'SessionExpired')) this.#tally.expired++;
+    else if (!KeeperError.is(error, 'ConnectionLoss')) throw error;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#world.clock.after(ms, () => resolve());
+    });
+  }
+}
+
+async function write({ held, token }: Hold): Promise<void> {
+  await held.multi([op.create('/log/e-', String(token ?? ''), { mode: 'persistentSequential' })]);
+}
+
+export async function run(subject: Subject, seed: number, tally: Tally): Promise<void> {
+  const random = new SeededRandom(seed);
+  const world = await ClientWorld.start();
+  const delayMsMax = random.below(2) === 0 ? 0 : 40;
+  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const observer = await world.connect({ sessionTimeoutMs: 40_000 });
+  await world.until(observer.ensurePath('/log'));
+  const deleted = new Set<string>();
+  const register = new Register(subject, deleted);
+  const workers = [1, 2, 3, 4].map(() => new Worker(world, new SeededRandom(random.uint32()), tally, register, subject));
+  const trouble: unknown[] = [];
+  const running = workers.map((worker) => worker.run());
+  for (const each of running) each.catch((error: unknown) => void trouble.push(error));
+  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
+  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
+  const deleteByHand = async () => {
+    const znodes = await subject.znodes(observer);
+    const victim = znodes[random.below(Math.min(3, znodes.length))];
+    if (victim === undefined) return;
+    deleted.add(victim);
+    tally.byHand++;
+    await observer.delete(victim).catch(() => undefined);
+  };
+  for (let step = 0; step < 40 && trouble.length === 0; step++) {
+    for (const { at, heal } of cuts.splice(0)) {
+      if (at <= step) heal();
+      else cuts.push({ at, heal });
+    }
+    const dice = random.below(100);
+    const open = cables();
+    const cable = open[random.below(Math.max(1, open.length))];
+    if (dice < 25 && cable !== undefined) world.break(cable);
+    else if (dice < 40 && cable !== undefined) {
+      const [from, to] = [cable.dialer.address, cable.listener.address];
+      world.wire.cut(from, to);
+      cuts.push({ at: step + (random.below(3) === 0 ? 40 : 1 + random.below(8)), heal: () => world.wire.heal(from, to) });
+    } else if (dice < 43) {
+      world.kill();
+      await world.boot();
+    } else if (dice < 50) {
+      deleteByHand().catch(() => undefined);
+    }
+    await world.pass(random.below(6) * 100, 100);
+  }
+  for (const { heal } of cuts) heal();
+  for (const worker of workers) worker.turns = 0;
+  await world.untilSo(() => trouble.length > 0 || workers.every(({ turns }) => turns > 1), 600_000);
+  for (const worker of workers) worker.stop();
+  if (trouble.length > 0) throw trouble[0];
+  await world.until(Promise.all(running));
+  await world.untilSo(() => observer.state === 'connected');
+  const { children } = await world.until(observer.getChildren('/log'));
+  const entries = await world.until(Promise.all(children.toSorted().map((name) => observer.getData(`/log/${name}`))));
+  const tokens = entries.map(({ data }) => new TextDecoder().decode(data ?? undefined)).filter((token) => token !== '');
+  tokens.forEach((token, at) => {
+    if (at > 0 && BigInt(token) < BigInt(tokens[at - 1]!))
+      throw new Error(`entry ${at} of holder ${token} stands behind one of holder ${tokens[at - 1]}`);
+  });
+  await world.pass(2000);
+  const left = await world.until(subject.znodes(observer));
+  if (left.length > 0) throw new Error(`left behind: ${left.join()}`);
+  await world.until(Promise.all(workers.map(async ({ client }) => client?.close())));
+  await world.close();
+}
+
+/** So many seeds behind this one. */
+export async function runSeeds(subject: Subject, behind: number, count: number): Promise<Tally> {
+  const tally = new Tally();
+  for (let seed = behind + 1; seed <= behind + count; seed++) {
+    await run(subject, seed, tally).catch((error: unknown) => {
+      throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+    });
+  }
+  return tally;
+}
+
+/** What the checks of three seeds say, of at most sixty: a canary has to be found out by them. */
+export async function findings(subject: Subject): Promise<readonly string[]> {
+  const caught: string[] = [];
+  for (let seed = 1; seed <= 60 && caught.length < 3; seed++) {
+    await run(subject, seed, new Tally()).catch((error: unknown) => void caught.push(String(error)));
+  }
+  return caught;
+}

@@ -1,0 +1,109 @@
+/**
+ * What a change goes through, and what it comes to. Which seeds and which mutants that is follows from the sources, so that whatever turns a change
+ * red does so again.
+ */
+import { execFileSync } from 'node:child_process';
+import type { Hunter } from '../mutants/mutant.ts';
+import { Pool } from './pool.ts';
+import { failureText, freshBase, replayLine } from './run.ts';
+import type { SeedReport } from './seed-report.ts';
+import type { Summary } from './summary.ts';
+import { catchText, runZoo } from './zoo.ts';
+
+/** One in so many runs a second time. */
+const twiceEvery = 20;
+const shownMax = 5;
+
+export interface CiSeeds {
+  /** So many are the same for every change: they have shown that each mark can be hit. */
+  readonly fixed: number;
+  /** So many are others for each change. */
+  readonly fresh: number;
+  readonly hunter: Hunter;
+  readonly summary: Summary;
+}
+
+export class CiRun {
+  readonly #jobs: number;
+  readonly #begunMs = performance.now();
+  readonly #base = treeBase() ?? freshBase();
+  #passed = 0;
+  #failed = 0;
+
+  constructor(jobs: number) {
+    this.#jobs = jobs;
+  }
+
+  passed(): void {
+    this.#passed++;
+  }
+
+  failed(text: string): void {
+    this.#failed++;
+    console.log(text);
+  }
+
+  /** Seeds, some of them twice, which must go the same way; and all marks must be hit. */
+  async seeds({ fixed, fresh, hunter, summary }: CiSeeds): Promise<void> {
+    const ranges = [
+      [1, fixed],
+      [this.#base, fresh],
+    ] as const;
+    const seeds = ranges.flatMap(([from, count]) => Array.from({ length: count }, (_, at) => from + at));
+    console.log(`${seeds.length} seeds: ${ranges.map(([from, count]) => `${from} to ${from + count - 1}`).join(', ')}`);
+    const traces = new Map<number, number>();
+    const pool = new Pool({ jobs: this.#jobs, hunter });
+    await pool.run(take(seeds), (report) => {
+      summary.add(report);
+      traces.set(report.seed, report.trace);
+      if (report.findings.length === 0) this.#passed++;
+      else if (summary.failed <= shownMax) this.failed(failureText(report, replayLine(report)));
+      else this.#failed++;
+    });
+    const again = take(seeds.filter((_, at) => at % twiceEvery === 0));
+    const repeat = (report: SeedReport) => {
+      if (report.trace === traces.get(report.seed)) this.#passed++;
+      else this.failed(`seed ${report.seed} went another way the second time: ${replayLine(report)}`);
+    };
+    await new Pool({ jobs: this.#jobs, hunter }).run(again, repeat);
+    console.log(summary.text(performance.now() - this.#begunMs));
+    const { missing } = summary;
+    if (missing.length > 0) this.failed(`marks that no seed has hit: ${missing.join(', ')}`);
+    else this.#passed++;
+  }
+
+  /** So many of these, others for each change; each must be caught. */
+  async mutants(names: readonly string[], count: number): Promise<void> {
+    const turn = (this.#base / 1000) % names.length;
+    const inRotation = [...names.slice(turn), ...names.slice(0, turn)].slice(0, count);
+    await runZoo(inRotation, this.#base, undefined, this.#jobs, (caught) => {
+      if (caught.report === undefined) this.failed(catchText(caught));
+      else {
+        this.#passed++;
+        console.log(catchText(caught));
+      }
+    });
+  }
+
+  /** Whether all went well. */
+  end(): boolean {
+    console.log(`${((performance.now() - this.#begunMs) / 1000).toFixed(1)} s`);
+    console.log(`${this.#passed} passed, ${this.#failed} failed, 0 skipped`);
+    return this.#failed === 0;
+  }
+}
+
+function take(seeds: readonly number[]): () => number | undefined {
+  let at = 0;
+  return () => seeds[at++];
+}
+
+/** Fresh for each state of the sources and the same for each run of one. */
+function treeBase(): number | undefined {
+  try {
+    const tree = execFileSync('git', ['rev-parse', 'HEAD:packages'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    return Number.parseInt(tree.slice(0, 10), 16) * 1000;
+  } catch {
+    return undefined;
+  }
+}

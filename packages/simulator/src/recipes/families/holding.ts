@@ -1,0 +1,44 @@
+/** What a process does with what it holds, whatever that is: it writes, here and elsewhere, slowly at times, and even when it should know better. */
+import type { Hold, Holds } from '../holds.ts';
+import { KeeperError } from '@tskeeper/client';
+import { RecipeError } from '@tskeeper/recipes';
+import type { RecipeProcess } from '../recipe-process.ts';
+
+/** How long processes wait for what they want: for ever, for a while, or until their program has another idea. */
+export function drawWait(process: RecipeProcess): { timeoutMs?: number; signal?: AbortSignal } {
+  if (process.isHealed) return {};
+  switch (process.below(5)) {
+    case 0:
+      return { timeoutMs: process.below(2500) };
+    case 1: {
+      const abort = new AbortController();
+      process.clock.after(process.below(2500), () => abort.abort(new RecipeError('TimedOut', 'the program has another idea')));
+      return { signal: abort.signal };
+    }
+    default:
+      return {};
+  }
+}
+
+/** Works with a hold of which nobody else has a share. */
+export async function workWith(process: RecipeProcess, holds: Holds, hold: Hold, store: string): Promise<void> {
+  // One that has much to do before it asks the ensemble for anything.
+  if (!process.isHealed && process.below(6) === 0) await process.pause(process.below(3000));
+  for (let writes = 1 + process.below(3); writes > 0; writes--) {
+    await process.pause(process.below(120));
+    if (hold.isLost) break;
+    holds.witness.write(hold);
+    await hold.write(store);
+  }
+  if (!hold.isLost) return;
+  // One that goes on although it has been told.
+  process.note('a holder wrote although it was lost');
+  holds.witness.write(hold);
+  try {
+    await hold.write(store);
+  } catch (error) {
+    if (!(error instanceof RecipeError && error.code === 'Lost') && !KeeperError.is(error)) throw error;
+    return;
+  }
+  process.complain(`${hold.path} is lost, and has written all the same`);
+}

@@ -1,0 +1,95 @@
+/** One lock, contended for in every way there is: waited for, tried, given up, revoked, broken by hand. */
+import type { Client } from '@tskeeper/client';
+import { type Held, Lock } from '@tskeeper/recipes';
+import type { SeededRandom } from '@tskeeper/runtime';
+import type { Evidence, Family, RecipeStory } from '../family.ts';
+import { Holds, type LineRules } from '../holds.ts';
+import type { RecipeProcess } from '../recipe-process.ts';
+import { drawWait, workWith } from './holding.ts';
+import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
+
+export const locks: Family = {
+  what: 'processes contend for a lock, and write by it',
+  marks: [
+    'a hold was lost',
+    'a hold was suspended',
+    'a hold that was suspended went on',
+    'a holder wrote although it was lost',
+    'a late write was refused by its token',
+    'a lock was had at the first try',
+    'a lock was not had at the first try',
+    'a lock was broken by hand',
+    'a hold was asked back',
+    'a number ran over',
+    'gave up: TimedOut',
+    'gave up: Revoked',
+    'gave up: Lost',
+    'gave up: SessionExpired',
+  ],
+  draw: (random) => new LockStory(random),
+};
+
+class LockStory implements RecipeStory {
+  readonly processes: number;
+  readonly restMsMax: number;
+  readonly beginning: RecipeStory['beginning'];
+  readonly #holds = new Holds();
+
+  constructor(random: SeededRandom) {
+    this.processes = 3 + random.below(3);
+    this.restMsMax = 1 + random.below(400);
+    this.beginning = drawBeginning(random);
+  }
+
+  prepare(zk: Client): Promise<unknown> {
+    return zk.ensurePath(storePath);
+  }
+
+  async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
+    const lock = new Lock(zk, linePath);
+    const held = await this.#had(process, lock);
+    if (held === undefined) return false;
+    const hold = this.#holds.enter(process, zk, held, 'lock-');
+    try {
+      await workWith(process, this.#holds, hold, storePath);
+    } finally {
+      hold.over();
+      await held.release();
+    }
+    return true;
+  }
+
+  async #had(process: RecipeProcess, lock: Lock): Promise<Held | undefined> {
+    if (process.below(6) === 0) {
+      const held = await lock.tryAcquire();
+      process.note(held === undefined ? 'a lock was not had at the first try' : 'a lock was had at the first try');
+      return held;
+    }
+    const onRevocation = process.below(2) === 0 ? () => process.pause(process.below(300)) : undefined;
+    return await lock.acquire({ ...drawWait(process), onRevocation });
+  }
+
+  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+    const lock = new Lock(zk, linePath);
+    const line = await lock.contenders();
+    const victim = line[operator.below(3)];
+    if (victim === undefined) return;
+    if (operator.below(2) === 0) {
+      operator.note('a lock was broken by hand');
+      await deleteByHand(zk, victim.path);
+    } else {
+      operator.note('a hold was asked back');
+      await lock.revoke(victim, operator.below(2) === 0 ? { timeoutMs: 2000 } : { deleteAfterMs: operator.below(1000) });
+    }
+  }
+
+  async left(zk: Client): Promise<readonly string[]> {
+    return (await new Lock(zk, linePath).contenders()).map(({ path }) => path);
+  }
+
+  judge({ history, recording }: Evidence): readonly string[] {
+    return this.#holds.judge(lockRules, history, recording);
+  }
+}
+
+const lockRules: LineRules = { path: linePath, kinds: ['lock-'], store: storePath, goesFirst: () => true };

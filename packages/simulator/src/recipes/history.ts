@@ -1,0 +1,117 @@
+/**
+ * What the ensemble has agreed on, from its logs: which znodes there were, from which txn to which. No program has a word in it, so what programs
+ * believed is held against it.
+ */
+import type { Millis, SessionId, Txn, Zxid } from '@tskeeper/protocol';
+import type { Recording } from '../record/recording.ts';
+import { parentOf } from '../replay/replay.ts';
+
+/** A znode, from its creation to its end. */
+export interface ZnodeLife {
+  readonly path: string;
+  readonly czxid: Zxid;
+  /** Who made it. */
+  readonly session: SessionId;
+  readonly data: string;
+  /** When the leader of that time took up the request; so it was certainly there no earlier. */
+  readonly madeMs: Millis;
+  /** Infinity if it is there still. */
+  goneZxid: Zxid;
+  goneMs: Millis;
+  /** It went with the session of its maker, or was deleted by this one. */
+  goneBy: 'its session' | SessionId | undefined;
+}
+
+/** A change of data, a creation included. */
+export interface Written {
+  readonly path: string;
+  readonly data: string;
+  readonly zxid: Zxid;
+  readonly atMs: Millis;
+  readonly session: SessionId;
+}
+
+export class History {
+  /** In the order in which they were made. */
+  readonly lives: ZnodeLife[] = [];
+  readonly writes: Written[] = [];
+  readonly #there = new Map<string, ZnodeLife>();
+  readonly #ephemerals = new Map<SessionId, Set<ZnodeLife>>();
+
+  constructor({ log, beginning }: Pick<Recording, 'log' | 'beginning'>) {
+    for (const { path } of beginning.znodes) this.#made({ path, czxid: 0, session: 0n, data: '', madeMs: 0 }, false);
+    for (const { atMs, logged } of log) {
+      const { clientHigh, clientLow, zxid } = logged.header;
+      const session = (BigInt(clientHigh >>> 0) << 32n) | BigInt(clientLow >>> 0);
+      this.#apply(logged.txn, { zxid, atMs, session });
+    }
+  }
+
+  /** Znodes right below a parent. */
+  below(parent: string): ZnodeLife[] {
+    return this.lives.filter(({ path }) => parentOf(path) === parent);
+  }
+
+  /** The znode that was made by this txn. */
+  born(path: string, czxid: bigint): ZnodeLife | undefined {
+    return this.lives.find((life) => life.path === path && BigInt(life.czxid) === czxid);
+  }
+
+  #apply(txn: Txn, by: { readonly zxid: Zxid; readonly atMs: Millis; readonly session: SessionId }): void {
+    switch (txn.kind) {
+      case 'create':
+      case 'createContainer':
+      case 'createTTL': {
+        const { path, data } = txn;
+        const life = { path, czxid: by.zxid, session: by.session, data: textOf(data), madeMs: by.atMs };
+        this.#made(life, txn.kind === 'create' && txn.ephemeral);
+        this.writes.push({ path, data: life.data, ...by });
+        return;
+      }
+      case 'delete':
+        this.#gone(txn.path, by.session, by);
+        return;
+      case 'setData':
+        this.writes.push({ path: txn.path, data: textOf(txn.data), ...by });
+        return;
+      case 'multi':
+        if (txn.txns.some((each) => each.txn.kind === 'error')) return;
+        for (const each of txn.txns) this.#apply(each.txn, by);
+        return;
+      case 'closeSession':
+        for (const { path } of this.#ephemerals.get(by.session) ?? []) this.#gone(path, 'its session', by);
+        return;
+      case 'createSession':
+      case 'setACL':
+      case 'check':
+      case 'error':
+        return;
+      default:
+        txn satisfies never;
+    }
+  }
+
+  #made(begun: Omit<ZnodeLife, 'goneZxid' | 'goneMs' | 'goneBy'>, isEphemeral: boolean): void {
+    const life: ZnodeLife = { ...begun, goneZxid: Infinity, goneMs: Infinity, goneBy: undefined };
+    this.lives.push(life);
+    this.#there.set(life.path, life);
+    if (!isEphemeral) return;
+    const others = this.#ephemerals.get(life.session);
+    if (others === undefined) this.#ephemerals.set(life.session, new Set([life]));
+    else others.add(life);
+  }
+
+  #gone(path: string, by: ZnodeLife['goneBy'], { zxid, atMs }: { readonly zxid: Zxid; readonly atMs: Millis }): void {
+    const life = this.#there.get(path);
+    if (life === undefined) return;
+    life.goneZxid = zxid;
+    life.goneMs = atMs;
+    life.goneBy = by;
+    this.#there.delete(path);
+    this.#ephemerals.get(life.session)?.delete(life);
+  }
+}
+
+function textOf(data: Uint8Array | null): string {
+  return data === null ? '' : Buffer.from(data).toString();
+}

@@ -1,0 +1,130 @@
+/**
+ * The network as one process of a client's machine has it: what comes in waits while the process stands still, and comes to nobody once it has
+ * ended. Its streams have numbers of their own, since the stack may use one again before the process has heard that it was closed.
+ */
+import type { Network, NetworkSink, SendBatch, StreamId } from '@tskeeper/runtime';
+import type { VirtualCnxn } from '@tskeeper/runtime/internal';
+import type { ClientMachine } from '../clients/client-world.ts';
+import type { Owner, VirtualClock } from '../world/virtual-clock.ts';
+
+export class ProcessNetwork implements Network {
+  readonly #machine: ClientMachine;
+  readonly #clock: VirtualClock;
+  readonly #owner: Owner;
+  /** The stack's numbers by those of the process, and back; as long as a stream is there. */
+  readonly #innerOf = new Map<StreamId, StreamId>();
+  readonly #outerOf = new Map<StreamId, StreamId>();
+  #streams = 0;
+  #held: (() => void)[] = [];
+
+  constructor(machine: ClientMachine, clock: VirtualClock, owner: Owner) {
+    this.#machine = machine;
+    this.#clock = clock;
+    this.#owner = owner;
+  }
+
+  /** The wire under a connection, for whoever wants to harm it. */
+  wireOf(stream: StreamId): VirtualCnxn | undefined {
+    const inner = this.#innerOf.get(stream);
+    return inner === undefined ? undefined : this.#machine.wireOf(inner);
+  }
+
+  /** The process has ended, and the machine resets its connections; or the machine is gone with them, and tells nobody. */
+  cease(what: 'process' | 'machine'): void {
+    if (what === 'process') for (const inner of this.#outerOf.keys()) this.#machine.reset(inner);
+    this.#machine.unplug();
+  }
+
+  start(sink: NetworkSink): void {
+    const outer = (inner: StreamId) => this.#outerOf.get(inner)!;
+    this.#machine.start({
+      accepted: (inner) => this.#machine.reset(inner),
+      connected: (inner) => {
+        const stream = outer(inner);
+        this.#deliver(() => sink.connected(stream));
+      },
+      received: ({ count, streams, buffers, starts, ends }) => {
+        const own = Array.from({ length: count }, (_, index) => outer(streams[index]!));
+        // The lists are used again when this call is over.
+        const batch = { count, streams: own, buffers: copy(buffers, count), starts: copy(starts, count), ends: copy(ends, count) };
+        this.#deliver(() => sink.received(batch));
+      },
+      drained: (inner) => {
+        const stream = outer(inner);
+        this.#deliver(() => sink.drained(stream));
+      },
+      ended: (inner) => {
+        const stream = outer(inner);
+        this.#deliver(() => sink.ended(stream));
+      },
+      closed: (inner, error) => {
+        const stream = outer(inner);
+        this.#outerOf.delete(inner);
+        this.#innerOf.delete(stream);
+        this.#deliver(() => sink.closed(stream, error));
+      },
+    });
+  }
+
+  /** In the order of arrival, and not before the process goes on. */
+  #deliver(call: () => void): void {
+    const owner = this.#owner;
+    if (owner.dead) return;
+    if (owner.pausedUntilMs <= this.#clock.elapsedMs && this.#held.length === 0) {
+      call();
+      return;
+    }
+    this.#held.push(call);
+    if (this.#held.length > 1) return;
+    this.#clock.at(owner.pausedUntilMs, 'resume', owner, () => {
+      for (const each of this.#held.splice(0)) each();
+    });
+  }
+
+  connect(endpoint: Parameters<Network['connect']>[0]): StreamId {
+    const inner = this.#machine.connect(endpoint);
+    const stream = ++this.#streams;
+    this.#innerOf.set(stream, inner);
+    this.#outerOf.set(inner, stream);
+    return stream;
+  }
+
+  send(batch: SendBatch): void {
+    for (let index = 0; index < batch.count; index++) {
+      const [buffers, starts, ends] = [[batch.buffers[index]!], [batch.starts[index]!], [batch.ends[index]!]];
+      this.#forward(batch.streams[index]!, (inner) => {
+        const kept = [false];
+        this.#machine.send({ count: 1, streams: [inner], buffers, starts, ends, kept });
+        batch.kept[index] = kept[0]!;
+      });
+    }
+  }
+
+  #forward(stream: StreamId, call: (inner: StreamId) => void): void {
+    const inner = this.#innerOf.get(stream);
+    if (inner !== undefined) call(inner);
+  }
+
+  listen: Network['listen'] = (options) => this.#machine.listen(options);
+  resolve: Network['resolve'] = (host) => this.#machine.resolve(host);
+
+  end(stream: StreamId): void {
+    this.#forward(stream, (inner) => this.#machine.end(inner));
+  }
+
+  reset(stream: StreamId): void {
+    this.#forward(stream, (inner) => this.#machine.reset(inner));
+  }
+
+  pause(stream: StreamId): void {
+    this.#forward(stream, (inner) => this.#machine.pause(inner));
+  }
+
+  resume(stream: StreamId): void {
+    this.#forward(stream, (inner) => this.#machine.resume(inner));
+  }
+}
+
+function copy<T>(from: ArrayLike<T>, count: number): T[] {
+  return Array.from({ length: count }, (_, index) => from[index]!);
+}

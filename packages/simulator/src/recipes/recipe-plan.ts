@@ -1,0 +1,44 @@
+/** What a recipe story draws of the world it takes place in. Each seed leaves out about half of the faults. */
+import type { CoreOptions } from '@tskeeper/core';
+import type { Millis } from '@tskeeper/protocol';
+import type { RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
+import { type RecipeFaultName, recipeFaults } from './recipe-faults.ts';
+
+export interface RecipePlan {
+  readonly servers: number;
+  /** Undefined for a server that stands alone. */
+  readonly ensemble: Record<string, never> | undefined;
+  readonly core: Partial<CoreOptions>;
+  readonly options: Partial<RuntimeOptions>;
+  readonly faults: readonly RecipeFaultName[];
+  /** Between two faults, on the average. */
+  readonly faultIntervalMs: Millis;
+  /** Between two times that an operator lends a hand, on the average. */
+  readonly meddlingIntervalMs: Millis;
+  /** Of the sessions, in turn. */
+  readonly timeoutsMs: readonly Millis[];
+  readonly safetyMs: Millis;
+}
+
+export function newPlan(random: SeededRandom): RecipePlan {
+  const pick = <T>(...from: readonly T[]): T => from[random.below(from.length)]!;
+  const servers = pick(1, 3, 3, 3, 3, 3, 3, 5);
+  const isEnsemble = servers > 1;
+  const strikes = (name: RecipeFaultName) => random.below(2) === 0 && (isEnsemble || !('ofEnsembles' in recipeFaults[name]));
+  return {
+    servers,
+    ensemble: isEnsemble ? {} : undefined,
+    core: {
+      closeSessionTxnEnabled: random.below(4) > 0,
+      extendedTypesEnabled: true,
+      // Often enough that a container goes away under those who are about to use it.
+      containerCheckIntervalMs: pick(0, 150, 400),
+    },
+    options: { snapCount: pick(40, 1000) },
+    faults: (Object.keys(recipeFaults) as RecipeFaultName[]).filter(strikes),
+    faultIntervalMs: 100 + random.below(700),
+    meddlingIntervalMs: 200 + random.below(1500),
+    timeoutsMs: [600 + random.below(1200), 800 + random.below(1600), 1000 + random.below(2000)],
+    safetyMs: 2500 + random.below(4000),
+  };
+}
