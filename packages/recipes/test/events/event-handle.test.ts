@@ -44,6 +44,7 @@ describe('an event', () => {
     await t.settle();
     await t.until(Promise.all([event.set(), event.reset()]));
     await t.until(waiting);
+    expect(await t.until(event.isSet())).toBe(false);
   });
 
   it('C1-41: rejects when the session ends, not resolves', async () => {
