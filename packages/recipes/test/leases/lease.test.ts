@@ -29,7 +29,7 @@ describe('a lease', () => {
       'create /leases/cleanup/guid-lease- sequential',
       'getData /leases/cleanup/lease_holder',
       'getChildren /leases/cleanup',
-      'multi',
+      'multi: create /leases/cleanup/lease_holder persistent, setData /leases/cleanup/lease_holder, check /leases/cleanup/guid-__lock__0000000000, check /leases/cleanup/guid-lease-0000000001',
       'delete /leases/cleanup/guid-__lock__0000000000',
     ]);
     const record = JSON.parse(await textOf(holderPath)) as { version: number; holder: string; end: string };
