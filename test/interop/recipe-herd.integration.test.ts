@@ -15,7 +15,7 @@ afterAll(() => server.close());
 test.each(Object.entries(scenes))(
   'C1-2: with 100 that wait, %s, and no more is asked and told than with one',
   async (name, { gather, costs }) => {
-    for (const count of [2 + steps, 101]) {
+    for (const count of [3 + steps, 101]) {
       const traffic = await trafficOf(gather, server.connectString, count, `/${name.replaceAll(' ', '-')}-${count}`);
       expect(traffic).toEqual(traffic.map(() => costs));
     }
