@@ -130,26 +130,36 @@ export const scenes: Readonly<Record<string, Scene>> = {
 /** That are counted, each on its own. */
 export const steps = 3;
 
-/** What each of some steps costs with so many clients; what looks at the counters cost is taken off. */
-export async function trafficOf(gather: Gather, connectString: string, count: number, path: string): Promise<readonly Traffic[]> {
-  const clients = await Promise.all(Array.from({ length: count }, () => connect(connectString, { sessionTimeoutMs: 30_000 })));
+/** So many clients of one server, who do nothing yet, until `use` is over. */
+export async function withCrowd(connectString: string, count: number, use: (clients: readonly Client[]) => Promise<void>): Promise<void> {
+  const clients = await Promise.all(Array.from({ length: count }, () => connect(connectString, { sessionTimeoutMs: 40_000 })));
   try {
-    const counters = new Counters(connectString);
-    const watchesBefore = (await counters.look()).watches;
-    const crowd = await gather(clients, path);
-    await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
-    const traffic: Traffic[] = [];
-    let before = await counters.atRest();
-    for (let step = 0; step < steps; step++) {
-      await crowd.step();
-      const after = await counters.atRest();
-      traffic.push({ received: after.received - before.received, sent: after.sent - before.sent });
-      before = after;
-    }
-    return traffic;
+    await use(clients);
   } finally {
     await Promise.all(clients.map((zk) => zk.close()));
   }
+}
+
+/** What each of some steps costs with these clients, the only ones of the server that do anything; what looks at the counters cost is taken off. */
+export async function trafficOf(
+  gather: Gather,
+  connectString: string,
+  clients: readonly Client[],
+  path: string,
+): Promise<readonly Traffic[]> {
+  const counters = new Counters(connectString);
+  const watchesBefore = (await counters.look()).watches;
+  const crowd = await gather(clients, path);
+  await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
+  const traffic: Traffic[] = [];
+  let before = await counters.atRest();
+  for (let step = 0; step < steps; step++) {
+    await crowd.step();
+    const after = await counters.atRest();
+    traffic.push({ received: after.received - before.received, sent: after.sent - before.sent });
+    before = after;
+  }
+  return traffic;
 }
 
 /** Long beside a turn of client and server. A look that comes too early finds too little, and never too much. */
