@@ -2,12 +2,16 @@
 import type { Family } from './family.ts';
 import { elections } from './families/elections.ts';
 import { locks } from './families/locks.ts';
+import { multiLocks } from './families/multi-locks.ts';
+import { semaphores } from './families/semaphores.ts';
 import { sharedLocks } from './families/shared-locks.ts';
 
 export const families = {
   locks,
   'shared-locks': sharedLocks,
   elections,
+  semaphores,
+  'multi-locks': multiLocks,
 } as const satisfies Record<string, Family>;
 
 export type FamilyName = keyof typeof families;
