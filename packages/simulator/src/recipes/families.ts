@@ -4,6 +4,7 @@ import { elections } from './families/elections.ts';
 import { locks } from './families/locks.ts';
 import { multiLocks } from './families/multi-locks.ts';
 import { semaphores } from './families/semaphores.ts';
+import { queues } from './families/queues.ts';
 import { sharedLocks } from './families/shared-locks.ts';
 
 export const families = {
@@ -12,6 +13,7 @@ export const families = {
   elections,
   semaphores,
   'multi-locks': multiLocks,
+  queues,
 } as const satisfies Record<string, Family>;
 
 export type FamilyName = keyof typeof families;
