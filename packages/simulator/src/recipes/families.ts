@@ -3,11 +3,13 @@ import type { Family } from './family.ts';
 import { elections } from './families/elections.ts';
 import { locks } from './families/locks.ts';
 import { sharedLocks } from './families/shared-locks.ts';
+import { transactions } from './families/transactions.ts';
 
 export const families = {
   locks,
   'shared-locks': sharedLocks,
   elections,
+  transactions,
 } as const satisfies Record<string, Family>;
 
 export type FamilyName = keyof typeof families;
