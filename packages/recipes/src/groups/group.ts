@@ -70,7 +70,7 @@ export class Group {
 
   /** Nothing is asked of a server yet. The znode need not exist. `source`: a client, whose end is the end of its membership, or `Sessions`. */
   constructor(source: SessionSource, path: string, { naming = 'plain', acl }: GroupOptions = {}) {
-    if (!Object.hasOwn(namings, naming)) throw new TypeError(`naming is one of ${Object.keys(namings).join(', ')}, not ${String(naming)}`);
+    if (!Object.hasOwn(namings, naming)) throw new TypeError(`naming is one of ${Object.keys(namings).join(', ')}, not ${naming}`);
     this.path = path;
     this.#source = source;
     this.#naming = naming;

@@ -6,15 +6,15 @@ export type GroupNaming = 'plain' | 'party' | 'shallowParty';
 
 interface Naming {
   /** Name of the znode to be made. */
-  childOf(name: string, zk: ClientView): string;
+  readonly childOf: (name: string, zk: ClientView) => string;
   /** Whether the client is to put a guid in front of it. */
   readonly isProtected: boolean;
   /** Whether the name of the member is what its znode has as data. */
   readonly isNameData: boolean;
   /** Whether the name of the znode says it all. */
   readonly isShallow: boolean;
-  includes(child: string): boolean;
-  nameOf(child: string, data: Uint8Array | null): string;
+  readonly includes: (child: string) => boolean;
+  readonly nameOf: (child: string, data: Uint8Array | null) => string;
 }
 
 const party = '__party__';

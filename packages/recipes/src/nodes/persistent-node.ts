@@ -10,12 +10,12 @@
  *     2. exists, with a watch, until it is gone or is another's
  *     3. 1. again
  */
-import { type Acl, type ClientView, type Data, KeeperError, type Millis, type SessionEvent } from '@tskeeper/client';
+import { type Acl, type ClientView, type Data, KeeperError, type Millis, type SessionEvent, type Stat } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
-import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
+import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -90,7 +90,7 @@ export class PersistentNode implements AsyncDisposable {
     this.#mode = mode;
     this.#options = options;
     this.#data = copyOf(data);
-    this.#waiting = new WaitingRoom(clientOf(source), `${path} was there`);
+    this.#waiting = new WaitingRoom(clientOf(source), `the znode ${path}`);
     this.#unfollow = eachSession(source, {
       begin: (zk) => {
         this.#serving = this.#serve(zk);
@@ -143,25 +143,11 @@ export class PersistentNode implements AsyncDisposable {
    * perhaps has already.
    */
   async setData(data: Data, options: WaitOptions = {}): Promise<void> {
-    const { signal, timeoutMs = Infinity } = options;
-    signal?.throwIfAborted();
+    options.signal?.throwIfAborted();
     if (this.#isOver) throw this.#closing.signal.reason;
     const own = copyOf(data);
     this.#data = own;
-    const writing = this.#writing.then(async () => {
-      for (;;) {
-        const made = await this.#present(options);
-        if (made.data === own || this.#data !== own) return;
-        try {
-          await made.zk.setData(made.path, own, { ...untilTheEnd, idempotent: true, signal, timeoutMs });
-          return;
-        } catch (error) {
-          // It is about to be made again, with these data.
-          if (!KeeperError.is(error, 'NoNode') && !isEndOfSession(error)) throw error;
-          this.#gone(made);
-        }
-      }
-    });
+    const writing = this.#write(own, this.#writing, options);
     this.#writing = writing.catch(() => undefined);
     await writing;
   }
@@ -259,9 +245,27 @@ export class PersistentNode implements AsyncDisposable {
   /** Or until it is not to be kept any longer. */
   async #untilGone(zk: ClientView, path: string, czxid: bigint): Promise<void> {
     try {
-      while (await nextEvent(zk, path, this.#closing.signal, czxid));
+      const isGone = (stat: Stat | null) => stat?.czxid !== czxid;
+      while (await eventUnless(zk, path, (options) => zk.exists(path, options), isGone, this.#closing.signal));
     } catch (error) {
       if (!this.#isOver) throw error;
+    }
+  }
+
+  async #write(data: Data, before: Promise<unknown>, options: WaitOptions): Promise<void> {
+    const { signal, timeoutMs = Infinity } = options;
+    await before;
+    for (;;) {
+      const made = await this.#present(options);
+      if (made.data === data || this.#data !== data) return;
+      try {
+        await made.zk.setData(made.path, data, { ...untilTheEnd, idempotent: true, signal, timeoutMs });
+        return;
+      } catch (error) {
+        // It is about to be made again, with these data.
+        if (!KeeperError.is(error, 'NoNode') && !isEndOfSession(error)) throw error;
+        this.#gone(made);
+      }
     }
   }
 

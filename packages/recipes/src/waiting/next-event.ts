@@ -7,14 +7,14 @@ export const untilTheEnd = { retry: { attempts: Infinity, maxElapsedMs: Infinity
 
 /**
  * Resolves with true when anything has happened to the znode, or the session has ended, which the next request tells; with false at once if it is not
- * there, or if the one that is there was not made by the txn `czxid`, where that is given. Rejects as `exists` does, and with the signal's reason. Leaves no watch behind.
+ * there. Rejects as `exists` does, and with the signal's reason. Leaves no watch behind.
  */
-export function nextEvent(zk: ClientView, path: string, signal: AbortSignal, czxid?: bigint): Promise<boolean> {
+export function nextEvent(zk: ClientView, path: string, signal: AbortSignal): Promise<boolean> {
   return eventUnless(
     zk,
     path,
     (options) => zk.exists(path, options),
-    (stat) => stat === null || (czxid !== undefined && stat.czxid !== czxid),
+    (stat) => stat === null,
     signal,
   );
 }
@@ -49,6 +49,7 @@ export async function eventUnless<Answer>(
   }
 }
 
-function isEnd(state: KeeperState): boolean {
+/** Of the session. */
+export function isEnd(state: KeeperState): boolean {
   return state === 'Expired' || state === 'AuthFailed' || state === 'Closed';
 }

@@ -41,6 +41,13 @@ test('lines that belong together stand together, whoever has the lock', async ()
   expect(texts.map((text) => new TextDecoder().decode(text ?? undefined)).join('')).toMatch(/^(?:ab|c|de){3}$/);
 });
 
+test('things are moved to and fro by two at once', async () => {
+  await t.until(t.zk.create('/things/a', '', { parents: true }));
+  const other = await t.client();
+  await t.until(Promise.allSettled([guide.move(t.zk, 'a', 'b'), guide.move(other, 'b', 'a'), guide.move(t.zk, 'a', 'b')]));
+  expect((await t.childrenOf('/things')).length).toBe(1);
+});
+
 test('work stands still while there is no connection', async () => {
   const held = await t.until(new Lock(await t.client(), '/locks/a').acquire());
   const steps: string[] = [];
@@ -69,6 +76,18 @@ test('a writer gets the lock from readers that consent, and from one that does n
   await t.until(rebuilding);
   expect(silent.state).toBe('lost');
   expect(queries.length).toBeGreaterThan(2);
+});
+
+test('urgent work gets the lock from work that has time', async () => {
+  const steps: string[] = [];
+  const slow = guide.whenThereIsTime(await t.client(), async (held, asked) => {
+    while (!asked.aborted) await new Promise<void>((resolve) => t.world.clock.after(100, resolve));
+    steps.push(held.state);
+  });
+  await t.pass(1000);
+  await t.until(guide.urgently(t.zk, () => Promise.resolve(void steps.push('urgent'))));
+  await t.until(slow);
+  expect(steps).toEqual(['held', 'urgent']);
 });
 
 test('who has a lock can be seen', async () => {

@@ -39,8 +39,8 @@ describe('migrations', () => {
       'getChildren /app/migrations/lock',
       'getChildren /app/migrations/applied',
       'getData /app/migrations/applied/0000000001',
-      'multi',
-      'multi',
+      'multi: create /orders persistent, setData /users/admin, create /app/migrations/applied/0000000002 persistent, check /app/migrations/lock/guid-lock-0000000001',
+      'multi: delete /orders, check /users, create /app/migrations/applied/0000000003 persistent, check /app/migrations/lock/guid-lock-0000000001',
       'delete /app/migrations/lock/guid-lock-0000000001',
     ]);
     lines.length = 0;

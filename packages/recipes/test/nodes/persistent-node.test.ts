@@ -160,18 +160,18 @@ describe('a persistent node', () => {
     const zk = await t.client();
     const node = new PersistentNode(zk, '/t/a', 'x', { mode: 'persistentWithTtl', ttlMs: 60_000 });
     await t.until(node.ready());
-    await t.pass(600_000, 1000);
+    await t.world.pass(600_000, 1000);
     expect(await t.childrenOf('/t/a')).toEqual(['touch']);
     expect(await t.until(t.zk.exists('/t/a'))).toMatchObject({ version: 0 });
     expect(node.state).toBe('present');
     const other = new PersistentNode(t.zk, '/t/b', 'x', { mode: 'persistentWithTtl', ttlMs: 60_000 });
     await t.until(other.ready());
-    await t.pass(40_000, 1000);
+    await t.world.pass(40_000, 1000);
     await t.until(other.close());
     expect(await t.childrenOf('/t')).toEqual(['a']);
     await expire(t, zk);
     expect(await t.childrenOf('/t')).toEqual(['a']);
-    await t.pass(300_000, 1000);
+    await t.world.pass(300_000, 1000);
     expect(await t.until(t.zk.exists('/t/a'))).toBe(null);
   });
 

@@ -1,7 +1,6 @@
 /** What goes wrong with a client of a RecipeWorld, at a moment of the test's choice. */
-import { type Client, connect } from '@tskeeper/client';
+import { type Client, connect, type ConnectOptions, type Transport } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
-import type { ConnectOptions, Transport } from '@tskeeper/client';
 import type { RecipeWorld } from './recipe-world.ts';
 
 /** Ends the session of a client, as the ensemble does with one that it has not heard from. */
@@ -16,7 +15,7 @@ export async function expire(t: RecipeWorld, zk: Client): Promise<void> {
 export async function forgetful(
   t: RecipeWorld,
   options: ConnectOptions = {},
-): Promise<{ readonly zk: Client; lose(op: keyof typeof OpCode): void; readonly lost: number }> {
+): Promise<{ readonly zk: Client; readonly lose: (op: keyof typeof OpCode) => void; readonly lost: number }> {
   const given = t.world.options(options);
   const wire = given.transport!;
   let wanted: number | undefined;
@@ -43,7 +42,7 @@ export async function forgetful(
               lost++;
               t.world.clock.after(50, () => {
                 cnxn.destroy();
-                sink.closed(new Error('the answer was lost'));
+                sink.closed('the answer was lost');
               });
             }
             isHandshake = false;

@@ -2,6 +2,7 @@
 import type { Family } from './family.ts';
 import { elections } from './families/elections.ts';
 import { locks } from './families/locks.ts';
+import { queues } from './families/queues.ts';
 import { sharedLocks } from './families/shared-locks.ts';
 import { transactions } from './families/transactions.ts';
 
@@ -10,6 +11,7 @@ export const families = {
   'shared-locks': sharedLocks,
   elections,
   transactions,
+  queues,
 } as const satisfies Record<string, Family>;
 
 export type FamilyName = keyof typeof families;

@@ -1,0 +1,100 @@
+/** One item of a set, from when it is claimed until it is given back: its lock, and the work that is done under it. */
+import { onAbort } from '@tskeeper/client/internal';
+import type { Held } from '../line/held.ts';
+import type { Lock } from '../locks/lock.ts';
+import { RecipeError } from '../recipe-error.ts';
+
+/** An item that is owned: nobody else works on it, as far as is known, and what is written through `held` nobody else can write. */
+export interface OwnPartition {
+  /** Its name. */
+  readonly item: string;
+  /** The lock, which tells suspended from lost, and fences writes. */
+  readonly held: Held;
+  /** Aborted when the item is to be given back, or its lock is lost: then end the work. The reason is a RecipeError, Revoked, Closed or Lost. */
+  readonly signal: AbortSignal;
+}
+
+/** What is done with an item. It is given back when the result is settled, and not before its signal is aborted. */
+export type PartitionWork = (partition: OwnPartition) => Promise<void> | void;
+
+export interface ClaimListener {
+  /** It is owned now, or not any more. */
+  changed(): void;
+  failed(error: unknown): void;
+}
+
+export class PartitionClaim {
+  readonly item: string;
+  /** Resolves when it is given back. */
+  readonly over: Promise<void>;
+  readonly #lock: Lock;
+  readonly #work: PartitionWork;
+  readonly #listener: ClaimListener;
+  readonly #back = new AbortController();
+  #partition: OwnPartition | undefined;
+
+  constructor(item: string, lock: Lock, work: PartitionWork, listener: ClaimListener) {
+    this.item = item;
+    this.#lock = lock;
+    this.#work = work;
+    this.#listener = listener;
+    this.over = this.#run();
+  }
+
+  /** While it is owned. */
+  get partition(): OwnPartition | undefined {
+    return this.#partition;
+  }
+
+  get isGivenBack(): boolean {
+    return this.#back.signal.aborted;
+  }
+
+  giveBack(reason: unknown): void {
+    if (!this.isGivenBack) this.#back.abort(reason);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.isGivenBack) {
+      try {
+        await this.#own(await this.#lock.acquire({ signal: this.#back.signal }));
+      } catch (error) {
+        // Lost: somebody has deleted the znode of the wait, or of the lock. Then again, from the end of the line.
+        if (this.isGivenBack || (error instanceof RecipeError && error.code === 'Lost')) continue;
+        this.#listener.failed(error);
+        return;
+      }
+    }
+  }
+
+  async #own(held: Held): Promise<void> {
+    const end = new AbortController();
+    const partition: OwnPartition = { item: this.item, held, signal: end.signal };
+    const over = new Promise<void>((resolve) => {
+      for (const { signal } of [this.#back, held]) {
+        const ended = () => {
+          end.abort(signal.reason);
+          resolve();
+        };
+        if (signal.aborted) ended();
+        else onAbort(signal, ended);
+      }
+    });
+    this.#partition = partition;
+    this.#listener.changed();
+    await this.#workOn(partition);
+    await over;
+    this.#partition = undefined;
+    await held.release();
+    this.#listener.changed();
+  }
+
+  /** What the work throws is the program's own error, and becomes an unhandled rejection; the item is owned all the same, until it is asked back. */
+  async #workOn(partition: OwnPartition): Promise<void> {
+    try {
+      await this.#work(partition);
+    } catch (error) {
+      void Promise.reject(error);
+    }
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * What set partitioners promise, held over seeds that decide who comes and goes, when connections break, stall and stay away until the session has expired, when
+ * the server dies, and when somebody deletes a member or a lock by hand:
+ *
+ * - no two work on one item, as far as they know; but for the moments in which one has not heard yet that its lock was deleted by hand;
+ * - what is written through a hold stands in the order of the tokens;
+ * - once it is quiet each item is owned, by the one that the plan gives it to, and nothing is left behind by those who close.
+ */
+import { type Client, connect, KeeperError, op } from '@tskeeper/client';
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it, vi } from 'vitest';
+import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import { type Held, type OwnPartition, RecipeError, SetPartitioner } from '../../src/index.ts';
+import { PartitionClaim } from '../../src/groups/partition-claim.ts';
+import { Place } from '../../src/line/line.ts';
+
+const path = '/set';
+const items = ['a', 'b', 'c', 'd', 'e'];
+
+class Tally {
+  worked = 0;
+  revoked = 0;
+  lost = 0;
+  left = 0;
+  ended = 0;
+  writes = 0;
+  stale = 0;
+  byHand = 0;
+}
+
+interface Story {
+  readonly world: ClientWorld;
+  readonly tally: Tally;
+  readonly deleted: Set<string>;
+  readonly working: Map<string, Set<Held>>;
+  readonly trouble: unknown[];
+  isQuiet: boolean;
+}
+
+class Worker {
+  readonly name: string;
+  readonly #story: Story;
+  readonly #random: SeededRandom;
+  client: Client | undefined;
+  partitioner: SetPartitioner | undefined;
+  #stopped = false;
+
+  constructor(name: string, story: Story, random: SeededRandom) {
+    this.name = name;
+    this.#story = story;
+    this.#random = random;
+  }
+
+  async run(): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        await this.#life();
+      } catch (error) {
+        if (!(error instanceof RecipeError) && !KeeperError.is(error, 'SessionExpired', 'ConnectionLoss')) throw error;
+        this.#story.tally.ended++;
+      }
+      await this.pause(this.#random.below(1000));
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #life(): Promise<void> {
+    const { world, tally } = this.#story;
+    this.client = await connect('server:2181', world.options({ sessionTimeoutMs: 3000, connectTimeoutMs: Infinity }));
+    await using partitioner = new SetPartitioner(this.client, path, this.name, items, (each) => this.#work(each), { timeBoundaryMs: 400 });
+    this.partitioner = partitioner;
+    for (let left = 1000 + this.#random.below(9000); left > 0 || this.#story.isQuiet; left -= 500) {
+      if (this.#stopped || partitioner.signal.aborted) break;
+      await this.pause(500);
+    }
+    if (partitioner.signal.aborted) tally.ended++;
+    else tally.left++;
+    await partitioner.close();
+    await this.client.close();
+  }
+
+  async #work({ item, held, signal }: OwnPartition): Promise<void> {
+    const { tally, working, deleted, trouble } = this.#story;
+    const others = working.get(item) ?? new Set();
+    working.set(item, others);
+    for (const other of others) {
+      if (other.state === 'lost' || deleted.has(other.path)) continue;
+      trouble.push(new Error(`two work on ${item}: ${other.path} (${other.state}) and ${held.path}`));
+    }
+    others.add(held);
+    tally.worked++;
+    while (!signal.aborted) {
+      await this.pause(300 + this.#random.below(1700));
+      await this.#write(item, held);
+    }
+    tally[(signal.reason as RecipeError).code === 'Revoked' ? 'revoked' : 'lost']++;
+    // Some end slowly.
+    if (this.#random.below(3) === 0) {
+      await this.pause(this.#random.below(1500));
+      await this.#write(item, held);
+    }
+    others.delete(held);
+  }
+
+  async #write(item: string, held: Held): Promise<void> {
+    try {
+      await held.multi([op.create(`/log/${item}/e-`, String(held.fencingToken), { mode: 'persistentSequential' })]);
+      this.#story.tally.writes++;
+    } catch {
+      this.#story.tally.stale++;
+    }
+  }
+
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#story.world.clock.after(ms, () => resolve());
+    });
+  }
+}
+
+/** As many items to each as the plan says, and each to one. */
+function isShared(workers: readonly Worker[]): boolean {
+  const names = workers.map(({ name }) => name).sort();
+  return workers.every(({ name, partitioner }) => {
+    const share = items.filter((_item, index) => index % names.length === names.indexOf(name));
+    const owned = partitioner?.owned.map(({ item }) => item).sort();
+    return partitioner?.state === 'acquired' && owned?.join() === share.join();
+  });
+}
+
+async function run(seed: number, tally: Tally): Promise<void> {
+  const random = new SeededRandom(seed);
+  const world = await ClientWorld.start();
+  const delayMsMax = random.below(2) === 0 ? 0 : 30;
+  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const observer = await world.connect({ sessionTimeoutMs: 40_000 });
+  await world.until(Promise.all(items.map((item) => observer.ensurePath(`/log/${item}`))));
+  const story: Story = { world, tally, deleted: new Set(), working: new Map(), trouble: [], isQuiet: false };
+  const workers = ['w1', 'w2', 'w3'].map((name) => new Worker(name, story, new SeededRandom(random.uint32())));
+  const running = workers.map((worker) => worker.run());
+  for (const each of running) each.catch((error: unknown) => void story.trouble.push(error));
+  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
+  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
+  const deleteByHand = async () => {
+    const parent = random.below(3) === 0 ? `${path}/party` : `${path}/locks/${items[random.below(items.length)]}`;
+    const { children } = await observer.getChildren(parent);
+    const victim = children[random.below(Math.max(1, children.length))];
+    if (victim === undefined) return;
+    story.deleted.add(`${parent}/${victim}`);
+    tally.byHand++;
+    await observer.delete(`${parent}/${victim}`);
+  };
+  for (let step = 0; step < 30 && story.trouble.length === 0; step++) {
+    for (const { at, heal } of cuts.splice(0)) {
+      if (at <= step) heal();
+      else cuts.push({ at, heal });
+    }
+    const dice = random.below(100);
+    const open = cables();
+    const cable = open[random.below(Math.max(1, open.length))];
+    if (dice < 15 && cable !== undefined) world.break(cable);
+    else if (dice < 33 && cable !== undefined) {
+      const [from, to] = [cable.dialer.address, cable.listener.address];
+      world.wire.cut(from, to);
+      cuts.push({ at: step + 1 + random.below(25), heal: () => world.wire.heal(from, to) });
+    } else if (dice < 36) {
+      world.kill();
+      await world.boot();
+    } else if (dice < 50) {
+      deleteByHand().catch(() => undefined);
+    }
+    await world.pass(random.below(5) * 200, 200);
+  }
+  for (const { heal } of cuts) heal();
+  story.isQuiet = true;
+  for (let leftMs = 60_000; story.trouble.length === 0 && !isShared(workers); leftMs -= 200) {
+    if (leftMs === 0) throw new Error('the items are still not shared as planned');
+    await world.pass(200, 200);
+  }
+  for (const worker of workers) worker.stop();
+  if (story.trouble.length > 0) throw story.trouble[0];
+  await world.until(Promise.all(running));
+  await world.untilSo(() => observer.state === 'connected');
+  for (const item of items) {
+    const { children } = await world.until(observer.getChildren(`/log/${item}`));
+    const entries = await world.until(Promise.all(children.toSorted().map((name) => observer.getData(`/log/${item}/${name}`))));
+    const tokens = entries.map(({ data }) => BigInt(new TextDecoder().decode(data ?? undefined)));
+    tokens.forEach((token, at) => {
+      if (at > 0 && token < tokens[at - 1]!) throw new Error(`${item}: entry ${at} of ${token} stands behind one of ${tokens[at - 1]}`);
+    });
+  }
+  for (const parent of ['party', ...items.map((item) => `locks/${item}`)]) {
+    const stat = await world.until(observer.exists(`${path}/${parent}`));
+    if (stat !== null && stat.numChildren > 0) throw new Error(`left behind: ${stat.numChildren} of ${parent}`);
+  }
+  await world.close();
+}
+
+describe('members that share a set', () => {
+  it('B25: never work on one item at a time, and have all of it in the end, over twelve seeds', async () => {
+    const tally = new Tally();
+    for (let seed = 1; seed <= 12; seed++) {
+      await run(seed, tally).catch((error: unknown) => {
+        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+      });
+    }
+    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
+  }, 60_000);
+
+  const giveBack = Object.getOwnPropertyDescriptor(PartitionClaim.prototype, 'giveBack')!.value as PartitionClaim['giveBack'];
+  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+    'does not wait for the lock': {
+      plant: () => vi.spyOn(Place.prototype, 'turn').mockResolvedValue(),
+      finds: /two work on/,
+    },
+    'keeps what is in the share of another': {
+      plant: () =>
+        vi.spyOn(PartitionClaim.prototype, 'giveBack').mockImplementation(function (this: PartitionClaim, reason) {
+          if ((reason as RecipeError).code !== 'Revoked') giveBack.call(this, reason);
+        }),
+      finds: /still not shared/,
+    },
+    'gives an item back before its work is done': {
+      plant: () =>
+        vi.spyOn(PartitionClaim.prototype, 'giveBack').mockImplementation(function (this: PartitionClaim, reason) {
+          void this.partition?.held.release();
+          giveBack.call(this, reason);
+        }),
+      finds: /two work on/,
+    },
+  };
+
+  it.each(Object.keys(canaries))(
+    'are found out when one %s',
+    async (name) => {
+      const { plant, finds } = canaries[name]!;
+      plant();
+      const caught: string[] = [];
+      try {
+        for (let seed = 1; seed <= 20 && caught.length < 1; seed++) {
+          await run(seed, new Tally()).catch((error: unknown) => void caught.push(String(error)));
+        }
+      } finally {
+        vi.restoreAllMocks();
+      }
+      expect(caught).toEqual([expect.stringMatching(finds)]);
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,47 @@
+/** What docs/guides/recipes/groups.md shows. */
+import { type Client, connect, type ConnectOptions } from '@tskeeper/client';
+import { Group, type Held, type Membership, PersistentNode, Sessions, SetPartitioner } from '@tskeeper/recipes';
+
+/** Is listed until the signal comes, whatever becomes of its session. */
+export async function serve(servers: string, address: string, until: AbortSignal, options: ConnectOptions = {}): Promise<void> {
+  await using sessions = await Sessions.start((signal) => connect(servers, { ...options, connectTimeoutMs: Infinity, signal }));
+  await using member = await new Group(sessions, '/workers').join('alice', { data: address });
+  member.onStateChange((state) => console.log(`${member.path} is ${state}`));
+  await new Promise((resolve) => until.addEventListener('abort', resolve, { once: true }));
+}
+
+/** Tells who is there, and whether that is known to be so. */
+export async function look(zk: Client, tell: (line: string) => void): Promise<void> {
+  for await (const { members, inStep } of new Group(zk, '/workers').observe()) {
+    tell(`${members.map(({ name }) => name).join(', ') || 'nobody'}${inStep ? '' : ', as far as is known'}`);
+  }
+}
+
+/** By name, as often as need be, from what was told last. */
+export function addressOf({ members }: Membership, name: string): string | undefined {
+  const member = members.find((each) => each.name === name);
+  return member && new TextDecoder().decode(member.data ?? undefined);
+}
+
+/** Says that this machine is up, to those who come a day later as well. */
+export async function sign(zk: Client): Promise<PersistentNode> {
+  const node = new PersistentNode(zk, '/machines/m7', 'up', { mode: 'persistentWithTtl', ttlMs: 24 * 3_600_000 });
+  await node.ready({ timeoutMs: 30_000 });
+  await node.setData('up, and warm');
+  return node;
+}
+
+/** Works on its share of the queues, whoever else comes and goes. */
+export function share(zk: Client, name: string, process: (queue: string, held: Held) => Promise<void>): SetPartitioner {
+  const queues = ['mail', 'pictures', 'reports'];
+  return new SetPartitioner(
+    zk,
+    '/queues',
+    name,
+    queues,
+    async ({ item, signal, held }) => {
+      while (!signal.aborted) await process(item, held);
+    },
+    { timeBoundaryMs: 5000 },
+  );
+}

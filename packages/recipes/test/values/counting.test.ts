@@ -1,0 +1,121 @@
+/**
+ * What atomic numbers promise, held over seeds that decide when connections break and stall, and when the server dies: every change that was acknowledged is in the
+ * number, once, and no other is.
+ */
+import { ClientView, connect, KeeperError, type SetDataOp } from '@tskeeper/client';
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it, vi } from 'vitest';
+import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import { AtomicNumber, textInteger } from '../../src/index.ts';
+
+const path = '/n';
+const changes = 10;
+
+async function run(seed: number): Promise<void> {
+  const random = new SeededRandom(seed);
+  const world = await ClientWorld.start();
+  world.wire.mannersOf = () => ({ delayMs: random.below(20) });
+  const observer = await world.connect({ sessionTimeoutMs: 40_000 });
+  const trouble: unknown[] = [];
+  const after: number[] = [];
+  const count = async (): Promise<void> => {
+    const zk = await connect('server:2181', world.options({ sessionTimeoutMs: 40_000, connectTimeoutMs: Infinity }));
+    const number = new AtomicNumber(zk, path, { format: textInteger });
+    for (let change = 0; change < changes; change++) {
+      after.push((await number.increment()).after);
+      await new Promise<void>((resolve) => world.clock.after(random.below(100), resolve));
+    }
+    await zk.close();
+  };
+  const counting = [count(), count(), count()];
+  let left = counting.length;
+  for (const each of counting) {
+    each.then(
+      () => left--,
+      (error: unknown) => trouble.push(error),
+    );
+  }
+  for (let step = 0; left > 0 && trouble.length === 0; step++) {
+    const cables = [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
+    const cable = cables[random.below(Math.max(1, cables.length))];
+    const dice = step > 60 ? 100 : random.below(100);
+    if (dice < 35 && cable !== undefined) {
+      // Now, or once an answer has been held back.
+      if (random.below(2) === 0) world.break(cable);
+      else cable.backward.resetAfter(cable.backward.deliveredBytes + random.below(60));
+    } else if (dice < 37) {
+      world.kill();
+      await world.boot();
+    }
+    await world.pass(50, 50);
+    if (step > 2000) throw new Error('it never ends');
+  }
+  if (trouble.length > 0) throw trouble[0];
+  if (new Set(after).size !== after.length) throw new Error(`two made the same of it: ${after.toSorted((a, b) => a - b).join()}`);
+  await world.untilSo(() => observer.state === 'connected');
+  const value = await world.until(new AtomicNumber(observer, path, { format: textInteger }).get());
+  if (value !== changes * counting.length) throw new Error(`${changes * counting.length} changes made ${value}`);
+  await world.close();
+}
+
+describe('those who count together', () => {
+  it('B19: count each change once, whatever is lost, over twelve seeds', async () => {
+    for (let seed = 1; seed <= 12; seed++) {
+      await run(seed).catch((error: unknown) => {
+        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+      });
+    }
+  }, 60_000);
+
+  const multi = Object.getOwnPropertyDescriptor(ClientView.prototype, 'multi')!.value as ClientView['multi'];
+  /** What becomes of a write that was not answered. */
+  const insteadOfLooking = (decide: (zk: ClientView, write: SetDataOp) => Promise<boolean>) => () =>
+    vi.spyOn(ClientView.prototype, 'multi').mockImplementation(async function (this: ClientView, ops, options) {
+      try {
+        return (await multi.call(this, ops, options)) as never;
+      } catch (error) {
+        if (KeeperError.is(error, 'ConnectionLoss') && (await decide(this, ops[0] as SetDataOp))) return [] as never;
+        throw error;
+      }
+    });
+  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+    'takes a write that was not answered for done': {
+      plant: insteadOfLooking(() => Promise.resolve(true)),
+      finds: /two made|changes made/,
+    },
+    'takes the next version with the same data for its own': {
+      plant: insteadOfLooking(async (zk, write) => {
+        const { data, stat } = await zk.getData(path, { retry: { attempts: Infinity } });
+        return stat.version === write.version! + 1 && Buffer.compare(data!, write.data as Uint8Array) === 0;
+      }),
+      finds: /two made/,
+    },
+    'takes a write that was not answered for not done': {
+      plant: () => {
+        const exists = Object.getOwnPropertyDescriptor(ClientView.prototype, 'exists')!.value as ClientView['exists'];
+        vi.spyOn(ClientView.prototype, 'exists').mockImplementation(async function (this: ClientView, each, options) {
+          const stat = await exists.call(this, each, options);
+          return each.endsWith('-writer') && stat !== null ? { ...stat, version: -7 } : stat;
+        });
+      },
+      finds: /changes made/,
+    },
+  };
+
+  it.each(Object.keys(canaries))(
+    'are found out when one %s',
+    async (name) => {
+      const { plant, finds } = canaries[name]!;
+      plant();
+      const caught: string[] = [];
+      try {
+        for (let seed = 1; seed <= 40 && caught.length < 1; seed++)
+          await run(seed).catch((error: unknown) => void caught.push(String(error)));
+      } finally {
+        vi.restoreAllMocks();
+      }
+      expect(caught).toEqual([expect.stringMatching(finds)]);
+    },
+    60_000,
+  );
+});
