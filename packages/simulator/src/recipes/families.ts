@@ -6,6 +6,7 @@ import { multiLocks } from './families/multi-locks.ts';
 import { semaphores } from './families/semaphores.ts';
 import { queues } from './families/queues.ts';
 import { sharedLocks } from './families/shared-locks.ts';
+import { transactions } from './families/transactions.ts';
 
 export const families = {
   locks,
@@ -13,6 +14,7 @@ export const families = {
   elections,
   semaphores,
   'multi-locks': multiLocks,
+  transactions,
   queues,
 } as const satisfies Record<string, Family>;
 
