@@ -150,8 +150,8 @@ describe('number formats', () => {
 describe('a cached number', () => {
   it('B19: gives numbers out by ranges, each once, and asks at the end of a range only', async () => {
     const { zk, lines } = await t.recorded();
-    const number = new AtomicNumber(zk, path);
-    const one = new CachedNumber(number, 10);
+    const taken = new AtomicNumber(zk, path);
+    const one = new CachedNumber(taken, 10);
     const two = new CachedNumber(new AtomicNumber(await t.client(), path), 10);
     await t.until(one.next());
     lines.length = 0;
@@ -160,7 +160,7 @@ describe('a cached number', () => {
     expect(lines).toEqual([]);
     const given = await t.until(Promise.all(Array.from({ length: 40 }, (_each, index) => (index % 4 === 0 ? two : one).next())));
     expect(new Set(given).size).toBe(40);
-    expect(await t.until(number.get())).toBe(50n);
+    expect(await t.until(taken.get())).toBe(50n);
     expect(() => new CachedNumber(new AtomicNumber(zk, path), 0)).toThrow('a range has a whole number of numbers, from 1, not 0');
   });
 
