@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const results = join(root, '.cache/ci-tests.json');
@@ -44,14 +45,13 @@ function countLastLine(output) {
   return { passed: Number(passed), failed: Number(failed), skipped: Number(skipped) };
 }
 
-const escapes = /\u001b\[[0-9;]*m/g;
 /** How a part says that something has failed: vitest, the simulator, its zoo, the checks, interop. */
 const failure = /^ *(?:FAIL |FAILED |× |✗ |AssertionError|Error: )|^seed \d+ failed|^ESCAPED|^escaped/;
 const failureLinesMax = 40;
 
 /** The lines that say what has failed, each with the two behind it. */
 export function failuresIn(output) {
-  const lines = output.replaceAll(escapes, '').split('\n');
+  const lines = stripVTControlCharacters(output).split('\n');
   const wanted = new Set();
   for (const [at, line] of lines.entries()) if (failure.test(line)) for (const next of [at, at + 1, at + 2]) wanted.add(next);
   return [...wanted].flatMap((at) => (lines[at]?.trim() ? [lines[at].slice(0, 300)] : [])).slice(0, failureLinesMax);

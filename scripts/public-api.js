@@ -43,6 +43,13 @@ const internal = {
     ['ZnodeStore', 'for the kinds of caches, which are all in the package'],
     ['Result', 'short for what an iterator gives'],
     ['Place', 'argument of a constructor that the package alone calls'],
+    ['HeldLeaseSettings', 'argument of a constructor that the package alone calls'],
+    ['QueueZnode', 'argument of a constructor that the package alone calls'],
+    ['MadeClaim', 'argument of a constructor that the package alone calls'],
+    ['RankKind', 'argument of a constructor that the package alone calls'],
+    ['QueueSetup', 'for the kinds of queues, which are all in the package'],
+    ['Transaction', 'argument of a constructor that the package alone calls'],
+    ['Ballot', 'argument of a constructor that the package alone calls'],
   ]),
   testing: new Map([['Member', 'EnsembleServer is what is public of it']]),
 };

@@ -33,7 +33,7 @@ function testFiles(): TestFile[] {
   });
 }
 
-const id = String.raw`(?:A|B|D|F|C\d-)\d+`;
+const id = String.raw`(?:A|B|D|E|F|C\d-)\d+`;
 const idsOfTitle = new RegExp(String.raw`['"\x60](${id}(?:, ${id})*): `, 'g');
 const rowsOfStory = new RegExp(`^# rows: (${id}(?: ${id})*)$`, 'gm');
 const rowsOfCheck = new RegExp(String.raw`rows: \[('${id}'(?:, '${id}')*)\]`, 'g');

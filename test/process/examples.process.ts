@@ -1,56 +1,10 @@
 /** The examples, as processes of their own, against this server and against Apache ZooKeeper. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { connect } from '@tskeeper/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensurePeers } from '../../scripts/peers.js';
 import type { ServerKind, ServerProcess } from '../../scripts/server-process.js';
+import { Program } from './program.ts';
 import { inFolder, start } from './servers.ts';
-
-const examples = path.resolve(import.meta.dirname, '../../examples/dist');
-
-/** One example at work. */
-class Program {
-  readonly lines: string[] = [];
-  readonly ended: Promise<number | null>;
-  readonly #child: ChildProcess;
-  #errors = '';
-  #told: () => void = () => {};
-
-  constructor(example: string, args: readonly string[]) {
-    this.#child = spawn(process.execPath, [path.join(examples, example, 'main.js'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-    this.#child.stderr!.on('data', (bytes: Buffer) => (this.#errors += bytes.toString()));
-    createInterface(this.#child.stdout!).on('line', (line) => {
-      this.lines.push(line);
-      this.#told();
-    });
-    this.ended = once(this.#child, 'close').then(([code]) => {
-      this.#told();
-      return code as number | null;
-    });
-  }
-
-  /** Resolves with the first line from `from` on that contains `text`. */
-  async line(text: string, from = 0): Promise<string> {
-    for (;;) {
-      const found = this.lines.slice(from).find((line) => line.includes(text));
-      if (found !== undefined) return found;
-      if (this.#child.exitCode !== null) throw new Error(`it ended without saying ${text}:\n${this.lines.join('\n')}\n${this.#errors}`);
-      await new Promise<void>((resolve) => (this.#told = resolve));
-    }
-  }
-
-  kill(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
-  }
-
-  async output(): Promise<{ code: number | null; out: string; err: string }> {
-    const code = await this.ended;
-    return { code, out: this.lines.join('\n'), err: this.#errors.trim() };
-  }
-}
 
 /** When each participant did what, in nanoseconds: `reached-3` -> [...]. */
 function timesOf(programs: readonly Program[]): Map<string, bigint[]> {

@@ -28,8 +28,13 @@ export async function inFolder<T>(work: (folder: string) => Promise<T>): Promise
   }
 }
 
-export function start(folder: string, which: ServerKind = kind, properties: Properties = {}): Promise<ServerProcess> {
-  return startServer({ kind: which, folder, config, properties: { ...always, ...properties } });
+export function start(
+  folder: string,
+  which: ServerKind = kind,
+  properties: Properties = {},
+  more: Properties = {},
+): Promise<ServerProcess> {
+  return startServer({ kind: which, folder, config: { ...config, ...more }, properties: { ...always, ...properties } });
 }
 
 /** For `runKills`: the same folder every time. */

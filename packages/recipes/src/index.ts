@@ -1,3 +1,7 @@
+export { Barrier, type BarrierOptions } from './barriers/barrier.ts';
+export { DoubleBarrier, type DoubleBarrierOptions } from './barriers/double-barrier.ts';
+export { Participation } from './barriers/participation.ts';
+export { SimpleBarrier, type SimpleBarrierOptions } from './barriers/simple-barrier.ts';
 export { Cache } from './caches/cache.ts';
 export type {
   CacheChange,
@@ -18,21 +22,54 @@ export { Group, type GroupOptions, type JoinOptions, type Member, type Membershi
 export type { GroupNaming } from './groups/naming.ts';
 export type { OwnPartition, PartitionWork } from './groups/partition-claim.ts';
 export { type PartitionPlan, SetPartitioner, type SetPartitionerOptions, type SetPartitionerState } from './groups/set-partitioner.ts';
+export { Lease, type LeaseOptions } from './leases/lease.ts';
+export { HeldLease } from './leases/held-lease.ts';
+export { MultiLease, type MultiLeaseOptions } from './leases/multi-lease.ts';
 export type { Contender } from './line/contender.ts';
 export { Held, type HoldState } from './line/held.ts';
 export { HeldTogether } from './line/held-together.ts';
 export type { LineOptions } from './line/line.ts';
 export { Lock, type LockOptions } from './locks/lock.ts';
+export { type Acquirable, MultiLock } from './locks/multi-lock.ts';
 export { Semaphore, type SemaphoreOptions } from './locks/semaphore.ts';
 export { type LockSide, SharedLock, type SharedLockOptions } from './locks/shared-lock.ts';
 export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
 export { PersistentNode, type PersistentNodeOptions, type PersistentNodeState } from './nodes/persistent-node.ts';
+export { ClaimedItem } from './queues/claimed-item.ts';
+export { type Delay, type DelayPutOptions, DelayQueue } from './queues/delay-queue.ts';
+export { type IdPutOptions, IdQueue } from './queues/id-queue.ts';
+export type { PriorityNaming } from './queues/item-names.ts';
+export { ItemQueue, type ItemQueueOptions, type QueuedItem } from './queues/item-queue.ts';
+export { type PriorityPutOptions, PriorityQueue, type PriorityQueueOptions } from './queues/priority-queue.ts';
+export type { QueueItem } from './queues/queue-item.ts';
+export { Queue, type QueueOptions } from './queues/queue.ts';
+export { ShardedQueue, type ShardedQueueOptions } from './queues/sharded-queue.ts';
 export { RecipeError, type RecipeErrorCode } from './recipe-error.ts';
 export type { SessionSource } from './sessions/session-source.ts';
 export { type OpenClient, Sessions } from './sessions/sessions.ts';
+export { Site } from './transactions/site.ts';
+export { type BeginOptions, TwoPhaseCommit, type TwoPhaseCommitOptions } from './transactions/two-phase-commit.ts';
+export type { Vote } from './transactions/votes.ts';
 export { AtomicNumber, type AtomicNumberOptions, type NumberChange } from './values/atomic-number.ts';
 export { CachedNumber } from './values/cached-number.ts';
 export { bigint64, int32, type NumberFormat, textFloat, textInteger } from './values/number-format.ts';
 export { SharedCount, type SharedCountOptions } from './values/shared-count.ts';
 export { SharedValue, type SharedValueOptions, type SharedValueView, type ValueCodec, type VersionedValue } from './values/shared-value.ts';
 export type { WaitOptions } from './waiting/wait-options.ts';
+export { bytesCodec, type Codec, jsonCodec, textCodec } from './models/codec.ts';
+export { type AppliedMigration, type Migration, Migrations, type MigrationsOptions } from './models/migrations.ts';
+export { Model } from './models/model.ts';
+export { type ListedValue, ModelChildren } from './models/model-children.ts';
+export type { ModelOptions, ModelSettings, ModelValue } from './models/model-value.ts';
+export { type ModelCreateOptions, type ModelOps, type ModelUpdateOptions, ModelZnode } from './models/model-znode.ts';
+export {
+  type ParamNames,
+  type ParamValue,
+  type ParentTemplate,
+  type PathArguments,
+  type PathParams,
+  PathTemplate,
+} from './models/path-template.ts';
+export type { Allowance, PathSchema, SchemaSetOptions } from './models/schema-rules.ts';
+export { SchemaSet } from './models/schema-set.ts';
+export type { StandardIssue, StandardResult, StandardSchema } from './models/standard-schema.ts';

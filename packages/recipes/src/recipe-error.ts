@@ -5,9 +5,10 @@
  * - `Closed`: the recipe was closed, or the client was, so what was waited for will not come.
  * - `Lost`: what was held is not held any more, or the place in line is gone: the session has ended, or somebody has deleted the znode.
  * - `Revoked`: somebody has asked for the place in line back before it had its turn.
- * - `Mismatch`: others use the same znodes with other settings.
+ * - `Refused`: a model, a schema or a list of migrations does not allow it. Nothing was written.
+ * - `Mismatch`: what the ensemble has is not what the program says it is, or others use the same znodes with other settings.
  */
-export type RecipeErrorCode = 'TimedOut' | 'Closed' | 'Lost' | 'Revoked' | 'Mismatch';
+export type RecipeErrorCode = 'TimedOut' | 'Closed' | 'Lost' | 'Revoked' | 'Refused' | 'Mismatch';
 
 /** Thrown and rejected with by recipes, whatever their kind. */
 export class RecipeError extends Error {

@@ -23,6 +23,8 @@ export { mutated } from './mutants/mutant.ts';
 export { zoo } from './mutants/zoo.ts';
 export { RealClient, type RealClientOptions } from './clients/real-client.ts';
 export { type Habits, Workload } from './clients/workload.ts';
+export { families, type FamilyName, familyNames } from './recipes/families.ts';
+export { type RecipeOutcome, runRecipeSeed } from './recipes/recipe-seed.ts';
 export { CnxnTap } from './record/cnxn-tap.ts';
 export { narrate } from './record/narration.ts';
 export { newProcessRecord, newRecording } from './record/recording.ts';

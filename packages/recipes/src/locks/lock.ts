@@ -28,12 +28,15 @@ export interface LockOptions extends LineOptions {
 export class Lock {
   /** The znode below which contenders stand. */
   readonly path: string;
+  /** The client it is asked through. */
+  readonly zk: ClientView;
   readonly #claim: Claim;
 
   /** Nothing is asked of a server yet. The znode need not exist. */
   constructor(zk: ClientView, path: string, options: LockOptions = {}) {
     const { name = 'lock-', data = null } = options;
     this.path = path;
+    this.zk = zk;
     this.#claim = { line: new Line(zk, path, [name], options), kind: name, data, ahead: nextAhead, what: `the lock ${path}` };
   }
 
@@ -70,6 +73,6 @@ export class Lock {
    * request stands all the same.
    */
   revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
-    return revoke(this.#claim.line.zk, contender, options);
+    return revoke(this.zk, contender, options);
   }
 }

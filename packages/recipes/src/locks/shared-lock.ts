@@ -31,6 +31,10 @@ export interface SharedLockOptions extends LineOptions {
 
 /** One side of a shared lock: how it is had for reading, or for writing. */
 export interface LockSide {
+  /** As `SharedLock.path`. */
+  readonly path: string;
+  /** The client it is asked through. */
+  readonly zk: ClientView;
   /** As `Lock.acquire`, and rejects as that does. */
   acquire(options?: AcquireOptions): Promise<Held>;
   /** As `Lock.tryAcquire`, and rejects as that does: undefined when somebody is ahead who matters. */
@@ -76,7 +80,10 @@ export class SharedLock {
 }
 
 function side(claim: Claim): LockSide {
+  const { zk, path } = claim.line;
   return {
+    zk,
+    path,
     acquire: (options = {}) => acquire(claim, options),
     tryAcquire: (options = {}) => tryAcquire(claim, options),
     run: async (work, options = {}) => {

@@ -49,6 +49,7 @@ export async function eventUnless<Answer>(
   }
 }
 
-function isEnd(state: KeeperState): boolean {
+/** Of the session. */
+export function isEnd(state: KeeperState): boolean {
   return state === 'Expired' || state === 'AuthFailed' || state === 'Closed';
 }

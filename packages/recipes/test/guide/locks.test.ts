@@ -41,6 +41,13 @@ test('lines that belong together stand together, whoever has the lock', async ()
   expect(texts.map((text) => new TextDecoder().decode(text ?? undefined)).join('')).toMatch(/^(?:ab|c|de){3}$/);
 });
 
+test('things are moved to and fro by two at once', async () => {
+  await t.until(t.zk.create('/things/a', '', { parents: true }));
+  const other = await t.client();
+  await t.until(Promise.allSettled([guide.move(t.zk, 'a', 'b'), guide.move(other, 'b', 'a'), guide.move(t.zk, 'a', 'b')]));
+  expect((await t.childrenOf('/things')).length).toBe(1);
+});
+
 test('work stands still while there is no connection', async () => {
   const held = await t.until(new Lock(await t.client(), '/locks/a').acquire());
   const steps: string[] = [];

@@ -1,6 +1,6 @@
 /** What docs/guides/recipes/locks.md shows. */
 import { type Client, op } from '@tskeeper/client';
-import { type Contender, type Held, Lock, SharedLock } from '@tskeeper/recipes';
+import { type Contender, type Held, Lock, MultiLock, SharedLock } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 
@@ -35,6 +35,12 @@ export async function appendBoth(zk: Client, one: string, other: string): Promis
     await append(zk, one, held);
     await append(zk, other, held);
   });
+}
+
+/** Both, or neither: in the order of their paths, so that nobody waits for one who waits for them. */
+export async function move(zk: Client, from: string, to: string): Promise<void> {
+  const both = new MultiLock([new Lock(zk, `/locks/${from}`), new Lock(zk, `/locks/${to}`)]);
+  await both.run((held) => held.multi([op.delete(`/things/${from}`), op.create(`/things/${to}`)]));
 }
 
 /** Stands still while nobody knows whether the hold lasts. */

@@ -15,10 +15,11 @@ export async function expire(t: RecipeWorld, zk: Client): Promise<void> {
 export async function forgetful(
   t: RecipeWorld,
   options: ConnectOptions = {},
-): Promise<{ readonly zk: Client; readonly lose: (op: keyof typeof OpCode) => void }> {
+): Promise<{ readonly zk: Client; lose(op: keyof typeof OpCode): void; readonly lost: number }> {
   const given = t.world.options(options);
   const wire = given.transport!;
   let wanted: number | undefined;
+  let lost = 0;
   const transport: Transport = {
     resolve: (host) => wire.resolve!(host),
     connect: (address, sink) => {
@@ -38,6 +39,7 @@ export async function forgetful(
             if (!isHandshake && wanted !== undefined && buffer.readInt32BE(at + 8) === wanted) {
               wanted = undefined;
               isDeaf = true;
+              lost++;
               t.world.clock.after(50, () => {
                 cnxn.destroy();
                 sink.closed('the answer was lost');
@@ -57,6 +59,9 @@ export async function forgetful(
     zk,
     lose: (op) => {
       wanted = OpCode[op];
+    },
+    get lost() {
+      return lost;
     },
   };
 }

@@ -30,8 +30,8 @@ export class RecipeWorld {
     return { zk, lines };
   }
 
-  until<Result>(promise: Promise<Result>): Promise<Result> {
-    return this.world.until(promise);
+  until<Result>(promise: Promise<Result>, atMostMs?: number): Promise<Result> {
+    return this.world.until(promise, atMostMs);
   }
 
   /** Lets everything happen that needs no time. */
@@ -39,8 +39,8 @@ export class RecipeWorld {
     return this.world.settle();
   }
 
-  pass(ms: number): Promise<void> {
-    return this.world.pass(ms);
+  pass(ms: number, stepMs?: number): Promise<void> {
+    return this.world.pass(ms, stepMs);
   }
 
   async childrenOf(path: string): Promise<readonly string[]> {

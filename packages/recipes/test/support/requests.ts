@@ -30,14 +30,26 @@ export function recording(options: ConnectOptions, lines: string[]): ConnectOpti
   return { ...options, transport };
 }
 
+interface Asked {
+  readonly path?: string;
+  readonly watch?: boolean;
+  readonly flags?: number;
+}
+
 function describe(reader: Reader): string[] {
   const { type } = readRequestHeader(reader);
   const name = nameOf.get(type) ?? String(type);
   if (name === 'ping') return [];
-  const record = operationOf(type)?.request.read(reader) as { path?: string; watch?: boolean; flags?: number } | undefined;
+  const record = operationOf(type)?.request.read(reader);
+  if (type !== OpCode.multi) return [line(name, record as Asked | undefined)];
+  const { ops } = record as { readonly ops: readonly (Asked & { readonly kind: string })[] };
+  return [`multi: ${ops.map((each) => line(each.kind, each)).join(', ')}`];
+}
+
+function line(name: string, asked: Asked | undefined): string {
   const parts = [name.replace(/2$/, '')];
-  if (record?.path !== undefined) parts.push(record.path.replaceAll(/_c_[0-9a-f-]{36}-/g, 'guid-'));
-  if (record?.flags !== undefined) parts.push(createModes[record.flags] ?? String(record.flags));
-  if (record?.watch === true) parts.push('watch');
-  return [parts.join(' ')];
+  if (asked?.path !== undefined) parts.push(asked.path.replaceAll(/_c_[0-9a-f-]{36}-/g, 'guid-'));
+  if (asked?.flags !== undefined) parts.push(createModes[asked.flags] ?? String(asked.flags));
+  if (asked?.watch === true) parts.push('watch');
+  return parts.join(' ');
 }

@@ -1,0 +1,24 @@
+/** A double barrier, for whoever goes in or out. */
+import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
+import { untilTheEnd } from '../waiting/next-event.ts';
+import { readyName } from './ready.ts';
+
+export interface Doors {
+  readonly zk: ClientView;
+  readonly path: string;
+  readonly size: number;
+  readonly name: string;
+  readonly data: Data;
+  readonly acl: readonly Acl[] | undefined;
+}
+
+/** The names of all participants. */
+export async function namesIn({ zk, path }: Doors, signal: AbortSignal): Promise<string[]> {
+  try {
+    const { children } = await zk.getChildren(path, { ...untilTheEnd, signal });
+    return children.filter((name) => name !== readyName);
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return [];
+    throw error;
+  }
+}

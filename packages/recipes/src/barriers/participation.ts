@@ -1,0 +1,100 @@
+/** To be inside a barrier: a hold, and how it ends together with that of the others. */
+import type { CallOptions, ClientView, WriteOp, WriteResults } from '@tskeeper/client';
+import type { Held, HoldState } from '../line/held.ts';
+import { Limit } from '../waiting/limit.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+
+/** What a barrier does for a participant that leaves: deletes its znode by `release` when it is time to, and resolves when the others have left as well. */
+export type WayOut = (release: () => Promise<void>, limit: Limit) => Promise<void>;
+
+/** A participant at work between the two ends of a barrier, until `leave` or the loss. */
+export class Participation implements AsyncDisposable {
+  readonly #zk: ClientView;
+  readonly #held: Held;
+  readonly #wayOut: WayOut;
+  #left: Promise<void> | undefined;
+
+  /** Made by the barrier that was entered. */
+  constructor(zk: ClientView, held: Held, wayOut: WayOut) {
+    this.#zk = zk;
+    this.#held = held;
+    this.#wayOut = wayOut;
+  }
+
+  /** The znode of this participant. */
+  get path(): string {
+    return this.#held.path;
+  }
+
+  /** As `Held.fencingToken`: no two participants have the same, and one that enters later has a greater one. */
+  get fencingToken(): bigint {
+    return this.#held.fencingToken;
+  }
+
+  /** As `Held.state`. While it is `suspended` the others may take this participant for dead at any moment, and leave without it. */
+  get state(): HoldState {
+    return this.#held.state;
+  }
+
+  /** Aborted when the others leave without this one, as its znode is gone; not by `leave`. */
+  get signal(): AbortSignal {
+    return this.#held.signal;
+  }
+
+  /** As `Held.onStateChange`. */
+  onStateChange(listener: (state: HoldState) => void): () => void {
+    return this.#held.onStateChange(listener);
+  }
+
+  /** As `Held.multi`: writes only as long as the others wait for this one, and rejects as that does. */
+  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    return this.#held.multi(ops, options);
+  }
+
+  /**
+   * Says that this one's work is done, and resolves when that of the others is: all who were inside when it was called have left, or died. Survives lost connections. Rejects
+   * with a RecipeError: TimedOut; Lost, when the participation is lost already; with the signal's reason; and with SessionExpired and the like. In each case
+   * its znode is deleted, and the others do not wait for it. A second call waits for the first.
+   */
+  leave(options: WaitOptions = {}): Promise<void> {
+    this.#left ??= this.#leave(options);
+    return this.#left;
+  }
+
+  async #leave(options: WaitOptions): Promise<void> {
+    const release = () => this.#held.release();
+    try {
+      if (this.state === 'lost') throw this.signal.reason;
+      using limit = new Limit(this.#zk, options, `the end of what the others do, beside ${this.path},`);
+      await this.#wayOut(release, limit);
+    } finally {
+      await release();
+    }
+  }
+
+  /** As `leave`, without a limit, and rejects as that does; what an earlier call of `leave` rejected with was told there. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#left === undefined) await this.leave();
+    else await this.#left.catch(() => undefined);
+  }
+}
+
+/**
+ * Calls `work`, and leaves. Resolves with what it gave, when the others have left, too; rejects as it does, without waiting for them, and as `Participation.leave`
+ * does.
+ */
+export async function during<Result>(
+  participation: Participation,
+  work: (participation: Participation) => Promise<Result> | Result,
+  options: WaitOptions,
+): Promise<Result> {
+  let result: Result;
+  try {
+    result = await work(participation);
+  } catch (error) {
+    await participation.leave({ signal: AbortSignal.abort(error) }).catch(() => undefined);
+    throw error;
+  }
+  await participation.leave(options);
+  return result;
+}

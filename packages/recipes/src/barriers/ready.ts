@@ -1,0 +1,42 @@
+/**
+ * `ready`, the znode that says that a double barrier is open.
+ *
+ * Its data are the names of the participants by whom it was opened, as JSON. One that was left behind by a crash is known by that: none of those that it names is there any
+ * more, and names are never used twice. Other clients create it without data.
+ */
+import { type ClientView, KeeperError } from '@tskeeper/client';
+import { untilTheEnd } from '../waiting/next-event.ts';
+
+export const readyName = 'ready';
+
+/** `ready` as it was read. */
+export interface Ready {
+  readonly czxid: bigint;
+  /** Names of znodes. undefined when another kind of client has made it, which does not say. */
+  readonly openers: ReadonlySet<string> | undefined;
+}
+
+/** undefined when it is not there. */
+export async function readReady(zk: ClientView, path: string, signal: AbortSignal): Promise<Ready | undefined> {
+  try {
+    const { data, stat } = await zk.getData(path, { ...untilTheEnd, signal });
+    return { czxid: stat.czxid, openers: openersIn(data) };
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return undefined;
+    throw error;
+  }
+}
+
+export function readyData(openers: readonly string[]): string {
+  return JSON.stringify(openers);
+}
+
+function openersIn(data: Uint8Array | null): ReadonlySet<string> | undefined {
+  let names: unknown;
+  try {
+    names = JSON.parse(new TextDecoder().decode(data ?? undefined));
+  } catch {
+    return undefined;
+  }
+  return Array.isArray(names) && names.length > 0 && names.every((name) => typeof name === 'string') ? new Set(names) : undefined;
+}

@@ -1,0 +1,144 @@
+/**
+ * Nobody begins the second half of the work before everybody has ended the first. The barrier of "ZooKeeper Example":
+ *
+ *     at      create root, unless it is there
+ *     enter   create root/guid-name (EPHEMERAL)
+ *             getChildren root, with a watch, again and again until there are as many as the size
+ *     leave   delete root/guid-name, of version 0
+ *             getChildren root, with a watch, again and again until there are none
+ *
+ * Two slips of the printed program are mended. It has one name for the root and for the participant, so that the second one to come finds its znode made. And
+ * one that is slow to look may find that others have gone again, and waits for ever: so whoever sees the barrier full says so in the data of the root before
+ * it goes on.
+ *
+ * Each one that comes or goes wakes all the others, so N participants make N * N requests: DoubleBarrier is for many, and for more than one round.
+ */
+import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
+import { Held } from '../line/held.ts';
+import { deletedByOthers, Line, Place } from '../line/line.ts';
+import { Limit } from '../waiting/limit.ts';
+import { Look } from '../waiting/look.ts';
+import { untilTheEnd } from '../waiting/next-event.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import { checkSize } from './check-size.ts';
+import { during, Participation } from './participation.ts';
+
+/** How one takes part in a simple barrier. */
+export interface SimpleBarrierOptions {
+  /** What stands in the name of the participant's znode behind the guid, for people. Default: `p`. */
+  readonly name?: string | undefined;
+  /** Data of the participant's znode, by which people tell who it is. Default: none. */
+  readonly data?: Data | undefined;
+  /** Of the znodes of participants, and of the root if it has to be made. Default: everyone may do everything. */
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+/** The data of the root once the barrier has been full. */
+const full = 'full';
+
+/** Two halves of one piece of work, by many: the barrier of "ZooKeeper Example". Serves once. */
+export class SimpleBarrier {
+  /** The root, below which participants are. */
+  readonly path: string;
+  /** How many have to be there. */
+  readonly size: number;
+  readonly #zk: ClientView;
+  readonly #options: SimpleBarrierOptions;
+
+  private constructor(zk: ClientView, path: string, size: number, options: SimpleBarrierOptions) {
+    this.path = path;
+    this.size = size;
+    this.#zk = zk;
+    this.#options = options;
+  }
+
+  /**
+   * Makes the root and its parents, or finds it made by another participant; it stays behind. `size` is the same for all who take part. Rejects as
+   * `Client.ensurePath` does.
+   */
+  static async at(zk: ClientView, path: string, size: number, options: SimpleBarrierOptions = {}): Promise<SimpleBarrier> {
+    checkSize(size);
+    await zk.ensurePath(path, { acl: options.acl, ...untilTheEnd });
+    return new SimpleBarrier(zk, path, size, options);
+  }
+
+  /** Resolves when `size` participants have come, this one among them. Survives lost connections, and rejects, as `DoubleBarrier.enter` does; with NoNode when somebody has deleted the root. */
+  async enter(options: WaitOptions = {}): Promise<Participation> {
+    using limit = new Limit(this.#zk, options, `a way through the barrier ${this.path}`);
+    const place = await this.#arrive(limit.signal);
+    place.whenGone(() => limit.end(deletedByOthers(place.path)));
+    try {
+      await this.#untilFull(limit.signal);
+    } catch (error) {
+      await place.leave();
+      throw error;
+    }
+    return new Participation(this.#zk, new Held(place), async (release, { signal }) => {
+      await release();
+      await this.#untilEmpty(signal);
+    });
+  }
+
+  /** Enters, calls `work`, and leaves. Resolves and rejects as `DoubleBarrier.run` does. */
+  async run<Result>(work: (participation: Participation) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    return during(await this.enter(options), work, options);
+  }
+
+  async #arrive(signal: AbortSignal): Promise<Untouched> {
+    const { name = 'p', data = null, acl } = this.#options;
+    const options = { mode: 'ephemeral', protection: true, acl, ...untilTheEnd, signal } as const;
+    const { path, stat } = await this.#zk.create(childPath(this.path, name), data, options);
+    return new Untouched(new Line(this.#zk, this.path, [], { acl }), path, stat.czxid, undefined);
+  }
+
+  async #untilFull(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const look = await this.#look(signal);
+      const { children, stat } = look.answer;
+      if (children.length >= this.size || (stat.version > 0 && (await this.#wasFull(signal)))) {
+        look.forget();
+        if (stat.version === 0) await this.#sayFull(signal);
+        return;
+      }
+      await look.next(signal);
+    }
+  }
+
+  async #untilEmpty(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const look = await this.#look(signal);
+      if (look.answer.children.length === 0) {
+        look.forget();
+        return;
+      }
+      await look.next(signal);
+    }
+  }
+
+  /** The very read that counts sets the watch, so nothing is missed in between. */
+  #look(signal: AbortSignal) {
+    return Look.take(this.#zk, this.path, (watch) => this.#zk.getChildren(this.path, { ...untilTheEnd, watch, signal }));
+  }
+
+  async #wasFull(signal: AbortSignal): Promise<boolean> {
+    const { data } = await this.#zk.getData(this.path, { ...untilTheEnd, signal });
+    return new TextDecoder().decode(data ?? undefined) === full;
+  }
+
+  async #sayFull(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#zk.setData(this.path, full, { version: 0, idempotent: true, ...untilTheEnd, signal });
+    } catch (error) {
+      // Another has said so.
+      if (!KeeperError.is(error, 'BadVersion')) throw error;
+    }
+  }
+}
+
+/** Leaves by the version that the page has. One that somebody has written to goes all the same. */
+class Untouched extends Place {
+  override async leave(): Promise<void> {
+    await this.zk.delete(this.path, { version: 0, guaranteed: true }).catch(() => super.leave());
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * A lease, from when it was had until its end, `release`, or the loss.
+ *
+ *     held ──its time is over──> lost        without a word from any server
+ *     held ──renew finds it taken──> lost    by one with the same name, or by hand
+ *     held ──release──> released
+ */
+import { type CallOptions, type ClientView, KeeperError, op, type TimerHandle, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { RecipeError } from '../recipe-error.ts';
+import { fenced } from '../line/fenced.ts';
+import { textOf } from './lease-record.ts';
+
+export interface HeldLeaseSettings {
+  readonly zk: ClientView;
+  readonly path: string;
+  readonly holderPath: string;
+  readonly holder: string;
+  readonly durationMs: number;
+  readonly token: bigint;
+  /** Of `lease_holder`. */
+  readonly version: number;
+  /** Before the request went out by which the leader told the time. */
+  readonly askedAtMs: number;
+}
+
+/** A lease that is held. It does not hang on the session: it goes on, and ends, whether there is a connection or not. */
+export class HeldLease implements AsyncDisposable {
+  /** The znode that stands for the hold: it is gone before anybody else holds the lease. */
+  readonly path: string;
+  /** As `Held.fencingToken`: grows from holder to holder. */
+  readonly fencingToken: bigint;
+  readonly #settings: HeldLeaseSettings;
+  readonly #end = new AbortController();
+  #endsAtMs = 0;
+  #version: number;
+  #timer: TimerHandle | undefined;
+  #state: 'held' | 'lost' | 'released' = 'held';
+  #released: Promise<void> | undefined;
+
+  /** Made by `Lease`. */
+  constructor(settings: HeldLeaseSettings) {
+    this.path = settings.path;
+    this.fencingToken = settings.token;
+    this.#settings = settings;
+    this.#version = settings.version;
+    this.#runFrom(settings.askedAtMs);
+  }
+
+  /** `held` until its time is over, or `renew` finds that somebody else has it, which makes it `lost`; or until `release`. */
+  get state(): 'held' | 'lost' | 'released' {
+    return this.#state;
+  }
+
+  /** Milliseconds until its end, if it is not renewed; 0 when it is over. */
+  get leftMs(): number {
+    return this.#state === 'held' ? Math.max(0, this.#endsAtMs - this.#settings.zk.clock.now().elapsedMs) : 0;
+  }
+
+  /** Aborted when its time is over, or it is lost, with a RecipeError, Lost, as its reason; not by `release`. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** Writes only as long as nobody else has got the lease: as `Held.multi`, and rejects as that does. */
+  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    return fenced(this.#settings.zk, ops, [this.path], options);
+  }
+
+  /**
+   * Holds it for its duration from now on. Rejects with a RecipeError, Lost, when it is over, or somebody else has it; and as `Client.multi` does, in which case it
+   * lasts as long as it would have.
+   */
+  async renew(options: CallOptions = {}): Promise<void> {
+    if (this.#state !== 'held') throw this.#over();
+    const { zk, holder, holderPath, durationMs } = this.#settings;
+    const askedAtMs = zk.clock.now().elapsedMs;
+    try {
+      const { mtime } = await zk.setData(this.path, holder, { ...options, idempotent: true });
+      const data = textOf({ holder, endMs: mtime + durationMs });
+      const [written] = await fenced(zk, [op.setData(holderPath, data)], [this.path], options);
+      this.#version = written.stat.version;
+    } catch (error) {
+      if (KeeperError.is(error, 'NoNode') || (error instanceof RecipeError && error.code === 'Lost')) {
+        this.#lose(`somebody else has taken ${holderPath}`);
+        throw this.#over();
+      }
+      throw error;
+    }
+    if (this.#state !== 'held') throw this.#over();
+    this.#runFrom(askedAtMs);
+  }
+
+  /**
+   * Gives it back, so that others need not wait for its end. Where no server answers it is left to its end. A second call waits for the first. Rejects with
+   * NoAuth only.
+   */
+  release(): Promise<void> {
+    this.#released ??= this.#giveBack();
+    return this.#released;
+  }
+
+  /** As `release`, and rejects as that does. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  async #giveBack(): Promise<void> {
+    if (this.#state !== 'held') return;
+    this.#state = 'released';
+    this.#stopTimer();
+    try {
+      await this.#settings.zk.multi([op.delete(this.path), op.delete(this.#settings.holderPath, { version: this.#version })]);
+    } catch (error) {
+      // Others have taken it, or it will end.
+      if (KeeperError.is(error, 'NoNode', 'BadVersion', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return;
+      if (KeeperError.is(error) && error.retryable) return;
+      throw error;
+    }
+  }
+
+  #runFrom(askedAtMs: number): void {
+    const { zk, durationMs } = this.#settings;
+    this.#stopTimer();
+    this.#endsAtMs = askedAtMs + durationMs;
+    this.#timer = zk.clock.after(Math.max(0, this.#endsAtMs - zk.clock.now().elapsedMs), () => this.#lose('its time is over'));
+  }
+
+  #lose(reason: string): void {
+    if (this.#state !== 'held') return;
+    this.#state = 'lost';
+    this.#stopTimer();
+    this.#end.abort(new RecipeError('Lost', `the lease ${this.path} is over: ${reason}`));
+  }
+
+  #over(): unknown {
+    return this.#end.signal.reason ?? new RecipeError('Lost', `the lease ${this.path} is ${this.#state}`);
+  }
+
+  #stopTimer(): void {
+    if (this.#timer !== undefined) this.#settings.zk.clock.cancel(this.#timer);
+    this.#timer = undefined;
+  }
+}

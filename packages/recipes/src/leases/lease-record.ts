@@ -1,0 +1,44 @@
+/** What stands in `lease_holder`, as kazoo writes it: JSON, with an end in whole seconds of UTC. */
+import { type ClientView, KeeperError } from '@tskeeper/client';
+import { RecipeError } from '../recipe-error.ts';
+import { untilTheEnd } from '../waiting/next-event.ts';
+
+export interface LeaseRecord {
+  readonly holder: string;
+  /** By the leader's clock, in milliseconds of UTC. */
+  readonly endMs: number;
+  /** Of the znode. */
+  readonly version: number;
+}
+
+const endForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/;
+
+/** The end is rounded up to whole seconds, so that nobody comes too early. */
+export function textOf({ holder, endMs }: Pick<LeaseRecord, 'holder' | 'endMs'>): string {
+  const end = new Date(Math.ceil(endMs / 1000) * 1000).toISOString().slice(0, 19);
+  return JSON.stringify({ version: 1, holder, end });
+}
+
+/** undefined when there is none. Rejects with a RecipeError, Mismatch, when it is none that can be read. */
+export async function readRecord(zk: ClientView, path: string, signal: AbortSignal): Promise<LeaseRecord | undefined> {
+  try {
+    const { data, stat } = await zk.getData(path, { ...untilTheEnd, signal });
+    const text = new TextDecoder().decode(data ?? undefined);
+    return { ...parsed(path, text), version: stat.version };
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return undefined;
+    throw error;
+  }
+}
+
+function parsed(path: string, text: string): Pick<LeaseRecord, 'holder' | 'endMs'> {
+  let record: { readonly version?: unknown; readonly holder?: unknown; readonly end?: unknown } | null;
+  try {
+    record = JSON.parse(text) as typeof record;
+  } catch {
+    record = null;
+  }
+  if (record?.version !== 1 || typeof record.holder !== 'string' || typeof record.end !== 'string' || !endForm.test(record.end))
+    throw new RecipeError('Mismatch', `${path} is no lease of version 1: ${text.slice(0, 100)}; delete it to take the lease`);
+  return { holder: record.holder, endMs: Date.parse(`${record.end}Z`) };
+}

@@ -1,0 +1,172 @@
+/**
+ * Something held for a stated time, whatever becomes of the session: kazoo's NonBlockingLease, with a fence.
+ *
+ *     /leases/cleanup
+ *       ├─ lease_holder                      {"version": 1, "holder": "host7", "end": "2026-11-22T21:15:00"}
+ *       ├─ _c_2b7e...-lease-0000000004       of the holder: it is gone before anybody else holds
+ *       └─ _c_91aa...-waiting-0000000007     waits for the end, or for lease_holder to change
+ *
+ *     1. the lock of the znode, in kazoo's line (`__lock__`): one at a time looks and writes
+ *     2. create guid-lease- (PERSISTENT, SEQUENTIAL): its ctime says how late it is, its czxid is the token
+ *     3. getData lease_holder: of another, and its end has not come: delete the own one again
+ *     4. multi: delete the lease- of others, write lease_holder, if the lock and the own one are still there
+ *     5. release the lock
+ *
+ * kazoo goes by the clocks of the clients, which have to agree. Here the time is that of the leader of the ensemble, which it writes into each Stat; the holder
+ * itself counts from before it asked, so its own end is never the later one. What is left to believe: that clocks run at the same pace; and that
+ * the leader's clock does not jump forward, nor that of the next leader stand ahead of it, by more than the time that is left.
+ */
+import { type ClientView, KeeperError, op, type WriteOp } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
+import { acquire } from '../line/acquire.ts';
+import { lineUp } from '../line/contender.ts';
+import { fenced } from '../line/fenced.ts';
+import { Line, type LineOptions, nextAhead } from '../line/line.ts';
+import type { Held } from '../line/held.ts';
+import { firstOf } from '../waiting/first-of.ts';
+import { Limit } from '../waiting/limit.ts';
+import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
+import { pause } from '../waiting/pause.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import { HeldLease } from './held-lease.ts';
+import { type LeaseRecord, readRecord, textOf } from './lease-record.ts';
+
+/** How a lease is kept. All who want it have the same, but for `holder` and `durationMs`. */
+export interface LeaseOptions extends LineOptions {
+  /** For how long, in milliseconds, from when it was asked for. */
+  readonly durationMs: number;
+  /** Who this is to the others. Whoever comes with the same name takes the lease over at once: a process that was started again, say. */
+  readonly holder: string;
+}
+
+const leaseKind = 'lease-';
+const waitingKind = 'waiting-';
+
+/** Something held for a stated time: kazoo's NonBlockingLease. */
+export class Lease {
+  /** The znode of the lease. */
+  readonly path: string;
+  readonly #zk: ClientView;
+  readonly #options: LeaseOptions;
+  readonly #locks: Line;
+  readonly #waiting: Line;
+
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a RangeError for a duration that is not positive. */
+  constructor(zk: ClientView, path: string, options: LeaseOptions) {
+    const { durationMs } = options;
+    if (!(durationMs > 0 && durationMs < Infinity))
+      throw new RangeError(`a lease is for a positive number of milliseconds, not ${durationMs}`);
+    this.path = path;
+    this.#zk = zk;
+    this.#options = options;
+    this.#locks = new Line(zk, path, ['__lock__'], options);
+    this.#waiting = new Line(zk, path, [waitingKind], options);
+  }
+
+  /**
+   * The lease, if nobody has it; undefined otherwise. Rejects with a RecipeError: Mismatch, when its znode is no lease; TimedOut; Lost, when somebody deletes the znode
+   * of the lock meanwhile; with the signal's reason; with SessionExpired and the like; and with NoAuth.
+   */
+  async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
+    using limit = new Limit(this.#zk, options, `an answer about the lease ${this.path}`);
+    const answer = await this.#try(limit.signal);
+    return answer instanceof HeldLease ? answer : undefined;
+  }
+
+  /** Waits until it is free or over, in the order of coming, and resolves with it. Rejects as `tryAcquire` does. */
+  async acquire(options: WaitOptions = {}): Promise<HeldLease> {
+    using limit = new Limit(this.#zk, options, `the lease ${this.path}`);
+    const place = await this.#waiting.join(waitingKind, this.#options.holder, limit.signal);
+    try {
+      await place.turn(nextAhead, limit);
+      for (;;) {
+        const answer = await this.#try(limit.signal);
+        if (answer instanceof HeldLease) return answer;
+        await firstOf<unknown>(limit.signal, [
+          (signal) => nextEvent(this.#zk, this.#holderPath, signal),
+          (signal) => pause(this.#zk.clock, Math.max(answer.leftMs, 1), signal),
+        ]);
+      }
+    } finally {
+      await place.leave();
+    }
+  }
+
+  get #holderPath(): string {
+    return childPath(this.path, 'lease_holder');
+  }
+
+  async #try(signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
+    const claim = {
+      line: this.#locks,
+      kind: '__lock__',
+      data: this.#options.holder,
+      ahead: nextAhead,
+      what: `the lock of the lease ${this.path}`,
+    };
+    await using lock = await acquire(claim, { signal });
+    return await this.#tryWith(lock, signal);
+  }
+
+  async #tryWith(lock: Held, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
+    const zk = this.#zk;
+    const { acl, durationMs, holder } = this.#options;
+    const askedAtMs = zk.clock.now().elapsedMs;
+    const own = await zk.create(childPath(this.path, leaseKind), holder, {
+      mode: 'persistentSequential',
+      protection: true,
+      acl,
+      ...untilTheEnd,
+      signal,
+    });
+    let has = false;
+    try {
+      const nowMs = own.stat.ctime;
+      const data = textOf({ holder, endMs: nowMs + durationMs });
+      for (;;) {
+        const now = await readRecord(zk, this.#holderPath, signal);
+        if (now !== undefined && now.holder !== holder && now.endMs > nowMs) return { leftMs: now.endMs - nowMs };
+        const version = await this.#take(now, data, [lock.path, own.path], signal);
+        if (version === undefined) continue;
+        has = true;
+        return new HeldLease({
+          zk,
+          path: own.path,
+          holderPath: this.#holderPath,
+          holder,
+          durationMs,
+          token: own.stat.czxid,
+          version,
+          askedAtMs,
+        });
+      }
+    } finally {
+      if (!has) await zk.delete(own.path, { guaranteed: true }).catch(() => undefined);
+    }
+  }
+
+  /** The version of what was written; undefined when that is to be tried again, as something has changed, or no answer came. */
+  async #take(
+    now: LeaseRecord | undefined,
+    data: string,
+    [lock, own]: readonly [string, string],
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const { children } = await this.#zk.getChildren(this.path, { ...untilTheEnd, signal });
+    const others = lineUp(this.path, children, [leaseKind]).filter(({ path }) => path !== own);
+    const { acl } = this.#options;
+    // Made and written: kazoo makes its own with version 0, and so they are told apart.
+    const making: WriteOp[] = now === undefined ? [op.create(this.#holderPath, '', { acl })] : [];
+    const writing = op.setData(this.#holderPath, data, { version: now?.version ?? 0 });
+    try {
+      await fenced(this.#zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
+        signal,
+        timeoutMs: Infinity,
+      });
+      return (now?.version ?? 0) + 1;
+    } catch (error) {
+      if (KeeperError.is(error, 'BadVersion', 'NoNode', 'NodeExists') || (KeeperError.is(error) && error.retryable)) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * One of several leases, whichever is free: kazoo's MultiNonBlockingLease, for work that a few hosts shall do.
+ *
+ *     /leases/crawl
+ *       ├─ 0         a lease
+ *       └─ 1         another
+ */
+import type { ClientView } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
+import { Limit } from '../waiting/limit.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { HeldLease } from './held-lease.ts';
+import { Lease, type LeaseOptions } from './lease.ts';
+
+/** How several leases are kept. */
+export interface MultiLeaseOptions extends LeaseOptions {
+  /** How many there are. */
+  readonly count: number;
+}
+
+/** One of several leases, whichever is free: kazoo's MultiNonBlockingLease. */
+export class MultiLease {
+  /** The znode below which the leases are. */
+  readonly path: string;
+  readonly #zk: ClientView;
+  readonly #leases: readonly Lease[];
+
+  /** Nothing is asked of a server yet. Throws a RangeError as `Lease` does, and for a count that is not a positive integer. */
+  constructor(zk: ClientView, path: string, options: MultiLeaseOptions) {
+    const { count } = options;
+    if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`there are one lease or more, not ${count}`);
+    this.path = path;
+    this.#zk = zk;
+    this.#leases = Array.from({ length: count }, (_, at) => new Lease(zk, childPath(path, String(at)), options));
+  }
+
+  /** The first of them that is free; undefined when others have them all. Rejects as `Lease.tryAcquire` does. */
+  async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
+    using limit = new Limit(this.#zk, options, `an answer about the leases ${this.path}`);
+    for (const lease of this.#leases) {
+      const held = await lease.tryAcquire({ signal: limit.signal });
+      if (held !== undefined) return held;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Several things at once, or none. As Curator's InterProcessMultiLock, but in one order, whatever order they are named in: by their paths. So two that want
+ * the same things never each have what the other waits for.
+ *
+ *     1. acquire the first by its path, the second, and so on
+ *     2. one is not to be had, or one that is had is lost meanwhile: release the others, the last first
+ *     3. all are had: held together, until one is lost
+ *
+ * Whoever acquires something else while it holds some, outside of a MultiLock, is on its own.
+ */
+import type { ClientView } from '@tskeeper/client';
+import { onAbort } from '@tskeeper/client/internal';
+import type { Held } from '../line/held.ts';
+import { HeldTogether, releaseAll } from '../line/held-together.ts';
+import { Limit } from '../waiting/limit.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+
+/** What a MultiLock can take: a Lock, a Semaphore, a side of a SharedLock. */
+export interface Acquirable {
+  /** Its znode, by which many are put in order. */
+  readonly path: string;
+  /** The client it is asked through. */
+  readonly zk: ClientView;
+  /** As `Lock.acquire`, and rejects as that does. */
+  acquire(options?: WaitOptions): Promise<Held>;
+  /** As `Lock.tryAcquire`, and rejects as that does. */
+  tryAcquire(options?: WaitOptions): Promise<Held | undefined>;
+}
+
+/** Several things at once, or none, without deadlock among those who do likewise. */
+export class MultiLock {
+  /** What is acquired, in this order. */
+  readonly parts: readonly Acquirable[];
+  readonly #zk: ClientView;
+
+  /**
+   * Nothing is asked of a server yet. Throws a TypeError when there are none, when they are not all of one client (or view), and for two of one path, of which the second
+   * would wait for the first.
+   */
+  constructor(parts: readonly Acquirable[]) {
+    const [first] = parts;
+    if (first === undefined) throw new TypeError('a MultiLock has at least one part');
+    this.#zk = first.zk;
+    this.parts = parts.toSorted((one, other) => (one.path < other.path ? -1 : 1));
+    this.parts.forEach(({ path, zk }, at) => {
+      if (zk !== first.zk) throw new TypeError(`the parts of a MultiLock are of one client, but ${path} is of another than ${first.path}`);
+      if (path === this.parts[at + 1]?.path)
+        throw new TypeError(`${path} is named twice, and the second would wait for the first; leave one out`);
+    });
+  }
+
+  /**
+   * Waits for all of them, one after the other, and resolves when it has all. Rejects as `Lock.acquire` does for whichever is not to be had, or is lost before the
+   * others are had; nothing is kept then.
+   */
+  async acquire(options: WaitOptions = {}): Promise<HeldTogether> {
+    using limit = this.#limit(options);
+    return (await this.#all((part) => part.acquire({ signal: limit.signal }), limit))!;
+  }
+
+  /** All of them, if each can be had without waiting; undefined otherwise, and nothing is kept. Rejects as `acquire` does. */
+  async tryAcquire(options: WaitOptions = {}): Promise<HeldTogether | undefined> {
+    using limit = this.#limit(options);
+    return await this.#all((part) => part.tryAcquire({ signal: limit.signal }), limit);
+  }
+
+  /** Calls `work` with all of them, and gives them back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
+  async run<Result>(work: (held: HeldTogether) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    await using held = await this.acquire(options);
+    return await work(held);
+  }
+
+  #limit(options: WaitOptions): Limit {
+    return new Limit(this.#zk, options, `all of ${this.parts.map(({ path }) => path).join(', ')}`);
+  }
+
+  async #all(acquire: (part: Acquirable) => Promise<Held | undefined>, limit: Limit): Promise<HeldTogether | undefined> {
+    const holds: Held[] = [];
+    const { signal } = limit;
+    try {
+      for (const part of this.parts) {
+        const held = await acquire(part);
+        if (held === undefined) break;
+        holds.push(held);
+        if (held.signal.aborted) limit.end(held.signal.reason);
+        else onAbort(held.signal, () => limit.end(held.signal.reason));
+        signal.throwIfAborted();
+      }
+    } catch (error) {
+      await releaseAll(holds);
+      throw error;
+    }
+    if (holds.length === this.parts.length) return new HeldTogether(this.#zk, holds);
+    await releaseAll(holds);
+    return undefined;
+  }
+}

@@ -1,0 +1,207 @@
+/** One znode of a model, on a client: ZooKeeper's operations with values in the place of data. */
+import {
+  type CallOptions,
+  type CheckOp,
+  type ClientView,
+  type CreateExtras,
+  type CreateOp,
+  type CreateResult,
+  type CreateSettings,
+  type DeleteOp,
+  type DeleteOptions,
+  KeeperError,
+  op,
+  type PlainReadOptions,
+  type SetDataOp,
+  type SetDataOptions,
+  type Stat,
+  type UpdateOptions,
+  type VersionOption,
+  type WatchLoopOptions,
+} from '@tskeeper/client';
+import { parentOf } from '@tskeeper/client/internal';
+import { NodeCache } from '../caches/node-cache.ts';
+import { decoded, encoded, type ModelOptions, type ModelValue } from './model-value.ts';
+
+/** What `ModelZnode.create` can be asked for. */
+export interface ModelCreateOptions extends Pick<CreateExtras, 'protection' | 'idempotent'>, CallOptions {}
+
+/** What `ModelZnode.update` can be asked for. */
+export interface ModelUpdateOptions extends Omit<UpdateOptions, 'create'> {
+  /** Makes the znode if it is absent, as the model says. Default: false; absence is NoNode. */
+  readonly create?: boolean | undefined;
+}
+
+/** Operations of a `multi`: fenced by what is held, say. Each throws a RecipeError, Refused, for a value that the codec does not take. */
+export interface ModelOps<Written> {
+  /** Makes the znode. Its parent has to be there. */
+  create(value: Written): CreateOp;
+  /** Writes the value. */
+  set(value: Written, options?: VersionOption): SetDataOp;
+  /** Deletes the znode. */
+  delete(options?: VersionOption): DeleteOp;
+  /** Lets all of it fail unless the znode is there, with the version if one is given. */
+  check(options?: VersionOption): CheckOp;
+}
+
+/**
+ * One znode of a model. What a server or the client refuses is theirs, as in the calls of `Client` of the same name; data that the codec cannot read
+ * are a RecipeError, Mismatch, and values that it does not take a RecipeError, Refused. (Curator's ModeledFramework; conditional writes by `version` are its
+ * VersionedModeledFramework.)
+ */
+export class ModelZnode<Read, Written = Read> {
+  /** Of the znode. */
+  readonly path: string;
+  readonly #zk: ClientView;
+  readonly #options: ModelOptions<Read, Written>;
+
+  /** Made by `Model.at`. */
+  constructor(zk: ClientView, path: string, options: ModelOptions<Read, Written>) {
+    this.#zk = zk;
+    this.path = path;
+    this.#options = options;
+  }
+
+  /** The value and its Stat. Rejects as `Client.getData` does, and with a RecipeError, Mismatch. */
+  async get(options: PlainReadOptions = {}): Promise<ModelValue<Read>> {
+    const { data, stat } = await this.#zk.getData(this.path, options);
+    return decoded(this.#options.codec, this.path, data, stat);
+  }
+
+  /** The same, or undefined when there is no such znode. Rejects as `get` does otherwise. */
+  async find(options: PlainReadOptions = {}): Promise<ModelValue<Read> | undefined> {
+    try {
+      return await this.get(options);
+    } catch (error) {
+      if (KeeperError.is(error, 'NoNode')) return undefined;
+      throw error;
+    }
+  }
+
+  /** The Stat, or null when there is no such znode. Rejects as `Client.exists` does. */
+  exists(options: PlainReadOptions = {}): Promise<Stat | null> {
+    return this.#zk.exists(this.path, options);
+  }
+
+  /** Makes the znode, and its parents as the model says. Rejects as `Client.create` does, and with a RecipeError, Refused. */
+  async create(value: Written, options: ModelCreateOptions = {}): Promise<CreateResult> {
+    const { parents = 'container' } = this.#options;
+    return await this.#zk.create(this.path, this.#encoded(value), { ...this.#howToMake, parents, ...options });
+  }
+
+  /** Writes the value of a znode that is there. Rejects as `Client.setData` does, and with a RecipeError, Refused. */
+  async set(value: Written, options: SetDataOptions = {}): Promise<Stat> {
+    return await this.#zk.setData(this.path, this.#encoded(value), options);
+  }
+
+  /**
+   * Writes the value, whether the znode is there or has to be made; whoever writes last is right. Resolves with its Stat. Rejects as `create` and `set` do, but for
+   * NodeExists and NoNode. Throws a TypeError for a model of sequential znodes. (What Curator's `set` does.)
+   */
+  async put(value: Written, options: CallOptions = {}): Promise<Stat> {
+    this.#refuseSequential('put');
+    for (;;) {
+      try {
+        return await this.set(value, options);
+      } catch (error) {
+        if (!KeeperError.is(error, 'NoNode')) throw error;
+      }
+      try {
+        return (await this.create(value, options)).stat;
+      } catch (error) {
+        if (!KeeperError.is(error, 'NodeExists')) throw error;
+      }
+    }
+  }
+
+  /**
+   * Reads the value, calls `updater`, and writes its result if nobody has written in between; otherwise again. `undefined`, for a znode that is absent, and as the
+   * result: leave it. Resolves with the znode as it was left. Rejects as `Client.update` does, and with RecipeErrors, Mismatch and Refused.
+   */
+  async update(
+    updater: (value: Read | undefined, stat: Stat | undefined) => Written | undefined | Promise<Written | undefined>,
+    { create = false, ...options }: ModelUpdateOptions = {},
+  ): Promise<ModelValue<Read> | undefined> {
+    if (create) this.#refuseSequential('update');
+    const { codec, parents = 'container', acl } = this.#options;
+    for (;;) {
+      try {
+        const left = await this.#zk.update(
+          this.path,
+          async (data, stat) => {
+            const before = stat === undefined ? undefined : decoded(codec, this.path, data, stat).value;
+            const wanted = await updater(before, stat);
+            return wanted === undefined ? undefined : this.#encoded(wanted);
+          },
+          { ...options, create: create ? this.#howToMake : false },
+        );
+        return left && decoded(codec, this.path, left.data, left.stat);
+      } catch (error) {
+        // With `create` that can only be the parent's.
+        if (!create || parents === false || !KeeperError.is(error, 'NoNode') || error.outcome !== 'refused') throw error;
+        await this.#zk.ensurePath(parentOf(this.path), { mode: parents, acl, signal: options.signal, retry: options.retry });
+      }
+    }
+  }
+
+  /** Rejects as `Client.delete` does. */
+  delete(options: DeleteOptions = {}): Promise<void> {
+    return this.#zk.delete(this.path, options);
+  }
+
+  /**
+   * The value as it is now, and whenever it has changed: undefined while there is no such znode. What follows faster than it can be read is told as one.
+   * Ends and throws as `Client.watch` does, and throws as `get` does.
+   */
+  async *watch({ signal }: Pick<WatchLoopOptions, 'signal'> = {}): AsyncGenerator<ModelValue<Read> | undefined, void, undefined> {
+    let last: Stat | undefined | null = null;
+    for await (const event of this.#zk.watch(this.path, { signal })) {
+      if (event.type === 'NodeChildrenChanged') continue;
+      const now = await this.#findUnlessLost(signal);
+      if (now === null || (last !== null && last?.mzxid === now?.stat.mzxid)) continue;
+      last = now?.stat;
+      yield now;
+    }
+  }
+
+  /** null when no answer came: the loop hears of the next connection, or of the end. */
+  async #findUnlessLost(signal: AbortSignal | undefined): Promise<ModelValue<Read> | undefined | null> {
+    try {
+      return await this.find({ signal });
+    } catch (error) {
+      if (KeeperError.is(error, 'ConnectionLoss', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
+      throw error;
+    }
+  }
+
+  /** A cache of the value: at hand without asking a server, until it is closed. Data that the codec cannot read are its `decodeError`. */
+  cache(): NodeCache<Read> {
+    return new NodeCache(this.#zk, this.path, { decode: (data) => this.#options.codec.decode(data) });
+  }
+
+  /** For a `multi`. */
+  get op(): ModelOps<Written> {
+    const { path } = this;
+    return {
+      create: (value) => op.create(path, this.#encoded(value), this.#howToMake),
+      set: (value, { version = -1 } = {}) => op.setData(path, this.#encoded(value), { version }),
+      delete: ({ version = -1 } = {}) => op.delete(path, { version }),
+      check: ({ version = -1 } = {}) => op.check(path, { version }),
+    };
+  }
+
+  #encoded(value: Written): Uint8Array | string | null {
+    return encoded(this.#options.codec, this.path, value);
+  }
+
+  get #howToMake(): CreateSettings {
+    const { mode, acl, ttlMs } = this.#options;
+    return { mode, acl, ttlMs } as CreateSettings;
+  }
+
+  #refuseSequential(method: string): void {
+    const { mode } = this.#options;
+    if (mode?.includes('Sequential') === true)
+      throw new TypeError(`a znode of mode ${mode} has another path each time, so there is no ${method} for ${this.path}; use create`);
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * What stands where in the tree, and how it is kept: a template of paths, a codec for the data, and how the znodes are made. A model is a description, and
+ * asks nothing of a server; `at` and `below` take it to a client.
+ *
+ *     /users/{user}/orders/{order}      the template
+ *     /users/7/orders/33                its path for { user: 7, order: 33 }
+ *     {"sum":12}                        data by the codec, of the value { sum: 12 }
+ */
+import type { ClientView } from '@tskeeper/client';
+import { ModelChildren } from './model-children.ts';
+import type { ModelOptions } from './model-value.ts';
+import { ModelZnode } from './model-znode.ts';
+import { type ParentTemplate, type PathArguments, PathTemplate } from './path-template.ts';
+import type { PathSchema } from './schema-rules.ts';
+
+/** What stands where in the tree, and how it is kept. (Curator's ModelSpec.) */
+export class Model<const Template extends string, Read, Written = Read> {
+  /** Of the paths. */
+  readonly template: PathTemplate<Template>;
+  readonly #options: ModelOptions<Read, Written>;
+
+  /** Throws a TypeError for what is no template. */
+  constructor(template: Template, options: ModelOptions<Read, Written>) {
+    this.template = new PathTemplate(template);
+    this.#options = options;
+  }
+
+  /** One znode. Of sequential ones the last parameter is what stands in front of the number. Throws a TypeError for what is no name of a znode. */
+  at(zk: ClientView, ...params: PathArguments<Template>): ModelZnode<Read, Written> {
+    return new ModelZnode(zk, this.template.path(...params), this.#options);
+  }
+
+  /** All znodes below one parent. Throws as `at` does. */
+  below(zk: ClientView, ...params: PathArguments<ParentTemplate<Template>>): ModelChildren<Template, Read> {
+    return new ModelChildren(zk, this.template.parentPath(...params), this.template, this.#options.codec);
+  }
+
+  /** What the model asks of its znodes, for a `SchemaSet`: that they are made by its mode, with data that its codec can read. (Curator's `ModelSpec.schema`.) */
+  get schema(): PathSchema {
+    const { mode = 'persistent', codec } = this.#options;
+    return {
+      path: this.template.template,
+      ephemeral: mode.startsWith('ephemeral') ? 'must' : 'cannot',
+      sequential: mode.includes('Sequential') ? 'must' : 'cannot',
+      check: (data) => void codec.decode(data),
+    };
+  }
+}

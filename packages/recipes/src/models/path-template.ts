@@ -1,0 +1,126 @@
+/**
+ * Paths with names for what varies in them: `/users/{user}/orders/{order}`. The compiler reads them as well, so that a parameter that is missing, or
+ * one too many, does not compile.
+ *
+ * A parameter stands for one whole name, so a path fits a template in one way or not at all.
+ */
+
+/** The names in braces of a template: `user` and `order` of `/users/{user}/orders/{order}`. */
+export type ParamNames<Template extends string> = Template extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParamNames<Rest>
+  : never;
+
+/** What stands in a path for the parameters of its template. A template that the compiler does not know takes any. */
+export type PathParams<Template extends string, Value = string> = string extends Template
+  ? Readonly<Record<string, Value>>
+  : { readonly [Name in ParamNames<Template>]: Value };
+
+/** Arguments that give a template its parameters: none, when it has none. */
+export type PathArguments<Template extends string> = string extends Template
+  ? [params?: PathParams<Template, ParamValue>]
+  : [ParamNames<Template>] extends [never]
+    ? []
+    : [params: PathParams<Template, ParamValue>];
+
+/** The template of the parent: `/users` of `/users/{user}`. */
+export type ParentTemplate<Template extends string> = string extends Template
+  ? string
+  : Template extends `${infer Head}/${infer Tail}`
+    ? Tail extends `${string}/${string}`
+      ? `${Head}/${ParentTemplate<Tail>}`
+      : Head
+    : '';
+
+/** What can be a name, or a part of one. */
+export type ParamValue = string | number;
+
+type Segment = { readonly kind: 'name'; readonly name: string } | { readonly kind: 'param'; readonly param: string };
+
+/** A path with names for what varies in it. (Curator's ZPath.) */
+export class PathTemplate<const Template extends string = string> {
+  /** As given. */
+  readonly template: Template;
+  readonly #segments: readonly Segment[];
+
+  /** Throws a TypeError for what is no template. */
+  constructor(template: Template) {
+    this.template = template;
+    this.#segments = segmentsOf(template);
+  }
+
+  /** Of the parameters, in the order of the path. */
+  get names(): readonly string[] {
+    return this.#segments.flatMap((segment) => (segment.kind === 'param' ? [segment.param] : []));
+  }
+
+  /** The path with these in the place of the parameters. Throws a TypeError for what is no name of a znode. */
+  path(...[params]: PathArguments<Template>): string {
+    return `/${this.#resolved(params, this.#segments).join('/')}`;
+  }
+
+  /** The path of the znode above. Throws as `path` does. */
+  parentPath(...[params]: PathArguments<ParentTemplate<Template>>): string {
+    return `/${this.#resolved(params, this.#segments.slice(0, -1)).join('/')}`;
+  }
+
+  /** What stands in a path for the parameters; undefined when the path does not fit. */
+  match(path: string): PathParams<Template> | undefined {
+    const names = namesOf(path);
+    if (names.length !== this.#segments.length || !this.#fits(names)) return undefined;
+    const params: Record<string, string> = {};
+    this.#segments.forEach((segment, at) => {
+      if (segment.kind === 'param') params[segment.param] = names[at]!;
+    });
+    return params as PathParams<Template>;
+  }
+
+  /** Whether paths that fit can stand below this one. */
+  canBeBelow(path: string): boolean {
+    const names = namesOf(path);
+    return names.length < this.#segments.length && this.#fits(names);
+  }
+
+  /** Whether each name fits the segment at its place. */
+  #fits(names: readonly string[]): boolean {
+    return names.every((name, at) => {
+      const segment = this.#segments[at];
+      return segment?.kind === 'param' || segment?.name === name;
+    });
+  }
+
+  #resolved(params: Readonly<Record<string, ParamValue>> | undefined, segments: readonly Segment[]): string[] {
+    return segments.map((segment) => {
+      if (segment.kind === 'name') return segment.name;
+      const value = params?.[segment.param];
+      if (value === undefined) throw new TypeError(`${this.template} needs the parameter ${segment.param}`);
+      const name = String(value);
+      if (name === '' || name === '.' || name === '..' || name.includes('/'))
+        throw new TypeError(`"${name}" cannot be the ${segment.param} of ${this.template}: it is no name of a znode`);
+      return name;
+    });
+  }
+}
+
+function namesOf(path: string): string[] {
+  return path === '/' ? [] : path.slice(1).split('/');
+}
+
+function segmentsOf(template: string): Segment[] {
+  const wrong = (what: string) => new TypeError(`"${template}" is no template of a path: ${what}; write it as /users/{user}`);
+  if (!template.startsWith('/') || template.length === 1) throw wrong('it begins with a slash, and goes on');
+  const seen = new Set<string>();
+  return template
+    .slice(1)
+    .split('/')
+    .map((text): Segment => {
+      if (text === '') throw wrong('a name is empty');
+      const param = /^\{([^{}]+)\}$/.exec(text)?.[1];
+      if (param === undefined) {
+        if (/[{}]/.test(text)) throw wrong(`in "${text}" the braces are not around the whole name`);
+        return { kind: 'name', name: text };
+      }
+      if (seen.has(param)) throw wrong(`${param} is there twice`);
+      seen.add(param);
+      return { kind: 'param', param };
+    });
+}

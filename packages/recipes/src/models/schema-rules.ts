@@ -1,0 +1,105 @@
+/** Which paths may have what, by templates, and what is against it. */
+import type { CreateMode, Data } from '@tskeeper/client';
+import { RecipeError } from '../recipe-error.ts';
+import { reasonOf } from './model-value.ts';
+import { PathTemplate } from './path-template.ts';
+
+/** Whether a znode can, must or cannot be something. */
+export type Allowance = 'can' | 'must' | 'cannot';
+
+/** What is allowed at the paths of one template. */
+export interface PathSchema {
+  /** A template: `/users/{user}`; without parameters it is the path of one znode. */
+  readonly path: string;
+  /** Whether znodes are made as ephemerals. Default: `can`. */
+  readonly ephemeral?: Allowance | undefined;
+  /** Whether they are made with a number behind the name. Such a name fits a parameter only. Default: `can`. */
+  readonly sequential?: Allowance | undefined;
+  /** Whether they may be deleted, alone or with what is above them. Default: true. */
+  readonly canBeDeleted?: boolean | undefined;
+  /** Throws what is wrong with data that are to be written. Default: any are right. */
+  readonly check?: ((data: Uint8Array | null, path: string) => void) | undefined;
+}
+
+/** What holds where no template fits. */
+export interface SchemaSetOptions {
+  /** Whether paths that fit no template may be written. What is needed as the parent of others always may. Default: `allowed`. */
+  readonly others?: 'allowed' | 'refused' | undefined;
+}
+
+interface Rule extends PathSchema {
+  readonly template: PathTemplate;
+}
+
+const encoder = new TextEncoder();
+
+/** Each check throws a RecipeError, Refused. */
+export class SchemaRules {
+  /** Those for one path ahead of those for many; otherwise as given. The first that fits counts. */
+  readonly #rules: readonly Rule[];
+  readonly #others: 'allowed' | 'refused';
+
+  constructor(schemas: readonly PathSchema[], { others = 'allowed' }: SchemaSetOptions = {}) {
+    const rules = schemas.map((schema): Rule => ({ ...schema, template: new PathTemplate<string>(schema.path) }));
+    const hasParams = ({ template }: Rule) => template.names.length > 0;
+    this.#rules = [...rules.filter((rule) => !hasParams(rule)), ...rules.filter(hasParams)];
+    this.#others = others;
+  }
+
+  checkCreate(path: string, data: Data, mode: CreateMode): void {
+    const isSequential = mode.includes('Sequential');
+    const rule = this.#ruleOf(isSequential ? `${path}0000000000` : path);
+    if (rule === undefined) return;
+    const { ephemeral = 'can', sequential = 'can' } = rule;
+    checkAllowance(path, rule, 'ephemeral', ephemeral, mode.startsWith('ephemeral'));
+    checkAllowance(path, rule, 'sequential', sequential, isSequential);
+    checkData(path, rule, data);
+  }
+
+  checkSetData(path: string, data: Data): void {
+    const rule = this.#ruleOf(path);
+    if (rule !== undefined) checkData(path, rule, data);
+  }
+
+  checkDelete(path: string): void {
+    const rule = this.#ruleOf(path);
+    if (rule?.canBeDeleted === false) throw refused(path, rule, 'must not be deleted');
+  }
+
+  /** What is below is not looked at: it is enough that something could stand there that must not be deleted. */
+  checkDeleteRecursive(path: string): void {
+    this.checkDelete(path);
+    const below = this.#rules.find(({ template, canBeDeleted }) => canBeDeleted === false && template.canBeBelow(path));
+    if (below !== undefined) throw refused(path, below, 'must not be deleted with all that is below it');
+  }
+
+  /** For what is made as a parent of others, without data. */
+  checkParent(path: string): void {
+    const rule = this.#ruleOf(path);
+    if (rule !== undefined) checkAllowance(path, rule, 'ephemeral', rule.ephemeral ?? 'can', false);
+  }
+
+  #ruleOf(path: string): Rule | undefined {
+    const rule = this.#rules.find(({ template }) => template.match(path) !== undefined);
+    if (rule === undefined && this.#others === 'refused' && !this.#rules.some(({ template }) => template.canBeBelow(path)))
+      throw new RecipeError('Refused', `nothing may be written to ${path}, as no schema is for it; add one, or allow others`);
+    return rule;
+  }
+}
+
+function refused(path: string, { path: template }: Rule, what: string, cause?: unknown): RecipeError {
+  return new RecipeError('Refused', `by the schema of ${template}, ${path} ${what}`, { cause });
+}
+
+function checkAllowance(path: string, rule: Rule, what: 'ephemeral' | 'sequential', allowance: Allowance, is: boolean): void {
+  if (is && allowance === 'cannot') throw refused(path, rule, `cannot be ${what}`);
+  if (!is && allowance === 'must') throw refused(path, rule, `must be ${what}`);
+}
+
+function checkData(path: string, rule: Rule, data: Data): void {
+  try {
+    rule.check?.(typeof data === 'string' ? encoder.encode(data) : data, path);
+  } catch (cause) {
+    throw refused(path, rule, `cannot have these data: ${reasonOf(cause)}`, cause);
+  }
+}

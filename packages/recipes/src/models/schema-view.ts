@@ -1,0 +1,86 @@
+/** A client whose writes are judged before they are asked of a server. */
+import type { ClientView, CreateOptions, Data, Stat, UpdateOptions, Updater, WriteOp } from '@tskeeper/client';
+import { RecipeError } from '../recipe-error.ts';
+import type { SchemaRules } from './schema-rules.ts';
+
+/** All by which something can be written, and the view of a view. */
+type Guarded = Pick<ClientView, 'chroot' | 'create' | 'delete' | 'deleteRecursive' | 'ensurePath' | 'multi' | 'setData' | 'update'>;
+
+/** `above` is what the view has cut off: schemas know paths as a whole. */
+export function schemaView(zk: ClientView, schemas: SchemaRules, above: string): ClientView {
+  const whole = (path: string) => (path === '/' ? above || '/' : above + path);
+  const guarded: Guarded = {
+    chroot: (path) => schemaView(zk.chroot(path), schemas, path === '/' ? above : above + path),
+    create: async (path: string, data?: Data, options?: CreateOptions) => {
+      schemas.checkCreate(whole(path), data ?? null, options?.mode ?? 'persistent');
+      return await zk.create(path, data, options);
+    },
+    setData: async (path, data, options) => {
+      schemas.checkSetData(whole(path), data);
+      return await zk.setData(path, data, options);
+    },
+    update: (path: string, updater: Updater, options?: UpdateOptions) => {
+      const create = options?.create;
+      const mode = typeof create === 'object' ? create.mode : undefined;
+      const judged = async (data: Uint8Array | null, stat: Stat | undefined): Promise<Data | undefined> => {
+        const wanted = await updater(data, stat);
+        if (wanted !== undefined) {
+          if (stat === undefined) schemas.checkCreate(whole(path), wanted, mode ?? 'persistent');
+          else schemas.checkSetData(whole(path), wanted);
+        }
+        return wanted;
+      };
+      return zk.update(path, judged, options);
+    },
+    delete: async (path, options) => {
+      schemas.checkDelete(whole(path));
+      await zk.delete(path, options);
+    },
+    deleteRecursive: async (path, options) => {
+      schemas.checkDeleteRecursive(whole(path));
+      return await zk.deleteRecursive(path, options);
+    },
+    ensurePath: async (path, options) => {
+      schemas.checkParent(whole(path));
+      await zk.ensurePath(path, options);
+    },
+    multi: async (ops, options) => {
+      ops.forEach((each, index) => judge(each, index));
+      return await zk.multi(ops, options);
+    },
+  };
+  const judge = (each: WriteOp, index: number) => {
+    try {
+      checkOp(schemas, whole(each.path), each);
+    } catch (error) {
+      if (!(error instanceof RecipeError)) throw error;
+      throw new RecipeError(error.code, `ops[${index}], ${each.op} ${each.path}: ${error.message}`, { cause: error });
+    }
+  };
+  // The methods of a client rest on private fields of its own, which neither a subclass nor an object that inherits from it would have.
+  return new Proxy(zk, {
+    get: (target, name) => {
+      if (Object.hasOwn(guarded, name)) return guarded[name as keyof Guarded];
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+function checkOp(schemas: SchemaRules, path: string, each: WriteOp): void {
+  switch (each.op) {
+    case 'create':
+      schemas.checkCreate(path, each.data ?? null, each.mode ?? 'persistent');
+      break;
+    case 'setData':
+      schemas.checkSetData(path, each.data);
+      break;
+    case 'delete':
+      schemas.checkDelete(path);
+      break;
+    case 'check':
+      break;
+    default:
+      each satisfies never;
+  }
+}

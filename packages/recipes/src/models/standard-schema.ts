@@ -1,0 +1,52 @@
+/** What libraries that validate values have in common, by the specification Standard Schema (standardschema.dev): Zod, Valibot, ArkType and others. */
+
+/** A schema of any such library. `Input` is what it takes, `Output` what it makes of that. */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  /** How the library is asked. */
+  readonly '~standard': {
+    /** Of the specification. */
+    readonly version: 1;
+    /** Of the library. */
+    readonly vendor: string;
+    /** Judges a value. */
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    /** For the compiler alone. */
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+/** What a schema makes of a value, or what is wrong with it. */
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+/** One thing that is wrong with a value. */
+export interface StandardIssue {
+  /** For people. */
+  readonly message: string;
+  /** Where in the value; not there when it is the whole. */
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** What a program has to judge values by: a function that returns the value or throws, or a schema. */
+export type Check<Value> = ((value: unknown) => Value) | StandardSchema<unknown, Value>;
+
+/** Throws a TypeError that says what is wrong with the value. */
+export function checked<Value>(check: Check<Value>, value: unknown): Value {
+  // First, since a schema may be a function as well.
+  if (!('~standard' in check)) return check(value);
+  const result = check['~standard'].validate(value);
+  if (result instanceof Promise) {
+    result.catch(() => undefined);
+    throw new TypeError(
+      `this schema of ${check['~standard'].vendor} answers later, and data are judged at once; leave out what is asynchronous in it`,
+    );
+  }
+  if (result.issues === undefined) return result.value;
+  throw new TypeError(result.issues.map(sentenceOf).join('; '));
+}
+
+function sentenceOf({ message, path = [] }: StandardIssue): string {
+  const where = path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
+  return where === '' ? message : `${where}: ${message}`;
+}

@@ -1,0 +1,47 @@
+/**
+ * Items that may be had from some time on (Curator's DistributedDelayQueue).
+ *
+ * The time is that of the ensemble: the wall clock of the leader, which is told with each write. So producers and consumers need no clocks that agree. Nobody has an item
+ * too early; how late it may be had is a matter of the wire, and of clocks of leaders that differ.
+ */
+import type { ClientView, Data } from '@tskeeper/client';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import { delayNames } from './item-names.ts';
+import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
+
+/** When an item may be had: after some time, or at a time. */
+export type Delay =
+  | {
+      /** So many milliseconds from now. */
+      readonly delayMs: number;
+      readonly dueMs?: undefined;
+    }
+  | {
+      /** In ms since 1970, by the clock of the ensemble's leader. */
+      readonly dueMs: number;
+      readonly delayMs?: undefined;
+    };
+
+/** What a put of a delay queue can be asked for. */
+export type DelayPutOptions = WaitOptions & Delay;
+
+/** Items that may be had from some time on, the one whose time comes first ahead. */
+export class DelayQueue extends ItemQueue<number> {
+  /** Nothing is asked of a server yet. The znode need not exist. */
+  constructor(zk: ClientView, path: string, options: ItemQueueOptions = {}) {
+    super(zk, { path, names: delayNames, rankKind: 'dueMs' }, options);
+  }
+
+  /** Puts an item that may be had when its time has come. Rejects as `Queue.put` does, and with a RangeError. */
+  put(data: Data, options: DelayPutOptions): Promise<void> {
+    return this.putAll([data], options);
+  }
+
+  /** Puts several of one time, one behind the other: all or none. Rejects as `put` does. */
+  async putAll(items: readonly Data[], options: DelayPutOptions): Promise<void> {
+    const { delayMs, dueMs } = options;
+    if (delayMs !== undefined && !(Number.isFinite(delayMs) && delayMs >= 0))
+      throw new RangeError(`delayMs is a number of milliseconds from 0 on, not ${delayMs}`);
+    await this.putItems(items, dueMs ?? Math.ceil((await this.ensembleTimeMs()) + delayMs), options);
+  }
+}

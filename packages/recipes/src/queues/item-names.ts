@@ -1,0 +1,114 @@
+/**
+ * What the names of items say: their number, and what else decides when an item's turn comes.
+ *
+ *     queue-0000000007                     in the order of the numbers
+ *     queue-050000000007                   priority 05 (ZooKeeper's page, "queue-YY")
+ *     entry-100-0000000007                 priority 100 (kazoo's Queue)
+ *     queue-|18F1A2B3C4D|0000000007        not before this time, in ms since 1970, hexadecimal (Curator's DistributedDelayQueue)
+ *     queue-|order 12|0000000007           an id of the program's (Curator's DistributedIdQueue)
+ */
+import { compareSequences, sequenceOf } from '@tskeeper/client';
+
+/** A name that has been read. */
+export interface ItemName {
+  readonly name: string;
+  /** The number at the end. */
+  readonly sequence: number;
+  /** Whose is lower comes first, whatever the number: a priority, or the time from which on the item may be had. */
+  readonly rank: number;
+  readonly id: string | undefined;
+}
+
+/** How one kind of queue names its items. */
+export interface ItemNames<Label> {
+  /** What stands ahead of the number. Throws a RangeError or a TypeError for a label that cannot be. */
+  prefixOf(label: Label): string;
+  /** undefined for what is no item of such a queue. */
+  read(name: string): ItemName | undefined;
+}
+
+export function inOrder(one: ItemName, other: ItemName): number {
+  return one.rank - other.rank || compareSequences(one.sequence, other.sequence);
+}
+
+export function plainNames(prefix: string): ItemNames<undefined> {
+  checkPrefix(prefix);
+  return {
+    prefixOf: () => prefix,
+    read: (name) => {
+      const sequence = sequenceOf(name, prefix);
+      return sequence === undefined ? undefined : { name, sequence, rank: 0, id: undefined };
+    },
+  };
+}
+
+/** How a priority is written. `page`: two digits, as in ZooKeeper's recipe; `kazoo`: three, and a hyphen. */
+export type PriorityNaming = 'page' | 'kazoo';
+
+const priorityForms = {
+  page: { prefix: 'queue-', digits: 2, end: '' },
+  kazoo: { prefix: 'entry-', digits: 3, end: '-' },
+} as const;
+
+export function priorityNames(naming: PriorityNaming): ItemNames<number> {
+  if (!Object.hasOwn(priorityForms, naming)) throw new TypeError(`naming is "page" or "kazoo", not "${naming}"`);
+  const { prefix, digits, end } = priorityForms[naming];
+  const most = 10 ** digits - 1;
+  return {
+    prefixOf: (priority) => {
+      if (!Number.isInteger(priority) || priority < 0 || priority > most)
+        throw new RangeError(`a priority is a whole number from 0 to ${most}, lower first, not ${priority}`);
+      return `${prefix}${String(priority).padStart(digits, '0')}${end}`;
+    },
+    read: (name) => {
+      const text = name.slice(prefix.length, prefix.length + digits);
+      if (text.length !== digits || !/^\d+$/.test(text)) return undefined;
+      const sequence = sequenceOf(name, `${prefix}${text}${end}`);
+      return sequence === undefined ? undefined : { name, sequence, rank: Number(text), id: undefined };
+    },
+  };
+}
+
+/** Labels are times, in ms since 1970. */
+export const delayNames: ItemNames<number> = {
+  prefixOf: (dueMs) => {
+    if (!Number.isSafeInteger(dueMs) || dueMs < 0)
+      throw new RangeError(`a time is a whole number of milliseconds since 1970, not ${dueMs}`);
+    return labelled(dueMs.toString(16).toUpperCase().padStart(8, '0'));
+  },
+  read: (name) => {
+    const found = readLabelled(name);
+    if (found === undefined || !/^[0-9A-F]{8,14}$/i.test(found.label)) return undefined;
+    return { name, sequence: found.sequence, rank: Number.parseInt(found.label, 16), id: undefined };
+  },
+};
+
+/** Labels are ids. */
+export const idNames: ItemNames<string> = {
+  prefixOf: (id) => {
+    if (typeof id !== 'string' || id === '' || /[/|]/.test(id))
+      throw new TypeError(`an id is a text without "/" and "|", and not empty: "${id}"`);
+    return labelled(id);
+  },
+  read: (name) => {
+    const found = readLabelled(name);
+    return found && { name, sequence: found.sequence, rank: 0, id: found.label };
+  },
+};
+
+const labelledForm = /^queue-\|([^|]+)\|/;
+
+function labelled(label: string): string {
+  return `queue-|${label}|`;
+}
+
+function readLabelled(name: string): { readonly label: string; readonly sequence: number } | undefined {
+  const label = labelledForm.exec(name)?.[1];
+  const sequence = label === undefined ? undefined : sequenceOf(name, labelled(label));
+  return label === undefined || sequence === undefined ? undefined : { label, sequence };
+}
+
+function checkPrefix(prefix: string): void {
+  if (prefix === '' || prefix.includes('/'))
+    throw new TypeError(`what stands ahead of the number is a text without "/", and not empty: "${prefix}"`);
+}

@@ -1,0 +1,317 @@
+/**
+ * What all queues have in common: who waits, who has an item, and how many there may be.
+ *
+ *     /jobs                                   a container
+ *       ├─ queue-0000000007                   items; nothing else, so that others who know the recipe find what they look for
+ *       └─ queue-0000000008
+ *     /jobs-aside
+ *       ├─ claims/queue-0000000007-1          somebody works on 7: an ephemeral of theirs
+ *       ├─ consumers/_c_2b7e...-lock-...      those who wait for an item, in line
+ *       ├─ producers/_c_91aa...-lock-...      those who wait for room (`maxItems`), in line
+ *       └─ marks/_c_4d0c...-mark-...          whose versions say what was carried out (marks.ts)
+ *
+ * ZooKeeper's page lets all who find the queue empty watch it, so that each item wakes all of them, which is the herd that the page warns of. Here they stand in line,
+ * and only the first watches; whoever finds an item at once never stands there.
+ */
+import type { Acl, ClientView, Data } from '@tskeeper/client';
+import { childPath, onAbort } from '@tskeeper/client/internal';
+import { Lock } from '../locks/lock.ts';
+import { RecipeError } from '../recipe-error.ts';
+import { Limit, unlessAborted } from '../waiting/limit.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import { ClaimedItem } from './claimed-item.ts';
+import type { ItemName, ItemNames } from './item-names.ts';
+import { Marks } from './marks.ts';
+import { itemOf, type QueueItem, type RankKind } from './queue-item.ts';
+import { QueueZnode } from './queue-znode.ts';
+import { outdated, Room } from './room.ts';
+
+/** Of a queue, whatever its order. All who use it have the same, but for `maxItems`, which is the producers' affair. */
+export interface ItemQueueOptions {
+  /** Of items; of what is kept beside them as well, and of the queue itself, if it has to be made. Default: everyone may do everything. */
+  readonly acl?: readonly Acl[] | undefined;
+  /**
+   * `persistent`: items stay until somebody takes them (ZooKeeper's own implementation, `DistributedQueue`). `ephemeral`: an item goes with the session of
+   * its producer, taken or not, as ZooKeeper's page has it. Default: `persistent`.
+   */
+  readonly items?: 'persistent' | 'ephemeral' | undefined;
+  /**
+   * Puts wait, in line, while there are so many items. Exact if all producers go by it: only the first in line puts. Costs four requests more for each put. Default: no limit
+   * but that of the servers, whose answer to who lists the queue has to be shorter than jute.maxbuffer.
+   */
+  readonly maxItems?: number | undefined;
+  /**
+   * Where claims are, and that they bear the names of their items: `/q/taken` for kazoo's LockingQueue on `/q`, whose items are below `/q/entries`. A claim that is
+   * deleted by hand may then be taken for the next one of the same item. Default: `<path>-aside/claims`, with names that no two claims share.
+   */
+  readonly takenPath?: string | undefined;
+}
+
+/** Who is in a queue. */
+export interface QueuedItem extends Omit<QueueItem, 'data'> {
+  /** Whether somebody works on it. */
+  readonly isClaimed: boolean;
+}
+
+/** What a kind of queue is made of. */
+export interface QueueSetup<Label> {
+  readonly path: string;
+  /** Several znodes with items below `path`; undefined: `path` itself has them. */
+  readonly shards?: readonly string[];
+  readonly names: ItemNames<Label>;
+  readonly rankKind: RankKind;
+}
+
+type Get<Label, Got> = (znode: QueueZnode<Label>, item: ItemName, signal: AbortSignal) => Promise<Got | undefined>;
+
+/** A queue, in whatever order: what `Queue`, `PriorityQueue`, `DelayQueue`, `IdQueue` and `ShardedQueue` have in common. */
+export abstract class ItemQueue<Label> implements AsyncDisposable {
+  /** The znode of the queue. */
+  readonly path: string;
+  readonly #zk: ClientView;
+  readonly #rankKind: RankKind;
+  readonly #marks: Marks;
+  readonly #znodes: readonly QueueZnode<Label>[];
+  readonly #consumers: Lock;
+  readonly #room: Room | undefined;
+  readonly #closing = new AbortController();
+  /** Puts are carried out in the order in which they were called. */
+  #putting: Promise<unknown> = Promise.resolve();
+  /** So that several znodes are filled and emptied alike. */
+  #round: number;
+
+  /** Nothing is asked of a server yet. The znode need not exist. */
+  constructor(zk: ClientView, { path, shards, names, rankKind }: QueueSetup<Label>, options: ItemQueueOptions) {
+    const { acl, items = 'persistent', maxItems, takenPath } = options;
+    if (items !== 'persistent' && items !== 'ephemeral')
+      throw new TypeError(`items are "persistent" or "ephemeral", not "${String(items)}"`);
+    const aside = `${path}-aside`;
+    const znode = (each: string, claimsPath: string) =>
+      new QueueZnode(zk, this.#marks, {
+        path: each,
+        names,
+        acl,
+        claimsPath,
+        mode: `${items}Sequential`,
+        sharesClaims: takenPath !== undefined,
+        drops: rankKind !== undefined,
+        isTimed: rankKind === 'dueMs',
+      });
+    const claims = takenPath ?? childPath(aside, 'claims');
+    this.path = path;
+    this.#zk = zk;
+    this.#rankKind = rankKind;
+    this.#marks = new Marks(zk, childPath(aside, 'marks'), acl);
+    this.#znodes =
+      shards === undefined ? [znode(path, claims)] : shards.map((name) => znode(childPath(path, name), childPath(claims, name)));
+    this.#consumers = new Lock(zk, childPath(aside, 'consumers'), { acl });
+    this.#room =
+      maxItems === undefined ? undefined : new Room(zk, path, names, new Lock(zk, childPath(aside, 'producers'), { acl }), maxItems);
+    // Clients that come one behind the other do not all begin with the same one.
+    this.#round = Number(BigInt.asUintN(31, zk.sessionId));
+  }
+
+  /** As `put` of each kind of queue has it, and rejects as that does. */
+  protected async putItems(items: readonly Data[], label: Label, options: WaitOptions): Promise<void> {
+    const room = this.#room;
+    room?.check(items.length);
+    const ahead = this.#putting;
+    const own = this.#within(options, `room in ${this.path}`, async (signal) => {
+      await unlessAborted(ahead, signal);
+      const znode = this.#inTurn()[0]!;
+      if (room === undefined) await znode.put(items, label, []);
+      else await room.put(items.length, (checks) => znode.put(items, label, checks), signal);
+    });
+    this.#putting = Promise.allSettled([ahead, own]);
+    await own;
+  }
+
+  /** The time of the ensemble, in ms since 1970. Rejects as `Client.create` does. */
+  protected ensembleTimeMs(): Promise<number> {
+    return this.#marks.nowMs();
+  }
+
+  /**
+   * Waits for an item, and resolves with it: it is deleted by then, and nobody else has it, whatever answers were lost on the way. If this process dies, or the
+   * session ends, before it has worked on it, it is lost: at most once. `claim` is for those who want every item to be worked on. Items in process by others are passed over.
+   *
+   * Neither `signal` nor `timeoutMs` ends it while the answer to the delete is awaited, so that an item that was taken is always handed out. Rejects with a RecipeError:
+   * TimedOut; Closed; Lost, when somebody deletes the znode that stands for the wait; with the signal's reason; with SessionExpired and the like, and then an item may
+   * have been taken, if the outcome is `unknown`; and with NoAuth.
+   */
+  async take(options: WaitOptions = {}): Promise<QueueItem> {
+    return itemOf(await this.#wait(options, takeOf), this.#rankKind);
+  }
+
+  /** The first item, if there is one to be had now; undefined otherwise. Rejects as `take` does. */
+  async tryTake(options: WaitOptions = {}): Promise<QueueItem | undefined> {
+    const item = await this.#within(options, this.#what, (signal) => this.#first(takeOf, signal));
+    return item && itemOf(item, this.#rankKind);
+  }
+
+  /** Takes one item after the other: `for await (const item of queue.items())`. Ends when the queue is closed, and throws as `take` rejects. */
+  async *items(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<QueueItem, void, undefined> {
+    while (!this.#closing.signal.aborted) {
+      const item = await this.take(options).catch((error: unknown) => {
+        if (this.#closing.signal.aborted) return undefined;
+        throw error;
+      });
+      if (item !== undefined) yield item;
+    }
+  }
+
+  /**
+   * Waits for an item, and resolves with a claim on it. The item stays in the queue until it is `done`, and others have it when it is given back or the session of
+   * the claim ends: at least once. Waits and rejects as `take` does.
+   */
+  async claim(options: WaitOptions = {}): Promise<ClaimedItem> {
+    return await this.#wait(options, this.#claimOf);
+  }
+
+  /** A claim on the first item, if there is one to be had now; undefined otherwise. Rejects as `claim` does. */
+  async tryClaim(options: WaitOptions = {}): Promise<ClaimedItem | undefined> {
+    return await this.#within(options, this.#what, (signal) => this.#first(this.#claimOf, signal));
+  }
+
+  /**
+   * Claims an item, calls `work` with it, and acknowledges it; when `work` fails the item is given back. Resolves as `work` does, and rejects as that, as
+   * `claim` or as `ClaimedItem.done`.
+   */
+  async process<Result>(work: (item: ClaimedItem) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    await using item = await this.claim(options);
+    const result = await work(item);
+    await item.done();
+    return result;
+  }
+
+  /** The item that comes first, left where it is, whether somebody works on it or not; undefined when there is none. Rejects as `Client.getData` does, but for NoNode. */
+  async peek(options: WaitOptions = {}): Promise<QueueItem | undefined> {
+    return await this.#within(options, this.#what, async (signal) => {
+      for (const znode of this.#znodes) {
+        const item = await znode.peek(signal);
+        if (item !== undefined) return itemOf(item, this.#rankKind);
+      }
+      return undefined;
+    });
+  }
+
+  /** Who is in the queue, in their order, and who of them is in process. Rejects as `Client.getChildren` does, but for NoNode. */
+  async contents(options: WaitOptions = {}): Promise<readonly QueuedItem[]> {
+    return await this.#within(options, `the contents of ${this.path}`, async (signal) => {
+      const of = async (znode: QueueZnode<Label>): Promise<QueuedItem[]> => {
+        const [items, claimed] = await Promise.all([znode.contents(signal), znode.claimed(signal)]);
+        return items.map((name) => {
+          const { data: _data, ...item } = itemOf(
+            { ...name, path: childPath(znode.path, name.name), data: null, version: 0 },
+            this.#rankKind,
+          );
+          return { ...item, isClaimed: claimed.has(name.name) };
+        });
+      };
+      return (await Promise.all(this.#znodes.map(of))).flat();
+    });
+  }
+
+  /** How many items there are, those in process included; one cheap request, however many there are. Rejects as `Client.exists` does. */
+  async size(options: WaitOptions = {}): Promise<number> {
+    return await this.#within(options, `the size of ${this.path}`, async (signal) => {
+      const sizes = await Promise.all(this.#znodes.map((znode) => znode.size(signal)));
+      return sizes.reduce((sum, each) => sum + each, 0);
+    });
+  }
+
+  /**
+   * Ends all that waits, with a RecipeError, Closed, and takes away what was kept for this queue: its marks, which would otherwise stay as long as the session lives. Items
+   * stay, and so do claims. Never rejects.
+   */
+  async close(): Promise<void> {
+    this.#closing.abort(new RecipeError('Closed', `the queue ${this.path} is closed`));
+    for (const { list } of this.#znodes) list.close();
+    this.#room?.close();
+    await this.#marks.close();
+  }
+
+  /** As `close`; never rejects. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // --- Who has an item
+
+  get #what(): string {
+    return `an item of ${this.path}`;
+  }
+
+  readonly #claimOf = async (znode: QueueZnode<Label>, item: ItemName, signal: AbortSignal): Promise<ClaimedItem | undefined> => {
+    const claim = await znode.claim(item, signal);
+    return claim && new ClaimedItem(znode, claim, this.#rankKind);
+  };
+
+  /** Takes what is meant, as `remove` of an IdQueue has it; resolves with how many they were. Rejects as `take` does. */
+  protected async takeAll(isMeant: (item: { readonly id: string | undefined }) => boolean, options: WaitOptions): Promise<number> {
+    return await this.#within(options, `the contents of ${this.path}`, async (signal) => {
+      let taken = 0;
+      for (const znode of this.#znodes) {
+        for (const item of await znode.contents(signal)) {
+          if (isMeant(item) && (await znode.take(item, signal)) !== undefined) taken++;
+        }
+      }
+      return taken;
+    });
+  }
+
+  async #first<Got>(get: Get<Label, Got>, signal: AbortSignal): Promise<Got | undefined> {
+    for (const znode of this.#inTurn()) {
+      const got = await znode.first((item) => get(znode, item, signal), signal);
+      if (got !== undefined) return got;
+    }
+    return undefined;
+  }
+
+  #inTurn(): readonly QueueZnode<Label>[] {
+    const at = this.#round++ % this.#znodes.length;
+    return [...this.#znodes.slice(at), ...this.#znodes.slice(0, at)];
+  }
+
+  #wait<Got>(options: WaitOptions, get: Get<Label, Got>): Promise<Got> {
+    return this.#within(options, this.#what, async (signal) => {
+      const atOnce = await this.#first(get, signal);
+      if (atOnce !== undefined) return atOnce;
+      const turn = await this.#consumers.acquire({ signal });
+      try {
+        for (;;) {
+          const got = await this.#first(get, signal);
+          if (got !== undefined) return got;
+          await this.#change(signal);
+        }
+      } finally {
+        // Not waited for, and nothing that goes wrong with it is worth the item. The place goes with the session at the latest.
+        turn.release().catch(() => undefined);
+      }
+    });
+  }
+
+  /** Until there may be something new, or the time of an item has come. */
+  async #change(signal: AbortSignal): Promise<void> {
+    const waits = await Promise.all(this.#znodes.map((znode) => znode.untilNextMs()));
+    const lists = this.#znodes.map(({ list }) => list);
+    await outdated(this.#zk, lists, Math.min(...waits.map((ms) => ms ?? Infinity)), signal);
+  }
+
+  /** Within the limits of the call, and as long as the queue is not closed. */
+  async #within<Result>(options: WaitOptions, what: string, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const closing = this.#closing.signal;
+    closing.throwIfAborted();
+    using limit = new Limit(this.#zk, options, what);
+    const forget = onAbort(closing, () => limit.end(closing.reason));
+    try {
+      return await work(limit.signal);
+    } finally {
+      forget();
+    }
+  }
+}
+
+function takeOf<Label>(znode: QueueZnode<Label>, item: ItemName, signal: AbortSignal) {
+  return znode.take(item, signal);
+}

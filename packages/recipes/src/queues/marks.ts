@@ -1,0 +1,137 @@
+/**
+ * Writes that are carried out once, though their answers may be lost.
+ *
+ * Neither a guid in the name of an item nor a look at the queue tells whether a put or a take without an answer was carried out: others may have taken the item since. So
+ * each write takes a mark along, an ephemeral of one's own that nobody else writes to:
+ *
+ *     multi   what is to be done, setData mark (version n)
+ *     no answer: the same again. Refused, and the mark is at n + 1: it was carried out the first time.
+ *
+ * The mark is made once and serves for one write at a time, so a write costs no more requests than it would without it.
+ *
+ * What the ensemble says of a mark tells the time as well: that of the leader, which all who use a queue have in common.
+ */
+import { type Acl, type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
+import { untilTheEnd } from '../waiting/next-event.ts';
+
+/** What a write has done. `results` has an entry for each operation; it is undefined when the answer was lost. */
+export interface Written {
+  readonly results: readonly unknown[] | undefined;
+}
+
+interface Mark {
+  readonly path: string;
+  version: number;
+}
+
+export class Marks {
+  readonly #zk: ClientView;
+  readonly #parent: string;
+  readonly #acl: readonly Acl[] | undefined;
+  readonly #free: Mark[] = [];
+  #isClosed = false;
+  /** The leader's time, less the time of the client's clock. */
+  #offsetMs: number | undefined;
+
+  constructor(zk: ClientView, parent: string, acl: readonly Acl[] | undefined) {
+    this.#zk = zk;
+    this.#parent = parent;
+    this.#acl = acl;
+  }
+
+  /**
+   * Carries out all of it, once. Rejects with what a server refuses it for, `failedIndex` counting as `ops` do, and with the end of the session, the outcome
+   * being `unknown` when nobody can say. Nothing else ends it, so that whoever asks knows what has become of it.
+   */
+  async write(ops: readonly WriteOp[]): Promise<Written> {
+    for (;;) {
+      const mark = this.#free.pop() ?? (await this.#make());
+      const written = await this.#writeWith(mark, ops);
+      if (written !== undefined) return written;
+    }
+  }
+
+  /** undefined when somebody has laid hands on the mark, so that nothing was written. */
+  async #writeWith(mark: Mark, ops: readonly WriteOp[]): Promise<Written | undefined> {
+    let unanswered: unknown;
+    for (;;) {
+      try {
+        const results: readonly unknown[] = await this.#zk.multi(
+          [...ops, op.setData(mark.path, null, { version: mark.version })],
+          untilTheEnd,
+        );
+        this.#heard((results[ops.length] as { readonly stat: Stat }).stat);
+        this.#advance(mark);
+        return { results: results.slice(0, ops.length) };
+      } catch (error) {
+        if (!KeeperError.is(error)) throw error;
+        if (error.outcome === 'unknown') {
+          if (this.#zk.closedBecause !== undefined) throw error;
+          unanswered = error;
+          continue;
+        }
+        if (unanswered !== undefined) return await this.#settle(mark, error, unanswered);
+        if (error.failedIndex === ops.length) return undefined;
+        this.#keep(mark);
+        throw error;
+      }
+    }
+  }
+
+  /** What a refusal means behind an attempt that was not answered. */
+  async #settle(mark: Mark, refusal: KeeperError, unanswered: unknown): Promise<Written> {
+    const stat = await this.#zk.exists(mark.path, untilTheEnd).catch(() => null);
+    // Taken away by somebody, or the session is over: nobody can say any more.
+    if (stat === null) throw unanswered;
+    if (stat.version === mark.version) {
+      this.#keep(mark);
+      throw refusal;
+    }
+    this.#advance(mark);
+    return { results: undefined };
+  }
+
+  /** What time it is for the leader, in ms since 1970; not later than that. */
+  async nowMs(): Promise<number> {
+    if (this.#offsetMs === undefined) this.#keep(await this.#make());
+    return this.#zk.clock.now().elapsedMs + this.#offsetMs!;
+  }
+
+  #heard({ mtime }: Stat): void {
+    this.#offsetMs = mtime - this.#zk.clock.now().elapsedMs;
+  }
+
+  async #make(): Promise<Mark> {
+    const { path, stat } = await this.#zk.create(childPath(this.#parent, 'mark-'), null, {
+      mode: 'ephemeralSequential',
+      protection: true,
+      parents: 'container',
+      acl: this.#acl,
+      ...untilTheEnd,
+    });
+    this.#heard(stat);
+    return { path, version: stat.version };
+  }
+
+  #advance(mark: Mark): void {
+    mark.version = (mark.version + 1) | 0;
+    this.#keep(mark);
+  }
+
+  #keep(mark: Mark): void {
+    if (this.#isClosed) void this.#remove(mark);
+    else this.#free.push(mark);
+  }
+
+  /** Takes the marks away; those that are in use when they are not any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(this.#free.splice(0).map((mark) => this.#remove(mark)));
+  }
+
+  async #remove({ path }: Mark): Promise<void> {
+    // It goes with the session in any case.
+    await this.#zk.delete(path, { guaranteed: true }).catch(() => undefined);
+  }
+}

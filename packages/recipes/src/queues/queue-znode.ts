@@ -1,0 +1,231 @@
+/**
+ * The items below one znode: how they are put, taken and claimed.
+ *
+ *     put     multi: create path/queue- (SEQUENTIAL)
+ *     take    the first of the list (item-list.ts)
+ *             getData                                               gone: the next
+ *             multi: delete, with the version that was read         gone, or claimed since: the next
+ *     claim   the first of the list
+ *             getData, and exists on the claim if there ever was one     somebody has it: watch the claim, the next
+ *             multi: setData as it was, with the version that was read; create the claim (EPHEMERAL)
+ *
+ * Each multi has a mark in it (marks.ts), and so is carried out once. Each claim takes the version of its item up by one: of two who have read the same only one
+ * comes through, a claim bears a name that no other has, and the version says how often the item was claimed.
+ */
+import { type Acl, type CheckOp, type ClientView, type Data, KeeperError, op, type Stat } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
+import { untilTheEnd } from '../waiting/next-event.ts';
+import { ItemList } from './item-list.ts';
+import { inOrder, type ItemName, type ItemNames } from './item-names.ts';
+import type { Marks } from './marks.ts';
+
+/** What is read of an item. */
+export interface ReadItem extends ItemName {
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  /** How often it had been claimed. */
+  readonly version: number;
+}
+
+/** An item, and the claim on it. */
+export interface MadeClaim {
+  readonly item: ReadItem;
+  readonly path: string;
+  readonly czxid: bigint;
+}
+
+export interface QueueZnodeOptions<Label> {
+  readonly path: string;
+  readonly names: ItemNames<Label>;
+  readonly mode: 'ephemeralSequential' | 'persistentSequential';
+  readonly acl: readonly Acl[] | undefined;
+  /** What comes later may be due earlier. */
+  readonly drops: boolean;
+  /** The rank of an item is the time from which on it may be had. */
+  readonly isTimed: boolean;
+  readonly claimsPath: string;
+  /** Claims have the names of their items, as in kazoo's LockingQueue. */
+  readonly sharesClaims: boolean;
+}
+
+export class QueueZnode<Label> {
+  readonly zk: ClientView;
+  readonly path: string;
+  readonly list: ItemList;
+  readonly marks: Marks;
+  readonly #options: QueueZnodeOptions<Label>;
+
+  constructor(zk: ClientView, marks: Marks, options: QueueZnodeOptions<Label>) {
+    this.zk = zk;
+    this.path = options.path;
+    this.list = new ItemList(zk, options.path, options.names, options.drops);
+    this.marks = marks;
+    this.#options = options;
+  }
+
+  /** All of them, one behind the other, or none; and none unless `checks` hold. */
+  async put(items: readonly Data[], label: Label, checks: readonly CheckOp[]): Promise<void> {
+    const { names, mode, acl } = this.#options;
+    const path = childPath(this.path, names.prefixOf(label));
+    const ops = [...checks, ...items.map((data) => op.create(path, data, acl === undefined ? { mode } : { mode, acl }))];
+    for (;;) {
+      try {
+        await this.marks.write(ops);
+        return;
+      } catch (error) {
+        if (!isAt(error, checks.length, 'NoNode')) throw error;
+      }
+      // An empty container that a server has deleted, or one that never was.
+      await this.zk.ensurePath(this.path, { ...untilTheEnd, mode: 'container', acl });
+    }
+  }
+
+  /** What `get` makes of the first item that it can have; undefined when there is none to be had. */
+  async first<Got>(get: (item: ItemName, signal: AbortSignal) => Promise<Got | undefined>, signal: AbortSignal): Promise<Got | undefined> {
+    for (;;) {
+      const item = await this.list.next(signal, this.#options.isTimed ? await this.marks.nowMs() : Infinity);
+      if (item === undefined) return undefined;
+      try {
+        const got = await get(item, signal);
+        if (got !== undefined) return got;
+      } catch (error) {
+        // It may still be there.
+        this.list.drop();
+        throw error;
+      }
+    }
+  }
+
+  /** How long until the next item may be had, in ms; undefined when none is waiting for its time. */
+  async untilNextMs(): Promise<number | undefined> {
+    const { nextRank } = this.list;
+    if (!this.#options.isTimed || nextRank === undefined) return undefined;
+    return nextRank - (await this.marks.nowMs());
+  }
+
+  /** Deletes it; undefined when somebody else has it. */
+  readonly take = async (name: ItemName, signal: AbortSignal): Promise<ReadItem | undefined> => {
+    for (;;) {
+      const item = await this.#readFree(name, signal);
+      if (item === undefined) return undefined;
+      try {
+        await this.marks.write([op.delete(item.path, { version: item.version })]);
+        return item;
+      } catch (error) {
+        if (isAt(error, 0, 'NoNode')) return undefined;
+        if (!isAt(error, 0, 'BadVersion')) throw error;
+      }
+    }
+  };
+
+  /** Makes a claim on it; undefined when somebody else has it. */
+  readonly claim = async (name: ItemName, signal: AbortSignal): Promise<MadeClaim | undefined> => {
+    for (;;) {
+      const item = await this.#readFree(name, signal);
+      if (item === undefined) return undefined;
+      try {
+        const made = await this.#makeClaim(item);
+        if (made !== undefined) return made;
+      } catch (error) {
+        if (isAt(error, 0, 'NoNode')) return undefined;
+        if (isAt(error, 1, 'NodeExists')) {
+          // Of a consumer of another kind, or of one that has an item of this name that was deleted.
+          if (await this.#isThere(this.#claimPathOf(item.name, item.version + 1), signal)) return undefined;
+          continue;
+        }
+        // Somebody has claimed it since, and may have it still.
+        if (isAt(error, 0, 'BadVersion')) continue;
+        if (!isAt(error, 1, 'NoNode')) throw error;
+        await this.zk.ensurePath(this.#options.claimsPath, { ...untilTheEnd, mode: 'container', acl: this.#options.acl });
+      }
+    }
+  };
+
+  /** undefined when it was made, and is gone already. */
+  async #makeClaim(item: ReadItem): Promise<MadeClaim | undefined> {
+    const { acl } = this.#options;
+    const path = this.#claimPathOf(item.name, item.version + 1);
+    const { results } = await this.marks.write([
+      op.setData(item.path, item.data, { version: item.version }),
+      op.create(path, null, acl === undefined ? { mode: 'ephemeral' } : { mode: 'ephemeral', acl }),
+    ]);
+    // Servers before ZooKeeper 3.8.2 leave the Stat out.
+    const told = (results?.[1] as { readonly stat: Stat | undefined } | undefined)?.stat;
+    const stat = told ?? (await this.zk.exists(path, untilTheEnd));
+    if (stat === null || stat.ephemeralOwner !== this.zk.sessionId) return undefined;
+    return { item: { ...item, version: item.version + 1 }, path, czxid: stat.czxid };
+  }
+
+  /** undefined when it is gone, or somebody has a claim on it, whose end is heard of then. */
+  async #readFree(name: ItemName, signal: AbortSignal): Promise<ReadItem | undefined> {
+    const item = await this.#read(name, signal);
+    if (item === undefined) return undefined;
+    if (item.version === 0 && !this.#options.sharesClaims) return item;
+    return (await this.#isThere(this.#claimPathOf(item.name, item.version), signal)) ? undefined : item;
+  }
+
+  /** A claim that is there is watched; one that is not leaves no watch behind. */
+  async #isThere(claim: string, signal: AbortSignal): Promise<boolean> {
+    const options = { ...untilTheEnd, signal };
+    if ((await this.zk.exists(claim, options)) === null) return false;
+    return (await this.zk.exists(claim, { ...options, watch: this.list.onEvent })) !== null;
+  }
+
+  async #read(name: ItemName, signal: AbortSignal): Promise<ReadItem | undefined> {
+    const path = childPath(this.path, name.name);
+    const found = await unlessGone(this.zk.getData(path, { ...untilTheEnd, signal }));
+    return found && { ...name, path, data: found.data, version: found.stat.version };
+  }
+
+  #claimPathOf(item: string, version: number): string {
+    const { claimsPath, sharesClaims } = this.#options;
+    return childPath(claimsPath, sharesClaims ? item : `${item}-${version}`);
+  }
+
+  /** The one that comes first, left where it is; undefined when there is none. */
+  async peek(signal: AbortSignal): Promise<ReadItem | undefined> {
+    for (const name of await this.contents(signal)) {
+      const item = await this.#read(name, signal);
+      if (item !== undefined) return item;
+    }
+    return undefined;
+  }
+
+  /** Who is there now, in their order. */
+  async contents(signal: AbortSignal): Promise<readonly ItemName[]> {
+    return (await this.#childrenOf(this.path, signal))
+      .map((name) => this.#options.names.read(name))
+      .filter((item) => item !== undefined)
+      .sort(inOrder);
+  }
+
+  /** Names of items that somebody has a claim on. */
+  async claimed(signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const { claimsPath, sharesClaims } = this.#options;
+    const claims = await this.#childrenOf(claimsPath, signal);
+    return new Set(sharesClaims ? claims : claims.map((name) => name.replace(/-\d+$/, '')));
+  }
+
+  async #childrenOf(path: string, signal: AbortSignal): Promise<readonly string[]> {
+    return (await unlessGone(this.zk.getChildren(path, { ...untilTheEnd, signal })))?.children ?? [];
+  }
+
+  /** How many children the znode has. */
+  async size(signal: AbortSignal): Promise<number> {
+    return (await this.zk.exists(this.path, { ...untilTheEnd, signal }))?.numChildren ?? 0;
+  }
+}
+
+/** Whether operation `index` of a multi was refused, and so. */
+export function isAt(error: unknown, index: number, ...codes: readonly ('NoNode' | 'BadVersion' | 'NodeExists')[]): boolean {
+  return KeeperError.is(error, ...codes) && error.failedIndex === index;
+}
+
+async function unlessGone<Found>(read: Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return undefined;
+    throw error;
+  }
+}

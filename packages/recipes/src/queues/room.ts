@@ -1,0 +1,69 @@
+/** Room in a queue that is to have no more than so many items. */
+import { type CheckOp, type ClientView, op } from '@tskeeper/client';
+import type { Lock } from '../locks/lock.ts';
+import { unlessAborted } from '../waiting/limit.ts';
+import { ItemList } from './item-list.ts';
+import type { ItemNames } from './item-names.ts';
+import { isAt } from './queue-znode.ts';
+
+export class Room {
+  readonly #zk: ClientView;
+  readonly #list: ItemList;
+  readonly #producers: Lock;
+  readonly #maxItems: number;
+
+  constructor(zk: ClientView, path: string, names: Pick<ItemNames<never>, 'read'>, producers: Lock, maxItems: number) {
+    if (!Number.isInteger(maxItems) || maxItems < 1)
+      throw new RangeError(`maxItems is a whole number above 0, not ${maxItems}; leave it out for a queue without a limit`);
+    this.#zk = zk;
+    this.#list = new ItemList(zk, path, names, true);
+    this.#producers = producers;
+    this.#maxItems = maxItems;
+  }
+
+  /** Throws a RangeError when so many will never go in. */
+  check(count: number): void {
+    if (count > this.#maxItems)
+      throw new RangeError(`${count} items at once do not go into a queue of ${this.#maxItems}; put fewer, or let maxItems be greater`);
+  }
+
+  /**
+   * Calls `put` when there is room for so many. Only the first in line puts, and only as long as it is that, which is what the checks say; so the items get no more
+   * between the look and the put.
+   */
+  async put(count: number, put: (checks: readonly CheckOp[]) => Promise<void>, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await using turn = await this.#producers.acquire({ signal });
+      while ((await this.#list.length(signal)) + count > this.#maxItems) await outdated(this.#zk, [this.#list], Infinity, signal);
+      try {
+        await put([op.check(turn.path)]);
+        return;
+      } catch (error) {
+        // The place was lost. Nothing was put.
+        if (!isAt(error, 0, 'NoNode')) throw error;
+      }
+    }
+  }
+
+  close(): void {
+    this.#list.close();
+  }
+}
+
+/** Longer than a timer of Node can wait. */
+const timerMsMax = 0x7fffffff;
+
+/** Resolves when one of the lists may have something new, or after so many milliseconds. Rejects with the signal's reason. */
+export function outdated(zk: ClientView, lists: readonly ItemList[], afterMs: number, signal: AbortSignal): Promise<void> {
+  const { clock } = zk;
+  let over!: () => void;
+  const changed = new Promise<void>((resolve) => {
+    const forgets = lists.map((list) => list.whenOutdated(resolve));
+    const timer = afterMs === Infinity ? undefined : clock.after(Math.min(Math.max(Math.ceil(afterMs), 1), timerMsMax), resolve);
+    over = () => {
+      for (const forget of forgets) forget();
+      if (timer !== undefined) clock.cancel(timer);
+    };
+  });
+  return unlessAborted(changed, signal).finally(over);
+}

@@ -1,0 +1,41 @@
+/**
+ * One queue over several znodes (Curator's QueueSharder). Whoever looks for an item lists a znode, and that answer has to be shorter than jute.maxbuffer, 1 MiB by
+ * default: some 50 000 names. A queue that may grow longer is spread.
+ *
+ *     /jobs
+ *       ├─ shard-00
+ *       │    └─ queue-0000000007
+ *       └─ shard-01
+ *            └─ queue-0000000003
+ */
+import type { ClientView, Data } from '@tskeeper/client';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import { plainNames } from './item-names.ts';
+import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
+
+/** How a queue is spread. All who use it have the same. */
+export interface ShardedQueueOptions extends Omit<ItemQueueOptions, 'maxItems' | 'takenPath'> {
+  /** Over how many znodes: 1 to 100. To have more of them, tell the consumers first, and the producers when all consumers know. */
+  readonly shards: number;
+}
+
+/** Spread over several znodes: in the order of coming within each of them only. */
+export class ShardedQueue extends ItemQueue<undefined> {
+  /** Nothing is asked of a server yet. The znodes need not exist. */
+  constructor(zk: ClientView, path: string, options: ShardedQueueOptions) {
+    const { shards: count } = options;
+    if (!Number.isInteger(count) || count < 1 || count > 100) throw new RangeError(`shards is a whole number from 1 to 100, not ${count}`);
+    const shards = Array.from({ length: count }, (_, at) => `shard-${String(at).padStart(2, '0')}`);
+    super(zk, { path, shards, names: plainNames('queue-'), rankKind: undefined }, options);
+  }
+
+  /** Puts an item into the next znode in turn. Rejects as `Queue.put` does. */
+  put(data: Data, options: WaitOptions = {}): Promise<void> {
+    return this.putItems([data], undefined, options);
+  }
+
+  /** Puts several into one znode, one behind the other: all or none. Rejects as `put` does. */
+  putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
+    return this.putItems(items, undefined, options);
+  }
+}

@@ -1,0 +1,49 @@
+/** Ephemerals that say that somebody is there: each has one name, whoever makes it, so they are told apart by their session. */
+import { type Acl, type CallOptions, type ClientView, KeeperError, op } from '@tskeeper/client';
+import { untilTheEnd } from '../waiting/next-event.ts';
+
+/** Makes it, in place of one that a session of the past has left. Rejects as `create` does, and with the signal's reason. */
+export async function putUp(zk: ClientView, path: string, acl: readonly Acl[] | undefined, signal: AbortSignal): Promise<void> {
+  const options = { ...untilTheEnd, signal };
+  const settings = { mode: 'ephemeral', acl } as const;
+  try {
+    for (;;) {
+      const stat = await zk.exists(path, options);
+      if (stat?.ephemeralOwner === zk.sessionId) return;
+      try {
+        // In one txn, so that nobody sees it gone.
+        await zk.multi([...(stat === null ? [] : [op.delete(path)]), op.create(path, null, settings)], options);
+        return;
+      } catch (error) {
+        const isStill = KeeperError.is(error, 'ConnectionLoss', 'NodeExists') || (KeeperError.is(error, 'NoNode') && stat !== null);
+        if (!isStill) throw error;
+      }
+    }
+  } catch (error) {
+    void takeBack(zk, path);
+    throw error;
+  }
+}
+
+/** Deletes it if it is this session's, or is about to be; in the background when no server can be reached just now. Never rejects. */
+export async function takeBack(zk: ClientView, path: string): Promise<void> {
+  try {
+    await deleteOwn(zk, path, {});
+  } catch {
+    void deleteOwn(zk, path, untilTheEnd).catch(() => undefined);
+  }
+}
+
+async function deleteOwn(zk: ClientView, path: string, options: CallOptions): Promise<void> {
+  const stat = await zk.exists(path, { ...options, linearizable: true });
+  if (stat?.ephemeralOwner === zk.sessionId) await takeDown(zk, path);
+}
+
+/** Deletes what is this session's. Never rejects. */
+export async function takeDown(zk: ClientView, path: string): Promise<void> {
+  try {
+    await zk.delete(path, { guaranteed: true });
+  } catch {
+    // Gone by itself, or about to go: with the session, or in the background.
+  }
+}

@@ -1,0 +1,61 @@
+/** A look at a znode with a watch: what is so now, and what happens to it next. */
+import type { ClientView, WatchedEvent, WatchListener } from '@tskeeper/client';
+import { unlessAborted } from './limit.ts';
+import { isEnd } from './next-event.ts';
+
+export class Look<Answer> {
+  readonly answer: Answer;
+  readonly #zk: ClientView;
+  readonly #path: string;
+  readonly #heard: Heard;
+
+  private constructor(zk: ClientView, path: string, answer: Answer, heard: Heard) {
+    this.#zk = zk;
+    this.#path = path;
+    this.answer = answer;
+    this.#heard = heard;
+  }
+
+  /** `ask` reads the znode, and leaves the watch that it is given. Rejects as that does. */
+  static async take<Answer>(zk: ClientView, path: string, ask: (watch: WatchListener) => Promise<Answer>): Promise<Look<Answer>> {
+    const heard = new Heard();
+    return new Look(zk, path, await ask(heard.listener), heard);
+  }
+
+  /** Whether something has happened since. */
+  get isOver(): boolean {
+    return this.#heard.isOver;
+  }
+
+  /** What happens next; `None` when the session has ended, which the next request tells. Rejects with the signal's reason. Leaves no watch behind. */
+  async next(signal: AbortSignal): Promise<WatchedEvent['type']> {
+    try {
+      return await unlessAborted(this.#heard.type, signal);
+    } catch (reason) {
+      this.forget();
+      throw reason;
+    }
+  }
+
+  /** Nobody waits for what happens next. */
+  forget(): void {
+    if (!this.isOver) void this.#zk.removeWatches(this.#path, { watch: this.#heard.listener, local: true }).catch(() => undefined);
+  }
+}
+
+class Heard {
+  readonly type: Promise<WatchedEvent['type']>;
+  readonly listener: WatchListener;
+  isOver = false;
+
+  constructor() {
+    let hear!: (type: WatchedEvent['type']) => void;
+    this.type = new Promise((resolve) => (hear = resolve));
+    this.listener = ({ type, state }) => {
+      // The loss of a connection says nothing of the znode: what is missed by it is told by the next one.
+      if (type === 'None' && !isEnd(state)) return;
+      this.isOver = true;
+      hear(type);
+    };
+  }
+}

@@ -1,0 +1,279 @@
+import type { Client } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DoubleBarrier, type Participation } from '../../src/index.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/b';
+
+/** Who is inside, each in the place of its client. */
+function entering(clients: readonly Client[], size: number): Participation[] {
+  const inside: Participation[] = [];
+  for (const [index, zk] of clients.entries()) void new DoubleBarrier(zk, path, size).enter().then((each) => (inside[index] = each));
+  return inside;
+}
+
+const clients = (count: number) => Promise.all(Array.from({ length: count }, () => t.client()));
+
+describe('the way into a double barrier', () => {
+  it('C1-7, C1-8: takes the six steps of the page in their order, and wakes whoever waits once', async () => {
+    await t.until(t.zk.create(path));
+    const [first, second, last] = [await t.recorded(), await t.recorded(), await t.recorded()];
+    const inside: Participation[] = [];
+    const enter = async (zk: Client) => void inside.push(await new DoubleBarrier(zk, path, 3).enter());
+    const entered = [enter(first.zk)];
+    await t.settle();
+    entered.push(enter(second.zk));
+    await t.pass(10_000);
+    expect(inside).toEqual([]);
+    const steps = [
+      'exists /b/ready watch',
+      'create /b/guid-p ephemeral',
+      // Tells the participant if somebody takes its own znode away.
+      'exists /b/guid-p watch',
+      'getChildren /b',
+    ];
+    expect(first.lines).toEqual(steps);
+    expect(second.lines).toEqual(steps);
+    entered.push(enter(last.zk));
+    await t.until(Promise.all(entered));
+    const opening = 'multi: create /b/ready persistent, check /b/guid-p, check /b/guid-p, check /b/guid-p';
+    expect(last.lines.slice(0, 5)).toEqual([...steps, opening]);
+    expect(first.lines).toEqual([...steps, 'getData /b/ready']);
+    expect(second.lines).toEqual([...steps, 'getData /b/ready']);
+    expect(last.lines.slice(5)).toEqual([]);
+  });
+
+  it('C1-9: is open at once for those who come when a round is on', async () => {
+    const inside = entering(await clients(2), 2);
+    await t.settle();
+    expect(inside.length).toBe(2);
+    const { zk, lines } = await t.recorded();
+    const late = await t.until(new DoubleBarrier(zk, path, 2).enter());
+    expect(lines).toEqual([
+      'exists /b/ready watch',
+      'create /b/guid-p ephemeral',
+      'exists /b/guid-p watch',
+      'getData /b/ready',
+      'getChildren /b',
+      'multi: setData /b/guid-p, check /b/guid-p',
+      // Its own znode has changed, by itself.
+      'exists /b/guid-p watch',
+      'removeWatches /b/ready',
+    ]);
+    expect(late.state).toBe('held');
+  });
+
+  it('C1-2, C1-8: takes as many requests of each of 100 as of one, and one event', async () => {
+    await t.until(t.zk.create(path));
+    const { zk, lines } = await t.recorded();
+    const inside = entering(
+      Array.from({ length: 99 }, () => zk),
+      100,
+    );
+    await t.settle();
+    expect(lines.length).toBe(4 * 99);
+    lines.length = 0;
+    await t.pass(5000);
+    expect(lines).toEqual([]);
+    const last = await t.until(new DoubleBarrier(t.zk, path, 100).enter());
+    await t.settle();
+    expect(inside.length).toBe(99);
+    expect(lines).toEqual(Array.from({ length: 99 }, () => 'getData /b/ready'));
+    lines.length = 0;
+    await t.until(Promise.all([last, ...inside].map((each) => each.leave())));
+    // List, delete, watch one other, and list again when it has gone; the lowest once more.
+    expect(lines.length).toBeLessThanOrEqual(4 * 99 + 2);
+  });
+
+  it('is given up when the time is over, or the signal comes, and nobody counts those who have', async () => {
+    const [one, two, three] = await clients(3);
+    const late = failureOf(new DoubleBarrier(one!, path, 2).enter({ timeoutMs: 500 }));
+    await t.pass(1000);
+    expect(await t.until(late)).toMatchObject({ name: 'RecipeError', code: 'TimedOut' });
+    const abort = new AbortController();
+    const unwanted = failureOf(new DoubleBarrier(two!, path, 2).enter({ signal: abort.signal }));
+    await t.settle();
+    abort.abort(new Error('no longer wanted'));
+    expect(await t.until(unwanted)).toMatchObject({ message: 'no longer wanted' });
+    await t.settle();
+    expect(await t.childrenOf(path)).toEqual([]);
+    const inside = entering([three!], 2);
+    await t.pass(1000);
+    expect(inside).toEqual([]);
+  });
+
+  it('ends for one whose znode is deleted by hand', async () => {
+    const waiting = failureOf(new DoubleBarrier(await t.client(), path, 2).enter());
+    await t.settle();
+    const [name] = await t.childrenOf(path);
+    await t.until(t.zk.delete(`${path}/${name}`));
+    expect(await t.until(waiting)).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+  });
+
+  it('is for 1, 2, 3 and so on', () => {
+    for (const size of [0, -1, 1.5, NaN]) expect(() => new DoubleBarrier(t.zk, path, size)).toThrow(RangeError);
+  });
+
+  it('C1-13: is not open by a `ready` that a crash has left behind: it is taken away, and the data of the barrier stay', async () => {
+    await t.until(t.zk.create(path, 'mine'));
+    const crashed = await clients(2);
+    const before = entering(crashed, 2);
+    await t.settle();
+    expect(before.length).toBe(2);
+    await t.until(Promise.all(crashed.map((zk) => zk.close())));
+    expect(await t.childrenOf(path)).toEqual(['ready']);
+    const { zk, lines } = await t.recorded();
+    const inside = entering([zk], 2);
+    await t.pass(1000);
+    expect(inside).toEqual([]);
+    expect(lines).toEqual([
+      'exists /b/ready watch',
+      'create /b/guid-p ephemeral',
+      'exists /b/guid-p watch',
+      'getData /b/ready',
+      'getChildren /b',
+      'getData /b',
+      'exists /b/ready',
+      'multi: setData /b, delete /b/ready',
+      'exists /b/ready watch',
+      'getChildren /b',
+    ]);
+    expect(new TextDecoder().decode((await t.until(t.zk.getData(path))).data!)).toBe('mine');
+    inside.push(await t.until(new DoubleBarrier(t.zk, path, 2).enter()));
+    await t.settle();
+    expect(inside.length).toBe(2);
+  });
+
+  it('does not count one of the round before that is still at work', async () => {
+    const inside = entering(await clients(2), 2);
+    await t.settle();
+    const late = await t.until(new DoubleBarrier(await t.client(), path, 2).enter());
+    await t.until(Promise.all(inside.map((each) => t.zk.delete(each.path))));
+    const next = entering(await clients(1), 2);
+    await t.pass(1000);
+    expect(next).toEqual([]);
+    next.push(...entering(await clients(1), 2));
+    await t.pass(1000);
+    expect(next.length).toBe(1);
+    expect((await t.childrenOf(path)).length).toBe(4);
+    await t.until(t.zk.delete(late.path));
+  });
+});
+
+describe('the way out of a double barrier', () => {
+  /** In the order of their names. */
+  async function sorted(count: number): Promise<{ readonly lines: string[]; readonly inside: Participation }[]> {
+    const recorded = await Promise.all(Array.from({ length: count }, () => t.recorded()));
+    const all = await t.until(
+      Promise.all(recorded.map(async ({ zk, lines }) => ({ lines, inside: await new DoubleBarrier(zk, path, count).enter() }))),
+    );
+    await t.settle();
+    for (const { lines } of all) lines.length = 0;
+    return all.sort((one, other) => (one.inside.path < other.inside.path ? -1 : 1));
+  }
+
+  it('C1-10, C1-11: the lowest waits on the highest, the others go and wait on the lowest; each one that goes wakes one, the last one all', async () => {
+    const [lowest, middle, highest] = await sorted(3);
+    const left: string[] = [];
+    const leave = (who: string, { inside }: typeof lowest & {}) => void inside.leave().then(() => left.push(who));
+    leave('lowest', lowest!);
+    await t.settle();
+    expect(lowest!.lines).toEqual(['getChildren /b', 'exists /b/guid-p watch']);
+    leave('middle', middle!);
+    await t.settle();
+    // Not the one that the lowest waits for.
+    expect(lowest!.lines.length).toBe(2);
+    expect(middle!.lines).toEqual(['getChildren /b', 'delete /b/guid-p', 'exists /b/guid-p watch']);
+    await t.pass(5000);
+    expect(left).toEqual([]);
+    leave('highest', highest!);
+    await t.settle();
+    expect(highest!.lines.slice(0, 3)).toEqual(['getChildren /b', 'delete /b/guid-p', 'exists /b/guid-p watch']);
+    expect(lowest!.lines.slice(2)).toEqual(['getChildren /b', 'multi: delete /b/guid-p, delete /b/ready']);
+    expect(middle!.lines.slice(3)).toEqual(['getChildren /b']);
+    expect(left.toSorted()).toEqual(['highest', 'lowest', 'middle']);
+    expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('C1-12: is not blocked by one that dies inside', async () => {
+    const all = await clients(3);
+    const inside = entering(all, 3);
+    await t.settle();
+    const leaving = [inside[0]!.leave(), inside[1]!.leave()];
+    await t.pass(1000);
+    await t.until(all[2]!.close());
+    await t.until(Promise.all(leaving));
+    expect(inside[2]!.state).toBe('lost');
+    await expect(t.until(inside[2]!.leave())).rejects.toMatchObject({ name: 'RecipeError', code: 'Lost' });
+  });
+
+  it('C1-13: ends a round, so that the next begins when all are there again; ten rounds of five', async () => {
+    const all = await clients(5);
+    const rounds = all.map(async (zk) => {
+      const seen: number[] = [];
+      for (let round = 0; round < 10; round++) {
+        await new DoubleBarrier(zk, path, 5).run(() => seen.push(round));
+      }
+      return seen;
+    });
+    expect((await t.until(Promise.all(rounds))).flat().length).toBe(50);
+    expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('lets one that has left come again while another is slow to look', async () => {
+    const fast = await t.client();
+    t.world.wire.mannersOf = () => ({ delayMs: 300 });
+    const slow = await t.client();
+    const rounds = [fast, slow].map(async (zk) => {
+      for (let round = 0; round < 8; round++) await new DoubleBarrier(zk, path, 2).run(() => undefined);
+    });
+    await t.until(Promise.all(rounds));
+    expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('is given up when the time is over, and its znode goes all the same', async () => {
+    const inside = entering(await clients(2), 2);
+    await t.settle();
+    const late = failureOf(inside[0]!.leave({ timeoutMs: 500 }));
+    expect(await t.until(late)).toMatchObject({ name: 'RecipeError', code: 'TimedOut' });
+    await t.until(inside[1]!.leave());
+    expect(inside.map(({ state }) => state)).toEqual(['released', 'released']);
+  });
+
+  it('is taken when work fails, without waiting for the others', async () => {
+    const [one, two] = await clients(2);
+    const failing = failureOf(
+      new DoubleBarrier(one!, path, 2).run(() => {
+        throw new Error('no luck');
+      }),
+    );
+    const inside = entering([two!], 2);
+    expect(await t.until(failing)).toMatchObject({ message: 'no luck' });
+    await t.until(inside[0]!.leave());
+  });
+
+  it('a participant is suspended without a connection, goes on with the next, and is lost with its session', async () => {
+    const client = await t.client({ sessionTimeoutMs: 4000 });
+    const inside = entering([t.zk, client], 2);
+    await t.settle();
+    const own = inside[1]!;
+    const states: string[] = [];
+    own.onStateChange((state) => states.push(state));
+    t.world.break();
+    await t.pass(1000);
+    expect(states).toEqual(['suspended', 'held']);
+    await t.until(client.close());
+    expect(own.signal.reason).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+    await t.until(inside[0]!.leave());
+  });
+});

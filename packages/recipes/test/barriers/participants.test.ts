@@ -1,0 +1,304 @@
+/**
+ * What double barriers promise, held over seeds that decide how many come, when connections break, stall and stay away until the session has expired, when the server
+ * dies, who dies where, and who gives up:
+ *
+ * - nobody is let in before as many are there as it takes, who have been in no round before; and into no round that is over, or that it has left;
+ * - nobody has left before all of its round are done who were inside when it was done itself;
+ * - once it is quiet all go round and round, and nothing is left behind.
+ */
+import { type Client, connect, KeeperError } from '@tskeeper/client';
+import { nameOf } from '@tskeeper/client/internal';
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it, vi } from 'vitest';
+import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import { DoubleBarrier, RecipeError } from '../../src/index.ts';
+import { Entrance } from '../../src/barriers/entrance.ts';
+import { Exit } from '../../src/barriers/exit.ts';
+import { ParticipantPlace } from '../../src/barriers/participant-place.ts';
+import { readReady } from '../../src/barriers/ready.ts';
+import { type Passage, Rounds } from './rounds.ts';
+
+const path = '/b';
+const pass = methodOf('pass');
+const clearAway = methodOf('clearAway');
+const make = ParticipantPlace.make.bind(ParticipantPlace);
+
+function methodOf<Name extends 'pass' | 'clearAway' | 'goIn'>(name: Name): Entrance[Name] {
+  return Object.getOwnPropertyDescriptor(Entrance.prototype, name)!.value as Entrance[Name];
+}
+
+class Tally {
+  rounds = 0;
+  late = 0;
+  timedOut = 0;
+  died = 0;
+  expired = 0;
+  stale = 0;
+}
+
+class Worker {
+  client: Client | undefined;
+  address = '';
+  passage: Passage | undefined;
+  /** Rounds since it is quiet. */
+  turns = 0;
+  isQuiet = false;
+  /** Where its processes were that have died. */
+  readonly dead = new Set<string>();
+  readonly #name: string;
+  readonly #world: ClientWorld;
+  readonly #random: SeededRandom;
+  readonly #tally: Tally;
+  readonly #rounds: Rounds;
+  readonly #size: number;
+  readonly #stop: AbortSignal;
+  #die: (() => void) | undefined;
+
+  constructor(
+    name: string,
+    size: number,
+    world: ClientWorld,
+    random: SeededRandom,
+    { tally, rounds, stop }: { readonly tally: Tally; readonly rounds: Rounds; readonly stop: AbortSignal },
+  ) {
+    this.#name = name;
+    this.#size = size;
+    this.#world = world;
+    this.#random = random;
+    this.#tally = tally;
+    this.#rounds = rounds;
+    this.#stop = stop;
+  }
+
+  async run(): Promise<void> {
+    while (!this.#stop.aborted) {
+      const died = new Promise<never>((_resolve, reject) => (this.#die = () => reject(new Error('died'))));
+      const going = this.#go();
+      // One that has died hears nothing; what becomes of it is nobody's business.
+      going.catch(() => undefined);
+      await Promise.race([going, died]).catch((error: unknown) => this.#judge(error));
+      await this.#pause(this.#random.below(150));
+    }
+  }
+
+  /** The process is gone, its session is not. */
+  die(): void {
+    if (this.client === undefined) return;
+    const { address } = this;
+    this.client = undefined;
+    if (this.passage !== undefined) this.passage.isOver = true;
+    for (let life = 1; life < 20; life++) this.#world.wire.cut(address, `10.0.0.${life}`);
+    this.dead.add(address);
+    this.#tally.died++;
+    this.#die?.();
+  }
+
+  async #session(): Promise<Client> {
+    if (this.client === undefined || this.client.closedBecause !== undefined) {
+      this.client = undefined;
+      const options = this.#world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity });
+      this.address = `10.1.0.${this.#world.clients}`;
+      this.client = await connect('server:2181', options);
+    }
+    return this.client;
+  }
+
+  async #go(): Promise<void> {
+    const zk = await this.#session();
+    const isPatient = this.isQuiet || this.#random.below(4) > 0;
+    const limit = () => ({ signal: this.#stop, ...(isPatient || this.isQuiet ? {} : { timeoutMs: this.#random.below(3000) }) });
+    const passage = this.#rounds.called(this.#name);
+    this.passage = passage;
+    try {
+      const inside = await new DoubleBarrier(zk, path, this.#size).enter(limit());
+      if (passage.isOver === true) return;
+      if (this.#rounds.admitted(passage, inside)) this.#tally.late++;
+      await this.#pause(this.#random.below(4) === 0 ? this.#random.below(3000) : this.#random.below(100));
+      if (passage.isOver === true) return;
+      this.#rounds.leaves(passage);
+      await inside.leave(limit());
+      if (passage.isOver === true) return;
+      this.#rounds.left(passage);
+      if (this.isQuiet) this.turns++;
+    } catch (error) {
+      passage.isOver = true;
+      throw error;
+    }
+  }
+
+  #judge(error: unknown): void {
+    if (this.#stop.aborted && error === this.#stop.reason) return;
+    if (error instanceof RecipeError) {
+      if (error.code === 'TimedOut') this.#tally.timedOut++;
+    } else if (KeeperError.is(error, 'SessionExpired')) this.#tally.expired++;
+    else if (!KeeperError.is(error, 'ConnectionLoss') && (error as Error).message !== 'died') throw error;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#world.clock.after(ms, () => resolve());
+    });
+  }
+}
+
+async function run(seed: number, tally: Tally, plant: (() => { mockRestore(): void }) | undefined): Promise<void> {
+  const random = new SeededRandom(seed);
+  const world = await ClientWorld.start();
+  const delayMsMax = random.below(2) === 0 ? 0 : 60;
+  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const observer = await world.connect({ sessionTimeoutMs: 40_000 });
+  const count = 2 + random.below(4);
+  const size = random.below(2) === 0 ? count : 1 + random.below(count);
+  const rounds = new Rounds(size);
+  const stop = new AbortController();
+  const shared = { tally, rounds, stop: stop.signal };
+  const workers = Array.from({ length: count }, (_, at) => new Worker(`w${at}`, size, world, new SeededRandom(random.uint32()), shared));
+  const passageOf = (zk: unknown) => workers.find(({ client }) => client === zk)?.passage;
+  spies.push(
+    vi.spyOn(ParticipantPlace, 'make').mockImplementation(async (doors, signal) => {
+      const passage = passageOf(doors.zk);
+      const place = await make(doors, signal);
+      if (passage !== undefined) passage.name = nameOf(place.path);
+      return place;
+    }),
+    vi.spyOn(Entrance.prototype, 'pass').mockImplementation(async function (this: Entrance, look) {
+      const entered = await pass.call(this, look);
+      const passage = passageOf(entered.place.zk);
+      if (passage !== undefined) passage.openers = entered.openers;
+      return entered;
+    }),
+    vi.spyOn(Entrance.prototype, 'clearAway').mockImplementation(async function (this: Entrance, czxid) {
+      tally.stale++;
+      await clearAway.call(this, czxid);
+    }),
+  );
+  if (plant !== undefined) spies.push(plant());
+  const trouble: unknown[] = [];
+  const running = workers.map((worker) => worker.run());
+  for (const each of running) each.catch((error: unknown) => void trouble.push(error));
+  const isDead = (address: string) => workers.some(({ dead }) => dead.has(address));
+  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
+  const cuts: { readonly at: number; readonly heal: () => unknown }[] = [];
+  for (let step = 0; step < 30 && trouble.length === 0; step++) {
+    for (const { at, heal } of cuts.splice(0)) {
+      if (at <= step) heal();
+      else cuts.push({ at, heal });
+    }
+    const dice = random.below(100);
+    const open = cables();
+    const cable = open[random.below(Math.max(1, open.length))];
+    if (dice < 25 && cable !== undefined) world.break(cable);
+    else if (dice < 35 && cable !== undefined) {
+      const [from, to] = [cable.dialer.address, cable.listener.address];
+      world.wire.cut(from, to);
+      cuts.push({ at: step + (random.below(3) === 0 ? 30 : 1 + random.below(8)), heal: () => !isDead(from) && world.wire.heal(from, to) });
+    } else if (dice < 38) {
+      world.kill();
+      await world.boot();
+    } else if (dice < 48) workers[random.below(count)]!.die();
+    await world.pass(random.below(6) * 100, 100);
+  }
+  for (const { heal } of cuts) heal();
+  for (const worker of workers) worker.isQuiet = true;
+  await world.untilSo(() => trouble.length > 0 || workers.every(({ turns }) => turns > 1), 30_000);
+  stop.abort(new Error('it is over'));
+  if (trouble.length > 0) throw trouble[0];
+  await world.until(Promise.all(running));
+  rounds.judge();
+  tally.rounds += rounds.count;
+  await world.untilSo(() => observer.state === 'connected');
+  await world.pass(6000);
+  const { children } = await world.until(observer.getChildren(path));
+  const left = children.filter((name) => name !== 'ready');
+  if (left.length > 0) throw new Error(`left behind: ${left.join()}`);
+  await world.until(Promise.all(workers.map(async ({ client }) => client?.close())));
+  await world.close();
+}
+
+const spies: { mockRestore(): void }[] = [];
+
+async function story(seed: number, tally: Tally, plant?: () => { mockRestore(): void }): Promise<void> {
+  try {
+    await run(seed, tally, plant);
+  } finally {
+    for (const spy of spies.splice(0)) spy.mockRestore();
+  }
+}
+
+describe('participants of a double barrier', () => {
+  it('B4, C1-12, C1-13, C1-3: never get in early, and never wait for ever, over thirty seeds', async () => {
+    const tally = new Tally();
+    for (let seed = 1; seed <= 30; seed++) {
+      await story(seed, tally).catch((error: unknown) => {
+        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+      });
+    }
+    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
+  }, 60_000);
+
+  const canaries: Record<string, { readonly plant: () => { mockRestore(): void }; readonly finds: RegExp }> = {
+    'does not check those with whom it begins a round': {
+      plant: () =>
+        vi.spyOn(Entrance.prototype, 'open').mockImplementation(async function (this: Entrance, waiting) {
+          const created = await this.zk.create(this.ready, JSON.stringify(waiting)).catch(() => undefined);
+          return created && new Set(waiting);
+        }),
+      finds: /begins early|comes into a round/,
+    },
+    'takes any `ready` at its word': {
+      plant: () =>
+        vi.spyOn(Entrance.prototype, 'goIn').mockImplementation(async function (this: Entrance) {
+          return (await readReady(this.zk, this.ready, this.signal))?.openers;
+        }),
+      finds: /whose openers had left|that it has left/,
+    },
+    'does not say that it has come late': {
+      plant: () => vi.spyOn(Entrance.prototype, 'mark').mockResolvedValue(true),
+      finds: /begins early|comes into a round|still not so/,
+    },
+    'waits for those as well who are not inside': {
+      plant: () => vi.spyOn(Exit.prototype, 'isInside').mockReturnValue(true),
+      finds: /still not so/,
+    },
+    'waits for all who ever come': {
+      plant: () =>
+        vi.spyOn(Exit.prototype, 'inside').mockImplementation(function (this: Exit, names) {
+          this.seen = new Set(names);
+          return names.toSorted();
+        }),
+      finds: /still not so/,
+    },
+    'takes `ready` along though another opener is inside': {
+      plant: () => vi.spyOn(Exit.prototype, 'isLast').mockReturnValue(true),
+      finds: /begins early|still not so/,
+    },
+    'does not wait for the others at the end': {
+      plant: () =>
+        vi.spyOn(Exit.prototype, 'pass').mockImplementation(async (release) => {
+          await release();
+        }),
+      finds: /has left while .* was at work|that it has left/,
+    },
+    'never takes away what a crash has left': {
+      plant: () => vi.spyOn(Entrance.prototype, 'clearAway').mockResolvedValue(),
+      finds: /still not so/,
+    },
+    'leaves its znode there when it gives up': {
+      plant: () => vi.spyOn(ParticipantPlace.prototype, 'leave').mockResolvedValue(),
+      finds: /still not so|left behind|that it has left/,
+    },
+  };
+
+  it.each(Object.keys(canaries))(
+    'are found out when one %s',
+    async (name) => {
+      const { plant, finds } = canaries[name]!;
+      const caught: string[] = [];
+      for (let seed = 1; seed <= 60 && caught.length < 1; seed++) {
+        await story(seed, new Tally(), plant).catch((error: unknown) => void caught.push(String(error)));
+      }
+      expect(caught).toEqual([expect.stringMatching(finds)]);
+    },
+    60_000,
+  );
+});

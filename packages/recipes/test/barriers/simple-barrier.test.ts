@@ -1,0 +1,115 @@
+import { SeededRandom } from '@tskeeper/runtime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SimpleBarrier } from '../../src/index.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/b';
+
+describe('a simple barrier', () => {
+  it('C0-2: is a persistent znode without data, open to all, which two may make at the same time', async () => {
+    const [one, two] = [await t.client(), await t.client()];
+    await t.until(Promise.all([SimpleBarrier.at(one, path, 2), SimpleBarrier.at(two, path, 2)]));
+    const { data, stat } = await t.until(t.zk.getData(path));
+    expect([data?.length ?? 0, stat.ephemeralOwner]).toEqual([0, 0n]);
+    expect((await t.until(t.zk.getACL(path))).acl).toEqual([{ perms: 31, id: { scheme: 'world', id: 'anyone' } }]);
+  });
+
+  it('C0-3, C0-4, C0-7: is entered and left by the requests of the page, under a name that each has for itself', async () => {
+    const { zk, lines } = await t.recorded();
+    const barrier = await t.until(SimpleBarrier.at(zk, path, 2, { name: 'anna' }));
+    const other = await t.until(SimpleBarrier.at(t.zk, path, 2, { name: 'bert' }));
+    lines.length = 0;
+    const entering = barrier.enter();
+    await t.settle();
+    expect(lines).toEqual([
+      'create /b/guid-anna ephemeral',
+      // Tells the participant if somebody takes its own znode away.
+      'exists /b/guid-anna watch',
+      'getChildren /b watch',
+    ]);
+    const theirs = await t.until(other.enter());
+    const own = await t.until(entering);
+    expect(lines[3]).toBe('getChildren /b watch');
+    lines.length = 0;
+    let isOver = false;
+    const leaving = own.leave().then(() => (isOver = true));
+    await t.pass(1000);
+    expect(isOver).toBe(false);
+    expect(lines.slice(-2)).toEqual(['delete /b/guid-anna', 'getChildren /b watch']);
+    await t.until(theirs.leave());
+    await t.until(leaving);
+    expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('C0-5: nobody begins the second half before all have ended the first, over 50 random runs with lost connections', async () => {
+    const all = await Promise.all([1, 2, 3, 4].map(() => t.client()));
+    for (let seed = 1; seed <= 50; seed++) {
+      const random = new SeededRandom(seed);
+      const pause = () => new Promise<void>((resolve) => t.world.clock.after(random.below(300), () => resolve()));
+      let ended = 0;
+      let left = 0;
+      const runs = all.map(async (zk) => {
+        const barrier = await SimpleBarrier.at(zk, `${path}-${seed}`, 4);
+        await pause();
+        ended++;
+        await barrier.run(async () => {
+          expect(ended).toBe(4);
+          await pause();
+          left++;
+        });
+        expect(left).toBe(4);
+      });
+      for (let cut = random.below(3); cut > 0; cut--) {
+        await t.pass(random.below(3) * 100);
+        const open = [...t.world.wire.cnxns].filter(({ forward }) => !forward.from.gone);
+        t.world.break(open[random.below(open.length)]);
+      }
+      await t.until(Promise.all(runs));
+    }
+  });
+
+  it('C0-6: is left by the others when one dies inside', async () => {
+    const all = await Promise.all([1, 2, 3].map(() => t.client()));
+    const inside = await t.until(Promise.all(all.map(async (zk) => (await SimpleBarrier.at(zk, path, 3)).enter())));
+    const leaving = inside.slice(0, 2).map((each) => each.leave());
+    await t.pass(1000);
+    await t.until(all[2]!.close());
+    await t.until(Promise.all(leaving));
+    expect(inside.map(({ state }) => state)).toEqual(['released', 'released', 'lost']);
+  });
+
+  it('lets one in that is slow to look, when others have gone again', async () => {
+    t.world.wire.mannersOf = () => ({ delayMs: 300 });
+    const slow = await t.client();
+    t.world.wire.mannersOf = () => ({});
+    const first = (await t.until(SimpleBarrier.at(slow, path, 2))).enter();
+    await t.pass(3000);
+    const second = await t.until((await t.until(SimpleBarrier.at(t.zk, path, 2))).enter());
+    await t.until(t.zk.delete(second.path));
+    await t.until((await t.until(first)).leave());
+  });
+
+  it('is given up when the time is over, and nobody counts those who have', async () => {
+    const barrier = await t.until(SimpleBarrier.at(t.zk, path, 2));
+    expect(await t.until(failureOf(barrier.enter({ timeoutMs: 500 })))).toMatchObject({ name: 'RecipeError', code: 'TimedOut' });
+    expect(await t.childrenOf(path)).toEqual([]);
+    await expect(SimpleBarrier.at(t.zk, path, 0)).rejects.toThrow(RangeError);
+  });
+
+  it('deletes its znode though somebody has written to it', async () => {
+    const inside = await t.until((await t.until(SimpleBarrier.at(t.zk, path, 1))).enter());
+    await t.until(t.zk.setData(inside.path, 'x'));
+    await t.until(inside.leave());
+    expect(await t.childrenOf(path)).toEqual([]);
+  });
+});

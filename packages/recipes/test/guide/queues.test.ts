@@ -1,0 +1,80 @@
+/** What docs/guides/recipes/queues.md says, in virtual time. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { DelayQueue, IdQueue, PriorityQueue, Queue } from '../../src/index.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+import * as guide from './queues.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const textOf = (data: Uint8Array | null) => new TextDecoder().decode(data ?? undefined);
+
+test('what is announced is told, in order, until the signal comes', async () => {
+  const told: string[] = [];
+  const stop = new AbortController();
+  const listening = failureOf(guide.listen(await t.client(), (text) => told.push(text), stop.signal));
+  await t.until(guide.announce(t.zk, ['one', 'two', 'three']));
+  await t.pass(500);
+  stop.abort(new Error('enough'));
+  expect(await t.until(listening)).toMatchObject({ message: 'enough' });
+  expect(told).toEqual(['one', 'two', 'three']);
+  expect(await t.childrenOf('/news-aside/marks')).toEqual([]);
+});
+
+test('work is done again when it failed, and put aside in the end', async () => {
+  await t.until(new Queue(t.zk, '/jobs').putAll(['good', 'bad']));
+  const done: string[] = [];
+  const stop = new AbortController();
+  const job = (text: string): Promise<void> => {
+    done.push(text);
+    return text === 'bad' ? Promise.reject(new Error('it cannot be done')) : Promise.resolve();
+  };
+  const working = failureOf(guide.work(await t.client(), job, stop.signal));
+  await t.pass(1000);
+  stop.abort(new Error('enough'));
+  await t.until(working);
+  expect(done).toEqual(['good', 'bad', 'bad', 'bad']);
+  const [name] = await t.childrenOf('/failed');
+  expect(textOf((await t.until(t.zk.getData(`/failed/${name!}`))).data)).toBe('bad');
+  expect(await t.until(new Queue(t.zk, '/jobs').size())).toBe(0);
+});
+
+test('items are counted once, though they are claimed twice', async () => {
+  await t.until(t.zk.create('/total', '0'));
+  const queue = new Queue(t.zk, '/amounts');
+  await t.until(queue.putAll(['5', '7']));
+  const lost = await t.until(queue.claim());
+  await t.until(t.zk.delete(lost.claimPath));
+  await t.until(queue.process((item) => expect(textOf(item.data)).toBe('7')));
+  const again = await t.until(new Queue(await t.client(), '/amounts').claim());
+  await t.until(guide.count(t.zk, again));
+  expect(await t.until(failureOf(guide.count(t.zk, lost)))).toMatchObject({ code: 'Lost' });
+  expect(textOf((await t.until(t.zk.getData('/total'))).data)).toBe('5');
+});
+
+test('what is urgent comes first, what is to be reminded of later, and what is cancelled not at all', async () => {
+  await t.until(guide.report(t.zk, 'slow', false));
+  await t.until(guide.report(t.zk, 'down', true));
+  expect(textOf((await t.until(new PriorityQueue(t.zk, '/troubles').take())).data)).toBe('down');
+  await t.until(guide.remind(t.zk, 'order 12'));
+  const reminders = new DelayQueue(t.zk, '/reminders');
+  expect(await t.until(reminders.tryTake())).toBe(undefined);
+  await t.pass(60_000, 1000);
+  expect(textOf((await t.until(reminders.take())).data)).toBe('order 12');
+  await t.until(new IdQueue(t.zk, '/orders').put('a book', { id: 'order 12' }));
+  expect(await t.until(guide.cancel(t.zk, 'order 12'))).toBe(1);
+});
+
+test('a queue can be looked at', async () => {
+  const queue = new Queue(t.zk, '/jobs');
+  await t.until(queue.putAll(['a', 'b']));
+  await t.until(queue.claim());
+  expect(await t.until(guide.shows(t.zk, '/jobs'))).toEqual(['queue-0000000000 (in process)', 'queue-0000000001']);
+});

@@ -1,0 +1,68 @@
+/** What docs/guides/recipes/queues.md shows. */
+import { type Client, op } from '@tskeeper/client';
+import { type ClaimedItem, DelayQueue, IdQueue, PriorityQueue, Queue, type QueueItem, RecipeError } from '@tskeeper/recipes';
+
+const utf8 = new TextDecoder();
+const textOf = ({ data }: QueueItem): string => utf8.decode(data ?? undefined);
+
+/** Makes a queue once, and uses it for as long as there is something to put. */
+export async function announce(zk: Client, news: readonly string[]): Promise<void> {
+  await using queue = new Queue(zk, '/news', { maxItems: 1000 });
+  for (const each of news) await queue.put(each, { timeoutMs: 10_000 });
+}
+
+/** Has each item at most once: what is taken when this process dies is gone. */
+export async function listen(zk: Client, tell: (text: string) => void, signal: AbortSignal): Promise<void> {
+  await using queue = new Queue(zk, '/news');
+  for await (const item of queue.items({ signal })) tell(textOf(item));
+}
+
+/** Works on each item at least once; one that has failed three times is put aside, in the txn that acknowledges it. */
+export async function work(zk: Client, job: (text: string, signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+  await using queue = new Queue(zk, '/jobs');
+  await zk.ensurePath('/failed');
+  while (!signal.aborted) {
+    await using item = await queue.claim({ signal });
+    const isDone = await job(textOf(item), item.signal).then(
+      () => true,
+      () => false,
+    );
+    if (!isDone && item.attempt < 3) continue;
+    const aside = isDone ? [] : [op.create('/failed/job-', item.data, { mode: 'persistentSequential' })];
+    await item.done(aside).catch((error: unknown) => {
+      // Somebody else has it by now.
+      if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;
+    });
+  }
+}
+
+/** Counts each item exactly once: the result is written by the txn that acknowledges it. */
+export async function count(zk: Client, item: ClaimedItem): Promise<void> {
+  const { data, stat } = await zk.getData('/total');
+  const total = Number(utf8.decode(data ?? undefined)) + Number(textOf(item));
+  await item.done([op.setData('/total', String(total), { version: stat.version })]);
+}
+
+/** What is urgent comes first. */
+export async function report(zk: Client, trouble: string, isUrgent: boolean): Promise<void> {
+  await using queue = new PriorityQueue(zk, '/troubles');
+  await queue.put(trouble, { priority: isUrgent ? 0 : 50 });
+}
+
+/** Reminds of something later, unless it is settled by then. */
+export async function remind(zk: Client, order: string): Promise<void> {
+  await using later = new DelayQueue(zk, '/reminders');
+  await later.put(order, { delayMs: 60_000 });
+}
+
+/** Takes back what nobody works on yet. */
+export async function cancel(zk: Client, order: string): Promise<number> {
+  await using orders = new IdQueue(zk, '/orders');
+  return await orders.remove(order);
+}
+
+/** Who is in the queue, and who is being worked on. */
+export async function shows(zk: Client, path: string): Promise<string[]> {
+  await using queue = new Queue(zk, path);
+  return (await queue.contents()).map(({ name, isClaimed }) => (isClaimed ? `${name} (in process)` : name));
+}

@@ -1,0 +1,63 @@
+/** Two that have something in common never hold at once, over seeds; see test/support/holder-story.ts. */
+import { describe, expect, it } from 'vitest';
+import { type Held, Lock, MultiLock } from '../../src/index.ts';
+import { HeldTogether, releaseAll } from '../../src/line/held-together.ts';
+import { findings, runSeeds, type Subject } from '../support/holder-story.ts';
+
+const names = ['a', 'b', 'c'];
+
+const multiLock: Subject = {
+  async acquire(zk, random, options) {
+    const without = random.below(3);
+    const mine = names.filter((_name, at) => at !== without);
+    const held = await new MultiLock(mine.map((name) => new Lock(zk, `/locks/${name}`))).acquire(options);
+    // Tokens of several locks do not compare.
+    return { held, paths: held.holds.map(({ path }) => path), how: mine.join(''), token: undefined };
+  },
+  // Two of three: any two have one in common.
+  mayHold: (_how, others) => others.length === 0,
+  znodes: async (zk) => {
+    const lines = await Promise.all(names.map((name) => new Lock(zk, `/locks/${name}`).contenders()));
+    return lines.flat().map(({ path }) => path);
+  },
+};
+
+/** How one would do it without a MultiLock. */
+function byHand({ inOrder, givesBack }: { readonly inOrder: boolean; readonly givesBack: boolean }): Subject {
+  return {
+    ...multiLock,
+    async acquire(zk, random, options) {
+      const first = random.below(3);
+      const mine = [names[first]!, names[(first + 1) % 3]!];
+      if (inOrder) mine.sort();
+      const holds: Held[] = [];
+      try {
+        for (const name of mine) holds.push(await new Lock(zk, `/locks/${name}`).acquire(options));
+      } catch (error) {
+        if (givesBack) await releaseAll(holds);
+        throw error;
+      }
+      return { held: new HeldTogether(zk, holds), paths: holds.map(({ path }) => path), how: mine.join(''), token: undefined };
+    },
+  };
+}
+
+describe('who holds several locks', () => {
+  it('B13, C1-3: is alone with each of them, whatever happens, over twelve seeds', async () => {
+    const { alone, ...tally } = await runSeeds(multiLock, 0, 12);
+    expect(alone).toBe(0);
+    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
+  }, 60_000);
+
+  it.each([
+    { inOrder: false, givesBack: true },
+    { inOrder: true, givesBack: false },
+  ])(
+    'is found out otherwise: $inOrder, $givesBack',
+    async (how) => {
+      const stuck = expect.stringMatching(/still not so/);
+      expect(await findings(byHand(how))).toEqual([stuck, stuck, stuck]);
+    },
+    60_000,
+  );
+});

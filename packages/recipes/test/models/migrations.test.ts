@@ -1,0 +1,203 @@
+import { type Client, digestId, op, Perms } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Lock, type Migration, Migrations } from '../../src/index.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/app/migrations';
+const users: Migration = { name: 'users', ops: [op.create('/users'), op.create('/users/admin', '{}')] };
+const orders: Migration = { name: 'orders', ops: [op.create('/orders', new Uint8Array([1])), op.setData('/users/admin', '{"orders":0}')] };
+const tidy: Migration = { name: 'tidy', ops: [op.delete('/orders'), op.check('/users', { version: 0 })] };
+const utf8 = new TextDecoder();
+
+const dataOf = async (of: string) => utf8.decode((await t.until(t.zk.getData(of))).data ?? undefined);
+const migrate = (zk: Client, ...list: Migration[]) => new Migrations(zk, path, list).migrate();
+
+describe('migrations', () => {
+  it('B28: are applied once each, under a lock, with their record in the same txn', async () => {
+    const { zk, lines } = await t.recorded();
+    expect(await t.until(migrate(t.zk, users))).toEqual(['users']);
+    expect(await t.until(migrate(zk, users, orders, tidy))).toEqual(['orders', 'tidy']);
+    expect(lines).toEqual([
+      'getChildren /app/migrations/applied',
+      'getData /app/migrations/applied/0000000001',
+      // The records are to have a parent that stays.
+      'exists /app',
+      'exists /app/migrations',
+      'exists /app/migrations/applied',
+      'create /app/migrations/lock/guid-lock- ephemeral sequential',
+      'exists /app/migrations/lock/guid-lock-0000000001 watch',
+      'getChildren /app/migrations/lock',
+      'getChildren /app/migrations/applied',
+      'getData /app/migrations/applied/0000000001',
+      'multi: create /orders persistent, setData /users/admin, create /app/migrations/applied/0000000002 persistent, check /app/migrations/lock/guid-lock-0000000001',
+      'multi: delete /orders, check /users, create /app/migrations/applied/0000000003 persistent, check /app/migrations/lock/guid-lock-0000000001',
+      'delete /app/migrations/lock/guid-lock-0000000001',
+    ]);
+    lines.length = 0;
+    expect(await t.until(migrate(zk, users, orders, tidy))).toEqual([]);
+    // Nothing is missing, so nobody is waited for.
+    expect(lines.filter((line) => !line.startsWith('get'))).toEqual([]);
+    expect(await dataOf('/users/admin')).toBe('{"orders":0}');
+    const applied = await t.until(new Migrations(zk, path, []).applied());
+    expect(applied.map(({ number, name }) => [number, name])).toEqual([
+      [1, 'users'],
+      [2, 'orders'],
+      [3, 'tidy'],
+    ]);
+    expect(applied.every(({ checksum, appliedAtMs }) => /^[0-9a-f]{64}$/.test(checksum) && appliedAtMs > 0)).toBe(true);
+  });
+
+  it('B28: are applied by one of many who come at the same time', async () => {
+    const clients = await Promise.all(Array.from({ length: 5 }, () => t.client()));
+    const done = await t.until(Promise.all(clients.map((zk) => migrate(zk, users, orders, tidy))));
+    expect(done.filter((names) => names.length > 0)).toEqual([['users', 'orders', 'tidy']]);
+    expect((await t.until(t.zk.exists('/users/admin')))!.version).toBe(1);
+  });
+
+  it('B28: are refused when what was applied is not what the list begins with', async () => {
+    await t.until(migrate(t.zk, users, orders));
+    const other: Migration = { name: 'orders', ops: [op.create('/orders')] };
+    const changed = await t.until(failureOf(migrate(t.zk, users, other, tidy)));
+    expect(changed).toMatchObject({ name: 'RecipeError', code: 'Mismatch' });
+    expect((changed as Error).message).toMatch(
+      /^migration 2 of \/app\/migrations was applied as "orders" with the checksum [0-9a-f]{64}, and is "orders" with [0-9a-f]{64} in this program: what was applied must not change; put the change into a new migration$/,
+    );
+    expect(await t.until(failureOf(migrate(t.zk, users)))).toMatchObject({
+      code: 'Mismatch',
+      message: '/app/migrations has had 2 migrations, and this program knows 1: it is older than what it finds, or has lost "orders"',
+    });
+    await t.until(t.zk.setData(`${path}/applied/0000000002`, '{}'));
+    expect(await t.until(failureOf(migrate(t.zk, users, orders)))).toMatchObject({
+      message: `${path}/applied/0000000002 is no record of a migration; whoever has written it has to say what was applied`,
+    });
+    await t.until(t.zk.delete(`${path}/applied/0000000001`));
+    await t.until(t.zk.setData(`${path}/applied/0000000002`, '{"name":"a","checksum":"b"}'));
+    expect(await t.until(failureOf(migrate(t.zk, users, orders)))).toMatchObject({
+      message: `record 1 of ${path}/applied is missing, and 2 is there`,
+    });
+    expect(await t.until(t.zk.exists('/orders'))).not.toBe(null);
+  });
+
+  it('B28: are the same however they are written down', async () => {
+    await t.until(migrate(t.zk, { name: 'a', ops: [op.create('/a', 'x'), op.setData('/a', 'y'), op.delete('/a')] }));
+    const bytes = new TextEncoder();
+    const same: Migration = {
+      name: 'renamed',
+      ops: [
+        op.create('/a', bytes.encode('x'), { mode: 'persistent' }),
+        { op: 'setData', path: '/a', data: bytes.encode('y') },
+        op.delete('/a', { version: -1 }),
+      ],
+    };
+    expect(await t.until(migrate(t.zk, same))).toEqual([]);
+    const acl = [{ perms: Perms.all, id: { scheme: 'digest', id: digestId('a:b') } }];
+    for (const ops of [
+      [op.create('/a', 'x')],
+      [op.create('/a', 'x', { acl }), ...same.ops.slice(1)],
+      [...same.ops.slice(0, 2), op.check('/a')],
+    ])
+      expect(await t.until(failureOf(migrate(t.zk, { name: 'a', ops })))).toMatchObject({ code: 'Mismatch' });
+  });
+
+  it('B28: stop at one that a server refuses; those ahead of it stay, and it leaves nothing', async () => {
+    const wrong: Migration = { name: 'wrong', ops: [op.create('/orders'), op.create('/users')] };
+    const failure = await t.until(failureOf(migrate(t.zk, users, wrong, tidy)));
+    expect(failure).toMatchObject({ code: 'Refused', cause: { code: 'NodeExists', failedIndex: 1 } });
+    expect((failure as Error).message).toMatch(/^migration 2 of \/app\/migrations, "wrong", was not applied: /);
+    expect(await t.until(t.zk.exists('/orders'))).toBe(null);
+    expect(await t.until(migrate(t.zk, users, orders))).toEqual(['orders']);
+    expect(await t.until(new Lock(t.zk, `${path}/lock`).contenders())).toEqual([]);
+  });
+
+  it.each([true, false])('B28: survive the loss of an answer to each of their requests, carried out (%s) or not', async (carriedOut) => {
+    for (let lost = 1; ; lost++) {
+      const [base, top] = [`/m${lost}`, `/top${lost}`];
+      const list: Migration[] = [
+        { name: 'one', ops: [op.create(top, '0'), op.setData(top, '1')] },
+        { name: 'two', ops: [op.create(`${top}/x`), op.setData(top, '2')] },
+      ];
+      const { zk, lines } = await t.recorded();
+      const { cnxn } = t.world;
+      const migrating = new Migrations(zk, base, list).migrate();
+      await whenAsked(lines, lost, () => (carriedOut ? cnxn.backward : cnxn.forward).hold());
+      const asked = lines.length;
+      t.world.break(cnxn);
+      expect(await t.until(migrating)).toEqual(['one', 'two']);
+      expect((await t.until(t.zk.exists(top)))!.version).toBe(2);
+      expect((await t.childrenOf(`${base}/applied`)).length).toBe(2);
+      await t.until(zk.close());
+      if (asked < lost) break;
+    }
+  });
+
+  it('B28: are not written by one whose lock was broken, however late its requests arrive', async () => {
+    let lost = 0;
+    for (let at = 1; ; at++) {
+      const base = `/m${at}`;
+      const list: Migration[] = [{ name: 'one', ops: [op.create(`/top${at}`)] }];
+      const { zk, lines } = await t.recorded();
+      const { forward } = t.world.cnxn;
+      const migrating = failureOf(new Migrations(zk, base, list).migrate());
+      await whenAsked(lines, at, () => forward.hold());
+      // Which is not there before it is asked for, nor when all is over.
+      const [holder] = await t.until(new Lock(t.zk, `${base}/lock`).contenders());
+      if (holder !== undefined) await t.until(failureOf(t.zk.delete(holder.path)));
+      forward.release();
+      const outcome = (await t.until(migrating)) as { code?: string };
+      const isApplied = (await t.until(new Migrations(t.zk, base, list).applied())).length === 1;
+      expect((await t.until(t.zk.exists(`/top${at}`))) !== null).toBe(isApplied);
+      if (outcome.code === 'Lost') lost++;
+      else expect(isApplied).toBe(true);
+      expect(await t.until(new Migrations(t.zk, base, list).migrate())).toEqual(isApplied ? [] : ['one']);
+      await t.until(zk.close());
+      if (lines.length < at) break;
+    }
+    expect(lost).toBeGreaterThan(2);
+  });
+
+  it('B28: are waited for as long as is said', async () => {
+    await t.until(t.zk.ensurePath(path));
+    const held = await t.until(new Lock(t.zk, `${path}/lock`).acquire());
+    const late = failureOf(new Migrations(await t.client(), path, [users]).migrate({ timeoutMs: 500 }));
+    const abort = new AbortController();
+    const unwanted = failureOf(new Migrations(await t.client(), path, [users]).migrate({ signal: abort.signal }));
+    await t.pass(600);
+    abort.abort(new Error('no longer wanted'));
+    expect(await t.until(late)).toMatchObject({ code: 'TimedOut' });
+    expect(await t.until(unwanted)).toMatchObject({ message: 'no longer wanted' });
+    expect(await t.until(t.zk.exists('/users'))).toBe(null);
+    expect((await t.until(new Lock(t.zk, `${path}/lock`).contenders())).map((each) => each.path)).toEqual([held.path]);
+  });
+
+  it('B28: must make sense', () => {
+    const make =
+      (...list: Migration[]) =>
+      () =>
+        new Migrations(t.zk, path, list);
+    expect(make(users, users)).toThrow(new TypeError('two migrations of /app/migrations are called "users"; give each a name of its own'));
+    expect(make({ name: 'none', ops: [] })).toThrow(new TypeError('migration 1 of /app/migrations, "none", has no operations'));
+    expect(make({ name: 'brief', ops: [op.create('/x', null, { mode: 'ephemeral' })] })).toThrow(
+      new TypeError('migration 1 of /app/migrations, "brief", makes an ephemeral, which goes with the session of who migrates'),
+    );
+  });
+});
+
+/** Calls when so many requests have left, ahead of the last of them. Lets things go on until nothing more happens. */
+async function whenAsked(lines: string[], count: number, act: () => void): Promise<void> {
+  const push = lines.push.bind(lines);
+  lines.push = (...more) => {
+    if (lines.length < count && lines.length + more.length >= count) act();
+    return push(...more);
+  };
+  await t.settle();
+}

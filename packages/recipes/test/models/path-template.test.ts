@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { PathTemplate } from '../../src/index.ts';
+
+describe('a path template', () => {
+  const orders = new PathTemplate('/users/{user}/orders/{order}');
+
+  it('makes paths of parameters, and parameters of paths', () => {
+    expect(orders.names).toEqual(['user', 'order']);
+    expect(orders.path({ user: 7, order: 'a b' })).toBe('/users/7/orders/a b');
+    expect(orders.parentPath({ user: 7 })).toBe('/users/7/orders');
+    expect(orders.match('/users/7/orders/a b')).toEqual({ user: '7', order: 'a b' });
+    for (const other of ['/', '/users', '/users/7/orders', '/users/7/orders/a/b', '/users/7/items/a', '/people/7/orders/a'])
+      expect(orders.match(other), other).toBe(undefined);
+    expect(new PathTemplate('/settings').path()).toBe('/settings');
+    expect(new PathTemplate('/settings').parentPath()).toBe('/');
+    expect(new PathTemplate('/{zone}').match('/x')).toEqual({ zone: 'x' });
+  });
+
+  it('knows what can stand below a path', () => {
+    expect(['/', '/users', '/users/9', '/users/9/orders'].every((path) => orders.canBeBelow(path))).toBe(true);
+    expect(['/people', '/users/9/orders/1', '/users/9/items'].some((path) => orders.canBeBelow(path))).toBe(false);
+  });
+
+  it('refuses what is no name of a znode', () => {
+    for (const user of ['', '.', '..', 'a/b'])
+      expect(() => orders.path({ user, order: 1 })).toThrow(
+        new TypeError(`"${user}" cannot be the user of /users/{user}/orders/{order}: it is no name of a znode`),
+      );
+    expect(() => orders.path({ user: 1 } as never)).toThrow(new TypeError('/users/{user}/orders/{order} needs the parameter order'));
+  });
+
+  it.each([
+    ['', 'it begins with a slash, and goes on'],
+    ['/', 'it begins with a slash, and goes on'],
+    ['users', 'it begins with a slash, and goes on'],
+    ['/a//b', 'a name is empty'],
+    ['/a/', 'a name is empty'],
+    ['/a/b-{id}', 'in "b-{id}" the braces are not around the whole name'],
+    ['/a/{}', 'in "{}" the braces are not around the whole name'],
+    ['/a/{id}/{id}', 'id is there twice'],
+  ])('refuses the template "%s", and says why', (template, why) => {
+    expect(() => new PathTemplate(template)).toThrow(
+      new TypeError(`"${template}" is no template of a path: ${why}; write it as /users/{user}`),
+    );
+  });
+});

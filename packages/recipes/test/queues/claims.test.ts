@@ -1,0 +1,206 @@
+import { op } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PriorityQueue, Queue, type QueueItem } from '../../src/index.ts';
+import { expire } from '../support/faults.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/jobs';
+const textOf = (item: Pick<QueueItem, 'data'> | undefined) => item && new TextDecoder().decode(item.data ?? undefined);
+
+describe('a claim', () => {
+  it('B6: leaves the item where it is until it is done, in four requests', async () => {
+    const producer = new Queue(t.zk, path);
+    await t.until(producer.putAll(['a', 'b', 'c']));
+    const { zk, lines } = await t.recorded();
+    const queue = new Queue(zk, path);
+    await t.until((await t.until(queue.claim())).done());
+    lines.length = 0;
+    const claimed = await t.until(queue.claim());
+    await t.settle();
+    expect(textOf(claimed)).toBe('b');
+    expect(await t.until(producer.size())).toBe(2);
+    await t.until(claimed.done());
+    await t.settle();
+    expect(lines).toEqual([
+      'getData /jobs/queue-0000000001',
+      'multi: setData /jobs/queue-0000000001, create /jobs-aside/claims/queue-0000000001-1 ephemeral, setData /jobs-aside/marks/guid-mark-0000000001',
+      // Tells the holder if somebody takes the claim away.
+      'exists /jobs-aside/claims/queue-0000000001-1 watch',
+      'multi: delete /jobs-aside/claims/queue-0000000001-1, delete /jobs/queue-0000000001, setData /jobs-aside/marks/guid-mark-0000000001',
+    ]);
+    expect(claimed.state).toBe('released');
+    expect(claimed.signal.aborted).toBe(false);
+    expect(await t.childrenOf('/jobs-aside/claims')).toEqual([]);
+    expect(await t.until(failureOf(claimed.done()))).toMatchObject({ code: 'Closed' });
+  });
+
+  it('B6: keeps the item from others, whether they claim or take; in process it is told apart', async () => {
+    const queue = new Queue(t.zk, path);
+    await t.until(queue.putAll(['a', 'b']));
+    const first = await t.until(queue.claim());
+    const other = new Queue(await t.client(), path);
+    expect((await t.until(other.contents())).map(({ name, isClaimed }) => [name, isClaimed])).toEqual([
+      ['queue-0000000000', true],
+      ['queue-0000000001', false],
+    ]);
+    expect(textOf(await t.until(other.take()))).toBe('b');
+    expect(await t.until(other.tryTake())).toBe(undefined);
+    expect(await t.until(other.tryClaim())).toBe(undefined);
+    expect(textOf(await t.until(other.peek()))).toBe('a');
+    await t.until(first.done());
+    expect(await t.until(other.contents())).toEqual([]);
+  });
+
+  it('B6: is had by one other when the session of who has it ends, or it is given back; none of those who wait polls', async () => {
+    const producer = new Queue(t.zk, path);
+    await t.until(producer.put('a'));
+    const dies = await t.client();
+    await t.until(new Queue(dies, path).claim());
+    const { zk, lines } = await t.recorded();
+    const waiting = Array.from({ length: 5 }, () => new Queue(zk, path).claim());
+    await t.settle();
+    lines.length = 0;
+    await t.pass(60_000);
+    expect(lines).toEqual([]);
+    await t.until(dies.close());
+    const second = await t.until(Promise.race(waiting));
+    expect([textOf(second), second.attempt]).toEqual(['a', 2]);
+    const taking = producer.take();
+    await t.settle();
+    await t.until(second.release());
+    await t.settle();
+    // The next in line was there before who takes.
+    await t.until(zk.close());
+    await Promise.all(waiting.map((each) => t.until(failureOf(each))));
+    expect(textOf(await t.until(taking))).toBe('a');
+  });
+
+  it('B6: that was lost acknowledges nothing, and writes nothing', async () => {
+    const queue = new Queue(t.zk, path);
+    await t.until(queue.put('a'));
+    const lost = await t.until(queue.claim());
+    await t.until(t.zk.delete(lost.claimPath));
+    await t.settle();
+    expect(lost.state).toBe('lost');
+    expect(lost.signal.reason).toMatchObject({ code: 'Lost' });
+    const other = await t.until(new Queue(await t.client(), path).claim());
+    expect(other.fencingToken > lost.fencingToken).toBe(true);
+    expect(await t.until(failureOf(lost.done([op.create('/result', 'lost')])))).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+    expect(await t.until(failureOf(lost.multi([op.create('/result', 'lost')])))).toMatchObject({ code: 'Lost' });
+    await t.until(other.done([op.create('/result', 'other')]));
+    expect(textOf(await t.until(t.zk.getData('/result')))).toBe('other');
+    expect(await t.until(queue.size())).toBe(0);
+  });
+
+  it('B6: stands as before when what was to be written with the acknowledgement is refused', async () => {
+    const queue = new Queue(t.zk, path);
+    await t.until(queue.put('a'));
+    await t.until(t.zk.create('/result'));
+    const claimed = await t.until(queue.claim());
+    expect(await t.until(failureOf(claimed.done([op.create('/result')])))).toMatchObject({ code: 'NodeExists', failedIndex: 0 });
+    expect([claimed.state, await t.until(queue.size())]).toEqual(['held', 1]);
+    await t.until(claimed.done());
+    expect(await t.until(queue.size())).toBe(0);
+  });
+
+  it('B6: is lost with the item, when somebody deletes that', async () => {
+    const queue = new Queue(t.zk, path);
+    await t.until(queue.put('a'));
+    const claimed = await t.until(queue.claim());
+    await t.until(t.zk.delete(claimed.path));
+    expect(await t.until(failureOf(claimed.done()))).toMatchObject({ code: 'Lost' });
+    await t.until(claimed.release());
+    expect(await t.childrenOf('/jobs-aside/claims')).toEqual([]);
+  });
+
+  it('B6: is suspended without a connection, and lost when the time of the session is over', async () => {
+    const client = await t.client({ sessionTimeoutMs: 4000 });
+    await t.until(new Queue(t.zk, path).put('a'));
+    const claimed = await t.until(new Queue(client, path).claim());
+    const states: string[] = [];
+    claimed.onStateChange((state) => states.push(state));
+    const { address } = t.world;
+    t.world.wire.name('server', []);
+    t.world.break();
+    await t.pass(6000);
+    expect(states).toEqual(['suspended', 'lost']);
+    t.world.wire.name('server', [address]);
+    const next = await t.until(new Queue(t.zk, path).claim());
+    expect(next.attempt).toBe(2);
+    await t.until(next.done());
+    await t.pass(5000);
+    expect(await t.until(failureOf(claimed.done()))).toMatchObject({ code: 'Lost' });
+  });
+
+  it('B6: work that fails gives the item back, in its place; work that is done acknowledges it', async () => {
+    const queue = new Queue(t.zk, path);
+    await t.until(queue.putAll(['a', 'b']));
+    const failed = queue.process(() => Promise.reject(new Error('no luck')));
+    expect(await t.until(failureOf(failed))).toMatchObject({ message: 'no luck' });
+    expect(await t.until(queue.process((item) => [textOf(item), item.attempt]))).toEqual(['a', 2]);
+    expect(textOf(await t.until(queue.peek()))).toBe('b');
+  });
+
+  it('B6: ends with the session, and says so', async () => {
+    const zk = await t.client();
+    const queue = new Queue(zk, path);
+    await t.until(queue.put('a'));
+    const claimed = await t.until(queue.claim());
+    await expire(t, zk);
+    await t.settle();
+    expect(claimed.state).toBe('lost');
+    expect(await t.until(failureOf(claimed.done()))).toMatchObject({ code: 'Lost' });
+    await t.until(claimed.release());
+  });
+
+  it('goes past a claim on an item of the past, whose name has come again', async () => {
+    const queue = new Queue(t.zk, path);
+    await t.until(queue.put('old'));
+    const old = await t.until(queue.claim());
+    await t.until(t.zk.deleteRecursive(path));
+    await t.until(queue.putAll(['new', 'newer']));
+    const other = new Queue(await t.client(), path);
+    expect(textOf(await t.until(other.claim()))).toBe('newer');
+    const waiting = other.claim();
+    await t.settle();
+    await t.until(old.release());
+    expect(textOf(await t.until(waiting))).toBe('new');
+  });
+
+  it("B6: shares its form with kazoo's LockingQueue: items below entries, claims of their names below taken", async () => {
+    const queue = new PriorityQueue(t.zk, '/q/entries', { naming: 'kazoo', takenPath: '/q/taken' });
+    await t.until(t.zk.ensurePath('/q/entries'));
+    await t.until(t.zk.ensurePath('/q/taken'));
+    // As kazoo puts, and as it claims.
+    const foreign = await t.client();
+    for (const priority of ['100', '050'])
+      await t.until(foreign.create(`/q/entries/entry-${priority}-`, priority, { mode: 'persistentSequential' }));
+    await t.until(foreign.create('/q/taken/entry-050-0000000001', 'an id', { mode: 'ephemeral' }));
+    await t.until(queue.put('c', { priority: 100 }));
+    const claimed = await t.until(queue.claim());
+    expect([claimed.claimPath, textOf(claimed)]).toEqual(['/q/taken/entry-100-0000000000', '100']);
+    await t.until(claimed.done());
+    expect((await t.until(queue.contents())).map(({ name, isClaimed }) => [name, isClaimed])).toEqual([
+      ['entry-050-0000000001', true],
+      ['entry-100-0000000002', false],
+    ]);
+    expect(textOf(await t.until(queue.take()))).toBe('c');
+    const waiting = queue.claim();
+    await t.settle();
+    await t.until(foreign.delete('/q/taken/entry-050-0000000001'));
+    const last = await t.until(waiting);
+    expect(textOf(last)).toBe('050');
+    await t.until(last.done());
+    expect(await t.childrenOf('/q/taken')).toEqual([]);
+  });
+});

@@ -1,0 +1,177 @@
+import * as recipes from '@tskeeper/recipes';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DelayQueue, IdQueue, PriorityQueue, Queue, type QueueItem, ShardedQueue } from '../../src/index.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/jobs';
+const textOf = (item: Pick<QueueItem, 'data'> | undefined) => item && new TextDecoder().decode(item.data ?? undefined);
+
+describe('a priority queue', () => {
+  it('C1-17: names items queue-YY, and gives the lower first, of one priority in the order of coming', async () => {
+    const queue = new PriorityQueue(t.zk, path);
+    for (const [data, priority] of [
+      ['b', 7],
+      ['d', 20],
+      ['a', 0],
+      ['c', 7],
+    ] as const)
+      await t.until(queue.put(data, { priority }));
+    expect((await t.childrenOf(path)).toSorted()).toEqual([
+      'queue-000000000002',
+      'queue-070000000000',
+      'queue-070000000003',
+      'queue-200000000001',
+    ]);
+    const taken: unknown[] = [];
+    for (let item = await t.until(queue.tryTake()); item !== undefined; item = await t.until(queue.tryTake()))
+      taken.push([textOf(item), item.priority]);
+    expect(taken).toEqual([
+      ['a', 0],
+      ['b', 7],
+      ['c', 7],
+      ['d', 20],
+    ]);
+    await expect(queue.put('x', { priority: 100 })).rejects.toThrow('a priority is a whole number from 0 to 99, lower first, not 100');
+    expect(() => new PriorityQueue(t.zk, path, { naming: 'other' as never })).toThrow('naming is "page" or "kazoo", not "other"');
+  });
+
+  it('C1-18: drops its list when the watch fires, so an urgent item is the next', async () => {
+    const producer = new PriorityQueue(t.zk, path);
+    await t.until(producer.putAll(['a', 'b', 'c'], { priority: 50 }));
+    const { zk, lines } = await t.recorded();
+    const queue = new PriorityQueue(zk, path);
+    expect(textOf(await t.until(queue.take()))).toBe('a');
+    await t.until(producer.put('urgent', { priority: 1 }));
+    await t.settle();
+    lines.length = 0;
+    expect(textOf(await t.until(queue.take()))).toBe('urgent');
+    expect(lines[0]).toBe('getChildren /jobs watch');
+    expect(textOf(await t.until(queue.take()))).toBe('b');
+  });
+
+  it("B7: shares a path with kazoo's Queue by its names", async () => {
+    const queue = new PriorityQueue(t.zk, path, { naming: 'kazoo' });
+    await t.until(queue.put('b', { priority: 100 }));
+    expect(await t.childrenOf(path)).toEqual(['entry-100-0000000000']);
+    await t.until(t.zk.create(`${path}/entry-009-`, 'a', { mode: 'persistentSequential' }));
+    await t.until(t.zk.create(`${path}/entry-other`, 'no item'));
+    expect([textOf(await t.until(queue.take())), textOf(await t.until(queue.take()))]).toEqual(['a', 'b']);
+    await expect(queue.put('x', { priority: 1000 })).rejects.toThrow('from 0 to 999');
+  });
+});
+
+describe('a delay queue', () => {
+  it('B8: gives an item when its time has come, by the time of the ensemble, and not before; it asks nothing meanwhile', async () => {
+    const producer = new DelayQueue(t.zk, path);
+    const { zk, lines } = await t.recorded();
+    const queue = new DelayQueue(zk, path);
+    const startMs = t.world.clock.now().elapsedMs;
+    const passed = () => t.world.clock.now().elapsedMs - startMs;
+    await t.until(producer.put('late', { delayMs: 10_000 }));
+    const taken: unknown[] = [];
+    const taking = (async () => {
+      while (taken.length < 3) taken.push([textOf(await queue.take()), Math.round(passed() / 1000)]);
+    })();
+    await t.pass(1000);
+    lines.length = 0;
+    await t.pass(1000);
+    expect(lines).toEqual([]);
+    await t.until(producer.put('early', { delayMs: 3000 }));
+    await t.pass(2500);
+    expect(taken).toEqual([]);
+    await t.until(producer.put('at once', { dueMs: 0 }));
+    await t.until(taking);
+    expect(taken).toEqual([
+      ['at once', 5],
+      ['early', 5],
+      ['late', 10],
+    ]);
+  });
+
+  it('B8: does not wake a consumer for what is not due, and says when it is', async () => {
+    const queue = new DelayQueue(t.zk, path);
+    await t.until(queue.put('a', { dueMs: 4_000_000_000_000 }));
+    expect(await t.until(queue.tryTake())).toBe(undefined);
+    expect(await t.until(queue.peek())).toMatchObject({ dueMs: 4_000_000_000_000, name: 'queue-|3A352944000|0000000000' });
+    expect(await t.until(failureOf(queue.take({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
+    await expect(queue.put('b', { delayMs: -1 })).rejects.toThrow('delayMs is a number of milliseconds from 0 on, not -1');
+    await expect(queue.put('b', { dueMs: 0.5 })).rejects.toThrow('a time is a whole number of milliseconds since 1970, not 0.5');
+  });
+});
+
+describe('an id queue', () => {
+  it('B8: takes out what has an id, but for what somebody works on', async () => {
+    const queue = new IdQueue(t.zk, path);
+    await t.until(queue.putAll(['a', 'b'], { id: 'order 12' }));
+    await t.until(queue.put('c', { id: 'order 13' }));
+    const claimed = await t.until(queue.claim());
+    expect(claimed.id).toBe('order 12');
+    expect(await t.until(queue.remove('order 12'))).toBe(1);
+    expect(await t.until(queue.remove('order 14'))).toBe(0);
+    await t.until(claimed.release());
+    expect((await t.until(queue.contents())).map(({ id }) => id)).toEqual(['order 12', 'order 13']);
+    expect(await t.until(queue.remove('order 12'))).toBe(1);
+    expect(textOf(await t.until(queue.take()))).toBe('c');
+    await expect(queue.put('x', { id: 'a/b' })).rejects.toThrow('an id is a text without "/" and "|", and not empty: "a/b"');
+  });
+});
+
+describe('a sharded queue', () => {
+  it('B8: spreads its items over several znodes, and gives each of them once', async () => {
+    const queue = new ShardedQueue(t.zk, path, { shards: 3 });
+    for (let at = 0; at < 9; at++) await t.until(queue.put(String(at)));
+    expect(await Promise.all(['00', '01', '02'].map((shard) => t.childrenOf(`${path}/shard-${shard}`)))).toMatchObject([
+      { length: 3 },
+      { length: 3 },
+      { length: 3 },
+    ]);
+    expect([await t.until(queue.size()), (await t.until(queue.contents())).length]).toEqual([9, 9]);
+    const other = new ShardedQueue(await t.client(), path, { shards: 3 });
+    const taken: string[] = [];
+    for (let at = 0; at < 8; at++) taken.push(textOf(await t.until((at % 2 === 0 ? queue : other).take()))!);
+    const claimed = await t.until(other.claim());
+    taken.push(textOf(claimed)!);
+    expect(taken.toSorted()).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
+    const waiting = queue.claim();
+    await t.settle();
+    await t.until(claimed.release());
+    expect((await t.until(waiting)).attempt).toBe(2);
+    expect(() => new ShardedQueue(t.zk, path, { shards: 0 })).toThrow('shards is a whole number from 1 to 100, not 0');
+  });
+
+  it('B8: wakes who waits when an item comes into any of them', async () => {
+    const queue = new ShardedQueue(t.zk, path, { shards: 4 });
+    for (let at = 0; at < 6; at++) {
+      const taking = queue.take();
+      await t.settle();
+      await t.until(new ShardedQueue(t.zk, path, { shards: 4 }).put(String(at)));
+      expect(textOf(await t.until(taking))).toBe(String(at));
+    }
+  });
+});
+
+describe('the names of items', () => {
+  it('C1-42: are those of queues that are ready to use, as locks are', () => {
+    const { Lock: lock, Queue: queue } = recipes;
+    expect([lock, queue].map((each) => typeof each)).toEqual(['function', 'function']);
+  });
+
+  it("B5: can be those of ZooKeeper's DistributedQueue and Curator's SimpleDistributedQueue", async () => {
+    const queue = new Queue(t.zk, path, { prefix: 'qn-' });
+    await t.until(queue.put('a'));
+    expect(await t.childrenOf(path)).toEqual(['qn-0000000000']);
+    await t.until(t.zk.create(`${path}/qn-`, 'b', { mode: 'persistentSequential' }));
+    expect([textOf(await t.until(queue.take())), textOf(await t.until(queue.take()))]).toEqual(['a', 'b']);
+    expect(() => new Queue(t.zk, path, { prefix: 'a/' })).toThrow('a text without "/", and not empty: "a/"');
+  });
+});

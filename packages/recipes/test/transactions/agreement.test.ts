@@ -1,0 +1,95 @@
+/** What a two-phase commit promises, held over seeds: see transaction-story.ts. */
+import { type CallOptions, ClientView, type Data, type ReadOptions, type SetDataOptions, type WriteOp } from '@tskeeper/client';
+import { describe, expect, it, vi } from 'vitest';
+import { run, Tally } from './transaction-story.ts';
+
+type Method = 'getData' | 'setData' | 'getChildren' | 'exists' | 'multi';
+
+/** A method of the client as it is, for canaries that change what recipes ask for. */
+function original<Name extends Method>(name: Name): ClientView[Name] {
+  return Object.getOwnPropertyDescriptor(ClientView.prototype, name)!.value as ClientView[Name];
+}
+
+const [getData, setData, getChildren] = [original('getData'), original('setData'), original('getChildren')];
+const [exists, multi] = [original('exists'), original('multi')];
+
+/** Whoever is mocked asks for something else. */
+function spy(name: Method, method: unknown): void {
+  vi.spyOn(ClientView.prototype, name).mockImplementation(method as never);
+}
+
+describe('sites', () => {
+  it('C1-34: decide alike in more than 200 transactions, whoever is killed, cut off or expired, and whichever answer is lost', async () => {
+    const tally = new Tally();
+    for (let seed = 1; seed <= 20; seed++) {
+      await run(seed, tally).catch((error: unknown) => {
+        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+      });
+    }
+    expect(tally.commit + tally.abort).toBeGreaterThan(200);
+    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
+  }, 60_000);
+
+  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+    'writes its vote over another': {
+      plant: () =>
+        spy('setData', function (this: ClientView, path: string, data: Data, options?: SetDataOptions) {
+          return setData.call(this, path, data, { ...options, version: -1 });
+        }),
+      finds: /and others/,
+    },
+    'takes one that is gone for one that aborts, without a vote in its place': {
+      plant: () =>
+        spy('setData', async function (this: ClientView, path: string, data: Data, options?: SetDataOptions) {
+          if (data !== 'abort' || options?.version !== 0) return setData.call(this, path, data, options);
+          return (await exists.call(this, path))!;
+        }),
+      finds: /and others|never told/,
+    },
+    'goes without leaving the decision behind': {
+      plant: () =>
+        spy('multi', function (this: ClientView, ops: readonly WriteOp[], options?: CallOptions) {
+          return multi.call(
+            this,
+            ops.filter((each) => !(each.op === 'create' && each.path.endsWith('/decision'))),
+            options,
+          );
+        }),
+      finds: /and others|is gone before|never told|left behind/,
+    },
+    'counts the votes of those who are still there': {
+      plant: () =>
+        spy('getChildren', async function (this: ClientView, path: string, options?: ReadOptions) {
+          const result = await getChildren.call(this, path, options);
+          const isListing = /tx-\d+$/.test(path) && options?.watch === undefined && result.children.includes('decision');
+          const left = result.children.filter((name) => name !== 'decision');
+          return isListing && left.some((name) => /berlin|paris|rome/.test(name)) ? { ...result, children: left } : result;
+        }),
+      finds: /and others|has not voted/,
+    },
+    'reads votes without a watch': {
+      plant: () =>
+        spy('getData', function (this: ClientView, path: string, options?: ReadOptions) {
+          return getData.call(this, path, { ...options, watch: undefined });
+        }),
+      finds: /never told/,
+    },
+  };
+
+  it.each(Object.keys(canaries))(
+    'are found out when one %s',
+    async (name) => {
+      const { plant, finds } = canaries[name]!;
+      plant();
+      const caught: string[] = [];
+      try {
+        for (let seed = 1; seed <= 40 && caught.length < 2; seed++)
+          await run(seed, new Tally()).catch((error: unknown) => void caught.push(String(error)));
+      } finally {
+        vi.restoreAllMocks();
+      }
+      expect(caught).toEqual([expect.stringMatching(finds), expect.stringMatching(finds)]);
+    },
+    60_000,
+  );
+});

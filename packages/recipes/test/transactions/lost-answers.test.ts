@@ -1,0 +1,99 @@
+/** The answer to each single request of a transaction is lost, once, and the connection with it: whatever it was, the transaction takes its course. */
+import { type Client, connect, KeeperError } from '@tskeeper/client';
+import { describe, expect, it } from 'vitest';
+import { TwoPhaseCommit, type TwoPhaseCommitOptions, type Vote } from '../../src/index.ts';
+import { RecipeWorld } from '../support/recipe-world.ts';
+import { recording } from '../support/requests.ts';
+
+const path = '/app/tx';
+const parts = ['coordinator', 'berlin', 'paris'] as const;
+type Part = (typeof parts)[number];
+
+/** Where requests are written down, until the one whose answer is to be lost. */
+class Tripwire extends Array<string> {
+  readonly #wire: number;
+  readonly #trip: () => void;
+
+  constructor(wire: number, trip: () => void) {
+    super();
+    this.#wire = wire;
+    this.#trip = trip;
+  }
+
+  override push(...lines: string[]): number {
+    const before = this.length;
+    const length = super.push(...lines);
+    if (before <= this.#wire && this.#wire < length) this.#trip();
+    return length;
+  }
+}
+
+async function clientOf(t: RecipeWorld, at: number): Promise<{ readonly zk: Client; readonly lines: string[] }> {
+  const { world } = t;
+  const address = `10.1.0.${world.clients + 1}`;
+  let isReady = false;
+  const trip = () => {
+    if (!isReady) return;
+    world.wire.cutOneWay(world.address, address);
+    world.clock.after(300, () => {
+      for (const cnxn of world.wire.cnxns) if (cnxn.dialer.address === address && !cnxn.forward.from.gone) world.break(cnxn);
+      world.wire.healOneWay(world.address, address);
+    });
+  };
+  const lines = new Tripwire(at, trip);
+  const zk = await t.until(connect('server:2181', recording(world.options(), lines)));
+  isReady = true;
+  return { zk, lines };
+}
+
+/** How many requests the part made whose answer `at` was lost. */
+async function lose(options: TwoPhaseCommitOptions, part: Part, at: number, vote: Vote): Promise<number> {
+  const t = await RecipeWorld.start();
+  const clients = new Map<Part, Client>();
+  let asked: string[] = [];
+  for (const each of parts) {
+    const { zk, lines } = await clientOf(t, each === part ? at : -1);
+    clients.set(each, zk);
+    if (each === part) asked = lines;
+  }
+  const site = async (name: Part): Promise<Vote> => {
+    await using joined = await new TwoPhaseCommit(clients.get(name)!, path, options).join(name);
+    await joined.vote(vote);
+    const outcome = await joined.outcome();
+    await joined.acknowledge();
+    return outcome;
+  };
+  const transaction = new TwoPhaseCommit(clients.get('coordinator')!, path, options);
+  await t.until(transaction.begin(['berlin', 'paris']));
+  // Whoever is no site may ask too late.
+  const looking = transaction.outcome().catch((error: unknown) => KeeperError.is(error, 'NoNode') && vote);
+  expect(await t.until(Promise.all([looking, site('berlin'), site('paris')]))).toEqual([vote, vote, vote]);
+  await t.pass(500);
+  expect(await t.childrenOf('/app')).toEqual([]);
+  await t.close();
+  return asked.length;
+}
+
+describe('a transaction', () => {
+  it.each(parts)('C1-3: takes its course whichever answer to its %s is lost', async (part) => {
+    let runs = 0;
+    for (const watching of ['sites', 'coordinator'] as const) {
+      const requests = await lose({ watching, presence: true }, part, -1, 'commit');
+      for (let at = 0; at < requests; at++, runs++) await lose({ watching, presence: true }, part, at, at % 2 === 0 ? 'commit' : 'abort');
+    }
+    expect(runs).toBeGreaterThan(20);
+  });
+
+  it('that was over before whoever began it had heard of it is not begun a second time', async () => {
+    const t = await RecipeWorld.start();
+    const { zk } = await clientOf(t, 0);
+    const beginning = new TwoPhaseCommit(zk, '/tx').begin(['berlin']);
+    await t.settle();
+    const berlin = await t.until(new TwoPhaseCommit(t.zk, '/tx').join('berlin'));
+    await t.until(berlin.vote('commit'));
+    await t.until(berlin.outcome());
+    await Promise.all([t.until(berlin.acknowledge()), t.until(beginning)]);
+    expect(await t.until(t.zk.exists('/tx'))).toBe(null);
+    await t.close();
+  });
+});

@@ -1,0 +1,280 @@
+/**
+ * Transactions under one seed that decides who watches, whether presence counts, what sites vote, when connections break, stall and stay away until the
+ * session has expired, when processes are killed and come back, and when the server dies. A site that was killed runs on, cut off, beside the one that has
+ * come back, and one of the sites has two processes all the time: what each of them finds out counts.
+ */
+import { type Client, connect, type ConnectOptions, KeeperError } from '@tskeeper/client';
+import { SeededRandom } from '@tskeeper/runtime';
+import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import { RecipeError, TwoPhaseCommit, type TwoPhaseCommitOptions, type Vote } from '../../src/index.ts';
+
+export class Tally {
+  commit = 0;
+  abort = 0;
+  inPlace = 0;
+  aborted = 0;
+  timedOut = 0;
+  expired = 0;
+  killed = 0;
+  unknownBegin = 0;
+}
+
+/** Of one transaction: what everybody has said, and what they have been told. */
+class Entry {
+  readonly name: string;
+  /** Whether it is known to have begun. */
+  hasBegun = false;
+  /** Which votes sites have asked to be written. One that was killed before it had voted may come back with another mind, and find itself still at work. */
+  readonly #votes = new Set<string>();
+  readonly acknowledging = new Set<string>();
+  readonly done = new Set<string>();
+  /** Somebody may have voted in place of a site. */
+  isExcused = false;
+  #outcome: Vote | undefined;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  votes(site: string, vote: Vote): void {
+    this.#votes.add(`${site} ${vote}`);
+  }
+
+  told(who: string, outcome: Vote): void {
+    const missing = sites.filter((site) => !this.#votes.has(`${site} ${outcome}`));
+    if (this.#outcome !== undefined && this.#outcome !== outcome)
+      throw new Error(`${this.name}: ${who} was told ${outcome}, and others ${this.#outcome}`);
+    if (outcome === 'commit' && missing.length > 0)
+      throw new Error(`${this.name}: ${who} was told commit, for which ${missing.join()} has not voted`);
+    if (outcome === 'abort' && !this.isExcused && missing.length === sites.length)
+      throw new Error(`${this.name}: ${who} was told abort, for which nobody has voted`);
+    this.#outcome = outcome;
+  }
+
+  get outcome(): Vote | undefined {
+    return this.#outcome;
+  }
+}
+
+const sites = ['berlin', 'paris', 'rome'];
+
+class Story {
+  readonly world: ClientWorld;
+  readonly random: SeededRandom;
+  readonly tally: Tally;
+  readonly options: TwoPhaseCommitOptions;
+  readonly entries: Entry[] = [];
+  readonly trouble: unknown[] = [];
+  readonly clients = new Set<Client>();
+  names = 0;
+  /** Faults are over, so whoever waits for an answer gets it, without asking anew. */
+  isQuiet = false;
+  isOver = false;
+
+  constructor(world: ClientWorld, random: SeededRandom, tally: Tally) {
+    this.world = world;
+    this.random = random;
+    this.tally = tally;
+    this.options = { watching: random.below(2) === 0 ? 'sites' : 'coordinator', presence: random.below(2) === 0 };
+  }
+
+  pause(random: SeededRandom, msMax: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.world.clock.after(random.below(msMax), () => resolve());
+    });
+  }
+
+  transaction(zk: Client, { name }: Entry): TwoPhaseCommit {
+    return new TwoPhaseCommit(zk, name, this.options);
+  }
+}
+
+/** A process, from its start until it is killed; and somewhat longer, as it does not notice. */
+abstract class Process {
+  readonly story: Story;
+  readonly random: SeededRandom;
+  readonly address: string;
+  #zk: Client | undefined;
+  #isKilled = false;
+
+  constructor(story: Story) {
+    this.story = story;
+    this.random = new SeededRandom(story.random.uint32());
+    this.address = `10.1.0.${story.world.clients + 1}`;
+    const options = story.world.options({ sessionTimeoutMs: 2500, connectTimeoutMs: Infinity });
+    void this.#run(options).catch((error: unknown) => story.trouble.push(error));
+  }
+
+  async #run(options: ConnectOptions): Promise<void> {
+    while (!this.story.isOver && !this.#isKilled) {
+      try {
+        if (this.#zk === undefined || this.#zk.closedBecause !== undefined) {
+          if (this.#zk !== undefined) this.story.clients.delete(this.#zk);
+          this.#zk = await connect('server:2181', options);
+          this.story.clients.add(this.#zk);
+        }
+        await this.step(this.#zk);
+      } catch (error) {
+        this.#judge(error);
+      }
+      await this.story.pause(this.random, 200);
+    }
+  }
+
+  #judge(error: unknown): void {
+    const { tally } = this.story;
+    if (error instanceof RecipeError && error.code === 'TimedOut') tally.timedOut++;
+    else if (KeeperError.is(error, 'SessionExpired')) tally.expired++;
+    else if (!KeeperError.is(error, 'ConnectionLoss')) throw error;
+  }
+
+  kill(): void {
+    this.#isKilled = true;
+  }
+
+  abstract step(zk: Client): Promise<void>;
+}
+
+class SiteProcess extends Process {
+  readonly site: string;
+
+  constructor(story: Story, site: string) {
+    super(story);
+    this.site = site;
+  }
+
+  override async step(zk: Client): Promise<void> {
+    const entry = this.story.entries.find(({ done }) => !done.has(this.site));
+    if (entry !== undefined) await this.#take(zk, entry);
+  }
+
+  async #take(zk: Client, entry: Entry): Promise<void> {
+    const { story, random, site: name } = this;
+    try {
+      await using site = await story.transaction(zk, entry).join(name);
+      const vote = random.below(4) === 0 ? 'abort' : 'commit';
+      await story.pause(random, random.below(4) === 0 ? 3000 : 600);
+      entry.votes(name, vote);
+      if ((await site.vote(vote)) !== vote) story.tally.inPlace++;
+      const outcome = await site.outcome(story.isQuiet ? {} : { timeoutMs: 3000 });
+      entry.told(name, outcome);
+      await story.pause(random, 600);
+      entry.acknowledging.add(name);
+      await site.acknowledge();
+      entry.done.add(name);
+    } catch (error) {
+      if (!KeeperError.is(error, 'NoNode')) throw error;
+      if (entry.hasBegun && !entry.acknowledging.has(name))
+        throw new Error(`${entry.name} is gone before ${name} was done`, { cause: error });
+      entry.done.add(name);
+    }
+  }
+}
+
+class CoordinatorProcess extends Process {
+  override async step(zk: Client): Promise<void> {
+    const { story, random } = this;
+    const entry = new Entry(`/app/tx-${story.names++}`);
+    // Whoever is seen to be gone has a vote cast in its place.
+    entry.isExcused = story.options.presence === true;
+    const transaction = story.transaction(zk, entry);
+    try {
+      await transaction.begin(sites, { data: 'move 5' });
+      entry.hasBegun = true;
+    } catch (error) {
+      story.tally.unknownBegin++;
+      throw error;
+    } finally {
+      story.entries.push(entry);
+    }
+    try {
+      entry.told('the coordinator', await transaction.outcome(story.isQuiet ? {} : { timeoutMs: 500 + random.below(3000) }));
+    } catch (error) {
+      if (KeeperError.is(error, 'NoNode')) return;
+      if (!(error instanceof RecipeError) || error.code !== 'TimedOut') throw error;
+      if (random.below(2) === 0) return;
+      entry.isExcused = true;
+      story.tally.aborted++;
+      try {
+        entry.told('the coordinator', await transaction.abort());
+      } catch (refusal) {
+        if (!KeeperError.is(refusal, 'NoNode')) throw refusal;
+      }
+    }
+  }
+}
+
+export async function run(seed: number, tally: Tally): Promise<void> {
+  const random = new SeededRandom(seed);
+  const world = await ClientWorld.start();
+  const delayMsMax = random.below(2) === 0 ? 0 : 40;
+  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const observer = await world.connect({ sessionTimeoutMs: 40_000 });
+  const story = new Story(world, random, tally);
+  const start: (() => Process)[] = [
+    ...[...sites, sites[0]!].map((site) => () => new SiteProcess(story, site)),
+    () => new CoordinatorProcess(story),
+    () => new CoordinatorProcess(story),
+  ];
+  const processes = start.map((each) => each());
+  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
+  const cut = (address: string, at: number) => {
+    const server = world.address;
+    if (random.below(2) === 0) world.wire.cut(address, server);
+    else world.wire.cutOneWay(server, address);
+    cuts.push({
+      at,
+      heal: () => world.wire.heal(address, server),
+    });
+  };
+  for (let step = 0; step < 40 && story.trouble.length === 0; step++) {
+    for (const each of cuts.splice(0)) {
+      if (each.at <= step) each.heal();
+      else cuts.push(each);
+    }
+    const dice = random.below(100);
+    const at = random.below(processes.length);
+    const open = [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address === processes[at]!.address && !forward.from.gone);
+    if (dice < 20) for (const cnxn of open) world.break(cnxn);
+    else if (dice < 35) cut(processes[at]!.address, step + 1 + random.below(5));
+    else if (dice < 45) {
+      tally.killed++;
+      processes[at]!.kill();
+      cut(processes[at]!.address, step + 4 + random.below(10));
+      processes[at] = start[at]!();
+    } else if (dice < 48) {
+      world.kill();
+      await world.boot();
+    }
+    await world.pass(random.below(6) * 100);
+  }
+  for (const { heal } of cuts) heal();
+  story.isQuiet = true;
+  // The last one is begun, and one of those who take part in it is gone for good.
+  const begun = story.names;
+  await world.untilSo(() => story.trouble.length > 0 || story.entries.length > begun);
+  for (const each of processes.slice(sites.length + 1)) each.kill();
+  await world.pass(random.below(10) * 100);
+  const last = random.below(processes.length);
+  processes[last]!.kill();
+  cut(processes[last]!.address, Infinity);
+  if (last <= sites.length) start[last]!();
+  const isDone = () => story.entries.every(({ done }) => done.size === sites.length);
+  for (let left = 400; story.trouble.length === 0 && !isDone(); left--) {
+    if (left === 0) throw new Error(`never told: ${story.entries.map(({ name, done }) => `${name} ${[...done].join()}`).join('; ')}`);
+    await world.pass(500, 250);
+  }
+  // What a session of the past has left goes by now, and with it what waited for that.
+  await world.pass(4000, 500);
+  story.isOver = true;
+  await world.pass(1000, 500);
+  if (story.trouble.length > 0) throw story.trouble[0];
+  const names = await world.until(observer.getChildren('/app')).catch((error: unknown) => {
+    if (KeeperError.is(error, 'NoNode')) return { children: [] };
+    throw error;
+  });
+  if (names.children.length > 0) throw new Error(`left behind: ${names.children.join()}`);
+  for (const { outcome } of story.entries) if (outcome !== undefined) tally[outcome]++;
+  await world.until(Promise.all([...story.clients].map((zk) => zk.close())));
+  await world.close();
+}

@@ -1,0 +1,425 @@
+import { type Client, op } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Site, TwoPhaseCommit, type TwoPhaseCommitOptions } from '../../src/index.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+  await t.until(t.zk.create('/app'));
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/app/tx';
+
+async function begin(sites: readonly string[], options: TwoPhaseCommitOptions = {}): Promise<TwoPhaseCommit> {
+  const transaction = new TwoPhaseCommit(t.zk, path, options);
+  await t.until(transaction.begin(sites, { data: 'move 5' }));
+  return transaction;
+}
+
+function join(zk: Client, site: string, options: TwoPhaseCommitOptions = {}): Promise<Site> {
+  return t.until(new TwoPhaseCommit(zk, path, options).join(site));
+}
+
+describe('B15: a transaction', () => {
+  it('C1-32, C1-35: is begun in one txn, with its sites, what they hold undefined, and nothing else of the coordinator left behind', async () => {
+    const { zk, lines } = await t.recorded();
+    await t.until(new TwoPhaseCommit(zk, path).begin(['berlin', 'paris', 'rome'], { data: 'move 5' }));
+    expect(lines).toEqual([
+      'multi: create /app/tx persistent, create /app/tx/berlin persistent, create /app/tx/paris persistent, create /app/tx/rome persistent, ' +
+        'create /app/tx/beginning ephemeral',
+      'delete /app/tx/beginning',
+    ]);
+    expect((await t.childrenOf(path)).toSorted()).toEqual(['berlin', 'paris', 'rome']);
+    expect((await t.until(t.zk.getData(`${path}/paris`))).data).toBe(null);
+    expect(new TextDecoder().decode((await t.until(t.zk.getData(path))).data ?? undefined)).toBe('move 5');
+    await t.until(zk.close());
+    const sites = await Promise.all(['berlin', 'paris', 'rome'].map(async (name) => join(await t.client(), name)));
+    expect(sites.map(({ data }) => new TextDecoder().decode(data ?? undefined))).toEqual(['move 5', 'move 5', 'move 5']);
+    await t.until(Promise.all(sites.map((site) => site.vote('commit'))));
+    expect(await t.until(Promise.all(sites.map((site) => site.outcome())))).toEqual(['commit', 'commit', 'commit']);
+  });
+
+  it('C1-33: takes the steps of the page: each site reads every vote with a watch, and writes its own', async () => {
+    await begin(['berlin', 'paris']);
+    const berlin = await t.recorded();
+    const paris = await t.recorded();
+    const one = await join(berlin.zk, 'berlin');
+    const two = await join(paris.zk, 'paris');
+    await t.until(one.vote('commit'));
+    await t.settle();
+    await t.until(two.vote('commit'));
+    expect(await t.until(Promise.all([one.outcome(), two.outcome()]))).toEqual(['commit', 'commit']);
+    await t.until(one.acknowledge());
+    await t.until(two.acknowledge());
+    expect(berlin.lines).toEqual([
+      'getData /app/tx',
+      'getData /app/tx/berlin',
+      'getChildren /app/tx',
+      'getData /app/tx/berlin watch',
+      'getData /app/tx/paris watch',
+      'setData /app/tx/berlin',
+      'getData /app/tx/berlin',
+      'getData /app/tx/paris',
+      'exists /app/tx/decision',
+      'getChildren /app/tx/berlin',
+      'multi: create /app/tx/decision persistent, delete /app/tx/berlin',
+      'getChildren /app/tx',
+    ]);
+    expect(paris.lines.slice(-5)).toEqual([
+      'exists /app/tx/decision',
+      'getChildren /app/tx/paris',
+      'multi: delete /app/tx/paris',
+      'getChildren /app/tx',
+      'multi: delete /app/tx/decision, delete /app/tx',
+    ]);
+    expect(await t.childrenOf('/app')).toEqual([]);
+  });
+
+  it('C1-34: is decided as soon as one site votes abort, and not before all have voted otherwise', async () => {
+    const transaction = await begin(['berlin', 'paris', 'rome']);
+    const berlin = await join(await t.client(), 'berlin');
+    const paris = await join(await t.client(), 'paris');
+    await t.until(berlin.vote('commit'));
+    expect(await t.until(failureOf(berlin.outcome({ timeoutMs: 5000 })))).toMatchObject({
+      code: 'TimedOut',
+      message: 'the outcome of /app/tx was not to be had within 5000 ms',
+    });
+    const early = await join(t.zk, 'berlin');
+    await early.close();
+    expect(await t.until(failureOf(early.outcome()))).toMatchObject({ name: 'RecipeError', code: 'Closed' });
+    await t.until(paris.vote('abort'));
+    expect(await t.until(Promise.all([berlin.outcome(), paris.outcome(), transaction.outcome()]))).toEqual(['abort', 'abort', 'abort']);
+    const rome = await join(await t.client(), 'rome');
+    expect(await t.until(rome.outcome())).toBe('abort');
+  });
+
+  it('is voted on once by each site, whatever it says later, and whoever else is at work under its name', async () => {
+    const transaction = await begin(['berlin', 'paris']);
+    const before = await join(await t.client(), 'berlin');
+    const behind = await join(await t.client(), 'berlin');
+    expect(await t.until(before.vote('commit'))).toBe('commit');
+    expect(await t.until(before.vote('abort'))).toBe('commit');
+    expect(await t.until(behind.vote('abort'))).toBe('commit');
+    expect(await t.until((await join(t.zk, 'berlin')).vote('abort'))).toBe('commit');
+    const paris = await join(t.zk, 'paris');
+    expect(await t.until(transaction.abort())).toBe('abort');
+    expect(await t.until(paris.vote('commit'))).toBe('abort');
+  });
+
+  it('can be voted on behind what somebody has written by mistake', async () => {
+    await begin(['berlin']);
+    await t.until(t.zk.setData(`${path}/berlin`, 'yes'));
+    const berlin = await join(await t.client(), 'berlin');
+    await t.until(t.zk.setData(`${path}/berlin`, 'of course'));
+    await t.settle();
+    expect(await t.until(berlin.vote('commit'))).toBe('commit');
+    expect(await t.until(berlin.outcome())).toBe('commit');
+  });
+
+  it('is aborted by anybody who is tired of waiting, unless all have voted to commit', async () => {
+    const transaction = await begin(['berlin', 'paris']);
+    const berlin = await join(await t.client(), 'berlin');
+    const paris = await join(await t.client(), 'paris');
+    await t.until(berlin.vote('commit'));
+    await t.until(paris.vote('commit'));
+    expect(await t.until(transaction.abort())).toBe('commit');
+    expect(await t.until(berlin.outcome())).toBe('commit');
+    await t.until(berlin.acknowledge());
+    expect(await t.until(transaction.abort())).toBe('commit');
+  });
+
+  it('is there until the last site has acknowledged it, and a site that comes back late finds the outcome', async () => {
+    const transaction = await begin(['berlin', 'paris']);
+    const berlin = await join(await t.client(), 'berlin');
+    const paris = await join(await t.client(), 'paris');
+    await t.until(Promise.all([berlin.vote('commit'), paris.vote('commit')]));
+    await paris.close();
+    await t.until(berlin.outcome());
+    await t.until(berlin.acknowledge());
+    await t.until(berlin.acknowledge());
+    expect((await t.childrenOf(path)).toSorted()).toEqual(['decision', 'paris']);
+    expect(await t.until(failureOf(new TwoPhaseCommit(t.zk, path).join('berlin')))).toMatchObject({
+      code: 'NoNode',
+      path: `${path}/berlin`,
+    });
+    expect(await t.until(transaction.outcome())).toBe('commit');
+    const back = await join(await t.client(), 'paris');
+    expect(await t.until(back.vote('abort'))).toBe('commit');
+    expect(await t.until(back.outcome())).toBe('commit');
+    await t.until(back.acknowledge());
+    expect(await t.childrenOf('/app')).toEqual([]);
+    for (const late of [() => transaction.join('paris'), () => transaction.outcome(), () => transaction.abort()])
+      expect(await t.until(failureOf(late()))).toMatchObject({ code: 'NoNode' });
+  });
+
+  it('is cleared by a site that comes back and has been the last, should it have died behind its acknowledgement', async () => {
+    const transaction = await begin(['berlin']);
+    await t.until(t.zk.multi([op.create(`${path}/decision`, 'abort'), op.delete(`${path}/berlin`)]));
+    expect(await t.until(failureOf(transaction.join('berlin')))).toMatchObject({ code: 'NoNode' });
+    expect(await t.childrenOf('/app')).toEqual([]);
+  });
+
+  it('stays until whoever has begun it has heard so, or is gone', async () => {
+    const coordinator = await t.client();
+    await begin(['berlin']);
+    await t.until(coordinator.create(`${path}/beginning`, null, { mode: 'ephemeral' }));
+    const berlin = await join(t.zk, 'berlin');
+    await t.until(berlin.vote('commit'));
+    await t.until(berlin.outcome());
+    const acknowledging = berlin.acknowledge();
+    await t.pass(3000);
+    expect(await t.childrenOf(path)).toEqual(['beginning', 'decision']);
+    await t.until(coordinator.close());
+    await t.until(acknowledging);
+    expect(await t.childrenOf('/app')).toEqual([]);
+  });
+
+  it('says what is wrong with sites, votes and options', async () => {
+    const transaction = await begin(['berlin']);
+    await expect(transaction.begin([])).rejects.toThrow('a transaction has at least one site');
+    await expect(transaction.begin(['a/b'])).rejects.toThrow('"a/b" is no name of a site');
+    await expect(transaction.join('decision')).rejects.toThrow('is none of beginning, coordinator, decision');
+    await expect(transaction.begin(['a', 'b', 'a'])).rejects.toThrow('each site votes once, and so it is named once: a, b, a');
+    expect(await t.until(failureOf(transaction.begin(['paris'])))).toMatchObject({ code: 'NodeExists' });
+    expect(() => new TwoPhaseCommit(t.zk, path, { watching: 'nobody' as 'sites' })).toThrow(
+      'votes are watched by "sites" or by the "coordinator"',
+    );
+    const berlin = await join(t.zk, 'berlin');
+    await expect(berlin.vote('yes' as 'commit')).rejects.toThrow('a vote is "commit" or "abort", not "yes"');
+    await expect(berlin.acknowledge()).rejects.toThrow('await outcome(), do what it says, and acknowledge it then');
+    await t.until(t.zk.create('/app/empty'));
+    expect(await t.until(failureOf(new TwoPhaseCommit(t.zk, '/app/empty').outcome()))).toMatchObject({ code: 'Lost' });
+    await t.until(t.zk.create(`${path}/decision`, 'perhaps'));
+    expect(await t.until(failureOf(transaction.outcome()))).toMatchObject({ code: 'Lost' });
+  });
+
+  it('leaves no watch behind when the waiting is given up', async () => {
+    const transaction = await begin(['berlin', 'paris']);
+    const { zk, lines } = await t.recorded();
+    const abort = new AbortController();
+    const waiting = failureOf(new TwoPhaseCommit(zk, path, { watching: 'coordinator' }).outcome({ signal: abort.signal }));
+    const looking = failureOf(new TwoPhaseCommit(zk, path).outcome({ timeoutMs: 700 }));
+    await t.pass(500);
+    expect(await t.childrenOf(path)).toContain('coordinator');
+    lines.length = 0;
+    abort.abort(new Error('no longer wanted'));
+    expect(await t.until(waiting)).toMatchObject({ message: 'no longer wanted' });
+    expect(await t.until(looking)).toMatchObject({ code: 'TimedOut' });
+    await t.settle();
+    expect((await t.childrenOf(path)).toSorted()).toEqual(['berlin', 'paris']);
+    expect(lines.toSorted()).toEqual([
+      'delete /app/tx/coordinator',
+      'exists /app/tx/coordinator',
+      'removeWatches /app/tx/berlin',
+      'removeWatches /app/tx/paris',
+      'sync /',
+    ]);
+    expect(await t.until(transaction.abort())).toBe('abort');
+  });
+});
+
+describe('a transaction whose votes the coordinator watches', () => {
+  const options = { watching: 'coordinator' } as const;
+
+  it('C1-36: is decided by the coordinator, and each of the sites hears of that by one event', async () => {
+    const coordinator = await t.recorded();
+    const berlin = await t.recorded();
+    const transaction = new TwoPhaseCommit(coordinator.zk, path, options);
+    await t.until(transaction.begin(['berlin', 'paris']));
+    coordinator.lines.length = 0;
+    const deciding = transaction.outcome();
+    await t.settle();
+    const one = await join(berlin.zk, 'berlin', options);
+    const two = await join(await t.client(), 'paris', options);
+    await t.until(two.vote('commit'));
+    await t.until(one.vote('commit'));
+    expect(await t.until(Promise.all([deciding, one.outcome(), two.outcome()]))).toEqual(['commit', 'commit', 'commit']);
+    await t.settle();
+    expect(coordinator.lines).toEqual([
+      'exists /app/tx/decision watch',
+      'create /app/tx/coordinator ephemeral',
+      'getChildren /app/tx',
+      // It says itself what it waited for.
+      'removeWatches /app/tx/decision',
+      'getData /app/tx/berlin watch',
+      'getData /app/tx/paris watch',
+      'getData /app/tx/paris',
+      'getData /app/tx/berlin',
+      'multi: create /app/tx/decision persistent, delete /app/tx/coordinator',
+    ]);
+    expect(berlin.lines).toEqual([
+      'getData /app/tx',
+      'getData /app/tx/berlin',
+      'exists /app/tx/decision watch',
+      'create /app/tx/coordinator ephemeral',
+      'exists /app/tx/coordinator watch',
+      'setData /app/tx/berlin',
+      'exists /app/tx/decision watch',
+      'getData /app/tx/decision',
+      'removeWatches /app/tx/decision',
+    ]);
+  });
+
+  it('C1-36: needs messages in proportion to the sites, and to their square where each site watches the votes', async () => {
+    const messages = async (watching: 'sites' | 'coordinator', count: number): Promise<number> => {
+      const names = Array.from({ length: count }, (_, at) => `site-${at}`);
+      const name = `/app/${watching}-${count}`;
+      await t.until(new TwoPhaseCommit(t.zk, name, { watching }).begin(names));
+      const recorded: string[][] = [];
+      const sites: Site[] = [];
+      for (const each of names) {
+        const { zk, lines } = await t.recorded();
+        recorded.push(lines);
+        sites.push(await t.until(new TwoPhaseCommit(zk, name, { watching }).join(each)));
+      }
+      for (const site of sites) await t.until(site.vote('commit'));
+      await t.until(Promise.all(sites.map((site) => site.outcome())));
+      await t.until(Promise.all(sites.map((site) => site.acknowledge())));
+      await t.settle();
+      return recorded.flat().length;
+    };
+    for (const count of [4, 8, 16]) {
+      expect(await messages('coordinator', count)).toBe(16 * count - 1);
+      expect(await messages('sites', count)).toBe(2 * count ** 2 + 12 * count - 4);
+    }
+  });
+});
+
+describe('a transaction whose sites can be seen to fail', () => {
+  const options = { presence: true } as const;
+
+  it('C1-37: has each site make an ephemeral of its own, and reads with a watch whether it is there', async () => {
+    await begin(['berlin', 'paris'], options);
+    const { zk, lines } = await t.recorded();
+    const berlin = await join(zk, 'berlin', options);
+    await t.settle();
+    expect(lines).toEqual([
+      'getData /app/tx',
+      'getData /app/tx/berlin',
+      'exists /app/tx/berlin/present',
+      'multi: create /app/tx/berlin/present ephemeral',
+      'getChildren /app/tx',
+      'getData /app/tx/berlin watch',
+      'getData /app/tx/paris watch',
+      'getChildren /app/tx/berlin watch',
+      'getChildren /app/tx/paris watch',
+    ]);
+    await t.until(berlin.vote('commit'));
+    const paris = await join(await t.client(), 'paris', options);
+    await t.until(paris.vote('commit'));
+    expect(await t.until(Promise.all([berlin.outcome(), paris.outcome()]))).toEqual(['commit', 'commit']);
+    await t.until(Promise.all([berlin.acknowledge(), paris.acknowledge()]));
+    expect(await t.childrenOf('/app')).toEqual([]);
+  });
+
+  it.each(['sites', 'coordinator'] as const)(
+    'C1-37: aborts when a site is killed before it has voted, where %s watch',
+    async (watching) => {
+      const both = { watching, presence: true };
+      await begin(['berlin', 'paris', 'rome'], both);
+      const berlin = await join(await t.client(), 'berlin', both);
+      const doomed = await t.client({ sessionTimeoutMs: 4000 });
+      const { address } = t.world;
+      await join(doomed, 'paris', both);
+      const rome = await join(await t.client(), 'rome', both);
+      await t.until(berlin.vote('commit'));
+      await t.until(rome.vote('commit'));
+      // Nobody waits for one that has not come yet, and nobody aborts for it.
+      await t.pass(10_000);
+      expect(await t.until(failureOf(berlin.outcome({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
+      t.world.wire.cut(`10.1.0.${t.world.clients - 1}`, address);
+      await t.pass(8000);
+      expect(await t.until(Promise.all([berlin.outcome({ timeoutMs: 1 }), rome.outcome({ timeoutMs: 1 })]))).toEqual(['abort', 'abort']);
+      const back = await join(t.zk, 'paris', both);
+      expect(await t.until(back.vote('commit'))).toBe('abort');
+      t.world.wire.heal(`10.1.0.${t.world.clients - 1}`, address);
+      await t.pass(2000);
+    },
+  );
+
+  it('C1-37: keeps the vote of a site that is killed behind it, and tells it the outcome when it is back', async () => {
+    const transaction = await begin(['berlin', 'paris'], options);
+    const doomed = await t.client();
+    const first = await join(doomed, 'paris', options);
+    await t.until(first.vote('commit'));
+    await t.until(doomed.close());
+    const berlin = await join(await t.client(), 'berlin', options);
+    await t.pass(2000);
+    await t.until(berlin.vote('commit'));
+    expect(await t.until(berlin.outcome())).toBe('commit');
+    const back = await join(await t.client(), 'paris', options);
+    expect(await t.until(back.outcome())).toBe('commit');
+    expect(await t.until(transaction.outcome())).toBe('commit');
+  });
+
+  it('takes a site that comes back for itself, though its session of the past lives on for a while', async () => {
+    const transaction = await begin(['berlin', 'paris'], options);
+    const berlin = await join(await t.client(), 'berlin', options);
+    const past = await t.client();
+    await join(past, 'paris', options);
+    const paris = await join(await t.client(), 'paris', options);
+    await t.until(past.close());
+    await t.settle();
+    expect(await t.until(failureOf(berlin.outcome({ timeoutMs: 2000 })))).toMatchObject({ code: 'TimedOut' });
+    await t.until(Promise.all([paris.vote('commit'), berlin.vote('commit')]));
+    expect(await t.until(transaction.outcome())).toBe('commit');
+  });
+
+  it('aborts for a site that is closed before it has voted', async () => {
+    await begin(['berlin', 'paris'], options);
+    const berlin = await join(await t.client(), 'berlin', options);
+    const paris = await join(await t.client(), 'paris', options);
+    await t.until(paris.close());
+    await t.until(paris.close());
+    expect(await t.until(berlin.outcome())).toBe('abort');
+  });
+});
+
+describe('the coordinator', () => {
+  const options = { watching: 'coordinator' } as const;
+
+  it('is another when its session has ended, and that finds the same', async () => {
+    const coordinator = await t.client();
+    await t.until(new TwoPhaseCommit(coordinator, path, options).begin(['berlin', 'paris']));
+    const deciding = failureOf(new TwoPhaseCommit(coordinator, path, options).outcome());
+    await t.settle();
+    const berlin = await join(await t.client(), 'berlin', options);
+    const paris = await join(await t.client(), 'paris', options);
+    await t.until(berlin.vote('commit'));
+    await t.until(coordinator.close());
+    expect(await t.until(deciding)).toMatchObject({ name: 'KeeperError' });
+    await t.until(paris.vote('commit'));
+    expect(await t.until(Promise.all([berlin.outcome(), paris.outcome()]))).toEqual(['commit', 'commit']);
+    expect((await t.childrenOf(path)).toSorted()).toEqual(['berlin', 'decision', 'paris']);
+  });
+
+  it('may be two at once', async () => {
+    const transaction = await begin(['berlin', 'paris'], options);
+    const one = new TwoPhaseCommit(await t.client(), path, options).outcome();
+    await t.settle();
+    await t.until(t.zk.delete(`${path}/coordinator`));
+    const other = transaction.outcome();
+    await t.settle();
+    const berlin = await join(await t.client(), 'berlin', options);
+    await t.until(berlin.vote('abort'));
+    expect(await t.until(Promise.all([one, other, berlin.outcome()]))).toEqual(['abort', 'abort', 'abort']);
+    await t.settle();
+    expect((await t.childrenOf(path)).toSorted()).toEqual(['berlin', 'decision', 'paris']);
+  });
+
+  it('says what it has found though somebody has taken its part away', async () => {
+    const transaction = await begin(['berlin'], options);
+    const deciding = transaction.outcome();
+    await t.settle();
+    await t.until(t.zk.delete(`${path}/coordinator`));
+    await t.until((await join(await t.client(), 'berlin')).vote('commit'));
+    expect(await t.until(deciding)).toBe('commit');
+    expect((await t.childrenOf(path)).toSorted()).toEqual(['berlin', 'decision']);
+  });
+});

@@ -1,0 +1,132 @@
+/** The examples of recipes, as processes of their own of which one is killed: against this server, three of them, and Apache ZooKeeper. */
+import { type Client, connect } from '@tskeeper/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensurePeers } from '../../scripts/peers.js';
+import { ProcessEnsemble } from './ensembles.ts';
+import { Program } from './program.ts';
+import { inFolder, start } from './servers.ts';
+
+const java = (await ensurePeers(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
+const kinds = ['ours', 'three of ours', ...(java.installed ? (['java-3.9.5'] as const) : [])] as const;
+
+/** Connect string, and what ends the servers. */
+async function serve(kind: (typeof kinds)[number], folder: string): Promise<{ hosts: string; end: () => Promise<unknown> }> {
+  if (kind !== 'three of ours') {
+    const server = await start(folder, kind, {}, { tickTime: 500 });
+    return { hosts: server.connectString, end: () => server.stop() };
+  }
+  const ensemble = await ProcessEnsemble.start(folder, { voters: 3 });
+  return { hosts: ensemble.connectString, end: () => ensemble[Symbol.asyncDispose]() };
+}
+
+interface Span {
+  readonly who: string;
+  readonly writes: boolean;
+  readonly begin: bigint;
+  readonly end: bigint;
+}
+
+/** `anna writes 17`, `anna ends 23` -> from 17 to 23. What has no end lasted until `killed`. */
+function spansOf(programs: readonly Program[], killed: bigint): Span[] {
+  return programs.flatMap(({ lines }) =>
+    lines.flatMap((line, index) => {
+      const [who, what, begin] = line.split(' ');
+      if (what === 'ends') return [];
+      const end = lines[index + 1]?.split(' ')[2];
+      return [{ who: who!, writes: what === 'writes', begin: BigInt(begin!), end: end === undefined ? killed : BigInt(end) }];
+    }),
+  );
+}
+
+/** Those who were inside with one that writes. */
+function breaches(spans: readonly Span[]): string[] {
+  return spans
+    .filter(({ writes }) => writes)
+    .flatMap((writer) => spans.filter((other) => other !== writer && other.begin < writer.end && writer.begin < other.end))
+    .map(({ who, begin }) => `${who} at ${begin}`);
+}
+
+describe.each(kinds)('the examples of recipes against %s', (kind) => {
+  let hosts: string;
+  let zk: Client;
+  let finish!: () => void;
+  let served: Promise<void>;
+
+  beforeAll(async () => {
+    await new Promise<void>((started, failed) => {
+      served = inFolder(async (folder) => {
+        const ending = new Promise<void>((resolve) => (finish = resolve));
+        const servers = await serve(kind, folder);
+        hosts = servers.hosts;
+        zk = await connect(hosts);
+        started();
+        await ending;
+        await zk.close();
+        await servers.end();
+      });
+      served.catch(failed);
+    });
+  });
+
+  afterAll(async () => {
+    finish();
+    await served;
+  });
+
+  const run = (example: string, ...args: string[]): Program => new Program(example, [hosts, ...args]);
+  const textAt = async (path: string): Promise<string> => new TextDecoder().decode((await zk.getData(path)).data ?? undefined);
+
+  it('C1-19, C1-21: a lock: no number is given twice, and the killed process loses its turn only', async () => {
+    const programs = ['anna', 'bert', 'cleo'].map((name) => run('lock', '/lock', '/number', name, '20', '10'));
+    const [victim, ...others] = programs;
+    await victim!.line('anna', 4);
+    victim!.kill('SIGKILL');
+    for (const { code, err } of await Promise.all(others.map((each) => each.output()))) expect([code, err]).toEqual([0, '']);
+    await victim!.ended;
+    const numbers = programs.flatMap(({ lines }) => lines.map((line) => Number(line.split(' ')[1]))).toSorted((one, other) => one - other);
+    expect(new Set(numbers).size).toBe(numbers.length);
+    // The killed one may have written a number that it did not come to say.
+    const last = Number(await textAt('/number'));
+    expect(last - numbers.length).toBeLessThanOrEqual(1);
+    expect(numbers.at(-1)).toBe(last);
+    expect(await zk.getChildren('/lock')).toMatchObject({ children: [] });
+  });
+
+  it('C1-24, C1-25: a shared lock: who writes is alone, also when one that writes is killed', async () => {
+    const readers = ['anna', 'bert', 'cleo'].map((name) => run('shared-lock', '/shared', 'read', name, '6', '50'));
+    const writers = ['dora', 'emil'].map((name) => run('shared-lock', '/shared', 'write', name, '6', '50'));
+    const victim = run('shared-lock', '/shared', 'write', 'finn', '1', '3600000');
+    await victim.line('writes');
+    const killed = process.hrtime.bigint();
+    victim.kill('SIGKILL');
+    const programs = [...readers, ...writers];
+    expect(await Promise.all(programs.map(({ ended }) => ended))).toEqual(programs.map(() => 0));
+    await victim.ended;
+    const spans = spansOf([...programs, victim], killed);
+    expect(spans.length).toBe(31);
+    expect(breaches(spans)).toEqual([]);
+    // Readers were together, or the lock would be none; and a breach is seen.
+    const isReader = ({ writes }: Span) => !writes;
+    expect(breaches(spans.map((span) => ({ ...span, writes: isReader(span) }))).length).toBeGreaterThan(0);
+  });
+
+  it('C1-38, C1-39: an election: the next one leads when the leader is killed, and when one resigns', async () => {
+    const watcher = run('election', '/election');
+    await watcher.line('leader: nobody');
+    const anna = run('election', '/election', 'anna');
+    await watcher.line('leader: anna');
+    const others = ['bert', 'cleo'].map((name) => run('election', '/election', name));
+    let seen = watcher.lines.length;
+    anna.kill('SIGKILL');
+    const second = (await watcher.line('leader: ', seen)).slice('leader: '.length);
+    const leader = others[['bert', 'cleo'].indexOf(second)]!;
+    await leader.line(`${second} leads`);
+    seen = watcher.lines.length;
+    leader.kill('SIGTERM');
+    expect(await leader.ended).toBe(0);
+    const third = second === 'bert' ? 'cleo' : 'bert';
+    await watcher.line(`leader: ${third}`, seen);
+    for (const each of [...others, watcher]) each.kill('SIGTERM');
+    expect(await Promise.all([...others, watcher].map(({ ended }) => ended))).toEqual([0, 0, 0]);
+  });
+});
