@@ -4,7 +4,7 @@
  */
 import { setTimeout as pass } from 'node:timers/promises';
 import { connect } from '@tskeeper/client';
-import { Barrier } from './barrier.ts';
+import { SimpleBarrier } from '@tskeeper/recipes';
 
 const [hosts, root, size, name, rounds = '1', ms = '100'] = process.argv.slice(2);
 if (hosts === undefined || root === undefined || name === undefined || !(Number(size) > 0)) {
@@ -18,14 +18,14 @@ const work = (): Promise<void> => pass(Math.random() * Number(ms));
 const zk = await connect(hosts, { sessionTimeoutMs: 3000 });
 say(`session-timeout-${zk.sessionTimeoutMs}`);
 for (let round = 0; round < Number(rounds); round++) {
-  const barrier = await Barrier.at(zk, `${root}-${round}`, Number(size), name);
+  const barrier = await SimpleBarrier.at(zk, `${root}-${round}`, Number(size), { name });
   await work();
   say(`reached-${round}`);
-  await barrier.enter();
+  const inside = await barrier.enter();
   say(`entered-${round}`);
   await work();
   say(`leaves-${round}`);
-  await barrier.leave();
+  await inside.leave();
   say(`left-${round}`);
 }
 await zk.close();

@@ -30,13 +30,10 @@ async function handedOn<Hold>(takes: readonly (() => Promise<Hold>)[], give: (ho
   held.push(await first!());
   let tell = () => {};
   for (const take of others) {
-    void take().then(
-      (hold) => {
-        held.push(hold);
-        tell();
-      },
-      () => undefined,
-    );
+    void take()
+      .then((hold) => held.push(hold))
+      .then(() => tell())
+      .catch(() => undefined);
   }
   return {
     // Each watches its own znode, and all but one the znode ahead.

@@ -54,7 +54,7 @@ export class DoubleBarrier {
     const doors = this.#doors;
     using limit = new Limit(doors.zk, options, `a way into the double barrier ${this.path}`);
     const entered = await enter(doors, limit);
-    return new Participation(doors.zk, new Held(entered.place), (release, end) => new Exit(doors, entered).pass(release, end));
+    return new Participation(doors.zk, new Held(entered.place), (release, signal) => new Exit(doors, entered).pass(release, signal));
   }
 
   /**

@@ -16,9 +16,7 @@
  * whoever waits with its znode still there is lower than the one it waits for.
  */
 import { childPath, nameOf } from '@tskeeper/client/internal';
-import type { Limit } from '../waiting/limit.ts';
-import { Look } from '../waiting/look.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
+import { eventUnless } from '../waiting/next-event.ts';
 import { type Doors, namesIn } from './doors.ts';
 import type { Entered } from './entrance.ts';
 
@@ -40,7 +38,7 @@ export class Exit {
   }
 
   /** Deletes the znode by `release`, and resolves when all have gone who are inside now. */
-  async pass(release: () => Promise<void>, { signal }: Limit): Promise<void> {
+  async pass(release: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const own = this.#own;
     let isReleased = false;
     for (;;) {
@@ -66,13 +64,14 @@ export class Exit {
   async #next(name: string, signal: AbortSignal): Promise<void> {
     const { zk, path } = this.#doors;
     const each = childPath(path, name);
-    const look = await Look.take(zk, each, (watch) => zk.exists(each, { ...untilTheEnd, watch, signal }));
-    if (look.answer !== null && this.isInside(name, look.answer.version)) {
-      await look.next(signal);
-      return;
-    }
-    look.forget();
-    this.seen!.delete(name);
+    const isWaited = await eventUnless(
+      zk,
+      each,
+      (options) => zk.exists(each, options),
+      (stat) => stat === null || !this.isInside(name, stat.version),
+      signal,
+    );
+    if (!isWaited) this.seen!.delete(name);
   }
 
   /** Those who came late have another version than 0, since they say so (entrance.ts). Of other kinds of clients nobody knows. */

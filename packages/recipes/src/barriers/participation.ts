@@ -4,18 +4,15 @@ import type { Held, HoldState } from '../line/held.ts';
 import { Limit } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
-/** What a barrier does for a participant that leaves: deletes its znode by `release` when it is time to, and resolves when the others have left as well. */
-export type WayOut = (release: () => Promise<void>, limit: Limit) => Promise<void>;
-
 /** A participant at work between the two ends of a barrier, until `leave` or the loss. */
 export class Participation implements AsyncDisposable {
   readonly #zk: ClientView;
   readonly #held: Held;
-  readonly #wayOut: WayOut;
+  readonly #wayOut: (release: () => Promise<void>, signal: AbortSignal) => Promise<void>;
   #left: Promise<void> | undefined;
 
-  /** Made by the barrier that was entered. */
-  constructor(zk: ClientView, held: Held, wayOut: WayOut) {
+  /** Made by the barrier that was entered. `wayOut` deletes the znode by `release` when it is time to, and resolves when the others have left as well. */
+  constructor(zk: ClientView, held: Held, wayOut: (release: () => Promise<void>, signal: AbortSignal) => Promise<void>) {
     this.#zk = zk;
     this.#held = held;
     this.#wayOut = wayOut;
@@ -66,7 +63,7 @@ export class Participation implements AsyncDisposable {
     try {
       if (this.state === 'lost') throw this.signal.reason;
       using limit = new Limit(this.#zk, options, `the end of what the others do, beside ${this.path},`);
-      await this.#wayOut(release, limit);
+      await this.#wayOut(release, limit.signal);
     } finally {
       await release();
     }

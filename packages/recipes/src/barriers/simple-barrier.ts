@@ -13,13 +13,13 @@
  *
  * Each one that comes or goes wakes all the others, so N participants make N * N requests: DoubleBarrier is for many, and for more than one round.
  */
-import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
+import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperError } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { Held } from '../line/held.ts';
 import { deletedByOthers, Line, Place } from '../line/line.ts';
 import { Limit } from '../waiting/limit.ts';
 import { Look } from '../waiting/look.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
+import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { checkSize } from './check-size.ts';
 import { during, Participation } from './participation.ts';
@@ -74,7 +74,7 @@ export class SimpleBarrier {
       await place.leave();
       throw error;
     }
-    return new Participation(this.#zk, new Held(place), async (release, { signal }) => {
+    return new Participation(this.#zk, new Held(place), async (release, signal) => {
       await release();
       await this.#untilEmpty(signal);
     });
@@ -94,7 +94,8 @@ export class SimpleBarrier {
 
   async #untilFull(signal: AbortSignal): Promise<void> {
     for (;;) {
-      const look = await this.#look(signal);
+      // The very read that counts sets the watch, so nothing is missed in between.
+      const look = await Look.take(this.#zk, this.path, (watch) => this.#zk.getChildren(this.path, { ...untilTheEnd, watch, signal }));
       const { children, stat } = look.answer;
       if (children.length >= this.size || (stat.version > 0 && (await this.#wasFull(signal)))) {
         look.forget();
@@ -106,19 +107,8 @@ export class SimpleBarrier {
   }
 
   async #untilEmpty(signal: AbortSignal): Promise<void> {
-    for (;;) {
-      const look = await this.#look(signal);
-      if (look.answer.children.length === 0) {
-        look.forget();
-        return;
-      }
-      await look.next(signal);
-    }
-  }
-
-  /** The very read that counts sets the watch, so nothing is missed in between. */
-  #look(signal: AbortSignal) {
-    return Look.take(this.#zk, this.path, (watch) => this.#zk.getChildren(this.path, { ...untilTheEnd, watch, signal }));
+    const isEmpty = ({ children }: GetChildrenResult) => children.length === 0;
+    while (await eventUnless(this.#zk, this.path, (options) => this.#zk.getChildren(this.path, options), isEmpty, signal));
   }
 
   async #wasFull(signal: AbortSignal): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** A look at a znode with a watch: what is so now, and what happens to it next. */
+/** A look at a znode with a watch: what is so now, and what happens to it next, for whoever has something to do in between. */
 import type { ClientView, WatchedEvent, WatchListener } from '@tskeeper/client';
 import { unlessAborted } from './limit.ts';
 import { isEnd } from './next-event.ts';
@@ -19,7 +19,12 @@ export class Look<Answer> {
   /** `ask` reads the znode, and leaves the watch that it is given. Rejects as that does. */
   static async take<Answer>(zk: ClientView, path: string, ask: (watch: WatchListener) => Promise<Answer>): Promise<Look<Answer>> {
     const heard = new Heard();
-    return new Look(zk, path, await ask(heard.listener), heard);
+    try {
+      return new Look(zk, path, await ask(heard.listener), heard);
+    } catch (error) {
+      forget(zk, path, heard);
+      throw error;
+    }
   }
 
   /** Whether something has happened since. */
@@ -39,7 +44,7 @@ export class Look<Answer> {
 
   /** Nobody waits for what happens next. */
   forget(): void {
-    if (!this.isOver) void this.#zk.removeWatches(this.#path, { watch: this.#heard.listener, local: true }).catch(() => undefined);
+    forget(this.#zk, this.#path, this.#heard);
   }
 }
 
@@ -58,4 +63,8 @@ class Heard {
       hear(type);
     };
   }
+}
+
+function forget(zk: ClientView, path: string, { isOver, listener }: Heard): void {
+  if (!isOver) void zk.removeWatches(path, { watch: listener, local: true }).catch(() => undefined);
 }

@@ -60,6 +60,7 @@ describe('a barrier', () => {
     const waiting = new Barrier(t.zk, path).wait();
     await t.until(client.close());
     await t.until(waiting);
+    expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 
   it('is waited for no longer than the time and the signal allow, over lost connections', async () => {

@@ -96,7 +96,9 @@ describe('a simple barrier', () => {
     await t.pass(3000);
     const second = await t.until((await t.until(SimpleBarrier.at(t.zk, path, 2))).enter());
     await t.until(t.zk.delete(second.path));
-    await t.until((await t.until(first)).leave());
+    const inside = await t.until(first);
+    expect(inside.state).toBe('held');
+    await t.until(inside.leave());
   });
 
   it('is given up when the time is over, and nobody counts those who have', async () => {

@@ -78,6 +78,18 @@ test('a writer gets the lock from readers that consent, and from one that does n
   expect(queries.length).toBeGreaterThan(2);
 });
 
+test('urgent work gets the lock from work that has time', async () => {
+  const steps: string[] = [];
+  const slow = guide.whenThereIsTime(await t.client(), async (held, asked) => {
+    while (!asked.aborted) await new Promise<void>((resolve) => t.world.clock.after(100, resolve));
+    steps.push(held.state);
+  });
+  await t.pass(1000);
+  await t.until(guide.urgently(t.zk, () => Promise.resolve(void steps.push('urgent'))));
+  await t.until(slow);
+  expect(steps).toEqual(['held', 'urgent']);
+});
+
 test('who has a lock can be seen', async () => {
   await t.until(new Lock(t.zk, '/locks/a', { data: 'one' }).acquire());
   void new Lock(t.zk, '/locks/a', { data: 'two' }).acquire().catch(() => undefined);

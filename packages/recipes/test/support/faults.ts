@@ -15,7 +15,7 @@ export async function expire(t: RecipeWorld, zk: Client): Promise<void> {
 export async function forgetful(
   t: RecipeWorld,
   options: ConnectOptions = {},
-): Promise<{ readonly zk: Client; lose(op: keyof typeof OpCode): void; readonly lost: number }> {
+): Promise<{ readonly zk: Client; readonly lose: (op: keyof typeof OpCode) => void; readonly lost: number }> {
   const given = t.world.options(options);
   const wire = given.transport!;
   let wanted: number | undefined;

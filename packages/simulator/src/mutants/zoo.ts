@@ -5,6 +5,7 @@ import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { mutants } from './mutants.ts';
+import { recipeMutants } from './recipe-mutants.ts';
 import { zabMutants } from './zab-mutants.ts';
 
 export const zoo: Readonly<Record<string, Mutant>> = {
@@ -14,4 +15,5 @@ export const zoo: Readonly<Record<string, Mutant>> = {
   ...electionMutants,
   ...joiningMutants,
   ...zabMutants,
+  ...recipeMutants,
 };

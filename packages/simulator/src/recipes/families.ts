@@ -2,12 +2,14 @@
 import type { Family } from './family.ts';
 import { elections } from './families/elections.ts';
 import { locks } from './families/locks.ts';
+import { queues } from './families/queues.ts';
 import { sharedLocks } from './families/shared-locks.ts';
 
 export const families = {
   locks,
   'shared-locks': sharedLocks,
   elections,
+  queues,
 } as const satisfies Record<string, Family>;
 
 export type FamilyName = keyof typeof families;
