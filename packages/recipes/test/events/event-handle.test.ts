@@ -68,7 +68,7 @@ describe('an event that resets itself', () => {
       'exists /events/loaded/guid-waiting-0000000000 watch',
       'getChildren /events/loaded',
       'exists /events/loaded/set watch',
-      'multi',
+      'multi: delete /events/loaded/set, setData /events/loaded/guid-waiting-0000000000',
       // Tells of a change of its own znode, which is that it went through.
       'exists /events/loaded/guid-waiting-0000000000 watch',
       'delete /events/loaded/guid-waiting-0000000000',
