@@ -15,9 +15,10 @@
 import { type Acl, type CheckOp, type ClientView, type Data, KeeperError, op, type Stat } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { unlessGone } from '../waiting/unless-gone.ts';
 import { ItemList } from './item-list.ts';
 import { inOrder, type ItemName, type ItemNames } from './item-names.ts';
-import type { Marks } from './marks.ts';
+import type { Marks } from '../marks/marks.ts';
 
 /** What is read of an item. */
 export interface ReadItem extends ItemName {
@@ -224,13 +225,4 @@ export class QueueZnode<Label> {
 /** Whether operation `index` of a multi was refused, and so. */
 export function isAt(error: unknown, index: number, ...codes: readonly ('NoNode' | 'BadVersion' | 'NodeExists')[]): boolean {
   return KeeperError.is(error, ...codes) && error.failedIndex === index;
-}
-
-async function unlessGone<Found>(read: Promise<Found>): Promise<Found | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (KeeperError.is(error, 'NoNode')) return undefined;
-    throw error;
-  }
 }

@@ -6,6 +6,7 @@ import { joiningMutants } from './joining-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { mutants } from './mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
+import { transactionMutants } from './transaction-mutants.ts';
 import { recipeMutants } from './recipe-mutants.ts';
 import { zabMutants } from './zab-mutants.ts';
 
@@ -17,5 +18,6 @@ export const zoo: Readonly<Record<string, Mutant>> = {
   ...joiningMutants,
   ...zabMutants,
   ...queueMutants,
+  ...transactionMutants,
   ...recipeMutants,
 };
