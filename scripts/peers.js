@@ -60,7 +60,7 @@ const logback = `<configuration>
 `;
 
 /** Coordinates are `group:artifact:version`, what is asked for first. */
-function pomOf(name, coordinatesOfAll) {
+function pomOf(pomName, coordinatesOfAll) {
   const dependencies = coordinatesOfAll.map((coordinates) => {
     const [group, artifact, artifactVersion] = coordinates.split(':');
     // The native parts of netty, by far the largest downloads, are left out: it does without, also for TLS.
@@ -70,7 +70,7 @@ function pomOf(name, coordinatesOfAll) {
     return `<dependency><groupId>${group}</groupId><artifactId>${artifact}</artifactId><version>${artifactVersion}</version><exclusions>${exclusions}</exclusions></dependency>`;
   });
   return `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>tskeeper.interop</groupId><artifactId>${name}</artifactId><version>1</version><packaging>pom</packaging>
+<groupId>tskeeper.interop</groupId><artifactId>${pomName}</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>
 ${dependencies.join('\n')}
 </dependencies></project>
@@ -78,8 +78,8 @@ ${dependencies.join('\n')}
 }
 
 /** Programs of Java, with all that they need. Maven compares each file with the checksum that its repository has for it. */
-function javaRecipe(name, coordinates) {
-  const pom = pomOf(name, coordinates);
+function javaRecipe(pomName, coordinates) {
+  const pom = pomOf(pomName, coordinates);
   return {
     text: pom + logback,
     /** @param {string} folder */

@@ -12,7 +12,7 @@ import threading
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError
-from kazoo.recipe.lock import Lock, ReadLock, Semaphore, WriteLock
+from kazoo.recipe.lock import Lock, ReadLock, WriteLock
 
 # Above any delay of a busy machine. Nothing waits this long unless something is wrong.
 PATIENCE = 20
@@ -100,8 +100,7 @@ class QueueVerbs:
         value = self.queue.get()
         return "nothing" if value is None else value.decode()
 
-    def size(self):
-        return str(len(self.queue))
+    poll = take
 
 
 class LockingQueueVerbs:
@@ -121,9 +120,6 @@ class LockingQueueVerbs:
 
     def release(self):
         return "yes" if self.queue.release() else "no"
-
-    def size(self):
-        return str(len(self.queue))
 
 
 class BarrierVerbs:
@@ -189,14 +185,13 @@ KINDS = {
     "named-lock": lambda path, name: LockVerbs(NamedLock(zk, path, name)),
     "read-lock": lambda path: LockVerbs(ReadLock(zk, path)),
     "write-lock": lambda path: LockVerbs(WriteLock(zk, path)),
-    "semaphore": lambda path, leases: LockVerbs(Semaphore(zk, path, max_leases=int(leases))),
     "election": ElectionVerbs,
     "queue": QueueVerbs,
     "locking-queue": LockingQueueVerbs,
     "barrier": BarrierVerbs,
     "double-barrier": DoubleBarrierVerbs,
     "party": lambda path, identifier: PartyVerbs(zk.Party(path, identifier)),
-    "shallow-party": lambda path, identifier: PartyVerbs(zk.ShallowParty(path, identifier)),
+    "shallowParty": lambda path, identifier: PartyVerbs(zk.ShallowParty(path, identifier)),
     "counter": CounterVerbs,
 }
 

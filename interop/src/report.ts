@@ -26,6 +26,16 @@ export class Report {
     this.#print(`  FAILED  ${name}: ${detail}`);
   }
 
+  /** Passes when `work` does not throw. */
+  async check(name: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+      this.pass(name);
+    } catch (error) {
+      this.fail(name, error instanceof Error ? (error.stack ?? error.message) : String(error));
+    }
+  }
+
   skip(name: string, reason: string): void {
     this.counts.skipped += 1;
     this.#print(`  skipped ${name}: ${reason}`);

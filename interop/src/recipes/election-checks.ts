@@ -27,6 +27,7 @@ function turnCheck(agreement: Agreement): Check {
   const { theirs, recipe, name } = agreement;
   return {
     name: `election ${name} and ${theirs}'s ${recipe}: each leads in its turn, and all see the same candidates`,
+    hasRoot: theirs === 'kazoo',
     async run(ground) {
       for (const [first, second] of [['ours', theirs] as const, [theirs, 'ours'] as const]) {
         const all = [
@@ -66,6 +67,7 @@ function killCheck(agreement: Agreement): Check {
   const { theirs, recipe, name } = agreement;
   return {
     name: `election ${name} and ${theirs}'s ${recipe}: a leader that is killed is followed by the other`,
+    hasRoot: theirs === 'kazoo',
     async run(ground) {
       for (const [first, second] of [['ours', theirs] as const, [theirs, 'ours'] as const]) {
         const mortal = await ground.mortal(first);

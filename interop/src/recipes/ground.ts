@@ -1,5 +1,5 @@
 /** Where checks of recipes stand: peers of each kind on one server, and what the server itself knows of them. */
-import type { Client } from '@tskeeper/client';
+import { type Client, KeeperError } from '@tskeeper/client';
 
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Handle, Peer, PeerKind } from './peer.ts';
@@ -14,12 +14,17 @@ export interface Ground {
   mortal(kind: PeerKind): Promise<Peer>;
   /** Looks on. */
   readonly zk: Client;
-  /** The znode of the check: it is not there yet. */
+  /** The znode of the check: it is there if the check says so. */
   readonly root: string;
 }
 
 export interface Check {
   readonly name: string;
+  /**
+   * The root is there, and stays. For what kazoo takes part in: it makes the znode of a recipe once and takes it for granted from then on, and a container that ours has
+   * made would go when it has been empty for a moment.
+   */
+  readonly hasRoot?: boolean;
   run(ground: Ground): Promise<void>;
 }
 
@@ -35,15 +40,26 @@ export async function until(what: string, isSo: () => Promise<boolean>): Promise
   }
 }
 
+/** Names of the znodes below `path`; none if it is not there. */
+export async function childrenOf(zk: Client, path: string): Promise<readonly string[]> {
+  try {
+    return (await zk.getChildren(path)).children;
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return [];
+    throw error;
+  }
+}
+
 /** The znodes below `path` that are sequential, in the order of their numbers. */
 export async function lineAt(zk: Client, path: string): Promise<string[]> {
-  const children = (await zk.exists(path)) === null ? [] : (await zk.getChildren(path)).children;
   const numberOf = (name: string) => name.slice(-10);
-  return children.filter((name) => /\d{10}$/.test(name)).toSorted((one, other) => (numberOf(one) < numberOf(other) ? -1 : 1));
+  return (await childrenOf(zk, path))
+    .filter((name) => /\d{10}$/.test(name))
+    .toSorted((one, other) => (numberOf(one) < numberOf(other) ? -1 : 1));
 }
 
 /** Which sessions watch which paths, as the server says. */
-async function watchersByPath(server: ServerProcess): Promise<Map<string, Set<string>>> {
+export async function watchersByPath(server: ServerProcess): Promise<Map<string, Set<string>>> {
   const watchers = new Map<string, Set<string>>();
   let path = '';
   for (const line of (await server.fourLetterWord('wchp')).split('\n')) {

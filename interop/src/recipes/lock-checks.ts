@@ -61,6 +61,7 @@ function turnChecks({ name, openings }: Agreement): Check[] {
   return [
     {
       name: `${name}: each in its turn, whoever comes first`,
+      hasRoot: openings.kazoo !== undefined,
       async run(ground) {
         const contenders = await openedAll(ground, openings);
         await inTurn(ground, contenders);
@@ -69,6 +70,7 @@ function turnChecks({ name, openings }: Agreement): Check[] {
     },
     {
       name: `${name}: nobody is inside with another, and no count is lost`,
+      hasRoot: openings.kazoo !== undefined,
       async run(ground) {
         const contenders = await openedAll(ground, openings);
         const counter = `${ground.root}-counter`;
@@ -86,6 +88,7 @@ function turnChecks({ name, openings }: Agreement): Check[] {
 function killCheck({ name, openings }: Agreement): Check {
   return {
     name: `${name}: a process that is killed loses it to the other`,
+    hasRoot: openings.kazoo !== undefined,
     async run(ground) {
       const kinds = Object.keys(openings) as PeerKind[];
       for (const [victim, heir] of [kinds, kinds.toReversed()]) {
@@ -110,6 +113,7 @@ function killCheck({ name, openings }: Agreement): Check {
 /** A waiter in the middle that is killed does not let the one behind it go ahead of the holder. */
 const killedWaiter: Check = {
   name: 'a waiter of Curator that is killed in the middle of the line leaves the one behind it waiting for the holder',
+  hasRoot: true,
   async run(ground) {
     const { root, peers } = ground;
     const mortal = await ground.mortal('Curator');
@@ -136,6 +140,7 @@ const killedWaiter: Check = {
 function sharedCheck(theirs: 'kazoo' | 'Curator', names: readonly [string, string], first: PeerKind): Check {
   return {
     name: `readers and writers of ours and ${theirs}, ${first} first`,
+    hasRoot: theirs === 'kazoo',
     async run(ground) {
       const { root, peers } = ground;
       const other = first === 'ours' ? theirs : 'ours';
@@ -171,6 +176,7 @@ function sharedCheck(theirs: 'kazoo' | 'Curator', names: readonly [string, strin
 /** Names that differ: what does not work, so that the guide says the truth. */
 const strangers: Check = {
   name: 'under names that differ there is no common line: ours does not see a kazoo Lock at all',
+  hasRoot: true,
   async run(ground) {
     const [ours, kazoo] = [
       await opened(ground.peers.ours, ground.root, ['lock', 'lock-']),
@@ -180,6 +186,20 @@ const strangers: Check = {
     assert.equal(await ours.handle.tell('try_acquire'), 'yes');
     await ours.handle.tell('release');
     await kazoo.handle.tell('release');
+  },
+};
+
+const goneLine: Check = {
+  name: 'kazoo does not make a line again that has gone with the last one in it, as ours does',
+  async run({ peers, root, zk }) {
+    const [ours, kazoo] = [await opened(peers.ours, root, ['lock', '__lock__']), await opened(peers.kazoo, root, ['lock'])];
+    await ours.handle.tell('acquire');
+    assert.equal(await kazoo.handle.tell('try_acquire'), 'no');
+    await ours.handle.tell('release');
+    await until('the server has deleted the container', async () => (await zk.exists(root)) === null);
+    await assert.rejects(kazoo.handle.tell('acquire'), /NoNode/);
+    await ours.handle.tell('acquire');
+    await ours.handle.tell('release');
   },
 };
 
@@ -210,5 +230,6 @@ export const lockChecks: readonly Check[] = [
   killedWaiter,
   ...sharedLocks.flatMap(({ theirs, names }) => [sharedCheck(theirs, names, 'ours'), sharedCheck(theirs, names, theirs)]),
   strangers,
+  goneLine,
   notAskedBack,
 ];

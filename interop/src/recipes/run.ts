@@ -1,16 +1,20 @@
 /** Runs the checks of our recipes beside those of kazoo and Curator, against one server. */
+import assert from 'node:assert/strict';
+
 import { connect } from '@tskeeper/client';
 
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
+import { barrierChecks } from './barrier-checks.ts';
 import { electionChecks } from './election-checks.ts';
 import type { Check, Ground } from './ground.ts';
-import { herdChecks } from './herd-checks.ts';
+import { groupChecks } from './group-checks.ts';
+import { scenes, steps, type Traffic, trafficOf, withCrowd } from './herd.ts';
 import { lockChecks } from './lock-checks.ts';
+import { queueChecks } from './queue-checks.ts';
 import { Peer, type PeerKind, type PeerPrograms } from './peer.ts';
 
-const checks = [...lockChecks, ...electionChecks];
-const alone = herdChecks;
+const checks = [...lockChecks, ...electionChecks, ...barrierChecks, ...queueChecks, ...groupChecks];
 
 /** Of those who stay, so that a slow machine ends none of their sessions; and of those who are killed. */
 const sessionTimeoutMs = 10_000;
@@ -19,7 +23,7 @@ const mortalTimeoutMs = 2000;
 /** Checks under way at one time. */
 const atOnce = 4;
 
-export async function runRecipes(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
+async function runBesideOthers(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
   const started: Peer[] = [];
   const start = async (kind: PeerKind, timeoutMs: number): Promise<Peer> => {
     const peer = await Peer.start(programs, kind, server.connectString, timeoutMs);
@@ -30,8 +34,8 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
   try {
     const stays = (kind: PeerKind) => start(kind, sessionTimeoutMs);
     const [ours, kazoo, Curator] = await Promise.all([stays('ours'), stays('kazoo'), stays('Curator')]);
-    const runOne = async ({ name, run }: Check, index: number): Promise<void> => {
-      const title = `recipes on ${server.kind}: ${name}`;
+    const runOne = async (check: Check, index: number): Promise<void> => {
+      const title = `recipes on ${server.kind}: ${check.name}`;
       const ground: Ground = {
         server,
         peers: { ours, kazoo, Curator },
@@ -40,12 +44,10 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
         zk,
         root: `/recipes-${index}`,
       };
-      try {
-        await run(ground);
-        report.pass(title);
-      } catch (error) {
-        report.fail(title, error instanceof Error ? (error.stack ?? error.message) : String(error));
-      }
+      await report.check(title, async () => {
+        if (check.hasRoot === true) await zk.create(ground.root);
+        await check.run(ground);
+      });
     };
     // Each has a path of its own, and many do little but wait for the end of a session.
     const left = checks.entries();
@@ -53,10 +55,33 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
       for (const [index, check] of left) await runOne(check, index);
     };
     await Promise.all(Array.from({ length: atOnce }, worker));
-    await Promise.all(started.map((peer) => peer.kill()));
-    for (const [index, check] of alone.entries()) await runOne(check, checks.length + index);
   } finally {
     await Promise.all(started.map((peer) => peer.kill()));
     await zk.close();
   }
+}
+
+export async function runRecipes(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
+  await runBesideOthers(server, programs, report);
+  await countRequests(server, report);
+}
+
+/** By the counters of the whole server, so nothing else may be connected. */
+async function countRequests(server: ServerProcess, report: Report): Promise<void> {
+  const { connectString } = server;
+  await withCrowd(connectString, 101, async (clients) => {
+    for (const [index, [name, { gather, costs }]] of Object.entries(scenes).entries()) {
+      const title = `recipes on ${server.kind}: with 100 that wait, ${name}, and that takes ${costs.received} requests`;
+      await report.check(title, async () => {
+        const traffic = await trafficOf(gather, connectString, clients, `/herd-${index}`);
+        // Together, as ZooKeeper counts what it sends on another thread.
+        const sum = (each: (step: Traffic) => number) => traffic.reduce((total, step) => total + each(step), 0);
+        assert.equal(
+          sum(({ received }) => received),
+          steps * costs.received,
+        );
+        assert(sum(({ sent }) => sent) <= steps * costs.sent, JSON.stringify(traffic));
+      });
+    }
+  });
 }

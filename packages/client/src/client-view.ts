@@ -178,13 +178,16 @@ export class ClientView {
   }
 
   /**
-   * Listens from now on; returns a function that ends it. What a listener throws is the program's own error and becomes an unhandled
+   * Listens from now on; returns a function that ends it at once. What a listener throws is the program's own error and becomes an unhandled
    * rejection; it never reaches the client. (ZooKeeper's default watcher.)
    */
   on<Name extends keyof ClientEvents>(name: Name, listener: (event: ClientEvents[Name]) => void): () => void {
     const listeners = (name === 'state' ? this.#stateListeners : this.#eventListeners) as Set<typeof listener>;
     // A function of its own for each call, so that one listener given twice is told twice and taken back once.
-    const own = (event: ClientEvents[Name]) => listener(event);
+    const own = (event: ClientEvents[Name]) => {
+      // News that is on its way may find the listener taken back.
+      if (listeners.has(own)) listener(event);
+    };
     listeners.add(own);
     this.#unobserve ??= this.#observe();
     return () => {

@@ -52,6 +52,17 @@ describe('B54: the states of a client', () => {
     }
   });
 
+  it('are told nobody who has taken the listener back, though the news may be on its way', async () => {
+    const zk = await world.connect();
+    const { heard, onState } = listener();
+    zk.on('state', () => forget());
+    const forget = zk.on('state', onState);
+    world.break();
+    await world.untilSo(() => zk.state !== 'connected');
+    await world.untilSo(() => zk.state === 'connected');
+    expect(heard).toEqual([]);
+  });
+
   it('C2-18: a listener of connect is told first of the connection, and then of its loss, though it lasts no longer than that', async () => {
     const { heard, onState } = listener();
     const transport = new ScriptedTransport();

@@ -16,8 +16,10 @@ export type { CacheChanges, ChangesOptions } from './caches/change-stream.ts';
 export { ChildrenCache, type ChildrenCacheOptions } from './caches/children-cache.ts';
 export { NodeCache, type NodeCacheOptions } from './caches/node-cache.ts';
 export { TreeCache, type TreeCacheOptions } from './caches/tree-cache.ts';
+export { Candidate } from './elections/candidate.ts';
 export { Election, type ElectionOptions, type Leader } from './elections/election.ts';
 export { Leadership } from './elections/leadership.ts';
+export { EventHandle, type EventHandleOptions } from './events/event-handle.ts';
 export { Group, type GroupOptions, type JoinOptions, type Member, type Membership } from './groups/group.ts';
 export type { GroupNaming } from './groups/naming.ts';
 export type { OwnPartition, PartitionWork } from './groups/partition-claim.ts';
@@ -31,6 +33,7 @@ export { HeldTogether } from './line/held-together.ts';
 export type { LineOptions } from './line/line.ts';
 export { Lock, type LockOptions } from './locks/lock.ts';
 export { type Acquirable, MultiLock } from './locks/multi-lock.ts';
+export { PriorityLock, type PriorityLockOptions, type PreemptOptions } from './locks/priority-lock.ts';
 export { Semaphore, type SemaphoreOptions } from './locks/semaphore.ts';
 export { type LockSide, SharedLock, type SharedLockOptions } from './locks/shared-lock.ts';
 export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
@@ -50,6 +53,11 @@ export { type OpenClient, Sessions } from './sessions/sessions.ts';
 export { Site } from './transactions/site.ts';
 export { type BeginOptions, TwoPhaseCommit, type TwoPhaseCommitOptions } from './transactions/two-phase-commit.ts';
 export type { Vote } from './transactions/votes.ts';
+export { AtomicNumber, type AtomicNumberOptions, type NumberChange } from './values/atomic-number.ts';
+export { CachedNumber } from './values/cached-number.ts';
+export { bigint64, int32, type NumberFormat, textFloat, textInteger } from './values/number-format.ts';
+export { SharedCount, type SharedCountOptions } from './values/shared-count.ts';
+export { SharedValue, type SharedValueOptions, type SharedValueView, type ValueCodec, type VersionedValue } from './values/shared-value.ts';
 export type { WaitOptions } from './waiting/wait-options.ts';
 export { bytesCodec, type Codec, jsonCodec, textCodec } from './models/codec.ts';
 export { type AppliedMigration, type Migration, Migrations, type MigrationsOptions } from './models/migrations.ts';
@@ -67,4 +75,18 @@ export {
 } from './models/path-template.ts';
 export type { Allowance, PathSchema, SchemaSetOptions } from './models/schema-rules.ts';
 export { SchemaSet } from './models/schema-set.ts';
-export type { StandardIssue, StandardResult, StandardSchema } from './models/standard-schema.ts';
+export type { Check, StandardIssue, StandardResult, StandardSchema } from './models/standard-schema.ts';
+export { Registration } from './discovery/registration.ts';
+export { ServiceCache } from './discovery/service-cache.ts';
+export type {
+  InstanceChange,
+  InstanceSettings,
+  PayloadSettings,
+  ServiceInstance,
+  ServiceSettings,
+  ServiceType,
+} from './discovery/service-instance.ts';
+export { ServiceProvider, type ServiceProviderOptions } from './discovery/service-provider.ts';
+export { type RegisterOptions, ServiceRegistry, type ServiceRegistryOptions } from './discovery/service-registry.ts';
+export { type ProviderStrategy, randomly, roundRobin, sticky } from './discovery/strategies.ts';
+export { uriOf } from './discovery/uri-spec.ts';

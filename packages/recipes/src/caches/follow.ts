@@ -4,26 +4,49 @@ import { isEndOfSession, type SessionSource, sessionsOf } from '../sessions/sess
 import { Sessions } from '../sessions/sessions.ts';
 import type { Cache } from './cache.ts';
 
+/** Whether there is nothing to tell of two, the latter of which is shown now. */
+export type IsSame<Shown> = (one: Shown, other: Shown) => boolean;
+
 /**
- * Tells what the cache shows when it is in step first, and what it shows then, once all that has changed is read; and when it is out of step. `same` says of two that
- * there is nothing to tell. Ends and throws as `Cache.changes` does; with Sessions the end of one is not the end.
+ * Tells what the cache shows when it is in step first, and what it shows then, once all that has changed is read; and when it is out of step. Ends and throws as
+ * `Cache.changes` does.
  */
+export async function* told<Data, Shown>(
+  cache: Cache<Data>,
+  signal: AbortSignal | undefined,
+  show: () => Shown,
+  isSame: IsSame<Shown>,
+): AsyncGenerator<Shown, void, undefined> {
+  const changes = cache.changes({ signal });
+  let last: { readonly shown: Shown } | undefined;
+  if (cache.inStep) {
+    last = { shown: show() };
+    yield last.shown;
+  }
+  for await (const { kind } of changes) {
+    // What is being read is shown piece by piece until then.
+    if (!cache.inStep && (kind !== 'outOfStep' || last === undefined)) continue;
+    const shown = show();
+    if (last !== undefined && isSame(last.shown, shown)) continue;
+    last = { shown };
+    yield shown;
+  }
+}
+
+/** The same of a cache for each session: with `Sessions` the end of one is not the end. */
 export async function* follow<Data, Shown>(
   source: SessionSource,
   signal: AbortSignal | undefined,
   open: (zk: ClientView) => { readonly cache: Cache<Data>; readonly show: () => Shown },
-  same: (one: Shown, other: Shown) => boolean,
+  isSame: IsSame<Shown>,
 ): AsyncGenerator<Shown, void, undefined> {
   let last: { readonly shown: Shown } | undefined;
   for await (const zk of sessionsOf(source, signal)) {
     const { cache, show } = open(zk);
     await using _cache = cache;
     try {
-      for await (const { kind } of cache.changes({ signal })) {
-        // What is being read is shown piece by piece until then.
-        if (!cache.inStep && (kind !== 'outOfStep' || last === undefined)) continue;
-        const shown = show();
-        if (last !== undefined && same(last.shown, shown)) continue;
+      for await (const shown of told(cache, signal, show, isSame)) {
+        if (last !== undefined && isSame(last.shown, shown)) continue;
         last = { shown };
         yield shown;
       }

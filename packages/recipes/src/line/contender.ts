@@ -21,11 +21,16 @@ export interface Contender {
   readonly sequence: number;
 }
 
+/** What may stand between guid and number: one of these, or what a name is found to have. */
+export type Kinds = readonly string[] | ((name: string) => string | undefined);
+
 /** The znodes below `parent` that stand in line with one of these kinds, the first ahead. Others have nothing to do with it. */
-export function lineUp(parent: string, names: readonly string[], kinds: readonly string[]): readonly Contender[] {
+export function lineUp(parent: string, names: readonly string[], kinds: Kinds): readonly Contender[] {
   const line: Contender[] = [];
+  const kindsOf = typeof kinds === 'function' ? (name: string) => [kinds(name)] : () => kinds;
   for (const name of names) {
-    for (const kind of kinds) {
+    for (const kind of kindsOf(name)) {
+      if (kind === undefined) continue;
       const at = name.lastIndexOf(kind);
       const sequence = at === -1 ? undefined : sequenceOf(name.slice(at), kind);
       if (sequence === undefined) continue;

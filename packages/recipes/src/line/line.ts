@@ -14,7 +14,7 @@ import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/cli
 import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import { type Contender, lineUp } from './contender.ts';
+import { type Contender, type Kinds, lineUp } from './contender.ts';
 import type { Limit } from '../waiting/limit.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { OwnWatch } from './own-watch.ts';
@@ -35,10 +35,10 @@ export class Line {
   readonly zk: ClientView;
   /** The znode below which contenders stand. */
   readonly path: string;
-  readonly #kinds: readonly string[];
+  readonly #kinds: Kinds;
   readonly #acl: readonly Acl[] | undefined;
 
-  constructor(zk: ClientView, path: string, kinds: readonly string[], { acl }: LineOptions) {
+  constructor(zk: ClientView, path: string, kinds: Kinds, { acl }: LineOptions) {
     this.zk = zk;
     this.path = path;
     this.#kinds = kinds;

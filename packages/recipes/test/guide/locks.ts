@@ -1,6 +1,6 @@
 /** What docs/guides/recipes/locks.md shows. */
 import { type Client, op } from '@tskeeper/client';
-import { type Contender, type Held, Lock, MultiLock, SharedLock } from '@tskeeper/recipes';
+import { type Contender, type Held, Lock, MultiLock, PriorityLock, SharedLock } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 
@@ -75,6 +75,24 @@ export async function readUntilAsked(zk: Client, query: () => Promise<void>): Pr
     },
     { onRevocation },
   );
+}
+
+/** Urgent work goes ahead of all other, and asks those for the lock who have it for something less urgent. */
+export async function urgently(zk: Client, work: (held: Held) => Promise<void>): Promise<void> {
+  const lock = new PriorityLock(zk, '/locks/table');
+  await lock.writing(0, { preempt: { deleteAfterMs: 10_000 } }).run(work);
+}
+
+/** Whatever has time goes behind, and gives the lock back when it is asked to, and its work has stopped. */
+export async function whenThereIsTime(zk: Client, work: (asked: AbortSignal) => Promise<void>): Promise<void> {
+  const asked = new AbortController();
+  let stopped!: () => void;
+  const over = new Promise<void>((resolve) => (stopped = resolve));
+  const onRevocation = () => {
+    asked.abort();
+    return over;
+  };
+  await new PriorityLock(zk, '/locks/table').reading(90).run(() => work(asked.signal).finally(stopped), { onRevocation });
 }
 
 /** Who has a lock, and who waits for it. */

@@ -66,7 +66,7 @@ test('what is urgent comes first, what is to be reminded of later, and what is c
   await t.until(guide.remind(t.zk, 'order 12'));
   const reminders = new DelayQueue(t.zk, '/reminders');
   expect(await t.until(reminders.tryTake())).toBe(undefined);
-  await t.pass(60_000, 1000);
+  await t.world.pass(60_000, 1000);
   expect(textOf((await t.until(reminders.take())).data)).toBe('order 12');
   await t.until(new IdQueue(t.zk, '/orders').put('a book', { id: 'order 12' }));
   expect(await t.until(guide.cancel(t.zk, 'order 12'))).toBe(1);

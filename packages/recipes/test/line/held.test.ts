@@ -53,6 +53,21 @@ describe('a hold that is had again', () => {
   });
 });
 
+describe('a hold that is over', () => {
+  it('stays so, though word of a lost connection is on its way to it', async () => {
+    const { zk } = t;
+    const states: string[] = [];
+    zk.on('state', () => void held.release());
+    const held = await t.until(new Lock(zk, path).acquire());
+    held.onStateChange((state) => states.push(state));
+    t.world.break();
+    await t.world.untilSo(() => zk.state !== 'connected');
+    await t.world.untilSo(() => zk.state === 'connected');
+    await t.pass(60_000);
+    expect([held.state, held.signal.aborted, states]).toEqual(['released', false, ['released']]);
+  });
+});
+
 describe('a znode of another session', () => {
   /** What a first answer says has been made, and what for. */
   const ways: Record<string, () => Promise<unknown>> = {

@@ -3,12 +3,20 @@ import type { Family } from './family.ts';
 import { barriers } from './families/barriers.ts';
 import { elections } from './families/elections.ts';
 import { locks } from './families/locks.ts';
+import { multiLocks } from './families/multi-locks.ts';
+import { semaphores } from './families/semaphores.ts';
+import { queues } from './families/queues.ts';
 import { sharedLocks } from './families/shared-locks.ts';
+import { transactions } from './families/transactions.ts';
 
 export const families = {
   locks,
   'shared-locks': sharedLocks,
   elections,
+  semaphores,
+  'multi-locks': multiLocks,
+  transactions,
+  queues,
   barriers,
 } as const satisfies Record<string, Family>;
 

@@ -50,7 +50,11 @@ export class Hold {
     this.seenZxid = zk.lastZxid;
     this.session = zk.sessionId;
     this.#holding = holding;
+    process.holds++;
+    let last: HoldState = 'held';
     const over = (state: HoldState) => {
+      if (last === 'lost' || last === 'released') process.complain(`${this.path} was ${last}, and is ${state} now`);
+      last = state;
       if (state === 'suspended') process.note('a hold was suspended');
       if (state === 'held') process.note('a hold that was suspended went on');
       if (state !== 'lost') return;
@@ -64,7 +68,13 @@ export class Hold {
 
   /** The holder does not count on it any more. */
   over(): void {
-    this.toMs = Math.min(this.toMs, this.process.nowMs);
+    if (this.toMs !== Infinity) return;
+    this.toMs = this.process.nowMs;
+    this.process.holds--;
+  }
+
+  get isSuspended(): boolean {
+    return this.#holding.state === 'suspended';
   }
 
   get isLost(): boolean {
@@ -127,7 +137,7 @@ export class Holds {
     return [
       ...this.#turns(rules, history, line),
       ...this.#losses(history, lag),
-      ...(rules.store === undefined ? [] : fences(rules.store, history)),
+      ...fences(rules, history),
       ...this.#refusals(history),
       ...herds(rules, line, recording),
     ];
@@ -138,7 +148,7 @@ export class Holds {
       const own = line.find(({ life }) => life === history.born(path, token));
       if (own === undefined) return [`turn: ${process.name} holds ${path} by token ${token}, and no txn has made it`];
       const first = line.filter(
-        ({ life, kind }) => life.czxid < own.life.czxid && BigInt(life.goneZxid) > seenZxid && goesFirst(kind, own.kind),
+        ({ life, kind }) => life.czxid < own.life.czxid && life.goneZxid > Number(seenZxid) && goesFirst(kind, own.kind),
       );
       if (first.length < places) return [];
       const who = first.map(({ life }) => `${life.path} (until ${life.goneZxid})`).join(', ');
@@ -187,22 +197,23 @@ export function numberOf(path: string, kind: string): number | undefined {
   return at === -1 ? undefined : sequenceOf(path.slice(at), kind);
 }
 
-function fences(store: string, history: History): string[] {
+function fences({ path: line, store, places }: LineRules, history: History): string[] {
   const findings: string[] = [];
   let highest = -1n;
   for (const { path, data, zxid } of history.writes) {
     const [by, number] = data.split(' ');
-    if (path !== store || number === undefined) continue;
+    if (path !== store || number === undefined || parentOf(by!) !== line) continue;
     const token = BigInt(number);
     const life = history.born(by!, token);
     if (life === undefined || life.goneZxid <= zxid) findings.push(`fence: ${by} wrote at ${zxid}, and was gone at ${life?.goneZxid}`);
-    if (token < highest) findings.push(`fence: ${by} with token ${token} wrote at ${zxid}, behind a holder with token ${highest}`);
+    if (places === undefined && token < highest)
+      findings.push(`fence: ${by} with token ${token} wrote at ${zxid}, behind a holder with token ${highest}`);
     if (token > highest) highest = token;
   }
   return findings;
 }
 
-/** A contender's watch is on the nearest of those who have to go first: then nobody is woken for nothing. */
+/** A contender's watch is on the nearest of those who have to go first, and on nobody else: then nobody is woken for nothing, nor waits for nothing. */
 function herds({ path, goesFirst }: LineRules, line: readonly Contending[], { cnxns }: Recording): string[] {
   const findings: string[] = [];
   const byPath = new Map(line.map((each) => [each.life.path, each]));
@@ -215,6 +226,8 @@ function herds({ path, goesFirst }: LineRules, line: readonly Contending[], { cn
       const own = line.filter(({ life }) => life.session === session && life.madeMs <= sentMs && life.goneMs > sentMs);
       if (own.length !== 1 || own[0]!.life.czxid < watched.life.czxid) continue;
       const [{ life, kind }] = own as [Contending];
+      if (!goesFirst(watched.kind, kind))
+        findings.push(`herd: ${client} watches ${watched.life.path} for ${life.path}, which need not wait for it`);
       const between = line.find(
         (each) =>
           each.life.czxid > watched.life.czxid && each.life.czxid < life.czxid && each.life.goneMs > sentMs && goesFirst(each.kind, kind),

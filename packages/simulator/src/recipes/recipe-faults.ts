@@ -5,33 +5,42 @@ import { faults } from '../faults/faults.ts';
 import type { Stage } from '../story/stage.ts';
 import { Seat } from './seat.ts';
 
-function anySeat(stage: Stage): Seat {
-  const actor = stage.anyActor();
-  if (!(actor instanceof Seat)) throw new Error('only processes of recipes act in a recipe story');
-  return actor;
+/** One that holds something now and then, as it has the most to lose. */
+function anySeat(stage: Stage, random: SeededRandom): Seat {
+  const seats = stage.actors.filter((actor) => actor instanceof Seat);
+  const holders = seats.filter(({ process }) => process.holds > 0);
+  const from = holders.length > 0 && random.below(2) === 0 ? holders : seats;
+  return from[random.below(from.length)]!;
 }
 
 /** Longer than a session lives, now and then. */
 function howLong(random: SeededRandom): number {
-  return random.below(3) === 0 ? 1500 + random.below(4500) : random.below(1500);
+  switch (random.below(6)) {
+    case 0:
+      return 6000 + random.below(8000);
+    case 1:
+      return 1500 + random.below(2500);
+    default:
+      return random.below(1500);
+  }
 }
 
 const standstill: Fault = {
   id: 'F14',
   what: 'a process of a recipe stands still, for longer than its session lives perhaps, and goes on as if nothing had been',
-  strike: (stage, random) => anySeat(stage).process.standStill(howLong(random)),
+  strike: (stage, random) => anySeat(stage, random).process.standStill(howLong(random)),
 };
 
 const crash: Fault = {
   id: 'F1, F3',
   what: 'a process of a recipe ends, or its machine does; another begins a while later',
-  strike: (stage, random) => anySeat(stage).crash(random.below(2) === 0 ? 'process' : 'machine', random.below(1500)),
+  strike: (stage, random) => anySeat(stage, random).crash(random.below(2) === 0 ? 'process' : 'machine', random.below(1500)),
 };
 
 const offline: Fault = {
   id: 'F28',
   what: 'a process of a recipe is cut off from all servers',
-  strike: (stage, random) => anySeat(stage).sleep(howLong(random)),
+  strike: (stage, random) => anySeat(stage, random).sleep(howLong(random)),
 };
 
 const { kill, power, pause, slowDisk, cut, badWire, linkCut, move, wallClock, killLeader, lonelyLeader, absence, killAll, powerAll } =

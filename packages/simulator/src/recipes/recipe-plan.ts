@@ -39,6 +39,7 @@ export function newPlan(random: SeededRandom): RecipePlan {
     faultIntervalMs: 100 + random.below(700),
     meddlingIntervalMs: 200 + random.below(1500),
     timeoutsMs: [600 + random.below(1200), 800 + random.below(1600), 1000 + random.below(2000)],
-    safetyMs: 2500 + random.below(4000),
+    // Long enough, now and then, for a session to end while nobody tells its holder.
+    safetyMs: random.below(5) === 0 ? 8000 + random.below(5000) : 2000 + random.below(3000),
   };
 }

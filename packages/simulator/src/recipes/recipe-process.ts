@@ -41,6 +41,8 @@ export class RecipeProcess implements Owner {
   /** Infinity as long as it runs. */
   endedMs: Millis = Infinity;
   readonly standstills: { readonly fromMs: Millis; readonly toMs: Millis }[] = [];
+  /** How much it holds, as it believes. */
+  holds = 0;
   /** How often it got what it came for. */
   turns = 0;
   readonly #stage: Stage;

@@ -20,6 +20,7 @@ class ElectionStory implements RecipeStory {
   readonly restMsMax: number;
   readonly beginning: RecipeStory['beginning'];
   readonly #holds = new Holds();
+  readonly #acknowledged: { readonly process: string; readonly path: string; readonly seenZxid: bigint }[] = [];
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
@@ -38,6 +39,7 @@ class ElectionStory implements RecipeStory {
       if (process.below(2) === 0) {
         await leadership.acknowledge();
         process.note('a leader acknowledged');
+        this.#acknowledged.push({ process: process.name, path: leadership.path, seenZxid: zk.lastZxid });
       }
       await workWith(process, this.#holds, hold, storePath);
     } finally {
@@ -62,17 +64,28 @@ class ElectionStory implements RecipeStory {
   }
 
   judge({ history, recording }: Evidence): readonly string[] {
-    return [...this.#holds.judge(electionRules, history, recording), ...acknowledgements(history)];
+    return [...this.#holds.judge(electionRules, history, recording), ...wrongWords(history), ...this.#missingWords(history)];
+  }
+
+  /** Who is told that it has said so is named by a znode. */
+  #missingWords({ writes }: History): string[] {
+    return this.#acknowledged.flatMap(({ process, path, seenZxid }) => {
+      const word = writes.find((write) => write.path === wordPath && `${linePath}/${write.data}` === path);
+      return word !== undefined && word.zxid <= seenZxid
+        ? []
+        : [`acknowledged: ${process} was told at ${seenZxid} that it has acknowledged by ${path}`];
+    });
   }
 }
 
+const wordPath = `${linePath}/acknowledged`;
 const electionRules: LineRules = { path: linePath, kinds: ['n_'], store: storePath, goesFirst: () => true };
 
 /** Whoever is named there led when it was written: nobody stood ahead of it. */
-function acknowledgements(history: History): string[] {
+function wrongWords(history: History): string[] {
   const candidates = history.below(linePath).filter(({ path }) => numberOf(path, 'n_') !== undefined);
   return history.writes.flatMap(({ path, data, zxid }) => {
-    if (path !== `${linePath}/acknowledged`) return [];
+    if (path !== wordPath) return [];
     const [first] = candidates.filter(({ czxid, goneZxid }) => czxid < zxid && goneZxid > zxid);
     if (first?.path === `${linePath}/${data}`) return [];
     return [`acknowledged: ${data} was written at ${zxid}, when ${first?.path ?? 'nobody'} led`];

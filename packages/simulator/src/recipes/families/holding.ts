@@ -1,7 +1,7 @@
 /** What a process does with what it holds, whatever that is: it writes, here and elsewhere, slowly at times, and even when it should know better. */
 import type { Hold, Holds } from '../holds.ts';
 import { KeeperError } from '@tskeeper/client';
-import { RecipeError } from '@tskeeper/recipes';
+import { type Held, RecipeError } from '@tskeeper/recipes';
 import type { RecipeProcess } from '../recipe-process.ts';
 
 /** How long processes wait for what they want: for ever, for a while, or until their program has another idea. */
@@ -20,12 +20,42 @@ export function drawWait(process: RecipeProcess): { timeoutMs?: number; signal?:
   }
 }
 
+/** Asked to give it back, it takes its time; when it has consented it does not hold it any more. */
+export function drawConsent(process: RecipeProcess): ((held: Held) => Promise<void>) | undefined {
+  if (process.below(2) === 0) return undefined;
+  return async (held) => {
+    await process.pause(process.below(300));
+    process.clock.after(1, () => {
+      if (held.state === 'held' || held.state === 'suspended') process.complain(`${held.path} was to be given back, and is held still`);
+      else process.note('a hold was given back as asked');
+    });
+  };
+}
+
+/** Works with several holds, of which others may have their share. */
+export async function workTogether(process: RecipeProcess, holds: readonly Hold[], store: string): Promise<void> {
+  if (process.below(8) === 0) {
+    const endMs = process.nowMs + process.below(3000);
+    while (!process.isHealed && !holds.some(({ isLost }) => isLost) && process.nowMs < endMs) await process.pause(250);
+  }
+  await process.pause(process.below(200));
+  for (const hold of holds) {
+    while (hold.isSuspended) await process.pause(100);
+    if (!hold.isLost) await hold.write(store);
+  }
+}
+
 /** Works with a hold of which nobody else has a share. */
 export async function workWith(process: RecipeProcess, holds: Holds, hold: Hold, store: string): Promise<void> {
-  // One that has much to do before it asks the ensemble for anything.
-  if (!process.isHealed && process.below(6) === 0) await process.pause(process.below(3000));
+  // One that has much to do before it asks the ensemble for anything, and stops when it is told to.
+  if (process.below(8) === 0) {
+    const endMs = process.nowMs + process.below(process.below(2) === 0 ? 2000 : 10_000);
+    while (!process.isHealed && !hold.isLost && process.nowMs < endMs) await process.pause(250);
+  }
   for (let writes = 1 + process.below(3); writes > 0; writes--) {
     await process.pause(process.below(120));
+    // Most begin nothing new while they do not know.
+    if (process.below(3) > 0) while (hold.isSuspended) await process.pause(100);
     if (hold.isLost) break;
     holds.witness.write(hold);
     await hold.write(store);

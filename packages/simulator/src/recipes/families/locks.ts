@@ -5,7 +5,7 @@ import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import { Holds, type LineRules } from '../holds.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawWait, workWith } from './holding.ts';
+import { drawConsent, drawWait, workWith } from './holding.ts';
 import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
 
 export const locks: Family = {
@@ -20,6 +20,7 @@ export const locks: Family = {
     'a lock was not had at the first try',
     'a lock was broken by hand',
     'a hold was asked back',
+    'a hold was given back as asked',
     'a number ran over',
     'gave up: TimedOut',
     'gave up: Revoked',
@@ -65,8 +66,7 @@ class LockStory implements RecipeStory {
       process.note(held === undefined ? 'a lock was not had at the first try' : 'a lock was had at the first try');
       return held;
     }
-    const onRevocation = process.below(2) === 0 ? () => process.pause(process.below(300)) : undefined;
-    return await lock.acquire({ ...drawWait(process), onRevocation });
+    return await lock.acquire({ ...drawWait(process), onRevocation: drawConsent(process) });
   }
 
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {

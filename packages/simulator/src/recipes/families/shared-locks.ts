@@ -5,7 +5,7 @@ import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import { Holds, type LineRules } from '../holds.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawWait, workWith } from './holding.ts';
+import { drawConsent, drawWait, workWith } from './holding.ts';
 import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
 
 export const sharedLocks: Family = {
@@ -44,7 +44,7 @@ class SharedLockStory implements RecipeStory {
     const lock = new SharedLock(zk, linePath);
     const reads = process.below(100) < this.#readers;
     const side = reads ? lock.reading : lock.writing;
-    const onRevocation = process.below(2) === 0 ? () => process.pause(process.below(300)) : undefined;
+    const onRevocation = drawConsent(process);
     const held = process.below(8) === 0 ? await side.tryAcquire() : await side.acquire({ ...drawWait(process), onRevocation });
     if (held === undefined) return false;
     const hold = this.#holds.enter(process, zk, held, reads ? 'read-' : 'write-');

@@ -1,0 +1,95 @@
+/** Barriers, double barriers and semaphores of several kinds of clients. */
+import assert from 'node:assert/strict';
+
+import { type Check, childrenOf, type Ground, Journal, until, watchersByPath } from './ground.ts';
+import type { PeerKind } from './peer.ts';
+
+const kinds: readonly PeerKind[] = ['ours', 'kazoo', 'Curator'];
+
+function barrierCheck(sets: PeerKind): Check {
+  return {
+    name: `a barrier that ${sets} sets and removes lets all kinds of clients go on, and not before`,
+    async run({ peers, root, server }) {
+      const setter = await peers[sets].open('barrier', root);
+      const waiters = await Promise.all(kinds.map(async (kind) => ({ kind, handle: await peers[kind].open('barrier', root) })));
+      await setter.tell('raise_');
+      const journal = new Journal();
+      const waits = waiters.map(({ handle }) => journal.note('on', handle.tell('wait')));
+      await until('all wait', async () => (await watchersByPath(server)).get(root)?.size === kinds.length);
+      journal.lines.push('removed');
+      await setter.tell('remove');
+      await Promise.all(waits);
+      assert.deepEqual(journal.lines, ['removed', 'on', 'on', 'on']);
+    },
+  };
+}
+
+async function childCount({ zk, root }: Ground): Promise<number> {
+  return (await childrenOf(zk, root)).filter((name) => name !== 'ready').length;
+}
+
+/** In the order given: each comes when the one before is there, and leaves when the one before it has begun to. */
+function doubleBarrierCheck(order: readonly PeerKind[]): Check {
+  return {
+    name: `a double barrier that ${order.join(', ')} enter and leave one behind the other: nobody is in before all are there`,
+    hasRoot: order.includes('kazoo'),
+    async run(ground) {
+      const { peers, root } = ground;
+      const size = String(order.length);
+      const all = await Promise.all(order.map((kind, index) => peers[kind].open('double-barrier', root, size, `p${index}`)));
+      const journal = new Journal();
+      const entered: Promise<void>[] = [];
+      for (const [index, handle] of all.entries()) {
+        if (index === all.length - 1) journal.lines.push('the last one comes');
+        entered.push(journal.note('in', handle.tell('enter')));
+        await until(`${index + 1} are there`, async () => (await childCount(ground)) === index + 1);
+      }
+      await Promise.all(entered);
+      const inside = order.map(() => 'in');
+      assert.deepEqual(journal.lines, ['the last one comes', ...inside]);
+      const left: Promise<void>[] = [];
+      for (const [index, handle] of all.entries()) {
+        if (index === all.length - 1) journal.lines.push('the last one leaves');
+        left.push(journal.note('out', handle.tell('leave')));
+      }
+      await Promise.all(left);
+      assert.deepEqual(journal.lines.slice(1 + order.length), ['the last one leaves', ...order.map(() => 'out')]);
+      assert.equal(await childCount(ground), 0);
+    },
+  };
+}
+
+const semaphore: Check = {
+  name: "a semaphore of two that Curator's InterProcessSemaphoreV2 shares with ours: the third has a lease when one is given back, whoever it is",
+  async run(ground) {
+    const { peers, root, zk } = ground;
+    const open = (kind: 'ours' | 'Curator') => peers[kind].open('semaphore', root, '2');
+    for (const [first, second, third] of [
+      ['ours', 'Curator', 'ours'],
+      ['Curator', 'ours', 'Curator'],
+    ] as const) {
+      const handles = [await open(first), await open(second), await open(third)] as const;
+      const journal = new Journal();
+      await handles[0].tell('acquire');
+      await handles[1].tell('acquire');
+      const waits = journal.note('the third has one', handles[2].tell('acquire'));
+      await until('three leases', async () => (await childrenOf(zk, `${root}/leases`)).length === 3);
+      journal.lines.push('one is given back');
+      await handles[1].tell('release');
+      await waits;
+      assert.deepEqual(journal.lines, ['one is given back', 'the third has one']);
+      await handles[0].tell('release');
+      await handles[2].tell('release');
+    }
+  },
+};
+
+export const barrierChecks: readonly Check[] = [
+  ...kinds.map(barrierCheck),
+  doubleBarrierCheck(['ours', 'kazoo']),
+  doubleBarrierCheck(['kazoo', 'ours']),
+  doubleBarrierCheck(['ours', 'Curator']),
+  doubleBarrierCheck(['Curator', 'ours']),
+  doubleBarrierCheck(['kazoo', 'Curator', 'ours']),
+  semaphore,
+];

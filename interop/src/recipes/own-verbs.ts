@@ -1,0 +1,204 @@
+/** Our recipes as peers are told of them: the verbs are those of python/kazoo_peer.py and java/CuratorPeer.java. */
+import type { Client } from '@tskeeper/client';
+import {
+  Barrier,
+  type ClaimedItem,
+  DoubleBarrier,
+  Election,
+  Group,
+  type GroupNaming,
+  type Held,
+  type Leadership,
+  Lock,
+  type LockSide,
+  type Participation,
+  type PersistentNode,
+  PriorityQueue,
+  Queue,
+  Semaphore,
+  SharedLock,
+} from '@tskeeper/recipes';
+
+/** Above any delay of a busy machine. Nothing waits this long unless something is wrong. */
+const patience = { timeoutMs: 20_000 };
+
+export type Verbs = Readonly<Record<string, (...args: string[]) => Promise<string>>>;
+
+/** What `open` makes, by its first argument. */
+export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[]) => Verbs>> {
+  const shared = (path: string, read: string, write: string) => new SharedLock(zk, path, { names: { read, write } });
+  return {
+    lock: (path, name) => exclusiveVerbs(zk, new Lock(zk, path, { name })),
+    'read-lock': (path, read, write) => lockVerbs(zk, shared(path, read, write).reading),
+    'write-lock': (path, read, write) => lockVerbs(zk, shared(path, read, write).writing),
+    semaphore: (path, size) => lockVerbs(zk, new Semaphore(zk, path, { size: Number(size) })),
+    election: (path, name, id) => electionVerbs(zk, new Election(zk, path, { name, data: id })),
+    barrier: (path) => barrierVerbs(new Barrier(zk, path)),
+    'double-barrier': (path, size) => doubleBarrierVerbs(new DoubleBarrier(zk, path, Number(size))),
+    queue: (path, prefix) => {
+      const queue = new Queue(zk, path, { prefix });
+      return queueVerbs(queue, (value) => queue.put(value));
+    },
+    'priority-queue': (path) => {
+      const queue = new PriorityQueue(zk, path, { naming: 'kazoo' });
+      return queueVerbs(queue, (value, priority = '100') => queue.put(value, { priority: Number(priority) }));
+    },
+    'locking-queue': (path) => claimVerbs(new PriorityQueue(zk, `${path}/entries`, { naming: 'kazoo', takenPath: `${path}/taken` })),
+    member: (path, id, naming, data) => memberVerbs(new Group(zk, path, { naming: naming as GroupNaming }), id, data),
+  };
+}
+
+function lockVerbs(zk: Client, lock: Pick<LockSide, 'acquire' | 'tryAcquire' | 'run'>): Verbs {
+  let held: Held | undefined;
+  return {
+    async acquire() {
+      held = await lock.acquire(patience);
+      return held.path;
+    },
+    async try_acquire() {
+      held = await lock.tryAcquire(patience);
+      return held === undefined ? 'no' : 'yes';
+    },
+    async release() {
+      await held?.release();
+      return '';
+    },
+    /** A counter that is read and written without its version, by whoever has the lock; nobody else may be inside. */
+    async count_up(path, rounds) {
+      for (let round = 0; round < Number(rounds); round++) {
+        await lock.run(async () => {
+          await zk.create(`${path}/inside`, null, { mode: 'ephemeral' });
+          const { data } = await zk.getData(path);
+          await zk.setData(path, String(Number(textOf(data)) + 1));
+          await zk.delete(`${path}/inside`);
+        }, patience);
+      }
+      return rounds;
+    },
+  };
+}
+
+function exclusiveVerbs(zk: Client, lock: Lock): Verbs {
+  return {
+    ...lockVerbs(zk, lock),
+    /** Asks whoever has it to give it back. */
+    async revoke(deleteAfterMs) {
+      const [holder] = await lock.contenders(patience);
+      await lock.revoke(holder!, { ...patience, deleteAfterMs: Number(deleteAfterMs) });
+      return '';
+    },
+  };
+}
+
+function electionVerbs(zk: Client, election: Election): Verbs {
+  let leadership: Leadership | undefined;
+  return {
+    async lead() {
+      leadership = await election.lead(patience);
+      await leadership.acknowledge();
+      return '';
+    },
+    async resign() {
+      await leadership?.resign();
+      return '';
+    },
+    async leader() {
+      return textOf((await election.leader(patience))?.data ?? null);
+    },
+    async contenders() {
+      const all = await election.candidates(patience);
+      return (await Promise.all(all.map(async ({ path }) => textOf((await zk.getData(path)).data)))).join(',');
+    },
+  };
+}
+
+function barrierVerbs(barrier: Barrier): Verbs {
+  return {
+    async raise_() {
+      await barrier.set(patience);
+      return '';
+    },
+    async wait() {
+      await barrier.wait(patience);
+      return '';
+    },
+    async remove() {
+      await barrier.remove(patience);
+      return '';
+    },
+  };
+}
+
+function doubleBarrierVerbs(barrier: DoubleBarrier): Verbs {
+  let participation: Participation | undefined;
+  return {
+    async enter() {
+      participation = await barrier.enter(patience);
+      return '';
+    },
+    async leave() {
+      await participation?.leave(patience);
+      return '';
+    },
+  };
+}
+
+function queueVerbs(queue: Queue | PriorityQueue, put: (value: string, priority?: string) => Promise<void>): Verbs {
+  return {
+    async put(value, priority) {
+      await put(value, priority);
+      return '';
+    },
+    async take() {
+      return textOf((await queue.take(patience)).data);
+    },
+    async poll() {
+      const item = await queue.tryTake(patience);
+      return item === undefined ? 'nothing' : textOf(item.data);
+    },
+  };
+}
+
+function claimVerbs(queue: PriorityQueue): Verbs {
+  let item: ClaimedItem | undefined;
+  return {
+    async put(value, priority = '100') {
+      await queue.put(value, { priority: Number(priority) });
+      return '';
+    },
+    async take() {
+      item = await queue.claim(patience);
+      return textOf(item.data);
+    },
+    async consume() {
+      await item?.done();
+      return 'yes';
+    },
+    async release() {
+      await item?.release();
+      return 'yes';
+    },
+  };
+}
+
+function memberVerbs(group: Group, id: string, data: string | undefined): Verbs {
+  let membership: PersistentNode | undefined;
+  return {
+    async join() {
+      membership = await group.join(id, { ...patience, data });
+      return '';
+    },
+    async leave() {
+      await membership?.close();
+      return '';
+    },
+    async members() {
+      const members = await group.members(patience);
+      return members.map((member) => (data === undefined ? member.name : `${member.name}=${textOf(member.data)}`)).join(',');
+    },
+  };
+}
+
+function textOf(data: Uint8Array | null): string {
+  return new TextDecoder().decode(data ?? undefined);
+}

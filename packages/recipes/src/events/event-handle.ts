@@ -1,0 +1,149 @@
+/**
+ * An event that is set or not, and lets through who waits for it: the "event handles" that ZooKeeper's recipes page names and does not give, as they are
+ * known from other systems, in their two kinds.
+ *
+ *     /events/loaded
+ *       ├─ set                                 while it is there, the event is set
+ *       └─ _c_2b7e...-waiting-0000000004       only with autoReset: waits for its turn to take `set` away
+ *
+ *     set     create set (PERSISTENT); there already: it is set
+ *     reset   delete set; not there: it is not set
+ *     wait    exists of set, with a watch: there, or it comes: through. All who wait go on together, and may
+ *     wait, autoReset
+ *             1. a place in the line, until it is the first, as for a Lock
+ *             2. exists of set, with a watch, until it is there
+ *             3. multi: delete set, write `through` to the own znode: one goes through. Not there any more: 2. again
+ *             4. no answer: what the own znode says is the answer
+ *             5. delete the own znode: the next one's turn
+ */
+import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
+import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
+import { Limit } from '../waiting/limit.ts';
+import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+
+/** How an event is kept. All who use one have the same. */
+export interface EventHandleOptions extends LineOptions {
+  /** Whether each `set` lets one through, and is over by that. Default: false, it lets everyone through until `reset`. */
+  readonly autoReset?: boolean | undefined;
+}
+
+const waitingKind = 'waiting-';
+const through = 'through';
+
+/** An event that is set or not, and lets through who waits for it. */
+export class EventHandle {
+  /** The znode of the event. */
+  readonly path: string;
+  /** As given. */
+  readonly autoReset: boolean;
+  readonly #zk: ClientView;
+  readonly #set: string;
+  readonly #line: Line;
+  readonly #acl: readonly Acl[] | undefined;
+
+  /** Nothing is asked of a server yet. The znode need not exist. */
+  constructor(zk: ClientView, path: string, options: EventHandleOptions = {}) {
+    this.path = path;
+    this.autoReset = options.autoReset ?? false;
+    this.#zk = zk;
+    this.#set = childPath(path, 'set');
+    this.#line = new Line(zk, path, [waitingKind], options);
+    this.#acl = options.acl;
+  }
+
+  /**
+   * Sets it: whoever waits goes on, or one of them with `autoReset`. Nothing changes when it is set. Rejects with a RecipeError, TimedOut, with the signal's
+   * reason, and as `Client.create` does.
+   */
+  async set(options: WaitOptions = {}): Promise<void> {
+    using limit = this.#limit(options, 'an answer about');
+    try {
+      const settings = { parents: 'container', acl: this.#acl, idempotent: true, ...untilTheEnd, signal: limit.signal } as const;
+      await this.#zk.create(this.#set, null, settings);
+    } catch (error) {
+      if (!KeeperError.is(error, 'NodeExists')) throw error;
+    }
+  }
+
+  /** Makes it one that is not set, and those who come from now on wait. Rejects as `set` does. */
+  async reset(options: WaitOptions = {}): Promise<void> {
+    using limit = this.#limit(options, 'an answer about');
+    try {
+      await this.#zk.delete(this.#set, { idempotent: true, ...untilTheEnd, signal: limit.signal });
+    } catch (error) {
+      if (!KeeperError.is(error, 'NoNode')) throw error;
+    }
+  }
+
+  /** Whether it is set. Rejects as `set` does. */
+  async isSet(options: WaitOptions = {}): Promise<boolean> {
+    using limit = this.#limit(options, 'an answer about');
+    return (await this.#exists(limit.signal)) !== null;
+  }
+
+  /**
+   * Resolves when it is set, at once if it is; with `autoReset` in the order of coming, and it is not set any more then. Without, one that is set and reset again
+   * lets through who waited meanwhile with a connection. Rejects with a RecipeError, TimedOut, and, with `autoReset`, Lost, when somebody deletes the znode that stands
+   * for the wait; with the signal's reason; with SessionExpired and the like: with `autoReset` the event may have been taken then.
+   */
+  async wait(options: WaitOptions = {}): Promise<void> {
+    using limit = this.#limit(options, 'the setting of');
+    if (this.autoReset) await this.#take(limit);
+    // What happened is that it was set, or the end of the session, which the next request tells.
+    else if (await this.#setOrEvent(limit.signal)) await this.#exists(limit.signal);
+  }
+
+  async #take(limit: Limit): Promise<void> {
+    const { signal } = limit;
+    const place = await this.#line.join(waitingKind, null, signal);
+    try {
+      await place.turn(nextAhead, limit);
+      do await this.#setOrEvent(signal);
+      while (!(await this.#goThrough(place, signal)));
+    } finally {
+      await place.leave();
+    }
+  }
+
+  /** False if it is set; true when it has been, since it was not. */
+  #setOrEvent(signal: AbortSignal): Promise<boolean> {
+    return eventUnless(
+      this.#zk,
+      this.#set,
+      (options) => this.#zk.exists(this.#set, options),
+      (stat) => stat !== null,
+      signal,
+    );
+  }
+
+  /** Whether it was we who took it. */
+  async #goThrough({ path }: Place, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#zk.multi([op.delete(this.#set), op.setData(path, through)], { signal, timeoutMs: Infinity });
+      return true;
+    } catch (error) {
+      if (KeeperError.is(error, 'NoNode')) {
+        if (error.failedIndex === 1) throw deletedByOthers(path);
+        return false;
+      }
+      if (!KeeperError.is(error) || !error.retryable) throw error;
+    }
+    try {
+      const { data } = await this.#zk.getData(path, { ...untilTheEnd, linearizable: true, signal });
+      return data !== null && new TextDecoder().decode(data) === through;
+    } catch (error) {
+      if (KeeperError.is(error, 'NoNode')) throw deletedByOthers(path);
+      throw error;
+    }
+  }
+
+  #exists(signal: AbortSignal): ReturnType<ClientView['exists']> {
+    return this.#zk.exists(this.#set, { ...untilTheEnd, signal });
+  }
+
+  #limit(options: WaitOptions, what: string): Limit {
+    return new Limit(this.#zk, options, `${what} the event ${this.path}`);
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * Many readers, or one writer, the more urgent first: the "revocable read-write priority lock" that ZooKeeper's recipes page names and does not give. It is
+ * a gate in the order of priorities before a shared lock.
+ *
+ *     /locks/table
+ *       ├─ waiting                               the gate
+ *       │   ├─ _c_91aa...-write-05-0000000031    first: watches the reader that holds
+ *       │   ├─ _c_4d0c...-read-20-0000000012     watches 31
+ *       │   └─ _c_77f1...-read-20-0000000030     watches 31
+ *       └─ holding                               a shared lock
+ *           └─ _c_2b7e...-read-20-0000000017     reads
+ *
+ *     1. create waiting/guid-read-20- (EPHEMERAL, SEQUENTIAL)
+ *     2. getChildren of waiting: a writer waits for the one ahead of it by priority and number, a reader for the nearest writer ahead: exists with a
+ *        watch, and 2. again when it has gone
+ *     3. getChildren of holding: a writer waits for the last there, a reader for the last writer: exists with a watch, and 2. again, as there may be
+ *        somebody ahead by now. Whoever preempts asks those of lower priority for it back, once each
+ *     4. nobody in the way: the lock of holding, as of a SharedLock, and out of the gate
+ *
+ * Invariants. Who holds is decided by `holding` alone, so it is as safe as a SharedLock, whatever is wrong with the gate. Whoever came to the gate before another one
+ * looked at it last (2.) and is ahead of it, goes first. Whoever has passed 3. is not overtaken any more; two that pass it at once are in the order of `holding`.
+ *
+ * No herd: each waits for one other. Who comes in ahead of others pushes the next behind it back, which notices when it wakes: one wake-up more for each arrival, at
+ * most. Starvation: as long as ever more come that are more urgent, the others wait; among equals the order is that of coming.
+ */
+import { type ClientView, compareSequences, type Data } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
+import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
+import type { Contender } from '../line/contender.ts';
+import type { Held } from '../line/held.ts';
+import { type Ahead, deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
+import { RecipeError } from '../recipe-error.ts';
+import { Limit } from '../waiting/limit.ts';
+import { nextEvent } from '../waiting/next-event.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { LockSide } from './shared-lock.ts';
+
+/** How a priority lock is kept. All who contend for one have the same, but for `data`. */
+export interface PriorityLockOptions extends LineOptions {
+  /** Data of the contenders' znodes, by which people tell who they are. Default: none. */
+  readonly data?: Data | undefined;
+}
+
+/** Whether one takes the lock from those who are less urgent. */
+export interface PreemptOptions {
+  /**
+   * Asks holders of lower priority, who are in the way, for the lock back, when it is one's turn but for them; see `AcquireOptions.onRevocation`. With `deleteAfterMs`
+   * the znodes of those who have not given it back after so many milliseconds are deleted, as by `Lock.revoke`. Default: waits for them.
+   */
+  readonly preempt?: boolean | Pick<RevokeOptions, 'deleteAfterMs'> | undefined;
+}
+
+const kindForm = /(?:read|write)-\d\d-(?=-?\d{10}$)/;
+const kindOf = (name: string) => kindForm.exec(name)?.[0];
+const priorityOf = ({ kind }: Contender) => Number(kind.slice(-3, -1));
+const isWriter = ({ kind }: Contender) => kind.startsWith('write-');
+
+function byPriority(one: Contender, other: Contender): number {
+  return priorityOf(one) - priorityOf(other) || compareSequences(one.sequence, other.sequence);
+}
+
+/** Those who go before a contender, the nearest last. */
+function before(line: readonly Contender[], own: number): readonly Contender[] {
+  return line.filter((each) => byPriority(each, line[own]!) < 0).sort(byPriority);
+}
+
+/** At the gate. */
+const aheadAtGate = {
+  read: ((line, own) => before(line, own).findLast(isWriter)) satisfies Ahead,
+  write: ((line, own) => before(line, own).at(-1)) satisfies Ahead,
+};
+/** Among those who hold, in the order of their numbers. */
+const aheadAmongHolders = {
+  read: ((line, own) => line.slice(0, own).findLast(isWriter)) satisfies Ahead,
+  write: nextAhead,
+};
+
+/** Who contends, in what way. */
+interface Contention {
+  /** For a place among those who hold. */
+  readonly claim: Claim;
+  readonly how: 'read' | 'write';
+  readonly priority: number;
+  /** How to ask those who are in the way; undefined for waiting instead. */
+  readonly asks: RevokeOptions | undefined;
+}
+
+/** Many readers, or one writer, the more urgent first, and able to take it from the less urgent. */
+export class PriorityLock {
+  /** The znode of the lock. */
+  readonly path: string;
+  readonly #zk: ClientView;
+  readonly #waiting: Line;
+  readonly #holding: Line;
+  readonly #data: Data;
+
+  /** Nothing is asked of a server yet. The znode need not exist. */
+  constructor(zk: ClientView, path: string, options: PriorityLockOptions = {}) {
+    this.path = path;
+    this.#zk = zk;
+    this.#waiting = new Line(zk, childPath(path, 'waiting'), kindOf, options);
+    this.#holding = new Line(zk, childPath(path, 'holding'), kindOf, options);
+    this.#data = options.data ?? null;
+  }
+
+  /** How it is had with others that read. `priority` is from 0, the most urgent, to 99. Throws a RangeError for another. */
+  reading(priority: number, options: PreemptOptions = {}): LockSide {
+    return this.#side('read', priority, options);
+  }
+
+  /** How it is had alone; `priority` as for `reading`, and throws as that does. */
+  writing(priority: number, options: PreemptOptions = {}): LockSide {
+    return this.#side('write', priority, options);
+  }
+
+  /** Who holds it, in the order in which they got it; who has the next place there is about to. Rejects as `Lock.contenders` does. */
+  holders(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    return this.#holding.contenders(options);
+  }
+
+  /** Who waits, the first ahead. Rejects as `Lock.contenders` does. */
+  async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
+    return (await this.#waiting.contenders(options)).toSorted(byPriority);
+  }
+
+  /** Asks one of the `holders` for the lock back, as `Lock.revoke`, and rejects as that does. */
+  revoke(holder: Contender, options: RevokeOptions = {}): Promise<void> {
+    return revoke(this.#zk, holder, options);
+  }
+
+  #side(how: 'read' | 'write', priority: number, { preempt = false }: PreemptOptions): LockSide {
+    if (!Number.isInteger(priority) || priority < 0 || priority > 99)
+      throw new RangeError(`a priority is an integer from 0 to 99, not ${priority}`);
+    const claim: Claim = {
+      line: this.#holding,
+      kind: `${how}-${String(priority).padStart(2, '0')}-`,
+      data: this.#data,
+      ahead: aheadAmongHolders[how],
+      what: `the priority lock ${this.path}`,
+    };
+    const contention: Contention = { claim, how, priority, asks: preempt === true ? {} : preempt === false ? undefined : preempt };
+    const mine = (options: AcquireOptions = {}) => this.#acquire(contention, options);
+    return {
+      zk: this.#zk,
+      path: this.path,
+      acquire: mine,
+      tryAcquire: (options = {}) => this.#tryAcquire(contention, options),
+      run: async (work, options = {}) => {
+        await using held = await mine(options);
+        return await work(held);
+      },
+    };
+  }
+
+  async #acquire(contention: Contention, options: AcquireOptions): Promise<Held> {
+    const { claim } = contention;
+    using limit = new Limit(this.#zk, options, claim.what);
+    const { signal } = limit;
+    const gate = await this.#waiting.join(claim.kind, this.#data, signal);
+    try {
+      gate.whenGone(() => limit.end(deletedByOthers(gate.path)));
+      for (;;) {
+        await this.#pass(gate, contention, limit);
+        try {
+          return await acquire(claim, { signal, onRevocation: options.onRevocation });
+        } catch (error) {
+          // Somebody more urgent had passed as well: the place at the gate is kept.
+          if (!(error instanceof RecipeError && error.code === 'Revoked')) throw error;
+        }
+      }
+    } catch (error) {
+      limit.end(error);
+      throw error;
+    } finally {
+      await gate.leave();
+    }
+  }
+
+  async #tryAcquire({ claim, how }: Contention, options: WaitOptions): Promise<Held | undefined> {
+    using limit = new Limit(this.#zk, options, `an answer about ${claim.what}`);
+    const { signal } = limit;
+    const gate = await this.#waiting.join(claim.kind, this.#data, signal);
+    try {
+      if ((await gate.blocker(aheadAtGate[how], signal)) !== undefined) return undefined;
+      if (inTheWay(how, await this.holders({ signal })).length > 0) return undefined;
+      return await tryAcquire(claim, { signal });
+    } finally {
+      await gate.leave();
+    }
+  }
+
+  /** Resolves when nobody is ahead at the gate, and nobody who holds is in the way. */
+  async #pass(gate: Place, { how, priority, asks }: Contention, limit: Limit): Promise<void> {
+    const { signal } = limit;
+    const asked = new Set<string>();
+    for (;;) {
+      const ahead = await gate.blocker(aheadAtGate[how], signal);
+      const holders = ahead === undefined ? inTheWay(how, await this.holders({ signal })) : [];
+      const next = ahead ?? holders.at(-1);
+      if (next === undefined) return;
+      for (const holder of asks === undefined ? [] : holders) {
+        if (priorityOf(holder) <= priority || asked.has(holder.path)) continue;
+        asked.add(holder.path);
+        revoke(this.#zk, holder, { ...asks, signal }).catch((error: unknown) => limit.end(error));
+      }
+      await nextEvent(this.#zk, next.path, signal);
+    }
+  }
+}
+
+/** Those who hold it, and keep another one from holding it. */
+function inTheWay(how: 'read' | 'write', holders: readonly Contender[]): readonly Contender[] {
+  return how === 'write' ? holders : holders.filter(isWriter);
+}

@@ -1,0 +1,199 @@
+/**
+ * A number that many change, none of whose changes is lost or counted twice (Curator's DistributedAtomicLong, kazoo's Counter).
+ *
+ *     /number                                      the number
+ *       ├─ _c_2b7e...-mark-0000000000              ephemeral: one for each that changes it (marks.ts)
+ *       └─ lock                                    of those who have lost too often
+ *            └─ _c_91aa...-lock-0000000007
+ *
+ *     1. getData
+ *     2. multi: setData, if it has that version still; setData mark, whose version tells what became of it if no answer comes
+ *     3. it has another: 1. again, and from the third loss on under the lock, so that a crowd becomes a line
+ */
+import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
+import { childPath } from '@tskeeper/client/internal';
+import { Lock } from '../locks/lock.ts';
+import { Marks } from '../marks/marks.ts';
+import { Limit, unlessAborted } from '../waiting/limit.ts';
+import { untilTheEnd } from '../waiting/next-event.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import { bigint64, type NumberFormat } from './number-format.ts';
+
+/** How a number is kept. All who change it have the same format. */
+export interface AtomicNumberOptions<Value extends number | bigint> {
+  /** How it stands in the znode. Default: `bigint64`, 8 bytes, as in Curator's DistributedAtomicLong. */
+  readonly format?: NumberFormat<Value> | undefined;
+  /** The lock for those who have lost three times. Default: `lock` below the number. (Curator's PromotedToLock.) */
+  readonly lockPath?: string | undefined;
+  /** Of whatever has to be made. Default: everyone may do everything. */
+  readonly acl?: readonly Acl[] | undefined;
+}
+
+/** What a change has made of a number. */
+export interface NumberChange<Value extends number | bigint> {
+  /** The number that was changed. */
+  readonly before: Value;
+  /** The number since then. */
+  readonly after: Value;
+}
+
+/** How often one may lose before one stands in line. */
+const optimisticTries = 3;
+
+/** A number in a znode, changed by many. Every change is made once, or its failure told; a lost answer is looked into. */
+export class AtomicNumber<Value extends number | bigint = bigint> implements AsyncDisposable {
+  /** The znode of the number. */
+  readonly path: string;
+  /** How it stands there. */
+  readonly format: NumberFormat<Value>;
+  readonly #zk: ClientView;
+  readonly #acl: readonly Acl[] | undefined;
+  readonly #marks: Marks;
+  readonly #lock: Lock;
+  /** One change after the other, so that those of one process do not lose to each other. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Nothing is asked of a server yet. The znode need not exist, and is 0 until it does. Without a format it is a `bigint`. */
+  constructor(zk: ClientView, path: string, options: AtomicNumberOptions<Value> = {}) {
+    const { format = bigint64 as unknown as NumberFormat<Value>, lockPath = childPath(path, 'lock'), acl } = options;
+    this.path = path;
+    this.format = format;
+    this.#zk = zk;
+    this.#acl = acl;
+    this.#marks = new Marks(zk, path, acl);
+    this.#lock = new Lock(zk, lockPath, { acl });
+  }
+
+  /** The number, as the server has it that the client is connected to. Rejects as `Client.getData` does, but for NoNode, and with a TypeError for what is no number. */
+  async get({ signal, timeoutMs = Infinity }: WaitOptions = {}): Promise<Value> {
+    const found = await this.#read({ signal, timeoutMs });
+    return found?.value ?? this.format.zero;
+  }
+
+  /**
+   * Adds to it, and tells what it was and has become. Rejects with a RangeError when the format does not hold the sum; with a RecipeError, TimedOut; with the
+   * signal's reason; with a TypeError for what is no number; and as `Client.multi` does. When it rejects by time, signal or the end of the session, the sum may
+   * have been written.
+   */
+  add(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    return this.#change((before) => this.format.add(before, delta), options);
+  }
+
+  /** Adds the opposite. Rejects as `add` does. */
+  subtract(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    return this.add(-delta as Value, options);
+  }
+
+  /** Adds 1. Rejects as `add` does. */
+  increment(options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    return this.add(this.format.of(1), options);
+  }
+
+  /** Subtracts 1. Rejects as `add` does. */
+  decrement(options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    return this.subtract(this.format.of(1), options);
+  }
+
+  /** Makes it this number, whatever it is. Rejects as `add` does. (Curator's `forceSet` and `trySet`.) */
+  set(value: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    return this.#change(() => value, options);
+  }
+
+  /** Makes it `value` if it is `expected`, and tells whether it was. Rejects as `add` does. */
+  async compareAndSet(expected: Value, value: Value, options: WaitOptions = {}): Promise<boolean> {
+    return (await this.#maybeChange((before) => (before === expected ? value : undefined), options)) !== undefined;
+  }
+
+  /** Makes the znode with this number, if there is none, and tells whether there was none. Rejects as `Client.create` does, but for NodeExists. */
+  async initialize(value: Value, { signal, timeoutMs = Infinity }: WaitOptions = {}): Promise<boolean> {
+    try {
+      await this.#zk.create(this.path, this.format.encode(value), {
+        parents: 'container',
+        acl: this.#acl,
+        idempotent: true,
+        ...untilTheEnd,
+        signal,
+        timeoutMs,
+      });
+      return true;
+    } catch (error) {
+      if (!KeeperError.is(error, 'NodeExists')) throw error;
+      return false;
+    }
+  }
+
+  /** Takes away what it has of its own below the number, which stays; else that goes with the session. Never rejects. */
+  close(): Promise<void> {
+    return this.#marks.close();
+  }
+
+  /** As `close`; never rejects. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #change(next: (before: Value) => Value, options: WaitOptions): Promise<NumberChange<Value>> {
+    return (await this.#maybeChange(next, options))!;
+  }
+
+  /** undefined when there is nothing to change. */
+  async #maybeChange(next: (before: Value) => Value | undefined, options: WaitOptions): Promise<NumberChange<Value> | undefined> {
+    using limit = new Limit(this.#zk, options, `a change of ${this.path}`);
+    const { signal } = limit;
+    const turn = this.#inTurn(this.#last, next, signal);
+    this.#last = turn.catch(() => undefined);
+    return await unlessAborted(turn, signal);
+  }
+
+  async #inTurn(
+    last: Promise<unknown>,
+    next: (before: Value) => Value | undefined,
+    signal: AbortSignal,
+  ): Promise<NumberChange<Value> | undefined> {
+    await last;
+    for (let tries = 0; tries < optimisticTries; tries++) {
+      const change = await this.#try(next, signal);
+      if (change !== 'lost') return change;
+    }
+    await using _held = await this.#lock.acquire({ signal });
+    for (;;) {
+      const change = await this.#try(next, signal);
+      if (change !== 'lost') return change;
+    }
+  }
+
+  async #try(next: (before: Value) => Value | undefined, signal: AbortSignal): Promise<NumberChange<Value> | undefined | 'lost'> {
+    signal.throwIfAborted();
+    const found = await this.#read({ signal, timeoutMs: Infinity });
+    const before = found?.value ?? this.format.zero;
+    const after = next(before);
+    if (after === undefined) return undefined;
+    const data = this.format.encode(after);
+    if (found === undefined) {
+      await this.initialize(this.format.zero, { signal });
+      return 'lost';
+    }
+    if (found.version === -1)
+      throw new RangeError(`the version of ${this.path} has run over to -1, which stands for any; write it once without a version`);
+    try {
+      await this.#marks.write([op.setData(this.path, data, { version: found.version })]);
+      return { before, after };
+    } catch (error) {
+      if (!KeeperError.is(error, 'BadVersion', 'NoNode') || error.failedIndex !== 0) throw error;
+      return 'lost';
+    }
+  }
+
+  /** undefined when there is no znode. */
+  async #read(limits: WaitOptions): Promise<{ readonly value: Value; readonly version: number } | undefined> {
+    try {
+      const { data, stat } = await this.#zk.getData(this.path, { ...untilTheEnd, ...limits });
+      // kazoo makes it without data.
+      const value = data === null || data.length === 0 ? this.format.zero : this.format.decode(data);
+      return { value, version: stat.version };
+    } catch (error) {
+      if (KeeperError.is(error, 'NoNode')) return undefined;
+      throw error;
+    }
+  }
+}

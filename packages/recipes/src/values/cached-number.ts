@@ -1,0 +1,45 @@
+/**
+ * Numbers that nobody else gets, most of them without asking a server: a range is taken at a time, and given out here (Curator's CachedAtomicLong).
+ *
+ *     number 200 ──add 100──> number 300        200 .. 299 are ours, and given out one by one
+ */
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import type { AtomicNumber } from './atomic-number.ts';
+
+interface Range<Value> {
+  readonly first: Value;
+  given: number;
+}
+
+/** Gives out numbers by ranges of an `AtomicNumber`, each once. They grow here; across processes they do not, and what is left of a range when a process ends is lost. */
+export class CachedNumber<Value extends number | bigint = bigint> {
+  readonly #number: AtomicNumber<Value>;
+  readonly #size: number;
+  #range: Range<Value> | undefined;
+  /** One after the other, so that two who come to the end of a range take one more, and not two. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** `size`: how many numbers are taken at a time. */
+  constructor(number: AtomicNumber<Value>, size: number) {
+    if (!Number.isSafeInteger(size) || size < 1) throw new RangeError(`a range has a whole number of numbers, from 1, not ${size}`);
+    this.#number = number;
+    this.#size = size;
+  }
+
+  /** The next number. Rejects as `AtomicNumber.add` does, which is asked at the end of each range; a range whose taking was not answered is left out. */
+  next(options: WaitOptions = {}): Promise<Value> {
+    const turn = this.#next(this.#last, options);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #next(last: Promise<unknown>, options: WaitOptions): Promise<Value> {
+    await last;
+    const { add, of } = this.#number.format;
+    if (this.#range === undefined || this.#range.given === this.#size) {
+      const { before } = await this.#number.add(of(this.#size), options);
+      this.#range = { first: before, given: 0 };
+    }
+    return add(this.#range.first, of(this.#range.given++));
+  }
+}

@@ -1,0 +1,93 @@
+/** How a number stands in the data of a znode, in the ways of several clients. */
+
+/** How a number is written, read and added up. */
+export interface NumberFormat<Value extends number | bigint> {
+  /** What an absent znode has, and one without data. */
+  readonly zero: Value;
+  /** The data. Throws a RangeError for a number that the format does not hold. */
+  readonly encode: (value: Value) => Uint8Array;
+  /** The number. Throws a TypeError for what is none in this format. */
+  readonly decode: (data: Uint8Array) => Value;
+  /** A whole number in this format. */
+  readonly of: (count: number) => Value;
+  /** Their sum, whether the format holds it or not. */
+  readonly add: (one: Value, other: Value) => Value;
+}
+
+function rangeError(value: number | bigint, format: string): RangeError {
+  return new RangeError(`${value} is not a number that ${format} holds`);
+}
+
+function typeError(data: Uint8Array, format: string): TypeError {
+  const shown = [...data.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
+  return new TypeError(
+    `${data.length} bytes are no ${format}: ${shown}${data.length > 16 ? ' ...' : ''}; name the format that the znode is written in`,
+  );
+}
+
+function view(data: Uint8Array, length: number, format: string): DataView {
+  if (data.length !== length) throw typeError(data, format);
+  return new DataView(data.buffer, data.byteOffset, length);
+}
+
+/** 8 bytes, the greatest first, as in Curator's DistributedAtomicLong. */
+export const bigint64: NumberFormat<bigint> = {
+  zero: 0n,
+  of: (count) => BigInt(count),
+  encode(value) {
+    if (BigInt.asIntN(64, value) !== value) throw rangeError(value, 'bigint64');
+    const data = new Uint8Array(8);
+    new DataView(data.buffer).setBigInt64(0, value);
+    return data;
+  },
+  decode: (data) => view(data, 8, 'bigint64').getBigInt64(0),
+  add: (one, other) => one + other,
+};
+
+/** 4 bytes, the greatest first, as in Curator's DistributedAtomicInteger and SharedCount, and in kazoo's Counter with `support_curator`. */
+export const int32: NumberFormat<number> = {
+  zero: 0,
+  of: (count) => count,
+  encode(value) {
+    if (Math.trunc(value) !== value || value < -(2 ** 31) || value >= 2 ** 31) throw rangeError(value, 'int32');
+    const data = new Uint8Array(4);
+    new DataView(data.buffer).setInt32(0, value);
+    return data;
+  },
+  decode: (data) => view(data, 4, 'int32').getInt32(0),
+  add: (one, other) => one + other,
+};
+
+/** Digits, as in kazoo's Counter: whole numbers that a number of JavaScript holds exactly, up to 2^53. */
+export const textInteger: NumberFormat<number> = {
+  zero: 0,
+  of: (count) => count,
+  encode(value) {
+    if (!Number.isSafeInteger(value)) throw rangeError(value, 'textInteger');
+    return new TextEncoder().encode(String(value));
+  },
+  decode(data) {
+    const text = new TextDecoder().decode(data);
+    const value = Number(text);
+    if (!/^\s*[-+]?\d+\s*$/.test(text)) throw typeError(data, 'textInteger');
+    if (!Number.isSafeInteger(value)) throw rangeError(BigInt(text), 'textInteger');
+    return value;
+  },
+  add: (one, other) => one + other,
+};
+
+/** Text, as in kazoo's Counter whose default is a float. */
+export const textFloat: NumberFormat<number> = {
+  zero: 0,
+  of: (count) => count,
+  encode(value) {
+    if (!Number.isFinite(value)) throw rangeError(value, 'textFloat');
+    return new TextEncoder().encode(Number.isInteger(value) && Math.abs(value) < 1e16 ? value.toFixed(1) : String(value));
+  },
+  decode(data) {
+    const text = new TextDecoder().decode(data);
+    if (!/^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i.test(text)) throw typeError(data, 'textFloat');
+    return Number(text);
+  },
+  add: (one, other) => one + other,
+};

@@ -1,0 +1,24 @@
+/** A whole number that many read and some change, as a `SharedValue` (Curator's SharedCount). For one that is counted up by many, see `AtomicNumber`. */
+import type { ClientView } from '@tskeeper/client';
+import { int32, type NumberFormat } from './number-format.ts';
+import { SharedValue, type SharedValueOptions } from './shared-value.ts';
+
+/** How a count is kept. */
+export interface SharedCountOptions extends SharedValueOptions {
+  /** How it stands in the znode. Default: `int32`, 4 bytes, as in Curator's SharedCount. */
+  readonly format?: NumberFormat<number> | undefined;
+}
+
+/** A `SharedValue` that is a number. */
+export class SharedCount extends SharedValue<number> {
+  constructor(zk: ClientView, path: string, options: SharedCountOptions = {}) {
+    const { format = int32 } = options;
+    const decode = (data: Uint8Array | null) => (data === null || data.length === 0 ? format.zero : format.decode(data));
+    super(zk, path, { encode: (value) => format.encode(value), decode }, options);
+  }
+
+  /** As it was read last; 0 when there is no znode. */
+  get count(): number {
+    return this.current?.value ?? 0;
+  }
+}

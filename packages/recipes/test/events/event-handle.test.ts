@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { EventHandle } from '../../src/index.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/events/loaded';
+
+describe('an event', () => {
+  it('C1-41: lets everyone through who waits when it is set, and who comes after that, until it is reset', async () => {
+    const event = new EventHandle(t.zk, path);
+    const { zk, lines } = await t.recorded();
+    const passed: number[] = [];
+    const waiting = Array.from({ length: 50 }, (_, who) => new EventHandle(zk, path).wait().then(() => passed.push(who)));
+    await t.pass(1000);
+    expect(passed).toEqual([]);
+    expect(lines).toEqual(Array.from({ length: 50 }, () => 'exists /events/loaded/set watch'));
+    await t.until(event.set());
+    await t.until(event.set());
+    await t.until(Promise.all(waiting));
+    await t.until(new EventHandle(zk, path).wait());
+    expect(await t.until(event.isSet())).toBe(true);
+    await t.until(event.reset());
+    await t.until(event.reset());
+    expect(await t.until(event.isSet())).toBe(false);
+    const late = failureOf(event.wait({ timeoutMs: 1000 }));
+    expect(await t.until(late)).toMatchObject({
+      code: 'TimedOut',
+      message: `the setting of the event ${path} was not to be had within 1000 ms`,
+    });
+  });
+
+  it('C1-41: lets those through who waited while it was set and reset at once', async () => {
+    const event = new EventHandle(t.zk, path);
+    // So that the znode is there, and both are one request each.
+    await t.until(event.set());
+    await t.until(event.reset());
+    const waiting = new EventHandle(await t.client(), path).wait();
+    await t.settle();
+    await t.until(Promise.all([event.set(), event.reset()]));
+    await t.until(waiting);
+    expect(await t.until(event.isSet())).toBe(false);
+  });
+
+  it('C1-41: rejects when the session ends, not resolves', async () => {
+    const client = await t.client();
+    const waiting = failureOf(new EventHandle(client, path).wait());
+    await t.settle();
+    await t.until(client.close());
+    expect(await t.until(waiting)).toMatchObject({ code: 'SessionExpired' });
+  });
+});
+
+describe('an event that resets itself', () => {
+  it('C1-41: takes its steps, and lets one through with each time that it is set', async () => {
+    const event = new EventHandle(t.zk, path, { autoReset: true });
+    const { zk, lines } = await t.recorded();
+    const waiting = new EventHandle(zk, path, { autoReset: true }).wait();
+    await t.settle();
+    await t.until(event.set());
+    await t.until(waiting);
+    expect(lines.slice(-7)).toEqual([
+      'create /events/loaded/guid-waiting- ephemeral sequential',
+      'exists /events/loaded/guid-waiting-0000000000 watch',
+      'getChildren /events/loaded',
+      'exists /events/loaded/set watch',
+      'multi: delete /events/loaded/set, setData /events/loaded/guid-waiting-0000000000',
+      // Tells of a change of its own znode, which is that it went through.
+      'exists /events/loaded/guid-waiting-0000000000 watch',
+      'delete /events/loaded/guid-waiting-0000000000',
+    ]);
+    expect(await t.until(event.isSet())).toBe(false);
+    expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('C1-41, C1-2: wakes one of 100, in the order of coming, with requests that do not grow with them', async () => {
+    const event = new EventHandle(t.zk, path, { autoReset: true });
+    const { zk, lines } = await t.recorded();
+    const passed: number[] = [];
+    const over = Promise.allSettled(
+      Array.from({ length: 100 }, (_, who) => new EventHandle(zk, path, { autoReset: true }).wait().then(() => passed.push(who))),
+    );
+    await t.pass(1000);
+    for (let round = 0; round < 5; round++) {
+      lines.length = 0;
+      await t.until(event.set());
+      await t.pass(100);
+      expect(passed.length).toBe(round + 1);
+      expect(lines.length).toBe(5);
+    }
+    expect(passed).toEqual([0, 1, 2, 3, 4]);
+    await t.until(zk.close());
+    await t.until(over);
+  });
+
+  it('C1-41: is set once, however often it is set before somebody comes; and whoever gives up takes nothing', async () => {
+    const event = new EventHandle(t.zk, path, { autoReset: true });
+    expect(await t.until(failureOf(event.wait({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
+    await t.until(event.set());
+    await t.until(event.set());
+    await t.until(event.wait());
+    expect(await t.until(failureOf(event.wait({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
+    const broken = failureOf(event.wait());
+    await t.settle();
+    const [place] = await t.childrenOf(path);
+    await t.until(t.zk.delete(`${path}/${place!}`));
+    expect(await t.until(broken)).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+    await t.until(event.set());
+    expect(await t.until(event.isSet())).toBe(true);
+  });
+});

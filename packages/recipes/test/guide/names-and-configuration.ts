@@ -1,0 +1,63 @@
+/** What docs/guides/recipes/names-and-configuration.md shows. */
+import { type Client, KeeperError } from '@tskeeper/client';
+import { SharedValue, TreeCache } from '@tskeeper/recipes';
+
+const utf8 = new TextDecoder();
+
+/** Gives a name to one of those who want it: false when it is taken. */
+export async function bind(zk: Client, name: string, address: string): Promise<boolean> {
+  try {
+    await zk.create(`/names/${name}`, address, { parents: true });
+    return true;
+  } catch (error) {
+    if (!KeeperError.is(error, 'NodeExists')) throw error;
+    return false;
+  }
+}
+
+/** What a name stands for; undefined when nobody has it. As new as any answer that was given to anybody before. */
+export async function lookUp(zk: Client, name: string): Promise<string | undefined> {
+  try {
+    const { data } = await zk.getData(`/names/${name}`, { linearizable: true });
+    return utf8.decode(data ?? undefined);
+  } catch (error) {
+    if (!KeeperError.is(error, 'NoNode')) throw error;
+    return undefined;
+  }
+}
+
+/** All names at hand, for one who looks many up. */
+export async function allNames(zk: Client): Promise<(name: string) => string | undefined> {
+  const cache = new TreeCache(zk, '/names', { decode: (data) => utf8.decode(data ?? undefined) });
+  await cache.ready({ timeoutMs: 30_000 });
+  return (name) => cache.get(`/names/${name}`)?.data;
+}
+
+interface Settings {
+  readonly colour: string;
+  readonly cacheMb: number;
+}
+
+/** Settings of a program: one znode for all that has to change together. */
+export function settingsOf(zk: Client): SharedValue<Settings> {
+  return new SharedValue<Settings>(zk, '/config/app', {
+    encode: (settings) => JSON.stringify(settings),
+    decode: (data) => {
+      const { colour, cacheMb } = JSON.parse(utf8.decode(data ?? undefined)) as Partial<Settings>;
+      if (typeof colour !== 'string' || typeof cacheMb !== 'number') throw new TypeError('settings are a colour and a cacheMb');
+      return { colour, cacheMb };
+    },
+  });
+}
+
+/** Takes settings up as they come, and keeps the last good ones. */
+export async function configure(
+  settings: SharedValue<Settings>,
+  take: (settings: Settings) => void,
+  warn: (error: unknown) => void,
+): Promise<void> {
+  for await (const { current, decodeError } of settings.changes()) {
+    if (current !== undefined) take(current.value);
+    else if (decodeError !== undefined) warn(decodeError);
+  }
+}

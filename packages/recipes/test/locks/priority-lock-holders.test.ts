@@ -1,0 +1,53 @@
+/** Many readers or one writer, whatever their priorities, over seeds; see test/support/holder-story.ts. */
+import { describe, expect, it, vi } from 'vitest';
+import { PriorityLock } from '../../src/index.ts';
+import { Place } from '../../src/line/line.ts';
+import { findings, runSeeds, type Subject } from '../support/holder-story.ts';
+
+const path = '/locks/x';
+
+const priorityLock: Subject = {
+  async acquire(zk, random, options) {
+    const lock = new PriorityLock(zk, path);
+    const isShared = random.below(3) === 0;
+    const priority = random.below(3);
+    // Nobody is deleted for it: that is as by hand, of which the holder may hear later than the next one holds.
+    const preempt = random.below(3) === 0;
+    const onRevocation = random.below(2) === 0 ? () => undefined : undefined;
+    const side = isShared ? lock.reading(priority, { preempt }) : lock.writing(priority, { preempt });
+    const held = await side.acquire({ ...options, onRevocation });
+    return { held, paths: [held.path], how: isShared ? 'shared' : 'alone', token: isShared ? undefined : held.fencingToken };
+  },
+  mayHold: (how, others) => others.length === 0 || (how === 'shared' && !others.includes('alone')),
+  znodes: async (zk) => {
+    const lock = new PriorityLock(zk, path);
+    return [...(await lock.holders()), ...(await lock.contenders())].map((each) => each.path);
+  },
+};
+
+describe('holders of a priority lock', () => {
+  it('C1-41, C1-3: are never two that may not hold at once, whatever happens, over twelve seeds', async () => {
+    const tally = await runSeeds(priorityLock, 0, 12);
+    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
+  }, 60_000);
+
+  const blocker = Object.getOwnPropertyDescriptor(Place.prototype, 'blocker')!.value as Place['blocker'];
+
+  it('are never two even if all pass the gate at once', async () => {
+    vi.spyOn(Place.prototype, 'blocker').mockImplementation(function (this: Place, ahead, signal) {
+      return this.path.includes('/waiting/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
+    });
+    const tally = await runSeeds(priorityLock, 0, 3).finally(() => vi.restoreAllMocks());
+    expect(tally.alone).toBeGreaterThan(10);
+  }, 60_000);
+
+  it('are found out when they look at the gate only', async () => {
+    vi.spyOn(Place.prototype, 'blocker').mockImplementation(function (this: Place, ahead, signal) {
+      return this.path.includes('/holding/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
+    });
+    vi.spyOn(PriorityLock.prototype, 'holders').mockResolvedValue([]);
+    const caught = await findings({ ...priorityLock, znodes: () => Promise.resolve([]) }).finally(() => vi.restoreAllMocks());
+    const two = expect.stringMatching(/two hold/);
+    expect(caught).toEqual([two, two, two]);
+  }, 60_000);
+});

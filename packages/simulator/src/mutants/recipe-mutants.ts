@@ -1,0 +1,262 @@
+/** The recipes' part of the zoo: what is easily got wrong with a place in a line, and with what is held by it. */
+import type { FamilyName } from '../recipes/families.ts';
+import type { Mutant } from './mutant.ts';
+
+const line = 'packages/recipes/src/line/line.ts';
+const held = 'packages/recipes/src/line/held.ts';
+const contender = 'packages/recipes/src/line/contender.ts';
+const acquire = 'packages/recipes/src/line/acquire.ts';
+const sharedLock = 'packages/recipes/src/locks/shared-lock.ts';
+const entrance = 'packages/recipes/src/barriers/entrance.ts';
+const exit = 'packages/recipes/src/barriers/exit.ts';
+const protection = 'packages/client/src/calls/protection.ts';
+
+function caughtBy(family: FamilyName, mutants: Readonly<Record<string, Omit<Mutant, 'hunter'>>>): [string, Mutant][] {
+  return Object.entries(mutants).map(([name, mutant]) => [name, { hunter: `recipes/${family}`, ...mutant }]);
+}
+
+export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntries([
+  ...caughtBy('locks', {
+    'guid-left-out': {
+      what: 'a place in a line is made without a guid',
+      from: 'C1-23',
+      file: line,
+      replace: 'protection: true,',
+      by: 'protection: false,',
+    },
+    'guid-not-looked-for': {
+      what: 'a create whose answer was lost is sent again without a look for what it has made',
+      from: 'C1-23, B52',
+      file: protection,
+      replace: 'if (mayBeThere) {',
+      by: 'if (mayBeThere && !isOwn) {',
+    },
+    'guid-not-cleared-up': {
+      what: 'a create that was given up, and has happened, leaves its znode in the line',
+      from: 'B52',
+      file: protection,
+      replace: 'void clearUp(session, lookFor, znodes);',
+      by: 'void clearUp;',
+    },
+    'sequences-as-text': {
+      what: 'the numbers behind names are compared as texts',
+      from: 'ZOOKEEPER-2931',
+      file: contender,
+      replace: 'compareSequences(one.sequence, other.sequence)',
+      by: '(void compareSequences, one.name.slice(-11) < other.name.slice(-11) ? -1 : 1)',
+    },
+    'sequences-as-numbers': {
+      what: 'the numbers behind names are compared as plain numbers, which run over',
+      from: 'C1-19',
+      file: contender,
+      replace: 'compareSequences(one.sequence, other.sequence)',
+      by: '(void compareSequences, one.sequence - other.sequence)',
+    },
+    'guids-sort-the-line': {
+      what: 'those in a line are sorted by their whole names, guids first',
+      from: 'ZOOKEEPER-2931',
+      file: contender,
+      replace: 'compareSequences(one.sequence, other.sequence)',
+      by: '(void compareSequences, one.name < other.name ? -1 : 1)',
+    },
+    'watches-the-first': {
+      what: 'all who wait watch the one who has it, and wake up together',
+      from: 'C1-20',
+      file: line,
+      replace: 'line[own - 1];',
+      by: 'own === 0 ? undefined : line[0];',
+    },
+    'turn-not-looked-up': {
+      what: 'when the one right ahead is gone the turn is taken to have come',
+      from: 'C1-19',
+      file: line,
+      replace: 'await nextEvent(this.zk, blocker.path, signal);',
+      by: 'await nextEvent(this.zk, blocker.path, signal);\n      return;',
+    },
+    'stays-when-it-gives-up': {
+      what: 'who gives up waiting leaves its place in the line behind',
+      from: 'C1-23',
+      file: acquire,
+      replace: 'await place.leave();\n    throw error;',
+      by: 'throw error;',
+    },
+    'stays-when-it-has-tried': {
+      what: 'who only tries, and does not get it, leaves its place in the line behind',
+      from: 'C1-23',
+      file: acquire,
+      replace: 'if (!isFree) await place.leave();',
+      by: 'void place;',
+    },
+    'delete-tried-once': {
+      what: 'a place that could not be given up for want of a server stays',
+      from: 'C1-20',
+      file: line,
+      replace: '{ guaranteed: true }',
+      by: '{ guaranteed: false }',
+    },
+    'writes-without-check': {
+      what: 'what is written through a hold is not fenced',
+      from: 'C1-21',
+      file: 'packages/recipes/src/line/fenced.ts',
+      replace: '[...ops, ...paths.map((path) => op.check(path))]',
+      by: '(void op, [...ops])',
+    },
+    'session-counted-on-for-ever': {
+      what: 'a hold stays suspended for as long as there is no connection',
+      from: 'C1-21',
+      file: held,
+      replace: 'zk.clock.after(zk.sessionLeftMs,',
+      by: 'zk.clock.after(zk.sessionLeftMs * 100,',
+    },
+    'broken-by-hand-unheard': {
+      what: 'a holder does not hear that somebody has deleted its znode',
+      from: 'C1-22',
+      file: 'packages/recipes/src/line/own-watch.ts',
+      replace: "if (event.type === 'NodeDeleted') this.#gone();",
+      by: "if (event.type === 'NodeDeleted') return;",
+    },
+    'hold-over-and-suspended': {
+      what: 'who has taken a listener back still hears what was on its way: a hold that is over is suspended, and lost or held again',
+      from: 'found here: lost and suspended',
+      file: 'packages/client/src/client-view.ts',
+      replace: 'if (listeners.has(own)) listener(event);',
+      by: 'listener(event);',
+    },
+    'token-of-the-session': {
+      what: 'the fencing token is the number of the session, which says nothing of who came first',
+      from: 'C1-21',
+      file: held,
+      replace: 'this.fencingToken = place.czxid;',
+      by: 'this.fencingToken = place.zk.sessionId;',
+    },
+    'consent-without-release': {
+      what: 'who consents to give back keeps it',
+      from: 'C1-30',
+      file: acquire,
+      replace: 'await held.release();',
+      by: 'void held;',
+    },
+  }),
+  ...caughtBy('shared-locks', {
+    'reader-beside-writers': {
+      what: 'a reader goes ahead though a writer stands before it',
+      from: 'C1-24',
+      file: sharedLock,
+      replace: 'all.slice(0, own).findLast(({ kind }) => kind === names.write)',
+      by: 'all.slice(0, Math.min(own, 1)).findLast(({ kind }) => kind === names.write)',
+    },
+    'writer-beside-readers': {
+      what: 'a writer waits for writers only',
+      from: 'C1-25',
+      file: sharedLock,
+      replace: 'data, ahead: nextAhead, what: `the shared lock ${path}, for writing,`',
+      by: 'data, ahead: (void nextAhead, writerAhead), what: `the shared lock ${path}, for writing,`',
+    },
+    'reader-watches-the-first-writer': {
+      what: 'a reader watches the first of the writers ahead instead of the last',
+      from: 'C1-24',
+      file: sharedLock,
+      replace: 'findLast(',
+      by: 'find(',
+    },
+    'reader-watches-whoever-is-ahead': {
+      what: 'a reader waits for the one right ahead, a reader perhaps',
+      from: 'C1-24',
+      file: sharedLock,
+      replace: 'const writerAhead: Ahead = (all, own) =>',
+      by: 'const writerAhead: Ahead = (all, own) => own > 0 && all[own - 1]!.kind === names.read ? all[own - 1] :',
+    },
+  }),
+  ...caughtBy('semaphores', {
+    'lease-too-many': {
+      what: 'one more has a lease than there are',
+      from: 'B14',
+      file: 'packages/recipes/src/locks/semaphore.ts',
+      replace: 'return at < size;',
+      by: 'return at <= size;',
+    },
+    'leases-kept-in-vain': {
+      what: 'who gives up waiting for a lease leaves its znode behind',
+      from: 'B14',
+      file: 'packages/recipes/src/locks/semaphore.ts',
+      replace: 'if (!has) await Promise.all(places.map((place) => place.leave()));',
+      by: 'void has;',
+    },
+  }),
+  ...caughtBy('multi-locks', {
+    'locks-in-any-order': {
+      what: 'several locks are acquired in the order in which they are named, so that two wait for each other',
+      from: 'B13',
+      file: 'packages/recipes/src/locks/multi-lock.ts',
+      replace: 'parts.toSorted((one, other) => (one.path < other.path ? -1 : 1))',
+      by: '[...parts]',
+    },
+    'locks-kept-when-one-fails': {
+      what: 'when one of several locks is not to be had the others are kept',
+      from: 'B13',
+      file: 'packages/recipes/src/locks/multi-lock.ts',
+      replace: 'await releaseAll(holds);\n      throw error;',
+      by: 'throw error;',
+    },
+  }),
+  ...caughtBy('elections', {
+    'acknowledged-by-another': {
+      what: 'a leader takes the word of the one before it for its own',
+      from: 'C1-40',
+      file: 'packages/recipes/src/elections/leadership.ts',
+      replace: "if (!KeeperError.is(error, 'NodeExists')) throw error;",
+      by: "if (!KeeperError.is(error, 'NodeExists')) throw error;\n        return;",
+    },
+  }),
+  ...caughtBy('barriers', {
+    'round-begun-by-hearsay': {
+      what: 'a round is begun with those who were there when one looked, without asking whether they are',
+      from: 'C1-8',
+      file: entrance,
+      replace: 'readyData(waiting), { acl }), ...checks]',
+      by: 'readyData(waiting), { acl }), ...checks.slice(0, 0)]',
+    },
+    'stale-ready-opens': {
+      what: '`ready` that a crash has left behind opens the next round',
+      from: 'C1-13',
+      file: entrance,
+      replace: 'await this.clearAway(czxid);\n    return undefined;',
+      by: 'void czxid;\n    return openers;',
+    },
+    'late-and-unmarked': {
+      what: 'who comes late counts for the next round as well',
+      from: 'C1-9',
+      file: entrance,
+      replace: '[mark, ...checks]',
+      by: '(void mark, [...checks])',
+    },
+    'waits-for-those-who-come': {
+      what: 'who leaves waits for those as well who wait to get in, and these for it',
+      from: 'found here: a latecomer and one that waits',
+      file: exit,
+      replace: 'return version !== 0 ||',
+      by: 'return true || version !== 0 ||',
+    },
+    'leaves-alone': {
+      what: 'who is not the lowest leaves without waiting',
+      from: 'C1-10',
+      file: exit,
+      replace: 'await this.#next(next, signal);',
+      by: 'if (next !== own) return;\n      await this.#next(next, signal);',
+    },
+    'ready-taken-early': {
+      what: 'the first to leave takes `ready` along',
+      from: 'C1-13',
+      file: exit,
+      replace: 'place.isLast = this.isLast(names);',
+      by: 'place.isLast = true;',
+    },
+    'entrance-given-up-in-part': {
+      what: 'who gives up waiting for others leaves its znode there, and is counted',
+      from: 'B4',
+      file: entrance,
+      replace: 'await place.leave();\n    throw error;',
+      by: 'throw error;',
+    },
+  }),
+]);

@@ -1,0 +1,182 @@
+/** One queue: processes put, take, and claim, and an operator takes claims away; every item is told from every other by its data. */
+import { type Client, KeeperError, op } from '@tskeeper/client';
+import { type ClaimedItem, Queue, type QueueItem, RecipeError } from '@tskeeper/recipes';
+import type { SeededRandom } from '@tskeeper/runtime';
+import type { Evidence, Family, RecipeStory } from '../family.ts';
+import { QueueWitness } from '../queue-witness.ts';
+import type { RecipeProcess } from '../recipe-process.ts';
+import { drawWait } from './holding.ts';
+import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
+
+export const queues: Family = {
+  what: 'processes put items into a queue, take some, and work on others until they are done',
+  marks: [
+    'an item was put',
+    'an item was taken',
+    'an item was acknowledged',
+    'an item was given back',
+    'an item was had by a second consumer',
+    'an acknowledgement came too late',
+    'nothing was to be had at the first try',
+    'a claim was taken away by hand',
+    'a place in line was taken away by hand',
+    'a bounded queue was full',
+    'a write was left open',
+    'gave up: TimedOut',
+  ],
+  draw: (random) => new QueueStory(random),
+};
+
+class QueueStory implements RecipeStory {
+  readonly processes: number;
+  readonly restMsMax: number;
+  readonly beginning: RecipeStory['beginning'];
+  readonly #witness: QueueWitness;
+  readonly #maxItems: number | undefined;
+  /** Of 100 items, how many are claimed rather than taken. */
+  readonly #claimed: number;
+  readonly #queues = new WeakMap<Client, Queue>();
+  #puts = 0;
+
+  constructor(random: SeededRandom) {
+    this.processes = 2 + random.below(4);
+    this.restMsMax = 1 + random.below(300);
+    this.beginning = drawBeginning(random);
+    this.#maxItems = random.below(2) === 0 ? 1 + random.below(3) : undefined;
+    this.#claimed = 20 + random.below(60);
+    this.#witness = new QueueWitness(linePath, storePath, this.#maxItems);
+  }
+
+  prepare(zk: Client): Promise<unknown> {
+    return zk.ensurePath(storePath);
+  }
+
+  async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
+    const queue = this.#queueOf(zk);
+    // Whoever puts an item finds one, or room for it is made.
+    if (process.isHealed) {
+      await Promise.all([this.#put(process, zk, queue), this.#consume(process, zk, queue)]);
+      return true;
+    }
+    if (process.below(2) === 0) await this.#put(process, zk, queue);
+    else await this.#consume(process, zk, queue);
+    return true;
+  }
+
+  /** Kept for as long as the session: it remembers its list, and its marks. */
+  #queueOf(zk: Client): Queue {
+    let queue = this.#queues.get(zk);
+    if (queue === undefined) {
+      queue = new Queue(zk, linePath, { maxItems: this.#maxItems });
+      this.#queues.set(zk, queue);
+    }
+    return queue;
+  }
+
+  async #put(process: RecipeProcess, zk: Client, queue: Queue): Promise<void> {
+    const items = Array.from({ length: this.#maxItems === undefined && process.below(4) === 0 ? 3 : 1 }, () => `item-${++this.#puts}`);
+    const put = this.#witness.begins('put', process.name, zk.sessionId, items);
+    if (this.#maxItems !== undefined && (await queue.size(waitOf(process))) >= this.#maxItems) process.note('a bounded queue was full');
+    await judged(process, put, queue.putAll(items, waitOf(process)));
+    process.note('an item was put');
+  }
+
+  async #consume(process: RecipeProcess, zk: Client, queue: Queue): Promise<void> {
+    if (process.below(100) < this.#claimed) await this.#work(process, zk, queue);
+    else await this.#take(process, zk, queue);
+  }
+
+  async #take(process: RecipeProcess, zk: Client, queue: Queue): Promise<void> {
+    const take = this.#witness.begins('take', process.name, zk.sessionId, []);
+    const isTry = !process.isHealed && process.below(3) === 0;
+    const item = await judged(process, take, isTry ? queue.tryTake() : queue.take(waitOf(process)));
+    if (item === undefined) {
+      process.note('nothing was to be had at the first try');
+      return;
+    }
+    take.items = [textOf(item)];
+    process.note('an item was taken');
+  }
+
+  async #work(process: RecipeProcess, zk: Client, queue: Queue): Promise<void> {
+    const item = await queue.claim(waitOf(process));
+    try {
+      if (item.attempt > 1) process.note('an item was had by a second consumer');
+      await process.pause(process.below(process.below(4) === 0 && !process.isHealed ? 3000 : 150));
+      // One that fails.
+      if (!process.isHealed && process.below(5) === 0) {
+        process.note('an item was given back');
+        return;
+      }
+      await this.#finish(process, zk, item);
+    } finally {
+      await item.release();
+    }
+  }
+
+  /** Also when the claim is lost: it is refused then. */
+  async #finish(process: RecipeProcess, zk: Client, item: ClaimedItem): Promise<void> {
+    const result = `${textOf(item)} by ${process.name} at attempt ${item.attempt}`;
+    const done = this.#witness.begins('acknowledgement', process.name, zk.sessionId, [result]);
+    try {
+      await judged(process, done, item.done([op.create(`${storePath}/r-`, result, { mode: 'persistentSequential' })]));
+      process.note('an item was acknowledged');
+    } catch (error) {
+      if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;
+      process.note('an acknowledgement came too late');
+    }
+  }
+
+  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+    const what = (['claims', 'claims', 'producers', 'consumers'] as const)[operator.below(4)]!;
+    const victims = await childrenOf(zk, `${linePath}-aside/${what}`);
+    const victim = victims[operator.below(3)];
+    if (victim === undefined) return;
+    operator.note(what === 'claims' ? 'a claim was taken away by hand' : 'a place in line was taken away by hand');
+    await deleteByHand(zk, victim);
+  }
+
+  async left(zk: Client): Promise<readonly string[]> {
+    const parents = ['claims', 'consumers', 'producers'].map((what) => `${linePath}-aside/${what}`);
+    return (await Promise.all(parents.map((parent) => childrenOf(zk, parent)))).flat();
+  }
+
+  judge({ history }: Evidence): readonly string[] {
+    return this.#witness.judge(history);
+  }
+}
+
+/** Their paths. */
+async function childrenOf(zk: Client, parent: string): Promise<readonly string[]> {
+  try {
+    return (await zk.getChildren(parent)).children.toSorted().map((name) => `${parent}/${name}`);
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return [];
+    throw error;
+  }
+}
+
+function textOf({ data }: QueueItem): string {
+  return new TextDecoder().decode(data ?? undefined);
+}
+
+/** When everything has healed, until the program is to come to its end. */
+function waitOf(process: RecipeProcess): { timeoutMs?: number; signal?: AbortSignal } {
+  if (process.isHealed) return { signal: process.stopping };
+  const wait = drawWait(process);
+  // An empty queue is not worth waiting for to the end of the story.
+  return wait.timeoutMs === undefined && wait.signal === undefined ? { timeoutMs: 4000 } : wait;
+}
+
+/** Notes down what is known of it when it is over. */
+async function judged<Result>(process: RecipeProcess, write: { state: string }, call: Promise<Result>): Promise<Result> {
+  try {
+    const result = await call;
+    write.state = 'carried out';
+    return result;
+  } catch (error) {
+    if (KeeperError.is(error) && error.outcome === 'unknown') process.note('a write was left open');
+    else write.state = 'not carried out';
+    throw error;
+  }
+}
