@@ -75,4 +75,18 @@ export {
 } from './models/path-template.ts';
 export type { Allowance, PathSchema, SchemaSetOptions } from './models/schema-rules.ts';
 export { SchemaSet } from './models/schema-set.ts';
-export type { StandardIssue, StandardResult, StandardSchema } from './models/standard-schema.ts';
+export type { Check, StandardIssue, StandardResult, StandardSchema } from './models/standard-schema.ts';
+export { Registration } from './discovery/registration.ts';
+export { ServiceCache } from './discovery/service-cache.ts';
+export type {
+  InstanceChange,
+  InstanceSettings,
+  PayloadSettings,
+  ServiceInstance,
+  ServiceSettings,
+  ServiceType,
+} from './discovery/service-instance.ts';
+export { ServiceProvider, type ServiceProviderOptions } from './discovery/service-provider.ts';
+export { type RegisterOptions, ServiceRegistry, type ServiceRegistryOptions } from './discovery/service-registry.ts';
+export { type ProviderStrategy, randomly, roundRobin, sticky } from './discovery/strategies.ts';
+export { uriOf } from './discovery/uri-spec.ts';

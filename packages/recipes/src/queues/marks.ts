@@ -42,11 +42,12 @@ export class Marks {
 
   /**
    * Carries out all of it, once. Rejects with what a server refuses it for, `failedIndex` counting as `ops` do, and with the end of the session, the outcome
-   * being `unknown` when nobody can say. Nothing else ends it, so that whoever asks knows what has become of it.
+   * being `unknown` when nobody can say. The signal ends it before it is asked, and nothing else does, so that whoever asks knows what has become of it.
    */
-  async write(ops: readonly WriteOp[]): Promise<Written> {
+  async write(ops: readonly WriteOp[], signal?: AbortSignal): Promise<Written> {
     for (;;) {
-      const mark = this.#free.pop() ?? (await this.#make());
+      signal?.throwIfAborted();
+      const mark = this.#free.pop() ?? (await this.#make(signal));
       const written = await this.#writeWith(mark, ops);
       if (written !== undefined) return written;
     }
@@ -93,8 +94,8 @@ export class Marks {
   }
 
   /** What time it is for the leader, in ms since 1970; not later than that. */
-  async nowMs(): Promise<number> {
-    if (this.#offsetMs === undefined) this.#keep(await this.#make());
+  async nowMs(signal?: AbortSignal): Promise<number> {
+    if (this.#offsetMs === undefined) this.#keep(await this.#make(signal));
     return this.#zk.clock.now().elapsedMs + this.#offsetMs!;
   }
 
@@ -102,13 +103,14 @@ export class Marks {
     this.#offsetMs = mtime - this.#zk.clock.now().elapsedMs;
   }
 
-  async #make(): Promise<Mark> {
+  async #make(signal: AbortSignal | undefined): Promise<Mark> {
     const { path, stat } = await this.#zk.create(childPath(this.#parent, 'mark-'), null, {
       mode: 'ephemeralSequential',
       protection: true,
       parents: 'container',
       acl: this.#acl,
       ...untilTheEnd,
+      signal,
     });
     this.#heard(stat);
     return { path, version: stat.version };

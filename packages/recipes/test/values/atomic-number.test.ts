@@ -24,7 +24,7 @@ describe('an atomic number', () => {
     expect(await t.until(own.increment())).toEqual({ before: 0, after: 1 });
     lines.length = 0;
     expect(await t.until(own.add(5))).toEqual({ before: 1, after: 6 });
-    expect(lines).toEqual(['getData /n', 'multi']);
+    expect(lines).toEqual(['getData /n', 'multi: setData /n, setData /n/guid-writer']);
     expect(await t.until(own.subtract(4))).toEqual({ before: 6, after: 2 });
     expect(await t.until(own.decrement())).toEqual({ before: 2, after: 1 });
     expect(await t.until(own.get())).toBe(1);
