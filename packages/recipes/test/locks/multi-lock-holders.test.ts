@@ -55,8 +55,7 @@ describe('who holds several locks', () => {
   ])(
     'is found out otherwise: $inOrder, $givesBack',
     async (how) => {
-      const stuck = expect.stringMatching(/still not so/);
-      expect(await findings(byHand(how))).toEqual([stuck, stuck, stuck]);
+      expect(await findings(byHand(how), 1)).toEqual([expect.stringMatching(/still not so/)]);
     },
     60_000,
   );
