@@ -21,7 +21,7 @@ import { Limit, unlessAborted } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { ClaimedItem } from './claimed-item.ts';
 import type { ItemName, ItemNames } from './item-names.ts';
-import { Marks } from './marks.ts';
+import { Marks } from '../marks/marks.ts';
 import { itemOf, type QueueItem, type RankKind } from './queue-item.ts';
 import { QueueZnode } from './queue-znode.ts';
 import { outdated, Room } from './room.ts';

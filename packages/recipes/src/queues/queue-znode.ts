@@ -18,7 +18,7 @@ import { untilTheEnd } from '../waiting/next-event.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 import { ItemList } from './item-list.ts';
 import { inOrder, type ItemName, type ItemNames } from './item-names.ts';
-import type { Marks } from './marks.ts';
+import type { Marks } from '../marks/marks.ts';
 
 /** What is read of an item. */
 export interface ReadItem extends ItemName {

@@ -1,15 +1,16 @@
 /**
  * Writes that are carried out once, though their answers may be lost.
  *
- * Neither a guid in the name of an item nor a look at the queue tells whether a put or a take without an answer was carried out: others may have taken the item since. So
- * each write takes a mark along, an ephemeral of one's own that nobody else writes to:
+ * What is there afterwards does not tell. A guid in the name of an item, or a look at a queue, says nothing of a put or a take without an answer, since others may have taken
+ * the item meanwhile; and a number that was 5 and is 6 says nothing of one's own 6, as all who count write that. So each write takes a mark along, an ephemeral of one's own
+ * that nobody else writes to:
  *
  *     multi   what is to be done, setData mark (version n)
  *     no answer: the same again. Refused, and the mark is at n + 1: it was carried out the first time.
  *
  * The mark is made once and serves for one write at a time, so a write costs no more requests than it would without it.
  *
- * What the ensemble says of a mark tells the time as well: that of the leader, which all who use a queue have in common.
+ * What the ensemble says of a mark tells the time as well: that of the leader, which all have in common.
  */
 import { type Acl, type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
