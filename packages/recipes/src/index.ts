@@ -16,6 +16,7 @@ export type { CacheChanges, ChangesOptions } from './caches/change-stream.ts';
 export { ChildrenCache, type ChildrenCacheOptions } from './caches/children-cache.ts';
 export { NodeCache, type NodeCacheOptions } from './caches/node-cache.ts';
 export { TreeCache, type TreeCacheOptions } from './caches/tree-cache.ts';
+export { Candidate } from './elections/candidate.ts';
 export { Election, type ElectionOptions, type Leader } from './elections/election.ts';
 export { Leadership } from './elections/leadership.ts';
 export { EventHandle, type EventHandleOptions } from './events/event-handle.ts';
