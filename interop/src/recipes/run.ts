@@ -12,9 +12,10 @@ import { groupChecks } from './group-checks.ts';
 import { scenes, steps, type Traffic, trafficOf, withCrowd } from './herd.ts';
 import { lockChecks } from './lock-checks.ts';
 import { queueChecks } from './queue-checks.ts';
+import { valueChecks } from './value-checks.ts';
 import { Peer, type PeerKind, type PeerPrograms } from './peer.ts';
 
-const checks = [...lockChecks, ...electionChecks, ...barrierChecks, ...queueChecks, ...groupChecks];
+const checks = [...lockChecks, ...electionChecks, ...barrierChecks, ...queueChecks, ...groupChecks, ...valueChecks];
 
 /** Of those who stay, so that a slow machine ends none of their sessions; and of those who are killed. */
 const sessionTimeoutMs = 10_000;
