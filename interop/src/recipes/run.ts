@@ -24,7 +24,7 @@ const mortalTimeoutMs = 2000;
 /** Checks under way at one time. */
 const atOnce = 4;
 
-async function runBesideOthers(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
+export async function runRecipes(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
   const started: Peer[] = [];
   const start = async (kind: PeerKind, timeoutMs: number): Promise<Peer> => {
     const peer = await Peer.start(programs, kind, server.connectString, timeoutMs);
@@ -62,13 +62,8 @@ async function runBesideOthers(server: ServerProcess, programs: PeerPrograms, re
   }
 }
 
-export async function runRecipes(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
-  await runBesideOthers(server, programs, report);
-  await countRequests(server, report);
-}
-
 /** By the counters of the whole server, so nothing else may be connected. */
-async function countRequests(server: ServerProcess, report: Report): Promise<void> {
+export async function countRequests(server: ServerProcess, report: Report): Promise<void> {
   const { connectString } = server;
   await withCrowd(connectString, 101, async (clients) => {
     for (const [index, [name, { gather, costs }]] of Object.entries(scenes).entries()) {
