@@ -151,8 +151,10 @@ const parts: Record<PartName, Part> = {
       const classes = await buildJavaProgram('CuratorPeer', curator);
       const programs = peerPrograms(kazoo.pythonPath, `${classes}:${curator.classpath}`);
       // What is tried here is our recipes, so ZooKeeper is there for them as well.
-      for (const each of kind === 'ours' ? [kind, reference] : [kind])
+      for (const each of kind === 'ours' ? [kind, reference] : [kind]) {
         await withServer(each, (server) => runRecipes(server, programs, report));
+        await withServer(each, (server) => countRequests(server, report), { maxSessionTimeout: crowdTimeoutMs });
+      }
     },
   },
   conformance: {
