@@ -105,6 +105,11 @@ export const scenes: Readonly<Record<string, Scene>> = {
   },
   'an item is put into a queue': {
     async gather([producer, ...consumers], path) {
+      const queue = new Queue(producer!, path);
+      // The first put makes what all others use.
+      await queue.put('first');
+      const { children } = await producer!.getChildren(path);
+      await producer!.delete(`${path}/${children[0]}`);
       let tell = () => {};
       for (const zk of consumers) {
         void new Queue(zk, path)
@@ -112,11 +117,9 @@ export const scenes: Readonly<Record<string, Scene>> = {
           .then(() => tell())
           .catch(() => undefined);
       }
-      const queue = new Queue(producer!, path);
-      await queue.put('first');
       return {
-        // One has the first item, and all others stand in line.
-        watches: 2 * (consumers.length - 1),
+        // As for a lock, and the list of the first in line.
+        watches: 2 * consumers.length,
         async step() {
           const taken = new Promise<void>((resolve) => (tell = resolve));
           await queue.put('next');
