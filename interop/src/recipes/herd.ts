@@ -159,6 +159,8 @@ export async function trafficOf(
   const watchesBefore = (await counters.look()).watches;
   const crowd = await gather(clients, path);
   await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
+  // Watches of when they came are still set: those who found a queue empty hear of the first item, and ask nothing.
+  await crowd.step();
   const traffic: Traffic[] = [];
   let before = await counters.atRest();
   for (let step = 0; step < steps; step++) {
