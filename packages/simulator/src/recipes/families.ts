@@ -3,8 +3,10 @@ import type { Family } from './family.ts';
 import { elections } from './families/elections.ts';
 import { locks } from './families/locks.ts';
 import { multiLocks } from './families/multi-locks.ts';
-import { semaphores } from './families/semaphores.ts';
+import { priorityLocks } from './families/priority-locks.ts';
 import { queues } from './families/queues.ts';
+import { semaphores } from './families/semaphores.ts';
+import { setPartitions } from './families/set-partitions.ts';
 import { sharedLocks } from './families/shared-locks.ts';
 
 export const families = {
@@ -13,6 +15,8 @@ export const families = {
   elections,
   semaphores,
   'multi-locks': multiLocks,
+  'priority-locks': priorityLocks,
+  'set-partitions': setPartitions,
   queues,
 } as const satisfies Record<string, Family>;
 
