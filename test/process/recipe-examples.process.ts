@@ -1,4 +1,5 @@
 /** The examples of recipes, as processes of their own of which one is killed: against this server, three of them, and Apache ZooKeeper. */
+import { readFileSync } from 'node:fs';
 import { type Client, connect } from '@tskeeper/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensurePeers } from '../../scripts/peers.js';
@@ -44,6 +45,13 @@ function breaches(spans: readonly Span[]): string[] {
     .filter(({ writes }) => writes)
     .flatMap((writer) => spans.filter((other) => other !== writer && other.begin < writer.end && writer.begin < other.end))
     .map(({ who, begin }) => `${who} at ${begin}`);
+}
+
+/** Resolves when there is no such znode any more. */
+async function gone(zk: Client, path: string): Promise<void> {
+  for await (const event of zk.watch(path)) {
+    if (event.type === 'NodeDeleted' || (await zk.exists(path)) === null) return;
+  }
 }
 
 describe.each(kinds)('the examples of recipes against %s', (kind) => {
@@ -128,5 +136,48 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
     await watcher.line(`leader: ${third}`, seen);
     for (const each of [...others, watcher]) each.kill('SIGTERM');
     expect(await Promise.all([...others, watcher].map(({ ended }) => ended))).toEqual([0, 0, 0]);
+  });
+
+  it('B15, C1-34, C1-37: a two-phase commit: sites that are killed ahead of their votes, and behind them, do as the others', async () => {
+    await inFolder(async (folder) => {
+      const site = (name: string, ms = 0) => run('two-phase-commit', '/payments', 'site', name, `${folder}/${name}`, '100', String(ms));
+      const begin = async (...args: string[]) =>
+        expect(await run('two-phase-commit', '/payments', 'begin', ...args).output()).toMatchObject({ code: 0, err: '' });
+      const [berlin, paris, rome] = [site('berlin'), site('paris'), site('rome', 3_600_000)];
+      await begin('17', '50', 'berlin', 'paris');
+      await begin('18', '500', 'berlin', 'paris');
+      for (const [who, name] of [
+        [berlin, 'berlin'],
+        [paris, 'paris'],
+      ] as const) {
+        await who.line(`${name} commit 17`);
+        await who.line(`${name} abort 18`);
+      }
+      await begin('19', '50', 'berlin', 'rome');
+      await rome.line('rome is asked for 50 by 19');
+      await berlin.line('berlin has voted commit on 19');
+      rome.kill('SIGKILL');
+      await berlin.line('berlin abort 19');
+      await begin('20', '50', 'berlin', 'oslo');
+      await berlin.line('berlin has voted commit on 20');
+      berlin.kill('SIGKILL');
+      const oslo = site('oslo');
+      await oslo.line('oslo commit 20');
+      const back = [site('berlin'), site('rome')] as const;
+      await back[0].line('berlin commit 20');
+      await back[1].line('rome abort 19');
+      for (const id of ['17', '18', '19', '20']) await gone(zk, `/payments/${id}`);
+      for (const each of [paris, oslo, ...back]) each.kill('SIGTERM');
+      expect(await Promise.all([paris, oslo, ...back].map((each) => each.output()))).toMatchObject(
+        Array.from({ length: 4 }, () => ({ code: 0, err: '' })),
+      );
+      const written = readFileSync(`${folder}/berlin`, 'utf8').trim().split('\n');
+      expect(written.filter((line) => !line.startsWith('promised'))).toEqual([
+        'commit 17 50',
+        'abort 18 500',
+        'abort 19 50',
+        'commit 20 50',
+      ]);
+    });
   });
 });

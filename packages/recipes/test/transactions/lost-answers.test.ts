@@ -28,13 +28,15 @@ class Tripwire extends Array<string> {
   }
 }
 
-async function clientOf(t: RecipeWorld, at: number): Promise<{ readonly zk: Client; readonly lines: string[] }> {
+/** A client that loses the answer to one request; for good, and all that come behind it, if it `dies` there. */
+async function clientOf(t: RecipeWorld, at: number, dies = false): Promise<{ readonly zk: Client; readonly lines: string[] }> {
   const { world } = t;
   const address = `10.1.0.${world.clients + 1}`;
   let isReady = false;
   const trip = () => {
     if (!isReady) return;
     world.wire.cutOneWay(world.address, address);
+    if (dies) return;
     world.clock.after(300, () => {
       for (const cnxn of world.wire.cnxns) if (cnxn.dialer.address === address && !cnxn.forward.from.gone) world.break(cnxn);
       world.wire.healOneWay(world.address, address);
@@ -75,13 +77,41 @@ async function lose(options: TwoPhaseCommitOptions, part: Part, at: number, vote
 }
 
 describe('a transaction', () => {
-  it.each(parts)('C1-3: takes its course whichever answer to its %s is lost', async (part) => {
+  it.each(parts)('C1-3: takes its course whichever answer to its %s is lost', { timeout: 60_000 }, async (part) => {
     let runs = 0;
     for (const watching of ['sites', 'coordinator'] as const) {
       const requests = await lose({ watching, presence: true }, part, -1, 'commit');
       for (let at = 0; at < requests; at++, runs++) await lose({ watching, presence: true }, part, at, at % 2 === 0 ? 'commit' : 'abort');
     }
     expect(runs).toBeGreaterThan(20);
+  });
+
+  it('B15: is decided whichever request is the last of its coordinator, and leaves nothing behind', { timeout: 60_000 }, async () => {
+    const options = { watching: 'coordinator' } as const;
+    for (let at = 0; ; at++) {
+      const t = await RecipeWorld.start();
+      await t.until(t.zk.create('/app'));
+      const { zk, lines } = await clientOf(t, at, true);
+      const coordinator = new TwoPhaseCommit(zk, path, options);
+      const deciding = coordinator.begin(['berlin', 'paris']).then(() => coordinator.outcome());
+      deciding.catch(() => undefined);
+      await t.settle();
+      const site = async (name: Part): Promise<Vote> => {
+        await using joined = await new TwoPhaseCommit(await connect('server:2181', t.world.options()), path, options).join(name);
+        await joined.vote('commit');
+        const outcome = await joined.outcome();
+        await joined.acknowledge();
+        return outcome;
+      };
+      expect(await t.until(Promise.all([site('berlin'), site('paris')]))).toEqual(['commit', 'commit']);
+      await t.pass(500);
+      expect(await t.childrenOf('/app')).toEqual([]);
+      await t.close();
+      if (lines.length <= at) {
+        expect(at).toBeGreaterThan(8);
+        return;
+      }
+    }
   });
 
   it('that was over before whoever began it had heard of it is not begun a second time', async () => {

@@ -8,6 +8,7 @@ import { queues } from './families/queues.ts';
 import { semaphores } from './families/semaphores.ts';
 import { setPartitions } from './families/set-partitions.ts';
 import { sharedLocks } from './families/shared-locks.ts';
+import { transactions } from './families/transactions.ts';
 
 export const families = {
   locks,
@@ -17,6 +18,7 @@ export const families = {
   'multi-locks': multiLocks,
   'priority-locks': priorityLocks,
   'set-partitions': setPartitions,
+  transactions,
   queues,
 } as const satisfies Record<string, Family>;
 

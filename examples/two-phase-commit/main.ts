@@ -1,0 +1,116 @@
+/**
+ * Two-phase commit: payments that several sites make all together, or not at all. What a site has promised, and what it has done, is in a file of its own, so
+ * that it can be killed at any moment and started again.
+ *
+ *   main.js <connect string> <folder> begin <id> <amount> <site> <site> ...
+ *   main.js <connect string> <folder> site <name> <file> <most it can pay> [ms that it thinks]
+ *   main.js <connect string> <folder> abort <id>
+ */
+import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, readFileSync } from 'node:fs';
+import { setTimeout as pass } from 'node:timers/promises';
+import { type Client, connect, KeeperError } from '@tskeeper/client';
+import { TwoPhaseCommit, type Vote } from '@tskeeper/recipes';
+
+/** A line for each promise, and one for what became of it. Each is on the disk before anybody hears of it. */
+class Ledger {
+  readonly #file: string;
+  readonly #promised = new Set<string>();
+  readonly #finished = new Set<string>();
+
+  constructor(file: string) {
+    this.#file = file;
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+    for (const [what, id] of lines.map((line) => line.split(' '))) this.#note(what!, id!);
+  }
+
+  #note(what: string, id: string): void {
+    if (what === 'promised') this.#promised.add(id);
+    if (what === 'commit' || what === 'abort') this.#finished.add(id);
+  }
+
+  #write(what: string, id: string, amount: number): void {
+    const file = openSync(this.#file, 'a');
+    appendFileSync(file, `${what} ${id} ${amount}\n`);
+    fsyncSync(file);
+    closeSync(file);
+    this.#note(what, id);
+  }
+
+  promise(id: string, amount: number): void {
+    if (!this.#promised.has(id)) this.#write('promised', id, amount);
+  }
+
+  /** Once, however often it is told. */
+  finish(id: string, outcome: Vote, amount: number): void {
+    if (!this.#finished.has(id)) this.#write(outcome, id, amount);
+  }
+}
+
+interface Site {
+  readonly name: string;
+  readonly ledger: Ledger;
+  readonly most: number;
+  readonly ms: number;
+}
+
+async function takePart(transaction: TwoPhaseCommit, id: string, { name, ledger, most, ms }: Site): Promise<void> {
+  await using site = await transaction.join(name);
+  const amount = Number(new TextDecoder().decode(site.data ?? undefined));
+  console.log(`${name} is asked for ${amount} by ${id}`);
+  await pass(ms);
+  if (amount <= most) ledger.promise(id, amount);
+  const vote = await site.vote(amount <= most ? 'commit' : 'abort');
+  console.log(`${name} has voted ${vote} on ${id}`);
+  const outcome = await site.outcome();
+  ledger.finish(id, outcome, amount);
+  console.log(`${name} ${outcome} ${id}`);
+  await site.acknowledge();
+}
+
+/** Takes part in each transaction of the folder that it is a site of, those that it was at when it was killed among them. */
+async function beSite(zk: Client, folder: string, open: (id: string) => TwoPhaseCommit, site: Site): Promise<void> {
+  const known = new Set<string>();
+  const join = async (id: string): Promise<void> => {
+    try {
+      await takePart(open(id), id, site);
+    } catch (error) {
+      // Others agree on this one, or it is over; or this process is told to end, and will go on when it is started again.
+      if (KeeperError.is(error, 'NoNode') || zk.closedBecause === 'closed') return;
+      console.error(`${site.name}: ${String(error)}`);
+      process.exit(1);
+    }
+  };
+  for await (const event of zk.watch(folder)) {
+    if (event.type === 'NodeDataChanged') continue;
+    try {
+      for (const id of (await zk.getChildren(folder)).children) {
+        if (known.has(id)) continue;
+        known.add(id);
+        void join(id);
+      }
+    } catch (error) {
+      // None was begun yet; or the connection is lost, and the loop will hear of the next one.
+      if (!KeeperError.is(error, 'NoNode', 'ConnectionLoss')) throw error;
+    }
+  }
+}
+
+function usage(): never {
+  console.error('usage: main.js <connect string> <folder> begin <id> <amount> <site> ... | site <name> <file> <most> [ms] | abort <id>');
+  process.exit(2);
+}
+
+const [hosts, folder, command, first, second, ...rest] = process.argv.slice(2);
+if (hosts === undefined || folder === undefined || first === undefined) usage();
+await using zk = await connect(hosts, { sessionTimeoutMs: 3000, retry: true });
+const open = (id: string): TwoPhaseCommit => new TwoPhaseCommit(zk, `${folder}/${id}`, { presence: true });
+
+if (command === 'begin' && second !== undefined && rest.length > 0) {
+  await open(first).begin(rest, { data: second });
+  console.log(`${first} has begun`);
+} else if (command === 'site' && second !== undefined && rest[0] !== undefined) {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void zk.close());
+  await beSite(zk, folder, open, { name: first, ledger: new Ledger(second), most: Number(rest[0]), ms: Number(rest[1] ?? 0) });
+} else if (command === 'abort') {
+  console.log(`${first} ${await open(first).abort()}`);
+} else usage();
