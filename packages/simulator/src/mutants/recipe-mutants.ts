@@ -199,6 +199,24 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       by: 'throw error;',
     },
   }),
+  ...caughtBy('priority-locks', {
+    'urgent-reader-beside-a-writer': {
+      what: 'a reader with priority goes ahead though a writer holds',
+      from: 'C1-41',
+      file: 'packages/recipes/src/locks/priority-lock.ts',
+      replace: 'read: ((line, own) => line.slice(0, own).findLast(isWriter)) satisfies Ahead,',
+      by: 'read: (() => undefined) satisfies Ahead,',
+    },
+  }),
+  ...caughtBy('set-partitions', {
+    'work-goes-on-without-lock': {
+      what: 'who works on an item is not told that its lock is lost',
+      from: 'B25',
+      file: 'packages/recipes/src/groups/partition-claim.ts',
+      replace: 'for (const { signal } of [this.#back, held]) {',
+      by: 'for (const { signal } of [this.#back]) {',
+    },
+  }),
   ...caughtBy('elections', {
     'acknowledged-by-another': {
       what: 'a leader takes the word of the one before it for its own',
