@@ -3,7 +3,7 @@
  * is missed. Nobody polls, and no herd wakes up, where the numbers do not grow with those who wait.
  */
 import { type Client, connect, fourLetterWord } from '@tskeeper/client';
-import { Election, type Held, Lock, SharedLock } from '@tskeeper/recipes';
+import { Election, type Held, Lock, Queue, Semaphore, SharedLock } from '@tskeeper/recipes';
 
 import { until } from './ground.ts';
 
@@ -14,7 +14,7 @@ export interface Traffic {
 }
 
 interface Crowd {
-  /** Watches that the server has when all wait. */
+  /** Watches that the server has when all wait, at the least. */
   readonly watches: number;
   /** The next step, to its end: when it resolves everything has been asked that it leads to. */
   step(): Promise<void>;
@@ -48,7 +48,7 @@ async function handedOn<Hold>(takes: readonly (() => Promise<Hold>)[], give: (ho
 
 export interface Scene {
   readonly gather: Gather;
-  /** Of each step, however many wait. */
+  /** Of each step at most, however many wait. */
   readonly costs: Traffic;
 }
 
@@ -90,34 +90,116 @@ export const scenes: Readonly<Record<string, Scene>> = {
     },
     costs: { received: 1, sent: 2 },
   },
+  'a lease of a semaphore is given back': {
+    async gather(clients, path) {
+      const crowd = await handedOn(
+        clients.map((zk) => () => new Semaphore(zk, path, { size: 1 }).acquire()),
+        (held) => held.release(),
+      );
+      return { ...crowd, watches: 0 };
+    },
+    // The delete of the lease; who is first in line lists the leases and leaves the line; the next one lists the line, makes its lease, watches it, and lists the
+    // leases twice, the second time with a watch.
+    costs: { received: 8, sent: 12 },
+  },
+  'an item is put into a queue': {
+    async gather([producer, ...consumers], path) {
+      let tell = () => {};
+      for (const zk of consumers) {
+        void new Queue(zk, path)
+          .take()
+          .then(() => tell())
+          .catch(() => undefined);
+      }
+      const queue = new Queue(producer!, path);
+      await queue.put('first');
+      return {
+        watches: 0,
+        async step() {
+          const taken = new Promise<void>((resolve) => (tell = resolve));
+          await queue.put('next');
+          await taken;
+        },
+      };
+    },
+    // The put; who is first in line lists, reads and takes, and leaves the line; the next one lists the line, looks at the mark of its own, and lists the items.
+    costs: { received: 8, sent: 12 },
+  },
 };
 
 /** That are counted, each on its own. */
 export const steps = 3;
 
-/** What each of some steps costs with so many clients; what a look at the counters costs is taken off. */
-export async function trafficOf(gather: Gather, connectString: string, count: number, path: string): Promise<readonly Traffic[]> {
-  const clients = await Promise.all(Array.from({ length: count }, () => connect(connectString, { sessionTimeoutMs: 30_000 })));
+/** So many clients of one server, who do nothing yet, until `use` is over. */
+export async function withCrowd(connectString: string, count: number, use: (clients: readonly Client[]) => Promise<void>): Promise<void> {
+  const clients = await Promise.all(Array.from({ length: count }, () => connect(connectString, { sessionTimeoutMs: 40_000 })));
   try {
-    const watchesBefore = (await countersOf(connectString)).watches;
-    const crowd = await gather(clients, path);
-    await until('all wait', async () => (await countersOf(connectString)).watches - watchesBefore === crowd.watches);
-    const traffic: Traffic[] = [];
-    for (let step = 0; step < steps; step++) {
-      const [idle, before] = [await countersOf(connectString), await countersOf(connectString)];
-      await crowd.step();
-      const after = await countersOf(connectString);
-      const look = { received: before.received - idle.received, sent: before.sent - idle.sent };
-      traffic.push({ received: after.received - before.received - look.received, sent: after.sent - before.sent - look.sent });
-    }
-    return traffic;
+    await use(clients);
   } finally {
     await Promise.all(clients.map((zk) => zk.close()));
   }
 }
 
-async function countersOf(connectString: string): Promise<Traffic & { readonly watches: number }> {
-  const text = await fourLetterWord(connectString, 'mntr');
-  const counter = (name: string) => Number(new RegExp(`^zk_${name}\\t(\\d+)`, 'm').exec(text)?.[1]);
-  return { received: counter('packets_received'), sent: counter('packets_sent'), watches: counter('watch_count') };
+/** What each of some steps costs with these clients, the only ones of the server that do anything; what looks at the counters cost is taken off. */
+export async function trafficOf(
+  gather: Gather,
+  connectString: string,
+  clients: readonly Client[],
+  path: string,
+): Promise<readonly Traffic[]> {
+  const counters = new Counters(connectString);
+  const watchesBefore = (await counters.look()).watches;
+  const crowd = await gather(clients, path);
+  await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
+  const traffic: Traffic[] = [];
+  let before = await counters.atRest();
+  for (let step = 0; step < steps; step++) {
+    await crowd.step();
+    const after = await counters.atRest();
+    traffic.push({ received: after.received - before.received, sent: after.sent - before.sent });
+    before = after;
+  }
+  return traffic;
+}
+
+/** Long beside a turn of client and server. A look that comes too early finds too little, and never too much. */
+const restMs = 20;
+
+/** The server's, less what it costs to look at them. */
+class Counters {
+  readonly #connectString: string;
+  #looks = 0;
+  #cost: Traffic | undefined;
+
+  constructor(connectString: string) {
+    this.#connectString = connectString;
+  }
+
+  async look(): Promise<Traffic & { readonly watches: number }> {
+    const cost = (this.#cost ??= await this.#measureCost());
+    const { received, sent, watches } = await this.#read();
+    return { received: received - this.#looks * cost.received, sent: sent - this.#looks * cost.sent, watches };
+  }
+
+  /** When nothing has come in between two looks. */
+  async atRest(): Promise<Traffic> {
+    for (let last = await this.look(); ;) {
+      await new Promise((resolve) => setTimeout(resolve, restMs));
+      const now = await this.look();
+      if (now.received === last.received && now.sent === last.sent) return now;
+      last = now;
+    }
+  }
+
+  async #measureCost(): Promise<Traffic> {
+    const [first, second] = [await this.#read(), await this.#read()];
+    return { received: second.received - first.received, sent: second.sent - first.sent };
+  }
+
+  async #read(): Promise<Traffic & { readonly watches: number }> {
+    const text = await fourLetterWord(this.#connectString, 'mntr');
+    this.#looks++;
+    const counter = (name: string) => Number(new RegExp(`^zk_${name}\\t(\\d+)`, 'm').exec(text)?.[1]);
+    return { received: counter('packets_received'), sent: counter('packets_sent'), watches: counter('watch_count') };
+  }
 }

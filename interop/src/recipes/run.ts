@@ -9,7 +9,7 @@ import { barrierChecks } from './barrier-checks.ts';
 import { electionChecks } from './election-checks.ts';
 import type { Check, Ground } from './ground.ts';
 import { groupChecks } from './group-checks.ts';
-import { scenes, steps, trafficOf } from './herd.ts';
+import { scenes, steps, type Traffic, trafficOf, withCrowd } from './herd.ts';
 import { lockChecks } from './lock-checks.ts';
 import { queueChecks } from './queue-checks.ts';
 import { Peer, type PeerKind, type PeerPrograms } from './peer.ts';
@@ -68,17 +68,20 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
 
 /** By the counters of the whole server, so nothing else may be connected. */
 async function countRequests(server: ServerProcess, report: Report): Promise<void> {
-  for (const [index, [name, { gather, costs }]] of Object.entries(scenes).entries()) {
-    const title = `recipes on ${server.kind}: with 100 that wait, ${name}, and that takes ${costs.received} requests`;
-    await report.check(title, async () => {
-      const traffic = await trafficOf(gather, server.connectString, 101, `/herd-${index}`);
-      assert.deepEqual(
-        traffic.map(({ received }) => received),
-        traffic.map(() => costs.received),
-      );
-      // ZooKeeper counts what it sends on another thread, so the last of it may be missing still.
-      const sent = traffic.reduce((sum, step) => sum + step.sent, 0);
-      assert(sent <= steps * costs.sent, `${sent} packets went out in ${steps} steps, and not ${costs.sent} in each`);
-    });
-  }
+  const { connectString } = server;
+  await withCrowd(connectString, 101, async (clients) => {
+    for (const [index, [name, { gather, costs }]] of Object.entries(scenes).entries()) {
+      const title = `recipes on ${server.kind}: with 100 that wait, ${name}, and that takes ${costs.received} requests`;
+      await report.check(title, async () => {
+        const traffic = await trafficOf(gather, connectString, clients, `/herd-${index}`);
+        // Together, as ZooKeeper counts what it sends on another thread.
+        const sum = (each: (step: Traffic) => number) => traffic.reduce((total, step) => total + each(step), 0);
+        assert.equal(
+          sum(({ received }) => received),
+          steps * costs.received,
+        );
+        assert(sum(({ sent }) => sent) <= steps * costs.sent, JSON.stringify(traffic));
+      });
+    }
+  });
 }

@@ -16,6 +16,7 @@ export type { CacheChanges, ChangesOptions } from './caches/change-stream.ts';
 export { ChildrenCache, type ChildrenCacheOptions } from './caches/children-cache.ts';
 export { NodeCache, type NodeCacheOptions } from './caches/node-cache.ts';
 export { TreeCache, type TreeCacheOptions } from './caches/tree-cache.ts';
+export { Candidate } from './elections/candidate.ts';
 export { Election, type ElectionOptions, type Leader } from './elections/election.ts';
 export { Leadership } from './elections/leadership.ts';
 export { EventHandle, type EventHandleOptions } from './events/event-handle.ts';
@@ -74,4 +75,18 @@ export {
 } from './models/path-template.ts';
 export type { Allowance, PathSchema, SchemaSetOptions } from './models/schema-rules.ts';
 export { SchemaSet } from './models/schema-set.ts';
-export type { StandardIssue, StandardResult, StandardSchema } from './models/standard-schema.ts';
+export type { Check, StandardIssue, StandardResult, StandardSchema } from './models/standard-schema.ts';
+export { Registration } from './discovery/registration.ts';
+export { ServiceCache } from './discovery/service-cache.ts';
+export type {
+  InstanceChange,
+  InstanceSettings,
+  PayloadSettings,
+  ServiceInstance,
+  ServiceSettings,
+  ServiceType,
+} from './discovery/service-instance.ts';
+export { ServiceProvider, type ServiceProviderOptions } from './discovery/service-provider.ts';
+export { type RegisterOptions, ServiceRegistry, type ServiceRegistryOptions } from './discovery/service-registry.ts';
+export { type ProviderStrategy, randomly, roundRobin, sticky } from './discovery/strategies.ts';
+export { uriOf } from './discovery/uri-spec.ts';

@@ -66,7 +66,7 @@ describe('a test ensemble', () => {
     for (const server of ensemble.servers) expect(await readFrom(server, '/a')).toBe('one');
   });
 
-  it('has one leader, and the rest follow', async () => {
+  it('B29: has one leader, and the rest follow', async () => {
     await using ensemble = await TestEnsemble.start({ servers: 5, observers: 2 });
     expect(ensemble.servers.map(({ sid }) => sid)).toEqual([1, 2, 3, 4, 5, 6, 7]);
     expect(ensemble.leader.role).toBe('leader');
@@ -86,7 +86,7 @@ describe('a test ensemble', () => {
     await client.create('/a');
   });
 
-  it('starts beside others, each with data of its own', async () => {
+  it('B29: starts beside others, each with data of its own', async () => {
     const [one, other] = await Promise.all([TestEnsemble.start(), TestEnsemble.start()]);
     await using client = await connect(one.connectString);
     await client.create('/a');
@@ -476,7 +476,7 @@ describe('sessions', () => {
     }
   });
 
-  it('are gone from every server when the ensemble has ended them', async () => {
+  it('B29: are gone from every server when the ensemble has ended them', async () => {
     await using ensemble = await TestEnsemble.start();
     const client = await connect(ensemble.connectString);
     const expired = stateOf(client, ({ state }) => state === 'Expired');
@@ -515,7 +515,7 @@ describe('sessions', () => {
 });
 
 describe('time', () => {
-  it('passes at a word: who is silent for too long expires, who is not does not', async () => {
+  it('B29: passes at a word: who is silent for too long expires, who is not does not', async () => {
     await using ensemble = await TestEnsemble.start();
     const silent = await connect(ensemble.connectString, { sessionTimeoutMs: 4000 });
     await using alive = await connect(ensemble.connectString, { sessionTimeoutMs: 4000, clock: ensemble.clock });

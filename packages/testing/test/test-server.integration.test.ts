@@ -21,7 +21,7 @@ function stateOf(client: Client, wanted: (event: SessionEvent) => boolean): Prom
 const isAgain = ({ state }: SessionEvent): boolean => state === 'SyncConnected';
 
 describe('a test server', () => {
-  it('is reached by a client under its connect string', async () => {
+  it('B29: is reached by a client under its connect string', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     await client.create('/a', 'one');
@@ -29,7 +29,7 @@ describe('a test server', () => {
     expect(server.inspect.sessionCount()).toBe(1);
   });
 
-  it('starts beside others, each with a port and data of its own', async () => {
+  it('B29: starts beside others, each with a port and data of its own', async () => {
     await using one = await TestServer.start();
     await using other = await TestServer.start();
     expect(one.port).not.toBe(other.port);
@@ -110,7 +110,7 @@ describe('its data', () => {
 });
 
 describe('what it does to clients', () => {
-  it('expires a session: its ephemerals go, watchers hear of it, and its client is told', async () => {
+  it('B29: expires a session: its ephemerals go, watchers hear of it, and its client is told', async () => {
     await using server = await TestServer.start();
     await using other = await connect(server.connectString);
     const client = await connect(server.connectString);
@@ -140,7 +140,7 @@ describe('what it does to clients', () => {
     await Promise.all(clients.map((client) => client.close()));
   });
 
-  it('cuts the connection of one session and leaves the others alone', async () => {
+  it('B29: cuts the connection of one session and leaves the others alone', async () => {
     await using server = await TestServer.start();
     await using victim = await connect(server.connectString);
     await using other = await connect(server.connectString);
@@ -223,7 +223,7 @@ describe('what it does to clients', () => {
 });
 
 describe('its time', () => {
-  it('passes at a word: who is silent for too long expires, who is not does not', async () => {
+  it('B29: passes at a word: who is silent for too long expires, who is not does not', async () => {
     await using server = await TestServer.start();
     const silent = await connect(server.connectString, { sessionTimeoutMs: 20_000 });
     await using alive = await connect(server.connectString, { sessionTimeoutMs: 20_000, clock: server.clock });

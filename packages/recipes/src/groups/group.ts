@@ -6,13 +6,14 @@
  *       ├─ alice              ephemeral; its data are what alice says of herself
  *       └─ bob
  */
-import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
+import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
 import { ChildrenCache } from '../caches/children-cache.ts';
 import { follow } from '../caches/follow.ts';
 import { PersistentNode } from '../nodes/persistent-node.ts';
 import { clientOf, type SessionSource } from '../sessions/session-source.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type GroupNaming, namings } from './naming.ts';
 
@@ -139,16 +140,6 @@ export class Group {
 
   #memberOf(path: string, data: Uint8Array | null): Member {
     return { name: namings[this.#naming].nameOf(nameOf(path), data), path, data };
-  }
-}
-
-/** undefined when it is not there. */
-async function unlessGone<Found>(found: Promise<Found>): Promise<Found | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if (KeeperError.is(error, 'NoNode')) return undefined;
-    throw error;
   }
 }
 

@@ -24,6 +24,7 @@ import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** One change. Once it has been applied anywhere, neither it nor what stands ahead of it in the list may change. */
@@ -129,13 +130,8 @@ export class Migrations {
   }
 
   async #names(signal: AbortSignal): Promise<readonly string[]> {
-    try {
-      const { children } = await this.#zk.getChildren(this.#records, { ...untilTheEnd, signal });
-      return children.filter((name) => /^\d{10}$/.test(name)).toSorted();
-    } catch (error) {
-      if (KeeperError.is(error, 'NoNode')) return [];
-      throw error;
-    }
+    const found = await unlessGone(this.#zk.getChildren(this.#records, { ...untilTheEnd, signal }));
+    return (found?.children ?? []).filter((name) => /^\d{10}$/.test(name)).toSorted();
   }
 
   async #readRecord(record: string, signal: AbortSignal): Promise<AppliedMigration> {

@@ -1,7 +1,8 @@
 /** All znodes of a model that stand below one parent. */
-import { type ClientView, KeeperError, type PlainReadOptions } from '@tskeeper/client';
+import type { ClientView, PlainReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { ChildrenCache, type ChildrenCacheOptions } from '../caches/children-cache.ts';
+import { unlessGone } from '../waiting/unless-gone.ts';
 import type { Codec } from './codec.ts';
 import { decoded, type ModelValue } from './model-value.ts';
 import type { PathParams, PathTemplate } from './path-template.ts';
@@ -50,23 +51,13 @@ export class ModelChildren<Template extends string, Read> {
   }
 
   async #paths(options: PlainReadOptions): Promise<string[]> {
-    try {
-      const { children } = await this.#zk.getChildren(this.path, options);
-      return children.map((name) => childPath(this.path, name)).filter((path) => this.#template.match(path) !== undefined);
-    } catch (error) {
-      if (KeeperError.is(error, 'NoNode')) return [];
-      throw error;
-    }
+    const found = await unlessGone(this.#zk.getChildren(this.path, options));
+    return (found?.children ?? []).map((name) => childPath(this.path, name)).filter((path) => this.#template.match(path) !== undefined);
   }
 
   async #read(path: string, options: PlainReadOptions): Promise<ListedValue<Template, Read> | undefined> {
-    try {
-      const { data, stat } = await this.#zk.getData(path, options);
-      return { ...decoded(this.#codec, path, data, stat), params: this.#template.match(path)! };
-    } catch (error) {
-      if (KeeperError.is(error, 'NoNode')) return undefined;
-      throw error;
-    }
+    const found = await unlessGone(this.#zk.getData(path, options));
+    return found && { ...decoded(this.#codec, path, found.data, found.stat), params: this.#template.match(path)! };
   }
 
   /** A cache of all of them, by name: at hand without asking a server, until it is closed. Data that the codec cannot read are a `decodeError`. */

@@ -20,6 +20,7 @@ import {
   type WatchLoopOptions,
 } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
+import { unlessGone } from '../waiting/unless-gone.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import { decoded, encoded, type ModelOptions, type ModelValue } from './model-value.ts';
 
@@ -70,12 +71,7 @@ export class ModelZnode<Read, Written = Read> {
 
   /** The same, or undefined when there is no such znode. Rejects as `get` does otherwise. */
   async find(options: PlainReadOptions = {}): Promise<ModelValue<Read> | undefined> {
-    try {
-      return await this.get(options);
-    } catch (error) {
-      if (KeeperError.is(error, 'NoNode')) return undefined;
-      throw error;
-    }
+    return await unlessGone(this.get(options));
   }
 
   /** The Stat, or null when there is no such znode. Rejects as `Client.exists` does. */

@@ -31,9 +31,9 @@ class ClaimPlace extends Place {
   override whenGone(callback: () => void): void {
     this.#onGone = callback;
     super.whenGone(() => {
+      this.#hasGone = true;
       // By an acknowledgement that is under way, perhaps.
-      if (this.#isEnding) this.#hasGone = true;
-      else callback();
+      if (!this.#isEnding) callback();
     });
   }
 
@@ -52,7 +52,8 @@ class ClaimPlace extends Place {
   }
 
   override async leave(): Promise<void> {
-    if (this.#isDone) return;
+    // What has the name by now may be the claim of another.
+    if (this.#isDone || this.#hasGone) return;
     await super.leave();
     this.#znode.list.drop();
   }
@@ -120,8 +121,9 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
   }
 
   /** As `Held.multi`: writes only as long as the claim lasts, and rejects as that does. */
-  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    return this.#held.multi(ops, options);
+  async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    this.signal.throwIfAborted();
+    return await this.#held.multi(ops, options);
   }
 
   /**
@@ -132,6 +134,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    * claim stands as before; with a RecipeError, Closed, the second time; and with the end of the session, the outcome being `unknown` when no answer had come by then.
    */
   async done(ops: readonly WriteOp[] = []): Promise<void> {
+    this.signal.throwIfAborted();
     try {
       await this.#place.finish(ops);
     } catch (error) {

@@ -21,7 +21,7 @@ import { Limit, unlessAborted } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { ClaimedItem } from './claimed-item.ts';
 import type { ItemName, ItemNames } from './item-names.ts';
-import { Marks } from './marks.ts';
+import { Marks } from '../marks/marks.ts';
 import { itemOf, type QueueItem, type RankKind } from './queue-item.ts';
 import { QueueZnode } from './queue-znode.ts';
 import { outdated, Room } from './room.ts';
@@ -119,16 +119,16 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     const own = this.#within(options, `room in ${this.path}`, async (signal) => {
       await unlessAborted(ahead, signal);
       const znode = this.#inTurn()[0]!;
-      if (room === undefined) await znode.put(items, label, []);
-      else await room.put(items.length, (checks) => znode.put(items, label, checks), signal);
+      if (room === undefined) await znode.put(items, label, [], signal);
+      else await room.put(items.length, (checks) => znode.put(items, label, checks, signal), signal);
     });
     this.#putting = Promise.allSettled([ahead, own]);
     await own;
   }
 
-  /** The time of the ensemble, in ms since 1970. Rejects as `Client.create` does. */
-  protected ensembleTimeMs(): Promise<number> {
-    return this.#marks.nowMs();
+  /** The time of the ensemble, in ms since 1970. Rejects as `putItems` does. */
+  protected ensembleTimeMs(options: WaitOptions): Promise<number> {
+    return this.#within(options, 'the time of the ensemble', (signal) => this.#marks.nowMs(signal));
   }
 
   /**

@@ -15,9 +15,10 @@
 import { type Acl, type CheckOp, type ClientView, type Data, KeeperError, op, type Stat } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { unlessGone } from '../waiting/unless-gone.ts';
 import { ItemList } from './item-list.ts';
 import { inOrder, type ItemName, type ItemNames } from './item-names.ts';
-import type { Marks } from './marks.ts';
+import type { Marks } from '../marks/marks.ts';
 
 /** What is read of an item. */
 export interface ReadItem extends ItemName {
@@ -64,26 +65,26 @@ export class QueueZnode<Label> {
   }
 
   /** All of them, one behind the other, or none; and none unless `checks` hold. */
-  async put(items: readonly Data[], label: Label, checks: readonly CheckOp[]): Promise<void> {
+  async put(items: readonly Data[], label: Label, checks: readonly CheckOp[], signal: AbortSignal): Promise<void> {
     const { names, mode, acl } = this.#options;
     const path = childPath(this.path, names.prefixOf(label));
     const ops = [...checks, ...items.map((data) => op.create(path, data, acl === undefined ? { mode } : { mode, acl }))];
     for (;;) {
       try {
-        await this.marks.write(ops);
+        await this.marks.write(ops, signal);
         return;
       } catch (error) {
         if (!isAt(error, checks.length, 'NoNode')) throw error;
       }
       // An empty container that a server has deleted, or one that never was.
-      await this.zk.ensurePath(this.path, { ...untilTheEnd, mode: 'container', acl });
+      await this.zk.ensurePath(this.path, { ...untilTheEnd, mode: 'container', acl, signal });
     }
   }
 
   /** What `get` makes of the first item that it can have; undefined when there is none to be had. */
   async first<Got>(get: (item: ItemName, signal: AbortSignal) => Promise<Got | undefined>, signal: AbortSignal): Promise<Got | undefined> {
     for (;;) {
-      const item = await this.list.next(signal, this.#options.isTimed ? await this.marks.nowMs() : Infinity);
+      const item = await this.list.next(signal, this.#options.isTimed ? await this.marks.nowMs(signal) : Infinity);
       if (item === undefined) return undefined;
       try {
         const got = await get(item, signal);
@@ -109,7 +110,7 @@ export class QueueZnode<Label> {
       const item = await this.#readFree(name, signal);
       if (item === undefined) return undefined;
       try {
-        await this.marks.write([op.delete(item.path, { version: item.version })]);
+        await this.marks.write([op.delete(item.path, { version: item.version })], signal);
         return item;
       } catch (error) {
         if (isAt(error, 0, 'NoNode')) return undefined;
@@ -124,7 +125,7 @@ export class QueueZnode<Label> {
       const item = await this.#readFree(name, signal);
       if (item === undefined) return undefined;
       try {
-        const made = await this.#makeClaim(item);
+        const made = await this.#makeClaim(item, signal);
         if (made !== undefined) return made;
       } catch (error) {
         if (isAt(error, 0, 'NoNode')) return undefined;
@@ -136,19 +137,23 @@ export class QueueZnode<Label> {
         // Somebody has claimed it since, and may have it still.
         if (isAt(error, 0, 'BadVersion')) continue;
         if (!isAt(error, 1, 'NoNode')) throw error;
-        await this.zk.ensurePath(this.#options.claimsPath, { ...untilTheEnd, mode: 'container', acl: this.#options.acl });
+        const { claimsPath, acl } = this.#options;
+        await this.zk.ensurePath(claimsPath, { ...untilTheEnd, mode: 'container', acl, signal });
       }
     }
   };
 
   /** undefined when it was made, and is gone already. */
-  async #makeClaim(item: ReadItem): Promise<MadeClaim | undefined> {
+  async #makeClaim(item: ReadItem, signal: AbortSignal): Promise<MadeClaim | undefined> {
     const { acl } = this.#options;
     const path = this.#claimPathOf(item.name, item.version + 1);
-    const { results } = await this.marks.write([
-      op.setData(item.path, item.data, { version: item.version }),
-      op.create(path, null, acl === undefined ? { mode: 'ephemeral' } : { mode: 'ephemeral', acl }),
-    ]);
+    const { results } = await this.marks.write(
+      [
+        op.setData(item.path, item.data, { version: item.version }),
+        op.create(path, null, acl === undefined ? { mode: 'ephemeral' } : { mode: 'ephemeral', acl }),
+      ],
+      signal,
+    );
     // Servers before ZooKeeper 3.8.2 leave the Stat out.
     const told = (results?.[1] as { readonly stat: Stat | undefined } | undefined)?.stat;
     const stat = told ?? (await this.zk.exists(path, untilTheEnd));
@@ -219,13 +224,4 @@ export class QueueZnode<Label> {
 /** Whether operation `index` of a multi was refused, and so. */
 export function isAt(error: unknown, index: number, ...codes: readonly ('NoNode' | 'BadVersion' | 'NodeExists')[]): boolean {
   return KeeperError.is(error, ...codes) && error.failedIndex === index;
-}
-
-async function unlessGone<Found>(read: Promise<Found>): Promise<Found | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (KeeperError.is(error, 'NoNode')) return undefined;
-    throw error;
-  }
 }

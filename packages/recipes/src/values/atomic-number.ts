@@ -2,23 +2,22 @@
  * A number that many change, none of whose changes is lost or counted twice (Curator's DistributedAtomicLong, kazoo's Counter).
  *
  *     /number                                      the number
- *       ├─ _c_2b7e...-writer                       ephemeral: one for each that changes it, see writer.ts
+ *       ├─ _c_2b7e...-mark-0000000000              ephemeral: one for each that changes it (marks.ts)
  *       └─ lock                                    of those who have lost too often
  *            └─ _c_91aa...-lock-0000000007
  *
  *     1. getData
- *     2. multi: setData, if it has that version still; setData writer
+ *     2. multi: setData, if it has that version still; setData mark, whose version tells what became of it if no answer comes
  *     3. it has another: 1. again, and from the third loss on under the lock, so that a crowd becomes a line
- *     4. no answer: the writer's version tells what became of it
  */
-import { type Acl, type ClientView, KeeperError } from '@tskeeper/client';
+import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { Lock } from '../locks/lock.ts';
+import { Marks } from '../marks/marks.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { bigint64, type NumberFormat } from './number-format.ts';
-import { Writer } from './writer.ts';
 
 /** How a number is kept. All who change it have the same format. */
 export interface AtomicNumberOptions<Value extends number | bigint> {
@@ -42,15 +41,17 @@ export interface NumberChange<Value extends number | bigint> {
 const optimisticTries = 3;
 
 /** A number in a znode, changed by many. Every change is made once, or its failure told; a lost answer is looked into. */
-export class AtomicNumber<Value extends number | bigint = bigint> {
+export class AtomicNumber<Value extends number | bigint = bigint> implements AsyncDisposable {
   /** The znode of the number. */
   readonly path: string;
   /** How it stands there. */
   readonly format: NumberFormat<Value>;
   readonly #zk: ClientView;
   readonly #acl: readonly Acl[] | undefined;
-  readonly #writer: Writer;
+  readonly #marks: Marks;
   readonly #lock: Lock;
+  /** One change after the other, so that those of one process do not lose to each other. */
+  #last: Promise<unknown> = Promise.resolve();
 
   /** Nothing is asked of a server yet. The znode need not exist, and is 0 until it does. Without a format it is a `bigint`. */
   constructor(zk: ClientView, path: string, options: AtomicNumberOptions<Value> = {}) {
@@ -59,7 +60,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> {
     this.format = format;
     this.#zk = zk;
     this.#acl = acl;
-    this.#writer = new Writer(zk, path, acl);
+    this.#marks = new Marks(zk, path, acl);
     this.#lock = new Lock(zk, lockPath, { acl });
   }
 
@@ -121,6 +122,16 @@ export class AtomicNumber<Value extends number | bigint = bigint> {
     }
   }
 
+  /** Takes away what it has of its own below the number, which stays; else that goes with the session. Never rejects. */
+  close(): Promise<void> {
+    return this.#marks.close();
+  }
+
+  /** As `close`; never rejects. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async #change(next: (before: Value) => Value, options: WaitOptions): Promise<NumberChange<Value>> {
     return (await this.#maybeChange(next, options))!;
   }
@@ -129,18 +140,26 @@ export class AtomicNumber<Value extends number | bigint = bigint> {
   async #maybeChange(next: (before: Value) => Value | undefined, options: WaitOptions): Promise<NumberChange<Value> | undefined> {
     using limit = new Limit(this.#zk, options, `a change of ${this.path}`);
     const { signal } = limit;
-    const turn = this.#writer.inTurn(async () => {
-      for (let tries = 0; tries < optimisticTries; tries++) {
-        const change = await this.#try(next, signal);
-        if (change !== 'lost') return change;
-      }
-      await using _held = await this.#lock.acquire({ signal });
-      for (;;) {
-        const change = await this.#try(next, signal);
-        if (change !== 'lost') return change;
-      }
-    });
+    const turn = this.#inTurn(this.#last, next, signal);
+    this.#last = turn.catch(() => undefined);
     return await unlessAborted(turn, signal);
+  }
+
+  async #inTurn(
+    last: Promise<unknown>,
+    next: (before: Value) => Value | undefined,
+    signal: AbortSignal,
+  ): Promise<NumberChange<Value> | undefined> {
+    await last;
+    for (let tries = 0; tries < optimisticTries; tries++) {
+      const change = await this.#try(next, signal);
+      if (change !== 'lost') return change;
+    }
+    await using _held = await this.#lock.acquire({ signal });
+    for (;;) {
+      const change = await this.#try(next, signal);
+      if (change !== 'lost') return change;
+    }
   }
 
   async #try(next: (before: Value) => Value | undefined, signal: AbortSignal): Promise<NumberChange<Value> | undefined | 'lost'> {
@@ -156,7 +175,13 @@ export class AtomicNumber<Value extends number | bigint = bigint> {
     }
     if (found.version === -1)
       throw new RangeError(`the version of ${this.path} has run over to -1, which stands for any; write it once without a version`);
-    return (await this.#writer.write(data, found.version, signal)) ? { before, after } : 'lost';
+    try {
+      await this.#marks.write([op.setData(this.path, data, { version: found.version })]);
+      return { before, after };
+    } catch (error) {
+      if (!KeeperError.is(error, 'BadVersion', 'NoNode') || error.failedIndex !== 0) throw error;
+      return 'lost';
+    }
   }
 
   /** undefined when there is no znode. */

@@ -241,6 +241,22 @@ describe('the way out of a double barrier', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
+  it('is open to a latecomer while others wait for the next round, and those do not hold up anybody', async () => {
+    const [one, two] = await clients(2);
+    const inside = entering([one!, two!], 2);
+    await t.settle();
+    const late = await t.until(new DoubleBarrier(await t.client(), path, 2).enter());
+    await t.until(Promise.all([one!.close(), two!.close()]));
+    expect(inside.map(({ state }) => state)).toEqual(['lost', 'lost']);
+    const waiting = entering(await clients(1), 2);
+    await t.pass(1000);
+    await t.until(late.leave(), 1000);
+    expect(waiting).toEqual([]);
+    await t.until(new DoubleBarrier(t.zk, path, 2).enter());
+    await t.settle();
+    expect(waiting.length).toBe(1);
+  });
+
   it('is given up when the time is over, and its znode goes all the same', async () => {
     const inside = entering(await clients(2), 2);
     await t.settle();

@@ -240,8 +240,10 @@ describe('participants of a double barrier', () => {
     for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
   }, 60_000);
 
-  const canaries: Record<string, { readonly plant: () => { mockRestore(): void }; readonly finds: RegExp }> = {
+  // `from`: the first seed that sees it, to save time.
+  const canaries: Record<string, { readonly from?: number; readonly plant: () => { mockRestore(): void }; readonly finds: RegExp }> = {
     'does not check those with whom it begins a round': {
+      from: 15,
       plant: () =>
         vi.spyOn(Entrance.prototype, 'open').mockImplementation(async function (this: Entrance, waiting) {
           const created = await this.zk.create(this.ready, JSON.stringify(waiting)).catch(() => undefined);
@@ -261,10 +263,12 @@ describe('participants of a double barrier', () => {
       finds: /begins early|comes into a round|still not so/,
     },
     'waits for those as well who are not inside': {
+      from: 29,
       plant: () => vi.spyOn(Exit.prototype, 'isInside').mockReturnValue(true),
       finds: /still not so/,
     },
     'waits for all who ever come': {
+      from: 12,
       plant: () =>
         vi.spyOn(Exit.prototype, 'inside').mockImplementation(function (this: Exit, names) {
           this.seen = new Set(names);
@@ -296,9 +300,9 @@ describe('participants of a double barrier', () => {
   it.each(Object.keys(canaries))(
     'are found out when one %s',
     async (name) => {
-      const { plant, finds } = canaries[name]!;
+      const { from = 1, plant, finds } = canaries[name]!;
       const caught: string[] = [];
-      for (let seed = 1; seed <= 60 && caught.length < 1; seed++) {
+      for (let seed = from; seed < from + 60 && caught.length < 1; seed++) {
         await story(seed, new Tally(), plant).catch((error: unknown) => void caught.push(String(error)));
       }
       expect(caught).toEqual([expect.stringMatching(finds)]);

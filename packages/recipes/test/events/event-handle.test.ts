@@ -40,10 +40,14 @@ describe('an event', () => {
 
   it('C1-41: lets those through who waited while it was set and reset at once', async () => {
     const event = new EventHandle(t.zk, path);
+    // So that the znode is there, and both are one request each.
+    await t.until(event.set());
+    await t.until(event.reset());
     const waiting = new EventHandle(await t.client(), path).wait();
     await t.settle();
     await t.until(Promise.all([event.set(), event.reset()]));
     await t.until(waiting);
+    expect(await t.until(event.isSet())).toBe(false);
   });
 
   it('C1-41: rejects when the session ends, not resolves', async () => {

@@ -35,3 +35,18 @@ test('one leads, and when its znode is deleted the next one does', async () => {
   for (const each of await t.until(Promise.allSettled(running)))
     expect(each.status === 'fulfilled' || each.reason === stop.signal.reason).toBe(true);
 });
+
+test('something on the side while one leads, and one thing as a leader', async () => {
+  const steps: string[] = [];
+  const start = () => {
+    steps.push('start');
+    return () => steps.push('stop');
+  };
+  const candidate = guide.whileLeading(await t.client(), 'one', start);
+  await t.until(candidate.leading());
+  const once = guide.onceAsLeader(t.zk, 'two', () => Promise.resolve(void steps.push('once')));
+  await t.settle();
+  await t.until(candidate.close());
+  await t.until(once);
+  expect(steps).toEqual(['start', 'stop', 'once']);
+});

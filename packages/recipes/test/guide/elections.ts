@@ -1,25 +1,39 @@
 /** What docs/guides/recipes/elections.md shows. */
 import { type Client, op } from '@tskeeper/client';
-import { Election } from '@tskeeper/recipes';
+import { Candidate, Election, type Leadership, type Sessions } from '@tskeeper/recipes';
 
-/** Leads whenever it is its turn, until the program ends it. `work` stops when the leadership is lost, which its signal says. */
+/** Leads whenever it is its turn, through as many sessions as it takes, until the program ends it. `work` stops when its signal says so. */
 export async function leadForever(
-  zk: Client,
+  source: Client | Sessions,
   id: string,
   work: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  const election = new Election(zk, '/election', { data: id });
-  while (!signal.aborted) {
-    await election.run(
-      async (leadership) => {
-        await leadership.multi([op.setData('/settings', `led by ${id}`)]);
-        await leadership.acknowledge();
-        await work(AbortSignal.any([leadership.signal, signal]));
-      },
-      { signal },
-    );
-  }
+  await using candidate = new Candidate(source, '/election', { data: id });
+  await candidate.run(
+    async (leadership, stop) => {
+      await leadership.multi([op.setData('/settings', `led by ${id}`)]);
+      await leadership.acknowledge();
+      await work(stop);
+    },
+    { signal },
+  );
+}
+
+/** Does something on the side for as long as it leads. */
+export function whileLeading(source: Client | Sessions, id: string, start: (leadership: Leadership) => () => void): Candidate {
+  const candidate = new Candidate(source, '/election', { data: id });
+  let stop: (() => void) | undefined;
+  candidate.onChange((leadership) => {
+    stop?.();
+    stop = leadership && start(leadership);
+  });
+  return candidate;
+}
+
+/** Leads once, to do one thing. */
+export async function onceAsLeader(zk: Client, id: string, work: (leadership: Leadership) => Promise<void>): Promise<void> {
+  await new Election(zk, '/election', { data: id }).run(work, { timeoutMs: 60_000 });
 }
 
 /** Tells who leads, now and whenever that changes. */

@@ -1,6 +1,6 @@
 /** What docs/guides/recipes/locks.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Lock, SharedLock } from '../../src/index.ts';
+import { Lock, PriorityLock, SharedLock } from '../../src/index.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
 import * as guide from './locks.ts';
 
@@ -80,14 +80,15 @@ test('a writer gets the lock from readers that consent, and from one that does n
 
 test('urgent work gets the lock from work that has time', async () => {
   const steps: string[] = [];
-  const slow = guide.whenThereIsTime(await t.client(), async (held, asked) => {
+  const slow = guide.whenThereIsTime(await t.client(), async (asked) => {
     while (!asked.aborted) await new Promise<void>((resolve) => t.world.clock.after(100, resolve));
-    steps.push(held.state);
+    const [holder] = await new PriorityLock(t.zk, '/locks/table').holders();
+    steps.push(`asked, and holds by ${holder!.kind}`);
   });
   await t.pass(1000);
   await t.until(guide.urgently(t.zk, () => Promise.resolve(void steps.push('urgent'))));
   await t.until(slow);
-  expect(steps).toEqual(['held', 'urgent']);
+  expect(steps).toEqual(['asked, and holds by read-90-', 'urgent']);
 });
 
 test('who has a lock can be seen', async () => {

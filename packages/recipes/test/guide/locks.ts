@@ -83,20 +83,16 @@ export async function urgently(zk: Client, work: (held: Held) => Promise<void>):
   await lock.writing(0, { preempt: { deleteAfterMs: 10_000 } }).run(work);
 }
 
-/** Whatever has time goes behind, and gives the lock back when it is asked to. */
-export async function whenThereIsTime(zk: Client, work: (held: Held, asked: AbortSignal) => Promise<void>): Promise<void> {
+/** Whatever has time goes behind, and gives the lock back when it is asked to, and its work has stopped. */
+export async function whenThereIsTime(zk: Client, work: (asked: AbortSignal) => Promise<void>): Promise<void> {
   const asked = new AbortController();
-  const working = new PriorityLock(zk, '/locks/table').reading(90).acquire({
-    onRevocation: async () => {
-      asked.abort();
-      await done;
-    },
-  });
-  const done = working.then(async (held) => {
-    await using mine = held;
-    await work(mine, asked.signal);
-  });
-  await done;
+  let stopped!: () => void;
+  const over = new Promise<void>((resolve) => (stopped = resolve));
+  const onRevocation = () => {
+    asked.abort();
+    return over;
+  };
+  await new PriorityLock(zk, '/locks/table').reading(90).run(() => work(asked.signal).finally(stopped), { onRevocation });
 }
 
 /** Who has a lock, and who waits for it. */

@@ -22,7 +22,7 @@ test('B1, C1-4: a name is had by one of those who want it, and found by all', as
   expect(await t.until(guide.lookUp(t.zk, 'scanner'))).toBe(undefined);
   const names = await t.until(guide.allNames(t.zk));
   expect([names('printer'), names('scanner')]).toEqual([address, undefined]);
-  await t.until(guide.bind(clients[0]!, 'scanner', '10.0.0.9:80'));
+  await t.until(guide.bind(t.zk, 'scanner', '10.0.0.9:80'));
   await t.settle();
   expect(names('scanner')).toBe('10.0.0.9:80');
 });

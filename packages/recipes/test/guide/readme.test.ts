@@ -51,3 +51,17 @@ test('an election: the next one leads when the leader is gone', async () => {
   await t.until(leads);
   expect(await textAt('/leader')).toBe('bert');
 });
+
+test('a barrier: rounds are begun and ended together', async () => {
+  const lines: string[] = [];
+  let ms = 0;
+  const measure = (name: string) => async () => {
+    lines.push(`${name} begins`);
+    await new Promise<void>((resolve) => t.world.clock.after((ms += 100), resolve));
+    lines.push(`${name} ends`);
+  };
+  const names = ['anna', 'bert', 'cleo'];
+  await t.until(Promise.all(names.map(async (name) => readme.measureTogether(await t.client(), 3, 2, measure(name)))));
+  const words = lines.map((line) => line.split(' ')[1]);
+  expect(words).toEqual(['begins', 'begins', 'begins', 'ends', 'ends', 'ends', 'begins', 'begins', 'begins', 'ends', 'ends', 'ends']);
+});

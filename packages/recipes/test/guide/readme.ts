@@ -1,6 +1,6 @@
 /** What the README at the root shows of recipes. */
 import { type Client, op } from '@tskeeper/client';
-import { Election, Lock } from '@tskeeper/recipes';
+import { DoubleBarrier, Election, Lock } from '@tskeeper/recipes';
 
 /** A lock: of all processes that want to write the report, one at a time does. */
 export async function writeReport(zk: Client, make: (signal: AbortSignal) => Promise<string>): Promise<void> {
@@ -22,4 +22,15 @@ export async function takePart(zk: Client, name: string, lead: (signal: AbortSig
     await leadership.multi([op.setData('/leader', name)]);
     await lead(leadership.signal);
   });
+}
+
+/** A barrier: nobody begins before all are ready, and nobody goes on before all are done. */
+export async function measureTogether(zk: Client, processes: number, rounds: number, measure: () => Promise<void>): Promise<void> {
+  const barrier = new DoubleBarrier(zk, '/barriers/measuring', processes);
+  for (let round = 0; round < rounds; round++) {
+    await using participation = await barrier.enter({ timeoutMs: 60_000 });
+    await measure();
+    // Who dies in the middle keeps nobody waiting.
+    await participation.leave();
+  }
 }

@@ -42,7 +42,8 @@ export async function scale(zk: Client, workers: number): Promise<void> {
 
 /** Counts an order, once, whatever is lost on the way. */
 export async function countOrder(zk: Client): Promise<bigint> {
-  const { after } = await new AtomicNumber(zk, '/orders/count').increment({ timeoutMs: 10_000 });
+  await using count = new AtomicNumber(zk, '/orders/count');
+  const { after } = await count.increment({ timeoutMs: 10_000 });
   return after;
 }
 

@@ -203,4 +203,21 @@ describe('a claim', () => {
     await t.until(last.done());
     expect(await t.childrenOf('/q/taken')).toEqual([]);
   });
+
+  it('B6: that was lost leaves the next claim of the same name alone', async () => {
+    const options = { takenPath: '/q/taken' };
+    const queue = new Queue(t.zk, path, options);
+    await t.until(queue.put('a'));
+    const lost = await t.until(queue.claim());
+    await t.until(t.zk.delete(lost.claimPath));
+    await t.settle();
+    const next = await t.until(new Queue(await t.client(), path, options).claim());
+    expect(next.claimPath).toBe(lost.claimPath);
+    await t.until(lost.release());
+    await t.settle();
+    expect([lost.state, next.state]).toEqual(['lost', 'held']);
+    expect(await t.until(failureOf(lost.done()))).toMatchObject({ code: 'Lost' });
+    expect(await t.until(failureOf(lost.multi([op.create('/late')])))).toMatchObject({ code: 'Lost' });
+    await t.until(next.done());
+  });
 });

@@ -171,6 +171,25 @@ describe('a queue', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
+  it('gives up at once while no server is to be had, when nothing has been asked for that could not be taken back', async () => {
+    const zk = await t.client();
+    await t.until(new Queue(t.zk, path).put('a'));
+    const queue = new Queue(zk, path);
+    const { address } = t.world;
+    t.world.wire.name('server', []);
+    t.world.break();
+    await t.settle();
+    const puts = failureOf(queue.put('b', { timeoutMs: 300 }));
+    const takes = failureOf(queue.take({ timeoutMs: 300 }));
+    await t.pass(400);
+    expect([await t.until(puts), await t.until(takes)]).toMatchObject([{ code: 'TimedOut' }, { code: 'TimedOut' }]);
+    t.world.wire.name('server', [address]);
+    await t.pass(3000);
+    expect(await t.until(new Queue(t.zk, path).size())).toBe(1);
+    expect(await t.childrenOf('/jobs-aside/marks')).toHaveLength(1);
+    expect(textOf(await t.until(queue.take()))).toBe('a');
+  });
+
   it('ends what waits when the session ends', async () => {
     const zk = await t.client();
     const taking = failureOf(new Queue(zk, path).take());

@@ -11,14 +11,23 @@ export async function expire(t: RecipeWorld, zk: Client): Promise<void> {
   await t.world.untilSo(() => zk.closedBecause === 'expired');
 }
 
-/** A client that never hears the answer to the next request of a kind after `lose`: the connection breaks instead, once it was carried out. */
+/**
+ * A client that never hears the answer to the next request of a kind after `lose`, or to the one with so many others before it after `loseAt`: the connection breaks
+ * instead, once it was carried out.
+ */
 export async function forgetful(
   t: RecipeWorld,
   options: ConnectOptions = {},
-): Promise<{ readonly zk: Client; readonly lose: (op: keyof typeof OpCode) => void; readonly lost: number }> {
+): Promise<{
+  readonly zk: Client;
+  readonly lose: (op: keyof typeof OpCode) => void;
+  readonly loseAt: (at: number) => void;
+  readonly lost: number;
+}> {
   const given = t.world.options(options);
   const wire = given.transport!;
   let wanted: number | undefined;
+  let left: number | undefined;
   let lost = 0;
   const transport: Transport = {
     resolve: (host) => wire.resolve!(host),
@@ -36,8 +45,11 @@ export async function forgetful(
         send: (bytes) => {
           const buffer = Buffer.from(bytes);
           for (let at = 0; at < buffer.length; at += 4 + buffer.readInt32BE(at)) {
-            if (!isHandshake && wanted !== undefined && buffer.readInt32BE(at + 8) === wanted) {
+            const opCode = isHandshake ? undefined : buffer.readInt32BE(at + 8);
+            const isLast = opCode !== undefined && opCode !== OpCode.ping && left !== undefined && left-- === 0;
+            if (isLast || (opCode !== undefined && opCode === wanted)) {
               wanted = undefined;
+              left = undefined;
               isDeaf = true;
               lost++;
               t.world.clock.after(50, () => {
@@ -59,6 +71,9 @@ export async function forgetful(
     zk,
     lose: (op) => {
       wanted = OpCode[op];
+    },
+    loseAt: (at) => {
+      left = at;
     },
     get lost() {
       return lost;

@@ -18,17 +18,19 @@ const path = '/n';
 const number = (zk: Client = t.zk) => new AtomicNumber(zk, path, { format: textInteger });
 
 describe('an atomic number', () => {
-  it('B19: is read, and written with the version that was read, beside a znode that counts the writes', async () => {
+  it('B19: is read, and written with the version that was read, beside a mark of its own, which it takes away in the end', async () => {
     const { zk, lines } = await t.recorded();
     const own = number(zk);
     expect(await t.until(own.increment())).toEqual({ before: 0, after: 1 });
     lines.length = 0;
     expect(await t.until(own.add(5))).toEqual({ before: 1, after: 6 });
-    expect(lines).toEqual(['getData /n', 'multi: setData /n, setData /n/guid-writer']);
+    expect(lines).toEqual(['getData /n', 'multi: setData /n, setData /n/guid-mark-0000000000']);
     expect(await t.until(own.subtract(4))).toEqual({ before: 6, after: 2 });
     expect(await t.until(own.decrement())).toEqual({ before: 2, after: 1 });
     expect(await t.until(own.get())).toBe(1);
-    expect(await t.childrenOf(path)).toEqual([expect.stringMatching(/^_c_[0-9a-f-]{36}-writer$/)]);
+    expect(await t.childrenOf(path)).toEqual([expect.stringMatching(/^_c_[0-9a-f-]{36}-mark-0000000000$/)]);
+    await t.until(own.close());
+    expect(await t.childrenOf(path)).toEqual([]);
   });
 
   it('B19: is set, compared and set, and initialized', async () => {
@@ -150,8 +152,8 @@ describe('number formats', () => {
 describe('a cached number', () => {
   it('B19: gives numbers out by ranges, each once, and asks at the end of a range only', async () => {
     const { zk, lines } = await t.recorded();
-    const number = new AtomicNumber(zk, path);
-    const one = new CachedNumber(number, 10);
+    const taken = new AtomicNumber(zk, path);
+    const one = new CachedNumber(taken, 10);
     const two = new CachedNumber(new AtomicNumber(await t.client(), path), 10);
     await t.until(one.next());
     lines.length = 0;
@@ -160,7 +162,7 @@ describe('a cached number', () => {
     expect(lines).toEqual([]);
     const given = await t.until(Promise.all(Array.from({ length: 40 }, (_each, index) => (index % 4 === 0 ? two : one).next())));
     expect(new Set(given).size).toBe(40);
-    expect(await t.until(number.get())).toBe(50n);
+    expect(await t.until(taken.get())).toBe(50n);
     expect(() => new CachedNumber(new AtomicNumber(zk, path), 0)).toThrow('a range has a whole number of numbers, from 1, not 0');
   });
 

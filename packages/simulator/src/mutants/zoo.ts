@@ -5,6 +5,7 @@ import { ensembleMutants } from './ensemble-mutants.ts';
 import { joiningMutants } from './joining-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { mutants } from './mutants.ts';
+import { queueMutants } from './queue-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
 import { recipeMutants } from './recipe-mutants.ts';
 import { zabMutants } from './zab-mutants.ts';
@@ -16,6 +17,7 @@ export const zoo: Readonly<Record<string, Mutant>> = {
   ...electionMutants,
   ...joiningMutants,
   ...zabMutants,
+  ...queueMutants,
   ...transactionMutants,
   ...recipeMutants,
 };

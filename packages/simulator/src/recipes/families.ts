@@ -2,6 +2,8 @@
 import type { Family } from './family.ts';
 import { elections } from './families/elections.ts';
 import { locks } from './families/locks.ts';
+import { multiLocks } from './families/multi-locks.ts';
+import { semaphores } from './families/semaphores.ts';
 import { queues } from './families/queues.ts';
 import { sharedLocks } from './families/shared-locks.ts';
 import { transactions } from './families/transactions.ts';
@@ -10,6 +12,8 @@ export const families = {
   locks,
   'shared-locks': sharedLocks,
   elections,
+  semaphores,
+  'multi-locks': multiLocks,
   transactions,
   queues,
 } as const satisfies Record<string, Family>;

@@ -51,7 +51,7 @@ export class Hold {
     this.session = zk.sessionId;
     this.#holding = holding;
     process.holds++;
-    let last = holding.state;
+    let last: HoldState = 'held';
     const over = (state: HoldState) => {
       if (last === 'lost' || last === 'released') process.complain(`${this.path} was ${last}, and is ${state} now`);
       last = state;
@@ -137,7 +137,7 @@ export class Holds {
     return [
       ...this.#turns(rules, history, line),
       ...this.#losses(history, lag),
-      ...(rules.store === undefined ? [] : fences(rules.store, history)),
+      ...fences(rules, history),
       ...this.#refusals(history),
       ...herds(rules, line, recording),
     ];
@@ -197,16 +197,17 @@ export function numberOf(path: string, kind: string): number | undefined {
   return at === -1 ? undefined : sequenceOf(path.slice(at), kind);
 }
 
-function fences(store: string, history: History): string[] {
+function fences({ path: line, store, places }: LineRules, history: History): string[] {
   const findings: string[] = [];
   let highest = -1n;
   for (const { path, data, zxid } of history.writes) {
     const [by, number] = data.split(' ');
-    if (path !== store || number === undefined) continue;
+    if (path !== store || number === undefined || parentOf(by!) !== line) continue;
     const token = BigInt(number);
     const life = history.born(by!, token);
     if (life === undefined || life.goneZxid <= zxid) findings.push(`fence: ${by} wrote at ${zxid}, and was gone at ${life?.goneZxid}`);
-    if (token < highest) findings.push(`fence: ${by} with token ${token} wrote at ${zxid}, behind a holder with token ${highest}`);
+    if (places === undefined && token < highest)
+      findings.push(`fence: ${by} with token ${token} wrote at ${zxid}, behind a holder with token ${highest}`);
     if (token > highest) highest = token;
   }
   return findings;

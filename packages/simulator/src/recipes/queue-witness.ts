@@ -49,6 +49,7 @@ export class QueueWitness {
       ...this.#ends(items, results),
       ...this.#acknowledgements(results, items, claims),
       ...twoClaims(claims),
+      ...this.#takenUnderClaim(items, claims),
       ...this.#bound(items),
     ];
   }
@@ -110,6 +111,16 @@ export class QueueWitness {
       if (!fenced) complaints.push(`fence: "${data}" was written without the claim ${name}`);
     }
     return complaints;
+  }
+
+  /** Who takes passes over what others work on. */
+  #takenUnderClaim(items: readonly ZnodeLife[], claims: readonly ZnodeLife[]): string[] {
+    const taken = items.filter(({ data }) => this.#of('take').some((take) => take.items.includes(data)));
+    return taken.flatMap(({ path, goneZxid }) => {
+      const name = path.slice(path.lastIndexOf('/') + 1);
+      const claim = claims.find((each) => each.path.includes(`/${name}-`) && each.czxid < goneZxid && each.goneZxid > goneZxid);
+      return claim === undefined ? [] : [`claims: ${path} was taken while ${claim.path} was there`];
+    });
   }
 
   #bound(items: readonly ZnodeLife[]): string[] {

@@ -32,6 +32,19 @@ export function drawConsent(process: RecipeProcess): ((held: Held) => Promise<vo
   };
 }
 
+/** Works with several holds, of which others may have their share. */
+export async function workTogether(process: RecipeProcess, holds: readonly Hold[], store: string): Promise<void> {
+  if (process.below(8) === 0) {
+    const endMs = process.nowMs + process.below(3000);
+    while (!process.isHealed && !holds.some(({ isLost }) => isLost) && process.nowMs < endMs) await process.pause(250);
+  }
+  await process.pause(process.below(200));
+  for (const hold of holds) {
+    while (hold.isSuspended) await process.pause(100);
+    if (!hold.isLost) await hold.write(store);
+  }
+}
+
 /** Works with a hold of which nobody else has a share. */
 export async function workWith(process: RecipeProcess, holds: Holds, hold: Hold, store: string): Promise<void> {
   // One that has much to do before it asks the ensemble for anything, and stops when it is told to.

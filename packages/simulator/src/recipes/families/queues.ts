@@ -19,6 +19,7 @@ export const queues: Family = {
     'an acknowledgement came too late',
     'nothing was to be had at the first try',
     'a claim was taken away by hand',
+    'a place in line was taken away by hand',
     'a bounded queue was full',
     'a write was left open',
     'gave up: TimedOut',
@@ -41,7 +42,7 @@ class QueueStory implements RecipeStory {
     this.processes = 2 + random.below(4);
     this.restMsMax = 1 + random.below(300);
     this.beginning = drawBeginning(random);
-    this.#maxItems = random.below(3) === 0 ? 1 + random.below(4) : undefined;
+    this.#maxItems = random.below(2) === 0 ? 1 + random.below(3) : undefined;
     this.#claimed = 20 + random.below(60);
     this.#witness = new QueueWitness(linePath, storePath, this.#maxItems);
   }
@@ -127,28 +128,31 @@ class QueueStory implements RecipeStory {
   }
 
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
-    const { children } = await zk.getChildren(`${linePath}-aside/claims`).catch((error: unknown) => {
-      if (KeeperError.is(error, 'NoNode')) return { children: [] };
-      throw error;
-    });
-    const victim = children[operator.below(3)];
+    const what = (['claims', 'claims', 'producers', 'consumers'] as const)[operator.below(4)]!;
+    const victims = await childrenOf(zk, `${linePath}-aside/${what}`);
+    const victim = victims[operator.below(3)];
     if (victim === undefined) return;
-    operator.note('a claim was taken away by hand');
-    await deleteByHand(zk, `${linePath}-aside/claims/${victim}`);
+    operator.note(what === 'claims' ? 'a claim was taken away by hand' : 'a place in line was taken away by hand');
+    await deleteByHand(zk, victim);
   }
 
   async left(zk: Client): Promise<readonly string[]> {
-    const left: string[] = [];
-    for (const what of ['claims', 'consumers', 'producers']) {
-      const parent = `${linePath}-aside/${what}`;
-      if ((await zk.exists(parent)) === null) continue;
-      left.push(...(await zk.getChildren(parent)).children.map((name) => `${parent}/${name}`));
-    }
-    return left;
+    const parents = ['claims', 'consumers', 'producers'].map((what) => `${linePath}-aside/${what}`);
+    return (await Promise.all(parents.map((parent) => childrenOf(zk, parent)))).flat();
   }
 
   judge({ history }: Evidence): readonly string[] {
     return this.#witness.judge(history);
+  }
+}
+
+/** Their paths. */
+async function childrenOf(zk: Client, parent: string): Promise<readonly string[]> {
+  try {
+    return (await zk.getChildren(parent)).children.toSorted().map((name) => `${parent}/${name}`);
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return [];
+    throw error;
   }
 }
 

@@ -1,15 +1,16 @@
 /**
  * Writes that are carried out once, though their answers may be lost.
  *
- * Neither a guid in the name of an item nor a look at the queue tells whether a put or a take without an answer was carried out: others may have taken the item since. So
- * each write takes a mark along, an ephemeral of one's own that nobody else writes to:
+ * What is there afterwards does not tell. A guid in the name of an item, or a look at a queue, says nothing of a put or a take without an answer, since others may have taken
+ * the item meanwhile; and a number that was 5 and is 6 says nothing of one's own 6, as all who count write that. So each write takes a mark along, an ephemeral of one's own
+ * that nobody else writes to:
  *
  *     multi   what is to be done, setData mark (version n)
  *     no answer: the same again. Refused, and the mark is at n + 1: it was carried out the first time.
  *
  * The mark is made once and serves for one write at a time, so a write costs no more requests than it would without it.
  *
- * What the ensemble says of a mark tells the time as well: that of the leader, which all who use a queue have in common.
+ * What the ensemble says of a mark tells the time as well: that of the leader, which all have in common.
  */
 import { type Acl, type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
@@ -42,11 +43,12 @@ export class Marks {
 
   /**
    * Carries out all of it, once. Rejects with what a server refuses it for, `failedIndex` counting as `ops` do, and with the end of the session, the outcome
-   * being `unknown` when nobody can say. Nothing else ends it, so that whoever asks knows what has become of it.
+   * being `unknown` when nobody can say. The signal ends it before it is asked, and nothing else does, so that whoever asks knows what has become of it.
    */
-  async write(ops: readonly WriteOp[]): Promise<Written> {
+  async write(ops: readonly WriteOp[], signal?: AbortSignal): Promise<Written> {
     for (;;) {
-      const mark = this.#free.pop() ?? (await this.#make());
+      signal?.throwIfAborted();
+      const mark = this.#free.pop() ?? (await this.#make(signal));
       const written = await this.#writeWith(mark, ops);
       if (written !== undefined) return written;
     }
@@ -93,8 +95,8 @@ export class Marks {
   }
 
   /** What time it is for the leader, in ms since 1970; not later than that. */
-  async nowMs(): Promise<number> {
-    if (this.#offsetMs === undefined) this.#keep(await this.#make());
+  async nowMs(signal?: AbortSignal): Promise<number> {
+    if (this.#offsetMs === undefined) this.#keep(await this.#make(signal));
     return this.#zk.clock.now().elapsedMs + this.#offsetMs!;
   }
 
@@ -102,13 +104,14 @@ export class Marks {
     this.#offsetMs = mtime - this.#zk.clock.now().elapsedMs;
   }
 
-  async #make(): Promise<Mark> {
+  async #make(signal: AbortSignal | undefined): Promise<Mark> {
     const { path, stat } = await this.#zk.create(childPath(this.#parent, 'mark-'), null, {
       mode: 'ephemeralSequential',
       protection: true,
       parents: 'container',
       acl: this.#acl,
       ...untilTheEnd,
+      signal,
     });
     this.#heard(stat);
     return { path, version: stat.version };

@@ -1,0 +1,86 @@
+/**
+ * Instances as JSON, in the form of Curator's x-discovery, so that programs with the one and the other find each other.
+ *
+ *     {"name":"api","id":"10.0.0.1:8080","address":"10.0.0.1","port":8080,"sslPort":null,"payload":null,"registrationTimeUTC":0,
+ *      "serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://","variable":false}]}}
+ *
+ * `enabled` is written when it is false alone: Curator's own default is to leave it out, since its releases before CURATOR-275 do not read what they do not know. Fields
+ * that nobody here knows stay when an instance is changed.
+ */
+import type { Stat } from '@tskeeper/client';
+import { type Check, checked } from '../models/standard-schema.ts';
+import { type ServiceInstance, type ServiceType, serviceTypeWord } from './service-instance.ts';
+import { partsOfUriSpec, type UriPart, uriSpecOf } from './uri-spec.ts';
+
+/** All fields of an instance, as they are written. */
+export type RawInstance = Readonly<Record<string, unknown>>;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const typeOfWord = new Map(Object.entries(serviceTypeWord).map(([type, word]) => [word, type as ServiceType]));
+
+/** Throws what is wrong with the data. */
+export function rawInstanceOf(data: Uint8Array | null): RawInstance {
+  const raw: unknown = JSON.parse(utf8.decode(data ?? undefined));
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw new TypeError('an instance is an object');
+  return raw as RawInstance;
+}
+
+/** Throws what is wrong with it. */
+export function instanceOf<Payload>(raw: RawInstance, stat: Stat, payloadCheck: Check<Payload> | undefined): ServiceInstance<Payload> {
+  const { payload = null } = raw;
+  const word = raw['serviceType'] ?? 'DYNAMIC';
+  const serviceType = typeOfWord.get(word as string);
+  if (serviceType === undefined) throw new TypeError(`there is no serviceType ${JSON.stringify(word)}`);
+  const registered = field(raw, 'registrationTimeUTC', 'number') ?? 0;
+  return {
+    name: field(raw, 'name', 'string') ?? missing('name'),
+    id: field(raw, 'id', 'string') ?? missing('id'),
+    address: field(raw, 'address', 'string'),
+    port: field(raw, 'port', 'number'),
+    sslPort: field(raw, 'sslPort', 'number'),
+    payload: payloadCheck === undefined ? (payload as Payload) : checked(payloadCheck, payload),
+    registrationTimeMs: registered === 0 ? stat.ctime : registered,
+    serviceType,
+    uriSpec: uriSpecIn(raw['uriSpec']),
+    enabled: field(raw, 'enabled', 'boolean') ?? true,
+  };
+}
+
+/** What is known of an instance, over the fields that are not. */
+export function rawWith(raw: RawInstance, known: Partial<ServiceInstance>): RawInstance {
+  const { name, id, address, port, sslPort, payload, registrationTimeMs, serviceType, uriSpec, enabled } = known;
+  const fields: Record<string, unknown> = {
+    name,
+    id,
+    address,
+    port,
+    sslPort,
+    payload,
+    registrationTimeUTC: registrationTimeMs,
+    serviceType: serviceType && serviceTypeWord[serviceType],
+    uriSpec: uriSpec && { parts: partsOfUriSpec(uriSpec) },
+    enabled: enabled === true && raw['enabled'] === undefined ? undefined : enabled,
+  };
+  if (uriSpec === null) fields['uriSpec'] = null;
+  return { ...raw, ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) };
+}
+
+function field(raw: RawInstance, name: string, type: 'string'): string | null;
+function field(raw: RawInstance, name: string, type: 'number'): number | null;
+function field(raw: RawInstance, name: string, type: 'boolean'): boolean | null;
+function field(raw: RawInstance, name: string, type: 'string' | 'number' | 'boolean'): unknown {
+  const value = raw[name] ?? null;
+  if (value !== null && typeof value !== type) throw new TypeError(`${name} is a ${type}, not ${JSON.stringify(value)}`);
+  return value;
+}
+
+function missing(name: string): never {
+  throw new TypeError(`an instance has a field ${name}`);
+}
+
+function uriSpecIn(spec: unknown): string | null {
+  if (spec === undefined || spec === null) return null;
+  const { parts } = spec as { parts?: readonly Partial<UriPart>[] };
+  if (!Array.isArray(parts)) throw new TypeError('a uriSpec has parts');
+  return uriSpecOf(parts.map(({ value, variable }) => ({ value: String(value), variable: variable === true })));
+}

@@ -1,0 +1,83 @@
+/** An instance of a service that is registered, for as long as it is to be found. */
+import { KeeperError } from '@tskeeper/client';
+import type { PersistentNode, PersistentNodeState } from '../nodes/persistent-node.ts';
+import { clientOf, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
+import { Limit } from '../waiting/limit.ts';
+import { untilTheEnd } from '../waiting/next-event.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import { type RawInstance, rawInstanceOf, rawWith } from './instance-json.ts';
+import type { InstanceChange } from './service-instance.ts';
+
+/** An instance that is registered: made by `ServiceRegistry.register`. */
+export class Registration<Payload> implements AsyncDisposable {
+  readonly #source: SessionSource;
+  readonly #node: PersistentNode;
+  readonly #checkPayload: (payload: unknown) => void;
+  #raw: RawInstance;
+
+  /** Made by `ServiceRegistry.register`. */
+  constructor(
+    source: SessionSource,
+    node: PersistentNode,
+    raw: Readonly<Record<string, unknown>>,
+    checkPayload: (payload: unknown) => void,
+  ) {
+    this.#source = source;
+    this.#node = node;
+    this.#raw = raw;
+    this.#checkPayload = checkPayload;
+  }
+
+  /** Of the znode. */
+  get path(): string {
+    return this.#node.path;
+  }
+
+  /** As `PersistentNode.state`: whether others find it, as far as is known. */
+  get state(): PersistentNodeState {
+    return this.#node.state;
+  }
+
+  /** As `PersistentNode.signal`: aborted when it cannot be kept any longer. */
+  get signal(): AbortSignal {
+    return this.#node.signal;
+  }
+
+  /** As `PersistentNode.onStateChange`. */
+  onStateChange(listener: (state: PersistentNodeState) => void): () => void {
+    return this.#node.onStateChange(listener);
+  }
+
+  /**
+   * Says something else of the instance; fields that this package does not know, and what others have changed meanwhile, stay. Resolves when the znode has it.
+   * Whoever writes last is right. Rejects as `PersistentNode.setData` does, with a RecipeError, TimedOut, and with a RecipeError, Refused, for a payload that is not right.
+   */
+  async update(change: InstanceChange<Payload>, options: WaitOptions = {}): Promise<void> {
+    using limit = new Limit(clientOf(this.#source), options, `the change of ${this.path}`);
+    this.#checkPayload(change.payload);
+    this.#raw = rawWith(await this.#rawNow(limit), change);
+    await this.#node.setData(JSON.stringify(this.#raw), { signal: limit.signal });
+  }
+
+  /** As it was written last, by whomever; as it is to be, while it is not there or makes no sense. */
+  async #rawNow({ signal }: Limit): Promise<RawInstance> {
+    try {
+      const { data } = await clientOf(this.#source).getData(this.path, { ...untilTheEnd, signal });
+      return rawInstanceOf(data);
+    } catch (error) {
+      // Once the session is over, it is to be made again, or never.
+      if (KeeperError.is(error) ? KeeperError.is(error, 'NoNode') || isEndOfSession(error) : !signal.aborted) return this.#raw;
+      throw error;
+    }
+  }
+
+  /** Is found no more: resolves and ends as `PersistentNode.close`; never rejects. */
+  unregister(): Promise<void> {
+    return this.#node.close();
+  }
+
+  /** As `unregister`; never rejects. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.unregister();
+  }
+}

@@ -1,0 +1,50 @@
+/** How an address of a service is put together: `{scheme}://{address}:{port}/api`. (Curator's UriSpec.) */
+import { type ServiceInstance, serviceTypeWord } from './service-instance.ts';
+
+/** As Curator writes it. */
+export interface UriPart {
+  readonly value: string;
+  readonly variable: boolean;
+}
+
+/** Throws a TypeError for braces that do not fit. */
+export function partsOfUriSpec(spec: string): readonly UriPart[] {
+  const parts = spec.split(/(\{[^{}]*\})/).filter((text) => text !== '');
+  return parts.map((text) => {
+    if (text.startsWith('{') && text.endsWith('}')) return { value: text.slice(1, -1).trim(), variable: true };
+    if (/[{}]/.test(text))
+      throw new TypeError(`the braces of the uriSpec "${spec}" do not fit; write {[} and {]} for braces that are to stay`);
+    return { value: text, variable: false };
+  });
+}
+
+export function uriSpecOf(parts: readonly UriPart[]): string {
+  return parts
+    .map(({ value, variable }) => (variable ? `{${value}}` : value.replaceAll(/[{}]/g, (brace) => (brace === '{' ? '{[}' : '{]}'))))
+    .join('');
+}
+
+/**
+ * The address of an instance by its `uriSpec`; undefined when it has none. Variables: `scheme` (https with an `sslPort`, else http), `name`, `id`, `address`, `port`,
+ * `ssl-port`, `registration-time-utc`, `service-type`, `[` and `]` for braces, and those that are given, which come first. One that nobody knows is left out.
+ */
+export function uriOf(instance: ServiceInstance, variables: Readonly<Record<string, string | number>> = {}): string | undefined {
+  const { uriSpec, name, id, address, port, sslPort, registrationTimeMs, serviceType } = instance;
+  if (uriSpec === null) return undefined;
+  const known: Readonly<Record<string, string | number | null>> = {
+    '[': '{',
+    ']': '}',
+    scheme: sslPort === null ? 'http' : 'https',
+    name,
+    id,
+    address,
+    port,
+    'ssl-port': sslPort,
+    'registration-time-utc': registrationTimeMs,
+    'service-type': serviceTypeWord[serviceType].toLowerCase(),
+    ...variables,
+  };
+  return partsOfUriSpec(uriSpec)
+    .map(({ value, variable }) => (variable ? String(known[value] ?? '') : value))
+    .join('');
+}

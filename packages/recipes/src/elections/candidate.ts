@@ -1,0 +1,176 @@
+/**
+ * Stands in an election for as long as it is open, and again whenever it has lost: Curator's LeaderLatch, and with `run` its LeaderSelector.
+ *
+ *     stands ──its turn──> leads ──close──> over
+ *       ^────resigned, znode deleted, session over: stands anew, behind the others────┘
+ *
+ * With Sessions it goes on with the next session; with one client it is over with that. A leadership is always of the session in which it was won: what is left of a
+ * session of the past leads nobody (see line/own-watch.ts).
+ */
+import type { ClientView } from '@tskeeper/client';
+import { onAbort } from '@tskeeper/client/internal';
+import { Listeners } from '../listeners.ts';
+import { RecipeError } from '../recipe-error.ts';
+import { clientOf, isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
+import { WaitingRoom } from '../waiting/waiting-room.ts';
+import { Election, type ElectionOptions } from './election.ts';
+import type { Leadership } from './leadership.ts';
+
+/** Stands in an election until it is closed: leads whenever it is its turn. */
+export class Candidate implements AsyncDisposable {
+  /** As `Election.path`. */
+  readonly path: string;
+  readonly #options: ElectionOptions;
+  readonly #over = new AbortController();
+  readonly #listeners = new Listeners<Leadership | undefined>();
+  readonly #room: WaitingRoom;
+  readonly #standing: Promise<void>;
+  #leadership: Leadership | undefined;
+  #isClosed = false;
+  /** What `run` has under way. */
+  #working: Promise<void> | undefined;
+
+  /** Stands at once. With Sessions it outlives the session of a client; with a client it is over when that is. */
+  constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
+    this.path = path;
+    this.#options = options;
+    this.#room = new WaitingRoom(clientOf(source), `the leadership of ${path}`);
+    this.#standing = this.#stand(source);
+  }
+
+  /** While it leads: until it resigns that, loses it, or is closed. */
+  get leadership(): Leadership | undefined {
+    return this.#leadership;
+  }
+
+  /**
+   * Aborted when it does not stand any more, with what has ended it as its reason: a RecipeError, Closed, when it was closed or there is no other session; or what a
+   * server refused, such as NoAuth.
+   */
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** Listens to when it leads, with the leadership, and when it does not any more, with undefined; returns a function that ends it. */
+  onChange(listener: (leadership: Leadership | undefined) => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  /** Resolves when it leads, at once if it does. Rejects with the reason of `signal` when it stands no more; with a RecipeError, TimedOut; and with the reason of the signal given. */
+  async leading(options: WaitOptions = {}): Promise<Leadership> {
+    options.signal?.throwIfAborted();
+    this.#over.signal.throwIfAborted();
+    if (this.#leadership === undefined) await this.#room.wait(options);
+    // It may be over since, or another one.
+    return this.#leadership ?? this.leading(options);
+  }
+
+  /**
+   * Calls `work` whenever it leads, and resigns behind it, so that the others have their turn; and again, until it is closed, when this resolves. The signal that
+   * `work` is given says that it is to stop: the leadership is lost, the candidate is being closed, or the signal given has come. Rejects with what `work` throws,
+   * having resigned, and as `leading` does.
+   */
+  async run(
+    work: (leadership: Leadership, signal: AbortSignal) => Promise<void> | void,
+    { signal }: Pick<WaitOptions, 'signal'> = {},
+  ): Promise<void> {
+    for (;;) {
+      try {
+        await this.#term(work, await this.leading({ signal }), signal);
+      } catch (error) {
+        if (this.#isClosed && error === this.signal.reason) return;
+        throw error;
+      }
+    }
+  }
+
+  async #term(
+    work: (leadership: Leadership, signal: AbortSignal) => Promise<void> | void,
+    leadership: Leadership,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const stop = new AbortController();
+    const signals = [leadership.signal, this.signal, signal].filter((each) => each !== undefined);
+    const endings = signals.map((each) => onAbort(each, () => stop.abort(each.reason)));
+    for (const each of signals) if (each.aborted) stop.abort(each.reason);
+    try {
+      await using mine = leadership;
+      const working = Promise.resolve(work(mine, stop.signal));
+      this.#working = working.catch(() => undefined);
+      await working;
+    } finally {
+      for (const end of endings) end();
+    }
+  }
+
+  /** Resigns, when the work of `run` has stopped, and stands no more. Never rejects. */
+  async close(): Promise<void> {
+    this.#isClosed ||= !this.signal.aborted;
+    this.#end(new RecipeError('Closed', `the candidate for ${this.path} was closed`));
+    await this.#standing;
+  }
+
+  /** As `close`; never rejects. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #stand(source: SessionSource): Promise<void> {
+    try {
+      for await (const zk of sessionsOf(source, this.signal)) await this.#standIn(zk);
+      this.#end(new RecipeError('Closed', `the session is over in which the candidate stood for ${this.path}, and there is no other`));
+    } catch (error) {
+      this.#end(error);
+    }
+  }
+
+  /** Until the session is over. */
+  async #standIn(zk: ClientView): Promise<void> {
+    const election = new Election(zk, this.path, this.#options);
+    while (zk.closedBecause === undefined) {
+      try {
+        await this.#lead(await election.lead({ signal: this.signal }));
+      } catch (error) {
+        if (this.signal.aborted) throw error;
+        if (isEndOfSession(error)) return;
+        // Somebody has deleted its znode: it stands anew.
+        if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;
+      }
+    }
+  }
+
+  /** Until it is lost, or resigned by whoever it was given to, or the candidate is closed. */
+  async #lead(leadership: Leadership): Promise<void> {
+    const isOver = () => this.signal.aborted || leadership.state === 'lost' || leadership.state === 'released';
+    const endings: (() => void)[] = [];
+    await new Promise<void>((resolve) => {
+      const look = () => {
+        if (!isOver()) return;
+        // At once: whoever asks next must not be given one that is over.
+        this.#become(undefined);
+        resolve();
+      };
+      endings.push(leadership.onStateChange(look), onAbort(this.signal, look));
+      if (!isOver()) this.#become(leadership);
+      look();
+    });
+    for (const end of endings) end();
+    // Nobody else is to lead while it is still at work.
+    await this.#working;
+    await leadership.resign();
+  }
+
+  #become(leadership: Leadership | undefined): void {
+    if (this.#leadership === leadership) return;
+    this.#leadership = leadership;
+    if (leadership !== undefined) this.#room.admit();
+    this.#listeners.tell(leadership);
+  }
+
+  #end(reason: unknown): void {
+    if (this.signal.aborted) return;
+    this.#over.abort(reason);
+    this.#room.dismiss(reason);
+  }
+}

@@ -1,0 +1,80 @@
+import type { Stat } from '@tskeeper/client';
+import { describe, expect, it } from 'vitest';
+import { instanceOf, rawInstanceOf, rawWith } from '../../src/discovery/instance-json.ts';
+import { type ServiceInstance, uriOf } from '../../src/index.ts';
+import { curatorInstances } from './curator-instances.ts';
+
+const stat = { ctime: 5 } as Stat;
+const bytes = (text: string) => new TextEncoder().encode(text);
+const read = (text: string) => instanceOf(rawInstanceOf(bytes(text)), stat, undefined);
+
+describe('the JSON of an instance', () => {
+  it.each(curatorInstances)('B26: is read and written as Curator has it: %s', (text) => {
+    const instance = read(text);
+    expect(instance).toMatchObject({ name: 'api', id: '7f6c', address: '10.0.0.1', port: 8080, registrationTimeMs: 1_700_000_000_000 });
+    expect(JSON.stringify(rawWith({}, instance))).toBe(text.replace(',"enabled":true', ''));
+    expect(JSON.stringify(rawWith(rawInstanceOf(bytes(text)), instance))).toBe(text);
+  });
+
+  it('B26: says what Curator says: types, times, addresses, and whether it is to be used', () => {
+    expect(curatorInstances.map((text) => read(text).serviceType)).toEqual([
+      'dynamic',
+      'static',
+      'permanent',
+      'dynamicSequential',
+      'dynamic',
+      'dynamic',
+    ]);
+    expect(curatorInstances.map((text) => read(text).enabled)).toEqual([true, true, true, false, true, true]);
+    expect(read(curatorInstances[1])).toMatchObject({ uriSpec: '{scheme}://{address}:{port}/x', payload: 'hello', sslPort: 8443 });
+    expect(uriOf(read(curatorInstances[1]))).toBe('https://10.0.0.1:8080/x');
+    expect(read('{"name":"a","id":"b"}')).toEqual({
+      name: 'a',
+      id: 'b',
+      address: null,
+      port: null,
+      sslPort: null,
+      payload: null,
+      registrationTimeMs: 5,
+      serviceType: 'dynamic',
+      uriSpec: null,
+      enabled: true,
+    });
+  });
+
+  it('B26: keeps what is not known here, and writes `enabled` only where it says something', () => {
+    const raw = rawInstanceOf(bytes('{"name":"a","zone":"b","id":"c"}'));
+    expect(rawWith(raw, { enabled: true, port: 7 })).toEqual({ name: 'a', zone: 'b', id: 'c', port: 7 });
+    const disabled = rawWith(raw, { enabled: false });
+    expect(disabled).toEqual({ name: 'a', zone: 'b', id: 'c', enabled: false });
+    expect(rawWith(disabled, { enabled: true })).toEqual({ name: 'a', zone: 'b', id: 'c', enabled: true });
+    expect(rawWith({ uriSpec: { parts: [] } }, { uriSpec: null, payload: null })).toEqual({ uriSpec: null, payload: null });
+  });
+
+  it.each([
+    ['[]', 'an instance is an object'],
+    ['null', 'an instance is an object'],
+    ['{"id":"a"}', 'an instance has a field name'],
+    ['{"name":"a"}', 'an instance has a field id'],
+    ['{"name":"a","id":"b","port":"80"}', 'port is a number, not "80"'],
+    ['{"name":"a","id":"b","enabled":1}', 'enabled is a boolean, not 1'],
+    ['{"name":"a","id":"b","serviceType":"LOCAL"}', 'there is no serviceType "LOCAL"'],
+    ['{"name":"a","id":"b","uriSpec":{}}', 'a uriSpec has parts'],
+  ])('B26: is refused when it is %s: %s', (text, why) => {
+    expect(() => read(text)).toThrow(new TypeError(why));
+  });
+
+  it('B26: has addresses put together by its uriSpec', () => {
+    const instance: ServiceInstance = {
+      ...read(curatorInstances[0]),
+      uriSpec: '{scheme}://{address}:{port}/{ path }?{[}{service-type}{]}{none}',
+    };
+    expect(uriOf(instance, { path: 'x' })).toBe('http://10.0.0.1:8080/x?{dynamic}');
+    expect(uriOf(instance, { port: 1 })).toBe('http://10.0.0.1:1/?{dynamic}');
+    expect(uriOf({ ...instance, uriSpec: null })).toBe(undefined);
+    for (const uriSpec of ['{a', 'a}', '{a{b}}']) expect(() => uriOf({ ...instance, uriSpec }), uriSpec).toThrow(TypeError);
+    expect(
+      read('{"name":"a","id":"b","uriSpec":{"parts":[{"value":"{x}","variable":false},{"value":"id","variable":true}]}}').uriSpec,
+    ).toBe('{[}x{]}{id}');
+  });
+});

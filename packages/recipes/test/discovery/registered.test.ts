@@ -1,0 +1,251 @@
+/**
+ * What discovery promises, held over seeds that decide when connections break, and stay away until sessions have expired, when the server dies, and when somebody
+ * deletes the znode of an instance by hand. Processes register, say new things of themselves, unregister, and register again; others look on.
+ *
+ * - What is shown of an instance is something that it has said, and never as it was before;
+ * - once it is quiet, exactly those that are registered are shown, with what they said last, and nothing is left of the others.
+ */
+import { connect, type ClientView } from '@tskeeper/client';
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it, vi } from 'vitest';
+import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import { RecipeError, Registration, ServiceCache, ServiceRegistry, Sessions, type ServiceProvider } from '../../src/index.ts';
+import { PersistentNode } from '../../src/nodes/persistent-node.ts';
+
+class Tally {
+  registered = 0;
+  unregistered = 0;
+  updated = 0;
+  shown = 0;
+  expired = 0;
+  byHand = 0;
+  timedOut = 0;
+}
+
+/** A process with one instance, which counts what it has said. */
+class Process {
+  readonly id: string;
+  /** What it has said last; goes on through all its registrations. */
+  said = 0;
+  /** It has given up waiting for what it said last, which may have been written or not. */
+  isUncertain = false;
+  registration: Registration<number> | undefined;
+  #stopped = false;
+  readonly #registry: ServiceRegistry<number>;
+  readonly #random: SeededRandom;
+  readonly #tally: Tally;
+  readonly #pause: (ms: number) => Promise<void>;
+
+  constructor(id: string, sessions: Sessions, random: SeededRandom, tally: Tally, pause: (ms: number) => Promise<void>) {
+    this.id = id;
+    this.#registry = new ServiceRegistry(sessions, '/services');
+    this.#random = random;
+    this.#tally = tally;
+    this.#pause = pause;
+  }
+
+  async run(): Promise<void> {
+    while (!this.#stopped) {
+      await this.#act();
+      await this.#pause(this.#random.below(600));
+    }
+  }
+
+  async #act(): Promise<void> {
+    const dice = this.#random.below(10);
+    const options = dice % 2 === 0 ? { timeoutMs: 200 + 100 * dice } : {};
+    try {
+      if (this.registration === undefined) {
+        this.isUncertain = false;
+        this.registration = await this.#registry.register({ name: 'api', id: this.id, address: 'a', payload: ++this.said }, options);
+        this.#tally.registered++;
+      } else if (dice < 6) {
+        this.isUncertain = true;
+        await this.registration.update({ payload: ++this.said }, options);
+        this.isUncertain = false;
+        this.#tally.updated++;
+      } else {
+        const { registration } = this;
+        this.registration = undefined;
+        await registration.unregister();
+        this.#tally.unregistered++;
+      }
+    } catch (error) {
+      if (!(error instanceof RecipeError) || error.code !== 'TimedOut') throw error;
+      this.#tally.timedOut++;
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Says again what may not have been heard. */
+  async repeat(): Promise<void> {
+    if (this.isUncertain) await this.registration?.update({ payload: this.said });
+  }
+}
+
+/** Compares what is shown with what was said. */
+class Onlooker {
+  readonly #provider: ServiceProvider<number>;
+  readonly #processes: readonly Process[];
+  readonly #tally: Tally;
+  readonly #seen = new Map<string, number>();
+
+  constructor(provider: ServiceProvider<number>, processes: readonly Process[], tally: Tally) {
+    this.#provider = provider;
+    this.#processes = processes;
+    this.#tally = tally;
+  }
+
+  look(): void {
+    for (const { id, payload } of this.#provider.instances) {
+      const { said } = this.#processes.find((each) => each.id === id)!;
+      if (payload > said) throw new Error(`${id} is shown with ${payload}, and has said no more than ${said}`);
+      const seen = this.#seen.get(id) ?? 0;
+      if (payload < seen) throw new Error(`${id} is shown with ${payload}, and was with ${seen}`);
+      if (payload > seen) this.#tally.shown++;
+      this.#seen.set(id, payload);
+    }
+  }
+
+  isAsSaid(): boolean {
+    const said = this.#processes.filter(({ registration }) => registration !== undefined).map((each) => `${each.id} ${each.said}`);
+    const shown = this.#provider.instances.map(({ id, payload }) => `${id} ${payload}`);
+    return this.#provider.inStep && said.join() === shown.join();
+  }
+}
+
+async function run(seed: number, tally: Tally): Promise<void> {
+  const random = new SeededRandom(seed);
+  const world = await ClientWorld.start();
+  const delayMsMax = random.below(2) === 0 ? 0 : 40;
+  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const pause = (ms: number) => new Promise<void>((resolve) => void world.clock.after(ms, resolve));
+  const observer = await world.connect({ sessionTimeoutMs: 40_000 });
+  const open = () => connect('server:2181', world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity }));
+  const start = async () => {
+    const sessions = await world.until(Sessions.start(open));
+    sessions.each(() => tally.expired++);
+    tally.expired--;
+    return sessions;
+  };
+  const all = [await start(), await start(), await start()];
+  const processes = ['p', 'q'].map((id, at) => new Process(id, all[at]!, new SeededRandom(random.uint32()), tally, pause));
+  const provider = new ServiceRegistry<number>(all[2]!, '/services').provider('api');
+  const onlooker = new Onlooker(provider, processes, tally);
+  const trouble: unknown[] = [];
+  const running = processes.map((each) => each.run());
+  for (const each of running) each.catch((error: unknown) => void trouble.push(error));
+  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
+  for (let step = 0; step < 25 && trouble.length === 0; step++) {
+    for (const { at, heal } of cuts.splice(0)) {
+      if (at <= step) heal();
+      else cuts.push({ at, heal });
+    }
+    const cables = [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
+    const cable = cables[random.below(Math.max(1, cables.length))];
+    const dice = random.below(100);
+    if (dice < 20 && cable !== undefined) world.break(cable);
+    else if (dice < 40 && cable !== undefined) {
+      const [from, to] = [cable.dialer.address, cable.listener.address];
+      world.wire.cut(from, to);
+      cuts.push({ at: step + (random.below(3) === 0 ? 25 : 1 + random.below(8)), heal: () => world.wire.heal(from, to) });
+    } else if (dice < 43) {
+      world.kill();
+      await world.boot();
+    } else if (dice < 55) {
+      tally.byHand++;
+      void observer.delete(`/services/api/${random.below(2) === 0 ? 'p' : 'q'}`).catch(() => undefined);
+    }
+    await world.pass(random.below(6) * 150, 150);
+    onlooker.look();
+  }
+  for (const { heal } of cuts) heal();
+  for (const each of processes) each.stop();
+  await world.untilSo(() => trouble.length > 0, 1).catch(() => undefined);
+  if (trouble.length > 0) throw trouble[0];
+  await world.until(Promise.all(running));
+  await world.until(Promise.all(processes.map((each) => each.repeat())));
+  await world.untilSo(() => {
+    onlooker.look();
+    return onlooker.isAsSaid();
+  }, 60_000);
+  const closing = Promise.all(processes.map(async (each) => each.registration?.unregister()));
+  await world.until(closing);
+  await world.pass(2000, 500);
+  await world.untilSo(() => observer.state === 'connected');
+  const left = await world.until(new ServiceRegistry(observer, '/services').instances('api'));
+  if (left.length > 0) throw new Error(`left behind: ${left.map(({ id }) => id).join()}`);
+  await world.until(Promise.all(all.map((each) => each.close())));
+  await world.close();
+}
+
+describe('instances', () => {
+  it('B26: are shown as they say, whatever happens, over sixteen seeds', async () => {
+    const tally = new Tally();
+    for (let seed = 1; seed <= 16; seed++) {
+      await run(seed, tally).catch((error: unknown) => {
+        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+      });
+    }
+    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
+  }, 60_000);
+
+  const setData = Object.getOwnPropertyDescriptor(PersistentNode.prototype, 'setData')!.value as PersistentNode['setData'];
+  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+    'is registered with the first session alone': {
+      plant: () =>
+        vi.spyOn(Sessions.prototype, 'each').mockImplementation(function (this: Sessions, begin) {
+          begin(this.client);
+          return () => undefined;
+        }),
+      finds: /still not so|still not settled/,
+    },
+    'says the last but one thing': {
+      plant: () => {
+        const last = new WeakMap<PersistentNode, string>();
+        vi.spyOn(PersistentNode.prototype, 'setData').mockImplementation(function (this: PersistentNode, data, options) {
+          const said = last.get(this) ?? (data as string);
+          last.set(this, data as string);
+          return setData.call(this, said, options);
+        });
+      },
+      finds: /still not so|was with/,
+    },
+    'stays when it is unregistered': {
+      plant: () => vi.spyOn(PersistentNode.prototype, 'close').mockResolvedValue(),
+      finds: /still not so|left behind|still not settled|was with/,
+    },
+    'is shown as it was, by a cache that never closes': {
+      plant: () => {
+        const first = new WeakMap<ClientView, ServiceCache['instances']>();
+        vi.spyOn(ServiceCache.prototype, 'instances', 'get').mockImplementation(function (this: ServiceCache) {
+          const now = [...this].flatMap(({ data }) => (data === undefined ? [] : [data]));
+          const kept = first.get(this as never);
+          if (kept === undefined && now.length > 0) first.set(this as never, now);
+          return kept ?? now;
+        } as never);
+      },
+      finds: /still not so|was with/,
+    },
+  };
+
+  it.each(Object.keys(canaries))(
+    'are found out when one %s',
+    async (name) => {
+      const { plant, finds } = canaries[name]!;
+      plant();
+      const caught: string[] = [];
+      try {
+        for (let seed = 1; seed <= 40 && caught.length < 2; seed++)
+          await run(seed, new Tally()).catch((error: unknown) => void caught.push(String(error)));
+      } finally {
+        vi.restoreAllMocks();
+      }
+      expect(caught).toEqual([expect.stringMatching(finds), expect.stringMatching(finds)]);
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,170 @@
+import { connect } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type ProviderStrategy, randomly, roundRobin, type ServiceInstance, ServiceRegistry, Sessions, sticky } from '../../src/index.ts';
+import { expire } from '../support/faults.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+const instance = (id: string): ServiceInstance => ({
+  name: 'api',
+  id,
+  address: id,
+  port: 80,
+  sslPort: null,
+  payload: null,
+  registrationTimeMs: 1,
+  serviceType: 'dynamic',
+  uriSpec: null,
+  enabled: true,
+});
+const [a, b, c] = [instance('a'), instance('b'), instance('c')];
+const chosen = (strategy: ProviderStrategy, ...turns: ServiceInstance[][]) => turns.map((instances) => strategy(instances)?.id).join('');
+
+describe('a strategy', () => {
+  it('B26: chooses one after another, also while they come and go', () => {
+    expect(chosen(roundRobin(), [a, b, c], [a, b, c], [a, b, c], [a, b, c], [a, b], [a], [a], [a, b])).toBe('abcabaab');
+    expect(chosen(roundRobin(), [], [a, b], [], [a, b])).toBe('ab');
+    const turns = Array.from({ length: 300 }, () => [a, b, c]);
+    expect(chosen(roundRobin(), ...turns)).toBe('abc'.repeat(100));
+  });
+
+  it('B26: chooses by chance, all alike', () => {
+    const numbers = [0, 0.34, 0.99, 0.5];
+    expect(
+      chosen(
+        randomly(() => numbers.shift()!),
+        [a, b, c],
+        [a, b, c],
+        [a, b, c],
+        [a, b],
+      ),
+    ).toBe('abcb');
+    expect(
+      chosen(
+        randomly(() => 0.5),
+        [],
+      ),
+    ).toBe('');
+  });
+
+  it('B26: keeps to one for as long as it is there, and whatever it says of itself', () => {
+    expect(chosen(sticky(), [a, b, c], [a, b, c], [b, c], [a, b, c], [], [a, b])).toBe('aacca');
+    const strategy = sticky(randomly(() => 0.99));
+    expect([strategy([a, b]), strategy([a, { ...b, payload: 2 }, c])?.payload]).toEqual([b, 2]);
+  });
+});
+
+describe('a service provider', () => {
+  let t: RecipeWorld;
+  let registry: ServiceRegistry;
+
+  beforeEach(async () => {
+    t = await RecipeWorld.start();
+    registry = new ServiceRegistry(t.zk, '/services');
+  });
+
+  afterEach(async () => {
+    await t.close();
+  });
+
+  const register = (id: string) => t.until(registry.register({ name: 'api', id, address: id }));
+  const ids = (provider: { readonly instances: readonly ServiceInstance[] }) => provider.instances.map(({ id }) => id).join('');
+
+  it('B26: chooses among those that are registered, enabled and wanted, as they come and go', async () => {
+    const provider = registry.provider('api', { include: ({ id }) => id !== 'x' });
+    expect(provider.choose()).toBe(undefined);
+    await t.until(provider.ready());
+    expect([provider.inStep, provider.choose()]).toEqual([true, undefined]);
+    const [one] = [await register('a'), await register('b'), await register('x')];
+    await t.settle();
+    expect([1, 2, 3].map(() => provider.choose()?.id)).toEqual(['a', 'b', 'a']);
+    await t.until(registry.update('api', 'b', { enabled: false }));
+    await t.settle();
+    expect(ids(provider)).toBe('a');
+    await t.until(one.unregister());
+    await t.until(registry.update('api', 'b', { enabled: true }));
+    await t.settle();
+    expect(ids(provider)).toBe('b');
+    await provider.close();
+    await t.until(registry.update('api', 'b', { enabled: false }));
+    expect(ids(provider)).toBe('b');
+    expect(await failureOf(provider.ready())).toMatchObject({ code: 'Closed' });
+  });
+
+  it('B26: passes over what has failed too often within a time, until that is over or it was registered anew', async () => {
+    const provider = registry.provider('api', { downAfterErrors: 2, downForMs: 10_000 });
+    const one = await register('a');
+    await register('b');
+    await t.until(provider.ready());
+    const fail = () => provider.noteError(provider.instances.find(({ id }) => id === 'a')!);
+    fail();
+    expect(ids(provider)).toBe('ab');
+    await t.pass(10_000, 1000);
+    // The first of them is too long ago.
+    fail();
+    expect(ids(provider)).toBe('ab');
+    await t.pass(4000, 1000);
+    fail();
+    expect(ids(provider)).toBe('b');
+    await t.pass(5900, 100);
+    expect(ids(provider)).toBe('b');
+    await t.pass(100);
+    expect(ids(provider)).toBe('ab');
+    fail();
+    fail();
+    expect(ids(provider)).toBe('b');
+    await t.until(one.unregister());
+    await t.pass(100);
+    await register('a');
+    await t.settle();
+    expect(ids(provider)).toBe('ab');
+  });
+
+  it('B26: shows without a connection what was, and is in step again with the next; and goes on with the next session', async () => {
+    const many = await t.until(Sessions.start(() => connect('server:2181', t.world.options({ connectTimeoutMs: Infinity }))));
+    const provider = new ServiceRegistry(many, '/services').provider('api');
+    await register('a');
+    await t.until(provider.ready());
+    t.world.wire.name('server', []);
+    t.world.break();
+    await t.settle();
+    expect([provider.inStep, ids(provider)]).toEqual([false, 'a']);
+    const { address } = t.world;
+    t.world.wire.name('server', [address]);
+    await t.world.untilSo(() => provider.inStep);
+    await expire(t, many.client);
+    expect(ids(provider)).toBe('a');
+    await register('b');
+    await t.world.untilSo(() => provider.inStep && ids(provider) === 'ab');
+    await t.until(many.close());
+    expect(await failureOf(provider.ready())).toMatchObject({ code: 'Closed' });
+  });
+
+  it('B26: is waited for as long as is said, and ends with its client', async () => {
+    const zk = await t.client();
+    const { backward } = t.world.cnxn;
+    backward.hold();
+    const provider = new ServiceRegistry(zk, '/services').provider('api');
+    const late = failureOf(provider.ready({ timeoutMs: 100 }));
+    const abort = new AbortController();
+    const unwanted = failureOf(provider.ready({ signal: abort.signal }));
+    abort.abort(new Error('no longer wanted'));
+    await t.pass(200);
+    expect(await late).toMatchObject({ code: 'TimedOut' });
+    expect(await unwanted).toMatchObject({ message: 'no longer wanted' });
+    backward.release();
+    await t.until(provider.ready());
+    await expire(t, zk);
+    await t.settle();
+    expect(await failureOf(provider.ready())).toMatchObject({ code: 'Lost' });
+  });
+
+  it('B26: refuses numbers that make no sense', () => {
+    expect(() => registry.provider('api', { downAfterErrors: 0 })).toThrow(
+      new RangeError('downAfterErrors is a whole number from 1, not 0; leave noteError out if no instance is to be passed over'),
+    );
+    expect(() => registry.provider('api', { downForMs: -1 })).toThrow(
+      new RangeError('downForMs is a number of milliseconds from 0, not -1'),
+    );
+    expect(() => registry.provider('a/b')).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,154 @@
+import { connect } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Candidate, Election, type Leadership, Sessions } from '../../src/index.ts';
+import { expire } from '../support/faults.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/election';
+const sessions = () => t.until(Sessions.start(() => connect('server:2181', t.world.options())));
+const leader = async () => new TextDecoder().decode((await t.until(new Election(t.zk, path).leader()))?.data ?? undefined);
+
+describe('a candidate', () => {
+  it('B16: leads until it is closed, and the next one does from then on', async () => {
+    const heard: (bigint | undefined)[] = [];
+    const one = new Candidate(await t.client(), path, { data: 'one' });
+    one.onChange((leadership) => heard.push(leadership?.fencingToken));
+    const first = await t.until(one.leading());
+    const two = new Candidate(await t.client(), path, { data: 'two' });
+    const next = two.leading();
+    await t.pass(5000);
+    expect([await leader(), two.leadership, one.leadership === first]).toEqual(['one', undefined, true]);
+    expect(await t.until(failureOf(two.leading({ timeoutMs: 100 })))).toMatchObject({
+      code: 'TimedOut',
+      message: `the leadership of ${path} was not to be had within 100 ms`,
+    });
+    await t.until(one.close());
+    await t.until(one.close());
+    expect([first.state, one.leadership]).toEqual(['released', undefined]);
+    expect(await t.until(failureOf(one.leading()))).toMatchObject({ code: 'Closed' });
+    expect((await t.until(next)).fencingToken > first.fencingToken).toBe(true);
+    expect(heard).toEqual([first.fencingToken, undefined]);
+    const waiting = new Candidate(await t.client(), path);
+    const inVain = failureOf(waiting.leading());
+    await t.settle();
+    await t.until(waiting.close());
+    expect(await t.until(inVain)).toMatchObject({ code: 'Closed' });
+    await t.until(two.close());
+    expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('B16, E29: stands anew when its session is over, behind the others, and leads by the new one alone', async () => {
+    const mine = await sessions();
+    const one = new Candidate(mine, path, { data: 'one' });
+    const first = await t.until(one.leading());
+    const other = await sessions();
+    const two = new Candidate(other, path, { data: 'two' });
+    await t.settle();
+    const before = mine.client;
+    await expire(t, before);
+    const second = await t.until(two.leading());
+    expect([first.state, one.leadership]).toEqual(['lost', undefined]);
+    await t.pass(1000);
+    expect(mine.client === before).toBe(false);
+    await expire(t, other.client);
+    const again = await t.until(one.leading());
+    expect((await t.until(t.zk.exists(again.path)))!.ephemeralOwner).toBe(mine.client.sessionId);
+    expect(again.fencingToken > second.fencingToken && second.fencingToken > first.fencingToken).toBe(true);
+    await t.until(Promise.all([one.close(), two.close()]));
+    await t.until(Promise.all([mine.close(), other.close()]));
+    expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('B16: stands anew when somebody deletes its znode, whether it leads or waits', async () => {
+    const one = new Candidate(await t.client(), path, { data: 'one' });
+    const first = await t.until(one.leading());
+    const two = new Candidate(await t.client(), path, { data: 'two' });
+    await t.settle();
+    for (const at of [1, 0]) {
+      const line = await t.until(new Election(t.zk, path).candidates());
+      await t.until(t.zk.delete(line[at]!.path));
+      await t.settle();
+      expect((await t.until(new Election(t.zk, path).candidates())).length).toBe(2);
+    }
+    expect(first.state).toBe('lost');
+    await t.until(two.leading());
+    expect(await leader()).toBe('two');
+    await t.until(Promise.all([one.close(), two.close()]));
+  });
+
+  it('B16: is over with the client it stands by, and when a server refuses it', async () => {
+    const client = await t.client();
+    const one = new Candidate(client, path);
+    await t.until(one.leading());
+    await expire(t, client);
+    await t.settle();
+    expect([one.signal.aborted, one.leadership]).toEqual([true, undefined]);
+    expect(one.signal.reason).toMatchObject({ code: 'Closed' });
+    await t.until(one.close());
+    await t.until(t.zk.create('/closed', '', { acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }] }));
+    const refused = new Candidate(t.zk, '/closed');
+    expect(await t.until(failureOf(refused.leading()))).toMatchObject({ code: 'NoAuth' });
+    expect(refused.signal.reason).toMatchObject({ code: 'NoAuth' });
+    expect(await t.until(failureOf(refused.run(() => undefined)))).toMatchObject({ code: 'NoAuth' });
+  });
+
+  it('B16: runs its work whenever it leads, in turn with others, until it is closed', async () => {
+    const terms: string[] = [];
+    let leading = 0;
+    let stopped = 0;
+    const candidates = await Promise.all(['one', 'two', 'three'].map(async (data) => new Candidate(await t.client(), path, { data })));
+    const running = candidates.map((candidate, who) =>
+      candidate.run(async (leadership: Leadership, signal) => {
+        expect(++leading).toBe(1);
+        terms.push(String(who));
+        await new Promise<void>((resolve) => t.world.clock.after(500, resolve));
+        leading--;
+        expect(leadership.state).toBe('held');
+        if (signal.aborted) stopped++;
+      }),
+    );
+    await t.pass(4900);
+    // In the middle of a term: nobody else leads before its work has stopped.
+    for (const candidate of candidates) await t.until(candidate.close());
+    await t.until(Promise.all(running));
+    expect(stopped).toBeGreaterThan(0);
+    expect(terms.length).toBeGreaterThan(8);
+    terms.forEach((who, at) => expect(who).toBe(terms[at % 3]));
+  });
+
+  it('B16: resigns when its work fails, and stands on', async () => {
+    const one = new Candidate(await t.client(), path);
+    const failed = failureOf(one.run(() => Promise.reject(new Error('no more coal'))));
+    expect(await t.until(failed)).toEqual(new Error('no more coal'));
+    await t.until(one.leading());
+    const stop = new AbortController();
+    stop.abort(new Error('no longer wanted'));
+    expect(await t.until(failureOf(one.run(() => undefined, { signal: stop.signal })))).toEqual(stop.signal.reason);
+    await t.until(one.close());
+  });
+
+  it('B16, C1-39: wakes one of 100 when the leader is closed, with requests that do not grow with them', async () => {
+    const { zk, lines } = await t.recorded();
+    const candidates = Array.from({ length: 100 }, () => new Candidate(zk, path));
+    await t.pass(500);
+    for (let round = 0; round < 4; round++) {
+      expect(candidates.filter(({ leadership }) => leadership !== undefined).length).toBe(1);
+      lines.length = 0;
+      await t.until(candidates.find(({ leadership }) => leadership !== undefined)!.close());
+      await t.pass(100);
+      expect(lines).toEqual([expect.stringMatching(/^delete /), 'getChildren /election']);
+    }
+    await t.until(zk.close());
+    await t.until(Promise.all(candidates.map((each) => each.close())));
+  });
+});

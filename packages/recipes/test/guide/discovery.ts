@@ -1,0 +1,60 @@
+/** What docs/guides/recipes/discovery.md shows. */
+import { type Client, connect } from '@tskeeper/client';
+import { randomly, type Registration, type ServiceProvider, ServiceRegistry, Sessions, sticky, uriOf } from '@tskeeper/recipes';
+
+/** What instances say of themselves besides their address. */
+export interface Zone {
+  readonly zone: string;
+}
+
+/** Registers this process, session after session, until the result is closed: `await using registration = await announce(sessions, 'eu')`. */
+export async function announce(sessions: Sessions, zone: string): Promise<Registration<Zone>> {
+  const registry = new ServiceRegistry<Zone>(sessions, '/services');
+  return await registry.register({
+    name: 'api',
+    address: '10.0.0.1',
+    port: 8080,
+    uriSpec: '{scheme}://{address}:{port}',
+    payload: { zone },
+  });
+}
+
+/** Clients one after another, for as long as the process lives. */
+export async function openSessions(servers: string, options: Parameters<typeof connect>[1]): Promise<Sessions> {
+  return await Sessions.start((signal) => connect(servers, { ...options, connectTimeoutMs: Infinity, signal }));
+}
+
+/** Those of one zone: the same one as long as it can be used, and then any. */
+export function near(zk: Client, zone: string, random: () => number = Math.random): ServiceProvider<Zone> {
+  const registry = new ServiceRegistry<Zone>(zk, '/services');
+  return registry.provider('api', { strategy: sticky(randomly(random)), include: ({ payload }) => payload.zone === zone });
+}
+
+/** Asks instances until one answers. One that fails twice within half a minute is passed over for as long. */
+export async function ask(provider: ServiceProvider<Zone>, get: (uri: string) => Promise<string>): Promise<string> {
+  await provider.ready({ timeoutMs: 10_000 });
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const instance = provider.choose();
+    if (instance === undefined) break;
+    try {
+      return await get(uriOf(instance)!);
+    } catch {
+      provider.noteError(instance);
+    }
+  }
+  throw new Error('no instance of the service answers');
+}
+
+/** Takes an instance out of use, as an operator does, and back. It stays registered. */
+export async function setEnabled(zk: Client, id: string, enabled: boolean): Promise<void> {
+  await new ServiceRegistry<Zone>(zk, '/services').update('api', id, { enabled });
+}
+
+/** Tells who comes and goes. */
+export async function report(zk: Client, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
+  await using cache = new ServiceRegistry<Zone>(zk, '/services').cache('api');
+  for await (const change of cache.changes({ signal })) {
+    if (change.kind === 'created') tell(`${change.after.data?.id} has come`);
+    if (change.kind === 'deleted') tell(`${change.before.data?.id} has gone`);
+  }
+}

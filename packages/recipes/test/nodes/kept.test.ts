@@ -1,0 +1,172 @@
+/**
+ * What persistent nodes promise, held over seeds that decide when connections break, stall and stay away until the session has expired, when the server dies, when
+ * somebody deletes a znode by hand or takes its name, and when the data change: once it is quiet each is there, once, with the data that were set last, and nothing
+ * of it is left behind when it is closed.
+ */
+import { ClientView, connect } from '@tskeeper/client';
+import { SeededRandom } from '@tskeeper/runtime';
+import { describe, expect, it, vi } from 'vitest';
+import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import { PersistentNode, Sessions } from '../../src/index.ts';
+
+class Tally {
+  sessions = 0;
+  absent = 0;
+  suspended = 0;
+  deleted = 0;
+  taken = 0;
+  changed = 0;
+}
+
+async function run(seed: number, tally: Tally): Promise<void> {
+  const random = new SeededRandom(seed);
+  const world = await ClientWorld.start();
+  const delayMsMax = random.below(2) === 0 ? 0 : 40;
+  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const observer = await world.connect({ sessionTimeoutMs: 40_000 });
+  await world.until(observer.ensurePath('/nodes'));
+  const trouble: unknown[] = [];
+  const keep = async (name: string, mode: 'ephemeral' | 'ephemeralSequential' | 'persistent') => {
+    const sessions = await Sessions.start((signal) =>
+      connect('server:2181', world.options({ sessionTimeoutMs: 3000, connectTimeoutMs: Infinity, signal })),
+    );
+    sessions.each(() => tally.sessions++);
+    const node = new PersistentNode(sessions, `/nodes/${name}`, 'first', { mode });
+    node.onStateChange((state) => {
+      if (state === 'absent' || state === 'suspended') tally[state]++;
+      if (state === 'closed') trouble.push(node.signal.reason);
+    });
+    return { sessions, node, last: 'first' };
+  };
+  const kept = await world.until(Promise.all([keep('a', 'ephemeral'), keep('b-', 'ephemeralSequential'), keep('c', 'persistent')]));
+  const changing: Promise<unknown>[] = [];
+  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
+  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
+  for (let step = 0; step < 40 && trouble.length === 0; step++) {
+    for (const { at, heal } of cuts.splice(0)) {
+      if (at <= step) heal();
+      else cuts.push({ at, heal });
+    }
+    const dice = random.below(100);
+    const open = cables();
+    const cable = open[random.below(Math.max(1, open.length))];
+    const one = kept[random.below(kept.length)]!;
+    if (dice < 15 && cable !== undefined) world.break(cable);
+    else if (dice < 35 && cable !== undefined) {
+      const [from, to] = [cable.dialer.address, cable.listener.address];
+      world.wire.cut(from, to);
+      cuts.push({ at: step + 1 + random.below(25), heal: () => world.wire.heal(from, to) });
+    } else if (dice < 38) {
+      world.kill();
+      await world.boot();
+    } else if (dice < 55) {
+      tally.deleted++;
+      observer.delete(one.node.path).catch(() => undefined);
+    } else if (dice < 65) {
+      // Somebody else has the name for a while.
+      tally.taken++;
+      const { path } = kept[0].node;
+      observer.delete(path).catch(() => undefined);
+      observer.create(path, 'theirs', { mode: 'ephemeral' }).catch(() => undefined);
+      cuts.push({ at: step + 2 + random.below(4), heal: () => void observer.delete(path).catch(() => undefined) });
+    } else if (dice < 90) {
+      tally.changed++;
+      one.last = `data ${step}`;
+      changing.push(one.node.setData(one.last));
+    }
+    await world.pass(random.below(6) * 100, 100);
+  }
+  for (const { heal } of cuts) heal();
+  const data = new Map<string, string>();
+  const isQuiet = () =>
+    kept.every(({ node, last }) => node.state === 'present' && data.get(node.path) === last) && data.size === kept.length;
+  for (let leftMs = 60_000; !isQuiet(); leftMs -= 200) {
+    if (trouble.length > 0) throw trouble[0];
+    if (leftMs === 0)
+      throw new Error(`it is still not so: ${[...data].join(' ')}, and not ${kept.map(({ node, last }) => [node.path, last]).join(' ')}`);
+    await world.pass(200, 200);
+    data.clear();
+    const { children } = await world.until(observer.getChildren('/nodes', { retry: true }));
+    for (const name of children) {
+      const found = await world.until(observer.getData(`/nodes/${name}`, { retry: true }).catch(() => undefined));
+      data.set(`/nodes/${name}`, new TextDecoder().decode(found?.data ?? undefined));
+    }
+  }
+  await world.until(Promise.all(changing));
+  trouble.length = 0;
+  await world.until(Promise.all(kept.map(({ node }) => node.close())));
+  const { children } = await world.until(observer.getChildren('/nodes'));
+  if (children.length > 0) throw new Error(`left behind: ${children.join()}`);
+  await world.until(Promise.all(kept.map(({ sessions }) => sessions.close())));
+  await world.close();
+}
+
+describe('persistent nodes', () => {
+  it('B23: are there in the end, once, with the last data, over fifteen seeds', async () => {
+    const tally = new Tally();
+    for (let seed = 1; seed <= 15; seed++) {
+      await run(seed, tally).catch((error: unknown) => {
+        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+      });
+    }
+    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
+  }, 60_000);
+
+  const exists = Object.getOwnPropertyDescriptor(ClientView.prototype, 'exists')!.value as ClientView['exists'];
+  const create = Object.getOwnPropertyDescriptor(ClientView.prototype, 'create')!.value as ClientView['create'];
+  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+    'does not watch what it has made': {
+      plant: () =>
+        vi.spyOn(ClientView.prototype, 'exists').mockImplementation(function (this: ClientView, each, { watch: _watch, ...options } = {}) {
+          return exists.call(this, each, options);
+        }),
+      finds: /still not so/,
+    },
+    'takes whatever has the name for its own': {
+      plant: () =>
+        vi.spyOn(ClientView.prototype, 'create').mockImplementation(async function (this: ClientView, each, data, options) {
+          try {
+            return await create.call(this, each, data, options);
+          } catch (error) {
+            const stat = await exists.call(this, each);
+            if (stat === null) throw error;
+            return { path: each, stat };
+          }
+        }),
+      finds: /still not so/,
+    },
+    'makes a sequential one without a guid': {
+      plant: () =>
+        vi.spyOn(ClientView.prototype, 'create').mockImplementation(async function (this: ClientView, each, data, options = {}) {
+          const { protection, ...others } = options;
+          if (protection === undefined) return create.call(this, each, data, options);
+          for (;;) {
+            try {
+              return await create.call(this, each, data, others as typeof options);
+            } catch (error) {
+              if (this.closedBecause !== undefined) throw error;
+            }
+          }
+        }),
+      finds: /still not so|left behind/,
+    },
+  };
+
+  it.each(Object.keys(canaries))(
+    'are found out when one %s',
+    async (name) => {
+      const { plant, finds } = canaries[name]!;
+      plant();
+      const caught: string[] = [];
+      try {
+        for (let seed = 1; seed <= 40 && caught.length < 1; seed++) {
+          await run(seed, new Tally()).catch((error: unknown) => caught.push(String(error)));
+        }
+      } finally {
+        vi.restoreAllMocks();
+      }
+      expect(caught).toEqual([expect.stringMatching(finds)]);
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,87 @@
+/** Those who work on items are held against what all that can be held promises (holder-story.ts): no two have one item. */
+import { type Client, KeeperError, op } from '@tskeeper/client';
+import { describe, expect, it, vi } from 'vitest';
+import { Queue } from '../../src/index.ts';
+import { ItemList } from '../../src/queues/item-list.ts';
+import { Marks } from '../../src/queues/marks.ts';
+import { findings, runSeeds, type Subject } from '../support/holder-story.ts';
+
+const path = '/jobs';
+
+/** So many items that are worked on again and again, and never done. Each worker keeps its queue as long as its session. */
+function itemsToWorkOn(count: number): Subject {
+  const queues = new WeakMap<Client, Queue>();
+  return {
+    acquire: async (zk, _random, options) => {
+      for (let at = 0; at < count; at++)
+        await zk.create(`${path}/queue-000000000${at}`, 'x', { parents: true, idempotent: true }).catch(ignoreThere);
+      const queue = queues.get(zk) ?? new Queue(zk, path);
+      queues.set(zk, queue);
+      const item = await queue.claim(options);
+      return { held: item, paths: [item.claimPath], how: item.name, token: count === 1 ? item.fencingToken : undefined };
+    },
+    mayHold: (how, others) => !others.includes(how),
+    znodes: async (zk) => [...(await below(zk, 'claims')), ...(await below(zk, 'consumers'))],
+  };
+}
+
+async function below(zk: Client, what: string): Promise<string[]> {
+  const parent = `${path}-aside/${what}`;
+  if ((await zk.exists(parent)) === null) return [];
+  return (await zk.getChildren(parent)).children.toSorted().map((name) => `${parent}/${name}`);
+}
+
+function ignoreThere(error: unknown): void {
+  if (!KeeperError.is(error, 'NodeExists')) throw error;
+}
+
+describe('those who work on items', () => {
+  it.each([1, 2])(
+    'B6: never have one of %i together, whatever happens, over six seeds',
+    async (count) => {
+      const tally = await runSeeds(itemsToWorkOn(count), count * 100, 6);
+      expect(tally[count === 1 ? 'alone' : 'beside']).toBeGreaterThan(30);
+      for (const what of ['lost', 'suspended', 'stale', 'timedOut', 'byHand'] as const) expect(tally[what], what).toBeGreaterThan(0);
+    },
+    60_000,
+  );
+
+  const write = Object.getOwnPropertyDescriptor(Marks.prototype, 'write')!.value as Marks['write'];
+  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+    'does not ask whether somebody has claimed the item since': {
+      plant: () => {
+        let claims = 0;
+        vi.spyOn(Marks.prototype, 'write').mockImplementation(function (this: Marks, ops, signal) {
+          const careless = ops.map((each) => {
+            if (each.op === 'setData') return op.setData(each.path, each.data);
+            return each.op === 'create' ? { ...each, path: `${each.path}${++claims}` } : each;
+          });
+          return write.call(this, careless, signal);
+        });
+      },
+      finds: /two hold|still not so|left behind/,
+    },
+    'does not hear of items that are given back': {
+      plant: () => vi.spyOn(ItemList.prototype, 'whenOutdated').mockReturnValue(() => undefined),
+      finds: /still not so/,
+    },
+  };
+
+  it.each(Object.keys(canaries))(
+    'are found out when one %s',
+    async (name) => {
+      const { plant, finds } = canaries[name]!;
+      plant();
+      try {
+        expect(await findings(itemsToWorkOn(1))).toEqual([
+          expect.stringMatching(finds),
+          expect.stringMatching(finds),
+          expect.stringMatching(finds),
+        ]);
+      } finally {
+        vi.restoreAllMocks();
+      }
+    },
+    60_000,
+  );
+});
