@@ -25,7 +25,7 @@
  * The page has each site make its vote as an ephemeral, so that its failure can be seen; but then the votes of those who fail behind their vote are gone with
  * them, and some count them who others have missed. Here the presence is ephemeral, and the vote stays.
  */
-import { type Acl, type ClientView, type Data, KeeperError, op } from '@tskeeper/client';
+import { type Acl, type ClientView, type Data, type GetDataResult, KeeperError, op } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
@@ -135,10 +135,7 @@ export class TwoPhaseCommit {
     const { signal } = limit;
     const own = childPath(path, site);
     try {
-      const [{ data }, vote] = await Promise.all([
-        zk.getData(path, { ...untilTheEnd, signal }),
-        zk.getData(own, { ...untilTheEnd, signal }),
-      ]);
+      const [{ data }, vote] = await this.#read(own, signal);
       const seen = ballotOf(vote);
       if (presence && seen.vote === undefined) await putUp(zk, presencePath(own), acl, signal);
       return new Site(transaction, own, data, seen);
@@ -146,6 +143,20 @@ export class TwoPhaseCommit {
       // One that crashed behind its acknowledgement may have been the last.
       if (KeeperError.is(error, 'NoNode')) await clear(transaction, signal);
       throw error;
+    }
+  }
+
+  /** Who is told of a transaction may hear of it before its server does. */
+  async #read(own: string, signal: AbortSignal): Promise<readonly [GetDataResult, GetDataResult]> {
+    const { zk, path } = this.#transaction;
+    const options = { ...untilTheEnd, signal };
+    const both = () => Promise.all([zk.getData(path, options), zk.getData(own, options)]);
+    try {
+      return await both();
+    } catch (error) {
+      if (!KeeperError.is(error, 'NoNode')) throw error;
+      await zk.sync(path, options);
+      return await both();
     }
   }
 

@@ -45,6 +45,20 @@ describe('B15: a transaction', () => {
     expect(await t.until(Promise.all(sites.map((site) => site.outcome())))).toEqual(['commit', 'commit', 'commit']);
   });
 
+  it('is looked for once more behind a sync by a site that was told of it ahead of its server', async () => {
+    const { zk, lines } = await t.recorded();
+    const joining = failureOf(new TwoPhaseCommit(zk, path).join('berlin'));
+    await t.until(joining);
+    expect(lines.slice(0, 5)).toEqual([
+      'getData /app/tx',
+      'getData /app/tx/berlin',
+      'sync /app/tx',
+      'getData /app/tx',
+      'getData /app/tx/berlin',
+    ]);
+    expect(await joining).toMatchObject({ code: 'NoNode' });
+  });
+
   it('C1-33: takes the steps of the page: each site reads every vote with a watch, and writes its own', async () => {
     await begin(['berlin', 'paris']);
     const berlin = await t.recorded();

@@ -58,7 +58,8 @@ export class Hold {
       if (state === 'released') this.over();
       if (state !== 'lost') return;
       process.note('a hold was lost');
-      this.isLostWhileConnected = zk.state === 'connected';
+      // While it was being given back nobody counted on it.
+      this.isLostWhileConnected = zk.state === 'connected' && this.toMs === Infinity;
       this.over();
     };
     if (holding.state === 'lost') over('lost');
