@@ -142,7 +142,7 @@ describe('persistent nodes', () => {
           if (protection === undefined) return create.call(this, each, data, options);
           for (;;) {
             try {
-              return await create.call(this, each, data, others as typeof options);
+              return await create.call(this, each, data, others);
             } catch (error) {
               if (this.closedBecause !== undefined) throw error;
             }

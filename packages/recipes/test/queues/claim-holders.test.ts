@@ -3,7 +3,7 @@ import { type Client, KeeperError, op } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
 import { Queue } from '../../src/index.ts';
 import { ItemList } from '../../src/queues/item-list.ts';
-import { Marks } from '../../src/queues/marks.ts';
+import { Marks } from '../../src/marks/marks.ts';
 import { findings, runSeeds, type Subject } from '../support/holder-story.ts';
 
 const path = '/jobs';

@@ -1,10 +1,13 @@
 /** All families that have stories. */
 import type { Family } from './family.ts';
+import { barriers } from './families/barriers.ts';
 import { elections } from './families/elections.ts';
 import { locks } from './families/locks.ts';
 import { multiLocks } from './families/multi-locks.ts';
-import { semaphores } from './families/semaphores.ts';
+import { priorityLocks } from './families/priority-locks.ts';
 import { queues } from './families/queues.ts';
+import { semaphores } from './families/semaphores.ts';
+import { setPartitions } from './families/set-partitions.ts';
 import { sharedLocks } from './families/shared-locks.ts';
 import { transactions } from './families/transactions.ts';
 
@@ -14,8 +17,11 @@ export const families = {
   elections,
   semaphores,
   'multi-locks': multiLocks,
+  'priority-locks': priorityLocks,
+  'set-partitions': setPartitions,
   transactions,
   queues,
+  barriers,
 } as const satisfies Record<string, Family>;
 
 export type FamilyName = keyof typeof families;

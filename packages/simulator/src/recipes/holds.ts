@@ -35,7 +35,6 @@ export class Hold {
   readonly fromMs: Millis;
   /** What the client had seen when it was told. */
   readonly seenZxid: bigint;
-  readonly session: bigint;
   /** Given back, or known to be lost. Infinity: neither. */
   toMs: Millis = Infinity;
   /** Lost, although there was a connection. */
@@ -48,7 +47,6 @@ export class Hold {
     this.token = holding.fencingToken;
     this.fromMs = process.nowMs;
     this.seenZxid = zk.lastZxid;
-    this.session = zk.sessionId;
     this.#holding = holding;
     process.holds++;
     let last: HoldState = 'held';
@@ -57,6 +55,7 @@ export class Hold {
       last = state;
       if (state === 'suspended') process.note('a hold was suspended');
       if (state === 'held') process.note('a hold that was suspended went on');
+      if (state === 'released') this.over();
       if (state !== 'lost') return;
       process.note('a hold was lost');
       this.isLostWhileConnected = zk.state === 'connected';

@@ -130,7 +130,7 @@ export class RecipeProcess implements Owner {
       try {
         if (await turn(this, await this.session())) this.turns++;
       } catch (error) {
-        this.#judge(error);
+        this.met(error);
       }
       await this.pause(1 + this.below(restMsMax));
     }
@@ -141,12 +141,12 @@ export class RecipeProcess implements Owner {
     try {
       await work(await this.session());
     } catch (error) {
-      this.#judge(error);
+      this.met(error);
     }
   }
 
-  /** What programs meet. Whatever else a recipe rejects with is a fault of its own. */
-  #judge(error: unknown): void {
+  /** Something has failed. That is noted if it is of the kind that programs meet; whatever else a recipe rejects with is a fault of its own. */
+  met(error: unknown): void {
     if (error instanceof Stopped) return;
     if (error instanceof RecipeError) this.note(`gave up: ${error.code}`);
     else if (KeeperError.is(error, 'SessionExpired', 'ConnectionLoss', 'SessionMoved', 'RequestTimeout'))

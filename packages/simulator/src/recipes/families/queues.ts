@@ -21,7 +21,6 @@ export const queues: Family = {
     'a claim was taken away by hand',
     'a place in line was taken away by hand',
     'a bounded queue was full',
-    'a write was left open',
     'gave up: TimedOut',
   ],
   draw: (random) => new QueueStory(random),

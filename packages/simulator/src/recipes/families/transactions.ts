@@ -13,7 +13,6 @@ export const transactions: Family = {
     'a transaction was aborted',
     'a vote was cast in place of a site',
     'a site came back to its vote',
-    'somebody who looked on came too late',
     'an operator lost patience',
   ],
   draw: (random) => new TransactionStory(random),

@@ -1,0 +1,170 @@
+/** The judge of holds is shown a history as it should be, and the same with one thing changed, which it must notice. */
+import type { Client } from '@tskeeper/client';
+import type { HoldState } from '@tskeeper/recipes';
+import { describe, expect, test } from 'vitest';
+import type { Txn } from '@tskeeper/protocol';
+import { History } from '../../src/recipes/history.ts';
+import { Holds, type Holding, type LineRules } from '../../src/recipes/holds.ts';
+import type { RecipeProcess } from '../../src/recipes/recipe-process.ts';
+import { newRecording, type Recording, type Request } from '../../src/record/recording.ts';
+
+const rules: LineRules = { path: '/line', kinds: ['lock-'], store: '/store', goesFirst: () => true };
+const limits = {
+  tickMs: 200,
+  minSessionTimeoutMs: 400,
+  maxSessionTimeoutMs: 4000,
+  extendedTypesEnabled: true,
+  containerMaxNeverUsedIntervalMs: 0,
+  holdsRequests: false,
+  txnBytesMax: 1_000_000,
+  stopsReading: false,
+};
+const nameOf = (session: number) => `/line/_c_${session}-lock-000000000${session}`;
+
+/** Sessions 1, 2 and 3 contend; zxids are tens of milliseconds. */
+class Scene {
+  readonly recording: Recording = newRecording(limits);
+  readonly holds = new Holds();
+  readonly complaints: string[] = [];
+  nowMs = 0;
+
+  txn(zxid: number, session: number, txn: Txn): this {
+    const header = { clientHigh: 0, clientLow: session, cxid: 0, zxid, time: 0, type: 0 };
+    this.recording.log.push({ atMs: zxid * 10, bytes: 0, logged: { header, txn, digest: undefined } });
+    return this;
+  }
+
+  joins(zxid: number, session: number): this {
+    return this.txn(zxid, session, { kind: 'create', path: nameOf(session), data: null, acl: [], ephemeral: true, parentCVersion: -1 });
+  }
+
+  goes(zxid: number, session: number): this {
+    return this.txn(zxid, session, { kind: 'delete', path: nameOf(session) });
+  }
+
+  writes(zxid: number, session: number, token: number): this {
+    return this.txn(zxid, session, { kind: 'setData', path: '/store', data: Buffer.from(`${nameOf(session)} ${token}`), version: 1 });
+  }
+
+  /** Returns a function by which the state of the hold becomes another. */
+  holdsFrom(
+    zxid: number,
+    session: number,
+    token: number,
+    state = 'connected',
+  ): { readonly become: (next: HoldState) => void; write(): void } {
+    this.nowMs = zxid * 10;
+    const process = Object.defineProperty(
+      {
+        name: `process-${session}`,
+        timeoutMs: 1000,
+        endedMs: Infinity,
+        standstills: [],
+        note() {},
+        complain: (text: string) => void this.complaints.push(text),
+      },
+      'nowMs',
+      { get: () => this.nowMs },
+    ) as unknown as RecipeProcess;
+    let listener: (next: HoldState) => void = () => undefined;
+    const holding = {
+      path: nameOf(session),
+      fencingToken: BigInt(token),
+      state: 'held',
+      onStateChange: (each: typeof listener) => {
+        listener = each;
+        return () => undefined;
+      },
+    } as unknown as Holding;
+    const zk = { lastZxid: BigInt(zxid), sessionId: BigInt(session), state } as unknown as Client;
+    const hold = this.holds.enter(process, zk, holding, 'lock-');
+    return { become: (next) => listener(next), write: () => this.holds.witness.write(hold) };
+  }
+
+  watches(zxid: number, session: number, whose: number): this {
+    const record = { path: nameOf(whose), watch: true };
+    const request = { session: BigInt(session), name: 'exists', record, sentMs: zxid * 10 } as unknown as Request;
+    this.recording.cnxns.push({ client: `process-${session}`, requests: [request] } as never);
+    return this;
+  }
+
+  found(by: LineRules = rules): readonly string[] {
+    return [...this.complaints, ...this.holds.judge(by, new History(this.recording), this.recording)];
+  }
+}
+
+describe('what is held', () => {
+  test('one after the other, and written, is as it should be', () => {
+    const scene = new Scene()
+      .joins(1, 1)
+      .joins(2, 2)
+      .joins(3, 3)
+      .watches(4, 2, 1)
+      .watches(5, 3, 2)
+      .writes(6, 1, 1)
+      .goes(7, 1)
+      .writes(9, 2, 2);
+    scene.holdsFrom(4, 1, 1).become('released');
+    scene.nowMs = 70;
+    scene.holdsFrom(8, 2, 2);
+    expect(scene.found()).toEqual([]);
+  });
+
+  test('while somebody is there who goes first, is found, unless there are places for both', () => {
+    const scene = new Scene().joins(1, 1).joins(2, 2).goes(9, 1);
+    scene.holdsFrom(8, 2, 2);
+    expect(scene.found()).toEqual([expect.stringMatching(/^turn: process-2 was told at 80.000, at zxid 8/)]);
+    expect(scene.found({ ...rules, places: 2 })).toEqual([]);
+    expect(scene.found({ ...rules, goesFirst: () => false })).toEqual([]);
+  });
+
+  test('by a token that no txn has, is found', () => {
+    const scene = new Scene().joins(1, 1);
+    scene.holdsFrom(4, 1, 7);
+    expect(scene.found()).toEqual(['turn: process-1 holds /line/_c_1-lock-0000000001 by token 7, and no txn has made it']);
+  });
+
+  test('long after its znode has gone, is found; and so is what is lost without a reason', () => {
+    const late = new Scene().joins(1, 1).goes(5, 1);
+    const { become } = late.holdsFrom(4, 1, 1);
+    late.nowMs = 20_000;
+    become('lost');
+    expect(late.found()).toEqual([expect.stringMatching(/^loss: .* counted on it until 20000.000, 19950 ms$/)]);
+    const early = new Scene().joins(1, 1).goes(900, 1);
+    early.holdsFrom(4, 1, 1).become('lost');
+    expect(early.found()).toEqual([expect.stringMatching(/^loss: process-1 has lost .* and it is there still$/)]);
+  });
+
+  test('again after it was over, is found', () => {
+    const scene = new Scene().joins(1, 1);
+    const { become } = scene.holdsFrom(4, 1, 1, 'suspended');
+    become('lost');
+    become('suspended');
+    expect(scene.complaints).toEqual(['/line/_c_1-lock-0000000001 was lost, and is suspended now']);
+  });
+
+  test('and written by when it has gone, or behind a later holder, is found', () => {
+    const scene = new Scene().joins(1, 1).joins(2, 2).goes(5, 1).writes(6, 2, 2).writes(7, 1, 1);
+    expect(scene.found()).toEqual([
+      expect.stringMatching(/^fence: .* wrote at 7, and was gone at 5$/),
+      expect.stringMatching(/^fence: .* with token 1 wrote at 7, behind a holder with token 2$/),
+    ]);
+  });
+
+  test('and refused elsewhere for a later token, is found', () => {
+    const scene = new Scene().joins(1, 1).joins(2, 2).goes(50, 1);
+    const first = scene.holdsFrom(4, 1, 1);
+    scene.holdsFrom(60, 2, 2).write();
+    scene.nowMs = 300;
+    first.write();
+    expect(scene.found().filter((each) => each.startsWith('witness'))).toHaveLength(1);
+  });
+
+  test('by one that others watch past their neighbours, is found; and so is waiting for who need not go first', () => {
+    const scene = new Scene().joins(1, 1).joins(2, 2).joins(3, 3).watches(4, 3, 1);
+    expect(scene.found()).toEqual([
+      expect.stringMatching(/^herd: process-3 watches .*lock-0000000001 for .*3, though .*2 is between them$/),
+    ]);
+    expect(scene.found({ ...rules, goesFirst: () => false })).toEqual([expect.stringMatching(/^herd: .*, which need not wait for it$/)]);
+  });
+});
