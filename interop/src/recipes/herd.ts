@@ -3,7 +3,7 @@
  * is missed. Nobody polls, and no herd wakes up, where the numbers do not grow with those who wait.
  */
 import { type Client, connect, fourLetterWord } from '@tskeeper/client';
-import { Election, type Held, Lock, Queue, Semaphore, SharedLock } from '@tskeeper/recipes';
+import { Election, type Held, Lock, Semaphore, SharedLock } from '@tskeeper/recipes';
 
 import { until } from './ground.ts';
 
@@ -103,33 +103,6 @@ export const scenes: Readonly<Record<string, Scene>> = {
     // leases twice, the second time with a watch.
     costs: { received: 8, sent: 12 },
   },
-  'an item is put into a queue': {
-    async gather([producer, ...consumers], path) {
-      const queue = new Queue(producer!, path);
-      // The first put makes what all others use.
-      await queue.put('first');
-      const { children } = await producer!.getChildren(path);
-      await producer!.delete(`${path}/${children[0]}`);
-      let tell = () => {};
-      for (const zk of consumers) {
-        void new Queue(zk, path)
-          .take()
-          .then(() => tell())
-          .catch(() => undefined);
-      }
-      return {
-        // As for a lock, and the list of the first in line.
-        watches: 2 * consumers.length,
-        async step() {
-          const taken = new Promise<void>((resolve) => (tell = resolve));
-          await queue.put('next');
-          await taken;
-        },
-      };
-    },
-    // The put; who is first in line lists, reads and takes, and leaves the line; the next one lists the line, looks at the mark of its own, and lists the items.
-    costs: { received: 8, sent: 12 },
-  },
 };
 
 /** That are counted, each on its own. */
@@ -159,7 +132,7 @@ export async function trafficOf(
   const watchesBefore = (await counters.look()).watches;
   const crowd = await gather(clients, path);
   await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
-  // Watches of when they came are still set: those who found a queue empty hear of the first item, and ask nothing.
+  // What the first step finds is of when they came.
   await crowd.step();
   const traffic: Traffic[] = [];
   let before = await counters.atRest();
