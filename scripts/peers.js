@@ -107,7 +107,6 @@ function zookeeperRecipe(version) {
 
 /** Curator's recipes, on the client of the ZooKeeper that they are tried with. */
 const curatorVersion = '5.9.0';
-const curator = ['curator-recipes', 'curator-x-discovery'].map((artifact) => `org.apache.curator:${artifact}:${curatorVersion}`);
 
 const kazooVersion = '2.11.0';
 
@@ -138,7 +137,11 @@ const recipes = {
   'zookeeper-3.9.5': zookeeperRecipe('3.9.5'),
   'zookeeper-3.8.0': zookeeperRecipe('3.8.0'),
   'zookeeper-3.5.10': zookeeperRecipe('3.5.10'),
-  curator: javaRecipe('curator-peer', [...curator, 'org.apache.zookeeper:zookeeper:3.9.5', ...zookeeperExtras['3.9.5']]),
+  curator: javaRecipe('curator-peer', [
+    `org.apache.curator:curator-recipes:${curatorVersion}`,
+    'org.apache.zookeeper:zookeeper:3.9.5',
+    ...zookeeperExtras['3.9.5'],
+  ]),
   kazoo: {
     text: `kazoo ${kazooVersion}`,
     async install(folder) {

@@ -34,9 +34,6 @@ import org.apache.curator.framework.recipes.queue.SimpleDistributedQueue;
 import org.apache.curator.framework.recipes.shared.SharedCount;
 import org.apache.curator.framework.recipes.shared.VersionedValue;
 import org.apache.curator.retry.RetryOneTime;
-import org.apache.curator.x.discovery.ServiceDiscovery;
-import org.apache.curator.x.discovery.ServiceDiscoveryBuilder;
-import org.apache.curator.x.discovery.ServiceInstance;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
 
@@ -304,38 +301,6 @@ public class CuratorPeer {
         };
     }
 
-    static Recipe discovery(String path) throws Exception {
-        ServiceDiscovery<Void> discovery = ServiceDiscoveryBuilder.builder(Void.class).client(zk).basePath(path).build();
-        discovery.start();
-        Map<String, ServiceInstance<Void>> registered = new HashMap<>();
-        return (verb, arguments) -> {
-            switch (verb) {
-                case "register":
-                    ServiceInstance<Void> instance = ServiceInstance.<Void>builder()
-                            .name(arguments[0])
-                            .id(arguments[1])
-                            .address(arguments[2])
-                            .port(Integer.parseInt(arguments[3]))
-                            .build();
-                    discovery.registerService(instance);
-                    registered.put(arguments[1], instance);
-                    return "";
-                case "unregister":
-                    discovery.unregisterService(registered.remove(arguments[0]));
-                    return "";
-                case "services":
-                    return String.join(",", new TreeSet<>(discovery.queryForNames()));
-                case "instances":
-                    return discovery.queryForInstances(arguments[0]).stream()
-                            .map(each -> each.getId() + "=" + each.getAddress() + ":" + each.getPort())
-                            .sorted()
-                            .collect(Collectors.joining(","));
-                default:
-                    return unknown(verb);
-            }
-        };
-    }
-
     static {
         KINDS.put("lock", a -> lock(new InterProcessMutex(zk, a[0])));
         KINDS.put("read-lock", a -> lock(new InterProcessReadWriteLock(zk, a[0]).readLock()));
@@ -349,7 +314,6 @@ public class CuratorPeer {
         KINDS.put("member", a -> member(a[0], a[1], a[2]));
         KINDS.put("shared-count", a -> sharedCount(a[0]));
         KINDS.put("atomic-long", a -> atomicLong(a[0]));
-        KINDS.put("discovery", a -> discovery(a[0]));
     }
 
     static synchronized void answer(String number, String kind, String text) {

@@ -24,8 +24,9 @@ import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts'
 import { runZkCli } from './drivers/zkcli.ts';
 import { runExchange, scenariosFor } from './exchange/exchange.ts';
 import { rewritingsFor, runRewriting } from './exchange/rewriting.ts';
+import { crowdTimeoutMs } from './recipes/herd.ts';
 import { peerPrograms } from './recipes/peer.ts';
-import { runRecipes } from './recipes/run.ts';
+import { countRequests, runRecipes } from './recipes/run.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 
@@ -65,9 +66,13 @@ function factsOf(server: ServerProcess): DriverFacts {
 }
 
 /** Runs `use` with a fresh server for drivers, and ends it whatever happens. */
-async function withServer(kind: ServerKind, use: (server: ServerProcess) => Promise<void>): Promise<void> {
+async function withServer(
+  kind: ServerKind,
+  use: (server: ServerProcess) => Promise<void>,
+  more: Readonly<Record<string, number>> = {},
+): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-interop-'));
-  const server = await startServer({ kind, folder, config: driverConfig, properties: driverProperties });
+  const server = await startServer({ kind, folder, config: { ...driverConfig, ...more }, properties: driverProperties });
   try {
     await use(server);
   } finally {
@@ -146,8 +151,10 @@ const parts: Record<PartName, Part> = {
       const classes = await buildJavaProgram('CuratorPeer', curator);
       const programs = peerPrograms(kazoo.pythonPath, `${classes}:${curator.classpath}`);
       // What is tried here is our recipes, so ZooKeeper is there for them as well.
-      for (const each of kind === 'ours' ? [kind, reference] : [kind])
+      for (const each of kind === 'ours' ? [kind, reference] : [kind]) {
         await withServer(each, (server) => runRecipes(server, programs, report));
+        await withServer(each, (server) => countRequests(server, report), { maxSessionTimeout: crowdTimeoutMs });
+      }
     },
   },
   conformance: {

@@ -2,7 +2,7 @@
 import type { Client } from '@tskeeper/client';
 import { TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scenes, steps, trafficOf, withCrowd } from '../../interop/src/recipes/herd.ts';
+import { crowdTimeoutMs, scenes, steps, trafficOf, withCrowd } from '../../interop/src/recipes/herd.ts';
 
 let server: TestServer;
 let crowd: readonly Client[];
@@ -10,7 +10,7 @@ let leave!: () => void;
 let gone: Promise<void>;
 
 beforeAll(async () => {
-  server = await TestServer.start({ config: { maxClientCnxns: 0, '4lw.commands.whitelist': 'mntr' } });
+  server = await TestServer.start({ config: { maxClientCnxns: 0, maxSessionTimeout: crowdTimeoutMs, '4lw.commands.whitelist': 'mntr' } });
   const over = new Promise<void>((resolve) => (leave = resolve));
   await new Promise<void>((resolve) => {
     gone = withCrowd(server.connectString, 101, (clients) => {

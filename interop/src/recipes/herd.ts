@@ -96,7 +96,8 @@ export const scenes: Readonly<Record<string, Scene>> = {
         clients.map((zk) => () => new Semaphore(zk, path, { size: 1 }).acquire()),
         (held) => held.release(),
       );
-      return { ...crowd, watches: 0 };
+      // Those of the line, and of the two leases that are there, and the list of them.
+      return { ...crowd, watches: 2 * clients.length };
     },
     // The delete of the lease; who is first in line lists the leases and leaves the line; the next one lists the line, makes its lease, watches it, and lists the
     // leases twice, the second time with a watch.
@@ -104,6 +105,11 @@ export const scenes: Readonly<Record<string, Scene>> = {
   },
   'an item is put into a queue': {
     async gather([producer, ...consumers], path) {
+      const queue = new Queue(producer!, path);
+      // The first put makes what all others use.
+      await queue.put('first');
+      const { children } = await producer!.getChildren(path);
+      await producer!.delete(`${path}/${children[0]}`);
       let tell = () => {};
       for (const zk of consumers) {
         void new Queue(zk, path)
@@ -111,10 +117,9 @@ export const scenes: Readonly<Record<string, Scene>> = {
           .then(() => tell())
           .catch(() => undefined);
       }
-      const queue = new Queue(producer!, path);
-      await queue.put('first');
       return {
-        watches: 0,
+        // As for a lock, and the list of the first in line.
+        watches: 2 * consumers.length,
         async step() {
           const taken = new Promise<void>((resolve) => (tell = resolve));
           await queue.put('next');
@@ -130,9 +135,12 @@ export const scenes: Readonly<Record<string, Scene>> = {
 /** That are counted, each on its own. */
 export const steps = 3;
 
+/** So long that no client has to ping while requests are counted. A server has to allow it: `maxSessionTimeout`. */
+export const crowdTimeoutMs = 240_000;
+
 /** So many clients of one server, who do nothing yet, until `use` is over. */
 export async function withCrowd(connectString: string, count: number, use: (clients: readonly Client[]) => Promise<void>): Promise<void> {
-  const clients = await Promise.all(Array.from({ length: count }, () => connect(connectString, { sessionTimeoutMs: 40_000 })));
+  const clients = await Promise.all(Array.from({ length: count }, () => connect(connectString, { sessionTimeoutMs: crowdTimeoutMs })));
   try {
     await use(clients);
   } finally {
@@ -151,6 +159,8 @@ export async function trafficOf(
   const watchesBefore = (await counters.look()).watches;
   const crowd = await gather(clients, path);
   await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
+  // Watches of when they came are still set: those who found a queue empty hear of the first item, and ask nothing.
+  await crowd.step();
   const traffic: Traffic[] = [];
   let before = await counters.atRest();
   for (let step = 0; step < steps; step++) {
@@ -183,17 +193,23 @@ class Counters {
 
   /** When nothing has come in between two looks. */
   async atRest(): Promise<Traffic> {
-    for (let last = await this.look(); ;) {
+    let last = await this.look();
+    await until('nothing comes in', async () => {
       await new Promise((resolve) => setTimeout(resolve, restMs));
-      const now = await this.look();
-      if (now.received === last.received && now.sent === last.sent) return now;
-      last = now;
-    }
+      const { received } = last;
+      last = await this.look();
+      return last.received === received;
+    });
+    return last;
   }
 
+  /** Over several, as ZooKeeper counts what it sends a little later. */
   async #measureCost(): Promise<Traffic> {
-    const [first, second] = [await this.#read(), await this.#read()];
-    return { received: second.received - first.received, sent: second.sent - first.sent };
+    const looks = 8;
+    const first = await this.#read();
+    let last = first;
+    for (let look = 0; look < looks; look++) last = await this.#read();
+    return { received: Math.round((last.received - first.received) / looks), sent: Math.round((last.sent - first.sent) / looks) };
   }
 
   async #read(): Promise<Traffic & { readonly watches: number }> {

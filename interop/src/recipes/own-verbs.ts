@@ -1,6 +1,7 @@
 /** Our recipes as peers are told of them: the verbs are those of python/kazoo_peer.py and java/CuratorPeer.java. */
 import type { Client } from '@tskeeper/client';
 import {
+  AtomicNumber,
   Barrier,
   type ClaimedItem,
   DoubleBarrier,
@@ -8,6 +9,7 @@ import {
   Group,
   type GroupNaming,
   type Held,
+  int32,
   type Leadership,
   Lock,
   type LockSide,
@@ -17,6 +19,7 @@ import {
   Queue,
   Semaphore,
   SharedLock,
+  textInteger,
 } from '@tskeeper/recipes';
 
 /** Above any delay of a busy machine. Nothing waits this long unless something is wrong. */
@@ -44,6 +47,10 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
       return queueVerbs(queue, (value, priority = '100') => queue.put(value, { priority: Number(priority) }));
     },
     'locking-queue': (path) => claimVerbs(new PriorityQueue(zk, `${path}/entries`, { naming: 'kazoo', takenPath: `${path}/taken` })),
+    number: (path, format) => {
+      if (format === 'int64') return numberVerbs(new AtomicNumber(zk, path), BigInt);
+      return numberVerbs(new AtomicNumber(zk, path, { format: format === 'int32' ? int32 : textInteger }), Number);
+    },
     member: (path, id, naming, data) => memberVerbs(new Group(zk, path, { naming: naming as GroupNaming }), id, data),
   };
 }
@@ -177,6 +184,17 @@ function claimVerbs(queue: PriorityQueue): Verbs {
     async release() {
       await item?.release();
       return 'yes';
+    },
+  };
+}
+
+function numberVerbs<Value extends number | bigint>(number: AtomicNumber<Value>, parse: (text: string) => Value): Verbs {
+  return {
+    async add(delta) {
+      return String((await number.add(parse(delta), patience)).after);
+    },
+    async value() {
+      return String(await number.get(patience));
     },
   };
 }

@@ -12,9 +12,10 @@ import { groupChecks } from './group-checks.ts';
 import { scenes, steps, type Traffic, trafficOf, withCrowd } from './herd.ts';
 import { lockChecks } from './lock-checks.ts';
 import { queueChecks } from './queue-checks.ts';
+import { valueChecks } from './value-checks.ts';
 import { Peer, type PeerKind, type PeerPrograms } from './peer.ts';
 
-const checks = [...lockChecks, ...electionChecks, ...barrierChecks, ...queueChecks, ...groupChecks];
+const checks = [...lockChecks, ...electionChecks, ...barrierChecks, ...queueChecks, ...groupChecks, ...valueChecks];
 
 /** Of those who stay, so that a slow machine ends none of their sessions; and of those who are killed. */
 const sessionTimeoutMs = 10_000;
@@ -23,7 +24,7 @@ const mortalTimeoutMs = 2000;
 /** Checks under way at one time. */
 const atOnce = 4;
 
-async function runBesideOthers(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
+export async function runRecipes(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
   const started: Peer[] = [];
   const start = async (kind: PeerKind, timeoutMs: number): Promise<Peer> => {
     const peer = await Peer.start(programs, kind, server.connectString, timeoutMs);
@@ -61,13 +62,8 @@ async function runBesideOthers(server: ServerProcess, programs: PeerPrograms, re
   }
 }
 
-export async function runRecipes(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
-  await runBesideOthers(server, programs, report);
-  await countRequests(server, report);
-}
-
 /** By the counters of the whole server, so nothing else may be connected. */
-async function countRequests(server: ServerProcess, report: Report): Promise<void> {
+export async function countRequests(server: ServerProcess, report: Report): Promise<void> {
   const { connectString } = server;
   await withCrowd(connectString, 101, async (clients) => {
     for (const [index, [name, { gather, costs }]] of Object.entries(scenes).entries()) {

@@ -40,21 +40,23 @@ export class Exit {
   /** Deletes the znode by `release`, and resolves when all have gone who are inside now. */
   async pass(release: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const own = this.#own;
+    const { place } = this.#entered;
     let isReleased = false;
     for (;;) {
       const names = await namesIn(this.#doors, signal);
-      // Where no server could be reached, our own may still be there behind its release.
-      const inside = this.inside(names).filter((name) => !(isReleased && name === own));
+      const inside = this.inside(names);
       const [lowest] = inside;
       if (lowest === undefined) return;
       let next = lowest;
-      if (lowest === own && inside.length > 1) {
+      if (!isReleased && lowest === own && inside.length > 1) {
         next = inside.at(-1)!;
       } else if (!isReleased) {
-        this.#entered.place.isLast = this.isLast(names);
+        place.isLast = this.isLast(names);
         await release();
         isReleased = true;
-        if (lowest === own) return;
+        if (lowest === own && place.isGone) return;
+        // Where no server could be reached it is still there, and must not be found by ourselves when we come again.
+        if (lowest === own) continue;
       }
       await this.#next(next, signal);
     }

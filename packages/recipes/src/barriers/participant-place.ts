@@ -10,6 +10,8 @@ export class ParticipantPlace extends Place {
   readonly #ready: string;
   /** Whether no other opener is left, so that `ready` goes along with this one. */
   isLast = false;
+  /** Whether the server has said that it is gone, and `ready` with it. */
+  isGone = false;
 
   private constructor(doors: Doors, path: string, czxid: bigint) {
     super(new Line(doors.zk, doors.path, [], doors), path, czxid, undefined);
@@ -26,17 +28,16 @@ export class ParticipantPlace extends Place {
 
   override async leave(): Promise<void> {
     // Together: between the two of them a participant would count us for the next round. If it cannot be done now, somebody clears it away then.
-    if (this.isLast && (await this.#leaveWithReady())) return;
-    await super.leave();
+    if (this.isLast) await this.#leaveWithReady();
+    if (!this.isGone) await super.leave();
   }
 
-  async #leaveWithReady(): Promise<boolean> {
+  async #leaveWithReady(): Promise<void> {
     try {
       await this.zk.multi([op.delete(this.path), op.delete(this.#ready)]);
-      return true;
+      this.isGone = true;
     } catch (error) {
       if (!KeeperError.is(error)) throw error;
-      return false;
     }
   }
 }

@@ -35,7 +35,10 @@ import { type LeaseRecord, readRecord, textOf } from './lease-record.ts';
 export interface LeaseOptions extends LineOptions {
   /** For how long, in milliseconds, from when it was asked for. */
   readonly durationMs: number;
-  /** Who this is to the others. Whoever comes with the same name takes the lease over at once: a process that was started again, say. */
+  /**
+   * Who this is to the others. Whoever comes with the same name takes the lease over at once: a process that was started again, say. One
+   * that has it still under that name believes so until it renews or writes, or its time is over.
+   */
   readonly holder: string;
 }
 

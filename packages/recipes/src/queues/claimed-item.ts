@@ -33,8 +33,14 @@ class ClaimPlace extends Place {
     super.whenGone(() => {
       this.#hasGone = true;
       // By an acknowledgement that is under way, perhaps.
-      if (!this.#isEnding) callback();
+      if (!this.#isEnding) this.#wasTaken();
     });
+  }
+
+  /** The item may be had by others, and by this queue as well. */
+  #wasTaken(): void {
+    this.#onGone?.();
+    this.#znode.list.drop();
   }
 
   /** Deletes the item and the claim, and does whatever else is to be done, or nothing at all. */
@@ -46,7 +52,7 @@ class ClaimPlace extends Place {
       this.#isDone = true;
     } catch (error) {
       this.#isEnding = false;
-      if (this.#hasGone) this.#onGone?.();
+      if (this.#hasGone) this.#wasTaken();
       throw error;
     }
   }

@@ -1,14 +1,14 @@
 /**
  * What all queues have in common: who waits, who has an item, and how many there may be.
  *
- *     /jobs                                   a container
+ *     /jobs                                   stays, also when it is empty, so that no name comes twice
  *       ├─ queue-0000000007                   items; nothing else, so that others who know the recipe find what they look for
  *       └─ queue-0000000008
- *     /jobs-aside
+ *     /jobs-aside                             containers
  *       ├─ claims/queue-0000000007-1          somebody works on 7: an ephemeral of theirs
  *       ├─ consumers/_c_2b7e...-lock-...      those who wait for an item, in line
  *       ├─ producers/_c_91aa...-lock-...      those who wait for room (`maxItems`), in line
- *       └─ marks/_c_4d0c...-mark-...          whose versions say what was carried out (marks.ts)
+ *       └─ marks/_c_4d0c...-mark-...          whose versions say what was carried out (marks/marks.ts)
  *
  * ZooKeeper's page lets all who find the queue empty watch it, so that each item wakes all of them, which is the herd that the page warns of. Here they stand in line,
  * and only the first watches; whoever finds an item at once never stands there.

@@ -9,7 +9,7 @@
  *             getData, and exists on the claim if there ever was one     somebody has it: watch the claim, the next
  *             multi: setData as it was, with the version that was read; create the claim (EPHEMERAL)
  *
- * Each multi has a mark in it (marks.ts), and so is carried out once. Each claim takes the version of its item up by one: of two who have read the same only one
+ * Each multi has a mark in it (marks/marks.ts), and so is carried out once. Each claim takes the version of its item up by one: of two who have read the same only one
  * comes through, a claim bears a name that no other has, and the version says how often the item was claimed.
  */
 import { type Acl, type CheckOp, type ClientView, type Data, KeeperError, op, type Stat } from '@tskeeper/client';
@@ -76,8 +76,9 @@ export class QueueZnode<Label> {
       } catch (error) {
         if (!isAt(error, checks.length, 'NoNode')) throw error;
       }
-      // An empty container that a server has deleted, or one that never was.
-      await this.zk.ensurePath(this.path, { ...untilTheEnd, mode: 'container', acl, signal });
+      // No container, which goes when it is empty: the numbers of the next would begin anew, and who is about to delete an item of the past would delete another
+      // that has its name.
+      await this.zk.ensurePath(this.path, { ...untilTheEnd, acl, signal });
     }
   }
 

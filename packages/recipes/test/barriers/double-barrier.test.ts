@@ -241,6 +241,24 @@ describe('the way out of a double barrier', () => {
     expect(await t.childrenOf(path)).toEqual([]);
   });
 
+  it('is long enough for the own znode to be gone, should no server be reached just then', async () => {
+    t.world.wire.mannersOf = () => ({ delayMs: 100 });
+    const { zk, lines } = await t.recorded();
+    const inside = await t.until(new DoubleBarrier(zk, path, 1).enter());
+    let isOver = false;
+    const leaving = inside.leave().then(() => (isOver = true));
+    await t.world.untilSo(() => lines.at(-1) === 'multi: delete /b/guid-p, delete /b/ready');
+    const { address } = t.world;
+    t.world.wire.name('server', []);
+    t.world.break();
+    await t.pass(3000);
+    expect((await t.childrenOf(path)).length).toBe(2);
+    expect(isOver).toBe(false);
+    t.world.wire.name('server', [address]);
+    await t.until(leaving);
+    expect(await t.childrenOf(path)).toEqual(['ready']);
+  });
+
   it('is open to a latecomer while others wait for the next round, and those do not hold up anybody', async () => {
     const [one, two] = await clients(2);
     const inside = entering([one!, two!], 2);

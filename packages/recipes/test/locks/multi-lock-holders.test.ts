@@ -43,8 +43,8 @@ function byHand({ inOrder, givesBack }: { readonly inOrder: boolean; readonly gi
 }
 
 describe('who holds several locks', () => {
-  it('B13, C1-3: is alone with each of them, whatever happens, over twelve seeds', async () => {
-    const { alone, ...tally } = await runSeeds(multiLock, 0, 12);
+  it('B13, C1-3: is alone with each of them, whatever happens, over eight seeds', async () => {
+    const { alone, ...tally } = await runSeeds(multiLock, 0, 8);
     expect(alone).toBe(0);
     for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
   }, 60_000);
@@ -55,8 +55,7 @@ describe('who holds several locks', () => {
   ])(
     'is found out otherwise: $inOrder, $givesBack',
     async (how) => {
-      const stuck = expect.stringMatching(/still not so/);
-      expect(await findings(byHand(how))).toEqual([stuck, stuck, stuck]);
+      expect(await findings(byHand(how), 1)).toEqual([expect.stringMatching(/still not so/)]);
     },
     60_000,
   );

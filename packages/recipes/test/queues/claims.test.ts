@@ -220,4 +220,15 @@ describe('a claim', () => {
     expect(await t.until(failureOf(lost.multi([op.create('/late')])))).toMatchObject({ code: 'Lost' });
     await t.until(next.done());
   });
+
+  it('B6: that was taken away by hand is to be had again, also by the queue that had it', async () => {
+    const queue = new Queue(t.zk, path);
+    await t.until(queue.put('a'));
+    const lost = await t.until(queue.claim());
+    const waiting = queue.claim();
+    await t.settle();
+    await t.until(t.zk.delete(lost.claimPath));
+    const again = await t.until(waiting);
+    expect([textOf(again), again.attempt, lost.state]).toEqual(['a', 2, 'lost']);
+  });
 });

@@ -136,7 +136,16 @@ describe('a queue', () => {
     expect(await t.until(queue.size())).toBe(0);
   });
 
-  it('goes on when the container was deleted, as servers do with an empty one', async () => {
+  it('stays when it is empty, since numbers that begin anew would give the names of items of the past to others', async () => {
+    const queue = new Queue(t.zk, path);
+    await t.until(queue.put('a'));
+    await t.until(queue.take());
+    await t.world.pass(180_000, 5000);
+    await t.until(queue.put('b'));
+    expect((await t.until(queue.take())).name).toBe('queue-0000000001');
+  });
+
+  it('goes on when somebody deletes the empty queue', async () => {
     const queue = new Queue(t.zk, path);
     await t.until(queue.put('a'));
     await t.until(queue.take());

@@ -237,10 +237,10 @@ export async function runSeeds(subject: Subject, behind: number, count: number):
   return tally;
 }
 
-/** What the checks of three seeds say, of at most sixty: a canary has to be found out by them. */
-export async function findings(subject: Subject): Promise<readonly string[]> {
+/** What the checks of the first `enough` seeds say that find something, of at most sixty: a canary has to be found out by them. */
+export async function findings(subject: Subject, enough = 3): Promise<readonly string[]> {
   const caught: string[] = [];
-  for (let seed = 1; seed <= 60 && caught.length < 3; seed++) {
+  for (let seed = 1; seed <= 60 && caught.length < enough; seed++) {
     await run(subject, seed, new Tally()).catch((error: unknown) => void caught.push(String(error)));
   }
   return caught;

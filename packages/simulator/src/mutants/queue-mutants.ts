@@ -1,7 +1,7 @@
 /** The queues' part of the zoo: what is easily got wrong with items that are to be had once. */
 import type { Mutant } from './mutant.ts';
 
-const marks = 'packages/recipes/src/queues/marks.ts';
+const marks = 'packages/recipes/src/marks/marks.ts';
 const list = 'packages/recipes/src/queues/item-list.ts';
 const znode = 'packages/recipes/src/queues/queue-znode.ts';
 const claimed = 'packages/recipes/src/queues/claimed-item.ts';

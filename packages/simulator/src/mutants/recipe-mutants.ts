@@ -7,6 +7,8 @@ const held = 'packages/recipes/src/line/held.ts';
 const contender = 'packages/recipes/src/line/contender.ts';
 const acquire = 'packages/recipes/src/line/acquire.ts';
 const sharedLock = 'packages/recipes/src/locks/shared-lock.ts';
+const entrance = 'packages/recipes/src/barriers/entrance.ts';
+const exit = 'packages/recipes/src/barriers/exit.ts';
 const protection = 'packages/client/src/calls/protection.ts';
 
 function caughtBy(family: FamilyName, mutants: Readonly<Record<string, Omit<Mutant, 'hunter'>>>): [string, Mutant][] {
@@ -222,6 +224,57 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       file: 'packages/recipes/src/elections/leadership.ts',
       replace: "if (!KeeperError.is(error, 'NodeExists')) throw error;",
       by: "if (!KeeperError.is(error, 'NodeExists')) throw error;\n        return;",
+    },
+  }),
+  ...caughtBy('barriers', {
+    'round-begun-by-hearsay': {
+      what: 'a round is begun with those who were there when one looked, without asking whether they are',
+      from: 'C1-8',
+      file: entrance,
+      replace: 'readyData(waiting), { acl }), ...checks]',
+      by: 'readyData(waiting), { acl }), ...checks.slice(0, 0)]',
+    },
+    'stale-ready-opens': {
+      what: '`ready` that a crash has left behind opens the next round',
+      from: 'C1-13',
+      file: entrance,
+      replace: 'await this.clearAway(czxid);\n    return undefined;',
+      by: 'void czxid;\n    return openers;',
+    },
+    'late-and-unmarked': {
+      what: 'who comes late counts for the next round as well',
+      from: 'C1-9',
+      file: entrance,
+      replace: '[mark, ...checks]',
+      by: '(void mark, [...checks])',
+    },
+    'waits-for-those-who-come': {
+      what: 'who leaves waits for those as well who wait to get in, and these for it',
+      from: 'found here: a latecomer and one that waits',
+      file: exit,
+      replace: 'return version !== 0 ||',
+      by: 'return true || version !== 0 ||',
+    },
+    'leaves-alone': {
+      what: 'who is not the lowest leaves without waiting',
+      from: 'C1-10',
+      file: exit,
+      replace: 'await this.#next(next, signal);',
+      by: 'if (next !== own) return;\n      await this.#next(next, signal);',
+    },
+    'ready-taken-early': {
+      what: 'the first to leave takes `ready` along',
+      from: 'C1-13',
+      file: exit,
+      replace: 'place.isLast = this.isLast(names);',
+      by: 'place.isLast = true;',
+    },
+    'entrance-given-up-in-part': {
+      what: 'who gives up waiting for others leaves its znode there, and is counted',
+      from: 'B4',
+      file: entrance,
+      replace: 'await place.leave();\n    throw error;',
+      by: 'throw error;',
     },
   }),
 ]);

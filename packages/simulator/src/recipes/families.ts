@@ -1,5 +1,6 @@
 /** All families that have stories. */
 import type { Family } from './family.ts';
+import { barriers } from './families/barriers.ts';
 import { elections } from './families/elections.ts';
 import { locks } from './families/locks.ts';
 import { multiLocks } from './families/multi-locks.ts';
@@ -20,6 +21,7 @@ export const families = {
   'set-partitions': setPartitions,
   transactions,
   queues,
+  barriers,
 } as const satisfies Record<string, Family>;
 
 export type FamilyName = keyof typeof families;
