@@ -17,6 +17,8 @@ export default defineConfig({
           exclude: ['**/*.integration.test.ts'],
           pool: 'threads',
           isolate: false,
+          maxWorkers: '100%',
+          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -26,7 +28,9 @@ export default defineConfig({
           name: 'integration',
           include: ['packages/*/test/**/*.integration.test.ts', 'test/**/*.integration.test.ts'],
           pool: 'forks',
+          // Alone, and behind all others: these wait for real time to pass.
           fileParallelism: false,
+          sequence: { groupOrder: 1 },
         },
       },
     ],
