@@ -84,7 +84,7 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
   const run = (example: string, ...args: string[]): Program => new Program(example, [hosts, ...args]);
   const textAt = async (path: string): Promise<string> => new TextDecoder().decode((await zk.getData(path)).data ?? undefined);
 
-  it('C1-19, C1-21: a lock: no number is given twice, and the killed process loses its turn only', async () => {
+  it('C1-1, C1-19, C1-21: a lock: no number is given twice, and the killed process loses its turn only', async () => {
     const programs = ['anna', 'bert', 'cleo'].map((name) => run('lock', '/lock', '/number', name, '20', '10'));
     const [victim, ...others] = programs;
     await victim!.line('anna', 4);

@@ -85,7 +85,7 @@ async function whileGone(happens: () => Promise<void>): Promise<void> {
 }
 
 describe('a watch loop', () => {
-  it('D7, B33: begins with a Reread that says the watch is set, and tells each change of the znode and its children', async () => {
+  it('D7, B22, B33: begins with a Reread that says the watch is set, and tells each change of the znode and its children', async () => {
     const told = loopOver('/a');
     await world.settle();
     expect(told.events).toEqual([{ type: 'Reread', because: 'started', since: undefined, dropped: 0 }]);

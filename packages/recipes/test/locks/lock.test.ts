@@ -147,7 +147,7 @@ describe('what is held', () => {
     await world.pass(10_000);
   });
 
-  it('fences writes: nothing is written when the znode of the hold is gone, and the token grows', async () => {
+  it('B17, D4: fences writes: nothing is written when the znode of the hold is gone, and the token grows', async () => {
     await world.until(zk.create('/value', '0'));
     const held = await world.until(new Lock(zk, path).acquire());
     const [changed] = await world.until(held.multi([op.setData('/value', '1')]));

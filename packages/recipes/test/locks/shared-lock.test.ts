@@ -15,7 +15,7 @@ afterEach(async () => {
 const path = '/locks/catalogue';
 
 describe('a shared lock', () => {
-  it('C1-24, C1-25, C1-26, C1-28: readers watch the nearest writer ahead, writers the nearest of any kind', async () => {
+  it('B11, C1-24, C1-25, C1-26, C1-28: readers watch the nearest writer ahead, writers the nearest of any kind', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new SharedLock(zk, path);
     const first = await t.until(lock.reading.acquire());
@@ -72,7 +72,7 @@ describe('a shared lock', () => {
 });
 
 describe('a hold that can be revoked', () => {
-  it('C1-29, C1-30: reads its own znode with a watch right after it was made, and is given back when its holder has consented', async () => {
+  it('B12, C1-29, C1-30: reads its own znode with a watch right after it was made, and is given back when its holder has consented', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new SharedLock(zk, path);
     await t.until(t.zk.create('/locks'));
