@@ -24,6 +24,7 @@ import { ipProvider } from './auth/ip-provider.ts';
 import { Cnxn } from './cnxn/cnxn.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
+import { Fifo } from './fifo.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import type { Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
@@ -81,6 +82,8 @@ export class Server {
   #jobBeganMs: Millis = 0;
   /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
   readonly #draining: Cnxn[] = [];
+  /** Of a server that stands alone, in the order of the txns that they wait for. */
+  readonly #syncs = new Fifo<{ readonly sync: WaitingSync; readonly behind: Zxid }>();
   /** Units of work done so far, those that replica, order and answers count left out; and where this step has had enough. */
   #units = 0;
   #enough = 0;
@@ -530,7 +533,7 @@ export class Server {
       else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
       return;
     }
-    if (opCode === OpCode.sync && this.#order.role !== 'standalone' && !throttled) {
+    if (opCode === OpCode.sync && !throttled && (this.#order.role !== 'standalone' || this.#order.lastProposed !== undefined)) {
       this.#sync(cnxn, this.#parked(reader, start, identities, arrivedMs, throttled), now);
       return;
     }
@@ -541,7 +544,21 @@ export class Server {
     const { id, sessionHigh: high, sessionLow: low } = cnxn;
     const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, isDone: false };
     cnxn.waiting.push(sync);
-    this.#order.sync(sync, now);
+    if (this.#order.role === 'standalone') this.#syncs.push({ sync, behind: this.#order.lastProposed! });
+    else this.#order.sync(sync, now);
+  }
+
+  /** Of a server that stands alone: they wait for what the log has not written yet, that of the session's earlier connections included. */
+  #releaseSyncs(applied: Zxid, now: Now): void {
+    for (let next = this.#syncs.peek(); next !== undefined && next.behind <= applied; next = this.#syncs.peek()) {
+      this.#syncs.shift();
+      const { sync } = next;
+      sync.isDone = true;
+      const cnxn = this.#cnxns.get(sync.cnxn);
+      if (cnxn === undefined || cnxn.waiting.peek() !== sync) continue;
+      if (this.busy) this.#draining.push(cnxn);
+      else this.#drain(cnxn, now);
+    }
   }
 
   /** Session order: behind an unanswered request of the same connection a read waits; otherwise it is answered on the spot. */
@@ -670,6 +687,11 @@ export class Server {
   }
 
   #applied(proposal: Proposal, now: Now): void {
+    this.#answerWrite(proposal, now);
+    this.#releaseSyncs(proposal.zxid, now);
+  }
+
+  #answerWrite(proposal: Proposal, now: Now): void {
     const { zxid, header, txn, origin } = proposal;
     const error = txn.kind === 'error' ? txn.err : ErrorCode.Ok;
     this.#observer.applied(zxid, header.type, error, now.wallMs - header.time);

@@ -114,6 +114,10 @@ export class Authority implements Order {
     this.#committed = zxid;
   }
 
+  get lastProposed(): Zxid | undefined {
+    return this.#proposals.length === 0 ? undefined : this.#prepare.lastZxid;
+  }
+
   get hasNext(): boolean {
     const next = this.#proposals.peek();
     return next !== undefined && next.zxid <= this.#committed;

@@ -139,6 +139,10 @@ export class Forwarding implements Order {
     // The log is the learner's; what is committed comes by `commit`.
   }
 
+  get lastProposed(): undefined {
+    return undefined;
+  }
+
   get hasNext(): boolean {
     return this.#committed.length > 0;
   }

@@ -28,6 +28,8 @@ export interface Order {
 
   /** Finds out whether everything committed so far has been applied here; `Server.synced` says so. Not asked of one that stands alone. */
   sync(sync: WaitingSync, now: Now): void;
+  /** The last txn that was proposed here and is not applied yet; undefined when there is none. */
+  readonly lastProposed: Zxid | undefined;
   /**
    * A client has proved by its password that the session is its own, and wants to go on with it here. Returns whether it lives; undefined
    * when that is for someone else to say, by `Server.revalidated`.

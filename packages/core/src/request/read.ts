@@ -316,7 +316,7 @@ export class Reads {
     return this.#end(request, writer);
   }
 
-  /** On a server that is its own leader everything before it has been applied: its session's writes, behind which it has waited. */
+  /** It has waited for what it has to wait for: what was proposed before it, here or by the leader. */
   #sync(request: ReadRequest, reader: Reader): undefined {
     const path = reader.ustring();
     const writer = this.#begin(request);

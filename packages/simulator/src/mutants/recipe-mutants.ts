@@ -108,13 +108,6 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       replace: 'zk.clock.after(zk.sessionLeftMs,',
       by: 'zk.clock.after(zk.sessionLeftMs * 100,',
     },
-    'broken-by-hand-unheard': {
-      what: 'a holder does not hear that somebody has deleted its znode',
-      from: 'C1-22',
-      file: 'packages/recipes/src/line/own-watch.ts',
-      replace: "if (event.type === 'NodeDeleted') this.#gone();",
-      by: "if (event.type === 'NodeDeleted') return;",
-    },
     'hold-over-and-suspended': {
       what: 'who has taken a listener back still hears what was on its way: a hold that is over is suspended, and lost or held again',
       from: 'found here: lost and suspended',
