@@ -13,6 +13,9 @@ import type { HandshakeStep, Op, ServerView, Step } from './step.ts';
 /** A server that has not answered for so long is not going to. Far above the slowest fsync of a busy machine. */
 const replyTimeoutMs = 20_000;
 
+/** Between two visits while a connection should be closed and is not yet. */
+const visitMs = 1000;
+
 /** Round trips after which a server that means to close a connection has done so. */
 const closingPingsMax = 50;
 
@@ -167,11 +170,28 @@ export class Side {
     }
   }
 
+  /**
+   * Waits until the server has closed the connection. A Java server lets go of a socket when its selector wakes up next, which in silence may be never. A newcomer
+   * wakes it.
+   */
+  async #untilClosed(cnxn: WireCnxn): Promise<void> {
+    const visit = () =>
+      void WireCnxn.open(this.#port)
+        .then((newcomer) => newcomer.destroy())
+        .catch(() => undefined);
+    const visits = setInterval(visit, visitMs);
+    try {
+      await cnxn.untilClosed(replyTimeoutMs);
+    } finally {
+      clearInterval(visits);
+    }
+  }
+
   async #close(client: Client): Promise<void> {
     const { cnxn } = client;
     if (cnxn === undefined || cnxn.closed) return;
     await this.#exchange(client, [closeOp]);
-    await cnxn.untilClosed(replyTimeoutMs);
+    await this.#untilClosed(cnxn);
     this.#collect(client, cnxn);
     client.cnxn = undefined;
     client.sessionId = 0n;
@@ -208,13 +228,13 @@ export class Side {
     await cnxn.replies(1, replyTimeoutMs);
     // The older connection of the session ends, whether or not the newcomer is let in. A session nobody knows harms nobody.
     if (previous !== undefined && step.session !== 'unknown') {
-      await previous.untilClosed(replyTimeoutMs);
+      await this.#untilClosed(previous);
       this.#collect(client, previous);
       client.cnxn = undefined;
     }
     const answer = cnxn.inbox.find((message) => message.kind === 'handshake');
     if (answer?.kind !== 'handshake' || answer.sessionId === 0n) {
-      await cnxn.untilClosed(replyTimeoutMs);
+      await this.#untilClosed(cnxn);
       this.#collect(client, cnxn);
       cnxn.destroy();
       return;
@@ -240,7 +260,7 @@ export class Side {
       cnxn.send(requestBody(1, OpCode.closeSession, record.nothing()));
       await cnxn.replies(1, replyTimeoutMs);
     }
-    await cnxn.untilClosed(replyTimeoutMs);
+    await this.#untilClosed(cnxn);
     for (const message of cnxn.take()) this.#probeLog.push({ message, op: message.kind === 'reply' ? closeOp : undefined });
     cnxn.destroy();
   }
@@ -251,7 +271,7 @@ export class Side {
     const head = Buffer.alloc(4);
     head.writeInt32BE(length, 0);
     cnxn.sendRaw(Buffer.concat([head, bytes]));
-    await cnxn.untilClosed(replyTimeoutMs);
+    await this.#untilClosed(cnxn);
     this.#collect(client, cnxn);
     cnxn.destroy();
   }
