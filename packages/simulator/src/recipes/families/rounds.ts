@@ -32,10 +32,14 @@ interface Inside {
 }
 
 export function judgeRounds(passages: readonly Passage[], size: number, history: History): readonly string[] {
-  const lives = new Map(history.below(barrierPath).map((life) => [life.path, life]));
+  const all = history.below(barrierPath);
+  const lives = new Map(all.map((life) => [life.path, life]));
+  // One that was deleted by hand while its maker waited for the answer to its making is made once more, by the same name.
+  const lifeAt = (path: string, at: Zxid) =>
+    all.find((life) => life.path === path && life.czxid <= at && at < life.goneZxid) ?? lives.get(path);
   const rounds: Round[] = history.lives
     .filter(({ path }) => path === readyPath)
-    .map((ready) => ({ ready, openers: openersOf(ready).flatMap((name) => lives.get(`${barrierPath}/${name}`) ?? []) }));
+    .map((ready) => ({ ready, openers: openersOf(ready).flatMap((name) => lifeAt(`${barrierPath}/${name}`, ready.czxid) ?? []) }));
   const marks = new Map<string, Zxid>();
   for (const { path, zxid } of history.writes) {
     const life = lives.get(path);
