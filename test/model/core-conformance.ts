@@ -37,7 +37,13 @@ const crowdedAt = 100;
 const noPassword = '\0'.repeat(16);
 
 type Waiting =
-  | { readonly kind: 'request'; readonly admitted: Admitted; readonly zxid: number | undefined }
+  | {
+      readonly kind: 'request';
+      readonly admitted: Admitted;
+      readonly zxid: number | undefined;
+      /** Of a sync: what the log has been given by then, of whomever. */
+      readonly behind: number | undefined;
+    }
   | { readonly kind: 'handshake'; readonly request: ConnectRequest; readonly zxid: number };
 
 interface Slot {
@@ -156,7 +162,9 @@ class Stream {
     this.#inProcess.send(cnxn, encodeRequest(xid, operation), { xid: answerXid, kind: operation.kind });
     const append = this.#inProcess.appends[before];
     if ((append !== undefined) !== isWrite(operation)) throw new Parted(`a ${operation.kind} ${append ? 'was' : 'was not'} logged`);
-    slot.waiting.push({ kind: 'request', admitted, zxid: append?.zxid });
+    const isSync = operation.kind === 'sync' || (operation.kind === 'undecodable' && operation.opCode === OpCode.sync);
+    const behind = isSync ? this.#inProcess.appends.at(-1)?.zxid : undefined;
+    slot.waiting.push({ kind: 'request', admitted, zxid: append?.zxid, behind });
     this.#release(slot);
     if (operation.kind === 'closeSession') {
       this.#drain();
@@ -241,6 +249,7 @@ class Stream {
       this.#inProcess.acknowledge(append.zxid);
       this.#performOwnAccord(append, ownAccordMs);
       this.#checkDigest(append);
+      for (const each of this.#slots) this.#release(each);
       return;
     }
     const slot = this.#slots.find(({ waiting }) => waiting[0]?.zxid === append.zxid);
@@ -258,12 +267,13 @@ class Stream {
       this.#perform(due.admitted);
     }
     this.#checkDigest(append);
-    this.#release(slot);
+    for (const each of this.#slots) this.#release(each);
   }
 
-  /** Reads are due as soon as no write of their session is ahead of them. */
+  /** Reads are due as soon as no write of their session is ahead of them, and syncs when the log has written all that was ahead. */
   #release(slot: Slot): void {
     for (let due = slot.waiting[0]; due?.kind === 'request' && due.zxid === undefined; due = slot.waiting[0]) {
+      if (due.behind !== undefined && (this.#inProcess.appends[0]?.zxid ?? Infinity) <= due.behind) return;
       slot.waiting.shift();
       this.#perform(due.admitted);
     }
