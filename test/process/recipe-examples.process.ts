@@ -138,6 +138,83 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
     expect(await Promise.all([...others, watcher].map(({ ended }) => ended))).toEqual([0, 0, 0]);
   });
 
+  it('C1-15, C1-16, B6: a queue: each item has one result, that of the killed worker by another', async () => {
+    const victim = run('queue', '/jobs', '/results', 'work', 'anna', '3600000');
+    const producer = run('queue', '/jobs', '/results', 'put', 'paul', '12');
+    await victim.line('works on paul-0');
+    victim.kill('SIGKILL');
+    const workers = ['bert', 'cleo'].map((name) => run('queue', '/jobs', '/results', 'work', name, '10'));
+    expect(await producer.ended).toBe(0);
+    const items = Array.from({ length: 12 }, (_, number) => `paul-${number}`);
+    for (const item of items) await Promise.race(workers.map((each) => each.line(`has done ${item}`)));
+    for (const each of workers) each.kill('SIGTERM');
+    expect((await Promise.all(workers.map((each) => each.output()))).map(({ code, err }) => [code, err])).toEqual([
+      [0, ''],
+      [0, ''],
+    ]);
+    expect((await zk.getChildren('/results')).children.toSorted()).toEqual(items.toSorted());
+    expect(['bert', 'cleo']).toContain(await textAt('/results/paul-0'));
+    expect((await zk.getChildren('/jobs')).children).toEqual([]);
+  });
+
+  it('B14: a semaphore: never more than its size, and the lease of a killed process is had by others', async () => {
+    const victim = run('semaphore', '/crawlers', '2', 'anna', '1', '3600000');
+    await victim.line('anna begins');
+    const killed = process.hrtime.bigint();
+    victim.kill('SIGKILL');
+    const programs = ['bert', 'cleo', 'dora'].map((name) => run('semaphore', '/crawlers', '2', name, '8', '30'));
+    expect(await Promise.all(programs.map(({ ended }) => ended))).toEqual([0, 0, 0]);
+    const spans = spansOf([victim, ...programs], killed);
+    expect(spans.length).toBe(25);
+    const together = spans.map(({ begin }) => spans.filter((other) => other.begin <= begin && begin < other.end).length);
+    expect(Math.max(...together)).toBe(2);
+  });
+
+  it('C1-7, C1-12, C1-13: a double barrier: rounds begin together, and one that is killed inside keeps nobody', async () => {
+    const staying = ['anna', 'bert'].map((name) => run('double-barrier', '/double', '3', name, '2', '400'));
+    const victim = run('double-barrier', '/double', '3', 'cleo', '1', '400');
+    await victim.line('entered-0');
+    victim.kill('SIGKILL');
+    const next = run('double-barrier', '/double', '3', 'dora', '1', '400');
+    expect(await Promise.all([...staying, next].map(({ ended }) => ended))).toEqual([0, 0, 0]);
+    const times = (programs: readonly Program[], what: string) =>
+      programs.flatMap(({ lines }) => lines.filter((line) => line.split(' ')[1] === what).map((line) => BigInt(line.split(' ')[2]!)));
+    const least = (values: readonly bigint[]) => values.reduce((one, other) => (one < other ? one : other));
+    const most = (values: readonly bigint[]) => values.reduce((one, other) => (one > other ? one : other));
+    expect(most(times([...staying, victim], 'reached-0')) <= least(times([...staying, victim], 'entered-0'))).toBe(true);
+    const second = [...times(staying, 'entered-1'), ...times([next], 'entered-0')];
+    expect(second.length).toBe(3);
+    expect(most([...times(staying, 'reached-1'), ...times([next], 'reached-0')]) <= least(second)).toBe(true);
+  });
+
+  it('B19: a counter: no number is had twice, also when one that counts is killed', async () => {
+    const programs = ['anna', 'bert', 'cleo'].map((name) => run('counter', '/orders', name, '40'));
+    const [victim, ...others] = programs;
+    await victim!.line('anna', 5);
+    victim!.kill('SIGKILL');
+    for (const { code, err } of await Promise.all(others.map((each) => each.output()))) expect([code, err]).toEqual([0, '']);
+    await victim!.ended;
+    const numbers = programs.flatMap(({ lines }) => lines.map((line) => Number(line.split(' ')[1])));
+    expect(new Set(numbers).size).toBe(numbers.length);
+    // The killed one may have written a number that it did not come to say.
+    expect(Number(await textAt('/orders')) - numbers.length).toBeLessThanOrEqual(1);
+  });
+
+  it('B26: service discovery: a killed instance is gone, and so is one that is told to end', async () => {
+    const watcher = run('discovery', '/services', 'watch', 'api');
+    await watcher.line('watching');
+    const [one, two] = [run('discovery', '/services', 'register', 'api', 'one', '8080'), run('discovery', '/services', 'register', 'api', 'two', '8081')];
+    await watcher.line('one has come: port 8080');
+    await watcher.line('two has come: port 8081');
+    one.kill('SIGKILL');
+    await watcher.line('one has gone');
+    two.kill('SIGTERM');
+    await watcher.line('two has gone');
+    expect(await two.ended).toBe(0);
+    watcher.kill('SIGKILL');
+    await watcher.ended;
+  });
+
   it('B15, C1-34, C1-37: a two-phase commit: sites that are killed ahead of their votes, and behind them, do as the others', async () => {
     await inFolder(async (folder) => {
       const site = (name: string, ms = 0) => run('two-phase-commit', '/payments', 'site', name, `${folder}/${name}`, '100', String(ms));
