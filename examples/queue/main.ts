@@ -1,6 +1,9 @@
 /**
- * A queue at work: `main.js <connect string> <queue> <results> put <name> <count>` puts so many items, `main.js <connect string> <queue> <results> work <name> [ms]` works
- * on one after the other, for up to `ms` milliseconds each, and counts it in the znode `results/<item>` by the txn that acknowledges it, until it is told to end.
+ * A queue:
+ *
+ *   main.js <connect string> <queue> <results> put <name> <count>     puts so many items
+ *   main.js <connect string> <queue> <results> work <name> [ms]       works on one after the other until it is ended, for up to `ms` milliseconds each, and writes
+ *                                                                     the znode `<results>/<item>` in the txn that acknowledges it
  */
 import { setTimeout as pass } from 'node:timers/promises';
 import { connect, op } from '@tskeeper/client';
@@ -40,7 +43,7 @@ if (what === 'put') {
   }
 } else {
   const ending = new AbortController();
-  process.once('SIGTERM', () => ending.abort());
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort());
   try {
     await work(ending.signal);
   } catch (error) {
