@@ -1,5 +1,5 @@
 /** What the examples of recipes run against, for the length of a `describe`: this server, three of them, and Apache ZooKeeper. */
-import { type Client, connect } from '@tskeeper/client';
+import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { afterAll, beforeAll } from 'vitest';
 import { ensurePeers } from '../../scripts/peers.js';
 import { ProcessEnsemble } from './ensembles.ts';
@@ -65,5 +65,16 @@ export async function textAt(zk: Client, path: string): Promise<string> {
 export async function gone(zk: Client, path: string): Promise<void> {
   for await (const event of zk.watch(path)) {
     if (event.type === 'NodeDeleted' || (await zk.exists(path)) === null) return;
+  }
+}
+
+/** Resolves when there is something below the znode. */
+export async function filled(zk: Client, path: string): Promise<void> {
+  for await (const _ of zk.watch(path)) {
+    try {
+      if ((await zk.getChildren(path)).children.length > 0) return;
+    } catch (error) {
+      if (!KeeperError.is(error, 'NoNode')) throw error;
+    }
   }
 }
