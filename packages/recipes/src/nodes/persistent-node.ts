@@ -18,6 +18,7 @@ import { Listeners } from '../listeners.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
+import { depart, departed } from './departing.ts';
 import { Heartbeat } from './heartbeat.ts';
 
 /** How a `PersistentNode` lives between two times that it is made. */
@@ -177,6 +178,7 @@ export class PersistentNode implements AsyncDisposable {
   async #serve(zk: ClientView): Promise<void> {
     const unlisten = zk.on('state', (event) => this.#onState(zk, event));
     try {
+      await departed(zk, this.#wanted);
       while (!this.#isOver) {
         const made = await this.#make(zk);
         if (made === undefined) break;
@@ -308,6 +310,7 @@ export class PersistentNode implements AsyncDisposable {
   #over(reason: unknown): void {
     if (this.#isOver) return;
     this.#unfollow?.();
+    depart(clientOf(this.#source), this.#wanted, this.#serving);
     this.#become('closed');
     this.#closing.abort(reason);
     this.#waiting.dismiss(reason);
