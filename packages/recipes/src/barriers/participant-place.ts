@@ -33,11 +33,16 @@ export class ParticipantPlace extends Place {
   }
 
   async #leaveWithReady(): Promise<void> {
-    try {
-      await this.zk.multi([op.delete(this.path), op.delete(this.#ready)]);
-      this.isGone = true;
-    } catch (error) {
-      if (!KeeperError.is(error)) throw error;
+    for (;;) {
+      try {
+        await this.zk.multi([op.delete(this.path), op.delete(this.#ready)]);
+        this.isGone = true;
+        return;
+      } catch (error) {
+        if (!KeeperError.is(error)) throw error;
+        // No answer: carried out once more it does no harm, as our name is never used twice.
+        if (error.outcome !== 'unknown' || !error.retryable || this.zk.closedBecause !== undefined) return;
+      }
     }
   }
 }

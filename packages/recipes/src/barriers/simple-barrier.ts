@@ -96,13 +96,16 @@ export class SimpleBarrier {
     for (;;) {
       // The very read that counts sets the watch, so nothing is missed in between.
       const look = await Look.take(this.#zk, this.path, (watch) => this.#zk.getChildren(this.path, { ...untilTheEnd, watch, signal }));
-      const { children, stat } = look.answer;
-      if (children.length >= this.size || (stat.version > 0 && (await this.#wasFull(signal)))) {
+      try {
+        const { children, stat } = look.answer;
+        if (children.length >= this.size || (stat.version > 0 && (await this.#wasFull(signal)))) {
+          if (stat.version === 0) await this.#sayFull(signal);
+          return;
+        }
+        await look.next(signal);
+      } finally {
         look.forget();
-        if (stat.version === 0) await this.#sayFull(signal);
-        return;
       }
-      await look.next(signal);
     }
   }
 
