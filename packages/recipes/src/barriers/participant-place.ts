@@ -3,6 +3,7 @@ import { KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { Line, Place } from '../line/line.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { isUnanswered } from '../waiting/unanswered.ts';
 import type { Doors } from './doors.ts';
 import { readyName } from './ready.ts';
 
@@ -41,7 +42,7 @@ export class ParticipantPlace extends Place {
       } catch (error) {
         if (!KeeperError.is(error)) throw error;
         // No answer: carried out once more it does no harm, as our name is never used twice.
-        if (error.outcome !== 'unknown' || !error.retryable || this.zk.closedBecause !== undefined) return;
+        if (!isUnanswered(error)) return;
       }
     }
   }

@@ -16,6 +16,8 @@ import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
+import { isUnanswered } from '../waiting/unanswered.ts';
+import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -226,7 +228,8 @@ export class PersistentNode implements AsyncDisposable {
       if (stat.ephemeralOwner !== 0n && this.#options.takesOver === true) await zk.delete(path, { ...untilTheEnd, version: stat.version });
       else await this.#untilGone(zk, path, stat.czxid);
     } catch (error) {
-      if (!KeeperError.is(error, 'NoNode', 'BadVersion')) throw error;
+      // Without an answer the next attempt to make it tells.
+      if (!KeeperError.is(error, 'NoNode', 'BadVersion') && !isUnanswered(error)) throw error;
     }
     return undefined;
   }
@@ -331,11 +334,13 @@ async function remove(made: Made): Promise<void> {
     const stat = await zk.exists(path, untilTheEnd);
     if (stat === null || stat.czxid !== czxid) return;
     try {
-      if (stat.numChildren > 0) await zk.delete(touchOf(made), { ...untilTheEnd, idempotent: true });
+      if (stat.numChildren > 0) await unlessGone(zk.delete(touchOf(made), { ...untilTheEnd, idempotent: true }));
       await zk.delete(path, { ...untilTheEnd, version: stat.version });
       return;
     } catch (error) {
-      if (!KeeperError.is(error, 'BadVersion')) return;
+      // It has been written to since, the last beat has come, or there was no answer: the next look tells.
+      const isStill = KeeperError.is(error, 'BadVersion') || (KeeperError.is(error, 'NotEmpty') && stat.numChildren === 0) || isUnanswered(error);
+      if (!isStill) return;
     }
   }
 }

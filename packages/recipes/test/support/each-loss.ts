@@ -26,7 +26,7 @@ export async function shapeOf(t: RecipeWorld, path: string): Promise<readonly st
 export async function withEachLoss(t: RecipeWorld, play: Play, losses: readonly Loss[] = ['answer', 'request']): Promise<number> {
   const run = async (zk: Client, path: string) => {
     const result = await t.until(play(zk, path));
-    await t.pass(600, 200);
+    await t.pass(600, 300);
     const left = await t.until(shapeOf(t, path));
     await t.until(zk.close());
     return { result, left };
