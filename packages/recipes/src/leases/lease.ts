@@ -25,6 +25,7 @@ import { Line, type LineOptions, nextAhead } from '../line/line.ts';
 import type { Held } from '../line/held.ts';
 import { firstOf } from '../waiting/first-of.ts';
 import { Limit } from '../waiting/limit.ts';
+import { makeOwn } from '../waiting/make-own.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { pause } from '../waiting/pause.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -115,13 +116,7 @@ export class Lease {
     const zk = this.#zk;
     const { acl, durationMs, holder } = this.#options;
     const askedAtMs = zk.clock.now().elapsedMs;
-    const own = await zk.create(childPath(this.path, leaseKind), holder, {
-      mode: 'persistentSequential',
-      protection: true,
-      acl,
-      ...untilTheEnd,
-      signal,
-    });
+    const own = await makeOwn(zk, childPath(this.path, leaseKind), holder, { mode: 'persistentSequential', acl, signal });
     let has = false;
     try {
       const nowMs = own.stat.ctime;
