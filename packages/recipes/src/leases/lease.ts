@@ -21,7 +21,7 @@ import { childPath } from '@tskeeper/client/internal';
 import { acquire } from '../line/acquire.ts';
 import { lineUp } from '../line/contender.ts';
 import { fenced } from '../line/fenced.ts';
-import { Line, type LineOptions, nextAhead } from '../line/line.ts';
+import { deletedByOthers, Line, type LineOptions, nextAhead } from '../line/line.ts';
 import type { Held } from '../line/held.ts';
 import { firstOf } from '../waiting/first-of.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -109,7 +109,12 @@ export class Lease {
       what: `the lock of the lease ${this.path}`,
     };
     await using lock = await acquire(claim, { signal });
-    return await this.#tryWith(lock, signal);
+    try {
+      return await this.#tryWith(lock, signal);
+    } catch (error) {
+      // What they stand below is gone, and so is the lock.
+      throw KeeperError.is(error, 'NoNode') ? deletedByOthers(lock.path) : error;
+    }
   }
 
   async #tryWith(lock: Held, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {

@@ -21,6 +21,7 @@ import {
   Semaphore,
   SharedLock,
   SimpleBarrier,
+  type WaitOptions,
 } from '../../src/index.ts';
 import { type Fate, fated } from '../support/fates.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
@@ -42,63 +43,63 @@ interface Had {
   readonly giveBack: () => Promise<unknown>;
 }
 
-type Coming = (zk: Client, path: string) => Promise<Had>;
+type Coming = (zk: Client, path: string, options: WaitOptions) => Promise<Had>;
 
 const hold = (held: Pick<Held, 'path' | 'signal' | 'release'>): Had => ({ paths: [held.path], signal: held.signal, giveBack: () => held.release() });
 
 const comings: Record<string, Coming> = {
-  Lock: async (zk, path) => {
-    const held = await new Lock(zk, path).acquire();
+  Lock: async (zk, path, options) => {
+    const held = await new Lock(zk, path).acquire(options);
     return hold(held);
   },
-  'Lock, revocable': async (zk, path) => {
-    const held = await new Lock(zk, path).acquire({ onRevocation: () => undefined });
+  'Lock, revocable': async (zk, path, options) => {
+    const held = await new Lock(zk, path).acquire({ ...options, onRevocation: () => undefined });
     return hold(held);
   },
-  'Lock, tried': async (zk, path) => {
-    const held = (await new Lock(zk, path).tryAcquire())!;
+  'Lock, tried': async (zk, path, options) => {
+    const held = (await new Lock(zk, path).tryAcquire(options))!;
     return hold(held);
   },
-  SharedLock: async (zk, path) => {
-    const held = await new SharedLock(zk, path).reading.acquire();
+  SharedLock: async (zk, path, options) => {
+    const held = await new SharedLock(zk, path).reading.acquire(options);
     return hold(held);
   },
-  Semaphore: async (zk, path) => {
-    const held = await new Semaphore(zk, path, { size: 2 }).acquire();
+  Semaphore: async (zk, path, options) => {
+    const held = await new Semaphore(zk, path, { size: 2 }).acquire(options);
     return hold(held);
   },
-  'Semaphore, tried': async (zk, path) => {
-    const held = (await new Semaphore(zk, path, { size: 2 }).tryAcquire())!;
+  'Semaphore, tried': async (zk, path, options) => {
+    const held = (await new Semaphore(zk, path, { size: 2 }).tryAcquire(options))!;
     return hold(held);
   },
-  PriorityLock: async (zk, path) => {
-    const held = await new PriorityLock(zk, path).writing(7).acquire();
+  PriorityLock: async (zk, path, options) => {
+    const held = await new PriorityLock(zk, path).writing(7).acquire(options);
     return hold(held);
   },
-  MultiLock: async (zk, path) => {
-    const held = await new MultiLock([new Lock(zk, `${path}/a`), new Lock(zk, `${path}/b`)]).acquire();
+  MultiLock: async (zk, path, options) => {
+    const held = await new MultiLock([new Lock(zk, `${path}/a`), new Lock(zk, `${path}/b`)]).acquire(options);
     return { paths: held.holds.map((each) => each.path), signal: held.signal, giveBack: () => held.release() };
   },
-  Election: async (zk, path) => {
-    const leadership = await new Election(zk, path).lead();
+  Election: async (zk, path, options) => {
+    const leadership = await new Election(zk, path).lead(options);
     return { paths: [leadership.path], signal: leadership.signal, giveBack: () => leadership.resign() };
   },
-  Lease: async (zk, path) => {
-    const held = (await new Lease(zk, path, { holder: 'one', durationMs: 60_000 }).tryAcquire())!;
+  Lease: async (zk, path, options) => {
+    const held = (await new Lease(zk, path, { holder: 'one', durationMs: 60_000 }).tryAcquire(options))!;
     // Its znode is not watched: `renew` and `multi` tell.
     return { ...hold(held), paths: [] };
   },
-  'EventHandle that resets itself': async (zk, path) => {
+  'EventHandle that resets itself': async (zk, path, options) => {
     await t.zk.create(`${path}/set`, null, { idempotent: true, parents: 'container', retry: true }).catch(() => undefined);
-    await new EventHandle(zk, path, { autoReset: true }).wait();
+    await new EventHandle(zk, path, { autoReset: true }).wait(options);
     return { paths: [], signal: new AbortController().signal, giveBack: () => Promise.resolve() };
   },
-  DoubleBarrier: async (zk, path) => {
-    const inside = await new DoubleBarrier(zk, path, 1).enter();
+  DoubleBarrier: async (zk, path, options) => {
+    const inside = await new DoubleBarrier(zk, path, 1).enter(options);
     return { paths: [inside.path], signal: inside.signal, giveBack: () => inside.leave().catch(() => undefined) };
   },
-  SimpleBarrier: async (zk, path) => {
-    const inside = await (await SimpleBarrier.at(zk, path, 1)).enter();
+  SimpleBarrier: async (zk, path, options) => {
+    const inside = await (await SimpleBarrier.at(zk, path, 1)).enter(options);
     return { paths: [inside.path], signal: inside.signal, giveBack: () => inside.leave().catch(() => undefined) };
   },
 };
@@ -115,22 +116,34 @@ async function ownBelow(path: string): Promise<readonly string[]> {
   return own;
 }
 
-/** Calls `run` with clients whose znodes are deleted at each step, until all steps have had their turn. */
-async function atEachStep(run: (zk: Client, path: string, label: string) => Promise<void>): Promise<void> {
+/** What happens at a step. */
+type Act = (path: string) => Promise<unknown>;
+
+const deleteByHand: Act = async (path) => {
+  for (const each of await ownBelow(path)) await t.zk.delete(each);
+};
+
+const deleteWithParents: Act = async (path) => {
+  for (const each of await ownBelow(path)) {
+    await t.zk.delete(each);
+    await t.zk.delete(each.slice(0, each.lastIndexOf('/'))).catch(() => undefined);
+  }
+};
+
+/** Calls `run` with clients to which it happens at each step, until all steps have had their turn; also when the answer to one of the first creates is lost. */
+async function atEachStep(act: Act, run: (zk: Client, path: string, label: string) => Promise<void>): Promise<void> {
   for (const unanswered of [undefined, 0, 1, 2]) {
     for (const when of ['ahead', 'behind'] as const) {
       let last = 0;
       for (let step = 0; step <= last; step++) {
-        const path = `/${unanswered}-${when}-${step}`;
+        const path = `/${act.name}-${unanswered}-${when}-${step}`;
         let creates = 0;
-        const byHand = async () => {
-          for (const each of await ownBelow(path)) await t.zk.delete(each);
-        };
+        const happen = () => act(path);
         const fateOf = ({ at, opCode }: { at: number; opCode: number }): Fate => {
           last = at;
           if (opCode === OpCode.create2 && creates++ === unanswered) return 'answer';
           if (at !== step) return undefined;
-          return when === 'ahead' ? { ahead: byHand } : { behind: byHand };
+          return when === 'ahead' ? { ahead: happen } : { behind: happen };
         };
         const zk = await fated(t, fateOf);
         await run(zk, path, `step ${step}, ${when}, create without an answer: ${unanswered}`);
@@ -144,8 +157,8 @@ async function atEachStep(run: (zk: Client, path: string, label: string) => Prom
 
 it.each(Object.keys(comings))('C1-24: whoever comes hears of it when their znode is deleted by hand, at whichever step: %s', async (name) => {
   const told = { lost: 0, had: 0 };
-  await atEachStep(async (zk, path, label) => {
-    const had = await t.until(comings[name]!(zk, path).catch((error: unknown) => error));
+  const come = async (zk: Client, path: string, label: string) => {
+    const had = await t.until(comings[name]!(zk, path, {}).catch((error: unknown) => error));
     await t.pass(300, 300);
     if (had instanceof Error) {
       expect(had, label).toMatchObject({ name: 'RecipeError', code: 'Lost' });
@@ -157,9 +170,31 @@ it.each(Object.keys(comings))('C1-24: whoever comes hears of it when their znode
     expect(signal.aborted, label).toBe(areThere.includes(null));
     await t.until(giveBack());
     told.had++;
-  });
+  };
+  await atEachStep(deleteByHand, come);
+  // Of the root of a simple barrier NoNode tells, as of what the program has made itself.
+  if (name !== 'SimpleBarrier') await atEachStep(deleteWithParents, come);
   expect(told.lost).toBeGreaterThan(1);
   expect(told.had).toBeGreaterThan(1);
+});
+
+it.each(Object.keys(comings))('C1-24: whoever gives up, at whichever step, leaves nothing behind, and has taken nothing: %s', async (name) => {
+  let given = 0;
+  let abort!: AbortController;
+  const giveUp = () => Promise.resolve(abort.abort(new Error('given up')));
+  await atEachStep(giveUp, async (zk, path, label) => {
+    abort = new AbortController();
+    const had = await t.until(comings[name]!(zk, path, { signal: abort.signal }).catch((error: unknown) => error));
+    if (!(had instanceof Error)) {
+      await t.until((had as Had).giveBack());
+      return;
+    }
+    expect(had, label).toMatchObject({ message: 'given up' });
+    await t.pass(300, 300);
+    if (name.startsWith('EventHandle')) expect(await t.until(t.zk.exists(`${path}/set`)), label).not.toBe(null);
+    given++;
+  });
+  expect(given).toBeGreaterThan(2);
 });
 
 /** Those to whom a znode that was deleted is one to be made again. Each tells what has come of it, and how to end it. */
@@ -187,7 +222,7 @@ const goings: Record<string, (zk: Client, path: string) => Promise<readonly [res
 };
 
 it.each(Object.keys(goings))('C1-3: what is deleted by hand is made again, at whichever step, by %s', async (name) => {
-  await atEachStep(async (zk, path, label) => {
+  await atEachStep(deleteByHand, async (zk, path, label) => {
     const going = await t.until(goings[name]!(zk, path).catch((error: unknown) => error));
     await t.pass(300, 300);
     if (going instanceof Error) throw new Error(label, { cause: going });
