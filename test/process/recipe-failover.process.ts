@@ -1,8 +1,8 @@
 /** The examples of recipes while the leader of their ensemble is killed, and comes back. */
 import { connect } from '@tskeeper/client';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ProcessEnsemble } from './ensembles.ts';
-import { textAt } from './example-servers.ts';
+import { namesBelow, textAt, timeout } from './example-servers.ts';
 import { Program } from './program.ts';
 import { inFolder } from './servers.ts';
 import { earliest, latest, timesOf } from './spans.ts';
@@ -103,6 +103,7 @@ class Queues extends Story {
       ...Array.from({ length: 20 }, (_, number) => `pia-${number}`),
     ];
     for (const item of items) await Promise.race(this.#workers.map((each) => each.line(`has done ${item}`)));
+    for (const each of this.#workers) await each.line('is at work');
     for (const each of this.#workers) each.kill('SIGTERM');
     for (const each of this.#workers) expect(await each.output()).toMatchObject({ code: 0, err: '' });
     return items;
@@ -136,12 +137,20 @@ class DoubleBarriers extends Story {
   }
 }
 
-describe('the examples of recipes', () => {
+describe('the examples of recipes', { timeout }, () => {
   it('C1-1: go on when the leader of the ensemble is killed in the middle, and comes back', async () => {
     await inFolder(async (folder) => {
       await using ensemble = await ProcessEnsemble.start(folder, { voters: 3 });
       await using zk = await connect(ensemble.connectString);
-      const run: Run = (example, ...args) => new Program(example, [ensemble.connectString, ...args]);
+      const programs: Program[] = [];
+      onTestFinished(() => {
+        for (const each of programs) each.kill('SIGKILL');
+      });
+      const run: Run = (example, ...args) => {
+        const program = new Program(example, [ensemble.connectString, ...args]);
+        programs.push(program);
+        return program;
+      };
       const [locks, elections, queues, barriers] = [new Locks(run), new Elections(run), new Queues(run), new DoubleBarriers(run)];
       const stories = [locks, elections, queues, barriers];
       // The first has two steps, and the others have an end.
@@ -158,8 +167,8 @@ describe('the examples of recipes', () => {
       const unsaid = Number(await textAt(zk, '/number')) - numbers.length;
       expect(unsaid).toBeGreaterThanOrEqual(0);
       expect(unsaid).toBeLessThanOrEqual(unsure);
-      expect((await zk.getChildren('/results')).children.toSorted()).toEqual(items.toSorted());
-      expect((await zk.getChildren('/jobs')).children).toEqual([]);
+      expect(await namesBelow(zk, '/results')).toEqual(items.toSorted());
+      expect(await namesBelow(zk, '/jobs')).toEqual([]);
     });
   });
 });

@@ -1,9 +1,9 @@
 /** The examples of recipes by which processes share what they know, of which one is killed: against this server, three of them, and Apache ZooKeeper. */
 import { describe, expect, it } from 'vitest';
-import { ExampleServers, kinds, textAt } from './example-servers.ts';
+import { ExampleServers, kinds, textAt, timeout } from './example-servers.ts';
 import { breaches, spansOf } from './spans.ts';
 
-describe.each(kinds)('the examples of recipes that share, against %s', (kind) => {
+describe.each(kinds)('the examples of recipes that share, against %s', { timeout }, (kind) => {
   const servers = new ExampleServers(kind);
   const run = servers.run.bind(servers);
 
