@@ -31,7 +31,13 @@ const orders = [
 ];
 
 /** One round of three, who come and go in these orders. */
-async function round(path: string, clients: readonly Client[], enter: Enter, coming: readonly number[], going: readonly number[]): Promise<void> {
+async function round(
+  path: string,
+  clients: readonly Client[],
+  enter: Enter,
+  coming: readonly number[],
+  going: readonly number[],
+): Promise<void> {
   const entering: Promise<Participation>[] = [];
   for (const index of coming) {
     entering[index] = enter(clients[index]!);
@@ -49,7 +55,7 @@ async function round(path: string, clients: readonly Client[], enter: Enter, com
   expect(inside.map(({ state }) => state)).toEqual(['released', 'released', 'released']);
 }
 
-describe('C1-3, C1-7, C1-10: the loss of any one request, or answer, of a participant', () => {
+describe('C1-3: the loss of any one request, or answer, of a participant', () => {
   it.each(orders)('of a double barrier, who comes $place, keeps nobody from a round', async ({ order }) => {
     const runs = await withEachLoss(t, async (zk, path) => {
       await round(path, [zk, ...others], (each) => new DoubleBarrier(each, path, 3).enter(), order, order.toReversed());
