@@ -30,6 +30,7 @@ import { isUnanswered } from '../waiting/unanswered.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
+import { depart, departed } from './departing.ts';
 import { Heartbeat } from './heartbeat.ts';
 
 /** How a `PersistentNode` lives between two times that it is made. */
@@ -189,6 +190,7 @@ export class PersistentNode implements AsyncDisposable {
   async #serve(zk: ClientView): Promise<void> {
     const unlisten = zk.on('state', (event) => this.#onState(zk, event));
     try {
+      await departed(zk, this.#wanted);
       while (!this.#isOver) {
         const made = await this.#make(zk);
         if (made === undefined) break;
@@ -328,6 +330,7 @@ export class PersistentNode implements AsyncDisposable {
   #over(reason: unknown): void {
     if (this.#isOver) return;
     this.#unfollow?.();
+    depart(clientOf(this.#source), this.#wanted, this.#serving);
     this.#become('closed');
     this.#closing.abort(reason);
     this.#waiting.dismiss(reason);
