@@ -134,31 +134,34 @@ const deleteWithParents: Act = async (path) => {
   }
 };
 
-/** Calls `run` with clients to which it happens at each step, until all steps have had their turn; when the answers to these of their creates are lost, or to none. */
+type When = 'ahead' | 'behind';
+
+/**
+ * Calls `run` with clients to which it happens at each step, until all steps have had their turn, ahead of the request or behind it; also when the answer to one of their creates
+ * is lost.
+ */
 async function atEachStep(
   act: Act,
-  answersLost: readonly (number | undefined)[],
+  cases: readonly (readonly [when: When, unanswered?: number])[],
   run: (zk: Client, path: string, label: string) => Promise<void>,
 ): Promise<void> {
-  for (const unanswered of answersLost) {
-    for (const when of ['ahead', 'behind'] as const) {
-      let last = 0;
-      for (let step = 0; step <= last; step++) {
-        const path = `/${act.name}-${unanswered}-${when}-${step}`;
-        let creates = 0;
-        const happen = () => act(path);
-        const fateOf = ({ at, opCode }: { at: number; opCode: number }): Fate => {
-          last = at;
-          if (opCode === OpCode.create2 && creates++ === unanswered) return 'answer';
-          if (at !== step) return undefined;
-          return when === 'ahead' ? { ahead: happen } : { behind: happen };
-        };
-        const zk = await fated(t, fateOf);
-        await run(zk, path, `step ${step}, ${when}, create without an answer: ${unanswered}`);
-        await t.pass(300, 300);
-        expect(await t.until(ownBelow(path)), path).toEqual([]);
-        await t.until(zk.close());
-      }
+  for (const [when, unanswered] of cases) {
+    let last = 0;
+    for (let step = 0; step <= last; step++) {
+      const path = `/${act.name}-${unanswered}-${when}-${step}`;
+      let creates = 0;
+      const happen = () => act(path);
+      const fateOf = ({ at, opCode }: { at: number; opCode: number }): Fate => {
+        last = at;
+        if (opCode === OpCode.create2 && creates++ === unanswered) return 'answer';
+        if (at !== step) return undefined;
+        return when === 'ahead' ? { ahead: happen } : { behind: happen };
+      };
+      const zk = await fated(t, fateOf);
+      await run(zk, path, `step ${step}, ${when}, create without an answer: ${unanswered}`);
+      await t.pass(300, 300);
+      expect(await t.until(ownBelow(path)), path).toEqual([]);
+      await t.until(zk.close());
     }
   }
 }
@@ -179,9 +182,9 @@ it.each(Object.keys(comings))('whoever comes hears of it when their znode is del
     await t.until(giveBack());
     told.had++;
   };
-  await atEachStep(deleteByHand, [undefined, 1], come);
+  await atEachStep(deleteByHand, [['ahead'], ['behind'], ['ahead', 1]], come);
   // Of the root of a simple barrier NoNode tells, as of what the program has made itself.
-  if (name !== 'SimpleBarrier') await atEachStep(deleteWithParents, [undefined], come);
+  if (name !== 'SimpleBarrier') await atEachStep(deleteWithParents, [['ahead']], come);
   expect(told.lost).toBeGreaterThan(1);
   expect(told.had).toBeGreaterThan(1);
 });
@@ -190,7 +193,7 @@ it.each(Object.keys(comings))('whoever gives up, at whichever step, leaves nothi
   let given = 0;
   let abort!: AbortController;
   const giveUp = () => Promise.resolve(abort.abort(new Error('given up')));
-  await atEachStep(giveUp, [undefined], async (zk, path, label) => {
+  await atEachStep(giveUp, [['behind']], async (zk, path, label) => {
     abort = new AbortController();
     const had = await t.until(comings[name]!(zk, path, { signal: abort.signal }).catch((error: unknown) => error));
     if (!(had instanceof Error)) {
@@ -233,12 +236,19 @@ const goings: Record<
 };
 
 it.each(Object.keys(goings))('C1-3: what is deleted by hand is made again, at whichever step, by %s', async (name) => {
-  await atEachStep(deleteByHand, [1, 2], async (zk, path, label) => {
-    const going = await t.until(goings[name]!(zk, path).catch((error: unknown) => error));
-    await t.pass(300, 300);
-    if (going instanceof Error) throw new Error(label, { cause: going });
-    const [result, end] = going as Awaited<ReturnType<(typeof goings)[string]>>;
-    expect(await t.until(result()), label).toBe(1);
-    await t.until(end());
-  });
+  await atEachStep(
+    deleteByHand,
+    [
+      ['ahead', 1],
+      ['ahead', 2],
+    ],
+    async (zk, path, label) => {
+      const going = await t.until(goings[name]!(zk, path).catch((error: unknown) => error));
+      await t.pass(300, 300);
+      if (going instanceof Error) throw new Error(label, { cause: going });
+      const [result, end] = going as Awaited<ReturnType<(typeof goings)[string]>>;
+      expect(await t.until(result()), label).toBe(1);
+      await t.until(end());
+    },
+  );
 });
