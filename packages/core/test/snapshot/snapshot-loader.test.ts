@@ -126,7 +126,9 @@ describe('SnapshotLoader', () => {
     const [, bytes] = recorded[1]!;
     const flipped = Buffer.from(bytes);
     const unnoticed: number[] = [];
-    for (let at = 0; at < bytes.length; at++) {
+    // All of what comes once, at both ends. Between them znodes follow each other, of different lengths: every fifth byte meets each of their fields in some of them.
+    const places = Array.from(bytes, (_, at) => at).filter((at) => at < 300 || at >= bytes.length - 100 || at % 5 === 0);
+    for (const at of places) {
       flipped[at]! ^= 1 << (at % 8);
       if (placeOfRefusal(flipped) === undefined) unnoticed.push(at);
       flipped[at]! ^= 1 << (at % 8);
