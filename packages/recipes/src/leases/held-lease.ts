@@ -8,6 +8,7 @@
 import { type CallOptions, type ClientView, KeeperError, op, type TimerHandle, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
 import { fenced } from '../line/fenced.ts';
+import { isUnanswered } from '../waiting/unanswered.ts';
 import { textOf } from './lease-record.ts';
 
 export interface HeldLeaseSettings {
@@ -32,7 +33,10 @@ export class HeldLease implements AsyncDisposable {
   readonly #settings: HeldLeaseSettings;
   readonly #end = new AbortController();
   #endsAtMs = 0;
+  /** Of `lease_holder`, as far as is known. */
   #version: number;
+  /** What renewals have written to it, perhaps, since it was known. */
+  readonly #unanswered = new Set<string>();
   #timer: TimerHandle | undefined;
   #state: 'held' | 'lost' | 'released' = 'held';
   #released: Promise<void> | undefined;
@@ -77,7 +81,9 @@ export class HeldLease implements AsyncDisposable {
     try {
       const { mtime } = await zk.setData(this.path, holder, { ...options, idempotent: true });
       const data = textOf({ holder, endMs: mtime + durationMs });
+      this.#unanswered.add(data);
       const [written] = await fenced(zk, [op.setData(holderPath, data)], [this.path], options);
+      this.#unanswered.clear();
       this.#version = written.stat.version;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode') || (error instanceof RecipeError && error.code === 'Lost')) {
@@ -91,7 +97,7 @@ export class HeldLease implements AsyncDisposable {
   }
 
   /**
-   * Gives it back, so that others need not wait for its end. Where no server answers it is left to its end. A second call waits for the first. Rejects with
+   * Gives it back, so that others need not wait for its end. Where no server can be reached it is left to its end. A second call waits for the first. Rejects with
    * NoAuth only.
    */
   release(): Promise<void> {
@@ -108,12 +114,33 @@ export class HeldLease implements AsyncDisposable {
     if (this.#state !== 'held') return;
     this.#state = 'released';
     this.#stopTimer();
+    const { zk, holderPath } = this.#settings;
+    for (;;) {
+      try {
+        await zk.multi([op.delete(this.path), op.delete(holderPath, { version: this.#version })]);
+        return;
+      } catch (error) {
+        if (!KeeperError.is(error)) throw error;
+        // No answer: carried out once more it does no harm, as the name of our znode is never used twice.
+        if (isUnanswered(error)) continue;
+        if (error.code === 'BadVersion' && (await this.#wasRenewed())) continue;
+        // Others have taken it, or it will end.
+        if (KeeperError.is(error, 'NoNode', 'BadVersion', 'SessionExpired', 'SessionMoved', 'AuthFailed') || error.retryable) return;
+        throw error;
+      }
+    }
+  }
+
+  /** By a renewal that was not answered, and says so now. */
+  async #wasRenewed(): Promise<boolean> {
+    const { zk, holderPath } = this.#settings;
     try {
-      await this.#settings.zk.multi([op.delete(this.path), op.delete(this.#settings.holderPath, { version: this.#version })]);
+      const { data, stat } = await zk.getData(holderPath);
+      const isOwn = stat.version !== this.#version && this.#unanswered.has(new TextDecoder().decode(data ?? undefined));
+      if (isOwn) this.#version = stat.version;
+      return isOwn;
     } catch (error) {
-      // Others have taken it, or it will end.
-      if (KeeperError.is(error, 'NoNode', 'BadVersion', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return;
-      if (KeeperError.is(error) && error.retryable) return;
+      if (KeeperError.is(error)) return false;
       throw error;
     }
   }

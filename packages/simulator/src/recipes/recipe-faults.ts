@@ -31,6 +31,21 @@ const standstill: Fault = {
   strike: (stage, random) => anySeat(stage, random).process.standStill(howLong(random)),
 };
 
+const stutter: Fault = {
+  id: 'F14',
+  what: 'a process of a recipe stands still for a moment, again and again: what has come meanwhile comes to it all at once',
+  strike(stage, random) {
+    const { process } = anySeat(stage, random);
+    let times = 5 + random.below(20);
+    const next = () => {
+      if (times-- === 0 || stage.isHealed) return;
+      process.standStill(1 + random.below(40));
+      stage.after(random.below(60), 'stutter', undefined, next);
+    };
+    next();
+  },
+};
+
 const crash: Fault = {
   id: 'F1, F3',
   what: 'a process of a recipe ends, or its machine does; another begins a while later',
@@ -59,6 +74,7 @@ const leftOut = [
 /** In the order of `faults`, as a seed draws by that. */
 export const recipeFaults = {
   standstill,
+  stutter,
   crash,
   offline,
   ...without(faults, leftOut),
