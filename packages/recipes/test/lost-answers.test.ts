@@ -93,13 +93,16 @@ const plays: Record<string, Play> = {
   },
   'a model': async (zk, path) => {
     const user = new Model('/users/{user}', { codec: textCodec }).at(zk.chroot(path), { user: 'a' });
-    await unlessDone(async () => (await user.exists({ retry: true })) !== null, () => user.create('one', { retry: true }));
+    await unlessDone(
+      async () => (await user.exists({ retry: true })) !== null,
+      () => user.create('one', { retry: true }),
+    );
     await user.set('two', { retry: true, idempotent: true });
     await user.put('three', { retry: true }).catch((error: unknown) => expect(error).toMatchObject({ code: 'ConnectionLoss' }));
     await user.update(() => 'four', { retry: true, idempotent: true });
     return (await user.find({ retry: true }))!.value;
   },
-  'migrations': async (zk, path) => {
+  migrations: async (zk, path) => {
     const list = [
       { name: 'users', ops: [op.create(`${path}/users`)] },
       { name: 'admin', ops: [op.create(`${path}/users/admin`), op.create(`${path}/users/u-`, null, { mode: 'persistentSequential' })] },

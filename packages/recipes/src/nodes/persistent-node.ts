@@ -10,7 +10,16 @@
  *     2. exists, with a watch, until it is gone or is another's
  *     3. 1. again
  */
-import { type Acl, type ClientView, type CreateResult, type Data, KeeperError, type Millis, type SessionEvent, type Stat } from '@tskeeper/client';
+import {
+  type Acl,
+  type ClientView,
+  type CreateResult,
+  type Data,
+  KeeperError,
+  type Millis,
+  type SessionEvent,
+  type Stat,
+} from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
@@ -350,7 +359,8 @@ async function remove(made: Made): Promise<void> {
       return;
     } catch (error) {
       // It has been written to since, the last beat has come, or there was no answer: the next look tells.
-      const isStill = KeeperError.is(error, 'BadVersion') || (KeeperError.is(error, 'NotEmpty') && stat.numChildren === 0) || isUnanswered(error);
+      const isStill =
+        KeeperError.is(error, 'BadVersion') || (KeeperError.is(error, 'NotEmpty') && stat.numChildren === 0) || isUnanswered(error);
       if (!isStill) return;
     }
   }

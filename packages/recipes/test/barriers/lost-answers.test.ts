@@ -31,7 +31,13 @@ const orders = [
 ];
 
 /** One round of three, who come and go in these orders. */
-async function round(path: string, clients: readonly Client[], enter: Enter, coming: readonly number[], going: readonly number[]): Promise<void> {
+async function round(
+  path: string,
+  clients: readonly Client[],
+  enter: Enter,
+  coming: readonly number[],
+  going: readonly number[],
+): Promise<void> {
   const entering: Promise<Participation>[] = [];
   for (const index of coming) {
     entering[index] = enter(clients[index]!);

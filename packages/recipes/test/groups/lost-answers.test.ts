@@ -64,7 +64,8 @@ describe('the loss of any one request, or answer', () => {
       const shown: string[] = [];
       const end = new AbortController();
       const observing = (async () => {
-        for await (const { members, inStep } of own.observe({ signal: end.signal })) if (inStep) shown.push(members.map((each) => each.name).join());
+        for await (const { members, inStep } of own.observe({ signal: end.signal }))
+          if (inStep) shown.push(members.map((each) => each.name).join());
       })().catch(() => undefined);
       await moment();
       const both = [await own.members(), await others.members()].map((members) => members.map((each) => each.name).join());
@@ -98,7 +99,8 @@ describe('the loss of any one request, or answer', () => {
 
   it('C1-3, B25: keeps nobody from a share of a set', { timeout: 20_000 }, async () => {
     const runs = await withEachLoss(t, async (zk, path) => {
-      const share = (each: Client, name: string) => new SetPartitioner(each, path, name, ['q1', 'q2'], () => undefined, { timeBoundaryMs: 50 });
+      const share = (each: Client, name: string) =>
+        new SetPartitioner(each, path, name, ['q1', 'q2'], () => undefined, { timeBoundaryMs: 50 });
       const [alice, bob] = [share(zk, 'alice'), share(other, 'bob')];
       await Promise.all([alice.ready(), bob.ready()]);
       const owned = [alice, bob].map((each) => each.owned.map(({ item }) => item).toSorted());

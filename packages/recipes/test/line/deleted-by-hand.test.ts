@@ -45,7 +45,11 @@ interface Had {
 
 type Coming = (zk: Client, path: string, options: WaitOptions) => Promise<Had>;
 
-const hold = (held: Pick<Held, 'path' | 'signal' | 'release'>): Had => ({ paths: [held.path], signal: held.signal, giveBack: () => held.release() });
+const hold = (held: Pick<Held, 'path' | 'signal' | 'release'>): Had => ({
+  paths: [held.path],
+  signal: held.signal,
+  giveBack: () => held.release(),
+});
 
 const comings: Record<string, Coming> = {
   Lock: async (zk, path, options) => {
@@ -155,50 +159,59 @@ async function atEachStep(act: Act, run: (zk: Client, path: string, label: strin
   }
 }
 
-it.each(Object.keys(comings))('C1-24: whoever comes hears of it when their znode is deleted by hand, at whichever step: %s', async (name) => {
-  const told = { lost: 0, had: 0 };
-  const come = async (zk: Client, path: string, label: string) => {
-    const had = await t.until(comings[name]!(zk, path, {}).catch((error: unknown) => error));
-    await t.pass(300, 300);
-    if (had instanceof Error) {
-      expect(had, label).toMatchObject({ name: 'RecipeError', code: 'Lost' });
-      told.lost++;
-      return;
-    }
-    const { paths, signal, giveBack } = had as Had;
-    const areThere = await t.until(Promise.all(paths.map((each) => t.zk.exists(each))));
-    expect(signal.aborted, label).toBe(areThere.includes(null));
-    await t.until(giveBack());
-    told.had++;
-  };
-  await atEachStep(deleteByHand, come);
-  // Of the root of a simple barrier NoNode tells, as of what the program has made itself.
-  if (name !== 'SimpleBarrier') await atEachStep(deleteWithParents, come);
-  expect(told.lost).toBeGreaterThan(1);
-  expect(told.had).toBeGreaterThan(1);
-});
+it.each(Object.keys(comings))(
+  'C1-24: whoever comes hears of it when their znode is deleted by hand, at whichever step: %s',
+  async (name) => {
+    const told = { lost: 0, had: 0 };
+    const come = async (zk: Client, path: string, label: string) => {
+      const had = await t.until(comings[name]!(zk, path, {}).catch((error: unknown) => error));
+      await t.pass(300, 300);
+      if (had instanceof Error) {
+        expect(had, label).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+        told.lost++;
+        return;
+      }
+      const { paths, signal, giveBack } = had as Had;
+      const areThere = await t.until(Promise.all(paths.map((each) => t.zk.exists(each))));
+      expect(signal.aborted, label).toBe(areThere.includes(null));
+      await t.until(giveBack());
+      told.had++;
+    };
+    await atEachStep(deleteByHand, come);
+    // Of the root of a simple barrier NoNode tells, as of what the program has made itself.
+    if (name !== 'SimpleBarrier') await atEachStep(deleteWithParents, come);
+    expect(told.lost).toBeGreaterThan(1);
+    expect(told.had).toBeGreaterThan(1);
+  },
+);
 
-it.each(Object.keys(comings))('C1-24: whoever gives up, at whichever step, leaves nothing behind, and has taken nothing: %s', async (name) => {
-  let given = 0;
-  let abort!: AbortController;
-  const giveUp = () => Promise.resolve(abort.abort(new Error('given up')));
-  await atEachStep(giveUp, async (zk, path, label) => {
-    abort = new AbortController();
-    const had = await t.until(comings[name]!(zk, path, { signal: abort.signal }).catch((error: unknown) => error));
-    if (!(had instanceof Error)) {
-      await t.until((had as Had).giveBack());
-      return;
-    }
-    expect(had, label).toMatchObject({ message: 'given up' });
-    await t.pass(300, 300);
-    if (name.startsWith('EventHandle')) expect(await t.until(t.zk.exists(`${path}/set`)), label).not.toBe(null);
-    given++;
-  });
-  expect(given).toBeGreaterThan(2);
-});
+it.each(Object.keys(comings))(
+  'C1-24: whoever gives up, at whichever step, leaves nothing behind, and has taken nothing: %s',
+  async (name) => {
+    let given = 0;
+    let abort!: AbortController;
+    const giveUp = () => Promise.resolve(abort.abort(new Error('given up')));
+    await atEachStep(giveUp, async (zk, path, label) => {
+      abort = new AbortController();
+      const had = await t.until(comings[name]!(zk, path, { signal: abort.signal }).catch((error: unknown) => error));
+      if (!(had instanceof Error)) {
+        await t.until((had as Had).giveBack());
+        return;
+      }
+      expect(had, label).toMatchObject({ message: 'given up' });
+      await t.pass(300, 300);
+      if (name.startsWith('EventHandle')) expect(await t.until(t.zk.exists(`${path}/set`)), label).not.toBe(null);
+      given++;
+    });
+    expect(given).toBeGreaterThan(2);
+  },
+);
 
 /** Those to whom a znode that was deleted is one to be made again. Each tells what has come of it, and how to end it. */
-const goings: Record<string, (zk: Client, path: string) => Promise<readonly [result: () => Promise<unknown>, end: () => Promise<unknown>]>> = {
+const goings: Record<
+  string,
+  (zk: Client, path: string) => Promise<readonly [result: () => Promise<unknown>, end: () => Promise<unknown>]>
+> = {
   'a persistent node': async (zk, path) => {
     const node = new PersistentNode(zk, `${path}/a-`, null, { mode: 'ephemeralSequential' });
     await node.ready();

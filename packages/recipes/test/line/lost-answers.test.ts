@@ -4,7 +4,18 @@
  */
 import type { Client } from '@tskeeper/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { Candidate, Election, EventHandle, Lease, Lock, MultiLease, MultiLock, PriorityLock, Semaphore, SharedLock } from '../../src/index.ts';
+import {
+  Candidate,
+  Election,
+  EventHandle,
+  Lease,
+  Lock,
+  MultiLease,
+  MultiLock,
+  PriorityLock,
+  Semaphore,
+  SharedLock,
+} from '../../src/index.ts';
 import { shapeOf, withEachLoss } from '../support/each-loss.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
 
@@ -81,14 +92,17 @@ const recipes: Record<string, Recipe> = {
   },
 };
 
-it.each(Object.keys(recipes))('C1-23, C1-3: the loss of any one request, or answer, leaves the znodes that there are without it: %s', async (name) => {
-  const runs = await withEachLoss(t, async (zk, path) => {
-    const giveBack = await recipes[name]!(zk, path);
-    await new Promise<void>((resolve) => t.world.clock.after(300, resolve));
-    const held = await shapeOf(t, path);
-    expect(held.length).toBeGreaterThan(0);
-    await giveBack();
-    return held;
-  });
-  expect(runs).toBeGreaterThan(2 * 4);
-});
+it.each(Object.keys(recipes))(
+  'C1-23, C1-3: the loss of any one request, or answer, leaves the znodes that there are without it: %s',
+  async (name) => {
+    const runs = await withEachLoss(t, async (zk, path) => {
+      const giveBack = await recipes[name]!(zk, path);
+      await new Promise<void>((resolve) => t.world.clock.after(300, resolve));
+      const held = await shapeOf(t, path);
+      expect(held.length).toBeGreaterThan(0);
+      await giveBack();
+      return held;
+    });
+    expect(runs).toBeGreaterThan(2 * 4);
+  },
+);
