@@ -240,6 +240,7 @@ KINDS = {
     "named-lock": lambda path, name: LockVerbs(NamedLock(zk, path, name)),
     "read-lock": lambda path: LockVerbs(ReadLock(zk, path)),
     "write-lock": lambda path: LockVerbs(WriteLock(zk, path)),
+    "semaphore": lambda path, size: LockVerbs(zk.Semaphore(path, max_leases=int(size))),
     "election": ElectionVerbs,
     "queue": QueueVerbs,
     "locking-queue": LockingQueueVerbs,

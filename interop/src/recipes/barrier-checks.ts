@@ -84,6 +84,19 @@ const semaphore: Check = {
   },
 };
 
+const otherSemaphore: Check = {
+  name: "kazoo's Semaphore does not see leases of ours, nor ours those of kazoo, so together they are more than the size that both read",
+  async run({ peers, root }) {
+    const open = (kind: 'ours' | 'kazoo', size = '2') => peers[kind].open('semaphore', root, size);
+    const theirs = await open('kazoo');
+    for (const each of [theirs, await open('ours'), await open('ours')]) assert.equal(await each.tell('try_acquire'), 'yes');
+    // kazoo takes whatever is there for a lease: its own, and our `leases`.
+    assert.equal(await (await open('kazoo')).tell('try_acquire'), 'no');
+    await assert.rejects((await open('kazoo', '3')).tell('try_acquire'), /Inconsistent max leases/);
+    await theirs.tell('release');
+  },
+};
+
 export const barrierChecks: readonly Check[] = [
   ...kinds.map(barrierCheck),
   doubleBarrierCheck(['ours', 'kazoo']),
@@ -92,4 +105,5 @@ export const barrierChecks: readonly Check[] = [
   doubleBarrierCheck(['Curator', 'ours']),
   doubleBarrierCheck(['kazoo', 'Curator', 'ours']),
   semaphore,
+  otherSemaphore,
 ];

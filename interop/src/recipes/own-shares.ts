@@ -36,6 +36,7 @@ export function leaseVerbs(zk: Client, path: string, holder: string, count?: str
 export function partitionerVerbs(zk: Client, path: string, name: string, items: string, timeBoundaryMs: string): Verbs {
   const inside = `${path}/inside`;
   let trouble = '';
+  const mine = new Set<string>();
   const work = async ({ item, signal }: OwnPartition): Promise<void> => {
     try {
       await zk.create(`${inside}/${item}`, null, { mode: 'ephemeral' });
@@ -43,18 +44,17 @@ export function partitionerVerbs(zk: Client, path: string, name: string, items: 
       trouble = KeeperError.is(error, 'NodeExists') ? `somebody else works on ${item}` : String(error);
       return;
     }
+    mine.add(item);
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     await zk.delete(`${inside}/${item}`);
+    mine.delete(item);
   };
   const partitioner = new SetPartitioner(zk, path, name, items.split(','), work, { timeBoundaryMs: Number(timeBoundaryMs) });
   return {
     async owned() {
       if (trouble !== '') throw new Error(trouble);
       partitioner.signal.throwIfAborted();
-      return partitioner.owned
-        .map(({ item }) => item)
-        .sort()
-        .join(',');
+      return [...mine].sort().join(',');
     },
     async close() {
       await partitioner.close();

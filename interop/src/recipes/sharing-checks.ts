@@ -80,4 +80,26 @@ const keepers: Check = {
   },
 };
 
-export const sharingChecks: readonly Check[] = [partitioner, keepers];
+const overwritten: Check = {
+  name: "Curator's PersistentNode: it writes its data over those of ours, and deletes what ours has made when it ends, which ours makes again",
+  async run({ peers, root, zk }) {
+    const textOf = async () => new TextDecoder().decode((await zk.getData(root)).data!);
+    const [ours, theirs] = [
+      await peers.ours.open('persistent-node', root, 'ours'),
+      await peers.Curator.open('persistent-node', root, 'theirs'),
+    ];
+    await ours.tell('keep');
+    await until('it is there', async () => (await zk.exists(root)) !== null);
+    const { czxid } = (await zk.exists(root))!;
+    await theirs.tell('keep');
+    await until('it is written over', async () => (await textOf()) === 'theirs');
+    assert.equal((await zk.exists(root))?.czxid, czxid);
+    await theirs.tell('drop');
+    await until('it is made again', async () => ((await zk.exists(root))?.czxid ?? 0n) > czxid);
+    assert.equal(await textOf(), 'ours');
+    await ours.tell('drop');
+    assert.equal(await zk.exists(root), null);
+  },
+};
+
+export const sharingChecks: readonly Check[] = [partitioner, keepers, overwritten];
