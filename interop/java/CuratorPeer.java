@@ -33,6 +33,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.nodes.GroupMember;
 import org.apache.curator.framework.recipes.nodes.PersistentNode;
+import org.apache.curator.framework.recipes.nodes.PersistentTtlNode;
 import org.apache.curator.framework.recipes.queue.SimpleDistributedQueue;
 import org.apache.curator.framework.recipes.shared.SharedCount;
 import org.apache.curator.framework.recipes.shared.SharedValue;
@@ -267,15 +268,18 @@ public class CuratorPeer {
         };
     }
 
-    static Recipe persistentNode(String path, String data) {
-        PersistentNode node = new PersistentNode(zk, CreateMode.EPHEMERAL, false, path, data.getBytes(UTF_8));
+    interface Step {
+        void take() throws Exception;
+    }
+
+    static Recipe kept(Step keep, Step drop) {
         return (verb, arguments) -> {
             switch (verb) {
                 case "keep":
-                    node.start();
+                    keep.take();
                     return "";
                 case "drop":
-                    node.close();
+                    drop.take();
                     return "";
                 default:
                     return unknown(verb);
@@ -352,7 +356,14 @@ public class CuratorPeer {
         KINDS.put("queue", a -> queue(a[0]));
         KINDS.put("item-queue", a -> CuratorQueues.queue(a[0], a[1], a[2]));
         KINDS.put("member", a -> member(a[0], a[1], a[2]));
-        KINDS.put("persistent-node", a -> persistentNode(a[0], a[1]));
+        KINDS.put("persistent-node", a -> {
+            PersistentNode node = new PersistentNode(zk, CreateMode.EPHEMERAL, false, a[0], a[1].getBytes(UTF_8));
+            return kept(node::start, node::close);
+        });
+        KINDS.put("ttl-node", a -> {
+            PersistentTtlNode node = new PersistentTtlNode(zk, a[0], Long.parseLong(a[2]), a[1].getBytes(UTF_8));
+            return kept(node::start, node::close);
+        });
         KINDS.put("services", a -> CuratorServices.discovery(a[0], String.class, a[1].equals("all")));
         KINDS.put("zoned-services", a -> CuratorServices.discovery(a[0], CuratorServices.Zone.class, false));
         KINDS.put("shared-value", a -> sharedValue(a[0], a[1]));

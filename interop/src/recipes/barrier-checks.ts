@@ -84,6 +84,35 @@ const semaphore: Check = {
   },
 };
 
+const killedHolder: Check = {
+  name: "a semaphore of two that Curator's InterProcessSemaphoreV2 shares with ours: the lease of one that is killed is had by the one that waits",
+  async run(ground) {
+    const { peers, root, zk } = ground;
+    for (const [first, second] of [
+      ['ours', 'Curator'],
+      ['Curator', 'ours'],
+    ] as const) {
+      const mortal = await ground.mortal(first);
+      const [dies, stays, waits] = [
+        await mortal.open('semaphore', root, '2'),
+        await peers[first].open('semaphore', root, '2'),
+        await peers[second].open('semaphore', root, '2'),
+      ];
+      await dies.tell('acquire');
+      await stays.tell('acquire');
+      const journal = new Journal();
+      const third = journal.note('the third has one', waits.tell('acquire'));
+      await until('three leases', async () => (await childrenOf(zk, `${root}/leases`)).length === 3);
+      journal.lines.push('one is killed');
+      await mortal.kill();
+      await third;
+      assert.deepEqual(journal.lines, ['one is killed', 'the third has one']);
+      await stays.tell('release');
+      await waits.tell('release');
+    }
+  },
+};
+
 const otherSemaphore: Check = {
   name: "kazoo's Semaphore does not see leases of ours, nor ours those of kazoo, so together they are more than the size that both read",
   async run({ peers, root }) {
@@ -105,5 +134,6 @@ export const barrierChecks: readonly Check[] = [
   doubleBarrierCheck(['Curator', 'ours']),
   doubleBarrierCheck(['kazoo', 'Curator', 'ours']),
   semaphore,
+  killedHolder,
   otherSemaphore,
 ];

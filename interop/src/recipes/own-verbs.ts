@@ -56,7 +56,9 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
     lease: (path, holder) => leaseVerbs(zk, path, holder),
     'multi-lease': (path, holder, count) => leaseVerbs(zk, path, holder, count),
     partitioner: (path, name, items, timeBoundaryMs) => partitionerVerbs(zk, path, name, items, timeBoundaryMs),
-    'persistent-node': (path, data) => persistentNodeVerbs(zk, path, data),
+    'persistent-node': (path, data) => keptVerbs(() => new PersistentNode(zk, path, data)),
+    'ttl-node': (path, data, ttlMs) =>
+      keptVerbs(() => new PersistentNode(zk, path, data, { mode: 'persistentWithTtl', ttlMs: Number(ttlMs) })),
     'shared-value': (path, seed) => sharedValueVerbs(zk, path, seed),
     number: (path, format) => {
       if (format === 'int64') return numberVerbs(new AtomicNumber(zk, path), BigInt);
@@ -198,11 +200,11 @@ function memberVerbs(group: Group, id: string, data: string | undefined): Verbs 
   };
 }
 
-function persistentNodeVerbs(zk: Client, path: string, data: string): Verbs {
+function keptVerbs(keep: () => PersistentNode): Verbs {
   let node: PersistentNode | undefined;
   return {
     async keep() {
-      node = new PersistentNode(zk, path, data);
+      node = keep();
       return '';
     },
     async drop() {

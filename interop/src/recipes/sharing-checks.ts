@@ -52,13 +52,15 @@ const partitioner: Check = {
   },
 };
 
+const pairs = [
+  ['ours', 'Curator'],
+  ['Curator', 'ours'],
+] as const;
+
 const keepers: Check = {
   name: "Curator's PersistentNode: a znode that both keep is made again when it was deleted, or whoever has made it is killed",
   async run(ground) {
-    for (const [first, second] of [
-      ['ours', 'Curator'],
-      ['Curator', 'ours'],
-    ] as const) {
+    for (const [first, second] of pairs) {
       const path = `${ground.root}-${first}`;
       const ownerOf = async () => (await ground.zk.exists(path))?.ephemeralOwner;
       const mortal = await ground.mortal(first);
@@ -102,4 +104,32 @@ const overwritten: Check = {
   },
 };
 
-export const sharingChecks: readonly Check[] = [partitioner, keepers, overwritten];
+const ttlMs = 1000;
+
+const withTtl: Check = {
+  name: "Curator's PersistentTtlNode: either keeps what the other has made beyond its end, and it goes when nobody does",
+  async run(ground) {
+    await Promise.all(
+      pairs.map(async ([first, second]) => {
+        const path = `${ground.root}-${first}`;
+        const now = async () => (await ground.zk.exists(path))?.czxid;
+        const mortal = await ground.mortal(first);
+        await (await mortal.open('ttl-node', path, 'kept', String(ttlMs))).tell('keep');
+        await until('it is there', async () => (await now()) !== undefined);
+        const made = await now();
+        const heir = await ground.peers[second].open('ttl-node', path, 'kept', String(ttlMs));
+        await heir.tell('keep');
+        await mortal.kill();
+        const killedMs = performance.now();
+        await until('its time has passed twice', async () => {
+          assert.equal(await now(), made);
+          return performance.now() - killedMs > 3 * ttlMs;
+        });
+        await heir.tell('drop');
+        await until('it is gone', async () => (await now()) === undefined);
+      }),
+    );
+  },
+};
+
+export const sharingChecks: readonly Check[] = [partitioner, keepers, overwritten, withTtl];
