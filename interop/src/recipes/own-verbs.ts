@@ -218,9 +218,11 @@ function keptVerbs(keep: () => PersistentNode): Verbs {
 function sharedValueVerbs(zk: Client, path: string, seed: string): Verbs {
   const value = new SharedValue(zk, path, textCodec);
   let seen: VersionedValue<string> | undefined;
-  const begun = value.ready(patience).then(async () => {
+  const begin = async (): Promise<void> => {
+    await value.ready(patience);
     seen = (await value.compareAndSet(undefined, seed, patience)) ?? value.current;
-  });
+  };
+  const begun = begin();
   return {
     async value() {
       await begun;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 
 import { type Check, childrenOf, type Ground, until } from './ground.ts';
 import type { Handle, Peer } from './peer.ts';
+import { textOf } from './verbs.ts';
 
 const items = ['a', 'b', 'c', 'd', 'e'];
 const timeBoundaryMs = '500';
@@ -75,7 +76,7 @@ const keepers: Check = {
       const { czxid } = (await ground.zk.exists(path))!;
       await ground.zk.delete(path);
       await until('it is made again', async () => ((await ground.zk.exists(path))?.czxid ?? 0n) > czxid);
-      assert.equal(new TextDecoder().decode((await ground.zk.getData(path)).data!), 'kept');
+      assert.equal(textOf((await ground.zk.getData(path)).data), 'kept');
       await heir.tell('drop');
       await until('it is dropped', async () => (await ownerOf()) === undefined);
     }
@@ -85,7 +86,7 @@ const keepers: Check = {
 const overwritten: Check = {
   name: "Curator's PersistentNode: it writes its data over those of ours, and deletes what ours has made when it ends, which ours makes again",
   async run({ peers, root, zk }) {
-    const textOf = async () => new TextDecoder().decode((await zk.getData(root)).data!);
+    const text = async () => textOf((await zk.getData(root)).data);
     const [ours, theirs] = [
       await peers.ours.open('persistent-node', root, 'ours'),
       await peers.Curator.open('persistent-node', root, 'theirs'),
@@ -94,11 +95,11 @@ const overwritten: Check = {
     await until('it is there', async () => (await zk.exists(root)) !== null);
     const { czxid } = (await zk.exists(root))!;
     await theirs.tell('keep');
-    await until('it is written over', async () => (await textOf()) === 'theirs');
+    await until('it is written over', async () => (await text()) === 'theirs');
     assert.equal((await zk.exists(root))?.czxid, czxid);
     await theirs.tell('drop');
     await until('it is made again', async () => ((await zk.exists(root))?.czxid ?? 0n) > czxid);
-    assert.equal(await textOf(), 'ours');
+    assert.equal(await text(), 'ours');
     await ours.tell('drop');
     assert.equal(await zk.exists(root), null);
   },
