@@ -17,6 +17,7 @@ import {
 } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
 import { fenced } from '../line/fenced.ts';
+import { isUnanswered } from '../waiting/unanswered.ts';
 import { textOf } from './lease-record.ts';
 
 export interface HeldLeaseSettings {
@@ -41,6 +42,7 @@ export class HeldLease implements AsyncDisposable {
   readonly #settings: HeldLeaseSettings;
   readonly #end = new AbortController();
   #endsAtMs = 0;
+  /** Of `lease_holder`, as far as is known. */
   #version: number;
   #timer: TimerHandle | undefined;
   #state: 'held' | 'lost' | 'released' = 'held';
@@ -98,7 +100,7 @@ export class HeldLease implements AsyncDisposable {
   }
 
   /**
-   * Gives it back, so that others need not wait for its end. Where no server answers it is left to its end. A second call waits for the first. Rejects with
+   * Gives it back, so that others need not wait for its end. Where no server can be reached it is left to its end. A second call waits for the first. Rejects with
    * NoAuth only.
    */
   release(): Promise<void> {
@@ -115,24 +117,19 @@ export class HeldLease implements AsyncDisposable {
     if (this.#state !== 'held') return;
     this.#state = 'released';
     this.#stopTimer();
-    try {
-      await this.#deleteBoth();
-    } catch (error) {
-      // Others have taken it, or it will end.
-      if (KeeperError.is(error, 'NoNode', 'BadVersion', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return;
-      if (KeeperError.is(error) && error.retryable) return;
-      throw error;
-    }
-  }
-
-  async #deleteBoth(): Promise<void> {
     const { zk, holderPath } = this.#settings;
     for (;;) {
       try {
         await zk.multi([op.delete(this.path), op.delete(holderPath, { version: this.#version })]);
         return;
       } catch (error) {
-        if (!KeeperError.is(error, 'BadVersion') || !(await this.#readsRecord())) throw error;
+        if (!KeeperError.is(error)) throw error;
+        // No answer: carried out once more it does no harm, as the name of our znode is never used twice.
+        if (isUnanswered(error)) continue;
+        if (error.code === 'BadVersion' && (await this.#readsRecord().catch(() => false))) continue;
+        // Others have taken it, or it will end.
+        if (KeeperError.is(error, 'NoNode', 'BadVersion', 'SessionExpired', 'SessionMoved', 'AuthFailed') || error.retryable) return;
+        throw error;
       }
     }
   }

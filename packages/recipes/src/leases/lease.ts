@@ -21,10 +21,11 @@ import { childPath } from '@tskeeper/client/internal';
 import { acquire } from '../line/acquire.ts';
 import { lineUp } from '../line/contender.ts';
 import { fenced } from '../line/fenced.ts';
-import { Line, type LineOptions, nextAhead } from '../line/line.ts';
+import { deletedByOthers, Line, type LineOptions, nextAhead } from '../line/line.ts';
 import type { Held } from '../line/held.ts';
 import { firstOf } from '../waiting/first-of.ts';
 import { Limit } from '../waiting/limit.ts';
+import { makeOwn } from '../waiting/make-own.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { pause } from '../waiting/pause.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -108,20 +109,19 @@ export class Lease {
       what: `the lock of the lease ${this.path}`,
     };
     await using lock = await acquire(claim, { signal });
-    return await this.#tryWith(lock, signal);
+    try {
+      return await this.#tryWith(lock, signal);
+    } catch (error) {
+      // What they stand below is gone, and so is the lock.
+      throw KeeperError.is(error, 'NoNode') ? deletedByOthers(lock.path) : error;
+    }
   }
 
   async #tryWith(lock: Held, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
     const zk = this.#zk;
     const { acl, durationMs, holder } = this.#options;
     const askedAtMs = zk.clock.now().elapsedMs;
-    const own = await zk.create(childPath(this.path, leaseKind), holder, {
-      mode: 'persistentSequential',
-      protection: true,
-      acl,
-      ...untilTheEnd,
-      signal,
-    });
+    const own = await makeOwn(zk, childPath(this.path, leaseKind), holder, { mode: 'persistentSequential', acl, signal });
     let has = false;
     try {
       const nowMs = own.stat.ctime;

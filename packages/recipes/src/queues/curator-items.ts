@@ -6,7 +6,7 @@
  *     02                               the end
  */
 import type { Data } from '@tskeeper/client';
-import type { Codec } from '../models/codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 
 const version = 0x00010001;
 const itemMark = 1;
