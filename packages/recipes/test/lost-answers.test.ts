@@ -144,6 +144,6 @@ const plays: Record<string, Play> = {
   },
 };
 
-it.each(Object.keys(plays))('C1-3: the loss of any one request, or answer, changes nothing: %s', { timeout: 20_000 }, async (name) => {
+it.each(Object.keys(plays))('C1-3: the loss of any one request, or answer, changes nothing: %s', async (name) => {
   expect(await withEachLoss(t, plays[name]!)).toBeGreaterThan(2 * 3);
 });

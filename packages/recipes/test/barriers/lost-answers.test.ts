@@ -55,7 +55,7 @@ async function round(
   expect(inside.map(({ state }) => state)).toEqual(['released', 'released', 'released']);
 }
 
-describe('C1-3, C1-7, C1-10: the loss of any one request, or answer, of a participant', () => {
+describe('C1-3: the loss of any one request, or answer, of a participant', () => {
   it.each(orders)('of a double barrier, who comes $place, keeps nobody from a round', async ({ order }) => {
     const runs = await withEachLoss(t, async (zk, path) => {
       await round(path, [zk, ...others], (each) => new DoubleBarrier(each, path, 3).enter(), order, order.toReversed());

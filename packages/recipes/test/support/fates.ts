@@ -50,32 +50,33 @@ export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate
         isHandshake = false;
         return opCode === OpCode.ping ? undefined : fateOf({ at: sent++, opCode });
       };
+      const departBehind = async (happening: Promise<unknown>, frame: Buffer) => {
+        isHeld = true;
+        await happening;
+        isHeld = false;
+        cnxn.send(frame);
+        depart();
+      };
+      const arriveBehind = async (happening: Promise<unknown>) => {
+        const late: Buffer[] = [];
+        arrived = late;
+        await happening;
+        arrived = undefined;
+        for (const bytes of late) sink.received(bytes);
+      };
       const depart = () => {
-        while (!isHeld && !isCut && departing.length > 0) {
+        while (!isCut && departing.length > 0) {
+          if (isHeld) return;
           const frame = departing.shift()!;
           const fate = fateOfFrame(frame);
-          if (fate === 'request') {
-            isCut = true;
-            lose();
-          } else if (typeof fate === 'object' && 'ahead' in fate) {
-            isHeld = true;
-            void fate.ahead().then(() => {
-              isHeld = false;
-              cnxn.send(frame);
-              depart();
-            });
-          } else {
-            cnxn.send(frame);
-            if (fate === 'answer') lose();
-            else if (fate !== undefined) {
-              arrived = [];
-              void fate.behind().then(() => {
-                const late = arrived!;
-                arrived = undefined;
-                for (const bytes of late) sink.received(bytes);
-              });
-            }
+          if (typeof fate === 'object' && 'ahead' in fate) {
+            void departBehind(fate.ahead(), frame);
+            return;
           }
+          isCut = fate === 'request';
+          if (!isCut) cnxn.send(frame);
+          if (typeof fate === 'object') void arriveBehind(fate.behind());
+          else if (fate !== undefined) lose();
         }
       };
       return {
