@@ -76,7 +76,7 @@ test.each(Object.entries({ ...oneByOne, ...queueScenes }))(
   },
 );
 
-test.each(Object.entries(forAll))('C1-2: %s, and each of 100 asks and is told as often as each of a few', check);
+test.each(Object.entries(forAll))('C1-2, C1-11, C1-27, C1-36: %s, and each of 100 asks and is told as often as each of a few', check);
 
 /** Everybody watches everybody: what the recipes avoid. */
 const herd: Gather = async ([first, ...others], path) => {

@@ -8,7 +8,7 @@ import { fed } from './waiters.ts';
 /** A queue as each client makes it, and how an item is put into it. */
 interface Opened {
   readonly queue: Pick<Queue, 'take' | 'claim'>;
-  put(): Promise<void>;
+  readonly put: () => Promise<void>;
 }
 
 type Open = (zk: Client, path: string) => Opened;

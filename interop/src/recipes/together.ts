@@ -6,6 +6,7 @@ import {
   EventHandle,
   Group,
   type OwnPartition,
+  type Participation,
   type PartitionPlan,
   ServiceRegistry,
   SetPartitioner,
@@ -33,7 +34,7 @@ async function letOn<Gate>(
     watches: others.length * steps,
     async step() {
       await open(own[step]!);
-      await Promise.all(waits.map((each) => each[step]));
+      await Promise.all(waits.map((each) => each[step]!));
       step++;
     },
   };
@@ -54,6 +55,26 @@ const lastOne: Gather = async (clients, path) => {
     watches: 2 * others.length * steps,
     async step() {
       await Promise.all([enter(last!, rounds.shift()!), ...all.shift()!]);
+    },
+  };
+};
+
+/** Each step is a round of its own, which all have left but the lowest, for whom they wait. */
+const lowest: Gather = async (clients, path) => {
+  const own: Participation[] = [];
+  const waits: Promise<void>[][] = [];
+  for (const round of pathsBelow(path)) {
+    const inside = await Promise.all(clients.map((zk) => new DoubleBarrier(zk, round, clients.length).enter()));
+    const [first, ...others] = inside.sort((one, other) => (one.path < other.path ? -1 : 1));
+    own.push(first!);
+    waits.push(others.map((each) => each.leave()));
+  }
+  for (const each of waits.flat()) each.catch(() => undefined);
+  return {
+    // That of the lowest, who watches it as the others do.
+    watches: steps * clients.length,
+    async step() {
+      await Promise.all([own.shift()!.leave(), ...waits.shift()!]);
     },
   };
 };
@@ -196,6 +217,11 @@ export const forAll: Readonly<Record<string, Scene>> = {
     gather: lastOne,
     // Who comes last looks, makes its znode and watches it, lists, and opens; the others read by whom it was opened.
     costs: (clients) => ({ received: clients + 4, sent: 2 * clients + 4 }),
+  },
+  'the lowest leaves a double barrier, and all others with it': {
+    gather: lowest,
+    // It lists, and goes in one txn with `ready`; the others list.
+    costs: (clients) => ({ received: clients + 1, sent: 2 * clients + 1 }),
   },
   'a shared value is set': { gather: value, costs: (clients) => ({ received: clients + 1, sent: 2 * clients + 1 }) },
   'a member joins a group': { gather: group, costs: (clients) => ({ received: clients + 1, sent: 2 * clients }) },

@@ -27,7 +27,7 @@ export type Gather = (clients: readonly Client[], path: string) => Promise<Crowd
 export interface Scene {
   readonly gather: Gather;
   /** Of each step, with so many clients. */
-  costs(clients: number): Traffic;
+  readonly costs: (clients: number) => Traffic;
   /** It may cost less. */
   readonly atMost?: true;
 }

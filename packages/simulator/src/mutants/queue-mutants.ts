@@ -44,13 +44,6 @@ const wrong: Readonly<Record<string, Omit<Mutant, 'hunter'>>> = {
     replace: 'if (item === undefined || (item.version === 0 && !this.#options.sharesClaims)) return item;',
     by: 'if (item === undefined || item.version >= 0) return item;',
   },
-  'queue-claims-of-before': {
-    what: 'who waits passes over items by claims that were listed before, and have ended since',
-    from: 'B6',
-    file: znode,
-    replace: 'look.claimed = undefined;',
-    by: '',
-  },
   'queue-take-of-any-version': {
     what: 'an item is deleted, also when somebody has claimed it since it was read',
     from: 'B6',
@@ -80,11 +73,11 @@ const wrong: Readonly<Record<string, Omit<Mutant, 'hunter'>>> = {
     by: '',
   },
   'queue-event-overlooked': {
-    what: 'an event that comes together with the list is forgotten with it',
+    what: 'an event that comes before one waits for it is forgotten',
     from: 'C1-16',
     file: list,
-    replace: 'this.#left = items.sort(inOrder);',
-    by: 'this.#left = items.sort(inOrder);\n      this.#isCurrent = watches;',
+    replace: 'if (!this.#isCurrent) callback();',
+    by: '',
   },
   'queue-line-not-left': {
     what: 'who has got an item stays the first of those who wait',
