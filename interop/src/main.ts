@@ -148,7 +148,7 @@ const parts: Record<PartName, Part> = {
     run: async ({ kind }, report) => {
       const { kazoo, curator } = await ensurePeers(['kazoo', 'curator']);
       if (!kazoo.installed || !curator.installed) return;
-      const classes = await buildJavaProgram('CuratorPeer', curator);
+      const classes = await buildJavaProgram('CuratorPeer', curator, ['CuratorServices', 'CuratorQueues']);
       const programs = peerPrograms(kazoo.pythonPath, `${classes}:${curator.classpath}`);
       // What is tried here is our recipes, so ZooKeeper is there for them as well.
       for (const each of kind === 'ours' ? [kind, reference] : [kind]) {

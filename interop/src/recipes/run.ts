@@ -6,19 +6,34 @@ import { connect } from '@tskeeper/client';
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { barrierChecks } from './barrier-checks.ts';
+import { curatorQueueChecks } from './curator-queue-checks.ts';
+import { discoveryChecks } from './discovery-checks.ts';
 import { electionChecks } from './election-checks.ts';
 import type { Check, Ground } from './ground.ts';
 import { groupChecks } from './group-checks.ts';
 import { oneByOne } from './herd.ts';
+import { leaseChecks } from './lease-checks.ts';
 import { lockChecks } from './lock-checks.ts';
 import { queueChecks } from './queue-checks.ts';
 import { queueScenes } from './queue-herd.ts';
+import { sharingChecks } from './sharing-checks.ts';
 import { valueChecks } from './value-checks.ts';
 import { Peer, type PeerKind, type PeerPrograms } from './peer.ts';
 import { forAll } from './together.ts';
 import { steps, type Traffic, trafficOf, withCrowd } from './traffic.ts';
 
-const checks = [...lockChecks, ...electionChecks, ...barrierChecks, ...queueChecks, ...groupChecks, ...valueChecks];
+const checks = [
+  ...lockChecks,
+  ...electionChecks,
+  ...barrierChecks,
+  ...queueChecks,
+  ...curatorQueueChecks,
+  ...groupChecks,
+  ...sharingChecks,
+  ...leaseChecks,
+  ...discoveryChecks,
+  ...valueChecks,
+];
 
 /** Of those who stay, so that a slow machine ends none of their sessions; and of those who are killed. */
 const sessionTimeoutMs = 10_000;

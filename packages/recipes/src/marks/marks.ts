@@ -14,6 +14,8 @@
  */
 import { type Acl, type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { RecipeError } from '../recipe-error.ts';
+import { makeOwn } from '../waiting/make-own.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 
 /** What a write has done. `results` has an entry for each operation; it is undefined when the answer was lost. */
@@ -105,16 +107,16 @@ export class Marks {
   }
 
   async #make(signal: AbortSignal | undefined): Promise<Mark> {
-    const { path, stat } = await this.#zk.create(childPath(this.#parent, 'mark-'), null, {
-      mode: 'ephemeralSequential',
-      protection: true,
-      parents: 'container',
-      acl: this.#acl,
-      ...untilTheEnd,
-      signal,
-    });
-    this.#heard(stat);
-    return { path, version: stat.version };
+    const settings = { mode: 'ephemeralSequential', parents: 'container', acl: this.#acl, signal } as const;
+    for (;;) {
+      try {
+        const { path, stat } = await makeOwn(this.#zk, childPath(this.#parent, 'mark-'), null, settings);
+        this.#heard(stat);
+        return { path, version: stat.version };
+      } catch (error) {
+        if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;
+      }
+    }
   }
 
   #advance(mark: Mark): void {

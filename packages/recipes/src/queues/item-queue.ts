@@ -41,8 +41,8 @@ export interface ItemQueueOptions {
    */
   readonly maxItems?: number | undefined;
   /**
-   * Where claims are, and that they bear the names of their items: `/q/taken` for kazoo's LockingQueue on `/q`, whose items are below `/q/entries`. A claim that is
-   * deleted by hand may then be taken for the next one of the same item. Default: `<path>-aside/claims`, with names that no two claims share.
+   * Where claims are, and that they bear the names of their items: `/q/taken` for kazoo's LockingQueue on `/q`, whose items are below `/q/entries`; the `lockPath` of
+   * Curator's queues. A claim that is deleted by hand may then be taken for the next one of the same item. Default: `<path>-aside/claims`, with names that no two claims share.
    */
   readonly takenPath?: string | undefined;
 }
