@@ -54,19 +54,18 @@ const plays: Record<string, Play> = {
     await value.set('one');
     const is = (wanted: string) => async () => textOf(await t.zk.getData(`${path}/v`, { linearizable: true })) === wanted;
     await unlessDone(is('two'), () => value.update(() => 'two'));
-    await moment();
-    const seen = value.current!.value;
+    while (value.current!.value !== 'two') await moment();
     await unlessDone(is('three'), () => value.compareAndSet(value.current, 'three'));
     await other.setData(`${path}/v`, 'four');
-    await moment();
-    return [seen, value.current!.value, value.current!.stat.version];
+    while (value.current!.value !== 'four') await moment();
+    return value.current!.stat.version;
   },
   'a shared count': async (zk, path) => {
     await using count = new SharedCount(zk, `${path}/c`);
     await count.ready();
     await count.set(7);
-    await moment();
-    return count.count;
+    while (count.count !== 7) await moment();
+    return count.current!.stat.version;
   },
   'an atomic number': async (zk, path) => {
     await using number = new AtomicNumber(zk, `${path}/n`);
