@@ -20,13 +20,14 @@ await using queue = new Queue(zk, path);
 await zk.ensurePath(results);
 
 async function work(signal: AbortSignal): Promise<void> {
+  console.log(`${name} is at work`);
   for (;;) {
     await using item = await queue.claim({ signal });
     const text = new TextDecoder().decode(item.data ?? undefined);
     console.log(`${name} works on ${text}`);
     await pass(Math.random() * Number(argument));
     try {
-      await item.done([op.create(`${results!}/${text}`, name!)]);
+      await item.done([op.create(`${results!}/${text}`, name)]);
       console.log(`${name} has done ${text}`);
     } catch (error) {
       // Somebody else has it by now, and the result is theirs.

@@ -1,11 +1,11 @@
-/** The examples of recipes, as processes of their own of which one is killed: against this server, three of them, and Apache ZooKeeper. */
+/** The examples of recipes by which processes wait for each other, of which one is killed: against this server, three of them, and Apache ZooKeeper. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ExampleServers, gone, kinds, textAt } from './example-servers.ts';
+import { ExampleServers, filled, gone, kinds, namesBelow, textAt, timeout } from './example-servers.ts';
 import { inFolder } from './servers.ts';
 import { breaches, earliest, latest, mostTogether, spansOf, timesOf } from './spans.ts';
 
-describe.each(kinds)('the examples of recipes against %s', (kind) => {
+describe.each(kinds)('the examples of recipes that wait, against %s', { timeout }, (kind) => {
   const servers = new ExampleServers(kind);
   const run = servers.run.bind(servers);
 
@@ -22,7 +22,7 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
     const last = Number(await textAt(servers.zk, '/number'));
     expect(last - numbers.length).toBeLessThanOrEqual(1);
     expect(numbers.at(-1)).toBe(last);
-    expect(await servers.zk.getChildren('/lock')).toMatchObject({ children: [] });
+    expect(await namesBelow(servers.zk, '/lock')).toEqual([]);
   });
 
   it.concurrent('C1-24, C1-25: a shared lock: who writes is alone, also when one that writes is killed', async () => {
@@ -71,14 +71,16 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
     expect(await producer.ended).toBe(0);
     const items = Array.from({ length: 12 }, (_, number) => `paul-${number}`);
     for (const item of items) await Promise.race(workers.map((each) => each.line(`has done ${item}`)));
+    // The other may have done everything before this one has begun to listen to signals.
+    for (const each of workers) await each.line('is at work');
     for (const each of workers) each.kill('SIGTERM');
     expect((await Promise.all(workers.map((each) => each.output()))).map(({ code, err }) => [code, err])).toEqual([
       [0, ''],
       [0, ''],
     ]);
-    expect((await servers.zk.getChildren('/results')).children.toSorted()).toEqual(items.toSorted());
+    expect(await namesBelow(servers.zk, '/results')).toEqual(items.toSorted());
     expect(['bert', 'cleo']).toContain(await textAt(servers.zk, '/results/paul-0'));
-    expect((await servers.zk.getChildren('/jobs')).children).toEqual([]);
+    expect(await namesBelow(servers.zk, '/jobs')).toEqual([]);
   });
 
   it.concurrent('B14: a semaphore: never more leases than its size, and those of killed processes are had by others', async () => {
@@ -106,36 +108,6 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
     expect(latest(timesOf(staying, 'leaves-0'))).toBeLessThan(earliest(timesOf(staying, 'left-0')));
     const began = [...timesOf(staying, 'entered-1'), ...timesOf([next], 'entered-0')];
     expect(latest([...timesOf(staying, 'reached-1'), ...timesOf([next], 'reached-0')])).toBeLessThan(earliest(began));
-  });
-
-  it.concurrent('B19: a counter: no number is had twice, also when one that counts is killed', async () => {
-    const programs = ['anna', 'bert', 'cleo'].map((name) => run('counter', '/orders', name, '40'));
-    const [victim, ...others] = programs;
-    await victim!.line('anna', 5);
-    victim!.kill('SIGKILL');
-    for (const { code, err } of await Promise.all(others.map((each) => each.output()))) expect([code, err]).toEqual([0, '']);
-    await victim!.ended;
-    const numbers = programs.flatMap(({ lines }) => lines.map((line) => Number(line.split(' ')[1])));
-    expect(new Set(numbers).size).toBe(numbers.length);
-    // The killed one may have written a number that it did not come to say.
-    expect(Number(await textAt(servers.zk, '/orders')) - numbers.length).toBeLessThanOrEqual(1);
-  });
-
-  it.concurrent('B26: service discovery: a killed instance is gone, and so is one that is told to end', async () => {
-    const watcher = run('discovery', '/services', 'watch', 'api');
-    const [one, two] = [
-      run('discovery', '/services', 'register', 'api', 'one', '8080'),
-      run('discovery', '/services', 'register', 'api', 'two', '8081'),
-    ];
-    await watcher.line('one has come: port 8080');
-    await watcher.line('two has come: port 8081');
-    one.kill('SIGKILL');
-    await watcher.line('one has gone');
-    two.kill('SIGTERM');
-    await watcher.line('two has gone');
-    expect(await two.ended).toBe(0);
-    watcher.kill('SIGTERM');
-    expect(await watcher.ended).toBe(0);
   });
 
   it.concurrent('B15, C1-34, C1-37: a two-phase commit: sites that are killed ahead of their votes, and behind them, do as the others', async () => {
@@ -179,5 +151,30 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
         'commit 20 50',
       ]);
     });
+  });
+
+  it.concurrent('C1-41: an event: each time that it is set one goes through, those behind a killed process as well', async () => {
+    const victim = run('event', '/bell', 'wait', 'anna');
+    await filled(servers.zk, '/bell');
+    victim.kill('SIGKILL');
+    const others = ['bert', 'cleo'].map((name) => run('event', '/bell', 'wait', name));
+    const through = () => others.flatMap(({ lines }) => lines.filter((line) => line.includes('is through'))).length;
+    expect(await run('event', '/bell', 'set').ended).toBe(0);
+    await Promise.race(others.map((each) => each.line('is through')));
+    expect(await servers.zk.exists('/bell/set', { linearizable: true })).toBeNull();
+    expect(through()).toBe(1);
+    expect(await run('event', '/bell', 'set').ended).toBe(0);
+    expect(await Promise.all(others.map(({ ended }) => ended))).toEqual([0, 0]);
+  });
+
+  it.concurrent('B24: a lease: nobody else has it before its time is over, though its holder was killed, and the session has ended', async () => {
+    const asked = process.hrtime.bigint();
+    const victim = run('lease', '/import', 'anna', '5000', '3600000');
+    await victim.line('anna begins');
+    victim.kill('SIGKILL');
+    const others = ['bert', 'cleo'].map((name) => run('lease', '/import', name, '5000', '100'));
+    expect(await Promise.all(others.map(({ ended }) => ended))).toEqual([0, 0]);
+    expect(earliest(timesOf(others, 'begins')) - asked).toBeGreaterThanOrEqual(5_000_000_000n);
+    expect(breaches(spansOf(others, 0n), () => true)).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ export interface Span {
 }
 
 /** `anna writes 17`, `anna ends 23` -> from 17 to 23. What has no end lasted until `killed`. */
-export function spansOf(programs: readonly Program[], killed: bigint): Span[] {
+export function spansOf(programs: readonly Pick<Program, 'lines'>[], killed: bigint): Span[] {
   return programs.flatMap(({ lines }) =>
     lines.flatMap((line, index) => {
       const [who, what, begin] = line.split(' ');
@@ -35,7 +35,7 @@ export function mostTogether(spans: readonly Span[]): number {
 }
 
 /** When each of the programs said this. */
-export function timesOf(programs: readonly Program[], what: string): bigint[] {
+export function timesOf(programs: readonly Pick<Program, 'lines'>[], what: string): bigint[] {
   return programs.flatMap(({ lines }) =>
     lines.map((line) => line.split(' ')).flatMap((words) => (words[1] === what ? [BigInt(words[2]!)] : [])),
   );

@@ -41,6 +41,7 @@ export { type LockSide, SharedLock, type SharedLockOptions } from './locks/share
 export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
 export { PersistentNode, type PersistentNodeOptions, type PersistentNodeState } from './nodes/persistent-node.ts';
 export { ClaimedItem } from './queues/claimed-item.ts';
+export { curatorItemsCodec } from './queues/curator-items.ts';
 export { type Delay, type DelayPutOptions, DelayQueue } from './queues/delay-queue.ts';
 export { type IdPutOptions, IdQueue } from './queues/id-queue.ts';
 export type { PriorityNaming } from './queues/item-names.ts';

@@ -16,7 +16,7 @@
  * itself counts from before it asked, so its own end is never the later one. What is left to believe: that clocks run at the same pace; and that
  * the leader's clock does not jump forward, nor that of the next leader stand ahead of it, by more than the time that is left.
  */
-import { type ClientView, KeeperError, op, type WriteOp } from '@tskeeper/client';
+import { type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { acquire } from '../line/acquire.ts';
 import { lineUp } from '../line/contender.ts';
@@ -129,8 +129,8 @@ export class Lease {
       for (;;) {
         const now = await readRecord(zk, this.#holderPath, signal);
         if (now !== undefined && now.holder !== holder && now.endMs > nowMs) return { leftMs: now.endMs - nowMs };
-        const version = await this.#take(now, data, [lock.path, own.path], signal);
-        if (version === undefined) continue;
+        const record = await this.#take(now, data, [lock.path, own.path], signal);
+        if (record === undefined) continue;
         has = true;
         return new HeldLease({
           zk,
@@ -139,7 +139,7 @@ export class Lease {
           holder,
           durationMs,
           token: own.stat.czxid,
-          version,
+          record,
           askedAtMs,
         });
       }
@@ -148,13 +148,13 @@ export class Lease {
     }
   }
 
-  /** The version of what was written; undefined when that is to be tried again, as something has changed, or no answer came. */
+  /** The record as it was written; undefined when that is to be tried again, as something has changed, or no answer came. */
   async #take(
     now: LeaseRecord | undefined,
     data: string,
     [lock, own]: readonly [string, string],
     signal: AbortSignal,
-  ): Promise<number | undefined> {
+  ): Promise<Stat | undefined> {
     const { children } = await this.#zk.getChildren(this.path, { ...untilTheEnd, signal });
     const others = lineUp(this.path, children, [leaseKind]).filter(({ path }) => path !== own);
     const { acl } = this.#options;
@@ -162,11 +162,11 @@ export class Lease {
     const making: WriteOp[] = now === undefined ? [op.create(this.#holderPath, '', { acl })] : [];
     const writing = op.setData(this.#holderPath, data, { version: now?.version ?? 0 });
     try {
-      await fenced(this.#zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
+      const results = await fenced(this.#zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
         signal,
         timeoutMs: Infinity,
       });
-      return (now?.version ?? 0) + 1;
+      return (results.at(-1) as { readonly stat: Stat }).stat;
     } catch (error) {
       if (KeeperError.is(error, 'BadVersion', 'NoNode', 'NodeExists') || (KeeperError.is(error) && error.retryable)) return undefined;
       throw error;
