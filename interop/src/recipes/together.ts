@@ -14,7 +14,7 @@ import {
   SharedValue,
   type Site,
   TwoPhaseCommit,
-  type ValueCodec,
+  type Codec,
 } from '@tskeeper/recipes';
 
 import { type Crowd, type Gather, type Scene, steps, type Traffic } from './traffic.ts';
@@ -95,7 +95,7 @@ const readers: Gather = async ([writer, ...others], path) => {
   };
 };
 
-const text: ValueCodec<string> = { encode: (value) => value, decode: (data) => new TextDecoder().decode(data ?? undefined) };
+const text: Codec<string> = { encode: (value) => value, decode: (data) => new TextDecoder().decode(data ?? undefined) };
 
 const value: Gather = async ([first, ...others], path) => {
   const shared = new SharedValue(first!, path, text);
