@@ -50,14 +50,17 @@ async function unlessDone(isDone: () => Promise<boolean>, call: () => Promise<un
 const plays: Record<string, Play> = {
   'a shared value': async (zk, path) => {
     await using value = new SharedValue(zk, `${path}/v`, text);
+    const shows = async (wanted: string) => {
+      while (value.current?.value !== wanted) await moment();
+    };
     await value.ready();
     await value.set('one');
     const is = (wanted: string) => async () => textOf(await t.zk.getData(`${path}/v`, { linearizable: true })) === wanted;
     await unlessDone(is('two'), () => value.update(() => 'two'));
-    while (value.current!.value !== 'two') await moment();
+    await shows('two');
     await unlessDone(is('three'), () => value.compareAndSet(value.current, 'three'));
     await other.setData(`${path}/v`, 'four');
-    while (value.current!.value !== 'four') await moment();
+    await shows('four');
     return value.current!.stat.version;
   },
   'a shared count': async (zk, path) => {
