@@ -50,23 +50,25 @@ async function unlessDone(isDone: () => Promise<boolean>, call: () => Promise<un
 const plays: Record<string, Play> = {
   'a shared value': async (zk, path) => {
     await using value = new SharedValue(zk, `${path}/v`, text);
+    const shows = async (wanted: string) => {
+      while (value.current?.value !== wanted) await moment();
+    };
     await value.ready();
     await value.set('one');
     const is = (wanted: string) => async () => textOf(await t.zk.getData(`${path}/v`, { linearizable: true })) === wanted;
     await unlessDone(is('two'), () => value.update(() => 'two'));
-    await moment();
-    const seen = value.current!.value;
+    await shows('two');
     await unlessDone(is('three'), () => value.compareAndSet(value.current, 'three'));
     await other.setData(`${path}/v`, 'four');
-    await moment();
-    return [seen, value.current!.value, value.current!.stat.version];
+    await shows('four');
+    return value.current!.stat.version;
   },
   'a shared count': async (zk, path) => {
     await using count = new SharedCount(zk, `${path}/c`);
     await count.ready();
     await count.set(7);
-    await moment();
-    return count.count;
+    while (count.count !== 7) await moment();
+    return count.current!.stat.version;
   },
   'an atomic number': async (zk, path) => {
     await using number = new AtomicNumber(zk, `${path}/n`);

@@ -18,7 +18,7 @@
  * Shares are a plan, which two may see differently for a while. The locks are what keeps two from working on one item.
  */
 import type { Acl, ClientView, Millis, TimerHandle } from '@tskeeper/client';
-import { childPath } from '@tskeeper/client/internal';
+import { childPath, onAbort } from '@tskeeper/client/internal';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { isEndOfSession } from '../sessions/session-source.ts';
@@ -148,7 +148,7 @@ export class SetPartitioner implements AsyncDisposable {
     const group = new Group(this.#zk, childPath(this.path, 'party'), { naming: 'shallowParty', acl });
     try {
       await using member = await group.join(this.name, { signal });
-      void member;
+      onAbort(member.signal, () => this.#fail(member.signal.reason));
       for await (const membership of group.observe({ signal })) this.#onMembership(membership);
       this.#fail(new RecipeError('Closed', 'the client was closed'));
     } catch (error) {

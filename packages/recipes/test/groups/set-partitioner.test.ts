@@ -1,4 +1,4 @@
-import type { Client } from '@tskeeper/client';
+import { type Client, Perms } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Lock, SetPartitioner, type SetPartitionerOptions } from '../../src/index.ts';
 import { expire } from '../support/faults.ts';
@@ -42,6 +42,17 @@ describe('a set partitioner', () => {
     expect(bob.state).toBe('closed');
     await t.pass(1500);
     expect(owned(alice)).toBe('q1 q2 q3 q4 q5');
+  });
+
+  it('B25: is over when it is a member no more, as a server refuses to make its znode again', async () => {
+    const alice = share(await t.client(), 'alice');
+    await t.until(alice.ready());
+    const party = `${path}/party`;
+    await t.until(t.zk.setACL(party, [{ perms: Perms.all & ~Perms.create, id: { scheme: 'world', id: 'anyone' } }]));
+    await t.until(t.zk.delete(`${party}/${(await t.childrenOf(party))[0]!}`));
+    await t.pass(500);
+    expect(alice.signal.reason).toMatchObject({ code: 'NoAuth' });
+    expect([alice.state, owned(alice)]).toEqual(['closed', '']);
   });
 
   it('B25: gives an item back when its work is done, and not before', async () => {

@@ -1,7 +1,8 @@
 /** Plays what a client does once for each request that it makes, and loses that, or the answer to it: whatever it is, things end as they do without a loss. */
-import { type Client, connect, KeeperError } from '@tskeeper/client';
+import { type Client, type ConnectOptions, KeeperError } from '@tskeeper/client';
+import { OpCode } from '@tskeeper/protocol';
 import { expect } from 'vitest';
-import { fated, type Loss } from './fates.ts';
+import { type Departing, fated, type Loss } from './fates.ts';
 import type { RecipeWorld } from './recipe-world.ts';
 import { recording } from './requests.ts';
 
@@ -22,32 +23,43 @@ export async function shapeOf(t: RecipeWorld, path: string): Promise<readonly st
   return shape.toSorted();
 }
 
-/** Resolves with how many runs lost something. */
+/** Resolves with how many runs lost something. Whoever lost it has no watch left in the end. */
 export async function withEachLoss(t: RecipeWorld, play: Play, losses: readonly Loss[] = ['answer', 'request']): Promise<number> {
-  const run = async (zk: Client, path: string) => {
+  const run = async (path: string, lossAt: (at: number) => Loss | undefined, options?: ConnectOptions) => {
+    let isOver = false;
+    let hasWatches = false;
+    const fateOf = ({ at, opCode }: Departing) => {
+      if (!isOver) return lossAt(at);
+      hasWatches ||= opCode === OpCode.setWatches || opCode === OpCode.setWatches2;
+      return undefined;
+    };
+    const zk = await fated(t, fateOf, options);
     const result = await t.until(play(zk, path));
     await t.pass(600, 300);
     const left = await t.until(shapeOf(t, path));
+    // What it still watches it sets anew with the next connection.
+    isOver = true;
+    t.world.break();
+    await t.world.untilSo(() => zk.state === 'connected');
     await t.until(zk.close());
-    return { result, left };
+    return { result, left, hasWatches };
   };
   const lines: string[] = [];
-  const wanted = await run(await t.until(connect('server:2181', recording(t.world.options(), lines))), '/once');
-  // Without the handshake, and without the end of the session.
-  const steps = lines.filter((line) => !line.startsWith('createSession') && !line.startsWith('closeSession'));
+  const wanted = await run('/once', () => undefined, recording(t.world.options(), lines));
+  expect(wanted.hasWatches).toBe(false);
   let runs = 0;
   for (const loss of losses) {
     let isLost = true;
     for (let step = 0; isLost; step++) {
       if (step === stepsMax) throw new Error(`no end after ${step} requests`);
       isLost = false;
-      const zk = await fated(t, ({ at }) => {
+      const lossAt = (at: number) => {
         if (at !== step) return undefined;
         isLost = true;
         return loss;
-      });
-      const name = `step ${step}, the ${loss} of about: ${steps[step] ?? 'the end'}`;
-      const found = await run(zk, `/${loss}-${step}`).catch((error: unknown) => {
+      };
+      const name = `step ${step}, the ${loss} of about: ${lines[step] ?? 'the end'}`;
+      const found = await run(`/${loss}-${step}`, lossAt).catch((error: unknown) => {
         throw new Error(`${name}: ${String(error)}`, { cause: error });
       });
       expect(found, name).toEqual(wanted);
