@@ -1,4 +1,4 @@
-/** What is kept across sessions, and values: their part of the zoo. */
+/** The part of the zoo of what stands or falls by more than a place in a line: values, leases, candidates, kept znodes, caches and events. */
 import { caughtBy, type Mutant } from './mutant.ts';
 
 const atomicNumber = 'packages/recipes/src/values/atomic-number.ts';
@@ -108,7 +108,7 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       by: 'stat.ephemeralOwner !== 0n) {',
     },
     'kept-with-data-of-before': {
-      what: 'a kept znode is made again with the data that it had first',
+      what: 'data that a kept znode is given while it is being made are not written',
       from: 'B23',
       file: persistentNode,
       replace: 'made = await this.#make(zk);',
