@@ -1,7 +1,7 @@
 /** The znode of a participant in a double barrier. */
 import { KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { Line, Place } from '../line/line.ts';
+import { Line, Place, unlessDeleted } from '../line/line.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import type { Doors } from './doors.ts';
 import { readyName } from './ready.ts';
@@ -22,7 +22,8 @@ export class ParticipantPlace extends Place {
   static async make(doors: Doors, signal: AbortSignal): Promise<ParticipantPlace> {
     const { zk, name, data, acl } = doors;
     const options = { mode: 'ephemeral', protection: true, parents: 'container', acl, ...untilTheEnd, signal } as const;
-    const { path, stat } = await zk.create(childPath(doors.path, name), data, options);
+    const wanted = childPath(doors.path, name);
+    const { path, stat } = await unlessDeleted(wanted, zk.create(wanted, data, options));
     return new ParticipantPlace(doors, path, stat.czxid);
   }
 

@@ -21,7 +21,7 @@ import { childPath } from '@tskeeper/client/internal';
 import { acquire } from '../line/acquire.ts';
 import { lineUp } from '../line/contender.ts';
 import { fenced } from '../line/fenced.ts';
-import { Line, type LineOptions, nextAhead } from '../line/line.ts';
+import { Line, type LineOptions, nextAhead, unlessDeleted } from '../line/line.ts';
 import type { Held } from '../line/held.ts';
 import { firstOf } from '../waiting/first-of.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -68,7 +68,7 @@ export class Lease {
 
   /**
    * The lease, if nobody has it; undefined otherwise. Rejects with a RecipeError: Mismatch, when its znode is no lease; TimedOut; Lost, when somebody deletes the znode
-   * of the lock meanwhile; with the signal's reason; with SessionExpired and the like; and with NoAuth.
+   * of the lock, or the one that is to stand for the hold, meanwhile; with the signal's reason; with SessionExpired and the like; and with NoAuth.
    */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
     using limit = new Limit(this.#zk, options, `an answer about the lease ${this.path}`);
@@ -115,13 +115,9 @@ export class Lease {
     const zk = this.#zk;
     const { acl, durationMs, holder } = this.#options;
     const askedAtMs = zk.clock.now().elapsedMs;
-    const own = await zk.create(childPath(this.path, leaseKind), holder, {
-      mode: 'persistentSequential',
-      protection: true,
-      acl,
-      ...untilTheEnd,
-      signal,
-    });
+    const wanted = childPath(this.path, leaseKind);
+    const options = { mode: 'persistentSequential', protection: true, acl, ...untilTheEnd, signal } as const;
+    const own = await unlessDeleted(wanted, zk.create(wanted, holder, options));
     let has = false;
     try {
       const nowMs = own.stat.ctime;

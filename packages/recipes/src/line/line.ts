@@ -50,14 +50,16 @@ export class Line {
    * hears what is written to our znode.
    */
   async join(kind: string, data: Data, signal: AbortSignal, onData?: (data: Uint8Array | null) => void): Promise<Place> {
-    const { path, stat } = await this.zk.create(childPath(this.path, kind), data, {
+    const wanted = childPath(this.path, kind);
+    const options = {
       mode: 'ephemeralSequential',
       protection: true,
       parents: 'container',
       acl: this.#acl,
       ...untilTheEnd,
       signal,
-    });
+    } as const;
+    const { path, stat } = await unlessDeleted(wanted, this.zk.create(wanted, data, options));
     return new Place(this, path, stat.czxid, onData);
   }
 
@@ -146,6 +148,15 @@ export class Place {
       if (KeeperError.is(error) && error.retryable) return;
       throw error;
     }
+  }
+}
+
+/** Whoever makes a znode with a guid finds out that somebody has deleted it, if the answer was lost: there is no other NoNode where parents are made. */
+export async function unlessDeleted<Result>(path: string, creating: Promise<Result>): Promise<Result> {
+  try {
+    return await creating;
+  } catch (error) {
+    throw KeeperError.is(error, 'NoNode') ? deletedByOthers(path) : error;
   }
 }
 

@@ -49,6 +49,7 @@ export class Marks {
     for (;;) {
       signal?.throwIfAborted();
       const mark = this.#free.pop() ?? (await this.#make(signal));
+      if (mark === undefined) continue;
       const written = await this.#writeWith(mark, ops);
       if (written !== undefined) return written;
     }
@@ -96,25 +97,34 @@ export class Marks {
 
   /** What time it is for the leader, in ms since 1970; not later than that. */
   async nowMs(signal?: AbortSignal): Promise<number> {
-    if (this.#offsetMs === undefined) this.#keep(await this.#make(signal));
-    return this.#zk.clock.now().elapsedMs + this.#offsetMs!;
+    while (this.#offsetMs === undefined) {
+      const mark = await this.#make(signal);
+      if (mark !== undefined) this.#keep(mark);
+    }
+    return this.#zk.clock.now().elapsedMs + this.#offsetMs;
   }
 
   #heard({ mtime }: Stat): void {
     this.#offsetMs = mtime - this.#zk.clock.now().elapsedMs;
   }
 
-  async #make(signal: AbortSignal | undefined): Promise<Mark> {
-    const { path, stat } = await this.#zk.create(childPath(this.#parent, 'mark-'), null, {
-      mode: 'ephemeralSequential',
-      protection: true,
-      parents: 'container',
-      acl: this.#acl,
-      ...untilTheEnd,
-      signal,
-    });
-    this.#heard(stat);
-    return { path, version: stat.version };
+  /** undefined when somebody has deleted it, and its answer was lost. */
+  async #make(signal: AbortSignal | undefined): Promise<Mark | undefined> {
+    try {
+      const { path, stat } = await this.#zk.create(childPath(this.#parent, 'mark-'), null, {
+        mode: 'ephemeralSequential',
+        protection: true,
+        parents: 'container',
+        acl: this.#acl,
+        ...untilTheEnd,
+        signal,
+      });
+      this.#heard(stat);
+      return { path, version: stat.version };
+    } catch (error) {
+      if (KeeperError.is(error, 'NoNode')) return undefined;
+      throw error;
+    }
   }
 
   #advance(mark: Mark): void {

@@ -204,6 +204,8 @@ export class PersistentNode implements AsyncDisposable {
         const { path, stat } = await zk.create(this.#wanted, data, { ...life, acl, parents: 'container', ...certainty, ...untilTheEnd });
         return { zk, path, czxid: stat.czxid, data };
       } catch (error) {
+        // It was made, and somebody has deleted it before this client could read it.
+        if (isProtected && KeeperError.is(error, 'NoNode')) continue;
         if (!KeeperError.is(error, 'NodeExists')) throw error;
       }
       const found = await this.#take(zk);

@@ -46,7 +46,7 @@ function txnOf(text: string): Txn {
     case 'delete':
       return { kind: 'delete', path };
     default:
-      return { kind: 'closeSession' };
+      return { kind: 'closeSession', paths2Delete: null };
   }
 }
 
