@@ -18,8 +18,6 @@ export default defineConfig({
           pool: 'threads',
           isolate: false,
           maxWorkers: '100%',
-          // What takes two seconds alone may take five beside another on a busy machine; a test that hangs is noticed all the same.
-          testTimeout: 30_000,
           sequence: { groupOrder: 0 },
         },
       },

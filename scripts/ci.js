@@ -50,7 +50,7 @@ const failure = /^ *(?:FAIL |FAILED |× |✗ |AssertionError|Error: )|^seed \d+ 
 const failureLinesMax = 40;
 
 /** The lines that say what has failed, each with the two behind it. */
-export function failuresIn(output) {
+function failuresIn(output) {
   const lines = stripVTControlCharacters(output).split('\n');
   const wanted = new Set();
   for (const [at, line] of lines.entries()) if (failure.test(line)) for (const next of [at, at + 1, at + 2]) wanted.add(next);

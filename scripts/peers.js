@@ -105,7 +105,7 @@ function zookeeperRecipe(version) {
   return javaRecipe('zookeeper-peer', [`org.apache.zookeeper:zookeeper:${version}`, ...zookeeperExtras[version]]);
 }
 
-/** Curator's recipes, on the client of the ZooKeeper that they are tried with. */
+/** Curator's recipes and service discovery, on the client of the ZooKeeper that they are tried with. */
 const curatorVersion = '5.9.0';
 
 const kazooVersion = '2.11.0';
@@ -138,6 +138,7 @@ const recipes = {
   'zookeeper-3.8.0': zookeeperRecipe('3.8.0'),
   'zookeeper-3.5.10': zookeeperRecipe('3.5.10'),
   curator: javaRecipe('curator-peer', [
+    `org.apache.curator:curator-x-discovery:${curatorVersion}`,
     `org.apache.curator:curator-recipes:${curatorVersion}`,
     'org.apache.zookeeper:zookeeper:3.9.5',
     ...zookeeperExtras['3.9.5'],

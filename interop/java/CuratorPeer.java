@@ -13,6 +13,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -25,13 +26,17 @@ import org.apache.curator.framework.recipes.leader.LeaderSelector;
 import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
 import org.apache.curator.framework.recipes.leader.Participant;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.nodes.GroupMember;
+import org.apache.curator.framework.recipes.nodes.PersistentNode;
+import org.apache.curator.framework.recipes.nodes.PersistentTtlNode;
 import org.apache.curator.framework.recipes.queue.SimpleDistributedQueue;
 import org.apache.curator.framework.recipes.shared.SharedCount;
+import org.apache.curator.framework.recipes.shared.SharedValue;
 import org.apache.curator.framework.recipes.shared.VersionedValue;
 import org.apache.curator.retry.RetryOneTime;
 import org.apache.zookeeper.CreateMode;
@@ -263,6 +268,43 @@ public class CuratorPeer {
         };
     }
 
+    interface Step {
+        void take() throws Exception;
+    }
+
+    static Recipe kept(Step keep, Step drop) {
+        return (verb, arguments) -> {
+            switch (verb) {
+                case "keep":
+                    keep.take();
+                    return "";
+                case "drop":
+                    drop.take();
+                    return "";
+                default:
+                    return unknown(verb);
+            }
+        };
+    }
+
+    /** {@code set} goes by what it was told last, as all do that change a value with care. */
+    static Recipe sharedValue(String path, String seed) throws Exception {
+        SharedValue shared = new SharedValue(zk, path, seed.getBytes(UTF_8));
+        shared.start();
+        AtomicReference<VersionedValue<byte[]>> seen = new AtomicReference<>(shared.getVersionedValue());
+        return (verb, arguments) -> {
+            switch (verb) {
+                case "value":
+                    seen.set(shared.getVersionedValue());
+                    return new String(seen.get().getValue(), UTF_8);
+                case "set":
+                    return yes(shared.trySetValue(seen.get(), arguments[0].getBytes(UTF_8)));
+                default:
+                    return unknown(verb);
+            }
+        };
+    }
+
     static Recipe sharedCount(String path) throws Exception {
         SharedCount count = new SharedCount(zk, path, 0);
         count.start();
@@ -305,13 +347,26 @@ public class CuratorPeer {
         KINDS.put("lock", a -> lock(new InterProcessMutex(zk, a[0])));
         KINDS.put("read-lock", a -> lock(new InterProcessReadWriteLock(zk, a[0]).readLock()));
         KINDS.put("write-lock", a -> lock(new InterProcessReadWriteLock(zk, a[0]).writeLock()));
+        KINDS.put("multi-lock", a -> lock(new InterProcessMultiLock(zk, Arrays.asList(a))));
         KINDS.put("semaphore", a -> semaphore(new InterProcessSemaphoreV2(zk, a[0], Integer.parseInt(a[1]))));
         KINDS.put("latch", a -> latch(a[0], a[1]));
         KINDS.put("selector", a -> selector(a[0], a[1]));
         KINDS.put("barrier", a -> barrier(a[0]));
         KINDS.put("double-barrier", a -> doubleBarrier(a[0], Integer.parseInt(a[1])));
         KINDS.put("queue", a -> queue(a[0]));
+        KINDS.put("item-queue", a -> CuratorQueues.queue(a[0], a[1], a[2]));
         KINDS.put("member", a -> member(a[0], a[1], a[2]));
+        KINDS.put("persistent-node", a -> {
+            PersistentNode node = new PersistentNode(zk, CreateMode.EPHEMERAL, false, a[0], a[1].getBytes(UTF_8));
+            return kept(node::start, node::close);
+        });
+        KINDS.put("ttl-node", a -> {
+            PersistentTtlNode node = new PersistentTtlNode(zk, a[0], Long.parseLong(a[2]), a[1].getBytes(UTF_8));
+            return kept(node::start, node::close);
+        });
+        KINDS.put("services", a -> CuratorServices.discovery(a[0], String.class, a[1].equals("all")));
+        KINDS.put("zoned-services", a -> CuratorServices.discovery(a[0], CuratorServices.Zone.class, false));
+        KINDS.put("shared-value", a -> sharedValue(a[0], a[1]));
         KINDS.put("shared-count", a -> sharedCount(a[0]));
         KINDS.put("atomic-long", a -> atomicLong(a[0]));
     }

@@ -6,6 +6,7 @@ A line is `number TAB handle TAB verb TAB argument ...`, its answer `number TAB 
 order by a thread of its own, so that one may wait while others go on. No text has a tab or a line break in it.
 """
 
+import datetime
 import queue
 import sys
 import threading
@@ -168,6 +169,60 @@ class PartyVerbs:
         return ",".join(sorted(self.party))
 
 
+class LeaseVerbs:
+    def __init__(self, ask):
+        self.ask = ask
+
+    def try_acquire(self, duration_ms):
+        return "yes" if self.ask(datetime.timedelta(milliseconds=int(duration_ms))) else "no"
+
+
+class PartitionerVerbs:
+    """Works on its share; while it owns an item there is an ephemeral of its own below `inside`, which must be nobody else's."""
+
+    def __init__(self, path, identifier, items, time_boundary_ms):
+        self.partitioner = zk.SetPartitioner(
+            path, items.split(","), identifier=identifier, time_boundary=int(time_boundary_ms) / 1000
+        )
+        self.inside = path + "/inside"
+        self.mine = []
+        self.trouble = ""
+        self.asked = threading.Event()
+        self.thread = threading.Thread(target=self.follow, daemon=True)
+        self.thread.start()
+
+    def follow(self):
+        """What kazoo leaves to the program: to give the share back whenever that is asked for."""
+        while not self.asked.wait(0.01) and not self.partitioner.failed:
+            if self.partitioner.release:
+                self.let_go()
+                self.partitioner.release_set()
+            elif self.partitioner.acquired and not self.mine:
+                for item in list(self.partitioner):
+                    try:
+                        zk.create(self.inside + "/" + item, ephemeral=True)
+                        self.mine.append(item)
+                    except NodeExistsError:
+                        self.trouble = "somebody else works on " + item
+        self.let_go()
+
+    def let_go(self):
+        while self.mine:
+            zk.delete(self.inside + "/" + self.mine[-1])
+            self.mine.pop()
+
+    def owned(self):
+        assert not self.trouble, self.trouble
+        assert not self.partitioner.failed, "it is no member any more"
+        return ",".join(sorted(self.mine))
+
+    def close(self):
+        self.asked.set()
+        self.thread.join(PATIENCE)
+        self.partitioner.finish()
+        return ""
+
+
 class CounterVerbs:
     def __init__(self, path, curator="no"):
         self.counter = zk.Counter(path, support_curator=curator == "curator")
@@ -185,6 +240,7 @@ KINDS = {
     "named-lock": lambda path, name: LockVerbs(NamedLock(zk, path, name)),
     "read-lock": lambda path: LockVerbs(ReadLock(zk, path)),
     "write-lock": lambda path: LockVerbs(WriteLock(zk, path)),
+    "semaphore": lambda path, size: LockVerbs(zk.Semaphore(path, max_leases=int(size))),
     "election": ElectionVerbs,
     "queue": QueueVerbs,
     "locking-queue": LockingQueueVerbs,
@@ -192,6 +248,9 @@ KINDS = {
     "double-barrier": DoubleBarrierVerbs,
     "party": lambda path, identifier: PartyVerbs(zk.Party(path, identifier)),
     "shallowParty": lambda path, identifier: PartyVerbs(zk.ShallowParty(path, identifier)),
+    "lease": lambda path, holder: LeaseVerbs(lambda duration: zk.NonBlockingLease(path, duration, holder)),
+    "multi-lease": lambda path, holder, count: LeaseVerbs(lambda duration: zk.MultiNonBlockingLease(int(count), path, duration, holder)),
+    "partitioner": PartitionerVerbs,
     "counter": CounterVerbs,
 }
 

@@ -24,9 +24,9 @@ import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts'
 import { runZkCli } from './drivers/zkcli.ts';
 import { runExchange, scenariosFor } from './exchange/exchange.ts';
 import { rewritingsFor, runRewriting } from './exchange/rewriting.ts';
-import { crowdTimeoutMs } from './recipes/herd.ts';
 import { peerPrograms } from './recipes/peer.ts';
 import { countRequests, runRecipes } from './recipes/run.ts';
+import { crowdTimeoutMs } from './recipes/traffic.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 
@@ -148,7 +148,7 @@ const parts: Record<PartName, Part> = {
     run: async ({ kind }, report) => {
       const { kazoo, curator } = await ensurePeers(['kazoo', 'curator']);
       if (!kazoo.installed || !curator.installed) return;
-      const classes = await buildJavaProgram('CuratorPeer', curator);
+      const classes = await buildJavaProgram('CuratorPeer', curator, ['CuratorServices', 'CuratorQueues']);
       const programs = peerPrograms(kazoo.pythonPath, `${classes}:${curator.classpath}`);
       // What is tried here is our recipes, so ZooKeeper is there for them as well.
       for (const each of kind === 'ours' ? [kind, reference] : [kind]) {

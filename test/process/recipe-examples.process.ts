@@ -1,90 +1,15 @@
-/** The examples of recipes, as processes of their own of which one is killed: against this server, three of them, and Apache ZooKeeper. */
+/** The examples of recipes by which processes wait for each other, of which one is killed: against this server, three of them, and Apache ZooKeeper. */
 import { readFileSync } from 'node:fs';
-import { type Client, connect } from '@tskeeper/client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensurePeers } from '../../scripts/peers.js';
-import { ProcessEnsemble } from './ensembles.ts';
-import { Program } from './program.ts';
-import { inFolder, start } from './servers.ts';
+import { describe, expect, it } from 'vitest';
+import { ExampleServers, filled, gone, kinds, namesBelow, textAt, timeout } from './example-servers.ts';
+import { inFolder } from './servers.ts';
+import { breaches, earliest, latest, mostTogether, spansOf, timesOf } from './spans.ts';
 
-const java = (await ensurePeers(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
-const kinds = ['ours', 'three of ours', ...(java.installed ? (['java-3.9.5'] as const) : [])] as const;
+describe.each(kinds)('the examples of recipes that wait, against %s', { timeout }, (kind) => {
+  const servers = new ExampleServers(kind);
+  const run = servers.run.bind(servers);
 
-/** Connect string, and what ends the servers. */
-async function serve(kind: (typeof kinds)[number], folder: string): Promise<{ hosts: string; end: () => Promise<unknown> }> {
-  if (kind !== 'three of ours') {
-    const server = await start(folder, kind, {}, { tickTime: 500 });
-    return { hosts: server.connectString, end: () => server.stop() };
-  }
-  const ensemble = await ProcessEnsemble.start(folder, { voters: 3 });
-  return { hosts: ensemble.connectString, end: () => ensemble[Symbol.asyncDispose]() };
-}
-
-interface Span {
-  readonly who: string;
-  readonly writes: boolean;
-  readonly begin: bigint;
-  readonly end: bigint;
-}
-
-/** `anna writes 17`, `anna ends 23` -> from 17 to 23. What has no end lasted until `killed`. */
-function spansOf(programs: readonly Program[], killed: bigint): Span[] {
-  return programs.flatMap(({ lines }) =>
-    lines.flatMap((line, index) => {
-      const [who, what, begin] = line.split(' ');
-      if (what === 'ends') return [];
-      const end = lines[index + 1]?.split(' ')[2];
-      return [{ who: who!, writes: what === 'writes', begin: BigInt(begin!), end: end === undefined ? killed : BigInt(end) }];
-    }),
-  );
-}
-
-/** Those who were inside with one that writes. */
-function breaches(spans: readonly Span[]): string[] {
-  return spans
-    .filter(({ writes }) => writes)
-    .flatMap((writer) => spans.filter((other) => other !== writer && other.begin < writer.end && writer.begin < other.end))
-    .map(({ who, begin }) => `${who} at ${begin}`);
-}
-
-/** Resolves when there is no such znode any more. */
-async function gone(zk: Client, path: string): Promise<void> {
-  for await (const event of zk.watch(path)) {
-    if (event.type === 'NodeDeleted' || (await zk.exists(path)) === null) return;
-  }
-}
-
-describe.each(kinds)('the examples of recipes against %s', (kind) => {
-  let hosts: string;
-  let zk: Client;
-  let finish!: () => void;
-  let served: Promise<void>;
-
-  beforeAll(async () => {
-    await new Promise<void>((started, failed) => {
-      served = inFolder(async (folder) => {
-        const ending = new Promise<void>((resolve) => (finish = resolve));
-        const servers = await serve(kind, folder);
-        hosts = servers.hosts;
-        zk = await connect(hosts);
-        started();
-        await ending;
-        await zk.close();
-        await servers.end();
-      });
-      served.catch(failed);
-    });
-  });
-
-  afterAll(async () => {
-    finish();
-    await served;
-  });
-
-  const run = (example: string, ...args: string[]): Program => new Program(example, [hosts, ...args]);
-  const textAt = async (path: string): Promise<string> => new TextDecoder().decode((await zk.getData(path)).data ?? undefined);
-
-  it('C1-1, C1-19, C1-21: a lock: no number is given twice, and the killed process loses its turn only', async () => {
+  it.concurrent('C1-1, C1-19, C1-21: a lock: no number is given twice, and the killed process loses its turn only', async () => {
     const programs = ['anna', 'bert', 'cleo'].map((name) => run('lock', '/lock', '/number', name, '20', '10'));
     const [victim, ...others] = programs;
     await victim!.line('anna', 4);
@@ -94,13 +19,13 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
     const numbers = programs.flatMap(({ lines }) => lines.map((line) => Number(line.split(' ')[1]))).toSorted((one, other) => one - other);
     expect(new Set(numbers).size).toBe(numbers.length);
     // The killed one may have written a number that it did not come to say.
-    const last = Number(await textAt('/number'));
+    const last = Number(await textAt(servers.zk, '/number'));
     expect(last - numbers.length).toBeLessThanOrEqual(1);
     expect(numbers.at(-1)).toBe(last);
-    expect(await zk.getChildren('/lock')).toMatchObject({ children: [] });
+    expect(await namesBelow(servers.zk, '/lock')).toEqual([]);
   });
 
-  it('C1-24, C1-25: a shared lock: who writes is alone, also when one that writes is killed', async () => {
+  it.concurrent('C1-24, C1-25: a shared lock: who writes is alone, also when one that writes is killed', async () => {
     const readers = ['anna', 'bert', 'cleo'].map((name) => run('shared-lock', '/shared', 'read', name, '6', '50'));
     const writers = ['dora', 'emil'].map((name) => run('shared-lock', '/shared', 'write', name, '6', '50'));
     const victim = run('shared-lock', '/shared', 'write', 'finn', '1', '3600000');
@@ -112,13 +37,12 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
     await victim.ended;
     const spans = spansOf([...programs, victim], killed);
     expect(spans.length).toBe(31);
-    expect(breaches(spans)).toEqual([]);
+    expect(breaches(spans, ({ what }) => what === 'writes')).toEqual([]);
     // Readers were together, or the lock would be none; and a breach is seen.
-    const isReader = ({ writes }: Span) => !writes;
-    expect(breaches(spans.map((span) => ({ ...span, writes: isReader(span) }))).length).toBeGreaterThan(0);
+    expect(breaches(spans, ({ what }) => what === 'reads').length).toBeGreaterThan(0);
   });
 
-  it('C1-38, C1-39: an election: the next one leads when the leader is killed, and when one resigns', async () => {
+  it.concurrent('C1-38, C1-39: an election: the next one leads when the leader is killed, and when one resigns', async () => {
     const watcher = run('election', '/election');
     await watcher.line('leader: nobody');
     const anna = run('election', '/election', 'anna');
@@ -138,7 +62,55 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
     expect(await Promise.all([...others, watcher].map(({ ended }) => ended))).toEqual([0, 0, 0]);
   });
 
-  it('B15, C1-34, C1-37: a two-phase commit: sites that are killed ahead of their votes, and behind them, do as the others', async () => {
+  it.concurrent('C1-15, C1-16, B6: a queue: each item has one result, that of the killed worker by another', async () => {
+    const victim = run('queue', '/jobs', '/results', 'work', 'anna', '3600000');
+    const producer = run('queue', '/jobs', '/results', 'put', 'paul', '12');
+    await victim.line('works on paul-0');
+    victim.kill('SIGKILL');
+    const workers = ['bert', 'cleo'].map((name) => run('queue', '/jobs', '/results', 'work', name, '10'));
+    expect(await producer.ended).toBe(0);
+    const items = Array.from({ length: 12 }, (_, number) => `paul-${number}`);
+    for (const item of items) await Promise.race(workers.map((each) => each.line(`has done ${item}`)));
+    // The other may have done everything before this one has begun to listen to signals.
+    for (const each of workers) await each.line('is at work');
+    for (const each of workers) each.kill('SIGTERM');
+    expect((await Promise.all(workers.map((each) => each.output()))).map(({ code, err }) => [code, err])).toEqual([
+      [0, ''],
+      [0, ''],
+    ]);
+    expect(await namesBelow(servers.zk, '/results')).toEqual(items.toSorted());
+    expect(['bert', 'cleo']).toContain(await textAt(servers.zk, '/results/paul-0'));
+    expect(await namesBelow(servers.zk, '/jobs')).toEqual([]);
+  });
+
+  it.concurrent('B14: a semaphore: never more leases than its size, and those of killed processes are had by others', async () => {
+    const victims = ['anna', 'emil'].map((name) => run('semaphore', '/crawlers', '2', name, '1', '3600000'));
+    await Promise.all(victims.map((each) => each.line('begins')));
+    const killed = process.hrtime.bigint();
+    for (const victim of victims) victim.kill('SIGKILL');
+    const programs = ['bert', 'cleo', 'dora'].map((name) => run('semaphore', '/crawlers', '2', name, '8', '60'));
+    expect(await Promise.all(programs.map(({ ended }) => ended))).toEqual([0, 0, 0]);
+    const spans = spansOf([...victims, ...programs], killed);
+    expect(spans.length).toBe(26);
+    expect(mostTogether(spans)).toBe(2);
+  });
+
+  it.concurrent('C1-7, C1-12, C1-13: a double barrier: rounds begin together, and one that is killed inside keeps nobody', async () => {
+    const staying = ['anna', 'bert'].map((name) => run('double-barrier', '/double', '3', name, '2', '200'));
+    const victim = run('double-barrier', '/double', '3', 'cleo', '1', '400');
+    await Promise.all([...staying, victim].map((each) => each.line('entered-0')));
+    victim.kill('SIGKILL');
+    // Whoever comes while a round is on takes part in it, so the next one comes behind it.
+    await Promise.all(staying.map((each) => each.line('left-0')));
+    const next = run('double-barrier', '/double', '3', 'dora', '1', '0');
+    expect(await Promise.all([...staying, next].map(({ ended }) => ended))).toEqual([0, 0, 0]);
+    expect(latest(timesOf([...staying, victim], 'reached-0'))).toBeLessThan(earliest(timesOf([...staying, victim], 'entered-0')));
+    expect(latest(timesOf(staying, 'leaves-0'))).toBeLessThan(earliest(timesOf(staying, 'left-0')));
+    const began = [...timesOf(staying, 'entered-1'), ...timesOf([next], 'entered-0')];
+    expect(latest([...timesOf(staying, 'reached-1'), ...timesOf([next], 'reached-0')])).toBeLessThan(earliest(began));
+  });
+
+  it.concurrent('B15, C1-34, C1-37: a two-phase commit: sites that are killed ahead of their votes, and behind them, do as the others', async () => {
     await inFolder(async (folder) => {
       const site = (name: string, ms = 0) => run('two-phase-commit', '/payments', 'site', name, `${folder}/${name}`, '100', String(ms));
       const begin = async (...args: string[]) =>
@@ -166,7 +138,7 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
       const back = [site('berlin'), site('rome')] as const;
       await back[0].line('berlin commit 20');
       await back[1].line('rome abort 19');
-      for (const id of ['17', '18', '19', '20']) await gone(zk, `/payments/${id}`);
+      for (const id of ['17', '18', '19', '20']) await gone(servers.zk, `/payments/${id}`);
       for (const each of [paris, oslo, ...back]) each.kill('SIGTERM');
       expect(await Promise.all([paris, oslo, ...back].map((each) => each.output()))).toMatchObject(
         Array.from({ length: 4 }, () => ({ code: 0, err: '' })),
@@ -179,5 +151,30 @@ describe.each(kinds)('the examples of recipes against %s', (kind) => {
         'commit 20 50',
       ]);
     });
+  });
+
+  it.concurrent('C1-41: an event: each time that it is set one goes through, those behind a killed process as well', async () => {
+    const victim = run('event', '/bell', 'wait', 'anna');
+    await filled(servers.zk, '/bell');
+    victim.kill('SIGKILL');
+    const others = ['bert', 'cleo'].map((name) => run('event', '/bell', 'wait', name));
+    const through = () => others.flatMap(({ lines }) => lines.filter((line) => line.includes('is through'))).length;
+    expect(await run('event', '/bell', 'set').ended).toBe(0);
+    await Promise.race(others.map((each) => each.line('is through')));
+    expect(await servers.zk.exists('/bell/set', { linearizable: true })).toBeNull();
+    expect(through()).toBe(1);
+    expect(await run('event', '/bell', 'set').ended).toBe(0);
+    expect(await Promise.all(others.map(({ ended }) => ended))).toEqual([0, 0]);
+  });
+
+  it.concurrent('B24: a lease: nobody else has it before its time is over, though its holder was killed, and the session has ended', async () => {
+    const asked = process.hrtime.bigint();
+    const victim = run('lease', '/import', 'anna', '5000', '3600000');
+    await victim.line('anna begins');
+    victim.kill('SIGKILL');
+    const others = ['bert', 'cleo'].map((name) => run('lease', '/import', name, '5000', '100'));
+    expect(await Promise.all(others.map(({ ended }) => ended))).toEqual([0, 0]);
+    expect(earliest(timesOf(others, 'begins')) - asked).toBeGreaterThanOrEqual(5_000_000_000n);
+    expect(breaches(spansOf(others, 0n), () => true)).toEqual([]);
   });
 });

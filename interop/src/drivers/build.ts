@@ -11,13 +11,15 @@ import { cacheFolder, type JavaPeer, type LibraryPeer, repositoryFolder } from '
 const run = promisify(execFile);
 
 /** Runs `compile` in a folder that appears under its final name only when all of it is there. */
-async function builtOnce(name: string, source: string, built: string, compile: (folder: string) => Promise<unknown>): Promise<string> {
-  const hash = createHash('sha256')
-    .update(await readFile(source))
-    .update(built)
-    .digest('hex')
-    .slice(0, 12);
-  const folder = path.join(cacheFolder, 'drivers', `${name}-${hash}`);
+async function builtOnce(
+  name: string,
+  sources: readonly string[],
+  built: string,
+  compile: (folder: string) => Promise<unknown>,
+): Promise<string> {
+  const hash = createHash('sha256').update(built);
+  for (const source of sources) hash.update(await readFile(source));
+  const folder = path.join(cacheFolder, 'drivers', `${name}-${hash.digest('hex').slice(0, 12)}`);
   if (existsSync(folder)) return folder;
   const unfinished = `${folder}.${process.pid}.tmp`;
   await mkdir(unfinished, { recursive: true });
@@ -30,17 +32,19 @@ async function builtOnce(name: string, source: string, built: string, compile: (
   return folder;
 }
 
-/** `program` is the class, and the file in interop/java. */
-export async function buildJavaProgram(program: string, peer: JavaPeer): Promise<string> {
-  const source = path.join(repositoryFolder, 'interop', 'java', `${program}.java`);
-  return builtOnce(program, source, peer.classpath, (folder) => run('javac', ['-nowarn', '-d', folder, '-cp', peer.classpath, source]));
+/** `program` is the class with `main`, and the file in interop/java; `parts` are those that it consists of besides. */
+export async function buildJavaProgram(program: string, peer: JavaPeer, parts: readonly string[] = []): Promise<string> {
+  const sources = [program, ...parts].map((name) => path.join(repositoryFolder, 'interop', 'java', `${name}.java`));
+  return builtOnce(program, sources, peer.classpath, (folder) =>
+    run('javac', ['-nowarn', '-d', folder, '-cp', peer.classpath, ...sources]),
+  );
 }
 
 export async function buildCDriver({ include, library }: LibraryPeer): Promise<string> {
   const source = path.join(repositoryFolder, 'interop', 'c', 'c_driver.c');
   const warnings = ['-std=gnu11', '-Wall', '-Wextra', '-Werror'];
   const libraries = [`-L${library}`, `-Wl,-rpath,${library}`, '-lzookeeper_mt', '-lpthread'];
-  const folder = await builtOnce('c', source, library, (target) =>
+  const folder = await builtOnce('c', [source], library, (target) =>
     run('gcc', [...warnings, '-O1', '-DTHREADED', `-I${include}`, '-o', path.join(target, 'c_driver'), source, ...libraries]),
   );
   return path.join(folder, 'c_driver');

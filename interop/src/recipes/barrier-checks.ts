@@ -84,6 +84,48 @@ const semaphore: Check = {
   },
 };
 
+const killedHolder: Check = {
+  name: "a semaphore of two that Curator's InterProcessSemaphoreV2 shares with ours: the lease of one that is killed is had by the one that waits",
+  async run(ground) {
+    const { peers, root, zk } = ground;
+    for (const [first, second] of [
+      ['ours', 'Curator'],
+      ['Curator', 'ours'],
+    ] as const) {
+      const mortal = await ground.mortal(first);
+      const [dies, stays, waits] = [
+        await mortal.open('semaphore', root, '2'),
+        await peers[first].open('semaphore', root, '2'),
+        await peers[second].open('semaphore', root, '2'),
+      ];
+      await dies.tell('acquire');
+      await stays.tell('acquire');
+      const journal = new Journal();
+      const third = journal.note('the third has one', waits.tell('acquire'));
+      await until('three leases', async () => (await childrenOf(zk, `${root}/leases`)).length === 3);
+      journal.lines.push('one is killed');
+      await mortal.kill();
+      await third;
+      assert.deepEqual(journal.lines, ['one is killed', 'the third has one']);
+      await stays.tell('release');
+      await waits.tell('release');
+    }
+  },
+};
+
+const otherSemaphore: Check = {
+  name: "kazoo's Semaphore does not see leases of ours, nor ours those of kazoo, so together they are more than the size that both read",
+  async run({ peers, root }) {
+    const open = (kind: 'ours' | 'kazoo', size = '2') => peers[kind].open('semaphore', root, size);
+    const theirs = await open('kazoo');
+    for (const each of [theirs, await open('ours'), await open('ours')]) assert.equal(await each.tell('try_acquire'), 'yes');
+    // kazoo takes whatever is there for a lease: its own, and our `leases`.
+    assert.equal(await (await open('kazoo')).tell('try_acquire'), 'no');
+    await assert.rejects((await open('kazoo', '3')).tell('try_acquire'), /Inconsistent max leases/);
+    await theirs.tell('release');
+  },
+};
+
 export const barrierChecks: readonly Check[] = [
   ...kinds.map(barrierCheck),
   doubleBarrierCheck(['ours', 'kazoo']),
@@ -92,4 +134,6 @@ export const barrierChecks: readonly Check[] = [
   doubleBarrierCheck(['Curator', 'ours']),
   doubleBarrierCheck(['kazoo', 'Curator', 'ours']),
   semaphore,
+  killedHolder,
+  otherSemaphore,
 ];

@@ -224,6 +224,25 @@ const notAskedBack: Check = {
   },
 };
 
+const severalAtOnce: Check = {
+  name: "a MultiLock of ours and Curator's InterProcessMultiLock, named in one order: nobody is inside with another, and none waits for ever",
+  async run({ peers, root, zk }) {
+    const paths = ['a', 'b', 'c'].map((name) => `${root}/${name}`);
+    const counter = `${root}-counter`;
+    const rounds = 8;
+    await zk.create(counter, '0');
+    const openings = [
+      [peers.ours, paths.toReversed()],
+      [peers.Curator, paths],
+      [peers.ours, paths.slice(1)],
+    ] as const;
+    const handles = await Promise.all(openings.map(([peer, names]) => peer.open('multi-lock', ...names)));
+    await Promise.all(handles.map((each) => each.tell('count_up', counter, String(rounds))));
+    const { data } = await zk.getData(counter);
+    assert.equal(new TextDecoder().decode(data ?? undefined), String(rounds * handles.length));
+  },
+};
+
 export const lockChecks: readonly Check[] = [
   ...locks.flatMap(turnChecks),
   ...locks.slice(0, 2).map(killCheck),
@@ -232,4 +251,5 @@ export const lockChecks: readonly Check[] = [
   strangers,
   goneLine,
   notAskedBack,
+  severalAtOnce,
 ];

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
 import { connect } from '@tskeeper/client';
 
-import { kindsOf, type Verbs } from './own-verbs.ts';
+import { kindsOf } from './own-verbs.ts';
+import type { Verbs } from './verbs.ts';
 
 const [hosts, sessionTimeoutMs] = process.argv.slice(2);
 if (hosts === undefined) throw new Error('usage: own-peer.js <connect string> <session time-out in ms>');

@@ -3,7 +3,6 @@ import type { Client } from '@tskeeper/client';
 import {
   AtomicNumber,
   Barrier,
-  type ClaimedItem,
   DoubleBarrier,
   Election,
   Group,
@@ -12,20 +11,23 @@ import {
   int32,
   type Leadership,
   Lock,
-  type LockSide,
+  MultiLock,
   type Participation,
-  type PersistentNode,
+  PersistentNode,
   PriorityQueue,
   Queue,
   Semaphore,
   SharedLock,
+  SharedValue,
+  textCodec,
   textInteger,
+  type VersionedValue,
 } from '@tskeeper/recipes';
 
-/** Above any delay of a busy machine. Nothing waits this long unless something is wrong. */
-const patience = { timeoutMs: 20_000 };
-
-export type Verbs = Readonly<Record<string, (...args: string[]) => Promise<string>>>;
+import { claimVerbs, curatorQueueVerbs, queueVerbs } from './own-queues.ts';
+import { serviceVerbs } from './own-services.ts';
+import { leaseVerbs, partitionerVerbs } from './own-shares.ts';
+import { patience, textOf, type Verbs } from './verbs.ts';
 
 /** What `open` makes, by its first argument. */
 export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[]) => Verbs>> {
@@ -34,6 +36,7 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
     lock: (path, name) => exclusiveVerbs(zk, new Lock(zk, path, { name })),
     'read-lock': (path, read, write) => lockVerbs(zk, shared(path, read, write).reading),
     'write-lock': (path, read, write) => lockVerbs(zk, shared(path, read, write).writing),
+    'multi-lock': (...paths) => lockVerbs(zk, new MultiLock(paths.map((path) => new Lock(zk, path)))),
     semaphore: (path, size) => lockVerbs(zk, new Semaphore(zk, path, { size: Number(size) })),
     election: (path, name, id) => electionVerbs(zk, new Election(zk, path, { name, data: id })),
     barrier: (path) => barrierVerbs(new Barrier(zk, path)),
@@ -47,6 +50,16 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
       return queueVerbs(queue, (value, priority = '100') => queue.put(value, { priority: Number(priority) }));
     },
     'locking-queue': (path) => claimVerbs(new PriorityQueue(zk, `${path}/entries`, { naming: 'kazoo', takenPath: `${path}/taken` })),
+    'item-queue': (path, order, consumes) => curatorQueueVerbs(zk, path, order, consumes),
+    services: (path) => serviceVerbs(zk, path, false),
+    'zoned-services': (path) => serviceVerbs(zk, path, true),
+    lease: (path, holder) => leaseVerbs(zk, path, holder),
+    'multi-lease': (path, holder, count) => leaseVerbs(zk, path, holder, count),
+    partitioner: (path, name, items, timeBoundaryMs) => partitionerVerbs(zk, path, name, items, timeBoundaryMs),
+    'persistent-node': (path, data) => keptVerbs(() => new PersistentNode(zk, path, data)),
+    'ttl-node': (path, data, ttlMs) =>
+      keptVerbs(() => new PersistentNode(zk, path, data, { mode: 'persistentWithTtl', ttlMs: Number(ttlMs) })),
+    'shared-value': (path, seed) => sharedValueVerbs(zk, path, seed),
     number: (path, format) => {
       if (format === 'int64') return numberVerbs(new AtomicNumber(zk, path), BigInt);
       return numberVerbs(new AtomicNumber(zk, path, { format: format === 'int32' ? int32 : textInteger }), Number);
@@ -55,12 +68,20 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
   };
 }
 
-function lockVerbs(zk: Client, lock: Pick<LockSide, 'acquire' | 'tryAcquire' | 'run'>): Verbs {
-  let held: Held | undefined;
+/** What verbs of a lock need of it. */
+interface Lockable {
+  acquire(options: typeof patience): Promise<Releasable>;
+  tryAcquire(options: typeof patience): Promise<Releasable | undefined>;
+  run(work: () => Promise<void>, options: typeof patience): Promise<void>;
+}
+type Releasable = Pick<Held, 'release'> & Partial<Pick<Held, 'path'>>;
+
+function lockVerbs(zk: Client, lock: Lockable): Verbs {
+  let held: Releasable | undefined;
   return {
     async acquire() {
       held = await lock.acquire(patience);
-      return held.path;
+      return held.path ?? '';
     },
     async try_acquire() {
       held = await lock.tryAcquire(patience);
@@ -150,44 +171,6 @@ function doubleBarrierVerbs(barrier: DoubleBarrier): Verbs {
   };
 }
 
-function queueVerbs(queue: Queue | PriorityQueue, put: (value: string, priority?: string) => Promise<void>): Verbs {
-  return {
-    async put(value, priority) {
-      await put(value, priority);
-      return '';
-    },
-    async take() {
-      return textOf((await queue.take(patience)).data);
-    },
-    async poll() {
-      const item = await queue.tryTake(patience);
-      return item === undefined ? 'nothing' : textOf(item.data);
-    },
-  };
-}
-
-function claimVerbs(queue: PriorityQueue): Verbs {
-  let item: ClaimedItem | undefined;
-  return {
-    async put(value, priority = '100') {
-      await queue.put(value, { priority: Number(priority) });
-      return '';
-    },
-    async take() {
-      item = await queue.claim(patience);
-      return textOf(item.data);
-    },
-    async consume() {
-      await item?.done();
-      return 'yes';
-    },
-    async release() {
-      await item?.release();
-      return 'yes';
-    },
-  };
-}
-
 function numberVerbs<Value extends number | bigint>(number: AtomicNumber<Value>, parse: (text: string) => Value): Verbs {
   return {
     async add(delta) {
@@ -217,6 +200,38 @@ function memberVerbs(group: Group, id: string, data: string | undefined): Verbs 
   };
 }
 
-function textOf(data: Uint8Array | null): string {
-  return new TextDecoder().decode(data ?? undefined);
+function keptVerbs(keep: () => PersistentNode): Verbs {
+  let node: PersistentNode | undefined;
+  return {
+    async keep() {
+      node = keep();
+      return '';
+    },
+    async drop() {
+      await node?.close();
+      return '';
+    },
+  };
+}
+
+/** `set` goes by what it was told last, as all do that change a value with care. */
+function sharedValueVerbs(zk: Client, path: string, seed: string): Verbs {
+  const value = new SharedValue(zk, path, textCodec);
+  let seen: VersionedValue<string> | undefined;
+  const begin = async (): Promise<void> => {
+    await value.ready(patience);
+    seen = (await value.compareAndSet(undefined, seed, patience)) ?? value.current;
+  };
+  const begun = begin();
+  return {
+    async value() {
+      await begun;
+      seen = value.current;
+      return seen?.value ?? '';
+    },
+    async set(text) {
+      await begun;
+      return (await value.compareAndSet(seen, text, patience)) === undefined ? 'no' : 'yes';
+    },
+  };
 }

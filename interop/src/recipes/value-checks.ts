@@ -55,4 +55,27 @@ const together: Check = {
   },
 };
 
-export const valueChecks: readonly Check[] = [...numbers.map(sumCheck), together];
+const shared: Check = {
+  name: "Curator's SharedValue: what either sets the other is told, and who has not seen it yet sets nothing",
+  async run({ peers, root }) {
+    const [ours, theirs] = [
+      await peers.ours.open('shared-value', root, 'begun'),
+      await peers.Curator.open('shared-value', root, 'begun too'),
+    ];
+    const all = [ours, theirs];
+    const seen = async () => await Promise.all(all.map((each) => each.tell('value')));
+    await until('both have the same', async () => new Set(await seen()).size === 1);
+    for (const [sets, told] of [
+      [ours, theirs],
+      [theirs, ours],
+    ] as const) {
+      const text = sets === ours ? 'of ours' : 'of Curator';
+      assert.equal(await sets.tell('set', text), 'yes');
+      // It goes by what it has seen, whatever it has been told since.
+      assert.equal(await told.tell('set', 'too late'), 'no');
+      await until('both know it', async () => (await seen()).every((each) => each === text));
+    }
+  },
+};
+
+export const valueChecks: readonly Check[] = [...numbers.map(sumCheck), together, shared];

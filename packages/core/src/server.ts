@@ -24,7 +24,6 @@ import { ipProvider } from './auth/ip-provider.ts';
 import { Cnxn } from './cnxn/cnxn.ts';
 import type { CnxnContext } from './cnxn/cnxn-context.ts';
 import { CnxnTable } from './cnxn/cnxn-table.ts';
-import { Fifo } from './fifo.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import type { Inspect } from './inspect.ts';
 import { Inspection } from './inspection.ts';
@@ -82,8 +81,6 @@ export class Server {
   #jobBeganMs: Millis = 0;
   /** Connections whose waiting reads are more than one step's work. Nothing is applied before they have been answered. */
   readonly #draining: Cnxn[] = [];
-  /** Of a server that stands alone, in the order of the txns that they wait for. */
-  readonly #syncs = new Fifo<{ readonly sync: WaitingSync; readonly behind: Zxid }>();
   /** Units of work done so far, those that replica, order and answers count left out; and where this step has had enough. */
   #units = 0;
   #enough = 0;
@@ -533,7 +530,7 @@ export class Server {
       else this.#write(cnxn, opCode, xid, reader, identities, arrivedMs, now);
       return;
     }
-    if (opCode === OpCode.sync && !throttled && (this.#order.role !== 'standalone' || this.#order.lastProposed !== undefined)) {
+    if (opCode === OpCode.sync && !throttled && !this.#order.isCaughtUp) {
       this.#sync(cnxn, this.#parked(reader, start, identities, arrivedMs, throttled), now);
       return;
     }
@@ -544,15 +541,11 @@ export class Server {
     const { id, sessionHigh: high, sessionLow: low } = cnxn;
     const sync: WaitingSync = { kind: 'sync', cnxn: id, sessionHigh: high, sessionLow: low, frame, isDone: false };
     cnxn.waiting.push(sync);
-    if (this.#order.role === 'standalone') this.#syncs.push({ sync, behind: this.#order.lastProposed! });
-    else this.#order.sync(sync, now);
+    this.#order.sync(sync, now);
   }
 
-  /** Of a server that stands alone: they wait for what the log has not written yet, that of the session's earlier connections included. */
   #releaseSyncs(applied: Zxid, now: Now): void {
-    for (let next = this.#syncs.peek(); next !== undefined && next.behind <= applied; next = this.#syncs.peek()) {
-      this.#syncs.shift();
-      const { sync } = next;
+    for (let sync = this.#order.takeSynced(applied); sync !== undefined; sync = this.#order.takeSynced(applied)) {
       sync.isDone = true;
       const cnxn = this.#cnxns.get(sync.cnxn);
       if (cnxn === undefined || cnxn.waiting.peek() !== sync) continue;

@@ -246,7 +246,7 @@ describe('txns', () => {
 
   it('are judged in no time, unless that takes more than one step', () => {
     const notes = new Notes('proposed');
-    const ephemerals = 40_000;
+    const ephemerals = 20_000;
     const stepper = new Stepper(
       ({ tree, sessions }) => {
         sessions.open(0, 1, 10_000);

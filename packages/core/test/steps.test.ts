@@ -22,6 +22,9 @@ import type { Replica } from '../src/request/replica.ts';
 import { containerOwner } from '../src/request/special-owner.ts';
 import { type Received, Stepper } from './support/stepper.ts';
 
+/** What takes a second or two alone takes many times that beside others on a busy machine. */
+const patienceMs = 60_000;
+
 const owner = 0x0100_0000_0000_0001n;
 const bystander = 0x0100_0000_0000_0002n;
 const big = 1;
@@ -113,7 +116,7 @@ function expectLogInOrder(stepper: Stepper): void {
   expect(new Set(zxids).size).toBe(zxids.length);
 }
 
-describe('long reads', () => {
+describe('long reads', { timeout: patienceMs }, () => {
   const count = 200_000;
   // Filled once: nothing below changes what is under /many.
   const stepper = serving((replica) => putMany(replica, '/many', count));
@@ -231,7 +234,7 @@ describe('a connection whose output is full', () => {
   });
 });
 
-describe('setWatches', () => {
+describe('setWatches', { timeout: patienceMs }, () => {
   const paths = Array.from({ length: 60_000 }, (_, i) => `/w${i}`);
 
   function ask(stepper: Stepper, lists: readonly (readonly string[])[], tail: (writer: Writer) => void = () => {}): void {
@@ -274,7 +277,7 @@ describe('setWatches', () => {
   });
 });
 
-describe('long writes', () => {
+describe('long writes', { timeout: patienceMs }, () => {
   function multi(ops: readonly MultiOp[], tail: (writer: Writer) => void = () => {}): (writer: Writer) => void {
     return (writer) => {
       writeMultiRequest(writer, { ops });
@@ -406,7 +409,7 @@ describe('long writes', () => {
   });
 });
 
-describe('expiry', () => {
+describe('expiry', { timeout: patienceMs }, () => {
   const first = 0x0100_0000_0001_0000n;
 
   function crowd(count: number): Stepper {

@@ -141,7 +141,7 @@ test('the samples are many, and each is read by its decoder to the last byte', (
   for (const { title, bytes, read } of recorded) expect(outcomeOf(read, new Reader(bytes)), title).toBe(bytes.length);
 });
 
-test('a record cut short at any length is a ProtocolError, unless only an optional part is missing', () => {
+test('a record cut short at any length is a ProtocolError, unless only an optional part is missing', { timeout: 30_000 }, () => {
   for (const { title, bytes, read, optionalFrom = bytes.length } of recorded) {
     // Behind the cut are the bytes that were cut off: a decoder that looks beyond its limit would find them.
     const outcomes = Array.from({ length: bytes.length }, (_, length) => outcomeOf(read, new Reader(bytes, 0, length)));
@@ -162,7 +162,7 @@ test('a snapshot cut short at any length is a ProtocolError', () => {
   }
 });
 
-test('a lie in the place of any int is a ProtocolError or a record, and costs no memory', () => {
+test('a lie in the place of any int is a ProtocolError or a record, and costs no memory', { timeout: 30_000 }, () => {
   const before = process.memoryUsage();
   for (const { title, bytes, read } of recorded) {
     const lying = Buffer.from(bytes);

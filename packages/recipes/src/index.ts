@@ -16,6 +16,8 @@ export type { CacheChanges, ChangesOptions } from './caches/change-stream.ts';
 export { ChildrenCache, type ChildrenCacheOptions } from './caches/children-cache.ts';
 export { NodeCache, type NodeCacheOptions } from './caches/node-cache.ts';
 export { TreeCache, type TreeCacheOptions } from './caches/tree-cache.ts';
+export { bytesCodec, type Codec, jsonCodec, textCodec } from './codecs/codec.ts';
+export type { Check, StandardIssue, StandardResult, StandardSchema } from './codecs/standard-schema.ts';
 export { Candidate } from './elections/candidate.ts';
 export { Election, type ElectionOptions, type Leader } from './elections/election.ts';
 export { Leadership } from './elections/leadership.ts';
@@ -39,6 +41,7 @@ export { type LockSide, SharedLock, type SharedLockOptions } from './locks/share
 export type { AcquireOptions, RevokeOptions } from './line/acquire.ts';
 export { PersistentNode, type PersistentNodeOptions, type PersistentNodeState } from './nodes/persistent-node.ts';
 export { ClaimedItem } from './queues/claimed-item.ts';
+export { curatorItemsCodec } from './queues/curator-items.ts';
 export { type Delay, type DelayPutOptions, DelayQueue } from './queues/delay-queue.ts';
 export { type IdPutOptions, IdQueue } from './queues/id-queue.ts';
 export type { PriorityNaming } from './queues/item-names.ts';
@@ -57,9 +60,8 @@ export { AtomicNumber, type AtomicNumberOptions, type NumberChange } from './val
 export { CachedNumber } from './values/cached-number.ts';
 export { bigint64, int32, type NumberFormat, textFloat, textInteger } from './values/number-format.ts';
 export { SharedCount, type SharedCountOptions } from './values/shared-count.ts';
-export { SharedValue, type SharedValueOptions, type SharedValueView, type ValueCodec, type VersionedValue } from './values/shared-value.ts';
+export { SharedValue, type SharedValueOptions, type SharedValueView, type VersionedValue } from './values/shared-value.ts';
 export type { WaitOptions } from './waiting/wait-options.ts';
-export { bytesCodec, type Codec, jsonCodec, textCodec } from './models/codec.ts';
 export { type AppliedMigration, type Migration, Migrations, type MigrationsOptions } from './models/migrations.ts';
 export { Model } from './models/model.ts';
 export { type ListedValue, ModelChildren } from './models/model-children.ts';
@@ -75,7 +77,6 @@ export {
 } from './models/path-template.ts';
 export type { Allowance, PathSchema, SchemaSetOptions } from './models/schema-rules.ts';
 export { SchemaSet } from './models/schema-set.ts';
-export type { Check, StandardIssue, StandardResult, StandardSchema } from './models/standard-schema.ts';
 export { Registration } from './discovery/registration.ts';
 export { ServiceCache } from './discovery/service-cache.ts';
 export type {

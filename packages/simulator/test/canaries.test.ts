@@ -30,6 +30,8 @@ import { Stage } from '../src/story/stage.ts';
 
 /** Not every story has in it what a change is about; one of so many has. */
 const seedMax = 120;
+/** Where to begin with those changes that few stories have something for. A seed is only good for its commit: the others are gone through as well. */
+const firstSeeds: Readonly<Record<string, number>> = { 'a read of what is long gone': 36, 'a server with another digest': 39 };
 
 /** The story has nothing of the kind. */
 class NothingOfTheKind extends Error {}
@@ -767,10 +769,11 @@ async function recordingOf(seed: number): Promise<Recording> {
   return deserialize(bytes) as Recording;
 }
 
-/** A story takes a quarter of a second, and a canary may need them all. */
+/** A story takes half a second, and a canary may need many. */
 describe('a checker notices', { timeout: 60_000 }, () => {
-  test.each(changes)('%s: %s', async (checker, _what, mutate) => {
-    for (let seed = 1; seed <= seedMax; seed++) {
+  test.each(changes)('%s: %s', async (checker, what, mutate) => {
+    const first = firstSeeds[what] ?? 1;
+    for (let seed = first; seed < first + seedMax; seed++) {
       const recording = await recordingOf(seed);
       try {
         mutate(recording);

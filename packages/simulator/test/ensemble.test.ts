@@ -9,6 +9,9 @@ import { plantTxns } from '../src/story/plant.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
 
+/** What takes a second or two alone takes many times that beside others on a busy machine. */
+const patienceMs = 60_000;
+
 const rolesOf = (world: VirtualWorld) => world.servers.map(({ process }) => process?.runtime?.inspect.role());
 
 function isWhole(world: VirtualWorld): boolean {
@@ -56,7 +59,7 @@ async function expectSame(world: VirtualWorld): Promise<void> {
   expect(new Set(states()).size).toBe(1);
 }
 
-describe('servers of an ensemble', () => {
+describe('servers of an ensemble', { timeout: patienceMs }, () => {
   it('find a leader, serve clients anywhere, and go on without it', async () => {
     const world = await started(1, 3, 0);
     const client = await joined(world, 1);
@@ -128,7 +131,7 @@ describe('servers of an ensemble', () => {
   });
 });
 
-describe('a line that is slow', () => {
+describe('a line that is slow', { timeout: patienceMs }, () => {
   it('takes longer than initLimit to carry a snapshot, and nobody gives up over it', async () => {
     const world = await started(4, 3);
     const client = await joined(world, 1);
@@ -170,7 +173,7 @@ describe('a line that is slow', () => {
   });
 });
 
-describe('an epoch whose zxids are used up', () => {
+describe('an epoch whose zxids are used up', { timeout: patienceMs }, () => {
   it('A64: ends with one hand-over: sessions live on, nothing acknowledged is lost, and writes go on within a tick', async () => {
     const ensemble = { options: { commitLogCount: 20 }, zab: { counterMax: 60 } };
     const world = new VirtualWorld(6, { servers: 3, ensemble, options: { snapCount: 30 } });
@@ -206,7 +209,7 @@ describe('an epoch whose zxids are used up', () => {
   });
 });
 
-describe('a leader whose disk fails while the log is read for a learner', () => {
+describe('a leader whose disk fails while the log is read for a learner', { timeout: patienceMs }, () => {
   it('ends, and the others go on', async () => {
     const world = await started(5, 3);
     const client = await joined(world, 1);
@@ -225,7 +228,7 @@ describe('a leader whose disk fails while the log is read for a learner', () => 
   });
 });
 
-describe('a server whose snapshot holds what its leader does not have', () => {
+describe('a server whose snapshot holds what its leader does not have', { timeout: patienceMs }, () => {
   it('cannot cut its log, and is sent a snapshot in its place', async () => {
     const world = await started(5, 3);
     const client = await joined(world, 1);
@@ -329,7 +332,7 @@ async function storm(seed: number): Promise<number> {
   return acknowledged;
 }
 
-describe('servers of an ensemble in a storm', () => {
+describe('servers of an ensemble in a storm', { timeout: patienceMs }, () => {
   const storms = Number(process.env['TSKEEPER_STORMS'] ?? 10);
 
   it(`come through ${storms} of them and lose nothing`, async () => {

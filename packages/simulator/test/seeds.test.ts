@@ -2,11 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { check, findingText, runSeed } from '../src/index.ts';
 
-const count = 40;
+/** Standalone servers and ensembles of two to seven; others are told by `npm run sim:ci`. */
+const [first, count] = [21, 20];
 
 describe('a seed', { timeout: 120_000 }, () => {
-  test(`of the first ${count} breaks no promise, whatever goes wrong in it`, async () => {
-    for (let seed = 1; seed <= count; seed++) {
+  test(`of ${count} breaks no promise, whatever goes wrong in it`, async () => {
+    for (let seed = first; seed < first + count; seed++) {
       const findings = check((await runSeed(seed)).recording).map(findingText);
       expect(findings.slice(0, 20), `npm run sim -- --seed ${seed}`).toEqual([]);
     }
@@ -14,7 +15,7 @@ describe('a seed', { timeout: 120_000 }, () => {
 
   test('tells the same story each time, and another another', async () => {
     const traces: number[] = [];
-    for (const seed of [3, 3, 4]) traces.push((await runSeed(seed)).world.trace);
+    for (const seed of [18, 18, 23]) traces.push((await runSeed(seed)).world.trace);
     expect(traces[1]).toBe(traces[0]);
     expect(traces[2]).not.toBe(traces[0]);
   });

@@ -35,7 +35,7 @@ export interface OrderParts {
   readonly observer: Observer;
 }
 
-/** What a leader does for its own clients' syncs. */
+/** What a leader does for its own clients' syncs: when it is sure that it leads, and all that was committed has been applied, it calls `Server.synced`. */
 export type ConfirmSync = (sync: WaitingSync, now: Now) => void;
 
 export class Authority implements Order {
@@ -50,6 +50,8 @@ export class Authority implements Order {
   readonly #proposals = new Fifo<Proposal>();
   /** Everything up to here may be applied. */
   #committed: Zxid;
+  /** Of a server that stands alone, in the order of the txns that they wait for, those of the session's earlier connections included. */
+  readonly #syncs = new Fifo<{ readonly sync: WaitingSync; readonly behind: Zxid }>();
   work = 0;
 
   readonly #confirmSync: ConfirmSync | undefined;
@@ -98,9 +100,21 @@ export class Authority implements Order {
     this.#enqueue(this.#prepare.createSession(origin, timeoutMs, now));
   }
 
+  /** A leader may have lost its lead without knowing it. */
+  get isCaughtUp(): boolean {
+    return this.#confirmSync === undefined && this.#proposals.length === 0;
+  }
+
   sync(sync: WaitingSync, now: Now): void {
-    if (this.#confirmSync === undefined) throw new Error('a server that stands alone has nobody to ask');
-    this.#confirmSync(sync, now);
+    if (this.#confirmSync === undefined) this.#syncs.push({ sync, behind: this.#prepare.lastZxid });
+    else this.#confirmSync(sync, now);
+  }
+
+  takeSynced(applied: Zxid): WaitingSync | undefined {
+    const next = this.#syncs.peek();
+    if (next === undefined || next.behind > applied) return undefined;
+    this.#syncs.shift();
+    return next.sync;
   }
 
   revalidate(high: number, low: number): boolean {
@@ -112,10 +126,6 @@ export class Authority implements Order {
 
   appended(zxid: Zxid): void {
     this.#committed = zxid;
-  }
-
-  get lastProposed(): Zxid | undefined {
-    return this.#proposals.length === 0 ? undefined : this.#prepare.lastZxid;
   }
 
   get hasNext(): boolean {
@@ -177,6 +187,11 @@ export class Authority implements Order {
     for (const { zxid, origin } of this.#proposals.values()) {
       to.number(zxid);
       writeOrigin(to, origin);
+    }
+    to.number(this.#syncs.length);
+    for (const { sync, behind } of this.#syncs.values()) {
+      to.number(sync.cnxn);
+      to.number(behind);
     }
     to.number(distance(this.#expiry.deadline(), now.elapsedMs));
     to.number(distance(this.#sweeper.deadline(), now.elapsedMs));

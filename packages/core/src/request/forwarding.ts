@@ -97,6 +97,11 @@ export class Forwarding implements Order {
     this.#ask(high, low, 0, OpCode.createSession);
   }
 
+  /** That the leader alone can say. */
+  get isCaughtUp(): boolean {
+    return false;
+  }
+
   sync(sync: WaitingSync): void {
     const { sessionHigh: high, sessionLow: low, frame } = sync;
     const { bytes, identities } = frame;
@@ -104,6 +109,11 @@ export class Forwarding implements Order {
     this.#record.clear();
     this.#record.raw(bytes, requestHeaderBytes);
     this.#ask(high, low, bytes.readInt32BE(0), OpCode.sync, identities);
+  }
+
+  /** By `takeSync`, when the leader answers. */
+  takeSynced(): undefined {
+    return undefined;
   }
 
   /** Sends what stands in the record. */
@@ -137,10 +147,6 @@ export class Forwarding implements Order {
 
   appended(): void {
     // The log is the learner's; what is committed comes by `commit`.
-  }
-
-  get lastProposed(): undefined {
-    return undefined;
   }
 
   get hasNext(): boolean {

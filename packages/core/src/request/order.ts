@@ -26,10 +26,12 @@ export interface Order {
   /** The same for a new session. */
   openSession(origin: WriteOrigin, timeoutMs: Millis, now: Now): void;
 
-  /** Finds out whether everything committed so far has been applied here; `Server.synced` says so. Not asked of one that stands alone. */
+  /** Everything that anybody has put in order so far is known to have been applied here, without asking: a sync need not wait. */
+  readonly isCaughtUp: boolean;
+  /** Finds out whether everything committed so far has been applied here. `takeSynced` gives the sync back, or `Server.synced` says it. */
   sync(sync: WaitingSync, now: Now): void;
-  /** The last txn that was proposed here and is not applied yet; undefined when there is none. */
-  readonly lastProposed: Zxid | undefined;
+  /** A sync that waited for nothing but the txns up to `applied`; undefined when there is none. */
+  takeSynced(applied: Zxid): WaitingSync | undefined;
   /**
    * A client has proved by its password that the session is its own, and wants to go on with it here. Returns whether it lives; undefined
    * when that is for someone else to say, by `Server.revalidated`.

@@ -21,7 +21,7 @@ export interface ParkedFrame {
   readonly throttled: boolean;
 }
 
-/** A sync that waits to hear that the leader still leads, and that everything it had committed by then has been applied here. */
+/** A sync that waits to hear that the leader still leads, and that everything it had committed by then has been applied here; or, of a server alone, for its log. */
 export interface WaitingSync {
   readonly kind: 'sync';
   readonly cnxn: CnxnId;

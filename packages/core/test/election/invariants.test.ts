@@ -7,6 +7,9 @@ import type { Sid } from '@tskeeper/protocol';
 import type { QuorumVerifier } from '../../src/quorum/quorum-verifier.ts';
 import { type Broken, type EnsembleSpec, type ServerSpec, SmallEnsemble } from './small-ensemble.ts';
 
+/** What takes a second or two alone takes many times that beside others on a busy machine. */
+const patienceMs = 60_000;
+
 /** `mixed`: some of the servers always wait in full, as Java servers do. `calm`: nothing goes wrong and all start at once. */
 type Kind = 'calm' | 'early' | 'mixed' | 'full';
 
@@ -100,7 +103,7 @@ function playAll(kind: Kind, from: number, count: number, broken?: Broken): { vi
   return outcome;
 }
 
-describe('elections in small ensembles', () => {
+describe('elections in small ensembles', { timeout: patienceMs }, () => {
   it.each(blocks(0, 4000))(
     'C4-7, C4-10: of servers that start together without faults the best one leads and all others follow (500 seeds from %i)',
     (from) => {
@@ -182,7 +185,7 @@ describe('elections in small ensembles', () => {
   );
 });
 
-describe('the checks of small ensembles', () => {
+describe('the checks of small ensembles', { timeout: patienceMs }, () => {
   const half = (sound: QuorumVerifier): QuorumVerifier => {
     return tampered(sound, (sids) => sound.voters.filter((sid) => sids.has(sid)).length * 2 >= sound.voters.length);
   };

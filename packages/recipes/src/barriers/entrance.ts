@@ -40,7 +40,13 @@ export interface Entered {
 /** Rejects as `DoubleBarrier.enter` does. */
 export async function enter(doors: Doors, limit: Limit): Promise<Entered> {
   const look = await lookAtReady(doors, limit.signal);
-  const place = await ParticipantPlace.make(doors, limit.signal);
+  let place: ParticipantPlace;
+  try {
+    place = await ParticipantPlace.make(doors, limit.signal);
+  } catch (error) {
+    look.forget();
+    throw error;
+  }
   place.whenGone(() => limit.end(deletedByOthers(place.path)));
   try {
     return await new Entrance(doors, place, limit.signal).pass(look);

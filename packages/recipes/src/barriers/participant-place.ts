@@ -1,8 +1,9 @@
 /** The znode of a participant in a double barrier. */
 import { KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { Line, Place, unlessDeleted } from '../line/line.ts';
-import { untilTheEnd } from '../waiting/next-event.ts';
+import { Line, Place } from '../line/line.ts';
+import { makeOwn } from '../waiting/make-own.ts';
+import { isUnanswered } from '../waiting/unanswered.ts';
 import type { Doors } from './doors.ts';
 import { readyName } from './ready.ts';
 
@@ -21,9 +22,7 @@ export class ParticipantPlace extends Place {
   /** With a guid, so that a lost answer leaves one znode, or none, and that no name is used twice. */
   static async make(doors: Doors, signal: AbortSignal): Promise<ParticipantPlace> {
     const { zk, name, data, acl } = doors;
-    const options = { mode: 'ephemeral', protection: true, parents: 'container', acl, ...untilTheEnd, signal } as const;
-    const wanted = childPath(doors.path, name);
-    const { path, stat } = await unlessDeleted(wanted, zk.create(wanted, data, options));
+    const { path, stat } = await makeOwn(zk, childPath(doors.path, name), data, { mode: 'ephemeral', parents: 'container', acl, signal });
     return new ParticipantPlace(doors, path, stat.czxid);
   }
 
@@ -34,11 +33,16 @@ export class ParticipantPlace extends Place {
   }
 
   async #leaveWithReady(): Promise<void> {
-    try {
-      await this.zk.multi([op.delete(this.path), op.delete(this.#ready)]);
-      this.isGone = true;
-    } catch (error) {
-      if (!KeeperError.is(error)) throw error;
+    for (;;) {
+      try {
+        await this.zk.multi([op.delete(this.path), op.delete(this.#ready)]);
+        this.isGone = true;
+        return;
+      } catch (error) {
+        if (!KeeperError.is(error)) throw error;
+        // No answer: carried out once more it does no harm, as our name is never used twice.
+        if (!isUnanswered(error)) return;
+      }
     }
   }
 }

@@ -19,6 +19,7 @@ import { Held } from '../line/held.ts';
 import { deletedByOthers, Line, Place } from '../line/line.ts';
 import { Limit } from '../waiting/limit.ts';
 import { Look } from '../waiting/look.ts';
+import { makeOwn } from '../waiting/make-own.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { checkSize } from './check-size.ts';
@@ -87,8 +88,7 @@ export class SimpleBarrier {
 
   async #arrive(signal: AbortSignal): Promise<Untouched> {
     const { name = 'p', data = null, acl } = this.#options;
-    const options = { mode: 'ephemeral', protection: true, acl, ...untilTheEnd, signal } as const;
-    const { path, stat } = await this.#zk.create(childPath(this.path, name), data, options);
+    const { path, stat } = await makeOwn(this.#zk, childPath(this.path, name), data, { mode: 'ephemeral', acl, signal });
     return new Untouched(new Line(this.#zk, this.path, [], { acl }), path, stat.czxid, undefined);
   }
 
@@ -96,13 +96,16 @@ export class SimpleBarrier {
     for (;;) {
       // The very read that counts sets the watch, so nothing is missed in between.
       const look = await Look.take(this.#zk, this.path, (watch) => this.#zk.getChildren(this.path, { ...untilTheEnd, watch, signal }));
-      const { children, stat } = look.answer;
-      if (children.length >= this.size || (stat.version > 0 && (await this.#wasFull(signal)))) {
+      try {
+        const { children, stat } = look.answer;
+        if (children.length >= this.size || (stat.version > 0 && (await this.#wasFull(signal)))) {
+          if (stat.version === 0) await this.#sayFull(signal);
+          return;
+        }
+        await look.next(signal);
+      } finally {
         look.forget();
-        if (stat.version === 0) await this.#sayFull(signal);
-        return;
       }
-      await look.next(signal);
     }
   }
 

@@ -8,7 +8,7 @@
  * that nobody here knows stay when an instance is changed.
  */
 import type { Stat } from '@tskeeper/client';
-import { type Check, checked } from '../models/standard-schema.ts';
+import { type Check, checked } from '../codecs/standard-schema.ts';
 import { type ServiceInstance, type ServiceType, serviceTypeWord } from './service-instance.ts';
 import { partsOfUriSpec, type UriPart, uriSpecOf } from './uri-spec.ts';
 

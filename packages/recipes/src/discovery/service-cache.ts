@@ -2,7 +2,7 @@
 import type { ClientView } from '@tskeeper/client';
 import type { ReadingOptions } from '../caches/cached-znode.ts';
 import { ChildrenCache } from '../caches/children-cache.ts';
-import type { Check } from '../models/standard-schema.ts';
+import type { Check } from '../codecs/standard-schema.ts';
 import { instanceOf, rawInstanceOf } from './instance-json.ts';
 import type { ServiceInstance } from './service-instance.ts';
 

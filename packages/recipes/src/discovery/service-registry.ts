@@ -13,7 +13,7 @@ import type { Acl, ClientView } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import type { ReadingOptions } from '../caches/cached-znode.ts';
 import { reasonOf } from '../models/model-value.ts';
-import { type Check, checked } from '../models/standard-schema.ts';
+import { type Check, checked } from '../codecs/standard-schema.ts';
 import { PersistentNode } from '../nodes/persistent-node.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, type SessionSource } from '../sessions/session-source.ts';

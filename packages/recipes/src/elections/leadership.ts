@@ -2,6 +2,8 @@
 import { type CallOptions, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
 import type { Held, HoldState } from '../line/held.ts';
+import { untilTheEnd } from '../waiting/next-event.ts';
+import { isUnanswered } from '../waiting/unanswered.ts';
 
 /** The znode that says that the leader knows. */
 export function acknowledgedPath(election: string): string {
@@ -51,33 +53,45 @@ export class Leadership implements AsyncDisposable {
   }
 
   /**
-   * Says to those who look on that this leader knows that it leads, and has done what a leader does first. Rejects with a RecipeError, Lost, when it
-   * does not lead any more.
+   * Says to those who look on that this leader knows that it leads, and has done what a leader does first. Survives lost connections. Rejects with a RecipeError, Lost,
+   * when it does not lead any more, and as `Held.multi` does.
    */
   async acknowledge(options: CallOptions = {}): Promise<void> {
-    const name = nameOf(this.path);
-    for (;;) {
-      try {
-        this.#hasAcknowledged = true;
-        await this.#held.multi([op.create(this.#acknowledged, name, { mode: 'ephemeral' })], options);
-        return;
-      } catch (error) {
-        if (!KeeperError.is(error, 'NodeExists')) throw error;
-      }
+    const own = op.create(this.#acknowledged, nameOf(this.path), { mode: 'ephemeral' });
+    while (!(await this.#settles(own, 'NodeExists', options))) {
       // Of a leader of the past, whose session lives on, or of this one, whose answer was lost.
-      try {
-        await this.#held.multi([op.delete(this.#acknowledged)], options);
-      } catch (error) {
-        if (!KeeperError.is(error, 'NoNode')) throw error;
-      }
+      await this.#settles(op.delete(this.#acknowledged), 'NoNode', options);
+    }
+  }
+
+  /** Whether it was carried out; not if it was refused for what is there, or was not answered. */
+  async #settles(write: WriteOp, refusal: 'NodeExists' | 'NoNode', options: CallOptions): Promise<boolean> {
+    this.#hasAcknowledged = true;
+    try {
+      await this.#held.multi([write], { ...untilTheEnd, ...options });
+      return true;
+    } catch (error) {
+      if (!KeeperError.is(error, refusal, 'ConnectionLoss')) throw error;
+      return false;
     }
   }
 
   /** Gives the leadership back, as `Held.release`, and rejects as that does. */
   async resign(): Promise<void> {
-    // Fenced, so that it can never be the next leader's. Should it stay, it says nothing, as it names this one.
-    if (this.#hasAcknowledged && this.state === 'held') await this.#held.multi([op.delete(this.#acknowledged)]).catch(() => undefined);
+    if (this.#hasAcknowledged && this.state === 'held') await this.#retract();
     await this.#held.release();
+  }
+
+  /** Fenced, so that it can never be the next leader's. Should it stay, it says nothing, as it names this one. */
+  async #retract(): Promise<void> {
+    for (;;) {
+      try {
+        await this.#held.multi([op.delete(this.#acknowledged)]);
+        return;
+      } catch (error) {
+        if (!isUnanswered(error)) return;
+      }
+    }
   }
 
   /** As `resign`, and rejects as that does. */

@@ -86,7 +86,8 @@ export class EventHandle {
   /**
    * Resolves when it is set, at once if it is; with `autoReset` in the order of coming, and it is not set any more then. Without, one that is set and reset again
    * lets through who waited meanwhile with a connection. Rejects with a RecipeError, TimedOut, and, with `autoReset`, Lost, when somebody deletes the znode that stands
-   * for the wait; with the signal's reason; with SessionExpired and the like: with `autoReset` the event may have been taken then.
+   * for the wait; with the signal's reason; with SessionExpired and the like. With `autoReset` neither `signal` nor `timeoutMs` ends it while the answer is awaited by which
+   * it goes through, so that an event that was taken has let somebody through; when the session ends, or the znode is deleted, it may have been taken all the same.
    */
   async wait(options: WaitOptions = {}): Promise<void> {
     using limit = this.#limit(options, 'the setting of');
@@ -101,7 +102,7 @@ export class EventHandle {
     try {
       await place.turn(nextAhead, limit);
       do await this.#setOrEvent(signal);
-      while (!(await this.#goThrough(place, signal)));
+      while (!(await this.#goThrough(place)));
     } finally {
       await place.leave();
     }
@@ -118,10 +119,10 @@ export class EventHandle {
     );
   }
 
-  /** Whether it was we who took it. */
-  async #goThrough({ path }: Place, signal: AbortSignal): Promise<boolean> {
+  /** Whether it was we who took it. Once it is asked nothing but the end of the session ends that: what was taken must not be lost. */
+  async #goThrough({ path }: Place): Promise<boolean> {
     try {
-      await this.#zk.multi([op.delete(this.#set), op.setData(path, through)], { signal, timeoutMs: Infinity });
+      await this.#zk.multi([op.delete(this.#set), op.setData(path, through)], { timeoutMs: Infinity });
       return true;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) {
@@ -131,7 +132,7 @@ export class EventHandle {
       if (!KeeperError.is(error) || !error.retryable) throw error;
     }
     try {
-      const { data } = await this.#zk.getData(path, { ...untilTheEnd, linearizable: true, signal });
+      const { data } = await this.#zk.getData(path, { ...untilTheEnd, linearizable: true });
       return data !== null && new TextDecoder().decode(data) === through;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) throw deletedByOthers(path);

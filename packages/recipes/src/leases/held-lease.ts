@@ -1,13 +1,23 @@
 /**
  * A lease, from when it was had until its end, `release`, or the loss.
  *
- *     held ──its time is over──> lost        without a word from any server
- *     held ──renew finds it taken──> lost    by one with the same name, or by hand
+ *     held ──its time is over──> lost                     without a word from any server
+ *     held ──renew, or a write, finds it taken──> lost    by one with the same name, by kazoo whose clock is ahead, or by hand
  *     held ──release──> released
  */
-import { type CallOptions, type ClientView, KeeperError, op, type TimerHandle, type WriteOp, type WriteResults } from '@tskeeper/client';
+import {
+  type CallOptions,
+  type ClientView,
+  KeeperError,
+  op,
+  type Stat,
+  type TimerHandle,
+  type WriteOp,
+  type WriteResults,
+} from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
 import { fenced } from '../line/fenced.ts';
+import { isUnanswered } from '../waiting/unanswered.ts';
 import { textOf } from './lease-record.ts';
 
 export interface HeldLeaseSettings {
@@ -17,8 +27,8 @@ export interface HeldLeaseSettings {
   readonly holder: string;
   readonly durationMs: number;
   readonly token: bigint;
-  /** Of `lease_holder`. */
-  readonly version: number;
+  /** Of `lease_holder`, as it was written. */
+  readonly record: Pick<Stat, 'czxid' | 'version'>;
   /** Before the request went out by which the leader told the time. */
   readonly askedAtMs: number;
 }
@@ -32,6 +42,7 @@ export class HeldLease implements AsyncDisposable {
   readonly #settings: HeldLeaseSettings;
   readonly #end = new AbortController();
   #endsAtMs = 0;
+  /** Of `lease_holder`, as far as is known. */
   #version: number;
   #timer: TimerHandle | undefined;
   #state: 'held' | 'lost' | 'released' = 'held';
@@ -42,11 +53,11 @@ export class HeldLease implements AsyncDisposable {
     this.path = settings.path;
     this.fencingToken = settings.token;
     this.#settings = settings;
-    this.#version = settings.version;
+    this.#version = settings.record.version;
     this.#runFrom(settings.askedAtMs);
   }
 
-  /** `held` until its time is over, or `renew` finds that somebody else has it, which makes it `lost`; or until `release`. */
+  /** `held` until its time is over, or `renew` or `multi` finds that somebody else has it, which makes it `lost`; or until `release`. */
   get state(): 'held' | 'lost' | 'released' {
     return this.#state;
   }
@@ -61,9 +72,11 @@ export class HeldLease implements AsyncDisposable {
     return this.#end.signal;
   }
 
-  /** Writes only as long as nobody else has got the lease: as `Held.multi`, and rejects as that does. */
-  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    return fenced(this.#settings.zk, ops, [this.path], options);
+  /** Writes only as long as nobody else has got the lease: as `Held.multi`, and rejects as that does; when somebody has, it is lost. */
+  async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    const { holderPath } = this.#settings;
+    const results = await this.#write((version) => [...ops, op.check(holderPath, { version })], ops.length, options);
+    return results.slice(0, ops.length) as unknown as WriteResults<Ops>;
   }
 
   /**
@@ -77,21 +90,17 @@ export class HeldLease implements AsyncDisposable {
     try {
       const { mtime } = await zk.setData(this.path, holder, { ...options, idempotent: true });
       const data = textOf({ holder, endMs: mtime + durationMs });
-      const [written] = await fenced(zk, [op.setData(holderPath, data)], [this.path], options);
+      const [written] = await this.#write((version) => [op.setData(holderPath, data, { version })] as const, 0, options);
       this.#version = written.stat.version;
     } catch (error) {
-      if (KeeperError.is(error, 'NoNode') || (error instanceof RecipeError && error.code === 'Lost')) {
-        this.#lose(`somebody else has taken ${holderPath}`);
-        throw this.#over();
-      }
-      throw error;
+      throw KeeperError.is(error, 'NoNode') ? this.#taken() : error;
     }
     if (this.#state !== 'held') throw this.#over();
     this.#runFrom(askedAtMs);
   }
 
   /**
-   * Gives it back, so that others need not wait for its end. Where no server answers it is left to its end. A second call waits for the first. Rejects with
+   * Gives it back, so that others need not wait for its end. Where no server can be reached it is left to its end. A second call waits for the first. Rejects with
    * NoAuth only.
    */
   release(): Promise<void> {
@@ -108,14 +117,59 @@ export class HeldLease implements AsyncDisposable {
     if (this.#state !== 'held') return;
     this.#state = 'released';
     this.#stopTimer();
-    try {
-      await this.#settings.zk.multi([op.delete(this.path), op.delete(this.#settings.holderPath, { version: this.#version })]);
-    } catch (error) {
-      // Others have taken it, or it will end.
-      if (KeeperError.is(error, 'NoNode', 'BadVersion', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return;
-      if (KeeperError.is(error) && error.retryable) return;
-      throw error;
+    const { zk, holderPath } = this.#settings;
+    for (;;) {
+      try {
+        await zk.multi([op.delete(this.path), op.delete(holderPath, { version: this.#version })]);
+        return;
+      } catch (error) {
+        if (!KeeperError.is(error)) throw error;
+        // No answer: carried out once more it does no harm, as the name of our znode is never used twice.
+        if (isUnanswered(error)) continue;
+        if (error.code === 'BadVersion' && (await this.#readsRecord().catch(() => false))) continue;
+        // Others have taken it, or it will end.
+        if (KeeperError.is(error, 'NoNode', 'BadVersion', 'SessionExpired', 'SessionMoved', 'AuthFailed') || error.retryable) return;
+        throw error;
+      }
     }
+  }
+
+  /**
+   * Others of this package delete the znode of the hold before they write the record. kazoo does not know that znode: it deletes the record and makes another. So
+   * both are checked: what `make` gives for a version, whose operation at `at` is carried out with a record of that version only.
+   */
+  async #write<const Ops extends readonly WriteOp[]>(
+    make: (version: number) => Ops,
+    at: number,
+    options: CallOptions,
+  ): Promise<WriteResults<Ops>> {
+    const { zk } = this.#settings;
+    for (;;) {
+      try {
+        return await fenced(zk, make(this.#version), [this.path], options);
+      } catch (error) {
+        if (error instanceof RecipeError && error.code === 'Lost') throw this.#taken();
+        if (!KeeperError.is(error, 'BadVersion', 'NoNode') || error.failedIndex !== at) throw error;
+      }
+      if (!(await this.#readsRecord(options))) throw this.#taken();
+    }
+  }
+
+  /**
+   * Whether the record is the one that was written, in a version that is known from here on: of a renewal whose answer was lost; or by another of this package,
+   * and then the znode of the hold is gone.
+   */
+  async #readsRecord({ signal, timeoutMs }: CallOptions = {}): Promise<boolean> {
+    const { zk, holderPath, record } = this.#settings;
+    const now = await zk.exists(holderPath, { signal, timeoutMs });
+    if (now?.czxid !== record.czxid) return false;
+    this.#version = now.version;
+    return true;
+  }
+
+  #taken(): unknown {
+    this.#lose(`somebody else has taken ${this.#settings.holderPath}`);
+    return this.#over();
   }
 
   #runFrom(askedAtMs: number): void {

@@ -16,15 +16,16 @@
  * itself counts from before it asked, so its own end is never the later one. What is left to believe: that clocks run at the same pace; and that
  * the leader's clock does not jump forward, nor that of the next leader stand ahead of it, by more than the time that is left.
  */
-import { type ClientView, KeeperError, op, type WriteOp } from '@tskeeper/client';
+import { type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { acquire } from '../line/acquire.ts';
 import { lineUp } from '../line/contender.ts';
 import { fenced } from '../line/fenced.ts';
-import { Line, type LineOptions, nextAhead, unlessDeleted } from '../line/line.ts';
+import { deletedByOthers, Line, type LineOptions, nextAhead } from '../line/line.ts';
 import type { Held } from '../line/held.ts';
 import { firstOf } from '../waiting/first-of.ts';
 import { Limit } from '../waiting/limit.ts';
+import { makeOwn } from '../waiting/make-own.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { pause } from '../waiting/pause.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -68,7 +69,7 @@ export class Lease {
 
   /**
    * The lease, if nobody has it; undefined otherwise. Rejects with a RecipeError: Mismatch, when its znode is no lease; TimedOut; Lost, when somebody deletes the znode
-   * of the lock, or the one that is to stand for the hold, meanwhile; with the signal's reason; with SessionExpired and the like; and with NoAuth.
+   * of the lock meanwhile; with the signal's reason; with SessionExpired and the like; and with NoAuth.
    */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
     using limit = new Limit(this.#zk, options, `an answer about the lease ${this.path}`);
@@ -108,16 +109,19 @@ export class Lease {
       what: `the lock of the lease ${this.path}`,
     };
     await using lock = await acquire(claim, { signal });
-    return await this.#tryWith(lock, signal);
+    try {
+      return await this.#tryWith(lock, signal);
+    } catch (error) {
+      // What they stand below is gone, and so is the lock.
+      throw KeeperError.is(error, 'NoNode') ? deletedByOthers(lock.path) : error;
+    }
   }
 
   async #tryWith(lock: Held, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
     const zk = this.#zk;
     const { acl, durationMs, holder } = this.#options;
     const askedAtMs = zk.clock.now().elapsedMs;
-    const wanted = childPath(this.path, leaseKind);
-    const options = { mode: 'persistentSequential', protection: true, acl, ...untilTheEnd, signal } as const;
-    const own = await unlessDeleted(wanted, zk.create(wanted, holder, options));
+    const own = await makeOwn(zk, childPath(this.path, leaseKind), holder, { mode: 'persistentSequential', acl, signal });
     let has = false;
     try {
       const nowMs = own.stat.ctime;
@@ -125,8 +129,8 @@ export class Lease {
       for (;;) {
         const now = await readRecord(zk, this.#holderPath, signal);
         if (now !== undefined && now.holder !== holder && now.endMs > nowMs) return { leftMs: now.endMs - nowMs };
-        const version = await this.#take(now, data, [lock.path, own.path], signal);
-        if (version === undefined) continue;
+        const record = await this.#take(now, data, [lock.path, own.path], signal);
+        if (record === undefined) continue;
         has = true;
         return new HeldLease({
           zk,
@@ -135,7 +139,7 @@ export class Lease {
           holder,
           durationMs,
           token: own.stat.czxid,
-          version,
+          record,
           askedAtMs,
         });
       }
@@ -144,13 +148,13 @@ export class Lease {
     }
   }
 
-  /** The version of what was written; undefined when that is to be tried again, as something has changed, or no answer came. */
+  /** The record as it was written; undefined when that is to be tried again, as something has changed, or no answer came. */
   async #take(
     now: LeaseRecord | undefined,
     data: string,
     [lock, own]: readonly [string, string],
     signal: AbortSignal,
-  ): Promise<number | undefined> {
+  ): Promise<Stat | undefined> {
     const { children } = await this.#zk.getChildren(this.path, { ...untilTheEnd, signal });
     const others = lineUp(this.path, children, [leaseKind]).filter(({ path }) => path !== own);
     const { acl } = this.#options;
@@ -158,11 +162,11 @@ export class Lease {
     const making: WriteOp[] = now === undefined ? [op.create(this.#holderPath, '', { acl })] : [];
     const writing = op.setData(this.#holderPath, data, { version: now?.version ?? 0 });
     try {
-      await fenced(this.#zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
+      const results = await fenced(this.#zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
         signal,
         timeoutMs: Infinity,
       });
-      return (now?.version ?? 0) + 1;
+      return (results.at(-1) as { readonly stat: Stat }).stat;
     } catch (error) {
       if (KeeperError.is(error, 'BadVersion', 'NoNode', 'NodeExists') || (KeeperError.is(error) && error.retryable)) return undefined;
       throw error;

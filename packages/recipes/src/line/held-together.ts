@@ -71,20 +71,18 @@ export class HeldTogether implements AsyncDisposable {
   #look(): void {
     const states = new Set(this.holds.map(({ state }) => state));
     if (states.has('lost')) {
-      // The signal comes right behind the state, and brings the reason.
-      const lost = this.holds.find(({ signal }) => signal.aborted);
-      if (lost !== undefined && this.#become('lost')) this.#end.abort(lost.signal.reason);
+      this.#become('lost', this.holds.find(({ signal }) => signal.aborted)!.signal.reason);
     } else if (states.has('released')) this.#become('released');
     else this.#become(states.has('suspended') ? 'suspended' : 'held');
   }
 
-  /** Whether that is news. */
-  #become(state: HoldState): boolean {
-    if (this.#state === state || this.#state === 'lost' || this.#state === 'released') return false;
+  #become(state: HoldState, reason?: unknown): void {
+    if (this.#state === state || this.#state === 'lost' || this.#state === 'released') return;
     this.#state = state;
     if (state === 'lost' || state === 'released') for (const forget of this.#forget) forget();
+    // Ahead of the listeners, who may ask why.
+    if (state === 'lost') this.#end.abort(reason);
     this.#listeners.tell(state);
-    return true;
   }
 }
 

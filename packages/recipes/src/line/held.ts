@@ -142,24 +142,25 @@ export class Held implements AsyncDisposable {
 
   #lose(reason: RecipeError): void {
     if (this.#isOver) return;
-    this.#over('lost');
-    this.#end.abort(reason);
+    this.#over('lost', reason);
   }
 
   get #isOver(): boolean {
     return this.#state === 'lost' || this.#state === 'released';
   }
 
-  #over(state: 'lost' | 'released'): void {
+  #over(state: 'lost' | 'released', reason?: RecipeError): void {
     if (this.#isOver) return;
     this.#unobserve();
     this.#stopTimer();
-    this.#become(state);
+    this.#become(state, reason);
   }
 
-  #become(state: HoldState): void {
+  #become(state: HoldState, reason?: RecipeError): void {
     if (this.#state === state) return;
     this.#state = state;
+    // Ahead of the listeners, who may ask why.
+    if (reason !== undefined) this.#end.abort(reason);
     this.#listeners.tell(state);
   }
 

@@ -16,6 +16,7 @@ import { RecipeError } from '../recipe-error.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type Contender, type Kinds, lineUp } from './contender.ts';
 import type { Limit } from '../waiting/limit.ts';
+import { makeOwn } from '../waiting/make-own.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { OwnWatch } from './own-watch.ts';
 
@@ -47,19 +48,11 @@ export class Line {
 
   /**
    * Takes the last place. The line is made if it is not there, as a container, which servers delete when it has been empty for a while. `onData`
-   * hears what is written to our znode.
+   * hears what is written to our znode. Rejects as `makeOwn` does.
    */
   async join(kind: string, data: Data, signal: AbortSignal, onData?: (data: Uint8Array | null) => void): Promise<Place> {
-    const wanted = childPath(this.path, kind);
-    const options = {
-      mode: 'ephemeralSequential',
-      protection: true,
-      parents: 'container',
-      acl: this.#acl,
-      ...untilTheEnd,
-      signal,
-    } as const;
-    const { path, stat } = await unlessDeleted(wanted, this.zk.create(wanted, data, options));
+    const settings = { mode: 'ephemeralSequential', parents: 'container', acl: this.#acl, signal } as const;
+    const { path, stat } = await makeOwn(this.zk, childPath(this.path, kind), data, settings);
     return new Place(this, path, stat.czxid, onData);
   }
 
@@ -148,15 +141,6 @@ export class Place {
       if (KeeperError.is(error) && error.retryable) return;
       throw error;
     }
-  }
-}
-
-/** Whoever makes a znode with a guid finds out that somebody has deleted it, if the answer was lost: there is no other NoNode where parents are made. */
-export async function unlessDeleted<Result>(path: string, creating: Promise<Result>): Promise<Result> {
-  try {
-    return await creating;
-  } catch (error) {
-    throw KeeperError.is(error, 'NoNode') ? deletedByOthers(path) : error;
   }
 }
 

@@ -20,7 +20,7 @@
  * Curator counts all leases; here it is the order that decides, so the line only keeps the others from looking: where somebody breaks into it by hand there are
  * never more holders than leases, nor two that wait for each other.
  */
-import type { ClientView, Data, ReadOptions } from '@tskeeper/client';
+import { type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { type Contender, lineUp } from '../line/contender.ts';
 import { Held } from '../line/held.ts';
@@ -28,7 +28,7 @@ import { HeldTogether } from '../line/held-together.ts';
 import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
 import { firstOf } from '../waiting/first-of.ts';
 import { Limit } from '../waiting/limit.ts';
-import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
+import { eventUnless } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { checkSize, SemaphoreSize } from './semaphore-size.ts';
 
@@ -175,19 +175,24 @@ export class Semaphore {
   }
 
   async #isAmong(lease: Place, size: number, signal: AbortSignal): Promise<boolean> {
-    const { children } = await this.zk.getChildren(this.#leases.path, { ...untilTheEnd, signal });
-    return isAmongFirst(size, lease, this.#leases.path, children);
+    return isAmongFirst(size, lease, await this.#leases.contenders({ signal }));
   }
 
   async #changeOfLeases(lease: Place, size: number, signal: AbortSignal): Promise<void> {
     const { path } = this.#leases;
     const ask = (options: ReadOptions) => this.zk.getChildren(path, options);
-    await eventUnless(this.zk, path, ask, ({ children }) => isAmongFirst(size, lease, path, children), signal);
+    const isHad = ({ children }: GetChildrenResult) => isAmongFirst(size, lease, lineUp(path, children, [leaseKind]));
+    try {
+      await eventUnless(this.zk, path, ask, isHad, signal);
+    } catch (error) {
+      // What is gone with its parent is gone.
+      throw KeeperError.is(error, 'NoNode') ? deletedByOthers(lease.path) : error;
+    }
   }
 }
 
-function isAmongFirst(size: number, lease: Place, parent: string, children: readonly string[]): boolean {
-  const at = lineUp(parent, children, [leaseKind]).findIndex(({ path }) => path === lease.path);
+function isAmongFirst(size: number, lease: Place, line: readonly Contender[]): boolean {
+  const at = line.findIndex(({ path }) => path === lease.path);
   if (at === -1) throw deletedByOthers(lease.path);
   return at < size;
 }

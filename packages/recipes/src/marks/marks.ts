@@ -14,6 +14,8 @@
  */
 import { type Acl, type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { RecipeError } from '../recipe-error.ts';
+import { makeOwn } from '../waiting/make-own.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 
 /** What a write has done. `results` has an entry for each operation; it is undefined when the answer was lost. */
@@ -49,7 +51,6 @@ export class Marks {
     for (;;) {
       signal?.throwIfAborted();
       const mark = this.#free.pop() ?? (await this.#make(signal));
-      if (mark === undefined) continue;
       const written = await this.#writeWith(mark, ops);
       if (written !== undefined) return written;
     }
@@ -97,33 +98,24 @@ export class Marks {
 
   /** What time it is for the leader, in ms since 1970; not later than that. */
   async nowMs(signal?: AbortSignal): Promise<number> {
-    while (this.#offsetMs === undefined) {
-      const mark = await this.#make(signal);
-      if (mark !== undefined) this.#keep(mark);
-    }
-    return this.#zk.clock.now().elapsedMs + this.#offsetMs;
+    if (this.#offsetMs === undefined) this.#keep(await this.#make(signal));
+    return this.#zk.clock.now().elapsedMs + this.#offsetMs!;
   }
 
   #heard({ mtime }: Stat): void {
     this.#offsetMs = mtime - this.#zk.clock.now().elapsedMs;
   }
 
-  /** undefined when somebody has deleted it, and its answer was lost. */
-  async #make(signal: AbortSignal | undefined): Promise<Mark | undefined> {
-    try {
-      const { path, stat } = await this.#zk.create(childPath(this.#parent, 'mark-'), null, {
-        mode: 'ephemeralSequential',
-        protection: true,
-        parents: 'container',
-        acl: this.#acl,
-        ...untilTheEnd,
-        signal,
-      });
-      this.#heard(stat);
-      return { path, version: stat.version };
-    } catch (error) {
-      if (KeeperError.is(error, 'NoNode')) return undefined;
-      throw error;
+  async #make(signal: AbortSignal | undefined): Promise<Mark> {
+    const settings = { mode: 'ephemeralSequential', parents: 'container', acl: this.#acl, signal } as const;
+    for (;;) {
+      try {
+        const { path, stat } = await makeOwn(this.#zk, childPath(this.#parent, 'mark-'), null, settings);
+        this.#heard(stat);
+        return { path, version: stat.version };
+      } catch (error) {
+        if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;
+      }
     }
   }
 

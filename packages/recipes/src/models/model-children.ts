@@ -3,7 +3,7 @@ import type { ClientView, PlainReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { ChildrenCache, type ChildrenCacheOptions } from '../caches/children-cache.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
-import type { Codec } from './codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 import { decoded, type ModelValue } from './model-value.ts';
 import type { PathParams, PathTemplate } from './path-template.ts';
 

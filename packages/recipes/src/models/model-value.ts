@@ -1,7 +1,7 @@
 /** What a model's znode has, as a value; and how values and data are told apart when one cannot be made of the other. */
 import type { CreateSettings, Data, ParentMode, Stat } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
-import type { Codec } from './codec.ts';
+import type { Codec } from '../codecs/codec.ts';
 
 /** How the znodes of a model are kept, besides how they are made. */
 export interface ModelSettings<Read, Written = Read> {

@@ -10,14 +10,27 @@
  *     2. exists, with a watch, until it is gone or is another's
  *     3. 1. again
  */
-import { type Acl, type ClientView, type Data, KeeperError, type Millis, type SessionEvent, type Stat } from '@tskeeper/client';
+import {
+  type Acl,
+  type ClientView,
+  type CreateResult,
+  type Data,
+  KeeperError,
+  type Millis,
+  type SessionEvent,
+  type Stat,
+} from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
+import { makeOwn } from '../waiting/make-own.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
+import { isUnanswered } from '../waiting/unanswered.ts';
+import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
+import { depart, departed } from './departing.ts';
 import { Heartbeat } from './heartbeat.ts';
 
 /** How a `PersistentNode` lives between two times that it is made. */
@@ -177,6 +190,7 @@ export class PersistentNode implements AsyncDisposable {
   async #serve(zk: ClientView): Promise<void> {
     const unlisten = zk.on('state', (event) => this.#onState(zk, event));
     try {
+      await departed(zk, this.#wanted);
       while (!this.#isOver) {
         const made = await this.#make(zk);
         if (made === undefined) break;
@@ -193,25 +207,30 @@ export class PersistentNode implements AsyncDisposable {
 
   /** Not ended by `close`, which has to know what became of it; undefined when that came while it was another's. */
   async #make(zk: ClientView): Promise<Made | undefined> {
-    const { acl, ttlMs, protection } = this.#options;
-    const mode = this.#mode;
-    const isProtected = protection === true || mode === 'ephemeralSequential';
-    const life = mode === 'persistentWithTtl' ? { mode, ttlMs: ttlMs! } : { mode };
     while (!this.#isOver) {
       const data = this.#data;
       try {
-        const certainty = isProtected ? { protection: true } : { idempotent: true };
-        const { path, stat } = await zk.create(this.#wanted, data, { ...life, acl, parents: 'container', ...certainty, ...untilTheEnd });
+        const { path, stat } = await this.#create(zk, data);
         return { zk, path, czxid: stat.czxid, data };
       } catch (error) {
-        // It was made, and somebody has deleted it before this client could read it.
-        if (isProtected && KeeperError.is(error, 'NoNode')) continue;
+        // It was made, and somebody has deleted it.
+        if (error instanceof RecipeError && error.code === 'Lost') continue;
         if (!KeeperError.is(error, 'NodeExists')) throw error;
       }
       const found = await this.#take(zk);
       if (found !== undefined) return found;
     }
     return undefined;
+  }
+
+  #create(zk: ClientView, data: Data): Promise<CreateResult> {
+    const { acl, ttlMs, protection } = this.#options;
+    const mode = this.#mode;
+    const settings = { acl, parents: 'container' } as const;
+    if (mode === 'ephemeralSequential' || (mode === 'ephemeral' && protection === true))
+      return makeOwn(zk, this.#wanted, data, { mode, ...settings });
+    const life = mode === 'persistentWithTtl' ? { mode, ttlMs: ttlMs! } : { mode };
+    return zk.create(this.#wanted, data, { ...life, ...settings, idempotent: true, ...untilTheEnd });
   }
 
   /** What to do about one that was there. undefined: it was gone, or is now. */
@@ -228,7 +247,8 @@ export class PersistentNode implements AsyncDisposable {
       if (stat.ephemeralOwner !== 0n && this.#options.takesOver === true) await zk.delete(path, { ...untilTheEnd, version: stat.version });
       else await this.#untilGone(zk, path, stat.czxid);
     } catch (error) {
-      if (!KeeperError.is(error, 'NoNode', 'BadVersion')) throw error;
+      // Without an answer the next attempt to make it tells.
+      if (!KeeperError.is(error, 'NoNode', 'BadVersion') && !isUnanswered(error)) throw error;
     }
     return undefined;
   }
@@ -310,6 +330,7 @@ export class PersistentNode implements AsyncDisposable {
   #over(reason: unknown): void {
     if (this.#isOver) return;
     this.#unfollow?.();
+    depart(clientOf(this.#source), this.#wanted, this.#serving);
     this.#become('closed');
     this.#closing.abort(reason);
     this.#waiting.dismiss(reason);
@@ -333,11 +354,14 @@ async function remove(made: Made): Promise<void> {
     const stat = await zk.exists(path, untilTheEnd);
     if (stat === null || stat.czxid !== czxid) return;
     try {
-      if (stat.numChildren > 0) await zk.delete(touchOf(made), { ...untilTheEnd, idempotent: true });
+      if (stat.numChildren > 0) await unlessGone(zk.delete(touchOf(made), { ...untilTheEnd, idempotent: true }));
       await zk.delete(path, { ...untilTheEnd, version: stat.version });
       return;
     } catch (error) {
-      if (!KeeperError.is(error, 'BadVersion')) return;
+      // It has been written to since, the last beat has come, or there was no answer: the next look tells.
+      const isStill =
+        KeeperError.is(error, 'BadVersion') || (KeeperError.is(error, 'NotEmpty') && stat.numChildren === 0) || isUnanswered(error);
+      if (!isStill) return;
     }
   }
 }

@@ -4,6 +4,7 @@
  *     queue-0000000007                     in the order of the numbers
  *     queue-050000000007                   priority 05 (ZooKeeper's page, "queue-YY")
  *     entry-100-0000000007                 priority 100 (kazoo's Queue)
+ *     queue-1000000640000000007            priority 100, with a digit that is 0 for those below 0 (Curator's DistributedPriorityQueue)
  *     queue-|18F1A2B3C4D|0000000007        not before this time, in ms since 1970, hexadecimal (Curator's DistributedDelayQueue)
  *     queue-|order 12|0000000007           an id of the program's (Curator's DistributedIdQueue)
  */
@@ -42,29 +43,61 @@ export function plainNames(prefix: string): ItemNames<undefined> {
   };
 }
 
-/** How a priority is written. `page`: two digits, as in ZooKeeper's recipe; `kazoo`: three, and a hyphen. */
-export type PriorityNaming = 'page' | 'kazoo';
+/**
+ * How a priority is written. `page`: two digits, as in ZooKeeper's recipe; `kazoo`: three, and a hyphen; `curator`: 32 bits in hexadecimal, with a digit ahead that
+ * tells those below 0.
+ */
+export type PriorityNaming = 'page' | 'kazoo' | 'curator';
 
-const priorityForms = {
-  page: { prefix: 'queue-', digits: 2, end: '' },
-  kazoo: { prefix: 'entry-', digits: 3, end: '-' },
-} as const;
+interface PriorityForm {
+  readonly prefix: string;
+  readonly end: string;
+  readonly least: number;
+  readonly most: number;
+  /** The text of one: all are of one length, and in the order of the priorities. */
+  readonly write: (priority: number) => string;
+  readonly read: (text: string) => number | undefined;
+}
+
+function decimalForm(prefix: string, digits: number, end: string): PriorityForm {
+  return {
+    prefix,
+    end,
+    least: 0,
+    most: 10 ** digits - 1,
+    write: (priority) => String(priority).padStart(digits, '0'),
+    read: (text) => (/^\d+$/.test(text) ? Number(text) : undefined),
+  };
+}
+
+const priorityForms: Readonly<Record<PriorityNaming, PriorityForm>> = {
+  page: decimalForm('queue-', 2, ''),
+  kazoo: decimalForm('entry-', 3, '-'),
+  curator: {
+    prefix: 'queue-',
+    end: '',
+    least: -(2 ** 31),
+    most: 2 ** 31 - 1,
+    write: (priority) => `${priority < 0 ? 0 : 1}${(priority >>> 0).toString(16).toUpperCase().padStart(8, '0')}`,
+    read: (text) => (/^(?:0[89A-F]|1[0-7])[0-9A-F]{7}$/.test(text) ? Number.parseInt(text.slice(1), 16) | 0 : undefined),
+  },
+};
 
 export function priorityNames(naming: PriorityNaming): ItemNames<number> {
-  if (!Object.hasOwn(priorityForms, naming)) throw new TypeError(`naming is "page" or "kazoo", not "${naming}"`);
-  const { prefix, digits, end } = priorityForms[naming];
-  const most = 10 ** digits - 1;
+  if (!Object.hasOwn(priorityForms, naming)) throw new TypeError(`naming is "page", "kazoo" or "curator", not "${naming}"`);
+  const { prefix, end, least, most, write, read } = priorityForms[naming];
+  const { length } = write(least);
   return {
     prefixOf: (priority) => {
-      if (!Number.isInteger(priority) || priority < 0 || priority > most)
-        throw new RangeError(`a priority is a whole number from 0 to ${most}, lower first, not ${priority}`);
-      return `${prefix}${String(priority).padStart(digits, '0')}${end}`;
+      if (!Number.isInteger(priority) || priority < least || priority > most)
+        throw new RangeError(`a priority is a whole number from ${least} to ${most}, lower first, not ${priority}`);
+      return `${prefix}${write(priority)}${end}`;
     },
     read: (name) => {
-      const text = name.slice(prefix.length, prefix.length + digits);
-      if (text.length !== digits || !/^\d+$/.test(text)) return undefined;
-      const sequence = sequenceOf(name, `${prefix}${text}${end}`);
-      return sequence === undefined ? undefined : { name, sequence, rank: Number(text), id: undefined };
+      const text = name.slice(prefix.length, prefix.length + length);
+      const rank = read(text);
+      const sequence = rank === undefined || text.length !== length ? undefined : sequenceOf(name, `${prefix}${text}${end}`);
+      return rank === undefined || sequence === undefined ? undefined : { name, sequence, rank, id: undefined };
     },
   };
 }

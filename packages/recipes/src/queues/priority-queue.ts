@@ -8,7 +8,7 @@ import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
 export interface PriorityQueueOptions extends ItemQueueOptions {
   /**
    * How names tell the priority. `page`: `queue-YY`, 0 .. 99, as on ZooKeeper's page; `kazoo`: `entry-PPP-`, 0 .. 999, as kazoo's Queue, and its LockingQueue below
-   * `entries`. Default: `page`.
+   * `entries`; `curator`: any of 32 bits, as Curator's DistributedPriorityQueue, whose data `curatorItemsCodec` knows. Default: `page`.
    */
   readonly naming?: PriorityNaming | undefined;
 }

@@ -1,19 +1,12 @@
 /** A value that many read and some change: at hand without asking, told when it changes, and changed only as it was known (Curator's SharedValue). */
-import { type Acl, type ClientView, type Data, KeeperError, type Stat, type Updater } from '@tskeeper/client';
+import { type Acl, type ClientView, KeeperError, type Stat, type Updater } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
 import { told } from '../caches/follow.ts';
 import { NodeCache } from '../caches/node-cache.ts';
+import type { Codec } from '../codecs/codec.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-
-/** How a value stands in the data of a znode. */
-export interface ValueCodec<Value> {
-  /** The data. What it throws, the call that writes rejects with. */
-  readonly encode: (value: Value) => Data;
-  /** The value. What it throws is shown as `decodeError`. */
-  readonly decode: (data: Uint8Array | null) => Value;
-}
 
 /** How a value is kept. */
 export interface SharedValueOptions {
@@ -44,12 +37,16 @@ export class SharedValue<Value> implements AsyncDisposable {
   /** The znode of the value. */
   readonly path: string;
   readonly #zk: ClientView;
-  readonly #codec: ValueCodec<Value>;
+  readonly #codec: Codec<Value>;
   readonly #acl: readonly Acl[] | undefined;
   readonly #cache: NodeCache<Value>;
 
-  /** Begins when it is made; `ready` resolves when it has read the znode. That need not exist, and may come and go. Needs ZooKeeper 3.6, as `NodeCache` does. */
-  constructor(zk: ClientView, path: string, codec: ValueCodec<Value>, { acl }: SharedValueOptions = {}) {
+  /**
+   * Begins when it is made; `ready` resolves when it has read the znode. That need not exist, and may come and go. Needs ZooKeeper 3.6, as `NodeCache` does.
+   *
+   * @param codec what its `encode` throws, the call that writes rejects with; what its `decode` throws is shown as `decodeError`.
+   */
+  constructor(zk: ClientView, path: string, codec: Codec<Value>, { acl }: SharedValueOptions = {}) {
     this.path = path;
     this.#zk = zk;
     this.#codec = codec;

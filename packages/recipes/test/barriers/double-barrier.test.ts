@@ -112,6 +112,14 @@ describe('the way into a double barrier', () => {
     expect(inside).toEqual([]);
   });
 
+  it('leaves no watch behind when the znode of the participant cannot be made', async () => {
+    await t.until(t.zk.create(path, null, { acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }] }));
+    const { zk, lines } = await t.recorded();
+    expect(await t.until(failureOf(new DoubleBarrier(zk, path, 2).enter()))).toMatchObject({ code: 'NoAuth' });
+    await t.settle();
+    expect(lines).toEqual(['exists /b/ready watch', 'create /b/guid-p ephemeral', 'removeWatches /b/ready']);
+  });
+
   it('ends for one whose znode is deleted by hand', async () => {
     const waiting = failureOf(new DoubleBarrier(await t.client(), path, 2).enter());
     await t.settle();

@@ -10,12 +10,14 @@ import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { nameOf } from '@tskeeper/client/internal';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
-import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { DoubleBarrier, RecipeError } from '../../src/index.ts';
 import { Entrance } from '../../src/barriers/entrance.ts';
 import { Exit } from '../../src/barriers/exit.ts';
 import { ParticipantPlace } from '../../src/barriers/participant-place.ts';
 import { readReady } from '../../src/barriers/ready.ts';
+import { findings, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
+import { Storm, storyWorld } from '../support/storm.ts';
 import { type Passage, Rounds } from './rounds.ts';
 
 const path = '/b';
@@ -146,10 +148,7 @@ function isOver(passage: Passage): boolean {
 }
 
 async function run(seed: number, tally: Tally, plant: (() => { mockRestore(): void }) | undefined): Promise<void> {
-  const random = new SeededRandom(seed);
-  const world = await ClientWorld.start();
-  const delayMsMax = random.below(2) === 0 ? 0 : 60;
-  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const { world, random } = await storyWorld(seed, 60);
   const observer = await world.connect({ sessionTimeoutMs: 40_000 });
   const count = 2 + random.below(4);
   const size = random.below(2) === 0 ? count : 1 + random.below(count);
@@ -180,29 +179,19 @@ async function run(seed: number, tally: Tally, plant: (() => { mockRestore(): vo
   const trouble: unknown[] = [];
   const running = workers.map((worker) => worker.run());
   for (const each of running) each.catch((error: unknown) => void trouble.push(error));
-  const isDead = (address: string) => workers.some(({ dead }) => dead.has(address));
-  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
-  const cuts: { readonly at: number; readonly heal: () => unknown }[] = [];
-  for (let step = 0; step < 30 && trouble.length === 0; step++) {
-    for (const { at, heal } of cuts.splice(0)) {
-      if (at <= step) heal();
-      else cuts.push({ at, heal });
-    }
-    const dice = random.below(100);
-    const open = cables();
-    const cable = open[random.below(Math.max(1, open.length))];
-    if (dice < 25 && cable !== undefined) world.break(cable);
-    else if (dice < 35 && cable !== undefined) {
-      const [from, to] = [cable.dialer.address, cable.listener.address];
-      world.wire.cut(from, to);
-      cuts.push({ at: step + (random.below(3) === 0 ? 30 : 1 + random.below(8)), heal: () => !isDead(from) && world.wire.heal(from, to) });
-    } else if (dice < 38) {
-      world.kill();
-      await world.boot();
-    } else if (dice < 48) workers[random.below(count)]!.die();
-    await world.pass(random.below(6) * 100, 100);
-  }
-  for (const { heal } of cuts) heal();
+  const storm = new Storm(world, random, {
+    steps: 30,
+    breaks: 25,
+    cuts: 10,
+    restarts: 3,
+    mishaps: [[10, () => workers[random.below(count)]!.die()]],
+    cutSteps: () => (random.below(3) === 0 ? 30 : 1 + random.below(8)),
+    staysAway: (address) => workers.some(({ dead }) => dead.has(address)),
+    stepMsMax: 500,
+    parts: 5,
+    isOver: () => trouble.length > 0,
+  });
+  await storm.pass();
   for (const worker of workers) worker.isQuiet = true;
   await world.untilSo(() => trouble.length > 0 || workers.every(({ turns }) => turns > 1), 30_000);
   stop.abort(new Error('it is over'));
@@ -230,15 +219,15 @@ async function story(seed: number, tally: Tally, plant?: () => { mockRestore(): 
 }
 
 describe('participants of a double barrier', () => {
-  it('B4, C1-12, C1-13, C1-3: never get in early, and never wait for ever, over thirty seeds', async () => {
-    const tally = new Tally();
-    for (let seed = 1; seed <= 30; seed++) {
-      await story(seed, tally).catch((error: unknown) => {
-        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
-      });
-    }
-    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
-  }, 60_000);
+  it(
+    'B4, C1-12, C1-13, C1-3: never get in early, and never wait for ever, over thirty seeds',
+    async () => {
+      const tally = new Tally();
+      await overSeeds(30, (seed) => story(seed, tally));
+      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
+    },
+    storiesTimeoutMs,
+  );
 
   // `from`: the first seed that sees it, to save time.
   const canaries: Record<string, { readonly from?: number; readonly plant: () => { mockRestore(): void }; readonly finds: RegExp }> = {
@@ -301,12 +290,9 @@ describe('participants of a double barrier', () => {
     'are found out when one %s',
     async (name) => {
       const { from = 1, plant, finds } = canaries[name]!;
-      const caught: string[] = [];
-      for (let seed = from; seed < from + 60 && caught.length < 1; seed++) {
-        await story(seed, new Tally(), plant).catch((error: unknown) => void caught.push(String(error)));
-      }
+      const caught = await findings((seed) => story(seed, new Tally(), plant), { enough: 1, first: from });
       expect(caught).toEqual([expect.stringMatching(finds)]);
     },
-    60_000,
+    storiesTimeoutMs,
   );
 });

@@ -21,8 +21,9 @@ import {
 } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import { vi } from 'vitest';
-import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { type CacheChange, type CachedZnode, ChildrenCache, NodeCache, TreeCache } from '../../src/index.ts';
+import { Storm, storyWorld } from '../support/storm.ts';
 
 const root = '/m';
 const paths = [root, '/m/a', '/m/b', '/m/c', '/m/a/x', '/m/a/y', '/m/b/x', '/m/a/x/1', '/m/a/x/2', '/m/a/x/1/i'];
@@ -315,18 +316,16 @@ const withoutZxids = () => withLoops((event) => (event.type === 'Reread' ? event
 
 /** What was found wrong; undefined if nothing was. */
 export async function run(seed: number, tally: Tally): Promise<string | undefined> {
-  const random = new SeededRandom(seed);
+  const { world, random } = await storyWorld(seed, 40);
   const restore = random.below(3) === 0 ? withoutZxids() : () => {};
   try {
-    return await runIn(await ClientWorld.start(), random, tally);
+    return await runIn(world, random, tally);
   } finally {
     restore();
   }
 }
 
 async function runIn(world: ClientWorld, random: SeededRandom, tally: Tally): Promise<string | undefined> {
-  const delayMsMax = random.below(2) === 0 ? 0 : 40;
-  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
   const writer = await world.connect({ sessionTimeoutMs: 40_000, auth: [{ scheme: 'digest', auth: 'writer:secret' }] });
   const reader = await world.connect({ sessionTimeoutMs: 40_000 });
   const ledger = new Ledger();
@@ -336,7 +335,6 @@ async function runIn(world: ClientWorld, random: SeededRandom, tally: Tally): Pr
   for (const each of running) each.catch((error: unknown) => void trouble.push(error));
   const own = new Set(['10.1.0.1', '10.1.0.2']);
   const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => !own.has(dialer.address) && !forward.from.gone);
-  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
   const isSealing = random.below(3) === 0;
 
   const write = (): void => {
@@ -380,40 +378,32 @@ async function runIn(world: ClientWorld, random: SeededRandom, tally: Tally): Pr
     return mirrors.map((mirror) => mirror.fault(tree)).find((fault) => fault !== undefined);
   };
 
-  for (let step = 0; step < 30; step++) {
-    for (const { at, heal } of cuts.splice(0)) {
-      if (at <= step) heal();
-      else cuts.push({ at, heal });
-    }
-    const dice = random.below(100);
-    if (dice < 55) {
-      for (let writes = 1 + random.below(4); writes > 0; writes--) write();
-    } else if (dice < 67) {
-      for (let writes = 20; writes > 0; writes--) write();
-    } else if (dice < 80) {
-      const open = cables();
-      if (open.length > 0) world.break(open[random.below(open.length)]);
-    } else if (dice < 90) {
-      const cable = cables()[random.below(3)];
-      if (cable !== undefined) {
-        const [from, to] = [cable.dialer.address, cable.listener.address];
-        world.wire.cut(from, to);
-        cuts.push({ at: step + (random.below(3) === 0 ? 40 : 1 + random.below(8)), heal: () => world.wire.heal(from, to) });
-      }
-    } else if (dice < 92) {
-      world.kill();
-      await world.boot();
-    }
-    await world.pass(random.below(4) * 100, 100);
-  }
-  for (const { heal } of cuts) heal();
+  const writeSome = (writes: number) => {
+    for (let left = writes; left > 0; left--) write();
+  };
+  const storm = new Storm(world, random, {
+    steps: 30,
+    breaks: 13,
+    cuts: 10,
+    restarts: 2,
+    mishaps: [
+      [55, () => writeSome(1 + random.below(4))],
+      [12, () => writeSome(20)],
+    ],
+    cutSteps: () => (random.below(3) === 0 ? 40 : 1 + random.below(8)),
+    stepMsMax: 300,
+    parts: 3,
+    spared: [...own],
+    isOver: () => false,
+  });
+  await storm.pass();
   await world.untilSo(() => (writer.state === 'connected' && reader.state === 'connected') || trouble.length > 0);
 
   let fault: string | undefined;
   if (!isSealing) {
     // A while without faults, in which nothing is put right again by a Reread. (Nobody is told what becomes of what they may not READ.)
     for (let step = 0; step < 8; step++) {
-      for (let writes = 1 + random.below(3); writes > 0; writes--) write();
+      writeSome(1 + random.below(3));
       await world.pass(200, 200);
     }
     await quiet();
@@ -424,7 +414,7 @@ async function runIn(world: ClientWorld, random: SeededRandom, tally: Tally): Pr
     const dialers = Array.from({ length: world.clients - own.size }, (_, index) => `10.1.0.${1 + own.size + index}`);
     for (const dialer of dialers) world.wire.cut(dialer, world.address);
     for (const cable of cables()) world.break(cable);
-    for (let writes = 10; writes > 0; writes--) write();
+    writeSome(10);
     await world.pass(600, 100);
     for (const dialer of dialers) world.wire.heal(dialer, world.address);
     await world.untilSo(() => trouble.length > 0 || mirrors.every(({ cache }) => cache?.inStep === true));

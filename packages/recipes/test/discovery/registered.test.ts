@@ -8,9 +8,10 @@
 import { connect, type ClientView } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
-import { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { RecipeError, Registration, ServiceCache, ServiceRegistry, Sessions, type ServiceProvider } from '../../src/index.ts';
 import { PersistentNode } from '../../src/nodes/persistent-node.ts';
+import { type Canary, itFindsOut, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
+import { Storm, storyWorld } from '../support/storm.ts';
 
 class Tally {
   registered = 0;
@@ -118,10 +119,7 @@ class Onlooker {
 }
 
 async function run(seed: number, tally: Tally): Promise<void> {
-  const random = new SeededRandom(seed);
-  const world = await ClientWorld.start();
-  const delayMsMax = random.below(2) === 0 ? 0 : 40;
-  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const { world, random } = await storyWorld(seed, 40);
   const pause = (ms: number) => new Promise<void>((resolve) => void world.clock.after(ms, resolve));
   const observer = await world.connect({ sessionTimeoutMs: 40_000 });
   const open = () => connect('server:2181', world.options({ sessionTimeoutMs: 4000, connectTimeoutMs: Infinity }));
@@ -135,34 +133,26 @@ async function run(seed: number, tally: Tally): Promise<void> {
   const processes = ['p', 'q'].map((id, at) => new Process(id, all[at]!, new SeededRandom(random.uint32()), tally, pause));
   const provider = new ServiceRegistry<number>(all[2]!, '/services').provider('api');
   const onlooker = new Onlooker(provider, processes, tally);
+  const deleteByHand = () => {
+    tally.byHand++;
+    void observer.delete(`/services/api/${random.below(2) === 0 ? 'p' : 'q'}`).catch(() => undefined);
+  };
   const trouble: unknown[] = [];
   const running = processes.map((each) => each.run());
   for (const each of running) each.catch((error: unknown) => void trouble.push(error));
-  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
-  for (let step = 0; step < 25 && trouble.length === 0; step++) {
-    for (const { at, heal } of cuts.splice(0)) {
-      if (at <= step) heal();
-      else cuts.push({ at, heal });
-    }
-    const cables = [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
-    const cable = cables[random.below(Math.max(1, cables.length))];
-    const dice = random.below(100);
-    if (dice < 20 && cable !== undefined) world.break(cable);
-    else if (dice < 40 && cable !== undefined) {
-      const [from, to] = [cable.dialer.address, cable.listener.address];
-      world.wire.cut(from, to);
-      cuts.push({ at: step + (random.below(3) === 0 ? 25 : 1 + random.below(8)), heal: () => world.wire.heal(from, to) });
-    } else if (dice < 43) {
-      world.kill();
-      await world.boot();
-    } else if (dice < 55) {
-      tally.byHand++;
-      void observer.delete(`/services/api/${random.below(2) === 0 ? 'p' : 'q'}`).catch(() => undefined);
-    }
-    await world.pass(random.below(6) * 150, 150);
-    onlooker.look();
-  }
-  for (const { heal } of cuts) heal();
+  const storm = new Storm(world, random, {
+    steps: 25,
+    breaks: 20,
+    cuts: 20,
+    restarts: 3,
+    mishaps: [[12, () => deleteByHand()]],
+    cutSteps: () => (random.below(3) === 0 ? 25 : 1 + random.below(8)),
+    stepMsMax: 750,
+    parts: 5,
+    isOver: () => trouble.length > 0,
+    look: () => onlooker.look(),
+  });
+  await storm.pass();
   for (const each of processes) each.stop();
   await world.untilSo(() => trouble.length > 0, 1).catch(() => undefined);
   if (trouble.length > 0) throw trouble[0];
@@ -171,7 +161,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
   await world.untilSo(() => {
     onlooker.look();
     return onlooker.isAsSaid();
-  }, 60_000);
+  }, storiesTimeoutMs);
   const closing = Promise.all(processes.map(async (each) => each.registration?.unregister()));
   await world.until(closing);
   await world.pass(2000, 500);
@@ -183,18 +173,18 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('instances', () => {
-  it('B26: are shown as they say, whatever happens, over sixteen seeds', async () => {
-    const tally = new Tally();
-    for (let seed = 1; seed <= 16; seed++) {
-      await run(seed, tally).catch((error: unknown) => {
-        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
-      });
-    }
-    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
-  }, 60_000);
+  it(
+    'B26: are shown as they say, whatever happens, over sixteen seeds',
+    async () => {
+      const tally = new Tally();
+      await overSeeds(16, (seed) => run(seed, tally));
+      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
+    },
+    storiesTimeoutMs,
+  );
 
   const setData = Object.getOwnPropertyDescriptor(PersistentNode.prototype, 'setData')!.value as PersistentNode['setData'];
-  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+  const canaries: Record<string, Canary> = {
     'is registered with the first session alone': {
       plant: () =>
         vi.spyOn(Sessions.prototype, 'each').mockImplementation(function (this: Sessions, begin) {
@@ -232,20 +222,5 @@ describe('instances', () => {
     },
   };
 
-  it.each(Object.keys(canaries))(
-    'are found out when one %s',
-    async (name) => {
-      const { plant, finds } = canaries[name]!;
-      plant();
-      const caught: string[] = [];
-      try {
-        for (let seed = 1; seed <= 40 && caught.length < 2; seed++)
-          await run(seed, new Tally()).catch((error: unknown) => void caught.push(String(error)));
-      } finally {
-        vi.restoreAllMocks();
-      }
-      expect(caught).toEqual([expect.stringMatching(finds), expect.stringMatching(finds)]);
-    },
-    60_000,
-  );
+  itFindsOut(canaries, (seed) => run(seed, new Tally()), { enough: 2, atMost: 40 });
 });

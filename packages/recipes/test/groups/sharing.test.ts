@@ -9,10 +9,13 @@
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
-import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { type Held, type OwnPartition, RecipeError, SetPartitioner } from '../../src/index.ts';
 import { PartitionClaim } from '../../src/groups/partition-claim.ts';
 import { Place } from '../../src/line/line.ts';
+import { assertInOrder, entriesOf } from '../support/log.ts';
+import { type Canary, itFindsOut, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
+import { Storm, storyWorld } from '../support/storm.ts';
 
 const path = '/set';
 const items = ['a', 'b', 'c', 'd', 'e'];
@@ -132,18 +135,13 @@ function isShared(workers: readonly Worker[]): boolean {
 }
 
 async function run(seed: number, tally: Tally): Promise<void> {
-  const random = new SeededRandom(seed);
-  const world = await ClientWorld.start();
-  const delayMsMax = random.below(2) === 0 ? 0 : 30;
-  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const { world, random } = await storyWorld(seed, 30);
   const observer = await world.connect({ sessionTimeoutMs: 40_000 });
   await world.until(Promise.all(items.map((item) => observer.ensurePath(`/log/${item}`))));
   const story: Story = { world, tally, deleted: new Set(), working: new Map(), trouble: [], isQuiet: false };
   const workers = ['w1', 'w2', 'w3'].map((name) => new Worker(name, story, new SeededRandom(random.uint32())));
   const running = workers.map((worker) => worker.run());
   for (const each of running) each.catch((error: unknown) => void story.trouble.push(error));
-  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
-  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
   const deleteByHand = async () => {
     const parent = random.below(3) === 0 ? `${path}/party` : `${path}/locks/${items[random.below(items.length)]}`;
     const { children } = await observer.getChildren(parent);
@@ -153,28 +151,18 @@ async function run(seed: number, tally: Tally): Promise<void> {
     tally.byHand++;
     await observer.delete(`${parent}/${victim}`);
   };
-  for (let step = 0; step < 30 && story.trouble.length === 0; step++) {
-    for (const { at, heal } of cuts.splice(0)) {
-      if (at <= step) heal();
-      else cuts.push({ at, heal });
-    }
-    const dice = random.below(100);
-    const open = cables();
-    const cable = open[random.below(Math.max(1, open.length))];
-    if (dice < 15 && cable !== undefined) world.break(cable);
-    else if (dice < 33 && cable !== undefined) {
-      const [from, to] = [cable.dialer.address, cable.listener.address];
-      world.wire.cut(from, to);
-      cuts.push({ at: step + 1 + random.below(25), heal: () => world.wire.heal(from, to) });
-    } else if (dice < 36) {
-      world.kill();
-      await world.boot();
-    } else if (dice < 50) {
-      deleteByHand().catch(() => undefined);
-    }
-    await world.pass(random.below(5) * 200, 200);
-  }
-  for (const { heal } of cuts) heal();
+  const storm = new Storm(world, random, {
+    steps: 30,
+    breaks: 15,
+    cuts: 18,
+    restarts: 3,
+    mishaps: [[14, () => void deleteByHand().catch(() => undefined)]],
+    cutSteps: () => 1 + random.below(25),
+    stepMsMax: 800,
+    parts: 4,
+    isOver: () => story.trouble.length > 0,
+  });
+  await storm.pass();
   story.isQuiet = true;
   for (let leftMs = 60_000; story.trouble.length === 0 && !isShared(workers); leftMs -= 200) {
     if (leftMs === 0) throw new Error('the items are still not shared as planned');
@@ -183,15 +171,7 @@ async function run(seed: number, tally: Tally): Promise<void> {
   for (const worker of workers) worker.stop();
   if (story.trouble.length > 0) throw story.trouble[0];
   await world.until(Promise.all(running));
-  await world.untilSo(() => observer.state === 'connected');
-  for (const item of items) {
-    const { children } = await world.until(observer.getChildren(`/log/${item}`));
-    const entries = await world.until(Promise.all(children.toSorted().map((name) => observer.getData(`/log/${item}/${name}`))));
-    const tokens = entries.map(({ data }) => BigInt(new TextDecoder().decode(data ?? undefined)));
-    tokens.forEach((token, at) => {
-      if (at > 0 && token < tokens[at - 1]!) throw new Error(`${item}: entry ${at} of ${token} stands behind one of ${tokens[at - 1]}`);
-    });
-  }
+  for (const item of items) assertInOrder(item, await entriesOf(world, observer, `/log/${item}`));
   for (const parent of ['party', ...items.map((item) => `locks/${item}`)]) {
     const stat = await world.until(observer.exists(`${path}/${parent}`));
     if (stat !== null && stat.numChildren > 0) throw new Error(`left behind: ${stat.numChildren} of ${parent}`);
@@ -200,18 +180,18 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('members that share a set', () => {
-  it('B25: never work on one item at a time, and have all of it in the end, over twelve seeds', async () => {
-    const tally = new Tally();
-    for (let seed = 1; seed <= 12; seed++) {
-      await run(seed, tally).catch((error: unknown) => {
-        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
-      });
-    }
-    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
-  }, 60_000);
+  it(
+    'B25: never work on one item at a time, and have all of it in the end, over twelve seeds',
+    async () => {
+      const tally = new Tally();
+      await overSeeds(12, (seed) => run(seed, tally));
+      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
+    },
+    storiesTimeoutMs,
+  );
 
   const giveBack = Object.getOwnPropertyDescriptor(PartitionClaim.prototype, 'giveBack')!.value as PartitionClaim['giveBack'];
-  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+  const canaries: Record<string, Canary> = {
     'does not wait for the lock': {
       plant: () => vi.spyOn(Place.prototype, 'turn').mockResolvedValue(),
       finds: /two work on/,
@@ -233,21 +213,5 @@ describe('members that share a set', () => {
     },
   };
 
-  it.each(Object.keys(canaries))(
-    'are found out when one %s',
-    async (name) => {
-      const { plant, finds } = canaries[name]!;
-      plant();
-      const caught: string[] = [];
-      try {
-        for (let seed = 1; seed <= 20 && caught.length < 1; seed++) {
-          await run(seed, new Tally()).catch((error: unknown) => void caught.push(String(error)));
-        }
-      } finally {
-        vi.restoreAllMocks();
-      }
-      expect(caught).toEqual([expect.stringMatching(finds)]);
-    },
-    60_000,
-  );
+  itFindsOut(canaries, (seed) => run(seed, new Tally()), { enough: 1, atMost: 20 });
 });

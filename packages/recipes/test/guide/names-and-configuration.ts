@@ -1,6 +1,6 @@
 /** What docs/guides/recipes/names-and-configuration.md shows. */
 import { type Client, KeeperError } from '@tskeeper/client';
-import { SharedValue, TreeCache } from '@tskeeper/recipes';
+import { jsonCodec, SharedValue, TreeCache } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 
@@ -38,16 +38,16 @@ interface Settings {
   readonly cacheMb: number;
 }
 
+/** Throws for what is no settings: the value that was read, or is to be written. */
+function checked(value: unknown): Settings {
+  const { colour, cacheMb } = value as Partial<Settings>;
+  if (typeof colour !== 'string' || typeof cacheMb !== 'number') throw new TypeError('settings are a colour and a cacheMb');
+  return { colour, cacheMb };
+}
+
 /** Settings of a program: one znode for all that has to change together. */
 export function settingsOf(zk: Client): SharedValue<Settings> {
-  return new SharedValue<Settings>(zk, '/config/app', {
-    encode: (settings) => JSON.stringify(settings),
-    decode: (data) => {
-      const { colour, cacheMb } = JSON.parse(utf8.decode(data ?? undefined)) as Partial<Settings>;
-      if (typeof colour !== 'string' || typeof cacheMb !== 'number') throw new TypeError('settings are a colour and a cacheMb');
-      return { colour, cacheMb };
-    },
-  });
+  return new SharedValue(zk, '/config/app', jsonCodec(checked));
 }
 
 /** Takes settings up as they come, and keeps the last good ones. */

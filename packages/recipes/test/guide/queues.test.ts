@@ -77,3 +77,16 @@ test('a queue can be looked at', async () => {
   await t.until(queue.claim());
   expect(await t.until(guide.shows(t.zk, '/jobs'))).toEqual(['queue-0000000000 (in process)', 'queue-0000000001']);
 });
+
+test('letters of Curator are delivered, however many one znode has, and locked meanwhile', async () => {
+  const several = Buffer.from('0001000101000000036f6e65010000000374776f02', 'hex');
+  await t.until(t.zk.create('/mail/queue-', several, { mode: 'persistentSequential', parents: true }));
+  const delivered: string[] = [];
+  const deliver = async (letter: string): Promise<void> => {
+    delivered.push(`${letter}, below ${(await t.childrenOf('/mail-locks')).join()}`);
+  };
+  for (let turn = 0; turn < 2; turn++) await t.until(guide.relay(t.zk, `of ours ${turn}`, deliver));
+  expect(delivered).toEqual(['one, below queue-0000000000', 'two, below queue-0000000000', 'of ours 0, below queue-0000000001']);
+  expect(await t.childrenOf('/mail')).toEqual(['queue-0000000002']);
+  expect(await t.childrenOf('/mail-locks')).toEqual([]);
+});

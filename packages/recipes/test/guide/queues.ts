@@ -1,6 +1,15 @@
 /** What docs/guides/recipes/queues.md shows. */
 import { type Client, op } from '@tskeeper/client';
-import { type ClaimedItem, DelayQueue, IdQueue, PriorityQueue, Queue, type QueueItem, RecipeError } from '@tskeeper/recipes';
+import {
+  type ClaimedItem,
+  curatorItemsCodec,
+  DelayQueue,
+  IdQueue,
+  PriorityQueue,
+  Queue,
+  type QueueItem,
+  RecipeError,
+} from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 const textOf = ({ data }: QueueItem): string => utf8.decode(data ?? undefined);
@@ -65,4 +74,13 @@ export async function cancel(zk: Client, order: string): Promise<number> {
 export async function shows(zk: Client, path: string): Promise<string[]> {
   await using queue = new Queue(zk, path);
   return (await queue.contents()).map(({ name, isClaimed }) => (isClaimed ? `${name} (in process)` : name));
+}
+
+/** Shares a queue with Curator's DistributedQueue, whose consumers lock their items below `/mail-locks`. */
+export async function relay(zk: Client, letter: string, deliver: (letter: string) => Promise<void>): Promise<void> {
+  await using queue = new Queue(zk, '/mail', { takenPath: '/mail-locks' });
+  await queue.put(curatorItemsCodec.encode([letter]));
+  await queue.process(async ({ data }) => {
+    for (const each of curatorItemsCodec.decode(data)) await deliver(utf8.decode(each));
+  });
 }

@@ -1,19 +1,14 @@
 /** What docs/guides/recipes/values.md shows. */
 import type { Client } from '@tskeeper/client';
-import { AtomicNumber, CachedNumber, SharedCount, SharedValue, textInteger } from '@tskeeper/recipes';
+import { AtomicNumber, CachedNumber, jsonCodec, SharedCount, SharedValue, textInteger } from '@tskeeper/recipes';
 
 interface Limits {
   readonly requestsPerSecond: number;
 }
 
-const utf8 = new TextDecoder();
-
 /** Limits that every process has at hand. */
 export function limitsOf(zk: Client): SharedValue<Limits> {
-  return new SharedValue<Limits>(zk, '/app/limits', {
-    encode: (limits) => JSON.stringify(limits),
-    decode: (data) => JSON.parse(utf8.decode(data ?? undefined)) as Limits,
-  });
+  return new SharedValue(zk, '/app/limits', jsonCodec<Limits>());
 }
 
 /** Follows them; keeps to the last that were known while there is no connection. */

@@ -2,8 +2,10 @@
 import { type Client, ClientView, connect, KeeperError } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
-import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { type HeldLease, Lease, RecipeError } from '../../src/index.ts';
+import { findings, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
+import { Storm, storyWorld } from '../support/storm.ts';
 
 interface Tally {
   had: number;
@@ -75,35 +77,23 @@ class Worker {
 }
 
 async function run(seed: number, tally: Tally): Promise<void> {
-  const random = new SeededRandom(seed);
-  const world = await ClientWorld.start();
-  const delayMsMax = random.below(2) === 0 ? 0 : 40;
-  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const { world, random } = await storyWorld(seed, 40);
   const holds = new Map<HeldLease, string>();
   const workers = ['a', 'b', 'c'].map((holder) => new Worker(world, new SeededRandom(random.uint32()), holder, tally, holds));
   const trouble: unknown[] = [];
   const running = workers.map((worker) => worker.run().catch((error: unknown) => void trouble.push(error)));
-  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
-  for (let step = 0; step < 60 && trouble.length === 0; step++) {
-    for (const { at, heal } of cuts.splice(0)) {
-      if (at <= step) heal();
-      else cuts.push({ at, heal });
-    }
-    const open = [...world.wire.cnxns].filter(({ forward }) => !forward.from.gone);
-    const cable = open[random.below(Math.max(1, open.length))];
-    const dice = random.below(100);
-    if (dice < 15 && cable !== undefined) world.break(cable);
-    else if (dice < 30 && cable !== undefined) {
-      const [from, to] = [cable.dialer.address, cable.listener.address];
-      world.wire.cut(from, to);
-      cuts.push({ at: step + 1 + random.below(12), heal: () => world.wire.heal(from, to) });
-    } else if (dice < 34) {
-      world.kill();
-      await world.boot();
-    }
-    await world.pass(random.below(6) * 100, 100);
-  }
-  for (const { heal } of cuts) heal();
+  const storm = new Storm(world, random, {
+    steps: 60,
+    breaks: 15,
+    cuts: 15,
+    restarts: 4,
+    cutSteps: () => 1 + random.below(12),
+    stepMsMax: 500,
+    parts: 5,
+    spared: [],
+    isOver: () => trouble.length > 0,
+  });
+  await storm.pass();
   for (const worker of workers) worker.isStopped = true;
   if (trouble.length === 0) await world.until(Promise.all(running));
   if (trouble.length > 0) throw trouble[0];
@@ -111,27 +101,30 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('a lease', () => {
-  it('B24, C1-3: has one holder at a time, whatever happens, over twelve seeds', async () => {
-    const tally: Tally = { had: 0, renewed: 0, lost: 0, expired: 0 };
-    for (let seed = 1; seed <= 12; seed++) {
-      await run(seed, tally).catch((error: unknown) => {
-        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
-      });
-    }
-    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
-  }, 60_000);
+  it(
+    'B24, C1-3: has one holder at a time, whatever happens, over twelve seeds',
+    async () => {
+      const tally: Tally = { had: 0, renewed: 0, lost: 0, expired: 0 };
+      await overSeeds(12, (seed) => run(seed, tally));
+      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
+    },
+    storiesTimeoutMs,
+  );
 
-  it('is found out to have two when the clocks of those who take it do not agree', async () => {
-    const create = Object.getOwnPropertyDescriptor(ClientView.prototype, 'create')!.value as ClientView['create'];
-    vi.spyOn(ClientView.prototype, 'create').mockImplementation(async function (this: ClientView, path, data, options) {
-      const created = await create.call(this, path, data, options);
-      return path.endsWith('/lease-') ? { ...created, stat: { ...created.stat, ctime: created.stat.ctime + 3000 } } : created;
-    });
-    const caught: string[] = [];
-    for (let seed = 1; seed <= 20 && caught.length < 3; seed++)
-      await run(seed, { had: 0, renewed: 0, lost: 0, expired: 0 }).catch((error: unknown) => void caught.push(String(error)));
-    vi.restoreAllMocks();
-    const two = expect.stringMatching(/two hold/);
-    expect(caught).toEqual([two, two, two]);
-  }, 60_000);
+  it(
+    'is found out to have two when the clocks of those who take it do not agree',
+    async () => {
+      const create = Object.getOwnPropertyDescriptor(ClientView.prototype, 'create')!.value as ClientView['create'];
+      vi.spyOn(ClientView.prototype, 'create').mockImplementation(async function (this: ClientView, path, data, options) {
+        const created = await create.call(this, path, data, options);
+        return path.endsWith('/lease-') ? { ...created, stat: { ...created.stat, ctime: created.stat.ctime + 3000 } } : created;
+      });
+      const caught = await findings((seed) => run(seed, { had: 0, renewed: 0, lost: 0, expired: 0 }), { atMost: 20 }).finally(() =>
+        vi.restoreAllMocks(),
+      );
+      const two = expect.stringMatching(/two hold/);
+      expect(caught).toEqual([two, two, two]);
+    },
+    storiesTimeoutMs,
+  );
 });

@@ -1,6 +1,7 @@
 import { op } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Lease, MultiLease } from '../../src/index.ts';
+import { type HeldLease, Lease, MultiLease } from '../../src/index.ts';
+import { forgetful } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
 let t: RecipeWorld;
@@ -139,6 +140,47 @@ describe('a lease', () => {
     await t.until(t.zk.create(holderPath, `{"version": 1, "holder": "host", "end": "${end(90_000)}"}`));
     await t.until(held.release());
     expect(await textOf(holderPath)).toContain('host');
+  });
+
+  it('B24: whom kazoo has taken it from writes nothing more, whether by its clock or by the same name, and takes nothing back', async () => {
+    const writes = {
+      renew: (held: HeldLease) => held.renew(),
+      multi: (held: HeldLease) => held.multi([op.create('/written', null)]),
+    };
+    for (const write of Object.values(writes)) {
+      for (const holder of ['one', 'host']) {
+        const held = (await t.until(leaseOf('one').tryAcquire()))!;
+        await t.until(held.multi([op.setData(path, 'still held')]));
+        await t.until(t.zk.delete(holderPath));
+        await t.until(t.zk.create(holderPath, `{"version": 1, "holder": "${holder}", "end": "2100-01-01T00:00:00"}`));
+        expect(await t.until(failureOf(write(held)))).toMatchObject({
+          name: 'RecipeError',
+          code: 'Lost',
+          message: expect.stringContaining('somebody else has taken'),
+        });
+        expect([held.state, held.signal.aborted]).toEqual(['lost', true]);
+        expect(await textOf(holderPath)).toContain('2100');
+        expect(await t.until(t.zk.exists('/written'))).toBe(null);
+        await t.until(t.zk.delete(holderPath));
+      }
+    }
+  });
+
+  it('B24, C1-3: goes on when the answer to a renewal is lost, whether it was written or not', async () => {
+    const { zk, lose } = await forgetful(t);
+    const held = (await t.until(leaseOf('one', 60_000, zk).tryAcquire()))!;
+    lose('multi');
+    expect(await t.until(failureOf(held.renew()))).toMatchObject({ code: 'ConnectionLoss' });
+    expect(held.state).toBe('held');
+    await t.until(held.multi([op.create('/written', null)]));
+    lose('multi');
+    expect(await t.until(failureOf(held.renew()))).toMatchObject({ code: 'ConnectionLoss' });
+    await t.until(held.renew());
+    expect(held.state).toBe('held');
+    lose('multi');
+    expect(await t.until(failureOf(held.renew()))).toMatchObject({ code: 'ConnectionLoss' });
+    await t.until(held.release());
+    expect(await t.childrenOf(path)).toEqual([]);
   });
 
   it('B24: refuses what is no lease, and gives up when it is told to', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Election, Lock, SharedLock } from '../../src/index.ts';
+import { HeldTogether } from '../../src/line/held-together.ts';
 import { Line, Place } from '../../src/line/line.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
@@ -54,6 +55,18 @@ describe('a hold that is had again', () => {
 });
 
 describe('a hold that is over', () => {
+  it('C1-3: says why as soon as it says that it is lost', async () => {
+    const held = await t.until(new Lock(t.zk, path).acquire());
+    const together = new HeldTogether(t.zk, [held]);
+    const reasons: unknown[] = [];
+    held.onStateChange(() => reasons.push(held.signal.reason));
+    together.onStateChange(() => reasons.push(together.signal.reason));
+    await t.until(t.zk.delete(held.path));
+    await t.settle();
+    expect(reasons).toEqual([held.signal.reason, held.signal.reason]);
+    expect(held.signal.reason).toMatchObject({ code: 'Lost' });
+  });
+
   it('stays so, though word of a lost connection is on its way to it', async () => {
     const { zk } = t;
     const states: string[] = [];

@@ -4,7 +4,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { type Held, Lock, SharedLock } from '../../src/index.ts';
 import { Held as HeldClass } from '../../src/line/held.ts';
 import { Line, Place } from '../../src/line/line.ts';
-import { clientOf, findings, runSeeds, type Subject } from '../support/holder-story.ts';
+import { clientOf, runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
+import { type Canary, itFindsOut, storiesTimeoutMs } from '../support/seeds.ts';
 
 const path = '/locks/x';
 
@@ -20,14 +21,18 @@ const sharedLock: Subject = {
 };
 
 describe('holders', () => {
-  it('C1-21, C1-3: are never two, whatever happens, over fifty seeds', async () => {
-    const tally = await runSeeds(sharedLock, 0, 50);
-    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
-  }, 60_000);
+  it(
+    'C1-21, C1-3: are never two, whatever happens, over fifty seeds',
+    async () => {
+      const tally = await runSeeds(sharedLock, 0, 50);
+      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
+    },
+    storiesTimeoutMs,
+  );
 
   const join = Object.getOwnPropertyDescriptor(Line.prototype, 'join')!.value as Line['join'];
   const blocker = Object.getOwnPropertyDescriptor(Place.prototype, 'blocker')!.value as Place['blocker'];
-  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+  const canaries: Record<string, Canary> = {
     'does not wait for its turn': {
       plant: () => vi.spyOn(Place.prototype, 'turn').mockResolvedValue(),
       finds: /two hold/,
@@ -81,14 +86,5 @@ describe('holders', () => {
     },
   };
 
-  it.each(Object.keys(canaries))(
-    'are found out when one %s',
-    async (name) => {
-      const { plant, finds } = canaries[name]!;
-      plant();
-      const caught = await findings(sharedLock).finally(() => vi.restoreAllMocks());
-      expect(caught).toEqual([expect.stringMatching(finds), expect.stringMatching(finds), expect.stringMatching(finds)]);
-    },
-    60_000,
-  );
+  itFindsOut(canaries, storyOf(sharedLock));
 });

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { type Held, Lock, MultiLock } from '../../src/index.ts';
 import { HeldTogether, releaseAll } from '../../src/line/held-together.ts';
-import { findings, runSeeds, type Subject } from '../support/holder-story.ts';
+import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
+import { findings, storiesTimeoutMs } from '../support/seeds.ts';
 
 const names = ['a', 'b', 'c'];
 
@@ -43,11 +44,15 @@ function byHand({ inOrder, givesBack }: { readonly inOrder: boolean; readonly gi
 }
 
 describe('who holds several locks', () => {
-  it('B13, C1-3: is alone with each of them, whatever happens, over eight seeds', async () => {
-    const { alone, ...tally } = await runSeeds(multiLock, 0, 8);
-    expect(alone).toBe(0);
-    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
-  }, 60_000);
+  it(
+    'B13, C1-3: is alone with each of them, whatever happens, over eight seeds',
+    async () => {
+      const { alone, ...tally } = await runSeeds(multiLock, 0, 8);
+      expect(alone).toBe(0);
+      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
+    },
+    storiesTimeoutMs,
+  );
 
   it.each([
     { inOrder: false, givesBack: true },
@@ -55,8 +60,8 @@ describe('who holds several locks', () => {
   ])(
     'is found out otherwise: $inOrder, $givesBack',
     async (how) => {
-      expect(await findings(byHand(how), 1)).toEqual([expect.stringMatching(/still not so/)]);
+      expect(await findings(storyOf(byHand(how)), { enough: 1 })).toEqual([expect.stringMatching(/still not so/)]);
     },
-    60_000,
+    storiesTimeoutMs,
   );
 });

@@ -4,10 +4,10 @@
  * of it is left behind when it is closed.
  */
 import { ClientView, connect } from '@tskeeper/client';
-import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
-import { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { PersistentNode, Sessions } from '../../src/index.ts';
+import { type Canary, itFindsOut, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
+import { Storm, storyWorld } from '../support/storm.ts';
 
 class Tally {
   sessions = 0;
@@ -19,10 +19,7 @@ class Tally {
 }
 
 async function run(seed: number, tally: Tally): Promise<void> {
-  const random = new SeededRandom(seed);
-  const world = await ClientWorld.start();
-  const delayMsMax = random.below(2) === 0 ? 0 : 40;
-  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const { world, random } = await storyWorld(seed, 40);
   const observer = await world.connect({ sessionTimeoutMs: 40_000 });
   await world.until(observer.ensurePath('/nodes'));
   const trouble: unknown[] = [];
@@ -40,43 +37,47 @@ async function run(seed: number, tally: Tally): Promise<void> {
   };
   const kept = await world.until(Promise.all([keep('a', 'ephemeral'), keep('b-', 'ephemeralSequential'), keep('c', 'persistent')]));
   const changing: Promise<unknown>[] = [];
-  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
-  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
-  for (let step = 0; step < 40 && trouble.length === 0; step++) {
-    for (const { at, heal } of cuts.splice(0)) {
-      if (at <= step) heal();
-      else cuts.push({ at, heal });
-    }
-    const dice = random.below(100);
-    const open = cables();
-    const cable = open[random.below(Math.max(1, open.length))];
-    const one = kept[random.below(kept.length)]!;
-    if (dice < 15 && cable !== undefined) world.break(cable);
-    else if (dice < 35 && cable !== undefined) {
-      const [from, to] = [cable.dialer.address, cable.listener.address];
-      world.wire.cut(from, to);
-      cuts.push({ at: step + 1 + random.below(25), heal: () => world.wire.heal(from, to) });
-    } else if (dice < 38) {
-      world.kill();
-      await world.boot();
-    } else if (dice < 55) {
-      tally.deleted++;
-      observer.delete(one.node.path).catch(() => undefined);
-    } else if (dice < 65) {
-      // Somebody else has the name for a while.
-      tally.taken++;
-      const { path } = kept[0].node;
-      observer.delete(path).catch(() => undefined);
-      observer.create(path, 'theirs', { mode: 'ephemeral' }).catch(() => undefined);
-      cuts.push({ at: step + 2 + random.below(4), heal: () => void observer.delete(path).catch(() => undefined) });
-    } else if (dice < 90) {
-      tally.changed++;
-      one.last = `data ${step}`;
-      changing.push(one.node.setData(one.last));
-    }
-    await world.pass(random.below(6) * 100, 100);
-  }
-  for (const { heal } of cuts) heal();
+  const oneOf = () => kept[random.below(kept.length)]!;
+  const deleteByHand = (path: string) => void observer.delete(path).catch(() => undefined);
+  const storm = new Storm(world, random, {
+    steps: 40,
+    breaks: 15,
+    cuts: 20,
+    restarts: 3,
+    mishaps: [
+      [
+        17,
+        () => {
+          tally.deleted++;
+          deleteByHand(oneOf().node.path);
+        },
+      ],
+      [
+        10,
+        // Somebody else has the name for a while.
+        () => {
+          tally.taken++;
+          const { path } = kept[0].node;
+          deleteByHand(path);
+          observer.create(path, 'theirs', { mode: 'ephemeral' }).catch(() => undefined);
+          storm.later(2 + random.below(4), () => deleteByHand(path));
+        },
+      ],
+      [
+        25,
+        () => {
+          const one = oneOf();
+          one.last = `data ${++tally.changed}`;
+          changing.push(one.node.setData(one.last));
+        },
+      ],
+    ],
+    cutSteps: () => 1 + random.below(25),
+    stepMsMax: 500,
+    parts: 5,
+    isOver: () => trouble.length > 0,
+  });
+  await storm.pass();
   const data = new Map<string, string>();
   const isQuiet = () =>
     kept.every(({ node, last }) => node.state === 'present' && data.get(node.path) === last) && data.size === kept.length;
@@ -102,19 +103,19 @@ async function run(seed: number, tally: Tally): Promise<void> {
 }
 
 describe('persistent nodes', () => {
-  it('B23: are there in the end, once, with the last data, over fifteen seeds', async () => {
-    const tally = new Tally();
-    for (let seed = 1; seed <= 15; seed++) {
-      await run(seed, tally).catch((error: unknown) => {
-        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
-      });
-    }
-    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
-  }, 60_000);
+  it(
+    'B23: are there in the end, once, with the last data, over fifteen seeds',
+    async () => {
+      const tally = new Tally();
+      await overSeeds(15, (seed) => run(seed, tally));
+      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
+    },
+    storiesTimeoutMs,
+  );
 
   const exists = Object.getOwnPropertyDescriptor(ClientView.prototype, 'exists')!.value as ClientView['exists'];
   const create = Object.getOwnPropertyDescriptor(ClientView.prototype, 'create')!.value as ClientView['create'];
-  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+  const canaries: Record<string, Canary> = {
     'does not watch what it has made': {
       plant: () =>
         vi.spyOn(ClientView.prototype, 'exists').mockImplementation(function (this: ClientView, each, { watch: _watch, ...options } = {}) {
@@ -152,21 +153,5 @@ describe('persistent nodes', () => {
     },
   };
 
-  it.each(Object.keys(canaries))(
-    'are found out when one %s',
-    async (name) => {
-      const { plant, finds } = canaries[name]!;
-      plant();
-      const caught: string[] = [];
-      try {
-        for (let seed = 1; seed <= 40 && caught.length < 1; seed++) {
-          await run(seed, new Tally()).catch((error: unknown) => caught.push(String(error)));
-        }
-      } finally {
-        vi.restoreAllMocks();
-      }
-      expect(caught).toEqual([expect.stringMatching(finds)]);
-    },
-    60_000,
-  );
+  itFindsOut(canaries, (seed) => run(seed, new Tally()), { enough: 1, atMost: 40 });
 });

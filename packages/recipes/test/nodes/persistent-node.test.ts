@@ -1,6 +1,6 @@
 import { type Client, connect } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { PersistentNode, Sessions } from '../../src/index.ts';
+import { PersistentNode, Sessions, SharedValue, textCodec } from '../../src/index.ts';
 import { expire, forgetful } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
@@ -87,6 +87,25 @@ describe('a persistent node', () => {
     t.world.break();
     await t.pass(2000);
     expect(states).toEqual(['suspended', 'present']);
+  });
+
+  it('B23: waits for one of its name that was closed and is not done yet, which would take its znode for its own', async () => {
+    const { zk, lose } = await forgetful(t);
+    const shared = new SharedValue(t.zk, path, textCodec);
+    const seen: string[] = [];
+    const look = (async () => {
+      for await (const { current } of shared.changes()) if (current !== undefined) seen.push(current.value);
+    })();
+    lose('create2');
+    const before = new PersistentNode(zk, path, 'before');
+    await t.world.untilSo(() => zk.state === 'suspended');
+    await t.until(before.close());
+    const node = new PersistentNode(zk, path, 'now');
+    await t.until(node.ready());
+    await t.pass(1000);
+    expect(seen).toEqual(['before', 'now']);
+    await shared.close();
+    await look;
   });
 
   it('B23: whose name another session has waits until that is gone, or takes it over', async () => {

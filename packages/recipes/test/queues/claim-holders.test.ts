@@ -4,7 +4,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { Queue } from '../../src/index.ts';
 import { ItemList } from '../../src/queues/item-list.ts';
 import { Marks } from '../../src/marks/marks.ts';
-import { findings, runSeeds, type Subject } from '../support/holder-story.ts';
+import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
+import { type Canary, itFindsOut, storiesTimeoutMs } from '../support/seeds.ts';
 
 const path = '/jobs';
 
@@ -43,11 +44,11 @@ describe('those who work on items', () => {
       expect(tally[count === 1 ? 'alone' : 'beside']).toBeGreaterThan(30);
       for (const what of ['lost', 'suspended', 'stale', 'timedOut', 'byHand'] as const) expect(tally[what], what).toBeGreaterThan(0);
     },
-    60_000,
+    storiesTimeoutMs,
   );
 
   const write = Object.getOwnPropertyDescriptor(Marks.prototype, 'write')!.value as Marks['write'];
-  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+  const canaries: Record<string, Canary> = {
     'does not ask whether somebody has claimed the item since': {
       plant: () => {
         let claims = 0;
@@ -67,21 +68,5 @@ describe('those who work on items', () => {
     },
   };
 
-  it.each(Object.keys(canaries))(
-    'are found out when one %s',
-    async (name) => {
-      const { plant, finds } = canaries[name]!;
-      plant();
-      try {
-        expect(await findings(itemsToWorkOn(1))).toEqual([
-          expect.stringMatching(finds),
-          expect.stringMatching(finds),
-          expect.stringMatching(finds),
-        ]);
-      } finally {
-        vi.restoreAllMocks();
-      }
-    },
-    60_000,
-  );
+  itFindsOut(canaries, storyOf(itemsToWorkOn(1)));
 });

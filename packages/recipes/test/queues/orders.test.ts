@@ -42,7 +42,9 @@ describe('a priority queue', () => {
       ['d', 20],
     ]);
     await expect(queue.put('x', { priority: 100 })).rejects.toThrow('a priority is a whole number from 0 to 99, lower first, not 100');
-    expect(() => new PriorityQueue(t.zk, path, { naming: 'other' as never })).toThrow('naming is "page" or "kazoo", not "other"');
+    expect(() => new PriorityQueue(t.zk, path, { naming: 'other' as never })).toThrow(
+      'naming is "page", "kazoo" or "curator", not "other"',
+    );
   });
 
   it('C1-18: drops its list when the watch fires, so an urgent item is the next', async () => {
@@ -55,7 +57,7 @@ describe('a priority queue', () => {
     await t.settle();
     lines.length = 0;
     expect(textOf(await t.until(queue.take()))).toBe('urgent');
-    expect(lines[0]).toBe('getChildren /jobs watch');
+    expect(lines[0]).toBe('getChildren /jobs');
     expect(textOf(await t.until(queue.take()))).toBe('b');
   });
 
@@ -67,6 +69,23 @@ describe('a priority queue', () => {
     await t.until(t.zk.create(`${path}/entry-other`, 'no item'));
     expect([textOf(await t.until(queue.take())), textOf(await t.until(queue.take()))]).toEqual(['a', 'b']);
     await expect(queue.put('x', { priority: 1000 })).rejects.toThrow('from 0 to 999');
+  });
+
+  it("B7: shares a path with Curator's DistributedPriorityQueue by its names, of which those below 0 come first", async () => {
+    const queue = new PriorityQueue(t.zk, path, { naming: 'curator' });
+    const names = ['100000005', '0FFFFFFFF', '0FFFFFFFE', '17FFFFFFF', '080000000'];
+    for (const priority of [5, -1, -2, 2 ** 31 - 1, -(2 ** 31)]) await t.until(queue.put(String(priority), { priority }));
+    expect((await t.childrenOf(path)).toSorted()).toEqual(names.map((name, index) => `queue-${name}000000000${index}`).toSorted());
+    await t.until(t.zk.create(`${path}/queue-100000004`, '4', { mode: 'persistentSequential' }));
+    for (const other of ['queue-', 'queue-0000000000', 'queue-200000000'])
+      await t.until(t.zk.create(`${path}/${other}`, 'no item', { mode: 'persistentSequential' }));
+    const taken: unknown[] = [];
+    for (let item = await t.until(queue.tryTake()); item !== undefined; item = await t.until(queue.tryTake())) {
+      expect(textOf(item)).toBe(String(item.priority));
+      taken.push(item.priority);
+    }
+    expect(taken).toEqual([-(2 ** 31), -2, -1, 4, 5, 2 ** 31 - 1]);
+    await expect(queue.put('x', { priority: 2 ** 31 })).rejects.toThrow('from -2147483648 to 2147483647');
   });
 });
 

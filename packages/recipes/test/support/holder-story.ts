@@ -8,8 +8,11 @@
  */
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
-import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { type Held, RecipeError, type WaitOptions } from '../../src/index.ts';
+import { assertInOrder, entriesOf } from './log.ts';
+import { overSeeds } from './seeds.ts';
+import { Storm, storyWorld } from './storm.ts';
 
 /** What is contended for. */
 export interface Subject {
@@ -161,11 +164,8 @@ async function write({ held, token }: Hold): Promise<void> {
   await held.multi([op.create('/log/e-', String(token ?? ''), { mode: 'persistentSequential' })]);
 }
 
-export async function run(subject: Subject, seed: number, tally: Tally): Promise<void> {
-  const random = new SeededRandom(seed);
-  const world = await ClientWorld.start();
-  const delayMsMax = random.below(2) === 0 ? 0 : 40;
-  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+async function run(subject: Subject, seed: number, tally: Tally): Promise<void> {
+  const { world, random } = await storyWorld(seed, 40);
   const observer = await world.connect({ sessionTimeoutMs: 40_000 });
   await world.until(observer.ensurePath('/log'));
   const deleted = new Set<string>();
@@ -174,8 +174,6 @@ export async function run(subject: Subject, seed: number, tally: Tally): Promise
   const trouble: unknown[] = [];
   const running = workers.map((worker) => worker.run());
   for (const each of running) each.catch((error: unknown) => void trouble.push(error));
-  const cables = () => [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address !== '10.1.0.1' && !forward.from.gone);
-  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
   const deleteByHand = async () => {
     const znodes = await subject.znodes(observer);
     const victim = znodes[random.below(Math.min(3, znodes.length))];
@@ -184,41 +182,28 @@ export async function run(subject: Subject, seed: number, tally: Tally): Promise
     tally.byHand++;
     await observer.delete(victim).catch(() => undefined);
   };
-  for (let step = 0; step < 40 && trouble.length === 0; step++) {
-    for (const { at, heal } of cuts.splice(0)) {
-      if (at <= step) heal();
-      else cuts.push({ at, heal });
-    }
-    const dice = random.below(100);
-    const open = cables();
-    const cable = open[random.below(Math.max(1, open.length))];
-    if (dice < 25 && cable !== undefined) world.break(cable);
-    else if (dice < 40 && cable !== undefined) {
-      const [from, to] = [cable.dialer.address, cable.listener.address];
-      world.wire.cut(from, to);
-      cuts.push({ at: step + (random.below(3) === 0 ? 40 : 1 + random.below(8)), heal: () => world.wire.heal(from, to) });
-    } else if (dice < 43) {
-      world.kill();
-      await world.boot();
-    } else if (dice < 50) {
-      deleteByHand().catch(() => undefined);
-    }
-    await world.pass(random.below(6) * 100, 100);
-  }
-  for (const { heal } of cuts) heal();
+  const storm = new Storm(world, random, {
+    steps: 40,
+    breaks: 25,
+    cuts: 15,
+    restarts: 3,
+    mishaps: [[7, () => void deleteByHand().catch(() => undefined)]],
+    cutSteps: () => (random.below(3) === 0 ? 40 : 1 + random.below(8)),
+    stepMsMax: 500,
+    parts: 5,
+    isOver: () => trouble.length > 0,
+  });
+  await storm.pass();
   for (const worker of workers) worker.turns = 0;
   await world.untilSo(() => trouble.length > 0 || workers.every(({ turns }) => turns > 1), 600_000);
   for (const worker of workers) worker.stop();
   if (trouble.length > 0) throw trouble[0];
   await world.until(Promise.all(running));
-  await world.untilSo(() => observer.state === 'connected');
-  const { children } = await world.until(observer.getChildren('/log'));
-  const entries = await world.until(Promise.all(children.toSorted().map((name) => observer.getData(`/log/${name}`))));
-  const tokens = entries.map(({ data }) => new TextDecoder().decode(data ?? undefined)).filter((token) => token !== '');
-  tokens.forEach((token, at) => {
-    if (at > 0 && BigInt(token) < BigInt(tokens[at - 1]!))
-      throw new Error(`entry ${at} of holder ${token} stands behind one of holder ${tokens[at - 1]}`);
-  });
+  const entries = await entriesOf(world, observer, '/log');
+  assertInOrder(
+    '/log',
+    entries.filter((token) => token !== ''),
+  );
   await world.pass(2000);
   const left = await world.until(subject.znodes(observer));
   if (left.length > 0) throw new Error(`left behind: ${left.join()}`);
@@ -229,19 +214,11 @@ export async function run(subject: Subject, seed: number, tally: Tally): Promise
 /** So many seeds behind this one. */
 export async function runSeeds(subject: Subject, behind: number, count: number): Promise<Tally> {
   const tally = new Tally();
-  for (let seed = behind + 1; seed <= behind + count; seed++) {
-    await run(subject, seed, tally).catch((error: unknown) => {
-      throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
-    });
-  }
+  await overSeeds(count, (seed) => run(subject, seed, tally), behind + 1);
   return tally;
 }
 
-/** What the checks of the first `enough` seeds say that find something, of at most sixty: a canary has to be found out by them. */
-export async function findings(subject: Subject, enough = 3): Promise<readonly string[]> {
-  const caught: string[] = [];
-  for (let seed = 1; seed <= 60 && caught.length < enough; seed++) {
-    await run(subject, seed, new Tally()).catch((error: unknown) => void caught.push(String(error)));
-  }
-  return caught;
+/** What the subject is contended for under a seed, for canaries. */
+export function storyOf(subject: Subject): (seed: number) => Promise<void> {
+  return (seed) => run(subject, seed, new Tally());
 }

@@ -1,6 +1,7 @@
 /** What a two-phase commit promises, held over seeds: see transaction-story.ts. */
 import { type CallOptions, ClientView, type Data, type ReadOptions, type SetDataOptions, type WriteOp } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
+import { type Canary, itFindsOut, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
 import { run, Tally } from './transaction-story.ts';
 
 type Method = 'getData' | 'setData' | 'getChildren' | 'exists' | 'multi';
@@ -19,18 +20,18 @@ function spy(name: Method, method: unknown): void {
 }
 
 describe('sites', () => {
-  it('C1-34: decide alike in more than 200 transactions, whoever is killed, cut off or expired, and whichever answer is lost', async () => {
-    const tally = new Tally();
-    for (let seed = 1; seed <= 20; seed++) {
-      await run(seed, tally).catch((error: unknown) => {
-        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
-      });
-    }
-    expect(tally.commit + tally.abort).toBeGreaterThan(200);
-    for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
-  }, 60_000);
+  it(
+    'C1-34: decide alike in more than 200 transactions, whoever is killed, cut off or expired, and whichever answer is lost',
+    async () => {
+      const tally = new Tally();
+      await overSeeds(20, (seed) => run(seed, tally));
+      expect(tally.commit + tally.abort).toBeGreaterThan(200);
+      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
+    },
+    storiesTimeoutMs,
+  );
 
-  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+  const canaries: Record<string, Canary> = {
     'writes its vote over another': {
       plant: () =>
         spy('setData', function (this: ClientView, path: string, data: Data, options?: SetDataOptions) {
@@ -76,20 +77,5 @@ describe('sites', () => {
     },
   };
 
-  it.each(Object.keys(canaries))(
-    'are found out when one %s',
-    async (name) => {
-      const { plant, finds } = canaries[name]!;
-      plant();
-      const caught: string[] = [];
-      try {
-        for (let seed = 1; seed <= 40 && caught.length < 2; seed++)
-          await run(seed, new Tally()).catch((error: unknown) => void caught.push(String(error)));
-      } finally {
-        vi.restoreAllMocks();
-      }
-      expect(caught).toEqual([expect.stringMatching(finds), expect.stringMatching(finds)]);
-    },
-    60_000,
-  );
+  itFindsOut(canaries, (seed) => run(seed, new Tally()), { enough: 2, atMost: 40 });
 });

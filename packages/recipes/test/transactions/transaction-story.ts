@@ -5,8 +5,9 @@
  */
 import { type Client, connect, type ConnectOptions, KeeperError } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
-import { ClientWorld } from '../../../client/test/support/client-world.ts';
+import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { RecipeError, TwoPhaseCommit, type TwoPhaseCommitOptions, type Vote } from '../../src/index.ts';
+import { Storm, storyWorld } from '../support/storm.ts';
 
 export class Tally {
   commit = 0;
@@ -205,10 +206,7 @@ class CoordinatorProcess extends Process {
 }
 
 export async function run(seed: number, tally: Tally): Promise<void> {
-  const random = new SeededRandom(seed);
-  const world = await ClientWorld.start();
-  const delayMsMax = random.below(2) === 0 ? 0 : 40;
-  world.wire.mannersOf = () => ({ delayMs: random.below(delayMsMax + 1) });
+  const { world, random } = await storyWorld(seed, 40);
   const observer = await world.connect({ sessionTimeoutMs: 40_000 });
   const story = new Story(world, random, tally);
   const start: (() => Process)[] = [
@@ -217,38 +215,39 @@ export async function run(seed: number, tally: Tally): Promise<void> {
     () => new CoordinatorProcess(story),
   ];
   const processes = start.map((each) => each());
-  const cuts: { readonly at: number; readonly heal: () => void }[] = [];
-  const cut = (address: string, at: number) => {
+  const cut = (address: string, steps: number) => {
     const server = world.address;
     if (random.below(2) === 0) world.wire.cut(address, server);
     else world.wire.cutOneWay(server, address);
-    cuts.push({
-      at,
-      heal: () => world.wire.heal(address, server),
-    });
+    storm.later(steps, () => world.wire.heal(address, server));
   };
-  for (let step = 0; step < 40 && story.trouble.length === 0; step++) {
-    for (const each of cuts.splice(0)) {
-      if (each.at <= step) each.heal();
-      else cuts.push(each);
-    }
-    const dice = random.below(100);
-    const at = random.below(processes.length);
-    const open = [...world.wire.cnxns].filter(({ dialer, forward }) => dialer.address === processes[at]!.address && !forward.from.gone);
-    if (dice < 20) for (const cnxn of open) world.break(cnxn);
-    else if (dice < 35) cut(processes[at]!.address, step + 1 + random.below(5));
-    else if (dice < 45) {
-      tally.killed++;
-      processes[at]!.kill();
-      cut(processes[at]!.address, step + 4 + random.below(10));
-      processes[at] = start[at]!();
-    } else if (dice < 48) {
-      world.kill();
-      await world.boot();
-    }
-    await world.pass(random.below(6) * 100);
-  }
-  for (const { heal } of cuts) heal();
+  const breakAll = (address: string) => {
+    for (const cnxn of world.wire.cnxns) if (cnxn.dialer.address === address && !cnxn.forward.from.gone) world.break(cnxn);
+  };
+  const killAt = (at: number) => {
+    tally.killed++;
+    processes[at]!.kill();
+    cut(processes[at]!.address, 4 + random.below(10));
+    processes[at] = start[at]!();
+  };
+  const anyone = () => random.below(processes.length);
+  const storm: Storm = new Storm(world, random, {
+    steps: 40,
+    breaks: 0,
+    cuts: 0,
+    restarts: 3,
+    // Of a process, whatever connections it has.
+    mishaps: [
+      [20, () => breakAll(processes[anyone()]!.address)],
+      [15, () => cut(processes[anyone()]!.address, 1 + random.below(5))],
+      [10, () => killAt(anyone())],
+    ],
+    cutSteps: () => 0,
+    stepMsMax: 500,
+    parts: 5,
+    isOver: () => story.trouble.length > 0,
+  });
+  await storm.pass();
   story.isQuiet = true;
   // The last one is begun, and one of those who take part in it is gone for good.
   const begun = story.names;

@@ -7,6 +7,7 @@ import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
 import { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { AtomicNumber, textInteger } from '../../src/index.ts';
+import { type Canary, itFindsOut, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
 
 const path = '/n';
 const changes = 10;
@@ -58,15 +59,17 @@ async function run(seed: number): Promise<number> {
 }
 
 describe('those who count together', () => {
-  it('B19: count each change once, whatever is lost, over twelve seeds', async () => {
-    let breaks = 0;
-    for (let seed = 1; seed <= 12; seed++) {
-      breaks += await run(seed).catch((error: unknown) => {
-        throw new Error(`seed ${seed}: ${String(error)}`, { cause: error });
+  it(
+    'B19: count each change once, whatever is lost, over twelve seeds',
+    async () => {
+      let breaks = 0;
+      await overSeeds(12, async (seed) => {
+        breaks += await run(seed);
       });
-    }
-    expect(breaks).toBeGreaterThan(100);
-  }, 60_000);
+      expect(breaks).toBeGreaterThan(100);
+    },
+    storiesTimeoutMs,
+  );
 
   const multi = Object.getOwnPropertyDescriptor(ClientView.prototype, 'multi')!.value as ClientView['multi'];
   /** What is made of a write that was not answered, in place of asking again: that it was carried out, that it was not, or undefined: what is made of it otherwise. */
@@ -81,7 +84,7 @@ describe('those who count together', () => {
         return ops.map(() => ({ stat: { mtime: 0 } })) as never;
       }
     });
-  const canaries: Record<string, { readonly plant: () => void; readonly finds: RegExp }> = {
+  const canaries: Record<string, Canary> = {
     'takes a write that was not answered for done': { plant: insteadOfAsking(() => Promise.resolve(true)), finds: /two made|changes made/ },
     'takes a write that was not answered for not done': { plant: insteadOfAsking(() => Promise.resolve(false)), finds: /changes made/ },
     'takes the next version with the same data for its own': {
@@ -93,19 +96,5 @@ describe('those who count together', () => {
     },
   };
 
-  it.each(Object.keys(canaries))(
-    'are found out when one %s',
-    async (name) => {
-      const { plant, finds } = canaries[name]!;
-      plant();
-      const caught: string[] = [];
-      try {
-        for (let seed = 1; seed <= 40 && caught.length < 1; seed++) await run(seed).catch((error: unknown) => caught.push(String(error)));
-      } finally {
-        vi.restoreAllMocks();
-      }
-      expect(caught).toEqual([expect.stringMatching(finds)]);
-    },
-    60_000,
-  );
+  itFindsOut(canaries, run, { enough: 1, atMost: 40 });
 });

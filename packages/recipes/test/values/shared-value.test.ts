@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SharedCount, SharedValue, type ValueCodec } from '../../src/index.ts';
+import { jsonCodec, SharedCount, SharedValue } from '../../src/index.ts';
 import { expire, forgetful } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
@@ -19,10 +19,7 @@ interface Colours {
 }
 
 const path = '/app/colours';
-const codec: ValueCodec<Colours> = {
-  encode: (value) => JSON.stringify(value),
-  decode: (data) => JSON.parse(new TextDecoder().decode(data ?? undefined)) as Colours,
-};
+const codec = jsonCodec<Colours>();
 
 describe('a shared value', () => {
   it('B18: is at hand without asking, and follows what others make of it', async () => {

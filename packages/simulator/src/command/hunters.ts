@@ -38,7 +38,7 @@ export const seedsMax: Readonly<Record<Hunter, number>> = {
   scenarios: allScenarios.length,
   explorer: 400,
   'crash-states': 60,
-  ...forRecipes(() => 200),
+  ...forRecipes(() => 600),
 };
 
 function forRecipes<T>(make: (options: RecipeRunOptions) => T): Readonly<Record<RecipeHunter, T>> {

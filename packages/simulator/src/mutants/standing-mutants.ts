@@ -74,8 +74,8 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'what is written by a lease is not fenced',
       from: 'B24',
       file: heldLease,
-      replace: 'fenced(this.#settings.zk, ops, [this.path], options)',
-      by: 'fenced(this.#settings.zk, ops, [], options)',
+      replace: 'await fenced(zk, make(this.#version), [this.path], options);',
+      by: 'await fenced(zk, (at === 0 ? make(this.#version) : make(this.#version).slice(0, at)) as unknown as Ops, [], options);',
     },
     'lease-of-the-past-stays': {
       what: 'who takes a lease leaves the znode of the one before it, who goes on writing',

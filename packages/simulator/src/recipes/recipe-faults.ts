@@ -31,6 +31,21 @@ const standstill: Fault = {
   strike: (stage, random) => anySeat(stage, random).process.standStill(howLong(random)),
 };
 
+const stutter: Fault = {
+  id: 'F14',
+  what: 'a process of a recipe stands still for a moment, again and again: what has come meanwhile comes to it all at once',
+  strike(stage, random) {
+    const { process } = anySeat(stage, random);
+    let times = 5 + random.below(20);
+    const next = () => {
+      if (times-- === 0 || stage.isHealed) return;
+      process.standStill(1 + random.below(40));
+      stage.after(random.below(60), 'stutter', undefined, next);
+    };
+    next();
+  },
+};
+
 const crash: Fault = {
   id: 'F1, F3',
   what: 'a process of a recipe ends, or its machine does; another begins a while later',
@@ -43,36 +58,26 @@ const offline: Fault = {
   strike: (stage, random) => anySeat(stage, random).sleep(howLong(random)),
 };
 
-const { kill, power, pause, slowDisk, cut, badWire, linkCut, move, wallClock, killLeader, lonelyLeader, absence, killAll, powerAll } =
-  faults;
-const { rollingRestart, partition, oneWayCut, leaderIsland, slowLink, flapping, peerReset } = faults;
+function without<All extends object, Name extends keyof All>(all: All, names: readonly Name[]): Omit<All, Name> {
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name as Name))) as Omit<All, Name>;
+}
 
-/** Without those that are about disks that go bad, and about clients without manners. */
+/** What is about disks that go bad, clients without manners and names that do not resolve; and what others do here as well. */
+const leftOut = [
+  ...(['diskError', 'diskFull', 'wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'] as const),
+  ...(['halfFrame', 'babble', 'flood', 'impostor'] as const),
+  ...(['deafName'] as const),
+  // As `rollingRestart` and `offline`.
+  ...(['stop', 'sleep'] as const),
+];
+
+/** In the order of `faults`, as a seed draws by that. */
 export const recipeFaults = {
   standstill,
+  stutter,
   crash,
   offline,
-  kill,
-  power,
-  pause,
-  slowDisk,
-  cut,
-  badWire,
-  linkCut,
-  move,
-  wallClock,
-  killLeader,
-  lonelyLeader,
-  absence,
-  killAll,
-  powerAll,
-  rollingRestart,
-  partition,
-  oneWayCut,
-  leaderIsland,
-  slowLink,
-  flapping,
-  peerReset,
+  ...without(faults, leftOut),
 } as const satisfies Record<string, Fault>;
 
 export type RecipeFaultName = keyof typeof recipeFaults;

@@ -302,13 +302,13 @@ export const largeSnapshot: Scenario = {
       32,
       async (scene) => {
         const client = await scene.raw({ server: scene.leader });
-        const data = Buffer.alloc(500_000, 'x');
+        const data = Buffer.alloc(100_000, 'x');
         for (let count = 0; count < 12; count++) await scene.ask(client, 'create', { ...node(`/n${count}`), data });
         const [lost] = scene.followers as [ServerHost];
         lost.kill();
         lost.wipe();
         const { wire } = scene.world;
-        wire.mannersOf = () => ({ delayMs: 1, windowBytes: 50_000, pieceBytes: 50_000, pieceIntervalMs: 60 });
+        wire.mannersOf = () => ({ delayMs: 1, windowBytes: 10_000, pieceBytes: 10_000, pieceIntervalMs: 60 });
         scene.stage.boot(lost);
         await scene.until('it follows', () => lost.role === 'follower');
         wire.mannersOf = () => ({ delayMs: 1 });

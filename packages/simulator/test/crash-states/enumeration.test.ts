@@ -2,7 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { enumerateCrashStates, runCase } from '../../src/internal.ts';
 
-describe('crash states of joining', () => {
+/** What takes a second or two alone takes many times that beside others on a busy machine. */
+const patienceMs = 60_000;
+
+describe('crash states of joining', { timeout: patienceMs }, () => {
   test.each([
     { folder: 'empty', sync: 'snapshot', opening: 'SNAP' },
     { folder: 'behind', sync: 'memory', opening: 'DIFF' },

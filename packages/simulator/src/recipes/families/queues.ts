@@ -39,7 +39,8 @@ class QueueStory implements RecipeStory {
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
-    this.restMsMax = 1 + random.below(300);
+    // Now and then without a rest: what a consumer is told of comes while it looks.
+    this.restMsMax = random.below(3) === 0 ? 1 + random.below(10) : 1 + random.below(300);
     this.beginning = drawBeginning(random);
     this.#maxItems = random.below(2) === 0 ? 1 + random.below(3) : undefined;
     this.#claimed = 20 + random.below(60);

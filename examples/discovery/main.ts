@@ -1,0 +1,37 @@
+/**
+ * Service discovery:
+ *
+ *   main.js <connect string> <base> register <name> <id> <port>     is an instance of a service until it is ended
+ *   main.js <connect string> <base> watch <name>                    prints who is there, and who comes and goes
+ */
+import { connect } from '@tskeeper/client';
+import { ServiceRegistry, Sessions } from '@tskeeper/recipes';
+
+const [hosts, base, what, name, id, port] = process.argv.slice(2);
+const isUsed = what === 'watch' || (what === 'register' && id !== undefined && Number(port) > 0);
+if (hosts === undefined || base === undefined || name === undefined || !isUsed) {
+  console.error('usage: main.js <connect string> <base> register <name> <id> <port> | watch <name>');
+  process.exit(2);
+}
+
+const ended = new Promise<void>((resolve) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+});
+
+// One client after another: an instance stays registered when a session is lost.
+await using sessions = await Sessions.start((signal) =>
+  connect(hosts, { sessionTimeoutMs: 3000, connectTimeoutMs: Infinity, retry: true, signal }),
+);
+const registry = new ServiceRegistry(sessions, base);
+if (what === 'register') {
+  await using _registration = await registry.register({ name, id, address: '127.0.0.1', port: Number(port) });
+  console.log(`${id} is registered`);
+  await ended;
+} else {
+  await using cache = registry.cache(name);
+  void ended.then(() => cache.close());
+  for await (const change of cache.changes()) {
+    if (change.kind === 'created') console.log(`${change.after.data?.id} has come: port ${change.after.data?.port}`);
+    if (change.kind === 'deleted') console.log(`${change.before.data?.id} has gone`);
+  }
+}

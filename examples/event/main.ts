@@ -1,0 +1,23 @@
+/**
+ * An event that lets one through each time it is set:
+ *
+ *   main.js <connect string> <event> set
+ *   main.js <connect string> <event> wait <name>     prints when it is through, and ends
+ */
+import { connect } from '@tskeeper/client';
+import { EventHandle } from '@tskeeper/recipes';
+
+const [hosts, path, what, name] = process.argv.slice(2);
+if (hosts === undefined || path === undefined || (what !== 'set' && (what !== 'wait' || name === undefined))) {
+  console.error('usage: main.js <connect string> <event> set | wait <name>');
+  process.exit(2);
+}
+
+await using zk = await connect(hosts, { sessionTimeoutMs: 3000, retry: true });
+const event = new EventHandle(zk, path, { autoReset: true });
+if (what === 'set') await event.set();
+else {
+  console.log(`${name} waits`);
+  await event.wait();
+  console.log(`${name} is through`);
+}

@@ -1,0 +1,21 @@
+/**
+ * Something held for a time: `main.js <connect string> <lease> <name> <duration> [ms]` has the lease for `duration` milliseconds, works for `ms` of them and gives it back. Prints
+ * when it began and ended, in nanoseconds of the machine's clock.
+ */
+import { setTimeout as pass } from 'node:timers/promises';
+import { connect } from '@tskeeper/client';
+import { Lease } from '@tskeeper/recipes';
+
+const [hosts, path, name, duration, ms = '0'] = process.argv.slice(2);
+if (hosts === undefined || path === undefined || name === undefined || !(Number(duration) > 0)) {
+  console.error('usage: main.js <connect string> <lease> <name> <duration> [ms]');
+  process.exit(2);
+}
+
+await using zk = await connect(hosts, { sessionTimeoutMs: 3000, retry: true });
+const lease = new Lease(zk, path, { holder: name, durationMs: Number(duration) });
+await using held = await lease.acquire();
+console.log(`${name} begins ${process.hrtime.bigint()}`);
+// Work that takes longer than the lease ends with it, unless it is renewed.
+await pass(Number(ms), undefined, { signal: held.signal });
+console.log(`${name} ends ${process.hrtime.bigint()}`);

@@ -1,0 +1,149 @@
+/** Queues of Curator whose items have a form of their own: its DistributedQueue, and its kin. */
+import assert from 'node:assert/strict';
+
+import { type Check, childrenOf, type Ground, until } from './ground.ts';
+import type { Handle } from './peer.ts';
+
+const orders = ['plain', 'id', 'priority', 'delay'] as const;
+type Order = (typeof orders)[number];
+
+const classOf: Readonly<Record<Order, string>> = {
+  plain: 'DistributedQueue',
+  id: 'DistributedIdQueue',
+  priority: 'DistributedPriorityQueue',
+  delay: 'DistributedDelayQueue',
+};
+
+/** What goes with the items: their turns come in this order, whoever puts them, and in whatever order. */
+const labels: Readonly<Record<Order, () => string[]>> = {
+  plain: () => ['', '', '', ''],
+  id: () => ['one', 'two', 'three', 'four'],
+  priority: () => ['-7', '0', '8', '2000000000'],
+  delay: () => [500, 1000, 1500, 2000].map((ms) => String(Date.now() + ms)),
+};
+
+function open({ peers, root }: Ground, kind: 'ours' | 'Curator', order: Order, consumes: string): Promise<Handle> {
+  return peers[kind].open('item-queue', root, order, consumes);
+}
+
+function orderCheck(order: Order): Check {
+  return {
+    name: `Curator's ${classOf[order]}: items that either has put the other has, in their order`,
+    async run(ground) {
+      const { root, zk } = ground;
+      const [ours, theirs] = [await open(ground, 'ours', order, 'no'), await open(ground, 'Curator', order, 'no')];
+      const count = async (size: number) => await until(`${size} are there`, async () => (await childrenOf(zk, root)).length === size);
+      for (const takes of ['ours', 'Curator'] as const) {
+        const all = labels[order]();
+        // By priority, or time, whoever comes last is the first.
+        const puts = all.map((label, index) => ({ label, item: `item-${index}` }));
+        if (order === 'priority' || order === 'delay') puts.reverse();
+        for (const [index, { label, item }] of puts.entries()) {
+          await (index % 2 === 0 ? ours : theirs).tell('put', item, label);
+          await count(index + 1);
+        }
+        const consumer = await open(ground, takes, order, 'yes');
+        const taken: string[] = [];
+        while (taken.length < all.length) taken.push(await consumer.tell('take'));
+        assert.deepEqual(taken, ['item-0', 'item-1', 'item-2', 'item-3']);
+        await count(0);
+        await consumer.tell('close');
+      }
+    },
+  };
+}
+
+const several: Check = {
+  name: "Curator's DistributedQueue: several items of one znode come together, whoever has put them",
+  async run(ground) {
+    const { root, zk } = ground;
+    const [ours, theirs] = [await open(ground, 'ours', 'plain', 'no'), await open(ground, 'Curator', 'plain', 'no')];
+    await theirs.tell('put_all', 'one', 'two', 'three');
+    await until('they are there', async () => (await childrenOf(zk, root)).length === 1);
+    assert.equal(await ours.tell('take'), 'one+two+three');
+    await ours.tell('put_all', 'four', 'five');
+    const consumer = await open(ground, 'Curator', 'plain', 'yes');
+    assert.deepEqual([await consumer.tell('take'), await consumer.tell('take')], ['four', 'five']);
+    await consumer.tell('close');
+  },
+};
+
+const removal: Check = {
+  name: "Curator's DistributedIdQueue: either takes out what the other has put, by its id",
+  async run(ground) {
+    const { root, zk } = ground;
+    const [ours, theirs] = [await open(ground, 'ours', 'id', 'no'), await open(ground, 'Curator', 'id', 'no')];
+    await ours.tell('put', 'an item', 'mine');
+    await theirs.tell('put', 'an item', 'yours');
+    await until('both are there', async () => (await childrenOf(zk, root)).length === 2);
+    assert.equal(await ours.tell('remove', 'yours'), '1');
+    assert.equal(await theirs.tell('remove', 'mine'), '1');
+    assert.deepEqual(await childrenOf(zk, root), []);
+  },
+};
+
+function shareCheck(name: string, locksOf: (root: string) => string): Check {
+  return {
+    name: `Curator's DistributedQueue ${name}: of many items each is had by one, while both take what both put`,
+    async run(ground) {
+      const consumers = [
+        await open(ground, 'ours', 'plain', locksOf(ground.root)),
+        await open(ground, 'Curator', 'plain', locksOf(ground.root)),
+      ];
+      const producers = [await open(ground, 'ours', 'plain', 'no'), await open(ground, 'Curator', 'plain', 'no')];
+      const items = Array.from({ length: 60 }, (_, index) => `item-${String(index).padStart(2, '0')}`);
+      const putting = Promise.all(items.map((item, index) => producers[index % 2]!.tell('put', item)));
+      const taken: string[] = [];
+      const takes = async (handle: Handle): Promise<void> => {
+        while (taken.length < items.length) {
+          const item = await handle.tell('poll');
+          if (item !== 'nothing') taken.push(item);
+        }
+      };
+      await Promise.all([putting, ...consumers.map(takes)]);
+      assert.deepEqual(taken.toSorted(), items);
+      await consumers[1]!.tell('close');
+    },
+  };
+}
+
+const killed: Check = {
+  name: "Curator's DistributedQueue with locks: an item in process is had by the other when its process is killed",
+  async run(ground) {
+    const { root, zk } = ground;
+    const locks = `${root}-locks`;
+    const producer = await open(ground, 'ours', 'plain', 'no');
+    const ours = await open(ground, 'ours', 'plain', locks);
+
+    const curatorDies = await ground.mortal('Curator');
+    const dies = await curatorDies.open('item-queue', root, 'plain', locks);
+    await producer.tell('put', 'held by Curator');
+    assert.equal(await dies.tell('take'), 'held by Curator');
+    assert.equal(await ours.tell('poll'), 'nothing');
+    const next = ours.tell('take');
+    await curatorDies.kill();
+    assert.equal(await next, 'held by Curator');
+
+    const oursDies = await ground.mortal('ours');
+    await producer.tell('put', 'claimed');
+    assert.equal(await (await oursDies.open('item-queue', root, 'plain', locks)).tell('claim'), 'claimed');
+    const theirs = await open(ground, 'Curator', 'plain', locks);
+    await producer.tell('put', 'next');
+    assert.equal(await theirs.tell('take'), 'next');
+    await oursDies.kill();
+    await until('the claim is gone', async () => (await childrenOf(zk, locks)).length === 0);
+    // Curator does not watch the locks: it looks again when something comes or goes.
+    await producer.tell('put', 'last');
+    assert.deepEqual([await theirs.tell('take'), await theirs.tell('take')].toSorted(), ['claimed', 'last']);
+    await theirs.tell('close');
+  },
+};
+
+export const curatorQueueChecks: readonly Check[] = [
+  ...orders.map(orderCheck),
+  several,
+  removal,
+  shareCheck('without locks', () => 'yes'),
+  shareCheck('with locks', (root) => `${root}-locks`),
+  killed,
+];

@@ -1,0 +1,149 @@
+/** Services whose instances are registered, and looked for, by ours and by Curator's x-discovery. */
+import assert from 'node:assert/strict';
+
+import { type Check, type Ground, Journal, until } from './ground.ts';
+import type { Handle } from './peer.ts';
+
+const both = ['ours', 'Curator'] as const;
+
+interface Seen {
+  readonly type?: string;
+  readonly enabled?: 'on' | 'off';
+}
+
+/** As each side shows an instance. */
+function line(id: string, payload: string, { type = 'DYNAMIC', enabled = 'on' }: Seen = {}): string {
+  return `${id} http://10.0.0.1:8080/${id} ${payload} ${type} ${enabled}`;
+}
+
+/** Those who look on, one of each kind, with a cache and a provider. */
+async function lookers({ peers, root }: Ground, recipe = 'services', form = 'compatible'): Promise<readonly Handle[]> {
+  const handles = await Promise.all(both.map((kind) => peers[kind].open(recipe, root, form)));
+  await Promise.all(handles.map((each) => each.tell('watch', 'api')));
+  return handles;
+}
+
+/** Resolves when all see just these, if they ask and in their caches. */
+async function allSee(handles: readonly Handle[], ...lines: string[]): Promise<void> {
+  const expected = lines.toSorted().join(',');
+  let seen: readonly string[] = [];
+  const look = async (): Promise<boolean> => {
+    seen = await Promise.all(handles.flatMap((each) => [each.tell('instances', 'api'), each.tell('cached')]));
+    return seen.every((text) => text === expected);
+  };
+  try {
+    await until(`all see ${expected}`, look);
+  } catch (error) {
+    throw new Error(`${String(error)}; they see ${seen.join(' / ')}`, { cause: error });
+  }
+}
+
+/** What each would use next, one time after the other. */
+async function chosen(handles: readonly Handle[], times: number): Promise<string[]> {
+  const found: string[] = [];
+  for (const handle of handles) for (let time = 0; time < times; time++) found.push(await handle.tell('choose'));
+  return [...new Set(found)].sort();
+}
+
+function findCheck(form: 'compatible' | 'all'): Check {
+  const fields = form === 'all' ? 'all fields' : 'the fields of its default';
+  return {
+    name: `Curator's x-discovery with ${fields}: each finds the other's instances, what is said of them anew, and that they have gone`,
+    async run(ground) {
+      const all = await lookers(ground, 'services', form);
+      const [ours, theirs] = all as [Handle, Handle];
+      await ours.tell('register', 'api', 'a', 'one', 'DYNAMIC');
+      await theirs.tell('register', 'api', 'b', 'two', 'DYNAMIC');
+      await allSee(all, line('a', 'one'), line('b', 'two'));
+      assert.deepEqual(await Promise.all(all.map((each) => each.tell('names'))), ['api', 'api']);
+      assert.deepEqual(await chosen(all, 2), ['a', 'b']);
+      await ours.tell('change', 'three', 'on');
+      await theirs.tell('change', 'four', 'on');
+      await allSee(all, line('a', 'three'), line('b', 'four'));
+      await ours.tell('change', 'three', 'off');
+      await allSee(all, line('a', 'three', { enabled: 'off' }), line('b', 'four'));
+      assert.deepEqual(await chosen(all, 2), ['b']);
+      // By default Curator does not write that it is disabled, so not even Curator sees it.
+      const enabled = form === 'all' ? 'off' : 'on';
+      await theirs.tell('change', 'five', 'off');
+      await allSee(all, line('a', 'three', { enabled: 'off' }), line('b', 'five', { enabled }));
+      assert.deepEqual(await chosen(all, 2), [form === 'all' ? 'none' : 'b']);
+      await Promise.all(all.map((each) => each.tell('unregister')));
+      await allSee(all);
+    },
+  };
+}
+
+const killed: Check = {
+  name: "Curator's x-discovery: an instance that is killed is found by nobody once its session has ended, and a static one by all",
+  async run(ground) {
+    const all = await lookers(ground);
+    const statics: string[] = [];
+    for (const kind of both) {
+      const mortal = await ground.mortal(kind);
+      const [dynamic, fixed] = [
+        await mortal.open('services', ground.root, 'compatible'),
+        await mortal.open('services', ground.root, 'compatible'),
+      ];
+      await dynamic.tell('register', 'api', 'dies', kind, 'DYNAMIC');
+      await fixed.tell('register', 'api', `stays-${kind}`, 'up', 'STATIC');
+      statics.push(line(`stays-${kind}`, 'up', { type: 'STATIC' }));
+      await allSee(all, ...statics, line('dies', kind));
+      await mortal.kill();
+      await allSee(all, ...statics);
+    }
+    // By whoever has its id.
+    for (const kind of both) {
+      const handle = all[both.indexOf(kind === 'ours' ? 'Curator' : 'ours')]!;
+      await handle.tell('register', 'api', `stays-${kind}`, 'anew', 'STATIC');
+      await handle.tell('unregister');
+    }
+    await allSee(all);
+  },
+};
+
+const sameId: Check = {
+  name: "Curator's x-discovery: of one id, ours waits until Curator's has gone or was killed, and Curator's takes that of one that was killed at once",
+  async run(ground) {
+    const all = await lookers(ground);
+    const [ours, theirs] = all as [Handle, Handle];
+    const mortal = await ground.mortal('Curator');
+    const mortals = await mortal.open('services', ground.root, 'compatible');
+    for (const [first, ends] of [
+      [theirs, () => theirs.tell('unregister')],
+      [mortals, () => mortal.kill()],
+    ] as const) {
+      await first.tell('register', 'api', 'x', 'first', 'DYNAMIC');
+      const journal = new Journal();
+      const registered = journal.note('ours is registered', ours.tell('register', 'api', 'x', 'second', 'DYNAMIC'));
+      await allSee(all.slice(1), line('x', 'first'));
+      journal.lines.push("Curator's ends");
+      await ends();
+      await registered;
+      assert.deepEqual(journal.lines, ["Curator's ends", 'ours is registered']);
+      await allSee(all, line('x', 'second'));
+      await ours.tell('unregister');
+    }
+    const dies = await ground.mortal('ours');
+    await (await dies.open('services', ground.root)).tell('register', 'api', 'x', 'dead', 'DYNAMIC');
+    await allSee(all, line('x', 'dead'));
+    await dies.kill();
+    await theirs.tell('register', 'api', 'x', 'alive', 'DYNAMIC');
+    await allSee(all, line('x', 'alive'));
+  },
+};
+
+const payloads: Check = {
+  name: "Curator's x-discovery: payloads that are objects of a class, and instances of each type",
+  async run(ground) {
+    const all = await lookers(ground, 'zoned-services');
+    const [ours, theirs] = all as [Handle, Handle];
+    await ours.tell('register', 'api', 'a', 'eu', 'PERMANENT');
+    await theirs.tell('register', 'api', 'b', 'us', 'DYNAMIC_SEQUENTIAL');
+    await allSee(all, line('a', 'zone eu', { type: 'PERMANENT' }), line('b', 'zone us', { type: 'DYNAMIC_SEQUENTIAL' }));
+    await ours.tell('unregister');
+    await allSee(all, line('b', 'zone us', { type: 'DYNAMIC_SEQUENTIAL' }));
+  },
+};
+
+export const discoveryChecks: readonly Check[] = [findCheck('compatible'), findCheck('all'), killed, sameId, payloads];

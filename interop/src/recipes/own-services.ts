@@ -1,0 +1,91 @@
+/** Our service discovery as peers are told of it: the verbs are those of java/CuratorServices.java. */
+import type { Client } from '@tskeeper/client';
+import {
+  type Registration,
+  type ServiceCache,
+  type ServiceInstance,
+  type ServiceProvider,
+  ServiceRegistry,
+  type ServiceType,
+  uriOf,
+} from '@tskeeper/recipes';
+
+import { patience, type Verbs } from './verbs.ts';
+
+/** The name by which Curator's side knows the class of a payload that is an object. */
+const zoneClass = 'CuratorServices$Zone';
+
+type Payload = string | { readonly '@class': string; readonly zone: string };
+
+const typeOfWord: Readonly<Record<string, Exclude<ServiceType, 'dynamicSequential'>>> = {
+  DYNAMIC: 'dynamic',
+  STATIC: 'static',
+  PERMANENT: 'permanent',
+};
+const wordOfType: Readonly<Record<ServiceType, string>> = {
+  dynamic: 'DYNAMIC',
+  static: 'STATIC',
+  permanent: 'PERMANENT',
+  dynamicSequential: 'DYNAMIC_SEQUENTIAL',
+};
+
+export function serviceVerbs(zk: Client, path: string, hasZones: boolean): Verbs {
+  const registry = new ServiceRegistry<Payload>(zk, path);
+  const payloadOf = (text: string): Payload => (hasZones ? { '@class': zoneClass, zone: text } : text);
+  let registration: Registration<Payload> | undefined;
+  let cache: ServiceCache<Payload> | undefined;
+  let provider: ServiceProvider<Payload> | undefined;
+  return {
+    async register(name, id, payload, type) {
+      registration = await registry.register(
+        {
+          name,
+          id,
+          address: '10.0.0.1',
+          port: 8080,
+          payload: payloadOf(payload),
+          serviceType: typeOfWord[type],
+          uriSpec: '{scheme}://{address}:{port}/{id}',
+        },
+        patience,
+      );
+      return '';
+    },
+    async change(payload, enabled) {
+      await registration!.update({ payload: payloadOf(payload), enabled: enabled === 'on' }, patience);
+      return '';
+    },
+    async unregister() {
+      await registration!.unregister();
+      return '';
+    },
+    async names() {
+      return [...(await registry.names(patience))].sort().join(',');
+    },
+    async instances(name) {
+      return shown(await registry.instances(name, patience));
+    },
+    async watch(name) {
+      cache = registry.cache(name);
+      provider = registry.provider(name);
+      await Promise.all([cache.ready(patience), provider.ready(patience)]);
+      return '';
+    },
+    async cached() {
+      return shown(cache!.instances);
+    },
+    async choose() {
+      return provider!.choose()?.id ?? 'none';
+    },
+  };
+}
+
+function shown(instances: readonly ServiceInstance<Payload>[]): string {
+  return instances
+    .map((each) => {
+      const payload = typeof each.payload === 'string' ? each.payload : `zone ${each.payload.zone}`;
+      return [each.id, uriOf(each), payload, wordOfType[each.serviceType], each.enabled ? 'on' : 'off'].join(' ');
+    })
+    .sort()
+    .join(',');
+}

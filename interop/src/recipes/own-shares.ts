@@ -1,0 +1,64 @@
+/** Our leases and shares of a set as peers are told of them: the verbs are those of python/kazoo_peer.py. */
+import { type Client, KeeperError } from '@tskeeper/client';
+import { type HeldLease, Lease, MultiLease, type OwnPartition, SetPartitioner } from '@tskeeper/recipes';
+
+import { patience, type Verbs } from './verbs.ts';
+
+/** `count`: how many leases there are, if there are several. */
+export function leaseVerbs(zk: Client, path: string, holder: string, count?: string): Verbs {
+  let held: HeldLease | undefined;
+  return {
+    async try_acquire(durationMs) {
+      const options = { holder, durationMs: Number(durationMs) };
+      const lease = count === undefined ? new Lease(zk, path, options) : new MultiLease(zk, path, { ...options, count: Number(count) });
+      held = await lease.tryAcquire(patience);
+      return held === undefined ? 'no' : 'yes';
+    },
+    async acquire(durationMs) {
+      held = await new Lease(zk, path, { holder, durationMs: Number(durationMs) }).acquire(patience);
+      return held.path;
+    },
+    async renew() {
+      await held!.renew(patience);
+      return '';
+    },
+    async state() {
+      return held?.state ?? 'none';
+    },
+    async release() {
+      await held?.release();
+      return '';
+    },
+  };
+}
+
+/** While it owns an item there is an ephemeral of its own below `inside`, which must be nobody else's. */
+export function partitionerVerbs(zk: Client, path: string, name: string, items: string, timeBoundaryMs: string): Verbs {
+  const inside = `${path}/inside`;
+  let trouble = '';
+  const mine = new Set<string>();
+  const work = async ({ item, signal }: OwnPartition): Promise<void> => {
+    try {
+      await zk.create(`${inside}/${item}`, null, { mode: 'ephemeral' });
+    } catch (error) {
+      trouble = KeeperError.is(error, 'NodeExists') ? `somebody else works on ${item}` : String(error);
+      return;
+    }
+    mine.add(item);
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    await zk.delete(`${inside}/${item}`);
+    mine.delete(item);
+  };
+  const partitioner = new SetPartitioner(zk, path, name, items.split(','), work, { timeBoundaryMs: Number(timeBoundaryMs) });
+  return {
+    async owned() {
+      if (trouble !== '') throw new Error(trouble);
+      partitioner.signal.throwIfAborted();
+      return [...mine].sort().join(',');
+    },
+    async close() {
+      await partitioner.close();
+      return '';
+    },
+  };
+}

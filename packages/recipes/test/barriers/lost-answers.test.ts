@@ -1,0 +1,94 @@
+/**
+ * Each request of one participant of a barrier is lost, once, and each answer to it, and the connection with it: the participant goes on, there is one znode of each while all are
+ * inside, nobody gets stuck, and nothing is left behind.
+ */
+import type { Client } from '@tskeeper/client';
+import { nameOf } from '@tskeeper/client/internal';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Barrier, DoubleBarrier, type Participation, SimpleBarrier } from '../../src/index.ts';
+import { withEachLoss } from '../support/each-loss.ts';
+import { RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+let others: readonly [Client, Client];
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+  others = [await t.client(), await t.client()];
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+/** One way in and out of it. */
+type Enter = (zk: Client) => Promise<Participation>;
+
+/** Where the one that loses something comes, and goes. */
+const orders = [
+  { place: 'first', order: [0, 1, 2] },
+  { place: 'last', order: [1, 2, 0] },
+];
+
+/** One round of three, who come and go in these orders. */
+async function round(
+  path: string,
+  clients: readonly Client[],
+  enter: Enter,
+  coming: readonly number[],
+  going: readonly number[],
+): Promise<void> {
+  const entering: Promise<Participation>[] = [];
+  for (const index of coming) {
+    entering[index] = enter(clients[index]!);
+    await new Promise<void>((resolve) => t.world.clock.after(10, resolve));
+  }
+  const inside = await Promise.all(entering);
+  const { children } = await t.zk.getChildren(path, { linearizable: true });
+  expect(children.filter((name) => name !== 'ready').toSorted()).toEqual(inside.map((each) => nameOf(each.path)).toSorted());
+  const leaving: Promise<void>[] = [];
+  for (const index of going) {
+    leaving.push(inside[index]!.leave());
+    await new Promise<void>((resolve) => t.world.clock.after(10, resolve));
+  }
+  await Promise.all(leaving);
+  expect(inside.map(({ state }) => state)).toEqual(['released', 'released', 'released']);
+}
+
+describe('C1-3: the loss of any one request, or answer, of a participant', () => {
+  it.each(orders)('of a double barrier, who comes $place, keeps nobody from a round', async ({ order }) => {
+    const runs = await withEachLoss(t, async (zk, path) => {
+      await round(path, [zk, ...others], (each) => new DoubleBarrier(each, path, 3).enter(), order, order.toReversed());
+    });
+    expect(runs).toBeGreaterThan(2 * 6);
+  });
+
+  it('of one that is the first and the last at once does not leave the barrier open', async () => {
+    const runs = await withEachLoss(t, (zk, path) => new DoubleBarrier(zk, path, 1).run(() => 'inside'));
+    expect(runs).toBeGreaterThan(2 * 6);
+  });
+
+  it.each(orders)('of a simple barrier, who comes $place, keeps nobody from it', async ({ order }) => {
+    const runs = await withEachLoss(t, async (zk, path) => {
+      const enter: Enter = async (each) => (await SimpleBarrier.at(each, path, 3)).enter();
+      await round(path, [zk, ...others], enter, order, order.toReversed());
+    });
+    expect(runs).toBeGreaterThan(2 * 4);
+  });
+
+  it('of a barrier lets it be set, waited for and removed all the same', async () => {
+    const runs = await withEachLoss(t, async (zk, path) => {
+      const [own, other] = [new Barrier(zk, path), new Barrier(others[0], path)];
+      await own.set();
+      const waiting = other.wait().then(() => 'through');
+      await own.remove();
+      expect(await waiting).toBe('through');
+      await other.set();
+      const going = own.wait().then(() => 'through');
+      await new Promise<void>((resolve) => t.world.clock.after(10, resolve));
+      await other.remove();
+      return await going;
+    });
+    expect(runs).toBeGreaterThan(2 * 4);
+  });
+});

@@ -1,0 +1,96 @@
+/** What becomes of the requests of one client, one by one, at the test's choice. */
+import { type Client, connect, type ConnectOptions, type Transport } from '@tskeeper/client';
+import { OpCode } from '@tskeeper/protocol';
+import type { RecipeWorld } from './recipe-world.ts';
+
+/** The connection breaks, before the request has reached the server, or before its answer has come back. */
+export type Loss = 'request' | 'answer';
+
+/** undefined: it is carried out and answered. `ahead`: something else happens before it reaches the server; `behind`: before its answer is read. */
+export type Fate = Loss | { readonly ahead: () => Promise<unknown> } | { readonly behind: () => Promise<unknown> } | undefined;
+
+/** A request on its way: the how many-eth it is, over all connections, and what it asks for. Handshakes and pings are none. */
+export interface Departing {
+  readonly at: number;
+  readonly opCode: number;
+}
+
+/** A client whose requests, from the first behind its handshake on, have these fates. */
+export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate, options: ConnectOptions = {}): Promise<Client> {
+  const given = t.world.options(options);
+  const wire = given.transport!;
+  let sent = 0;
+  const transport: Transport = {
+    resolve: (host) => wire.resolve!(host),
+    connect: (address, sink) => {
+      let isHandshake = true;
+      let isDeaf = false;
+      let isCut = false;
+      let isHeld = false;
+      const departing: Buffer[] = [];
+      let arrived: Buffer[] | undefined;
+      const cnxn = wire.connect(address, {
+        connected: () => sink.connected(),
+        received: (bytes) => {
+          if (isDeaf) return;
+          if (arrived === undefined) sink.received(bytes);
+          else arrived.push(Buffer.from(bytes));
+        },
+        closed: (error) => sink.closed(error),
+      });
+      const lose = () => {
+        isDeaf = true;
+        t.world.clock.after(50, () => {
+          cnxn.destroy();
+          sink.closed('the connection broke');
+        });
+      };
+      const fateOfFrame = (frame: Buffer): Fate => {
+        const opCode = isHandshake ? OpCode.ping : frame.readInt32BE(8);
+        isHandshake = false;
+        return opCode === OpCode.ping ? undefined : fateOf({ at: sent++, opCode });
+      };
+      const departBehind = async (happening: Promise<unknown>, frame: Buffer) => {
+        isHeld = true;
+        await happening;
+        isHeld = false;
+        cnxn.send(frame);
+        depart();
+      };
+      const arriveBehind = async (happening: Promise<unknown>) => {
+        const late: Buffer[] = [];
+        arrived = late;
+        await happening;
+        arrived = undefined;
+        for (const bytes of late) sink.received(bytes);
+      };
+      const depart = () => {
+        while (!isCut && departing.length > 0) {
+          if (isHeld) return;
+          const frame = departing.shift()!;
+          const fate = fateOfFrame(frame);
+          if (typeof fate === 'object' && 'ahead' in fate) {
+            void departBehind(fate.ahead(), frame);
+            return;
+          }
+          isCut = fate === 'request';
+          if (!isCut) cnxn.send(frame);
+          if (typeof fate === 'object') void arriveBehind(fate.behind());
+          else if (fate !== undefined) lose();
+        }
+      };
+      return {
+        send: (bytes) => {
+          const buffer = Buffer.from(bytes);
+          for (let at = 0; at < buffer.length; at += 4 + buffer.readInt32BE(at)) {
+            departing.push(buffer.subarray(at, at + 4 + buffer.readInt32BE(at)));
+          }
+          depart();
+        },
+        end: () => cnxn.end(),
+        destroy: () => cnxn.destroy(),
+      };
+    },
+  };
+  return await t.until(connect('server:2181', { ...given, transport }));
+}

@@ -1,0 +1,92 @@
+/** What the examples of recipes run against, for the length of a `describe`: this server, three of them, and Apache ZooKeeper. */
+import { type Client, connect, KeeperError } from '@tskeeper/client';
+import { afterAll, beforeAll } from 'vitest';
+import { ensurePeers } from '../../scripts/peers.js';
+import { ProcessEnsemble } from './ensembles.ts';
+import { Program } from './program.ts';
+import { inFolder, start } from './servers.ts';
+
+const java = (await ensurePeers(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
+export const kinds = ['ours', 'three of ours', ...(java.installed ? (['java-3.9.5'] as const) : [])] as const;
+/** Of a test. Many times what one takes, most of which is the waiting for the end of a session. */
+export const timeout = 120_000;
+type Kind = (typeof kinds)[number];
+
+/** Connect string, and what ends the servers. */
+async function serve(kind: Kind, folder: string): Promise<{ hosts: string; end: () => Promise<unknown> }> {
+  if (kind !== 'three of ours') {
+    const server = await start(folder, kind, {}, { tickTime: 500 });
+    return { hosts: server.connectString, end: () => server.stop() };
+  }
+  const ensemble = await ProcessEnsemble.start(folder, { voters: 3 });
+  return { hosts: ensemble.connectString, end: () => ensemble[Symbol.asyncDispose]() };
+}
+
+/** Servers of one kind, started ahead of the tests of the `describe` that makes this, and ended behind them. */
+export class ExampleServers {
+  #hosts!: string;
+  readonly #programs: Program[] = [];
+  /** A client of theirs. */
+  zk!: Client;
+
+  constructor(kind: Kind) {
+    let finish!: () => void;
+    let served: Promise<void>;
+    beforeAll(async () => {
+      await new Promise<void>((started, failed) => {
+        served = inFolder(async (folder) => {
+          const ending = new Promise<void>((resolve) => (finish = resolve));
+          const { hosts, end } = await serve(kind, folder);
+          this.#hosts = hosts;
+          this.zk = await connect(hosts);
+          started();
+          await ending;
+          await this.zk.close();
+          await end();
+        });
+        served.catch(failed);
+      });
+    });
+    afterAll(async () => {
+      // Those that a failed test has left behind.
+      for (const each of this.#programs) each.kill('SIGKILL');
+      finish();
+      await served;
+    });
+  }
+
+  /** Starts an example. */
+  run(example: string, ...args: string[]): Program {
+    const program = new Program(example, [this.#hosts, ...args]);
+    this.#programs.push(program);
+    return program;
+  }
+}
+
+/** The data of a znode, as new as anything that a process has said. */
+export async function textAt(zk: Client, path: string): Promise<string> {
+  return new TextDecoder().decode((await zk.getData(path, { linearizable: true })).data ?? undefined);
+}
+
+/** The names below a znode in their order, as new as anything that a process has said. */
+export async function namesBelow(zk: Client, path: string): Promise<string[]> {
+  return (await zk.getChildren(path, { linearizable: true })).children.toSorted();
+}
+
+/** Resolves when there is no such znode any more. */
+export async function gone(zk: Client, path: string): Promise<void> {
+  for await (const event of zk.watch(path)) {
+    if (event.type === 'NodeDeleted' || (await zk.exists(path)) === null) return;
+  }
+}
+
+/** Resolves when there is something below the znode. */
+export async function filled(zk: Client, path: string): Promise<void> {
+  for await (const _ of zk.watch(path)) {
+    try {
+      if ((await zk.getChildren(path)).children.length > 0) return;
+    } catch (error) {
+      if (!KeeperError.is(error, 'NoNode')) throw error;
+    }
+  }
+}
