@@ -1,5 +1,4 @@
 /** The judges of values, leases, events, caches and kept znodes are shown a history as it should be, and beliefs that do not go with it, which they must notice. */
-import type { HeldLease } from '@tskeeper/recipes';
 import type { Txn } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import { judgeSights, type Sight } from '../../src/recipes/families/cache-rules.ts';
@@ -119,7 +118,7 @@ describe('leases', () => {
   const hold = (number: 1 | 2, token: bigint, fromMs: number, beside: readonly LeaseHold[] = [], holder = `host-${number}`): LeaseHold => ({
     process: { name: `process-${number}`, dead: false, pausedUntilMs: 0, nowMs: fromMs },
     holder,
-    lease: { path: names[number], fencingToken: token, state: 'held' as HeldLease['state'] },
+    lease: { path: names[number], fencingToken: token, state: 'held' },
     fromMs,
     beside,
   });
