@@ -15,7 +15,7 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
     'guid-left-out': {
       what: 'a place in a line is made without a guid',
       from: 'C1-23',
-      file: line,
+      file: 'packages/recipes/src/waiting/make-own.ts',
       replace: 'protection: true,',
       by: 'protection: false,',
     },
@@ -217,8 +217,8 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       what: 'a leader takes the word of the one before it for its own',
       from: 'C1-40',
       file: 'packages/recipes/src/elections/leadership.ts',
-      replace: "if (!KeeperError.is(error, 'NodeExists')) throw error;",
-      by: "if (!KeeperError.is(error, 'NodeExists')) throw error;\n        return;",
+      replace: "while (!(await this.#settles(own, 'NodeExists', options))) {",
+      by: "while (!(await this.#settles(own, 'NodeExists', options))) {\n      return;",
     },
   }),
   ...caughtBy('barriers', {

@@ -1,4 +1,4 @@
-/** What is kept across sessions, and values: their part of the zoo. */
+/** The part of the zoo of what stands or falls by more than a place in a line: values, leases, candidates, kept znodes, caches and events. */
 import { caughtBy, type Mutant } from './mutant.ts';
 
 const atomicNumber = 'packages/recipes/src/values/atomic-number.ts';
@@ -74,8 +74,8 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'what is written by a lease is not fenced',
       from: 'B24',
       file: heldLease,
-      replace: 'fenced(this.#settings.zk, ops, [this.path], options)',
-      by: 'fenced(this.#settings.zk, ops, [], options)',
+      replace: 'await fenced(zk, make(this.#version), [this.path], options);',
+      by: 'await fenced(zk, (at === 0 ? make(this.#version) : make(this.#version).slice(0, at)) as unknown as Ops, [], options);',
     },
     'lease-of-the-past-stays': {
       what: 'who takes a lease leaves the znode of the one before it, who goes on writing',
@@ -108,7 +108,7 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       by: 'stat.ephemeralOwner !== 0n) {',
     },
     'kept-with-data-of-before': {
-      what: 'a kept znode is made again with the data that it had first',
+      what: 'data that a kept znode is given while it is being made are not written',
       from: 'B23',
       file: persistentNode,
       replace: 'made = await this.#make(zk);',

@@ -143,6 +143,19 @@ describe('what is held', () => {
     expect(scene.complaints).toEqual(['/line/_c_1-lock-0000000001 was lost, and is suspended now']);
   });
 
+  test('and suspended for longer than its session lasts, is found, unless its process stood still', () => {
+    const scene = new Scene().joins(1, 1);
+    const { become } = scene.holdsFrom(4, 1, 1, 'suspended');
+    become('suspended');
+    scene.nowMs += 1000;
+    become('held');
+    expect(scene.complaints).toEqual([]);
+    become('suspended');
+    scene.nowMs += 1100;
+    become('lost');
+    expect(scene.complaints).toEqual([expect.stringMatching(/^silence: .* was suspended for 1100 ms, and its session lasts 1000 ms$/)]);
+  });
+
   test('and written by when it has gone, or behind a later holder, is found', () => {
     const scene = new Scene().joins(1, 1).joins(2, 2).goes(5, 1).writes(6, 2, 2).writes(7, 1, 1);
     expect(scene.found()).toEqual([

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { families, familyNames, runRecipeSeed } from '../../src/internal.ts';
 
-const count = 3;
+const count = 2;
 
 describe('a story of recipes', { timeout: 60_000 }, () => {
   test.each(familyNames)('of %s breaks no promise, whatever goes wrong in it', async (family) => {

@@ -5,6 +5,7 @@ import type { SeededRandom } from '@tskeeper/runtime';
 import { parentOf } from '../../replay/replay.ts';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
+import { judgeSights, type Sight } from './cache-rules.ts';
 
 export const caches: Family = {
   what: 'processes write to a tree, and read it from caches',
@@ -30,16 +31,6 @@ interface Kept {
   readonly cache: AnyCache;
   readonly covers: (path: string) => boolean;
   readonly shown: () => readonly CachedZnode<string>[];
-}
-
-interface Sight {
-  readonly process: string;
-  readonly path: string;
-  readonly data: string | undefined;
-  readonly czxid: bigint;
-  readonly mzxid: bigint;
-  /** The cache is in step with that at least. undefined: the change is one of the past, perhaps. */
-  readonly seenZxid: bigint | undefined;
 }
 
 class CacheStory implements RecipeStory {
@@ -151,17 +142,8 @@ class CacheStory implements RecipeStory {
     return [];
   }
 
-  /** What was shown was there, in that state; and, where the cache was in step, had not gone before. */
   judge({ history }: Evidence): readonly string[] {
-    const was = new Set(history.writes.map(({ path, data, zxid }) => `${path} ${zxid} ${data}`));
-    const findings = this.#sights.flatMap(({ process, path, data, czxid, mzxid, seenZxid }) => {
-      const life = history.born(path, czxid);
-      if (life === undefined || life.goneZxid < mzxid || !was.has(`${path} ${mzxid} ${data}`))
-        return [`shown: ${process} was shown ${path} with ${data}, made by ${czxid} and written by ${mzxid}, which never was`];
-      if (seenZxid === undefined || life.goneZxid > seenZxid) return [];
-      return [`shown: ${process} was shown ${path} in step with ${seenZxid}, and it was gone at ${life.goneZxid}`];
-    });
-    return [...new Set(findings)];
+    return judgeSights(this.#sights, history);
   }
 }
 

@@ -2,10 +2,9 @@
 import type { Client } from '@tskeeper/client';
 import { EventHandle } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
-import { parentOf } from '../../replay/replay.ts';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
-import type { History } from '../history.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
+import { judgePassages, type Passage } from './event-rules.ts';
 import { drawWait } from './holding.ts';
 import { deleteByHand } from './line-of-story.ts';
 
@@ -21,22 +20,12 @@ export const events: Family = {
 };
 
 const eventPath = '/events/loaded';
-const setPath = `${eventPath}/set`;
-
-/** One wait, and what the client had seen before and behind it. */
-interface Passage {
-  readonly process: string;
-  readonly session: bigint;
-  readonly fromZxid: bigint;
-  /** undefined: it was given up, or nobody can say. */
-  toZxid: bigint | undefined;
-}
-
 class EventStory implements RecipeStory {
   readonly processes: number;
   readonly restMsMax: number;
   readonly #autoReset: boolean;
   readonly #passages: Passage[] = [];
+  readonly #waiting = new Set<RecipeProcess>();
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
@@ -46,7 +35,15 @@ class EventStory implements RecipeStory {
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     const event = this.#eventOf(zk);
-    if (process.isHealed || process.below(2) === 0) await event.set(waitOf(process));
+    if (process.isHealed || process.below(2) === 0) {
+      if (!process.isHealed) this.#loseAnswers(process);
+      await event.set(waitOf(process));
+    }
+    // In the middle of a wait of another, at times.
+    if (!process.isHealed && process.below(3) === 0) {
+      await event.reset(waitOf(process));
+      process.note('an event was reset');
+    }
     if (process.isHealed || process.below(3) > 0) await this.#wait(process, zk, event);
     return true;
   }
@@ -55,14 +52,23 @@ class EventStory implements RecipeStory {
     return new EventHandle(zk, eventPath, { autoReset: this.#autoReset });
   }
 
+  /** Of those who are about to take what is being set. */
+  #loseAnswers(setter: RecipeProcess): void {
+    for (const process of this.#waiting)
+      if (setter.below(3) === 0) process.clock.after(setter.below(30), () => process.wire?.forward.resetAfter(0));
+  }
+
   async #wait(process: RecipeProcess, zk: Client, event: EventHandle): Promise<void> {
     const passage: Passage = { process: process.name, session: zk.sessionId, fromZxid: zk.lastZxid, toZxid: undefined };
     this.#passages.push(passage);
+    this.#waiting.add(process);
     try {
       await event.wait(waitOf(process));
     } catch (error) {
       process.note('an event was waited for in vain');
       throw error;
+    } finally {
+      this.#waiting.delete(process);
     }
     passage.toZxid = zk.lastZxid;
     process.note('an event let somebody through');
@@ -85,31 +91,7 @@ class EventStory implements RecipeStory {
   }
 
   judge({ history }: Evidence): readonly string[] {
-    return this.#autoReset ? this.#judgeOneEach(history) : this.#judgeOpen(history);
-  }
-
-  /** Each time that it was set has let one through at most, who took it away knows, and nobody takes it twice for one wait. */
-  #judgeOneEach(history: History): string[] {
-    const sessions = new Set(this.#passages.map(({ session }) => session));
-    const takers = history.writes.filter(({ path, data }) => parentOf(path) === eventPath && data === 'through').map(({ path }) => path);
-    const twice = takers.filter((path, at) => takers.indexOf(path) !== at).map((path) => `through: ${path} has taken the event twice`);
-    const unlike = [...sessions].flatMap((session) => {
-      const own = this.#passages.filter((passage) => passage.session === session);
-      const through = own.filter(({ toZxid }) => toZxid !== undefined).length;
-      const taken = history.below(eventPath).filter(({ path, goneBy }) => path === setPath && goneBy === session).length;
-      if (taken >= through && taken <= own.length) return [];
-      return [`through: ${own[0]!.process} went through ${through} times of ${own.length}, and has taken the event ${taken} times`];
-    });
-    return [...twice, ...unlike];
-  }
-
-  /** Who was let through has seen it set, or that it had been. */
-  #judgeOpen(history: History): string[] {
-    const times = history.below(eventPath).filter(({ path }) => path === setPath);
-    return this.#passages.flatMap(({ process, fromZxid, toZxid }) => {
-      if (toZxid === undefined || times.some(({ czxid, goneZxid }) => czxid <= toZxid && goneZxid > fromZxid)) return [];
-      return [`through: ${process} was let through between ${fromZxid} and ${toZxid}, when the event was not set`];
-    });
+    return judgePassages(this.#passages, eventPath, this.#autoReset, history);
   }
 }
 

@@ -3,9 +3,9 @@ import { type Client, KeeperError } from '@tskeeper/client';
 import { Group, type GroupNaming, PersistentNode, type PersistentNodeOptions, ServiceRegistry, Sessions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
-import type { History, ZnodeLife } from '../history.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { drawWait } from './holding.ts';
+import { judgeKeptInTheEnd, judgeToldOfKept, type KeptInTheEnd, type KeptRules, type ToldOfKept } from './kept-rules.ts';
 import { deleteByHand } from './line-of-story.ts';
 
 export const keptZnodes: Family = {
@@ -46,9 +46,7 @@ interface Wait {
 }
 
 /** The way in which all processes of a story keep their znodes. */
-interface Way {
-  readonly parent: string;
-  readonly outlivesSessions: boolean;
+interface Way extends KeptRules {
   readonly keep: (
     process: RecipeProcess,
     sessions: Sessions,
@@ -59,29 +57,15 @@ interface Way {
   readonly hasNames: boolean;
 }
 
-/** What was told of data: they are in the znode. */
-interface Told {
-  readonly keeping: Keeping;
-  readonly path: string;
-  readonly text: string;
-  readonly seenZxid: bigint;
-}
-
 class KeptStory implements RecipeStory {
   readonly processes: number;
   readonly restMsMax: number;
   readonly #way: Way;
   readonly #keeping = new WeakMap<RecipeProcess, Keeping>();
   readonly #sessions = new WeakMap<RecipeProcess, Sessions>();
-  readonly #told: Told[] = [];
+  readonly #told: ToldOfKept[] = [];
   /** When the programs came to their ends. */
-  readonly #last: {
-    readonly keeping: Keeping;
-    readonly path: string;
-    readonly session: bigint;
-    readonly may: ReadonlySet<string>;
-    readonly atMs: number;
-  }[] = [];
+  readonly #last: KeptInTheEnd[] = [];
   #texts = 0;
 
   constructor(random: SeededRandom) {
@@ -153,15 +137,24 @@ class KeptStory implements RecipeStory {
   }
 
   #tell(keeping: Keeping, text: string): void {
-    this.#told.push({ keeping, path: keeping.kept.path, text, seenZxid: keeping.sessions.client.lastZxid });
+    const { process, sessionIds: sessions, kept } = keeping;
+    this.#told.push({ process: process.name, sessions, path: kept.path, text, seenZxid: keeping.sessions.client.lastZxid });
   }
 
   #end(process: RecipeProcess): void {
     const keeping = this.#keeping.get(process);
     if (keeping === undefined) return;
-    const { kept, sessions, may, close } = keeping;
-    if (kept.state === 'present')
-      this.#last.push({ keeping, path: kept.path, session: sessions.client.sessionId, may: new Set(may), atMs: process.nowMs });
+    const { kept, sessionIds, sessions, may, close } = keeping;
+    const { name, nowMs } = process;
+    const known = {
+      process: name,
+      sessions: sessionIds,
+      path: kept.path,
+      session: sessions.client.sessionId,
+      may: new Set(may),
+      atMs: nowMs,
+    };
+    if (kept.state === 'present') this.#last.push(known);
     void close();
   }
 
@@ -187,37 +180,7 @@ class KeptStory implements RecipeStory {
   }
 
   judge({ history }: Evidence): readonly string[] {
-    return [...this.#judgeTold(history), ...this.#judgeLast(history)];
-  }
-
-  /** What a keeper was told is in the znode, and that is its own. */
-  #judgeTold(history: History): string[] {
-    const { outlivesSessions } = this.#way;
-    return this.#told.flatMap(({ keeping, path, text, seenZxid }) => {
-      const { process, sessionIds } = keeping;
-      const write = history.writes.find((each) => each.path === path && textOf(each.data) === text && BigInt(each.zxid) <= seenZxid);
-      if (write === undefined)
-        return [`kept: ${process.name} was told at ${seenZxid} that ${path} says ${text}, which it never did by then`];
-      const life = lifeAt(history, path, write.zxid);
-      if (outlivesSessions || (life !== undefined && sessionIds.has(life.session))) return [];
-      return [`kept: ${process.name} was told at ${seenZxid} that ${path} is there, which is of session ${life?.session}`];
-    });
-  }
-
-  /** In the end each has one, of its present session, that says what it was given last. */
-  #judgeLast(history: History): string[] {
-    const { parent, outlivesSessions } = this.#way;
-    return this.#last.flatMap(({ keeping: { process, sessionIds }, path, session, may, atMs }) => {
-      const there = history.below(parent).filter(({ madeMs, goneMs }) => madeMs < atMs && goneMs > atMs);
-      const own = there.filter((life) => (outlivesSessions ? life.path === path : sessionIds.has(life.session)));
-      const [only] = own;
-      if (own.length !== 1 || only!.path !== path || (!outlivesSessions && only!.session !== session))
-        return [
-          `kept: ${process.name} keeps ${path} in session ${session}, and there is ${own.map((each) => each.path).join(', ') || 'none'}`,
-        ];
-      const says = textOf(history.writes.findLast((write) => write.path === path && write.atMs < atMs)!.data);
-      return may.has(says) ? [] : [`kept: ${path} of ${process.name} says ${says}, and is to say ${[...may].join(' or ')}`];
-    });
+    return [...judgeToldOfKept(this.#told, this.#way, history), ...judgeKeptInTheEnd(this.#last, this.#way, history)];
   }
 }
 
@@ -235,15 +198,6 @@ async function haveName(operator: RecipeProcess, zk: Client, path: string): Prom
   await zk.delete(path, { guaranteed: true }).catch((error: unknown) => {
     if (!KeeperError.is(error, 'NoNode')) throw error;
   });
-}
-
-/** What a znode says, whatever stands around it. */
-function textOf(data: string): string {
-  return /text-\d+/.exec(data)?.[0] ?? 'nothing';
-}
-
-function lifeAt(history: History, path: string, zxid: number): ZnodeLife | undefined {
-  return history.lives.find((life) => life.path === path && life.czxid <= zxid && life.goneZxid > zxid);
 }
 
 function waitOf(process: RecipeProcess): Wait {

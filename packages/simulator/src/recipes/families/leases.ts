@@ -4,10 +4,10 @@ import { type HeldLease, Lease, MultiLease } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import { parentOf } from '../../replay/replay.ts';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
-import type { History } from '../history.ts';
 import { fences } from '../holds.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { drawWait } from './holding.ts';
+import { besides, isOfOne, judgeLeases, type LeaseHold } from './lease-rules.ts';
 import { deleteByHand, storePath } from './line-of-story.ts';
 
 export const leases: Family = {
@@ -30,16 +30,6 @@ const onePath = '/leases/one';
 const severalPath = '/leases/several';
 const count = 2;
 const paths = [onePath, ...Array.from({ length: count }, (_, at) => `${severalPath}/${at}`)];
-
-/** A lease, as its holder believed to have it. */
-interface LeaseHold {
-  readonly process: RecipeProcess;
-  readonly holder: string;
-  readonly lease: HeldLease;
-  readonly fromMs: number;
-  /** Those who believed to have it in that moment, and are somebody else. */
-  readonly beside: readonly LeaseHold[];
-}
 
 class LeaseStory implements RecipeStory {
   /** The time of a lease is that of the ensemble's leaders: two of which differ have two times. */
@@ -92,15 +82,12 @@ class LeaseStory implements RecipeStory {
 
   #enter(process: RecipeProcess, holder: string, lease: HeldLease): void {
     process.note('a lease for a time was had');
-    const same = this.#holds.filter((each) => parentOf(each.lease.path) === parentOf(lease.path));
-    const before = same.at(-1);
+    const before = this.#holds.findLast((other) => isOfOne(other.lease, lease));
     if (before?.holder === holder && before.lease.state === 'held') process.note('a lease was taken over by the next of the same name');
     if (before !== undefined && before.holder !== holder && before.lease.state === 'lost')
       process.note('a lease that was over was had by another');
-    // Whoever stands still does nothing, and finds it over when it goes on.
-    const isAtIt = ({ process: { dead, pausedUntilMs, nowMs } }: LeaseHold) => !dead && pausedUntilMs <= nowMs;
-    const beside = same.filter((each) => each.holder !== holder && each.lease.state === 'held' && isAtIt(each));
-    this.#holds.push({ process, holder, lease, fromMs: process.nowMs, beside: lease.state === 'held' ? beside : [] });
+    const hold = { process, holder, lease, fromMs: process.nowMs };
+    this.#holds.push({ ...hold, beside: besides(hold, this.#holds) });
   }
 
   async #work(process: RecipeProcess, lease: HeldLease): Promise<void> {
@@ -143,25 +130,7 @@ class LeaseStory implements RecipeStory {
 
   judge({ history }: Evidence): readonly string[] {
     const fenced = paths.flatMap((path) => fences({ path, kinds: ['lease-'], store: storeOf(path), goesFirst: () => true }, history));
-    return [...fenced, ...this.#twoAtATime(history), ...this.#untrue(history)];
-  }
-
-  #twoAtATime(history: History): string[] {
-    return this.#holds.flatMap(({ process, lease, fromMs, beside }) =>
-      beside
-        .filter((other) => !isBroken(other, fromMs, history))
-        .map(
-          (other) =>
-            `two: ${process.name} has ${lease.path} at ${fromMs.toFixed(3)}, and ${other.process.name} had ${other.lease.path} still`,
-        ),
-    );
-  }
-
-  /** What is had is there. */
-  #untrue(history: History): string[] {
-    return this.#holds.flatMap(({ process, lease: { path, fencingToken } }) =>
-      history.born(path, fencingToken) === undefined ? [`two: ${process.name} has ${path} by ${fencingToken}, which no txn has made`] : [],
-    );
+    return [...fenced, ...judgeLeases(this.#holds, history)];
   }
 }
 
@@ -179,20 +148,6 @@ async function renewed(process: RecipeProcess, lease: HeldLease): Promise<void> 
     }
   }
 }
-
-/** Somebody has laid hands on it. */
-function isBroken({ lease, fromMs }: LeaseHold, untilMs: number, history: History): boolean {
-  const path = parentOf(lease.path);
-  const record = history.lives.filter((life) => life.path === `${path}/lease_holder`);
-  const own = history.born(lease.path, lease.fencingToken);
-  const isHis = (life: { goneBy: unknown; goneMs: number } | undefined) =>
-    life !== undefined && life.goneMs <= untilMs && life.goneMs >= fromMs - inFlightMs && life.goneBy !== own?.session;
-  // The one who takes it takes the own znode away as well, and then the record stays.
-  return record.some(isHis);
-}
-
-/** From when the leader takes up a request until its answer has come. */
-const inFlightMs = 10_000;
 
 /** One for each lease, as each has tokens of its own. */
 function storeOf(path: string): string {

@@ -1,0 +1,56 @@
+/**
+ * What must be true of leases, each of which is had for a time:
+ *
+ * - two: nobody has one, and runs, in the moment in which another has got it, unless somebody has broken it by hand, or both have one name.
+ */
+import type { HeldLease } from '@tskeeper/recipes';
+import { parentOf } from '../../replay/replay.ts';
+import type { History } from '../history.ts';
+import type { RecipeProcess } from '../recipe-process.ts';
+
+/** A lease, as its holder believed to have it. */
+export interface LeaseHold {
+  readonly process: Pick<RecipeProcess, 'name' | 'dead' | 'pausedUntilMs' | 'nowMs'>;
+  readonly holder: string;
+  readonly lease: Pick<HeldLease, 'path' | 'fencingToken' | 'state'>;
+  readonly fromMs: number;
+  /** Those who believed to have it in that moment, and are somebody else. */
+  readonly beside: readonly LeaseHold[];
+}
+
+/** Who has the lease while this one gets it. */
+export function besides(
+  { process, holder, lease }: Pick<LeaseHold, 'process' | 'holder' | 'lease'>,
+  holds: readonly LeaseHold[],
+): LeaseHold[] {
+  if (lease.state !== 'held') return [];
+  // Whoever stands still does nothing, and finds it over when it goes on.
+  const isAtIt = (other: LeaseHold) => !other.process.dead && other.process.pausedUntilMs <= process.nowMs && other.lease.state === 'held';
+  return holds.filter((other) => other.holder !== holder && isOfOne(other.lease, lease) && isAtIt(other));
+}
+
+export function isOfOne(one: LeaseHold['lease'], other: LeaseHold['lease']): boolean {
+  return parentOf(one.path) === parentOf(other.path);
+}
+
+export function judgeLeases(holds: readonly LeaseHold[], history: History): string[] {
+  return holds.flatMap(({ process, lease, fromMs, beside }) => {
+    const { path, fencingToken } = lease;
+    if (history.born(path, fencingToken) === undefined)
+      return [`two: ${process.name} has ${path} by ${fencingToken}, which no txn has made`];
+    return beside
+      .filter((other) => !isBroken(other, fromMs, history))
+      .map((other) => `two: ${process.name} has ${path} at ${fromMs.toFixed(3)}, and ${other.process.name} had ${other.lease.path} still`);
+  });
+}
+
+/** Somebody has deleted what says who has it. */
+function isBroken({ lease: { path, fencingToken } }: LeaseHold, untilMs: number, history: History): boolean {
+  const own = history.born(path, fencingToken);
+  const record = `${parentOf(path)}/lease_holder`;
+  const written = history.writes.find(
+    (write) => write.path === record && write.zxid > Number(fencingToken) && write.session === own?.session,
+  );
+  const life = history.lives.find((each) => each.path === record && each.czxid <= written!.zxid && each.goneZxid > written!.zxid);
+  return life !== undefined && life.goneMs <= untilMs && life.goneBy !== own?.session;
+}

@@ -1,0 +1,231 @@
+/** The judges of values, leases, events, caches and kept znodes are shown a history as it should be, and beliefs that do not go with it, which they must notice. */
+import type { Txn } from '@tskeeper/protocol';
+import { describe, expect, test } from 'vitest';
+import { judgeSights, type Sight } from '../../src/recipes/families/cache-rules.ts';
+import { judgePassages, type Passage } from '../../src/recipes/families/event-rules.ts';
+import { judgeKeptInTheEnd, judgeToldOfKept } from '../../src/recipes/families/kept-rules.ts';
+import { besides, judgeLeases, type LeaseHold } from '../../src/recipes/families/lease-rules.ts';
+import { History } from '../../src/recipes/history.ts';
+import { type Change, ValueWitness } from '../../src/recipes/value-witness.ts';
+import { newRecording } from '../../src/record/recording.ts';
+
+const limits = {
+  tickMs: 200,
+  minSessionTimeoutMs: 400,
+  maxSessionTimeoutMs: 4000,
+  extendedTypesEnabled: true,
+  containerMaxNeverUsedIntervalMs: 0,
+  holdsRequests: false,
+  txnBytesMax: 1_000_000,
+  stopsReading: false,
+};
+
+/** One line each: the number of the session, what it does, where, and the data. Zxids count from 1, and are tens of milliseconds. */
+function historyOf(...lines: readonly string[]): History {
+  const recording = newRecording(limits);
+  for (const [at, line] of lines.entries()) {
+    const zxid = at + 1;
+    const [session, ...parts] = line.split(' ');
+    const header = { clientHigh: 0, clientLow: Number(session), cxid: 0, zxid, time: 0, type: 0 };
+    const txns = parts.join(' ').split(' and ').map(txnOf);
+    const txn: Txn = txns.length === 1 ? txns[0]! : { kind: 'multi', txns: txns.map((each) => ({ type: 0, txn: each as never })) };
+    recording.log.push({ atMs: zxid * 10, bytes: 0, logged: { header, txn, digest: undefined } });
+  }
+  return new History(recording);
+}
+
+function txnOf(text: string): Txn {
+  const [kind, path = '', data = ''] = text.split(' ');
+  switch (kind) {
+    case 'create':
+    case 'ephemeral':
+      return { kind: 'create', path, data: Buffer.from(data), acl: [], ephemeral: kind === 'ephemeral', parentCVersion: -1 };
+    case 'set':
+      return { kind: 'setData', path, data: Buffer.from(data), version: 1 };
+    case 'delete':
+      return { kind: 'delete', path };
+    default:
+      return { kind: 'closeSession', paths2Delete: null };
+  }
+}
+
+describe('changes of values', () => {
+  const add = (delta: number): Change => ({
+    process: 'process-1',
+    what: `add ${delta}`,
+    path: '/n',
+    isOwn: ({ before, after }) => Number(after) - Number(before) === delta,
+    state: 'open',
+  });
+  const counted = historyOf('1 create /n 0', '1 set /n 2', '2 set /n 5');
+
+  async function found(history: History, ...changes: readonly (readonly [Change, unknown])[]): Promise<readonly string[]> {
+    const witness = new ValueWitness();
+    for (const [change, outcome] of changes) {
+      const call = outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(outcome);
+      await witness.changes(change, call as Promise<boolean>, (result) => result).catch(() => undefined);
+    }
+    return witness.judge(history);
+  }
+
+  test('that are there once, or perhaps, are as they should be', async () => {
+    expect(
+      await found(counted, [add(2), true], [add(3), new Error('nobody can say')], [add(7), new RangeError()], [add(8), false]),
+    ).toEqual([]);
+  });
+
+  test('that are missing, there twice, refused and there, or of nobody, are found', async () => {
+    expect(await found(counted, [add(2), true], [add(3), true], [add(7), true])).toEqual([
+      'changed: add 7 of process-1 was carried out, and stands in /n 0 times',
+    ]);
+    const twice = historyOf('1 create /n 0', '1 set /n 2', '1 set /n 4');
+    expect(await found(twice, [add(2), new Error('nobody can say')])).toEqual([
+      'changed: add 2 of process-1 was open, and stands in /n 2 times',
+    ]);
+    expect(await found(counted, [add(2), true], [add(3), false])).toEqual([
+      'changed: add 3 of process-1 was not carried out, and stands in /n 1 times',
+    ]);
+    expect(await found(counted, [add(2), true])).toEqual(['changed: /n became 5 from 2 at 3, and nobody has asked for that']);
+  });
+
+  test('that were made of something else, or told so, are found', async () => {
+    const fits: Change = { ...add(3), fits: ({ before }) => before === '0' };
+    expect(await found(counted, [add(2), true], [fits, true])).toEqual(['over: add 3 of process-1 has made 5 of 2 at 3']);
+    expect(await found(counted, [add(2), { before: '1', after: '3' }], [add(3), true])).toEqual([
+      'over: add 2 of process-1 has made 2 of 0 at 2, and was told 3 of 1',
+    ]);
+  });
+
+  test('and numbers given out twice, or by others, and values that never were, are found', () => {
+    const witness = new ValueWitness();
+    witness.gives('process-1', 1n, '/n', 0);
+    witness.gives('process-1', 1n, '/n', 1);
+    witness.shows('process-1', '/n', '2', 2n);
+    expect(witness.judge(counted)).toEqual([]);
+    witness.gives('process-2', 2n, '/n', 1);
+    witness.gives('process-2', 2n, '/n', 5);
+    witness.shows('process-1', '/n', '3', 2n);
+    expect(witness.judge(counted)).toEqual([
+      'shown: process-1 was shown 3 of 2 as /n, which never was',
+      'given: 1 of /n was given to process-1, and to process-2',
+      'given: process-2 was given 5 of /n, which its session has not taken',
+    ]);
+  });
+});
+
+describe('leases', () => {
+  const names = { 1: '/l/lease-1', 2: '/l/lease-2' } as const;
+  const hold = (number: 1 | 2, token: bigint, fromMs: number, beside: readonly LeaseHold[] = [], holder = `host-${number}`): LeaseHold => ({
+    process: { name: `process-${number}`, dead: false, pausedUntilMs: 0, nowMs: fromMs },
+    holder,
+    lease: { path: names[number], fencingToken: token, state: 'held' },
+    fromMs,
+    beside,
+  });
+  const taken = [`1 create ${names[1]}`, '1 create /l/lease_holder one'];
+
+  test('that two have at a time are found, unless both have one name, one is over, or one stands still', () => {
+    const first = hold(1, 1n, 15);
+    expect(besides(hold(2, 3n, 50), [first])).toEqual([first]);
+    expect(besides(hold(2, 3n, 50, [], 'host-1'), [first])).toEqual([]);
+    expect(besides(hold(2, 3n, 50), [{ ...first, lease: { ...first.lease, state: 'lost' } }])).toEqual([]);
+    expect(besides(hold(2, 3n, 50), [{ ...first, process: { ...first.process, pausedUntilMs: 60 } }])).toEqual([]);
+    const history = historyOf(...taken, `2 create ${names[2]}`, `2 delete ${names[1]} and set /l/lease_holder two`);
+    expect(judgeLeases([first, hold(2, 3n, 50)], history)).toEqual([]);
+    expect(judgeLeases([first, hold(2, 3n, 50, [first])], history)).toEqual([
+      'two: process-2 has /l/lease-2 at 50.000, and process-1 had /l/lease-1 still',
+    ]);
+  });
+
+  test('that were broken by hand may be had by two; and what no txn has made is found', () => {
+    const first = hold(1, 1n, 15);
+    const broken = historyOf(
+      ...taken,
+      '9 delete /l/lease_holder',
+      `2 create ${names[2]}`,
+      `2 delete ${names[1]} and create /l/lease_holder two`,
+    );
+    expect(judgeLeases([first, hold(2, 4n, 60, [first])], broken)).toEqual([]);
+    expect(judgeLeases([hold(2, 3n, 60)], broken)).toEqual(['two: process-2 has /l/lease-2 by 3, which no txn has made']);
+  });
+});
+
+describe('events', () => {
+  const passage = (session: bigint, fromZxid: bigint, toZxid?: bigint): Passage => ({
+    process: `process-${session}`,
+    session,
+    fromZxid,
+    toZxid,
+  });
+  const taken = historyOf('1 create /e/set', '2 ephemeral /e/waiting-1', '2 delete /e/set and set /e/waiting-1 through');
+
+  test('that somebody has taken, or goes through without taking, or takes in silence, or twice', () => {
+    expect(judgePassages([passage(2n, 1n, 3n)], '/e', true, taken)).toEqual([]);
+    expect(judgePassages([passage(2n, 1n)], '/e', true, taken)).toEqual([]);
+    expect(judgePassages([passage(2n, 1n, 3n), passage(3n, 1n, 3n)], '/e', true, taken)).toEqual([
+      'through: process-3 went through 1 times of 1, and has taken the event 0 times',
+    ]);
+    const twice = historyOf(
+      '1 create /e/set',
+      '2 ephemeral /e/w-1',
+      '2 delete /e/set and set /e/w-1 through',
+      '1 create /e/set',
+      '2 delete /e/set and set /e/w-1 through',
+    );
+    expect(judgePassages([passage(2n, 1n, 5n)], '/e', true, twice)).toEqual([
+      'through: /e/w-1 has taken the event twice',
+      'through: process-2 went through 1 times of 1, and has taken the event 2 times',
+    ]);
+  });
+
+  test('that were not set when somebody went through are found', () => {
+    expect(judgePassages([passage(2n, 0n, 1n), passage(3n, 2n, 3n), passage(4n, 3n)], '/e', false, taken)).toEqual([]);
+    expect(judgePassages([passage(2n, 3n, 3n)], '/e', false, taken)).toHaveLength(1);
+  });
+});
+
+describe('caches', () => {
+  const history = historyOf('1 create /t/a one', '1 set /t/a two', '1 delete /t/a');
+  const sight = (data: string, czxid: bigint, mzxid: bigint, seenZxid?: bigint): Sight => ({
+    process: 'process-1',
+    path: '/t/a',
+    data,
+    czxid,
+    mzxid,
+    seenZxid,
+  });
+
+  test('that show what was are as they should be; what never was, or is gone, is found', () => {
+    expect(judgeSights([sight('one', 1n, 1n), sight('two', 1n, 2n), sight('two', 1n, 2n, 2n)], history)).toEqual([]);
+    expect(judgeSights([sight('one', 1n, 2n)], history)).toHaveLength(1);
+    expect(judgeSights([sight('two', 2n, 2n)], history)).toHaveLength(1);
+    expect(judgeSights([sight('two', 1n, 2n, 3n)], history)).toEqual([
+      'shown: process-1 was shown /t/a in step with 3, and it was gone at 3',
+    ]);
+  });
+});
+
+describe('kept znodes', () => {
+  const rules = { parent: '/k', outlivesSessions: false };
+  const history = historyOf('1 ephemeral /k/one text-1', '1 set /k/one text-2', '2 ephemeral /k/two text-3');
+  const told = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', text: 'text-2', seenZxid: 2n };
+  const last = { process: 'process-1', sessions: new Set([1n]), path: '/k/one', session: 1n, may: new Set(['text-2']), atMs: 100 };
+
+  test('that say what they were told to say are as they should be; others are found', () => {
+    expect(judgeToldOfKept([told], rules, history)).toEqual([]);
+    expect(judgeToldOfKept([{ ...told, seenZxid: 1n }], rules, history)).toHaveLength(1);
+    expect(judgeToldOfKept([{ ...told, path: '/k/two', text: 'text-3', seenZxid: 3n }], rules, history)).toEqual([
+      'kept: process-1 was told at 3 that /k/two is there, which is of session 2',
+    ]);
+  });
+
+  test('of which there is one in the end, of the present session, with the latest data; others are found', () => {
+    expect(judgeKeptInTheEnd([last], rules, history)).toEqual([]);
+    expect(judgeKeptInTheEnd([{ ...last, session: 2n }], rules, history)).toHaveLength(1);
+    expect(judgeKeptInTheEnd([{ ...last, sessions: new Set([1n, 2n]) }], rules, history)).toHaveLength(1);
+    expect(judgeKeptInTheEnd([{ ...last, path: '/k/other' }], rules, history)).toHaveLength(1);
+    expect(judgeKeptInTheEnd([{ ...last, may: new Set(['text-1']) }], rules, history)).toEqual([
+      'kept: /k/one of process-1 says text-2, and is to say text-1',
+    ]);
+  });
+});
