@@ -24,9 +24,9 @@ import { type DriverFacts, factArguments, runDriver } from './drivers/driver.ts'
 import { runZkCli } from './drivers/zkcli.ts';
 import { runExchange, scenariosFor } from './exchange/exchange.ts';
 import { rewritingsFor, runRewriting } from './exchange/rewriting.ts';
-import { crowdTimeoutMs } from './recipes/herd.ts';
 import { peerPrograms } from './recipes/peer.ts';
 import { countRequests, runRecipes } from './recipes/run.ts';
+import { crowdTimeoutMs } from './recipes/traffic.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 

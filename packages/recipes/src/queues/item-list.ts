@@ -1,11 +1,15 @@
 /**
  * The items of one znode as they were listed last, and what is left of the list. ZooKeeper's page, "Queues" and "Priority Queues":
  *
- *     getChildren, watch     1. who is there? the lowest first
+ *     getChildren            1. who is there? the lowest first
  *     work off the list      2. without listing again before it is used up
- *     used up                3. the watch has fired: 1. again. It has not: there is nothing else, so wait for it
+ *     used up                3. 1. again, once: by now there may be others
+ *     nothing                4. with a watch, and wait for it: 1. again
  *
- * Where the order is by more than the number (`drops`), what comes later may come first, so the list is dropped as soon as the watch fires.
+ * The page has the watch set by each list. So whoever works, or has just found the queue empty, is told of each item that somebody else puts or takes: all are woken, for
+ * nothing. Here only who waits sets it, which is one at a time (item-queue.ts), and when the wait is over the watch is.
+ *
+ * Where the order is by more than the number (`drops`), what comes later may come first, so a list serves for one look only, and no longer than until the watch fires.
  */
 import { type ClientView, KeeperError, type WatchListener } from '@tskeeper/client';
 import { unlessAborted } from '../waiting/limit.ts';
@@ -18,11 +22,12 @@ export class ItemList {
   readonly #names: Pick<ItemNames<never>, 'read'>;
   readonly #drops: boolean;
   readonly #waiting = new Set<() => void>();
+  /** Paths with a watch of this list: that of the queue, and that of the claims. */
+  readonly #watched = new Set<string>();
   #left: ItemName[] = [];
   #length = 0;
-  /** There may be something that is not in the list: it was never made, the watch has fired, or an item of it was left where it is. */
-  #isStale = true;
-  #listing: Promise<void> | undefined;
+  #isCurrent = false;
+  #listing: { readonly watches: boolean; readonly over: Promise<void> } | undefined;
 
   constructor(zk: ClientView, path: string, names: Pick<ItemNames<never>, 'read'>, drops: boolean) {
     this.#zk = zk;
@@ -31,9 +36,8 @@ export class ItemList {
     this.#drops = drops;
   }
 
-  /** Takes the next to be tried out of the list; undefined when all there are have been tried, but for those whose rank is above `rankMax`. */
-  async next(signal: AbortSignal, rankMax = Infinity): Promise<ItemName | undefined> {
-    if (this.#isStale && (this.#drops || this.#left.length === 0)) await this.#refresh(signal);
+  /** Takes the next to be tried out of the list; undefined when all have been tried, but for those whose rank is above `rankMax`. */
+  next(rankMax = Infinity): ItemName | undefined {
     const [first] = this.#left;
     return first !== undefined && first.rank <= rankMax ? this.#left.shift() : undefined;
   }
@@ -43,15 +47,25 @@ export class ItemList {
     return this.#left[0]?.rank;
   }
 
+  /** Whether nothing has happened since it was listed with a watch. */
+  get isCurrent(): boolean {
+    return this.#isCurrent;
+  }
+
+  /** Whether it may be worked off as it is. */
+  get isUsable(): boolean {
+    return this.#isCurrent || !this.#drops;
+  }
+
   /** How many were there when they were listed last, which is done if there may be others now. */
   async length(signal: AbortSignal): Promise<number> {
-    if (this.#isStale) await this.#refresh(signal);
+    if (!this.#isCurrent) await this.refresh(true, signal);
     return this.#length;
   }
 
   /** Something that is there is not in the list. */
   readonly outdate = (): void => {
-    this.#isStale = true;
+    this.#isCurrent = false;
     for (const callback of this.#waiting) callback();
   };
 
@@ -61,38 +75,47 @@ export class ItemList {
     this.outdate();
   }
 
-  /** What is told of a watch that was set for the list. */
-  readonly onEvent: WatchListener = ({ type }) => {
-    // The loss of a connection says nothing of the items: what is missed by it is told by the next one.
-    if (type !== 'None' || this.#zk.closedBecause !== undefined) this.outdate();
-  };
-
   /** Calls back as soon as there may be something new, at once if that is so; returns how to take that back. */
   whenOutdated(callback: () => void): () => void {
     this.#waiting.add(callback);
-    if (this.#isStale) callback();
+    if (!this.#isCurrent) callback();
     return () => this.#waiting.delete(callback);
   }
 
-  /** Nothing is heard any more. */
-  close(): void {
-    this.#zk.removeWatches(this.#path, { watch: this.onEvent, local: true }).catch(() => undefined);
-  }
-
-  /** One listing serves all who ask for it meanwhile. */
-  #refresh(signal: AbortSignal): Promise<void> {
+  /** Lists them. One listing serves all who ask for it meanwhile. With a watch the list is current until that fires. */
+  async refresh(watches: boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    this.#listing ??= this.#list().finally(() => {
-      this.#listing = undefined;
-    });
-    return unlessAborted(this.#listing, signal);
+    if (this.#listing?.watches === false && watches) await unlessAborted(this.#listing.over, signal);
+    this.#listing ??= { watches, over: this.#list(watches).finally(() => (this.#listing = undefined)) };
+    await unlessAborted(this.#listing.over, signal);
   }
 
-  async #list(): Promise<void> {
+  /** The options of a read that is to tell this list, if it is to. */
+  watching(path: string, watches: boolean): { readonly watch?: WatchListener } {
+    if (!watches) return {};
+    this.#watched.add(path);
+    return { watch: this.#onEvent };
+  }
+
+  /** Nobody waits any more, and nothing is heard. */
+  unwatch(): void {
+    for (const path of this.#watched) this.#zk.removeWatches(path, { watch: this.#onEvent, local: true }).catch(() => undefined);
+    this.#watched.clear();
+    this.outdate();
+  }
+
+  readonly #onEvent: WatchListener = ({ type, path }) => {
+    // The loss of a connection says nothing of the items: what is missed by it is told by the next one.
+    if (type === 'None' && this.#zk.closedBecause === undefined) return;
+    if (path !== null) this.#watched.delete(path);
+    this.outdate();
+  };
+
+  async #list(watches: boolean): Promise<void> {
     // Ahead of the request, since an event may be told before the answer has been looked at.
-    this.#isStale = false;
+    this.#isCurrent = watches;
     try {
-      const names = await this.#children();
+      const names = await this.#children(watches);
       const items: ItemName[] = [];
       for (const name of names) {
         const item = this.#names.read(name);
@@ -101,20 +124,20 @@ export class ItemList {
       this.#left = items.sort(inOrder);
       this.#length = items.length;
     } catch (error) {
-      this.#isStale = true;
+      this.#isCurrent = false;
       throw error;
     }
   }
 
-  async #children(): Promise<readonly string[]> {
-    const options = { ...untilTheEnd, watch: this.onEvent };
+  async #children(watches: boolean): Promise<readonly string[]> {
+    const options = { ...untilTheEnd, ...this.watching(this.#path, watches) };
     for (;;) {
       try {
         return (await this.#zk.getChildren(this.#path, options)).children;
       } catch (error) {
         if (!KeeperError.is(error, 'NoNode')) throw error;
       }
-      if ((await this.#zk.exists(this.#path, options)) === null) return [];
+      if (!watches || (await this.#zk.exists(this.#path, options)) === null) return [];
     }
   }
 }

@@ -23,7 +23,7 @@ import { ClaimedItem } from './claimed-item.ts';
 import type { ItemName, ItemNames } from './item-names.ts';
 import { Marks } from '../marks/marks.ts';
 import { itemOf, type QueueItem, type RankKind } from './queue-item.ts';
-import { QueueZnode } from './queue-znode.ts';
+import { type Look, QueueZnode } from './queue-znode.ts';
 import { outdated, Room } from './room.ts';
 
 /** Of a queue, whatever its order. All who use it have the same, but for `maxItems`, which is the producers' affair. */
@@ -62,7 +62,7 @@ export interface QueueSetup<Label> {
   readonly rankKind: RankKind;
 }
 
-type Get<Label, Got> = (znode: QueueZnode<Label>, item: ItemName, signal: AbortSignal) => Promise<Got | undefined>;
+type Get<Label, Got> = (znode: QueueZnode<Label>, item: ItemName, look: Look) => Promise<Got | undefined>;
 
 /** A queue, in whatever order: what `Queue`, `PriorityQueue`, `DelayQueue`, `IdQueue` and `ShardedQueue` have in common. */
 export abstract class ItemQueue<Label> implements AsyncDisposable {
@@ -145,7 +145,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
 
   /** The first item, if there is one to be had now; undefined otherwise. Rejects as `take` does. */
   async tryTake(options: WaitOptions = {}): Promise<QueueItem | undefined> {
-    const item = await this.#within(options, this.#what, (signal) => this.#first(takeOf, signal));
+    const item = await this.#within(options, this.#what, (signal) => this.#first(takeOf, signal, false));
     return item && itemOf(item, this.#rankKind);
   }
 
@@ -170,7 +170,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
 
   /** A claim on the first item, if there is one to be had now; undefined otherwise. Rejects as `claim` does. */
   async tryClaim(options: WaitOptions = {}): Promise<ClaimedItem | undefined> {
-    return await this.#within(options, this.#what, (signal) => this.#first(this.#claimOf, signal));
+    return await this.#within(options, this.#what, (signal) => this.#first(this.#claimOf, signal, false));
   }
 
   /**
@@ -199,7 +199,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   async contents(options: WaitOptions = {}): Promise<readonly QueuedItem[]> {
     return await this.#within(options, `the contents of ${this.path}`, async (signal) => {
       const of = async (znode: QueueZnode<Label>): Promise<QueuedItem[]> => {
-        const [items, claimed] = await Promise.all([znode.contents(signal), znode.claimed(signal)]);
+        const [items, claimed] = await Promise.all([znode.contents(signal), znode.claimed(signal, false)]);
         return items.map((name) => {
           const { data: _data, ...item } = itemOf(
             { ...name, path: childPath(znode.path, name.name), data: null, version: 0 },
@@ -226,8 +226,6 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    */
   async close(): Promise<void> {
     this.#closing.abort(new RecipeError('Closed', `the queue ${this.path} is closed`));
-    for (const { list } of this.#znodes) list.close();
-    this.#room?.close();
     await this.#marks.close();
   }
 
@@ -242,8 +240,8 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     return `an item of ${this.path}`;
   }
 
-  readonly #claimOf = async (znode: QueueZnode<Label>, item: ItemName, signal: AbortSignal): Promise<ClaimedItem | undefined> => {
-    const claim = await znode.claim(item, signal);
+  readonly #claimOf = async (znode: QueueZnode<Label>, item: ItemName, look: Look): Promise<ClaimedItem | undefined> => {
+    const claim = await znode.claim(item, look);
     return claim && new ClaimedItem(znode, claim, this.#rankKind);
   };
 
@@ -252,17 +250,18 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     return await this.#within(options, `the contents of ${this.path}`, async (signal) => {
       let taken = 0;
       for (const znode of this.#znodes) {
+        const look: Look = { signal, watches: false, claimed: undefined, isLate: false };
         for (const item of await znode.contents(signal)) {
-          if (isMeant(item) && (await znode.take(item, signal)) !== undefined) taken++;
+          if (isMeant(item) && (await znode.take(item, look)) !== undefined) taken++;
         }
       }
       return taken;
     });
   }
 
-  async #first<Got>(get: Get<Label, Got>, signal: AbortSignal): Promise<Got | undefined> {
+  async #first<Got>(get: Get<Label, Got>, signal: AbortSignal, watches: boolean): Promise<Got | undefined> {
     for (const znode of this.#inTurn()) {
-      const got = await znode.first((item) => get(znode, item, signal), signal);
+      const got = await znode.first((item, look) => get(znode, item, look), signal, watches);
       if (got !== undefined) return got;
     }
     return undefined;
@@ -275,16 +274,18 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
 
   #wait<Got>(options: WaitOptions, get: Get<Label, Got>): Promise<Got> {
     return this.#within(options, this.#what, async (signal) => {
-      const atOnce = await this.#first(get, signal);
+      const atOnce = await this.#first(get, signal, false);
       if (atOnce !== undefined) return atOnce;
       const turn = await this.#consumers.acquire({ signal });
       try {
-        for (;;) {
-          const got = await this.#first(get, signal);
+        // Who is woken has an item nearly always, and leaves no watch behind then: it is set by the second look.
+        for (let watches = true; ; watches = !watches) {
+          const got = await this.#first(get, signal, watches);
           if (got !== undefined) return got;
-          await this.#change(signal);
+          if (watches) await this.#change(signal);
         }
       } finally {
+        for (const { list } of this.#znodes) list.unwatch();
         // Not waited for, and nothing that goes wrong with it is worth the item. The place goes with the session at the latest.
         turn.release().catch(() => undefined);
       }
@@ -312,6 +313,6 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   }
 }
 
-function takeOf<Label>(znode: QueueZnode<Label>, item: ItemName, signal: AbortSignal) {
-  return znode.take(item, signal);
+function takeOf<Label>(znode: QueueZnode<Label>, item: ItemName, look: Look) {
+  return znode.take(item, look);
 }

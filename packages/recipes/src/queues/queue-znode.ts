@@ -6,13 +6,13 @@
  *             getData                                               gone: the next
  *             multi: delete, with the version that was read         gone, or claimed since: the next
  *     claim   the first of the list
- *             getData, and exists on the claim if there ever was one     somebody has it: watch the claim, the next
+ *             getData, and exists on the claim if there ever was one     somebody has it: getChildren of all claims, and the next without one
  *             multi: setData as it was, with the version that was read; create the claim (EPHEMERAL)
  *
  * Each multi has a mark in it (marks/marks.ts), and so is carried out once. Each claim takes the version of its item up by one: of two who have read the same only one
  * comes through, a claim bears a name that no other has, and the version says how often the item was claimed.
  */
-import { type Acl, type CheckOp, type ClientView, type Data, KeeperError, op, type Stat } from '@tskeeper/client';
+import { type Acl, type CheckOp, type ClientView, type Data, KeeperError, op, type ReadOptions, type Stat } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
@@ -26,6 +26,17 @@ export interface ReadItem extends ItemName {
   readonly data: Uint8Array | null;
   /** How often it had been claimed. */
   readonly version: number;
+}
+
+/** One passage through the list, by one who wants an item. */
+export interface Look {
+  readonly signal: AbortSignal;
+  /** Whether the list is to hear of what happens behind it. */
+  readonly watches: boolean;
+  /** Items that somebody has a claim on; undefined until one was met. */
+  claimed: ReadonlySet<string> | undefined;
+  /** Somebody else was faster with an item, so others may have come as well since the list was made. */
+  isLate: boolean;
 }
 
 /** An item, and the claim on it. */
@@ -82,13 +93,41 @@ export class QueueZnode<Label> {
     }
   }
 
-  /** What `get` makes of the first item that it can have; undefined when there is none to be had. */
-  async first<Got>(get: (item: ItemName, signal: AbortSignal) => Promise<Got | undefined>, signal: AbortSignal): Promise<Got | undefined> {
+  /**
+   * What `get` makes of the first item that it can have; undefined when there is none to be had. With `watches` the list is told, from then on, of whatever may change
+   * that.
+   */
+  async first<Got>(
+    get: (item: ItemName, look: Look) => Promise<Got | undefined>,
+    signal: AbortSignal,
+    watches: boolean,
+  ): Promise<Got | undefined> {
+    const { list } = this;
+    // One that is watched by another call is watched for that.
+    const look: Look = { signal, watches: watches || list.isCurrent, claimed: undefined, isLate: false };
+    let isListed = false;
+    for (let isNeeded = !list.isUsable; ; isNeeded = true) {
+      if (isNeeded) {
+        if (list.isCurrent || (isListed && !look.isLate)) return undefined;
+        look.isLate = false;
+        // What was told of their ends ahead of this list is forgotten with the one before.
+        look.claimed = undefined;
+        await list.refresh(watches, signal);
+        isListed = true;
+      }
+      const got = await this.#firstOfList(get, look);
+      if (got !== undefined) return got;
+    }
+  }
+
+  async #firstOfList<Got>(get: (item: ItemName, look: Look) => Promise<Got | undefined>, look: Look): Promise<Got | undefined> {
+    const { signal } = look;
     for (;;) {
-      const item = await this.list.next(signal, this.#options.isTimed ? await this.marks.nowMs(signal) : Infinity);
+      const item = this.list.next(this.#options.isTimed ? await this.marks.nowMs(signal) : Infinity);
       if (item === undefined) return undefined;
+      if (look.claimed?.has(item.name) === true) continue;
       try {
-        const got = await get(item, signal);
+        const got = await get(item, look);
         if (got !== undefined) return got;
       } catch (error) {
         // It may still be there.
@@ -106,37 +145,42 @@ export class QueueZnode<Label> {
   }
 
   /** Deletes it; undefined when somebody else has it. */
-  readonly take = async (name: ItemName, signal: AbortSignal): Promise<ReadItem | undefined> => {
+  readonly take = async (name: ItemName, look: Look): Promise<ReadItem | undefined> => {
     for (;;) {
-      const item = await this.#readFree(name, signal);
+      const item = await this.#readFree(name, look);
       if (item === undefined) return undefined;
       try {
-        await this.marks.write([op.delete(item.path, { version: item.version })], signal);
+        await this.marks.write([op.delete(item.path, { version: item.version })], look.signal);
         return item;
       } catch (error) {
-        if (isAt(error, 0, 'NoNode')) return undefined;
-        if (!isAt(error, 0, 'BadVersion')) throw error;
+        if (!isAt(error, 0, 'NoNode', 'BadVersion')) throw error;
+        look.isLate = true;
+        if (error.code === 'NoNode') return undefined;
       }
     }
   };
 
   /** Makes a claim on it; undefined when somebody else has it. */
-  readonly claim = async (name: ItemName, signal: AbortSignal): Promise<MadeClaim | undefined> => {
+  readonly claim = async (name: ItemName, look: Look): Promise<MadeClaim | undefined> => {
+    const { signal } = look;
     for (;;) {
-      const item = await this.#readFree(name, signal);
+      const item = await this.#readFree(name, look);
       if (item === undefined) return undefined;
       try {
         const made = await this.#makeClaim(item, signal);
         if (made !== undefined) return made;
       } catch (error) {
-        if (isAt(error, 0, 'NoNode')) return undefined;
         if (isAt(error, 1, 'NodeExists')) {
           // Of a consumer of another kind, or of one that has an item of this name that was deleted.
-          if (await this.#isThere(this.#claimPathOf(item.name, item.version + 1), signal)) return undefined;
+          if (await this.#isClaimed(item.name, item.version + 1, look)) return undefined;
           continue;
         }
-        // Somebody has claimed it since, and may have it still.
-        if (isAt(error, 0, 'BadVersion')) continue;
+        if (isAt(error, 0, 'NoNode', 'BadVersion')) {
+          look.isLate = true;
+          if (error.code === 'NoNode') return undefined;
+          // Somebody has claimed it since, and may have it still.
+          continue;
+        }
         if (!isAt(error, 1, 'NoNode')) throw error;
         const { claimsPath, acl } = this.#options;
         await this.zk.ensurePath(claimsPath, { ...untilTheEnd, mode: 'container', acl, signal });
@@ -162,19 +206,23 @@ export class QueueZnode<Label> {
     return { item: { ...item, version: item.version + 1 }, path, czxid: stat.czxid };
   }
 
-  /** undefined when it is gone, or somebody has a claim on it, whose end is heard of then. */
-  async #readFree(name: ItemName, signal: AbortSignal): Promise<ReadItem | undefined> {
-    const item = await this.#read(name, signal);
-    if (item === undefined) return undefined;
-    if (item.version === 0 && !this.#options.sharesClaims) return item;
-    return (await this.#isThere(this.#claimPathOf(item.name, item.version), signal)) ? undefined : item;
+  /** undefined when it is gone, or somebody has a claim on it. */
+  async #readFree(name: ItemName, look: Look): Promise<ReadItem | undefined> {
+    const item = await this.#read(name, look.signal);
+    if (item === undefined) look.isLate = true;
+    if (item === undefined || (item.version === 0 && !this.#options.sharesClaims)) return item;
+    return (await this.#isClaimed(item.name, item.version, look)) ? undefined : item;
   }
 
-  /** A claim that is there is watched; one that is not leaves no watch behind. */
-  async #isThere(claim: string, signal: AbortSignal): Promise<boolean> {
-    const options = { ...untilTheEnd, signal };
-    if ((await this.zk.exists(claim, options)) === null) return false;
-    return (await this.zk.exists(claim, { ...options, watch: this.list.onEvent })) !== null;
+  /** Whether somebody has this claim. With the first that is met all are listed: the others are passed over by that, and one watch tells of the end of each. */
+  async #isClaimed(item: string, version: number, look: Look): Promise<boolean> {
+    const { signal, watches } = look;
+    const isThere = async () => (await this.zk.exists(this.#claimPathOf(item, version), { ...untilTheEnd, signal })) !== null;
+    if (!(await isThere())) return false;
+    if (look.claimed !== undefined) return true;
+    look.claimed = await this.claimed(signal, watches);
+    // It may have ended just ahead of that.
+    return look.claimed.has(item) || (await isThere());
   }
 
   async #read(name: ItemName, signal: AbortSignal): Promise<ReadItem | undefined> {
@@ -199,21 +247,21 @@ export class QueueZnode<Label> {
 
   /** Who is there now, in their order. */
   async contents(signal: AbortSignal): Promise<readonly ItemName[]> {
-    return (await this.#childrenOf(this.path, signal))
+    return (await this.#childrenOf(this.path, signal, {}))
       .map((name) => this.#options.names.read(name))
       .filter((item) => item !== undefined)
       .sort(inOrder);
   }
 
-  /** Names of items that somebody has a claim on. */
-  async claimed(signal: AbortSignal): Promise<ReadonlySet<string>> {
+  /** Names of items that somebody has a claim on. With `watches` the list is told when there are others. */
+  async claimed(signal: AbortSignal, watches: boolean): Promise<ReadonlySet<string>> {
     const { claimsPath, sharesClaims } = this.#options;
-    const claims = await this.#childrenOf(claimsPath, signal);
+    const claims = await this.#childrenOf(claimsPath, signal, this.list.watching(claimsPath, watches));
     return new Set(sharesClaims ? claims : claims.map((name) => name.replace(/-\d+$/, '')));
   }
 
-  async #childrenOf(path: string, signal: AbortSignal): Promise<readonly string[]> {
-    return (await unlessGone(this.zk.getChildren(path, { ...untilTheEnd, signal })))?.children ?? [];
+  async #childrenOf(path: string, signal: AbortSignal, options: ReadOptions): Promise<readonly string[]> {
+    return (await unlessGone(this.zk.getChildren(path, { ...untilTheEnd, ...options, signal })))?.children ?? [];
   }
 
   /** How many children the znode has. */
@@ -223,6 +271,6 @@ export class QueueZnode<Label> {
 }
 
 /** Whether operation `index` of a multi was refused, and so. */
-export function isAt(error: unknown, index: number, ...codes: readonly ('NoNode' | 'BadVersion' | 'NodeExists')[]): boolean {
+export function isAt(error: unknown, index: number, ...codes: readonly ('NoNode' | 'BadVersion' | 'NodeExists')[]): error is KeeperError {
   return KeeperError.is(error, ...codes) && error.failedIndex === index;
 }

@@ -34,19 +34,17 @@ export class Room {
   async put(count: number, put: (checks: readonly CheckOp[]) => Promise<void>, signal: AbortSignal): Promise<void> {
     for (;;) {
       await using turn = await this.#producers.acquire({ signal });
-      while ((await this.#list.length(signal)) + count > this.#maxItems) await outdated(this.#zk, [this.#list], Infinity, signal);
       try {
+        while ((await this.#list.length(signal)) + count > this.#maxItems) await outdated(this.#zk, [this.#list], Infinity, signal);
         await put([op.check(turn.path)]);
         return;
       } catch (error) {
         // The place was lost. Nothing was put.
         if (!isAt(error, 0, 'NoNode')) throw error;
+      } finally {
+        this.#list.unwatch();
       }
     }
-  }
-
-  close(): void {
-    this.#list.close();
   }
 }
 

@@ -57,7 +57,7 @@ describe('a priority queue', () => {
     await t.settle();
     lines.length = 0;
     expect(textOf(await t.until(queue.take()))).toBe('urgent');
-    expect(lines[0]).toBe('getChildren /jobs watch');
+    expect(lines[0]).toBe('getChildren /jobs');
     expect(textOf(await t.until(queue.take()))).toBe('b');
   });
 

@@ -41,7 +41,7 @@ describe('a queue', () => {
     expect(() => new Queue(t.zk, path, { items: 'lasting' as never })).toThrow('items are "persistent" or "ephemeral", not "lasting"');
   });
 
-  it('C1-16: lists with a watch, takes the lowest, and does not list again before the list is used up', async () => {
+  it('C1-16: lists, takes the lowest, and does not list again before the list is used up', async () => {
     await t.until(new Queue(t.zk, path).putAll(['a', 'b', 'c']));
     const { zk, lines } = await t.recorded();
     const queue = new Queue(zk, path);
@@ -52,7 +52,7 @@ describe('a queue', () => {
     }
     expect(taken).toEqual(['a', 'b', 'c']);
     expect(lines.filter((line) => !line.includes('/marks'))).toEqual([
-      'getChildren /jobs watch',
+      'getChildren /jobs',
       'getData /jobs/queue-0000000000',
       'getData /jobs/queue-0000000001',
       'getData /jobs/queue-0000000002',
@@ -62,7 +62,7 @@ describe('a queue', () => {
     );
     lines.length = 0;
     expect(textOf(await t.until(queue.take()))).toBe('d');
-    expect(numbersOf(lines, 'getChildren /jobs watch')).toBe(1);
+    expect(numbersOf(lines, 'getChildren /jobs')).toBe(1);
   });
 
   it('C1-16: asks nothing while it is empty, but waits for the watch', async () => {
@@ -74,6 +74,35 @@ describe('a queue', () => {
     expect(lines).toEqual([]);
     await t.until(new Queue(t.zk, path).put('a'));
     expect(textOf(await t.until(taking))).toBe('a');
+  });
+
+  it('C1-16: only the first in line sets the watch, and takes it away when it does not wait any longer', async () => {
+    for (const each of [path, '/jobs-aside/consumers']) await t.until(t.zk.ensurePath(each));
+    const one = await t.recorded();
+    const two = await t.recorded();
+    const first = failureOf(new Queue(one.zk, path).take({ timeoutMs: 1000 }));
+    await t.pass(100);
+    const second = new Queue(two.zk, path).claim();
+    await t.pass(100);
+    const inLine = (number: number) => [
+      'create /jobs-aside/consumers/guid-lock- ephemeral sequential',
+      `exists /jobs-aside/consumers/guid-lock-000000000${number} watch`,
+      'getChildren /jobs-aside/consumers',
+    ];
+    expect(one.lines).toEqual(['getChildren /jobs', ...inLine(0), 'getChildren /jobs watch']);
+    expect(two.lines).toEqual(['getChildren /jobs', ...inLine(1), 'exists /jobs-aside/consumers/guid-lock-0000000000 watch']);
+    one.lines.length = two.lines.length = 0;
+    await t.pass(1000);
+    expect(await t.until(first)).toMatchObject({ code: 'TimedOut' });
+    expect(one.lines).toEqual(['removeWatches /jobs', 'delete /jobs-aside/consumers/guid-lock-0000000000']);
+    expect(two.lines).toEqual(['getChildren /jobs-aside/consumers', 'getChildren /jobs watch']);
+    two.lines.length = 0;
+    await t.until(new Queue(t.zk, path).put('a'));
+    await t.until((await t.until(second)).release());
+    await t.settle();
+    // The watch has fired, so none is left.
+    expect(two.lines).not.toContain('removeWatches /jobs');
+    expect(two.lines[0]).toBe('getChildren /jobs');
   });
 
   it('C1-2: an item that is put wakes one of 100 who wait, with requests that do not grow with them', async () => {

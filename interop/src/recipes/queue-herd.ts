@@ -1,0 +1,129 @@
+/** Queues, where each item is for one of those who wait. */
+import type { Client } from '@tskeeper/client';
+import { DelayQueue, IdQueue, PriorityQueue, Queue } from '@tskeeper/recipes';
+
+import type { Gather, Scene, Traffic } from './traffic.ts';
+import { fed } from './waiters.ts';
+
+/** A queue as each client makes it, and how an item is put into it. */
+interface Opened {
+  readonly queue: Pick<Queue, 'take' | 'claim'>;
+  readonly put: () => Promise<void>;
+}
+
+type Open = (zk: Client, path: string) => Opened;
+
+const plain: Open = (zk, path) => {
+  const queue = new Queue(zk, path);
+  return { queue, put: () => queue.put('item') };
+};
+const withPriorities: Open = (zk, path) => {
+  const queue = new PriorityQueue(zk, path);
+  return { queue, put: () => queue.put('item', { priority: 50 }) };
+};
+const timed: Open = (zk, path) => {
+  const queue = new DelayQueue(zk, path);
+  return { queue, put: () => queue.put('item', { dueMs: 0 }) };
+};
+const withIds: Open = (zk, path) => {
+  const queue = new IdQueue(zk, path);
+  return { queue, put: () => queue.put('item', { id: 'one' }) };
+};
+
+/** An item is put into an empty queue, and all but its producer wait for one. */
+function taken(open: Open): Gather {
+  return async ([producer, ...others], path) => {
+    const { queue, put } = open(producer!, path);
+    // What is made with the first item of all.
+    await put();
+    await queue.take();
+    // Each watches its own znode, and the one ahead; the first the queue.
+    return fed(
+      others.map((zk) => () => open(zk, path).queue.take()),
+      2 * others.length,
+      put,
+    );
+  };
+}
+
+/** As `taken`, but items stay while they are worked on. The producer works on one from the beginning. */
+const claimed: Gather = async ([producer, ...others], path) => {
+  const { queue, put } = plain(producer!, path);
+  await put();
+  await queue.claim();
+  // And the first the claims as well, and who works its claim.
+  return fed(
+    others.map((zk) => () => new Queue(zk, path).claim()),
+    2 * others.length + 2,
+    put,
+  );
+};
+
+/** All work on an item but two: one puts another, and one takes it, and waits for the next. */
+const beside: Gather = async ([producer, consumer, ...workers], path) => {
+  const { put } = plain(producer!, path);
+  for (const zk of workers) {
+    await put();
+    await new Queue(zk, path).claim();
+  }
+  await put();
+  const queue = new Queue(consumer!, path);
+  // Has all that it needs by then.
+  await (await queue.claim()).done();
+  let next = queue.claim();
+  next.catch(() => undefined);
+  return {
+    // Each worker its claim; the consumer its znode, the items and the claims.
+    watches: workers.length + 3,
+    async step() {
+      await put();
+      await next;
+      next = queue.claim();
+      next.catch(() => undefined);
+    },
+  };
+};
+
+/** An item is taken out of a full queue, and all others wait for room. */
+const room: Gather = async ([consumer, ...producers], path) => {
+  const open = (zk: Client) => new Queue(zk, path, { maxItems: 1 });
+  const queue = open(consumer!);
+  await queue.put('item');
+  return fed(
+    producers.map((zk) => () => open(zk).put('item')),
+    2 * producers.length,
+    () => queue.take(),
+  );
+};
+
+/**
+ * The put; the one that waits lists, reads the item, makes a mark, deletes the item with it, and leaves the line; the next one lists the line, and the queue. An event for
+ * each of the two, and of the own znode.
+ */
+const itemTaken: Traffic = { received: 8, sent: 11 };
+
+export const queueScenes: Readonly<Record<string, Scene>> = {
+  'an item is put into a queue, and taken': { gather: taken(plain), costs: () => itemTaken },
+  'an item is put into a priority queue': { gather: taken(withPriorities), costs: () => itemTaken },
+  'an item with an id is put into a queue': { gather: taken(withIds), costs: () => itemTaken },
+  'an item that is due is put into a delay queue': {
+    gather: taken(timed),
+    // It has made its mark when it came, to learn the time.
+    costs: () => ({ received: 7, sent: 10 }),
+  },
+  'an item is put into a queue, and claimed': {
+    gather: claimed,
+    // Of the one that is worked on both read that it is, and list the claims; and who has one more watches its own.
+    costs: () => ({ received: 15, sent: 19 }),
+  },
+  'an item is put into a queue, and many work on others': {
+    gather: beside,
+    // Who has it comes again: looks, stands in line, and looks with a watch.
+    costs: () => ({ received: 20, sent: 23 }),
+  },
+  'room comes up in a full queue': {
+    gather: room,
+    // Who puts makes a mark as well, and is told of its own item.
+    costs: () => ({ received: 9, sent: 13 }),
+  },
+};

@@ -1,0 +1,244 @@
+/** Recipes where a step is for all: each of them is told, and asks, so many times, and nobody for the others. */
+import type { Client } from '@tskeeper/client';
+import {
+  Barrier,
+  DoubleBarrier,
+  EventHandle,
+  Group,
+  type OwnPartition,
+  type Participation,
+  type PartitionPlan,
+  ServiceRegistry,
+  SetPartitioner,
+  SharedLock,
+  SharedValue,
+  type Site,
+  TwoPhaseCommit,
+  type ValueCodec,
+} from '@tskeeper/recipes';
+
+import { type Crowd, type Gather, type Scene, steps, type Traffic } from './traffic.ts';
+
+/** Each step is something of its own that all others wait for, and one lets them go on. */
+async function letOn<Gate>(
+  [first, ...others]: readonly Client[],
+  gates: (zk: Client) => readonly Gate[],
+  { shut, open, wait }: Record<'shut' | 'open' | 'wait', (gate: Gate) => Promise<void>>,
+): Promise<Crowd> {
+  const own = gates(first!);
+  for (const gate of own) await shut(gate);
+  const waits = others.map((zk) => gates(zk).map(wait));
+  for (const each of waits.flat()) each.catch(() => undefined);
+  let step = 0;
+  return {
+    watches: others.length * steps,
+    async step() {
+      await open(own[step]!);
+      await Promise.all(waits.map((each) => each[step]!));
+      step++;
+    },
+  };
+}
+
+/** One for each step. */
+const pathsBelow = (path: string) => Array.from({ length: steps }, (_, at) => `${path}/${at}`);
+
+/** Each step is a round of its own, for which all have come but one. */
+const lastOne: Gather = async (clients, path) => {
+  const rounds = pathsBelow(path);
+  const enter = (zk: Client, round: string) => new DoubleBarrier(zk, round, clients.length).enter();
+  const [last, ...others] = clients;
+  const all = rounds.map((round) => others.map((zk) => enter(zk, round)));
+  for (const each of all.flat()) each.catch(() => undefined);
+  return {
+    // Each its own znode, and `ready`.
+    watches: 2 * others.length * steps,
+    async step() {
+      await Promise.all([enter(last!, rounds.shift()!), ...all.shift()!]);
+    },
+  };
+};
+
+/** Each step is a round of its own, which all have left but the lowest, for whom they wait. */
+const lowest: Gather = async (clients, path) => {
+  const own: Participation[] = [];
+  const waits: Promise<void>[][] = [];
+  for (const round of pathsBelow(path)) {
+    const inside = await Promise.all(clients.map((zk) => new DoubleBarrier(zk, round, clients.length).enter()));
+    const [first, ...others] = inside.sort((one, other) => (one.path < other.path ? -1 : 1));
+    own.push(first!);
+    waits.push(others.map((each) => each.leave()));
+  }
+  for (const each of waits.flat()) each.catch(() => undefined);
+  return {
+    // That of the lowest, who watches it as the others do.
+    watches: steps * clients.length,
+    async step() {
+      await Promise.all([own.shift()!.leave(), ...waits.shift()!]);
+    },
+  };
+};
+
+/** Each step is a lock of its own, which a writer has. */
+const readers: Gather = async ([writer, ...others], path) => {
+  const locks = pathsBelow(path);
+  const held = await Promise.all(locks.map((each) => new SharedLock(writer!, each).writing.acquire()));
+  const all = locks.map((each) => others.map((zk) => new SharedLock(zk, each).reading.acquire()));
+  for (const each of all.flat()) each.catch(() => undefined);
+  return {
+    // Each its own znode, and the others that of the writer.
+    watches: steps * (2 * others.length + 1),
+    async step() {
+      await held.shift()!.release();
+      await Promise.all(all.shift()!);
+    },
+  };
+};
+
+const text: ValueCodec<string> = { encode: (value) => value, decode: (data) => new TextDecoder().decode(data ?? undefined) };
+
+const value: Gather = async ([first, ...others], path) => {
+  const shared = new SharedValue(first!, path, text);
+  let number = 0;
+  await shared.set('0');
+  const values = others.map((zk) => new SharedValue(zk, path, text));
+  await Promise.all([shared, ...values].map((each) => each.ready()));
+  return { watches: others.length + 1, step: () => shared.set(String(++number)) };
+};
+
+const group: Gather = async ([first, ...others], path) => {
+  const watching = others.map((zk) => new Group(zk, path).observe());
+  await new Group(first!, path).join('first');
+  for (const each of watching) void drain(each);
+  let number = 0;
+  return {
+    watches: others.length + 1,
+    async step() {
+      await new Group(first!, path).join(`member-${++number}`);
+    },
+  };
+};
+
+async function drain(all: AsyncIterable<unknown>): Promise<void> {
+  try {
+    for await (const each of all) void each;
+  } catch {
+    // The end of the session.
+  }
+}
+
+const discovery: Gather = async ([first, ...others], path) => {
+  const registry = new ServiceRegistry(first!, path);
+  let port = 8000;
+  const register = () => registry.register({ name: 'api', address: 'localhost', port: ++port });
+  await register();
+  await Promise.all(others.map((zk) => new ServiceRegistry(zk, path).cache('api').ready()));
+  return {
+    watches: others.length,
+    async step() {
+      await register();
+    },
+  };
+};
+
+/** Of those of a set partitioner: each reads all others when it comes. */
+const membersMax = 21;
+
+/** A member that has none of the items leaves, and comes again. */
+const partitions: Gather = async (clients, path) => {
+  const zks = clients.slice(0, membersMax);
+  const work = ({ signal }: OwnPartition) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+  const plan: PartitionPlan = (name, _members, items) => (name === 'member-0' ? items : []);
+  const join = (zk: Client, at: number) => new SetPartitioner(zk, path, `member-${at}`, ['one', 'two'], work, { timeBoundaryMs: 50, plan });
+  const members = zks.map(join);
+  await Promise.all(members.map((each) => each.ready()));
+  let last = members.at(-1)!;
+  return {
+    // Each the others and its own znode.
+    watches: 2 * zks.length,
+    async step() {
+      await last.close();
+      last = join(zks.at(-1)!, zks.length - 1);
+      await last.ready();
+    },
+  };
+};
+
+/** Each step is a transaction of its own, to which all sites have come. */
+const commit: Gather = async ([first, ...others], path) => {
+  const names = others.map((_, at) => `site-${at}`);
+  const open = (zk: Client, at: number) => new TwoPhaseCommit(zk, `${path}/${at}`, { watching: 'coordinator' });
+  const sites: Site[][] = [];
+  for (let at = 0; at < steps; at++) {
+    await open(first!, at).begin(names);
+    sites.push(await Promise.all(others.map((zk, site) => open(zk, at).join(names[site]!))));
+  }
+  return {
+    // Of each transaction: the coordinator the votes, and each other site the coordinator and the decision.
+    watches: steps * (others.length + 2 * (others.length - 1)),
+    async step() {
+      const all = sites.shift()!;
+      await Promise.all(all.map((site) => site.vote('commit')));
+      await Promise.all(all.map((site) => site.outcome()));
+    },
+  };
+};
+
+/** Of so many clients all but one: those whom the step is for. */
+export const forAll: Readonly<Record<string, Scene>> = {
+  'a writer leaves, and all who wait to read go on': {
+    gather: readers,
+    costs: (clients) => ({ received: clients, sent: 2 * clients }),
+  },
+  'a barrier is removed': {
+    gather: (clients, path) =>
+      letOn(clients, (zk) => pathsBelow(path).map((each) => new Barrier(zk, each)), {
+        shut: (barrier) => barrier.set(),
+        open: (barrier) => barrier.remove(),
+        wait: (barrier) => barrier.wait(),
+      }),
+    // Each looks again, and takes the watch of that away.
+    costs: (clients) => ({ received: 2 * clients - 1, sent: 3 * clients - 2 }),
+  },
+  'an event is set': {
+    gather: (clients, path) =>
+      letOn(clients, (zk) => pathsBelow(path).map((each) => new EventHandle(zk, each)), {
+        // With what stands above it.
+        shut: async (event) => {
+          await event.set();
+          await event.reset();
+        },
+        open: (event) => event.set(),
+        wait: (event) => event.wait(),
+      }),
+    costs: (clients) => ({ received: clients, sent: 2 * clients - 1 }),
+  },
+  'the last one enters a double barrier': {
+    gather: lastOne,
+    // Who comes last looks, makes its znode and watches it, lists, and opens; the others read by whom it was opened.
+    costs: (clients) => ({ received: clients + 4, sent: 2 * clients + 4 }),
+  },
+  'the lowest leaves a double barrier, and all others with it': {
+    gather: lowest,
+    // It lists, and goes in one txn with `ready`; the others list.
+    costs: (clients) => ({ received: clients + 1, sent: 2 * clients + 1 }),
+  },
+  'a shared value is set': { gather: value, costs: (clients) => ({ received: clients + 1, sent: 2 * clients + 1 }) },
+  'a member joins a group': { gather: group, costs: (clients) => ({ received: clients + 1, sent: 2 * clients }) },
+  'an instance of a service is registered': { gather: discovery, costs: (clients) => ({ received: clients + 1, sent: 2 * clients }) },
+  'a member with nothing to do leaves a set partitioner, and comes again': {
+    gather: partitions,
+    costs: (clients) => partitionCosts(Math.min(clients, membersMax)),
+  },
+  'sites vote, and a coordinator tells them the outcome': {
+    gather: commit,
+    // Each site votes, hears that the coordinator has decided, and reads what; it may ask once more if it does not hear at once that the coordinator has gone.
+    atMost: true,
+    costs: (clients) => ({ received: 6 * clients, sent: 9 * clients }),
+  },
+};
+
+/** The others are told that it goes and comes, and read it; it reads all. */
+function partitionCosts(members: number): Traffic {
+  return { received: 2 * members + 7, sent: 4 * members + 5 };
+}

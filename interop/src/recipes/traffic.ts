@@ -1,0 +1,119 @@
+/**
+ * How much a server is asked, and how much it tells, by what one step of a recipe sets off while many wait: by the server's own counters, so that nothing
+ * is missed. Nobody polls, and no herd wakes up, where the numbers do not grow with those who wait.
+ */
+import { type Client, connect, fourLetterWord } from '@tskeeper/client';
+
+import { until } from './ground.ts';
+
+/** Of one step: requests that came in, and replies and watch events that went out. */
+export interface Traffic {
+  readonly received: number;
+  readonly sent: number;
+}
+
+/** Many around one path, who all wait. */
+export interface Crowd {
+  /** Watches that the server has when all wait, at the least. */
+  readonly watches: number;
+  /** The next step, to its end: when it resolves everything has been asked that it leads to. */
+  step(): Promise<void>;
+}
+
+/** Lets these clients do something around one path, until they all wait. */
+export type Gather = (clients: readonly Client[], path: string) => Promise<Crowd>;
+
+/** What is counted, and what it costs. */
+export interface Scene {
+  readonly gather: Gather;
+  /** Of each step, with so many clients. */
+  readonly costs: (clients: number) => Traffic;
+  /** It may cost less. */
+  readonly atMost?: true;
+}
+
+/** That are counted, each on its own. */
+export const steps = 2;
+
+/** So long that no client has to ping while requests are counted. A server has to allow it: `maxSessionTimeout`. */
+export const crowdTimeoutMs = 240_000;
+
+/** So many clients of one server, who do nothing yet, until `use` is over. */
+export async function withCrowd(connectString: string, count: number, use: (clients: readonly Client[]) => Promise<void>): Promise<void> {
+  const clients = await Promise.all(Array.from({ length: count }, () => connect(connectString, { sessionTimeoutMs: crowdTimeoutMs })));
+  try {
+    await use(clients);
+  } finally {
+    await Promise.all(clients.map((zk) => zk.close()));
+  }
+}
+
+/** What each of some steps costs with these clients, the only ones of the server that do anything; what looks at the counters cost is taken off. */
+export async function trafficOf(
+  gather: Gather,
+  connectString: string,
+  clients: readonly Client[],
+  path: string,
+): Promise<readonly Traffic[]> {
+  const counters = new Counters(connectString);
+  const watchesBefore = (await counters.look()).watches;
+  const crowd = await gather(clients, path);
+  await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
+  const traffic: Traffic[] = [];
+  let before = await counters.atRest();
+  for (let step = 0; step < steps; step++) {
+    await crowd.step();
+    const after = await counters.atRest();
+    traffic.push({ received: after.received - before.received, sent: after.sent - before.sent });
+    before = after;
+  }
+  return traffic;
+}
+
+/** Long beside a turn of client and server. A look that comes too early finds too little, and never too much. */
+const restMs = 20;
+
+/** The server's, less what it costs to look at them. */
+class Counters {
+  readonly #connectString: string;
+  #looks = 0;
+  #cost: Traffic | undefined;
+
+  constructor(connectString: string) {
+    this.#connectString = connectString;
+  }
+
+  async look(): Promise<Traffic & { readonly watches: number }> {
+    const cost = (this.#cost ??= await this.#measureCost());
+    const { received, sent, watches } = await this.#read();
+    return { received: received - this.#looks * cost.received, sent: sent - this.#looks * cost.sent, watches };
+  }
+
+  /** When nothing has come in between two looks. */
+  async atRest(): Promise<Traffic> {
+    let last = await this.look();
+    await until('nothing comes in', async () => {
+      await new Promise((resolve) => setTimeout(resolve, restMs));
+      const { received } = last;
+      last = await this.look();
+      return last.received === received;
+    });
+    return last;
+  }
+
+  /** Over several, as ZooKeeper counts what it sends a little later. */
+  async #measureCost(): Promise<Traffic> {
+    const looks = 8;
+    const first = await this.#read();
+    let last = first;
+    for (let look = 0; look < looks; look++) last = await this.#read();
+    return { received: Math.round((last.received - first.received) / looks), sent: Math.round((last.sent - first.sent) / looks) };
+  }
+
+  async #read(): Promise<Traffic & { readonly watches: number }> {
+    const text = await fourLetterWord(this.#connectString, 'mntr');
+    this.#looks++;
+    const counter = (name: string) => Number(new RegExp(`^zk_${name}\\t(\\d+)`, 'm').exec(text)?.[1]);
+    return { received: counter('packets_received'), sent: counter('packets_sent'), watches: counter('watch_count') };
+  }
+}

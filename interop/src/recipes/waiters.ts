@@ -1,0 +1,52 @@
+/** Those who wait, each for its turn. */
+import type { Crowd } from './traffic.ts';
+
+/** Those who wait for something, each for one of it. */
+export class Waiters<Got> {
+  readonly got: Got[] = [];
+  #tell = () => {};
+
+  constructor(takes: readonly (() => Promise<Got>)[]) {
+    for (const take of takes) {
+      void take()
+        .then((got) => this.got.push(got))
+        .then(() => this.#tell())
+        .catch(() => undefined);
+    }
+  }
+
+  /** Resolves when one more has got it than when it was called. */
+  next(): Promise<void> {
+    return new Promise((resolve) => (this.#tell = resolve));
+  }
+}
+
+/** Whoever has it gives it back, and somebody else has it. */
+export async function handedOn<Hold>(takes: readonly (() => Promise<Hold>)[], give: (hold: Hold) => Promise<void>): Promise<Crowd> {
+  const [first, ...others] = takes;
+  const held = await first!();
+  const waiters = new Waiters(others);
+  waiters.got.push(held);
+  return {
+    // Each watches its own znode, and all but one the znode ahead.
+    watches: 2 * takes.length - 1,
+    async step() {
+      const next = waiters.next();
+      await give(waiters.got.shift()!);
+      await next;
+    },
+  };
+}
+
+/** Something is put down, and one of those who wait has it. */
+export async function fed<Got>(takes: readonly (() => Promise<Got>)[], watches: number, put: () => Promise<unknown>): Promise<Crowd> {
+  const waiters = new Waiters(takes);
+  return {
+    watches,
+    async step() {
+      const next = waiters.next();
+      await put();
+      await next;
+    },
+  };
+}
