@@ -13,8 +13,8 @@ import {
   SharedLock,
   SharedValue,
   type Site,
+  textCodec,
   TwoPhaseCommit,
-  type ValueCodec,
 } from '@tskeeper/recipes';
 
 import { type Crowd, type Gather, type Scene, steps, type Traffic } from './traffic.ts';
@@ -95,13 +95,11 @@ const readers: Gather = async ([writer, ...others], path) => {
   };
 };
 
-const text: ValueCodec<string> = { encode: (value) => value, decode: (data) => new TextDecoder().decode(data ?? undefined) };
-
 const value: Gather = async ([first, ...others], path) => {
-  const shared = new SharedValue(first!, path, text);
+  const shared = new SharedValue(first!, path, textCodec);
   let number = 0;
   await shared.set('0');
-  const values = others.map((zk) => new SharedValue(zk, path, text));
+  const values = others.map((zk) => new SharedValue(zk, path, textCodec));
   await Promise.all([shared, ...values].map((each) => each.ready()));
   return { watches: others.length + 1, step: () => shared.set(String(++number)) };
 };

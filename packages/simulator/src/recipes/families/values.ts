@@ -1,6 +1,6 @@
 /** Numbers that everybody counts up, a count and a text that everybody changes, and numbers that are given out once: each change is told from every other. */
 import type { Client } from '@tskeeper/client';
-import { AtomicNumber, CachedNumber, Lock, SharedCount, SharedValue, textInteger, type ValueCodec } from '@tskeeper/recipes';
+import { AtomicNumber, CachedNumber, Lock, SharedCount, SharedValue, textCodec, textInteger } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
@@ -34,8 +34,6 @@ const textPath = `${folder}/text`;
 
 /** What is added is less than that, and what is set a multiple of it: so a step tells which of the two it was. */
 const setStep = 1_000_000_000;
-
-const text: ValueCodec<string> = { encode: (value) => value, decode: (data) => new TextDecoder().decode(data ?? undefined) };
 
 /** As one session of a process has them. */
 interface Values {
@@ -83,7 +81,7 @@ class ValueStory implements RecipeStory {
         number: new AtomicNumber(zk, numberPath, options),
         ids: new CachedNumber(new AtomicNumber(zk, idsPath, options), this.#rangeSize),
         count: new SharedCount(zk, countPath, options),
-        text: new SharedValue(zk, textPath, text),
+        text: new SharedValue(zk, textPath, textCodec),
       };
       this.#values.set(zk, values);
     }
