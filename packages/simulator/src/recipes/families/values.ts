@@ -58,44 +58,52 @@ class ValueStory implements RecipeStory {
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
-    const values = this.#valuesOf(zk);
-    const acts = [this.#add, this.#set, this.#compareAndSet, this.#give, this.#changeCount, this.#changeText, this.#compareText];
-    if (process.isHealed) for (const act of acts) await act.call(this, process, zk, values);
-    else await this.#some(process, zk, values, acts);
+    const own = this.#valuesOf(zk);
+    const acts: readonly Act[] = [
+      () => this.#add(process, own),
+      () => this.#set(process, own),
+      () => this.#compareAndSet(process, own),
+      () => this.#give(process, zk, own),
+      () => this.#changeCount(process, own),
+      () => this.#changeText(process, own),
+      () => this.#compareText(process, own),
+    ];
+    if (process.isHealed) for (const act of acts) await act();
+    else await this.#some(process, acts);
     return true;
   }
 
   /** One after the other, or all at once. */
-  async #some(process: RecipeProcess, zk: Client, values: Values, acts: readonly Act[]): Promise<void> {
+  async #some(process: RecipeProcess, acts: readonly Act[]): Promise<void> {
     const drawn = Array.from({ length: 1 + process.below(3) }, () => acts[process.below(acts.length)]!);
-    const calls = drawn.map((act) => act.call(this, process, zk, values).catch((error) => process.met(error)));
+    const calls = drawn.map((act) => act().catch((error) => process.met(error)));
     await Promise.all(calls);
   }
 
   /** Kept for as long as the session, as a program keeps them. */
   #valuesOf(zk: Client): Values {
-    let values = this.#values.get(zk);
-    if (values === undefined) {
+    let own = this.#values.get(zk);
+    if (own === undefined) {
       const options = { format: textInteger };
-      values = {
+      own = {
         number: new AtomicNumber(zk, numberPath, options),
         ids: new CachedNumber(new AtomicNumber(zk, idsPath, options), this.#rangeSize),
         count: new SharedCount(zk, countPath, options),
         text: new SharedValue(zk, textPath, textCodec),
       };
-      this.#values.set(zk, values);
+      this.#values.set(zk, own);
     }
-    return values;
+    return own;
   }
 
-  async #add(process: RecipeProcess, _zk: Client, { number }: Values): Promise<void> {
+  async #add(process: RecipeProcess, { number }: Values): Promise<void> {
     const delta = ++this.#changes * (process.below(3) === 0 ? -1 : 1);
     const change = this.#change(process, numberPath, `add ${delta}`, isAdded(delta));
     await this.#witness.changes(change, number.add(delta, drawWait(process)), shown);
     process.note('a number was counted up');
   }
 
-  async #set(process: RecipeProcess, _zk: Client, { number }: Values): Promise<void> {
+  async #set(process: RecipeProcess, { number }: Values): Promise<void> {
     if (process.below(3) > 0) return;
     const value = ++this.#changes * setStep;
     const change = this.#change(process, numberPath, `set ${value}`, isSetTo(value));
@@ -103,7 +111,7 @@ class ValueStory implements RecipeStory {
     process.note('a number was set');
   }
 
-  async #compareAndSet(process: RecipeProcess, _zk: Client, { number }: Values): Promise<void> {
+  async #compareAndSet(process: RecipeProcess, { number }: Values): Promise<void> {
     const expected = await number.get(drawWait(process));
     if (process.below(2) === 0) await process.pause(process.below(50));
     const value = ++this.#changes * setStep;
@@ -123,7 +131,7 @@ class ValueStory implements RecipeStory {
     await Promise.all(Array.from({ length: 1 + process.below(4) }, give));
   }
 
-  async #changeCount(process: RecipeProcess, _zk: Client, { count }: Values): Promise<void> {
+  async #changeCount(process: RecipeProcess, { count }: Values): Promise<void> {
     const delta = ++this.#changes;
     const change = this.#change(process, countPath, `count ${delta} more`, isAdded(delta));
     await this.#witness.changes(
@@ -134,7 +142,7 @@ class ValueStory implements RecipeStory {
   }
 
   /** By what is there, which the new text names; or by none of it. */
-  async #changeText(process: RecipeProcess, _zk: Client, { text: value }: Values): Promise<void> {
+  async #changeText(process: RecipeProcess, { text: value }: Values): Promise<void> {
     const name = `text-${++this.#changes}`;
     if (process.below(3) === 0) {
       const change = { ...this.#change(process, textPath, `set ${name}`, ({ after }) => after === name), mayRepeat: true };
@@ -153,7 +161,7 @@ class ValueStory implements RecipeStory {
     process.note('a text was changed');
   }
 
-  async #compareText(process: RecipeProcess, _zk: Client, { text: value }: Values): Promise<void> {
+  async #compareText(process: RecipeProcess, { text: value }: Values): Promise<void> {
     await value.ready(drawWait(process));
     const { current } = value;
     if (current !== undefined) this.#witness.shows(process.name, textPath, current.value, current.stat.mzxid);
@@ -198,7 +206,7 @@ class ValueStory implements RecipeStory {
   }
 }
 
-type Act = (this: ValueStory, process: RecipeProcess, zk: Client, values: Values) => Promise<void>;
+type Act = () => Promise<void>;
 
 function isAdded(delta: number): Change['isOwn'] {
   return ({ before, after }) => Number(after) - Number(before ?? 0) === delta;
