@@ -81,7 +81,8 @@ function wait(process: RecipeProcess): { timeoutMs?: number; signal: AbortSignal
 
 async function work(process: RecipeProcess, zk: Client, inside: Participation): Promise<void> {
   if (process.below(4) === 0) {
-    const stat = await zk.exists(inside.path);
+    // What becomes of this is for `leave` to find out, which has to be called whatever comes of it.
+    const stat = await zk.exists(inside.path).catch(() => null);
     if (stat !== null && stat.version > 0) process.note('a process came when a round was on');
   }
   const isSlow = !process.isHealed && process.below(6) === 0;

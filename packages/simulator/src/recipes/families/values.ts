@@ -59,16 +59,24 @@ class ValueStory implements RecipeStory {
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     const own = this.#valuesOf(zk);
-    const acts = [this.#add, this.#set, this.#compareAndSet, this.#give, this.#changeCount, this.#changeText, this.#compareText];
-    if (process.isHealed) for (const act of acts) await act(process, zk, own);
-    else await this.#some(process, zk, own, acts);
+    const acts: readonly Act[] = [
+      () => this.#add(process, own),
+      () => this.#set(process, own),
+      () => this.#compareAndSet(process, own),
+      () => this.#give(process, zk, own),
+      () => this.#changeCount(process, own),
+      () => this.#changeText(process, own),
+      () => this.#compareText(process, own),
+    ];
+    if (process.isHealed) for (const act of acts) await act();
+    else await this.#some(process, acts);
     return true;
   }
 
   /** One after the other, or all at once. */
-  async #some(process: RecipeProcess, zk: Client, own: Values, acts: readonly Act[]): Promise<void> {
+  async #some(process: RecipeProcess, acts: readonly Act[]): Promise<void> {
     const drawn = Array.from({ length: 1 + process.below(3) }, () => acts[process.below(acts.length)]!);
-    const calls = drawn.map((act) => act(process, zk, own).catch((error) => process.met(error)));
+    const calls = drawn.map((act) => act().catch((error) => process.met(error)));
     await Promise.all(calls);
   }
 
@@ -88,22 +96,22 @@ class ValueStory implements RecipeStory {
     return own;
   }
 
-  readonly #add: Act = async (process, _zk, { number }) => {
+  async #add(process: RecipeProcess, { number }: Values): Promise<void> {
     const delta = ++this.#changes * (process.below(3) === 0 ? -1 : 1);
     const change = this.#change(process, numberPath, `add ${delta}`, isAdded(delta));
     await this.#witness.changes(change, number.add(delta, drawWait(process)), shown);
     process.note('a number was counted up');
-  };
+  }
 
-  readonly #set: Act = async (process, _zk, { number }) => {
+  async #set(process: RecipeProcess, { number }: Values): Promise<void> {
     if (process.below(3) > 0) return;
     const value = ++this.#changes * setStep;
     const change = this.#change(process, numberPath, `set ${value}`, isSetTo(value));
     await this.#witness.changes(change, number.set(value, drawWait(process)), shown);
     process.note('a number was set');
-  };
+  }
 
-  readonly #compareAndSet: Act = async (process, _zk, { number }) => {
+  async #compareAndSet(process: RecipeProcess, { number }: Values): Promise<void> {
     const expected = await number.get(drawWait(process));
     if (process.below(2) === 0) await process.pause(process.below(50));
     const value = ++this.#changes * setStep;
@@ -113,17 +121,17 @@ class ValueStory implements RecipeStory {
     };
     const isSet = await this.#witness.changes(change, number.compareAndSet(expected, value, drawWait(process)), (is) => is);
     process.note(isSet ? 'a number was compared and set' : 'a number was another when it was compared');
-  };
+  }
 
-  readonly #give: Act = async (process, zk, { ids }) => {
+  async #give(process: RecipeProcess, zk: Client, { ids }: Values): Promise<void> {
     const give = async () => {
       this.#witness.gives(process.name, zk.sessionId, idsPath, await ids.next(drawWait(process)));
       process.note('a number was given out');
     };
     await Promise.all(Array.from({ length: 1 + process.below(4) }, give));
-  };
+  }
 
-  readonly #changeCount: Act = async (process, _zk, { count }) => {
+  async #changeCount(process: RecipeProcess, { count }: Values): Promise<void> {
     const delta = ++this.#changes;
     const change = this.#change(process, countPath, `count ${delta} more`, isAdded(delta));
     await this.#witness.changes(
@@ -131,10 +139,10 @@ class ValueStory implements RecipeStory {
       count.update((now = 0) => now + delta, drawWait(process)),
     );
     process.note('a count was changed');
-  };
+  }
 
   /** By what is there, which the new text names; or by none of it. */
-  readonly #changeText: Act = async (process, _zk, { text: value }) => {
+  async #changeText(process: RecipeProcess, { text: value }: Values): Promise<void> {
     const name = `text-${++this.#changes}`;
     if (process.below(3) === 0) {
       const change = { ...this.#change(process, textPath, `set ${name}`, ({ after }) => after === name), mayRepeat: true };
@@ -151,9 +159,9 @@ class ValueStory implements RecipeStory {
     }, drawWait(process));
     await this.#witness.changes(change, call);
     process.note('a text was changed');
-  };
+  }
 
-  readonly #compareText: Act = async (process, _zk, { text: value }) => {
+  async #compareText(process: RecipeProcess, { text: value }: Values): Promise<void> {
     await value.ready(drawWait(process));
     const { current } = value;
     if (current !== undefined) this.#witness.shows(process.name, textPath, current.value, current.stat.mzxid);
@@ -165,7 +173,7 @@ class ValueStory implements RecipeStory {
     };
     const had = await this.#witness.changes(change, value.compareAndSet(current, name, drawWait(process)), (is) => is !== undefined);
     process.note(had === undefined ? 'a text was another when it was compared' : 'a text was compared and set');
-  };
+  }
 
   #change({ name: process }: RecipeProcess, path: string, what: string, isOwn: Change['isOwn']): Change {
     return { process, path, what, isOwn, state: 'open' };
@@ -198,7 +206,7 @@ class ValueStory implements RecipeStory {
   }
 }
 
-type Act = (process: RecipeProcess, zk: Client, own: Values) => Promise<void>;
+type Act = () => Promise<void>;
 
 function isAdded(delta: number): Change['isOwn'] {
   return ({ before, after }) => Number(after) - Number(before ?? 0) === delta;
