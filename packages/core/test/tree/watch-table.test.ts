@@ -493,29 +493,33 @@ describe('against a plain model', () => {
 /** Enough for a machine that is busy with other things; on a quiet one each takes a second. */
 const patienceMs = 60_000;
 
-/** How often numbers of its tables are looked at while a table tells of a slice: its work, whatever the machine does besides. */
-function workOf(slice: () => void): number {
+/** What a slice gives, and how often it looks at numbers of its tables: its work, whatever the machine does besides. */
+function workOf<Result>(slice: () => Result): { readonly result: Result; readonly work: number } {
   let work = 0;
-  const restores = [PagedInts.prototype, PagedDoubles.prototype].map((prototype) => {
-    const { get, set } = prototype;
+  const spies = [PagedInts.prototype, PagedDoubles.prototype].map((prototype) => {
+    const own = { get: original(prototype, 'get'), set: original(prototype, 'set') };
     Object.assign(prototype, {
       get(this: PagedInts, index: number) {
         work++;
-        return get.call(this, index);
+        return own.get.call(this, index);
       },
       set(this: PagedInts, index: number, value: number) {
         work++;
-        set.call(this, index, value);
+        own.set.call(this, index, value);
       },
     });
-    return () => Object.assign(prototype, { get, set });
+    return () => Object.assign(prototype, own);
   });
   try {
-    slice();
+    const result = slice();
+    return { result, work };
   } finally {
-    for (const restore of restores) restore();
+    for (const restore of spies) restore();
   }
-  return work;
+}
+
+function original<Name extends 'get' | 'set'>(prototype: PagedInts | PagedDoubles, name: Name): PagedInts[Name] {
+  return Object.getOwnPropertyDescriptor(prototype, name)!.value as PagedInts[Name];
 }
 
 /** Of a table that has no more than that to tell. */
@@ -524,26 +528,27 @@ function workOfAll(watches: number): number {
   const path = Buffer.from('/flag');
   for (let cnxn = 0; cnxn < watches; cnxn++) table.add(cnxn, path, 0, 5, data);
   table.begin('/flag', nodeDataChanged);
-  return workOf(() => table.drain(() => undefined, watches));
+  return workOf(() => table.drain(() => undefined, watches)).work;
 }
 
-describe('a million watches', () => {
+describe('very many watches', () => {
   it(
-    'on as many paths take less than 100 bytes each',
+    'on as many paths take less than 100 bytes each, and cost the others nothing',
     () => {
+      const count = 250_000;
       const before = process.memoryUsage().arrayBuffers;
       const table = newTable();
       const path = Buffer.alloc(64);
-      for (let i = 0; i < 1_000_000; i++) {
+      for (let i = 0; i < count; i++) {
         const end = path.write(`/services/api/member-${i}`, 'latin1');
         table.add(i % 1000, path, 0, end, data);
       }
       const grown = process.memoryUsage().arrayBuffers - before;
-      expect(table.count).toBe(1_000_000);
-      expect(table.bytes / 1_000_000).toBeLessThan(100);
-      expect(grown / 1_000_000).toBeLessThan(100);
+      expect(table.count).toBe(count);
+      expect(table.bytes / count).toBeLessThan(100);
+      expect(grown / count).toBeLessThan(100);
       // A change finds its few among them, and costs nothing for the rest.
-      expect(told(table, '/services/api/member-777777', nodeDeleted)).toEqual(['777 deleted']);
+      expect(told(table, '/services/api/member-177777', nodeDeleted)).toEqual(['777 deleted']);
       const { bytes } = table;
       for (let cnxn = 0; cnxn < 1000; cnxn++) table.removeAll(cnxn);
       while (!table.reap(4096));
@@ -554,7 +559,7 @@ describe('a million watches', () => {
   );
 
   it(
-    'F33: on one path are told in slices, and no slice is more work than in a table that has no more watches',
+    'F33: on one path, a million of them, are told in slices, and no slice is more work than in a table that has no more watches',
     () => {
       const table = newTable();
       const path = Buffer.from('/flag');
@@ -567,7 +572,8 @@ describe('a million watches', () => {
       let mostWork = 0;
       for (let done = false; !done; slices++) {
         let inSlice = 0;
-        const work = workOf(() => (done = table.drain(() => inSlice++, 4096)));
+        const { result, work } = workOf(() => table.drain(() => inSlice++, 4096));
+        done = result;
         mostWork = Math.max(mostWork, work);
         expect(inSlice).toBeLessThanOrEqual(4096);
         sum += inSlice;

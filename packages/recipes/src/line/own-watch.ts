@@ -55,7 +55,10 @@ export class OwnWatch {
   };
 
   #judge(stat: Stat | null): void {
-    if (stat === null || stat.ephemeralOwner !== this.#zk.sessionId) this.#gone();
+    if (stat !== null && stat.ephemeralOwner === this.#zk.sessionId) return;
+    // Nobody makes it again, so the watch would stay.
+    void this.#zk.removeWatches(this.#path, { watch: this.#onEvent, local: true }).catch(() => undefined);
+    this.#gone();
   }
 
   #gone(): void {

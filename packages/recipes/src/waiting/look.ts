@@ -1,7 +1,6 @@
 /** A look at a znode with a watch: what is so now, and what happens to it next, for whoever has something to do in between. */
-import type { ClientView, WatchedEvent, WatchListener } from '@tskeeper/client';
+import type { ClientView, KeeperState, WatchedEvent, WatchListener } from '@tskeeper/client';
 import { unlessAborted } from './limit.ts';
-import { isEnd } from './next-event.ts';
 
 export class Look<Answer> {
   readonly answer: Answer;
@@ -67,4 +66,9 @@ class Heard {
 
 function forget(zk: ClientView, path: string, { isOver, listener }: Heard): void {
   if (!isOver) void zk.removeWatches(path, { watch: listener, local: true }).catch(() => undefined);
+}
+
+/** Of the session. */
+function isEnd(state: KeeperState): boolean {
+  return state === 'Expired' || state === 'AuthFailed' || state === 'Closed';
 }

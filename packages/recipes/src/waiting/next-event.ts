@@ -1,6 +1,6 @@
 /** Waits for what happens next to a znode of others. */
-import type { ClientView, KeeperState, ReadOptions, WatchListener } from '@tskeeper/client';
-import { unlessAborted } from './limit.ts';
+import type { ClientView, ReadOptions } from '@tskeeper/client';
+import { Look } from './look.ts';
 
 /** For what has to be found out, for as long as the session lives and the signal lets it, however long the client lets a request take otherwise. */
 export const untilTheEnd = { retry: { attempts: Infinity, maxElapsedMs: Infinity }, timeoutMs: Infinity } as const;
@@ -30,26 +30,11 @@ export async function eventUnless<Answer>(
   isEnough: (answer: Answer) => boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
-  let listener!: WatchListener;
-  const heard = new Promise<void>((resolve) => {
-    listener = ({ type, state }) => {
-      // The loss of a connection says nothing of the znode: what is missed by it is told by the next one.
-      if (type !== 'None' || isEnd(state)) resolve();
-    };
-  });
-  const forget = () => void zk.removeWatches(path, { watch: listener, local: true }).catch(() => undefined);
-  let isHeard = false;
-  try {
-    if (isEnough(await ask({ ...untilTheEnd, watch: listener, signal }))) return false;
-    await unlessAborted(heard, signal);
-    isHeard = true;
-    return true;
-  } finally {
-    if (!isHeard) forget();
+  const look = await Look.take(zk, path, (watch) => ask({ ...untilTheEnd, watch, signal }));
+  if (isEnough(look.answer)) {
+    look.forget();
+    return false;
   }
-}
-
-/** Of the session. */
-export function isEnd(state: KeeperState): boolean {
-  return state === 'Expired' || state === 'AuthFailed' || state === 'Closed';
+  await look.next(signal);
+  return true;
 }

@@ -138,7 +138,7 @@ type When = 'ahead' | 'behind';
 
 /**
  * Calls `run` with clients to which it happens at each step, until all steps have had their turn, ahead of the request or behind it; also when the answer to one of their creates
- * is lost.
+ * is lost. No znode of theirs and no watch is left then.
  */
 async function atEachStep(
   act: Act,
@@ -146,13 +146,17 @@ async function atEachStep(
   run: (zk: Client, path: string, label: string) => Promise<void>,
 ): Promise<void> {
   for (const [when, unanswered] of cases) {
-    let last = 0;
-    for (let step = 0; step <= last; step++) {
+    let isReached = true;
+    for (let step = 0; isReached; step++) {
+      isReached = false;
       const path = `/${act.name}-${unanswered}-${when}-${step}`;
       let creates = 0;
+      let isOver = false;
+      let hasWatches = false;
       const happen = () => act(path);
       const fateOf = ({ at, opCode }: { at: number; opCode: number }): Fate => {
-        last = at;
+        if (isOver) hasWatches ||= opCode === OpCode.setWatches || opCode === OpCode.setWatches2;
+        else isReached ||= at >= step;
         if (opCode === OpCode.create2 && creates++ === unanswered) return 'answer';
         if (at !== step) return undefined;
         return when === 'ahead' ? { ahead: happen } : { behind: happen };
@@ -161,6 +165,11 @@ async function atEachStep(
       await run(zk, path, `step ${step}, ${when}, create without an answer: ${unanswered}`);
       await t.pass(300, 300);
       expect(await t.until(ownBelow(path)), path).toEqual([]);
+      // What it still watches it sets anew with the next connection.
+      isOver = true;
+      t.world.break();
+      await t.world.untilSo(() => zk.state === 'connected');
+      expect(hasWatches, path).toBe(false);
       await t.until(zk.close());
     }
   }

@@ -30,6 +30,11 @@ export interface Mutant {
   readonly by: string;
 }
 
+/** Mutants that the stories of one family have to catch. */
+export function caughtBy(family: FamilyName, mutants: Readonly<Record<string, Omit<Mutant, 'hunter'>>>): [string, Mutant][] {
+  return Object.entries(mutants).map(([name, mutant]) => [name, { hunter: `recipes/${family}`, ...mutant }]);
+}
+
 /** The source of a mutant's file with the mutation in it. */
 export function mutated(source: string, { file, replace, by }: Mutant): string {
   const at = source.indexOf(replace);

@@ -1,6 +1,5 @@
 /** The recipes' part of the zoo: what is easily got wrong with a place in a line, and with what is held by it. */
-import type { FamilyName } from '../recipes/families.ts';
-import type { Mutant } from './mutant.ts';
+import { caughtBy, type Mutant } from './mutant.ts';
 
 const line = 'packages/recipes/src/line/line.ts';
 const held = 'packages/recipes/src/line/held.ts';
@@ -10,10 +9,6 @@ const sharedLock = 'packages/recipes/src/locks/shared-lock.ts';
 const entrance = 'packages/recipes/src/barriers/entrance.ts';
 const exit = 'packages/recipes/src/barriers/exit.ts';
 const protection = 'packages/client/src/calls/protection.ts';
-
-function caughtBy(family: FamilyName, mutants: Readonly<Record<string, Omit<Mutant, 'hunter'>>>): [string, Mutant][] {
-  return Object.entries(mutants).map(([name, mutant]) => [name, { hunter: `recipes/${family}`, ...mutant }]);
-}
 
 export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntries([
   ...caughtBy('locks', {
@@ -107,6 +102,13 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       file: held,
       replace: 'zk.clock.after(zk.sessionLeftMs,',
       by: 'zk.clock.after(zk.sessionLeftMs * 100,',
+    },
+    'broken-by-hand-unheard': {
+      what: 'a holder does not hear that somebody has deleted its znode',
+      from: 'C1-22',
+      file: 'packages/recipes/src/line/own-watch.ts',
+      replace: "if (event.type === 'NodeDeleted') this.#gone();",
+      by: "if (event.type === 'NodeDeleted') return;",
     },
     'hold-over-and-suspended': {
       what: 'who has taken a listener back still hears what was on its way: a hold that is over is suspended, and lost or held again',

@@ -8,6 +8,7 @@ import { mutants } from './mutants.ts';
 import { queueMutants } from './queue-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
 import { recipeMutants } from './recipe-mutants.ts';
+import { standingMutants } from './standing-mutants.ts';
 import { zabMutants } from './zab-mutants.ts';
 
 export const zoo: Readonly<Record<string, Mutant>> = {
@@ -20,4 +21,5 @@ export const zoo: Readonly<Record<string, Mutant>> = {
   ...queueMutants,
   ...transactionMutants,
   ...recipeMutants,
+  ...standingMutants,
 };

@@ -1,7 +1,12 @@
 /** All families that have stories. */
 import type { Family } from './family.ts';
 import { barriers } from './families/barriers.ts';
+import { caches } from './families/caches.ts';
+import { candidates } from './families/candidates.ts';
 import { elections } from './families/elections.ts';
+import { events } from './families/events.ts';
+import { keptZnodes } from './families/kept-znodes.ts';
+import { leases } from './families/leases.ts';
 import { locks } from './families/locks.ts';
 import { multiLocks } from './families/multi-locks.ts';
 import { priorityLocks } from './families/priority-locks.ts';
@@ -10,6 +15,7 @@ import { semaphores } from './families/semaphores.ts';
 import { setPartitions } from './families/set-partitions.ts';
 import { sharedLocks } from './families/shared-locks.ts';
 import { transactions } from './families/transactions.ts';
+import { values } from './families/values.ts';
 
 export const families = {
   locks,
@@ -22,6 +28,12 @@ export const families = {
   transactions,
   queues,
   barriers,
+  values,
+  leases,
+  candidates,
+  'kept-znodes': keptZnodes,
+  caches,
+  events,
 } as const satisfies Record<string, Family>;
 
 export type FamilyName = keyof typeof families;

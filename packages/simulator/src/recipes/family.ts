@@ -24,6 +24,8 @@ export interface RecipeStory {
    * how many it has had: what the next number behind a name is.
    */
   readonly beginning?: readonly { readonly path: string; readonly creates: number }[] | undefined;
+  /** Whether all servers have the same time, and keep it: for what is held by time. Default: their wall clocks are apart, and jump. */
+  readonly wallClocksAgree?: boolean | undefined;
   /** Done once by an operator, before the processes begin. */
   prepare?(zk: Client): Promise<unknown>;
   /**

@@ -4,6 +4,7 @@
  *
  * - turn: whoever is told that its turn has come has seen that nobody is there any more who has to go first.
  * - loss: a hold whose znode is gone is over for its holder within what a server can be behind, unless it stands still; and none is lost without a reason.
+ * - silence: no hold is suspended for longer than a session lasts that no server hears of.
  * - fence: what is written through a hold stands between the creation and the end of its znode, and never behind what a later holder wrote.
  * - witness: what refuses a lower token than it has seen never refuses one that still holds.
  * - herd: each waits for the nearest of those who have to go first, and for nobody else.
@@ -39,6 +40,8 @@ export class Hold {
   toMs: Millis = Infinity;
   /** Lost, although there was a connection. */
   isLostWhileConnected = false;
+  /** As long as it is suspended: since when. */
+  #suspendedMs: Millis | undefined;
   readonly #holding: Holding;
 
   constructor(process: RecipeProcess, zk: Client, holding: Holding) {
@@ -53,7 +56,11 @@ export class Hold {
     const over = (state: HoldState) => {
       if (last === 'lost' || last === 'released') process.complain(`${this.path} was ${last}, and is ${state} now`);
       last = state;
-      if (state === 'suspended') process.note('a hold was suspended');
+      this.#suspendedUntil(process.nowMs);
+      if (state === 'suspended') {
+        process.note('a hold was suspended');
+        this.#suspendedMs = process.nowMs;
+      }
       if (state === 'held') process.note('a hold that was suspended went on');
       if (state === 'released') this.over();
       if (state !== 'lost') return;
@@ -64,6 +71,18 @@ export class Hold {
     };
     if (holding.state === 'lost') over('lost');
     holding.onStateChange(over);
+  }
+
+  #suspendedUntil(nowMs: Millis): void {
+    const fromMs = this.#suspendedMs;
+    this.#suspendedMs = undefined;
+    const { process } = this;
+    if (fromMs === undefined || process.standstills.some(({ toMs }) => toMs >= fromMs)) return;
+    // The client's clock counts whole milliseconds.
+    if (nowMs - fromMs > process.timeoutMs + 2)
+      process.complain(
+        `silence: ${this.path} was suspended for ${Math.round(nowMs - fromMs)} ms, and its session lasts ${process.timeoutMs} ms`,
+      );
   }
 
   /** The holder does not count on it any more. */
@@ -197,7 +216,8 @@ export function numberOf(path: string, kind: string): number | undefined {
   return at === -1 ? undefined : sequenceOf(path.slice(at), kind);
 }
 
-function fences({ path: line, store, places }: LineRules, history: History): string[] {
+/** What is written by token stands between the creation and the end of the hold's znode, and in the order of tokens where one holds at a time. */
+export function fences({ path: line, store, places }: LineRules, history: History): string[] {
   const findings: string[] = [];
   let highest = -1n;
   for (const { path, data, zxid } of history.writes) {

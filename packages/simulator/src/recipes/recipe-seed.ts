@@ -9,6 +9,7 @@ import { newPlan, type RecipePlan } from './recipe-plan.ts';
 import type { Recording } from '../record/recording.ts';
 import { plant } from '../story/plant.ts';
 import { Stage } from '../story/stage.ts';
+import { wallOffsetMs } from '../world/virtual-clock.ts';
 import { VirtualWorld } from '../world/virtual-world.ts';
 import type { RecipeStory } from './family.ts';
 import { families, type FamilyName, familyNames } from './families.ts';
@@ -88,10 +89,11 @@ class RecipeRun {
   async #begin(): Promise<void> {
     const { world, stage } = this;
     const story = this.#story;
-    const { processes, restMsMax, beginning } = story;
+    const { processes, restMsMax, beginning, wallClocksAgree } = story;
     if (beginning !== undefined) {
       for (const server of world.servers) await plant(world, server, { zxid: beginning.length, wallMs: plantedMs, znodes: beginning });
     }
+    if (wallClocksAgree === true) for (const server of world.servers) server.setWallClock(wallOffsetMs);
     for (const server of world.servers) stage.boot(server);
     if (story.prepare !== undefined) await this.#byOperator((zk) => story.prepare!(zk));
     for (let number = 0; number < processes; number++) {
@@ -119,7 +121,8 @@ class RecipeRun {
   }
 
   #planFault(): void {
-    const { faults, faultIntervalMs } = this.#plan;
+    const { faultIntervalMs } = this.#plan;
+    const faults = this.#plan.faults.filter((name) => name !== 'wallClock' || this.#story.wallClocksAgree !== true);
     if (faults.length === 0) return;
     this.stage.after(1 + this.#random.below(faultIntervalMs * 2), 'fault', undefined, () => {
       if (this.stage.isHealed) return;

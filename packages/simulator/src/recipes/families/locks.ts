@@ -3,7 +3,7 @@ import type { Client } from '@tskeeper/client';
 import { type Held, Lock } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
-import { Holds, type LineRules } from '../holds.ts';
+import { type Hold, Holds, type LineRules } from '../holds.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { drawConsent, drawWait, workWith } from './holding.ts';
 import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
@@ -19,6 +19,7 @@ export const locks: Family = {
     'a lock was had at the first try',
     'a lock was not had at the first try',
     'a lock was broken by hand',
+    'a lock was broken under its holder',
     'a hold was asked back',
     'a hold was given back as asked',
     'a number ran over',
@@ -52,6 +53,7 @@ class LockStory implements RecipeStory {
     if (held === undefined) return false;
     const hold = this.#holds.enter(process, zk, held, 'lock-');
     try {
+      if (process.below(3) === 0) await breakOwn(process, zk, hold);
       await workWith(process, this.#holds, hold, storePath);
     } finally {
       hold.over();
@@ -90,6 +92,16 @@ class LockStory implements RecipeStory {
   judge({ history, recording }: Evidence): readonly string[] {
     return this.#holds.judge(lockRules, history, recording);
   }
+}
+
+/** Whoever deletes the znode of a hold breaks it, and its holder hears of that: where the two have one connection, ahead of the answer. */
+async function breakOwn(process: RecipeProcess, zk: Client, hold: Hold): Promise<void> {
+  const { isHealed } = process;
+  await deleteByHand(zk, hold.path);
+  process.note('a lock was broken under its holder');
+  for (let tries = 0; !hold.isLost && tries < 20; tries++) await process.pause(100);
+  if (isHealed && !hold.isLost && zk.state === 'connected')
+    process.complain(`${hold.path} was deleted, and its holder does not hear of it`);
 }
 
 const lockRules: LineRules = { path: linePath, kinds: ['lock-'], store: storePath, goesFirst: () => true };

@@ -14,6 +14,7 @@ export const transactions: Family = {
     'a vote was cast in place of a site',
     'a site came back to its vote',
     'an operator lost patience',
+    'a coordinator went without a decision',
   ],
   draw: (random) => new TransactionStory(random),
 };
@@ -26,6 +27,8 @@ class TransactionStory implements RecipeStory {
   readonly #presence: boolean;
   /** undefined: each in its own way, which comes to the same. */
   readonly #watching: TwoPhaseCommitOptions['watching'];
+  /** Sites wait for the outcome for as long as it takes, so that nobody comes again and counts what others have left. */
+  readonly #isPatient: boolean;
   readonly #sites: readonly string[];
   readonly #all: Minutes[] = [];
   #names = 0;
@@ -34,7 +37,8 @@ class TransactionStory implements RecipeStory {
     this.processes = 2 + random.below(4);
     this.restMsMax = 1 + random.below(200);
     this.#presence = random.below(2) === 0;
-    this.#watching = ([undefined, 'sites', 'coordinator'] as const)[random.below(3)];
+    this.#watching = ([undefined, 'sites', 'coordinator', 'coordinator'] as const)[random.below(4)];
+    this.#isPatient = random.below(3) > 0;
     this.#sites = Array.from({ length: this.processes }, (_, at) => `site-${at}`);
   }
 
@@ -95,7 +99,7 @@ class TransactionStory implements RecipeStory {
       process,
       zk,
       minutes,
-      await site.outcome(process.isHealed || process.below(3) > 0 ? { signal } : { timeoutMs: process.below(2500) }),
+      await site.outcome(process.isHealed || this.#isPatient || process.below(3) > 0 ? { signal } : { timeoutMs: process.below(2500) }),
     );
     await process.pause(process.below(100));
     minutes.acknowledging.add(name);
@@ -111,6 +115,10 @@ class TransactionStory implements RecipeStory {
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
     const minutes = this.#all.find(({ done }) => done.size < this.#sites.length);
     if (minutes === undefined) return;
+    if (this.#watching === 'coordinator' && operator.below(2) === 0) {
+      await coordinateInVain(operator, zk, minutes);
+      return;
+    }
     const transaction = this.#transaction(operator, zk, minutes);
     const isPatient = operator.below(3) > 0;
     if (!isPatient) {
@@ -140,4 +148,20 @@ class TransactionStory implements RecipeStory {
   judge({ history }: Evidence): readonly string[] {
     return this.#all.flatMap((minutes) => judgeTransaction(minutes, history));
   }
+}
+
+/** One that has taken the part of the coordinator, and dies before it has decided. */
+async function coordinateInVain(operator: RecipeProcess, zk: Client, { path }: Minutes): Promise<void> {
+  const coordinator = `${path}/coordinator`;
+  try {
+    await zk.create(coordinator, null, { mode: 'ephemeral' });
+  } catch (error) {
+    if (!KeeperError.is(error, 'NodeExists', 'NoNode')) throw error;
+    return;
+  }
+  await operator.pause(operator.below(2500));
+  await zk.delete(coordinator, { guaranteed: true }).catch((error: unknown) => {
+    if (!KeeperError.is(error, 'NoNode')) throw error;
+  });
+  operator.note('a coordinator went without a decision');
 }

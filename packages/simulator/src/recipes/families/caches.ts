@@ -1,0 +1,173 @@
+/** A small tree that everybody writes to, and of which everybody has a copy: a cache of a znode, of children, or of all of it. */
+import { type Client, KeeperError } from '@tskeeper/client';
+import { type CachedZnode, ChildrenCache, NodeCache, TreeCache } from '@tskeeper/recipes';
+import type { SeededRandom } from '@tskeeper/runtime';
+import { parentOf } from '../../replay/replay.ts';
+import type { Evidence, Family, RecipeStory } from '../family.ts';
+import type { RecipeProcess } from '../recipe-process.ts';
+
+export const caches: Family = {
+  what: 'processes write to a tree, and read it from caches',
+  marks: [
+    'a cache was in step',
+    'a cache fell out of step',
+    'a cache showed a change',
+    'a cache showed a deletion',
+    'a cache was in step when all was over',
+  ],
+  draw: (random) => new CacheStory(random),
+};
+
+const root = '/tree';
+const paths = ['a', 'b', 'a/x', 'a/y', 'b/x'].map((name) => `${root}/${name}`);
+
+type AnyCache = NodeCache<string> | ChildrenCache<string> | TreeCache<string>;
+
+/** What a cache is of, and what it shows of it. */
+interface Kept {
+  readonly process: RecipeProcess;
+  readonly zk: Client;
+  readonly cache: AnyCache;
+  readonly covers: (path: string) => boolean;
+  readonly shown: () => readonly CachedZnode<string>[];
+}
+
+interface Sight {
+  readonly process: string;
+  readonly path: string;
+  readonly data: string | undefined;
+  readonly czxid: bigint;
+  readonly mzxid: bigint;
+  /** The cache is in step with that at least. undefined: the change is one of the past, perhaps. */
+  readonly seenZxid: bigint | undefined;
+}
+
+class CacheStory implements RecipeStory {
+  readonly processes: number;
+  readonly restMsMax: number;
+  readonly #caches = new Map<Client, Kept>();
+  readonly #sights: Sight[] = [];
+  #writes = 0;
+
+  constructor(random: SeededRandom) {
+    this.processes = 2 + random.below(4);
+    this.restMsMax = 1 + random.below(200);
+  }
+
+  async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
+    const kept = this.#caches.get(zk) ?? this.#open(process, zk);
+    for (let writes = process.below(4); writes > 0; writes--) await this.#write(process, zk);
+    if (!process.isHealed && process.below(3) > 0) return true;
+    await kept.cache.ready(process.isHealed ? { signal: process.stopping } : { timeoutMs: process.below(2000) });
+    process.note('a cache was in step');
+    const seenZxid = zk.lastZxid;
+    // Behind whatever the cache has asked for by then.
+    await zk.exists(root);
+    if (!kept.cache.inStep) return true;
+    for (const { path, data, stat } of kept.shown())
+      this.#sights.push({ process: process.name, path, data, czxid: stat.czxid, mzxid: stat.mzxid, seenZxid });
+    return true;
+  }
+
+  /** For as long as the session. */
+  #open(process: RecipeProcess, zk: Client): Kept {
+    const kept = { process, zk, ...this.#cacheOf(process, zk) };
+    this.#caches.set(zk, kept);
+    void this.#follow(kept).catch((error: unknown) => process.met(error));
+    return kept;
+  }
+
+  #cacheOf(process: RecipeProcess, zk: Client): Omit<Kept, 'process' | 'zk'> {
+    const decode = (data: Uint8Array | null) => new TextDecoder().decode(data ?? undefined);
+    switch (process.below(3)) {
+      case 0: {
+        const path = paths[process.below(paths.length)]!;
+        const cache = new NodeCache(zk, path, { decode });
+        return { cache, covers: (each) => each === path, shown: () => (cache.znode === undefined ? [] : [cache.znode]) };
+      }
+      case 1: {
+        const cache = new ChildrenCache(zk, root, { decode });
+        return { cache, covers: (each) => parentOf(each) === root, shown: () => [...cache] };
+      }
+      default: {
+        const cache = new TreeCache(zk, root, { decode });
+        return { cache, covers: () => true, shown: () => [...cache].filter(({ path }) => path !== root) };
+      }
+    }
+  }
+
+  /** Each change is of the state that was shown, and leads to a later one. */
+  async #follow({ process, cache }: Kept): Promise<void> {
+    const last = new Map<string, bigint>();
+    for await (const change of cache.changes()) {
+      if (change.kind === 'outOfStep') process.note('a cache fell out of step');
+      if (!('path' in change) || change.path === root) continue;
+      const { path, before, after } = change;
+      if (change.kind === 'deleted') process.note('a cache showed a deletion');
+      if (before?.stat.mzxid !== last.get(path))
+        process.complain(`its cache tells what became of ${path} of ${before?.stat.mzxid}, and showed ${last.get(path)}`);
+      if (after === undefined) {
+        last.delete(path);
+        continue;
+      }
+      process.note('a cache showed a change');
+      const { czxid, mzxid } = after.stat;
+      if (before !== undefined && mzxid <= before.stat.mzxid)
+        process.complain(`its cache goes back from ${before.stat.mzxid} to ${mzxid} at ${path}`);
+      last.set(path, mzxid);
+      this.#sights.push({ process: process.name, path, data: after.data, czxid, mzxid, seenZxid: undefined });
+    }
+  }
+
+  async #write(process: RecipeProcess, zk: Client): Promise<void> {
+    const path = paths[process.below(paths.length)]!;
+    const data = `text-${++this.#writes}`;
+    try {
+      switch (process.below(4)) {
+        case 0:
+          return await zk.delete(path);
+        case 1:
+          return void (await zk.create(path, data, { parents: true }));
+        default:
+          return void (await zk.setData(path, data));
+      }
+    } catch (error) {
+      if (!KeeperError.is(error, 'NoNode', 'NodeExists', 'NotEmpty')) throw error;
+    }
+  }
+
+  /** Nobody writes any more: by now each cache shows what is there. */
+  async left(zk: Client): Promise<readonly string[]> {
+    const there = new Map<string, bigint>();
+    if ((await zk.exists(root)) !== null) for await (const { path, stat } of zk.walk(root)) if (path !== root) there.set(path, stat.mzxid);
+    for (const { process, zk: own, cache, covers, shown } of this.#caches.values()) {
+      if (process.dead || own.closedBecause !== undefined) continue;
+      if (cache.inStep) process.note('a cache was in step when all was over');
+      else process.complain('its cache is not in step, though nothing goes wrong any more');
+      const shows = textOf(shown().map(({ path, stat }) => [path, stat.mzxid]));
+      const is = textOf([...there].filter(([path]) => covers(path)));
+      if (shows !== is) process.complain(`its cache shows ${shows}, and there is ${is}`);
+    }
+    return [];
+  }
+
+  /** What was shown was there, in that state; and, where the cache was in step, had not gone before. */
+  judge({ history }: Evidence): readonly string[] {
+    const was = new Set(history.writes.map(({ path, data, zxid }) => `${path} ${zxid} ${data}`));
+    const findings = this.#sights.flatMap(({ process, path, data, czxid, mzxid, seenZxid }) => {
+      const life = history.born(path, czxid);
+      if (life === undefined || life.goneZxid < mzxid || !was.has(`${path} ${mzxid} ${data}`))
+        return [`shown: ${process} was shown ${path} with ${data}, made by ${czxid} and written by ${mzxid}, which never was`];
+      if (seenZxid === undefined || life.goneZxid > seenZxid) return [];
+      return [`shown: ${process} was shown ${path} in step with ${seenZxid}, and it was gone at ${life.goneZxid}`];
+    });
+    return [...new Set(findings)];
+  }
+}
+
+function textOf(znodes: readonly (readonly [string, bigint])[]): string {
+  return znodes
+    .map(([path, mzxid]) => `${path} of ${mzxid}`)
+    .sort()
+    .join(', ');
+}

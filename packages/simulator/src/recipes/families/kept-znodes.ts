@@ -1,0 +1,306 @@
+/** Znodes that processes keep for as long as they want, through all of their sessions: as members of a group, as instances of a service, or as they are. */
+import { type Client, KeeperError } from '@tskeeper/client';
+import { Group, type GroupNaming, PersistentNode, type PersistentNodeOptions, ServiceRegistry, Sessions } from '@tskeeper/recipes';
+import type { SeededRandom } from '@tskeeper/runtime';
+import type { Evidence, Family, RecipeStory } from '../family.ts';
+import type { History, ZnodeLife } from '../history.ts';
+import type { RecipeProcess } from '../recipe-process.ts';
+import { drawWait } from './holding.ts';
+import { deleteByHand } from './line-of-story.ts';
+
+export const keptZnodes: Family = {
+  what: 'processes keep a znode each, and change what it says',
+  marks: [
+    'a znode was kept',
+    'a znode was kept in a later session',
+    'a znode was given other data',
+    'a znode was kept no longer',
+    'a kept znode was suspended',
+    'a kept znode was deleted by hand',
+    'a kept znode was not there for a while',
+    'a name was of another session for a while',
+  ],
+  draw: (random) => new KeptStory(random),
+};
+
+const folder = '/kept';
+
+/** What is common to `PersistentNode` and `Registration`. */
+type Kept = Pick<PersistentNode, 'path' | 'state' | 'signal' | 'onStateChange'>;
+
+interface Keeping {
+  readonly process: RecipeProcess;
+  readonly sessions: Sessions;
+  /** All there were. */
+  readonly sessionIds: Set<bigint>;
+  readonly kept: Kept;
+  readonly change: ((text: string, wait: Wait) => Promise<void>) | undefined;
+  readonly close: () => Promise<void>;
+  /** What it may say: what it was given last, and what it perhaps was since. */
+  may: Set<string>;
+}
+
+interface Wait {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** The way in which all processes of a story keep their znodes. */
+interface Way {
+  readonly parent: string;
+  readonly outlivesSessions: boolean;
+  readonly keep: (
+    process: RecipeProcess,
+    sessions: Sessions,
+    text: string,
+    wait: Wait,
+  ) => Promise<Omit<Keeping, 'process' | 'sessions' | 'sessionIds' | 'may'>>;
+  /** Whether names are those of the processes, which another session may have. */
+  readonly hasNames: boolean;
+}
+
+/** What was told of data: they are in the znode. */
+interface Told {
+  readonly keeping: Keeping;
+  readonly path: string;
+  readonly text: string;
+  readonly seenZxid: bigint;
+}
+
+class KeptStory implements RecipeStory {
+  readonly processes: number;
+  readonly restMsMax: number;
+  readonly #way: Way;
+  readonly #keeping = new WeakMap<RecipeProcess, Keeping>();
+  readonly #sessions = new WeakMap<RecipeProcess, Sessions>();
+  readonly #told: Told[] = [];
+  /** When the programs came to their ends. */
+  readonly #last: {
+    readonly keeping: Keeping;
+    readonly path: string;
+    readonly session: bigint;
+    readonly may: ReadonlySet<string>;
+    readonly atMs: number;
+  }[] = [];
+  #texts = 0;
+
+  constructor(random: SeededRandom) {
+    this.processes = 2 + random.below(3);
+    this.restMsMax = 1 + random.below(300);
+    const ways = [members('plain', random.below(2) === 0), members('party', false), members('shallowParty', false)];
+    const nodes = [nodesOf('ephemeralSequential'), nodesOf('persistent'), nodesOf('ephemeral')];
+    this.#way = [...ways, ...nodes, services(random.below(2) === 0)][random.below(7)]!;
+  }
+
+  async turn(process: RecipeProcess): Promise<boolean> {
+    const keeping = this.#keeping.get(process) ?? (await this.#begin(process));
+    const { kept, change, close, sessions } = keeping;
+    try {
+      if (change !== undefined && (process.isHealed || process.below(3) > 0)) await this.#change(process, keeping, change);
+      if (!process.isHealed && process.below(4) === 0) await process.pause(process.below(1500));
+      if (process.below(6) > 0) return kept.state === 'present';
+      this.#keeping.delete(process);
+      process.note('a znode was kept no longer');
+      await close();
+      return true;
+    } finally {
+      if (kept.signal.aborted) {
+        this.#keeping.delete(process);
+        if (sessions.client.closedBecause !== 'moved' && !process.stopping.aborted)
+          process.complain(`${kept.path} was not kept any longer: ${String(kept.signal.reason)}`);
+      }
+    }
+  }
+
+  async #begin(process: RecipeProcess): Promise<Keeping> {
+    const sessions = await this.#sessionsOf(process);
+    const text = `text-${++this.#texts}`;
+    const sessionIds = new Set<bigint>();
+    const forget = sessions.each(({ sessionId }) => sessionIds.add(sessionId));
+    const begun = await this.#way.keep(process, sessions, text, waitOf(process)).catch((error: unknown) => {
+      forget();
+      throw error;
+    });
+    const keeping: Keeping = { ...begun, process, sessions, sessionIds, may: new Set([text]) };
+    this.#keeping.set(process, keeping);
+    process.note('a znode was kept');
+    if (keeping.kept.state === 'present') this.#tell(keeping, text);
+    keeping.kept.onStateChange((state) => {
+      if (state === 'suspended') process.note('a kept znode was suspended');
+      if (state === 'absent') process.note('a kept znode was not there for a while');
+      if (state === 'present' && sessionIds.size > 1) process.note('a znode was kept in a later session');
+    });
+    return keeping;
+  }
+
+  /** From the first turn to the end of the program. */
+  async #sessionsOf(process: RecipeProcess): Promise<Sessions> {
+    const before = this.#sessions.get(process);
+    if (before?.signal.aborted === false) return before;
+    const sessions = await Sessions.start(() => process.session());
+    if (before === undefined) process.stopping.addEventListener('abort', () => this.#end(process));
+    this.#sessions.set(process, sessions);
+    return sessions;
+  }
+
+  async #change(process: RecipeProcess, keeping: Keeping, change: NonNullable<Keeping['change']>): Promise<void> {
+    const text = `text-${++this.#texts}`;
+    keeping.may.add(text);
+    await change(text, waitOf(process));
+    keeping.may = new Set([text]);
+    process.note('a znode was given other data');
+    this.#tell(keeping, text);
+  }
+
+  #tell(keeping: Keeping, text: string): void {
+    this.#told.push({ keeping, path: keeping.kept.path, text, seenZxid: keeping.sessions.client.lastZxid });
+  }
+
+  #end(process: RecipeProcess): void {
+    const keeping = this.#keeping.get(process);
+    if (keeping === undefined) return;
+    const { kept, sessions, may, close } = keeping;
+    if (kept.state === 'present')
+      this.#last.push({ keeping, path: kept.path, session: sessions.client.sessionId, may: new Set(may), atMs: process.nowMs });
+    void close();
+  }
+
+  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+    const { parent, hasNames } = this.#way;
+    if ((await zk.exists(parent)) === null) return;
+    if (hasNames && operator.below(2) === 0) {
+      await haveName(operator, zk, `${parent}/host-${operator.below(this.processes)}`);
+      return;
+    }
+    const names = (await zk.getChildren(parent)).children.toSorted();
+    const name = names[operator.below(3)];
+    if (name === undefined) return;
+    operator.note('a kept znode was deleted by hand');
+    await deleteByHand(zk, `${parent}/${name}`);
+  }
+
+  /** Nobody keeps anything any more. */
+  async left(zk: Client): Promise<readonly string[]> {
+    const { parent } = this.#way;
+    if ((await zk.exists(parent)) === null) return [];
+    return (await zk.getChildren(parent)).children.map((name) => `${parent}/${name}`);
+  }
+
+  judge({ history }: Evidence): readonly string[] {
+    return [...this.#judgeTold(history), ...this.#judgeLast(history)];
+  }
+
+  /** What a keeper was told is in the znode, and that is its own. */
+  #judgeTold(history: History): string[] {
+    const { outlivesSessions } = this.#way;
+    return this.#told.flatMap(({ keeping, path, text, seenZxid }) => {
+      const { process, sessionIds } = keeping;
+      const write = history.writes.find((each) => each.path === path && textOf(each.data) === text && BigInt(each.zxid) <= seenZxid);
+      if (write === undefined)
+        return [`kept: ${process.name} was told at ${seenZxid} that ${path} says ${text}, which it never did by then`];
+      const life = lifeAt(history, path, write.zxid);
+      if (outlivesSessions || (life !== undefined && sessionIds.has(life.session))) return [];
+      return [`kept: ${process.name} was told at ${seenZxid} that ${path} is there, which is of session ${life?.session}`];
+    });
+  }
+
+  /** In the end each has one, of its present session, that says what it was given last. */
+  #judgeLast(history: History): string[] {
+    const { parent, outlivesSessions } = this.#way;
+    return this.#last.flatMap(({ keeping: { process, sessionIds }, path, session, may, atMs }) => {
+      const there = history.below(parent).filter(({ madeMs, goneMs }) => madeMs < atMs && goneMs > atMs);
+      const own = there.filter((life) => (outlivesSessions ? life.path === path : sessionIds.has(life.session)));
+      const [only] = own;
+      if (own.length !== 1 || only!.path !== path || (!outlivesSessions && only!.session !== session))
+        return [
+          `kept: ${process.name} keeps ${path} in session ${session}, and there is ${own.map((each) => each.path).join(', ') || 'none'}`,
+        ];
+      const says = textOf(history.writes.findLast((write) => write.path === path && write.atMs < atMs)!.data);
+      return may.has(says) ? [] : [`kept: ${path} of ${process.name} says ${says}, and is to say ${[...may].join(' or ')}`];
+    });
+  }
+}
+
+/** For a while, as a process that has just died has it. */
+async function haveName(operator: RecipeProcess, zk: Client, path: string): Promise<void> {
+  await deleteByHand(zk, path);
+  try {
+    await zk.create(path, null, { mode: 'ephemeral' });
+  } catch (error) {
+    if (!KeeperError.is(error, 'NodeExists')) throw error;
+    return;
+  }
+  operator.note('a name was of another session for a while');
+  await operator.pause(operator.below(1000));
+  await zk.delete(path, { guaranteed: true }).catch((error: unknown) => {
+    if (!KeeperError.is(error, 'NoNode')) throw error;
+  });
+}
+
+/** What a znode says, whatever stands around it. */
+function textOf(data: string): string {
+  return /text-\d+/.exec(data)?.[0] ?? 'nothing';
+}
+
+function lifeAt(history: History, path: string, zxid: number): ZnodeLife | undefined {
+  return history.lives.find((life) => life.path === path && life.czxid <= zxid && life.goneZxid > zxid);
+}
+
+function waitOf(process: RecipeProcess): Wait {
+  return { signal: process.stopping, ...drawWait(process) };
+}
+
+/** A name that belongs to whoever runs in that place. */
+function nameOf({ number }: RecipeProcess): string {
+  return `host-${number}`;
+}
+
+function members(naming: GroupNaming, takesOver: boolean): Way {
+  const isNameData = naming !== 'plain';
+  return {
+    parent: folder,
+    outlivesSessions: false,
+    hasNames: !isNameData,
+    keep: async (process, sessions, text, wait) => {
+      // A name that is the data of the znode cannot be changed, so each keeps one of its own.
+      const name = isNameData ? text : nameOf(process);
+      const node = await new Group(sessions, folder, { naming }).join(name, { ...(isNameData ? {} : { data: text, takesOver }), ...wait });
+      return { kept: node, change: isNameData ? undefined : (data, limits) => node.setData(data, limits), close: () => node.close() };
+    },
+  };
+}
+
+function nodesOf(mode: NonNullable<PersistentNodeOptions['mode']>): Way {
+  return {
+    parent: folder,
+    outlivesSessions: mode === 'persistent',
+    hasNames: mode === 'ephemeral',
+    keep: async (process, sessions, text, wait) => {
+      const node = new PersistentNode(sessions, `${folder}/${nameOf(process)}`, text, { mode });
+      try {
+        await node.ready(wait);
+      } catch (error) {
+        await node.close();
+        throw error;
+      }
+      return { kept: node, change: (data, limits) => node.setData(data, limits), close: () => node.close() };
+    },
+  };
+}
+
+function services(takesOver: boolean): Way {
+  return {
+    parent: `${folder}/api`,
+    outlivesSessions: false,
+    hasNames: true,
+    keep: async (process, sessions, payload, wait) => {
+      const registry = new ServiceRegistry<string>(sessions, folder);
+      const registration = await registry.register({ name: 'api', address: nameOf(process), payload }, { takesOver, ...wait });
+      return {
+        kept: registration,
+        change: (text, limits) => registration.update({ payload: text }, limits),
+        close: () => registration.unregister(),
+      };
+    },
+  };
+}

@@ -1,0 +1,200 @@
+/** Leases for a fixed time, one alone and two of which either will do: had, renewed, given back, left to their end, taken over by the next of the same name. */
+import { type Client, KeeperError, op } from '@tskeeper/client';
+import { type HeldLease, Lease, MultiLease } from '@tskeeper/recipes';
+import type { SeededRandom } from '@tskeeper/runtime';
+import { parentOf } from '../../replay/replay.ts';
+import type { Evidence, Family, RecipeStory } from '../family.ts';
+import type { History } from '../history.ts';
+import { fences } from '../holds.ts';
+import type { RecipeProcess } from '../recipe-process.ts';
+import { drawWait } from './holding.ts';
+import { deleteByHand, storePath } from './line-of-story.ts';
+
+export const leases: Family = {
+  what: 'processes hold leases for a time, whatever becomes of their sessions',
+  marks: [
+    'a lease for a time was had',
+    'a lease for a time was not to be had',
+    'one of several leases was had',
+    'a lease was renewed',
+    'a lease could not be renewed',
+    'a lease was left to its end',
+    'a lease that was over was had by another',
+    'a lease was taken over by the next of the same name',
+    'a lease was broken by hand',
+  ],
+  draw: (random) => new LeaseStory(random),
+};
+
+const onePath = '/leases/one';
+const severalPath = '/leases/several';
+const count = 2;
+const paths = [onePath, ...Array.from({ length: count }, (_, at) => `${severalPath}/${at}`)];
+
+/** A lease, as its holder believed to have it. */
+interface LeaseHold {
+  readonly process: RecipeProcess;
+  readonly holder: string;
+  readonly lease: HeldLease;
+  readonly fromMs: number;
+  /** Those who believed to have it in that moment, and are somebody else. */
+  readonly beside: readonly LeaseHold[];
+}
+
+class LeaseStory implements RecipeStory {
+  /** The time of a lease is that of the ensemble's leaders: two of which differ have two times. */
+  readonly wallClocksAgree = true;
+  readonly processes: number;
+  readonly restMsMax: number;
+  readonly #durationMsMax: number;
+  readonly #holds: LeaseHold[] = [];
+
+  constructor(random: SeededRandom) {
+    this.processes = 2 + random.below(4);
+    this.restMsMax = 1 + random.below(300);
+    this.#durationMsMax = 400 + random.below(2500);
+  }
+
+  async prepare(zk: Client): Promise<void> {
+    for (const path of paths) await zk.ensurePath(storeOf(path));
+  }
+
+  async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
+    const holder = `host-${process.number}`;
+    const lease = await this.#had(process, zk, holder);
+    if (lease === undefined) {
+      process.note('a lease for a time was not to be had');
+      return false;
+    }
+    this.#enter(process, holder, lease);
+    process.holds++;
+    try {
+      await this.#work(process, lease);
+    } finally {
+      process.holds--;
+      if (process.isHealed || process.below(3) > 0) await lease.release();
+      else process.note('a lease was left to its end');
+    }
+    return true;
+  }
+
+  async #had(process: RecipeProcess, zk: Client, holder: string): Promise<HeldLease | undefined> {
+    const durationMs = 200 + process.below(this.#durationMsMax);
+    const limits = { signal: process.stopping, ...drawWait(process) };
+    if (process.below(4) === 0) {
+      const lease = await new MultiLease(zk, severalPath, { count, durationMs, holder }).tryAcquire(limits);
+      if (lease !== undefined) process.note('one of several leases was had');
+      return lease;
+    }
+    const lease = new Lease(zk, onePath, { durationMs, holder });
+    return process.below(3) === 0 ? await lease.tryAcquire(limits) : await lease.acquire(limits);
+  }
+
+  #enter(process: RecipeProcess, holder: string, lease: HeldLease): void {
+    process.note('a lease for a time was had');
+    const same = this.#holds.filter((each) => parentOf(each.lease.path) === parentOf(lease.path));
+    const before = same.at(-1);
+    if (before?.holder === holder && before.lease.state === 'held') process.note('a lease was taken over by the next of the same name');
+    if (before !== undefined && before.holder !== holder && before.lease.state === 'lost')
+      process.note('a lease that was over was had by another');
+    // Whoever stands still does nothing, and finds it over when it goes on.
+    const isAtIt = ({ process: { dead, pausedUntilMs, nowMs } }: LeaseHold) => !dead && pausedUntilMs <= nowMs;
+    const beside = same.filter((each) => each.holder !== holder && each.lease.state === 'held' && isAtIt(each));
+    this.#holds.push({ process, holder, lease, fromMs: process.nowMs, beside: lease.state === 'held' ? beside : [] });
+  }
+
+  async #work(process: RecipeProcess, lease: HeldLease): Promise<void> {
+    if (!process.isHealed && process.below(4) === 0) await renewed(process, lease);
+    for (let parts = 1 + process.below(3); parts > 0; parts--) {
+      await process.pause(process.below(process.isHealed || process.below(4) > 0 ? 150 : 3000));
+      if (process.below(2) === 0) {
+        await lease.renew();
+        process.note('a lease was renewed');
+      }
+      // One in a while goes on although its time is over: what it writes counts until somebody else has it.
+      if (lease.state !== 'held' && process.below(3) > 0) return;
+      await lease.multi([op.setData(storeOf(parentOf(lease.path)), `${lease.path} ${lease.fencingToken}`)]);
+    }
+    while (!process.isHealed && lease.leftMs > 0 && process.below(20) > 0) await process.pause(100);
+  }
+
+  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+    const path = paths[operator.below(paths.length)]!;
+    if (operator.below(2) === 0 || (await zk.exists(path)) === null) return;
+    const names = (await zk.getChildren(path)).children.toSorted();
+    const name = names[operator.below(4)];
+    if (name === undefined) return;
+    operator.note('a lease was broken by hand');
+    await deleteByHand(zk, `${path}/${name}`);
+  }
+
+  /** Whoever has it next clears up, also behind those who had no time to. */
+  async left(zk: Client): Promise<readonly string[]> {
+    const left = await Promise.all(
+      paths.map(async (path) => {
+        const lease = await new Lease(zk, path, { holder: 'operator', durationMs: 10_000 }).acquire();
+        await lease.release();
+        const names = (await zk.exists(path)) === null ? [] : (await zk.getChildren(path)).children;
+        return names.map((name) => `${path}/${name}`);
+      }),
+    );
+    return left.flat();
+  }
+
+  judge({ history }: Evidence): readonly string[] {
+    const fenced = paths.flatMap((path) => fences({ path, kinds: ['lease-'], store: storeOf(path), goesFirst: () => true }, history));
+    return [...fenced, ...this.#twoAtATime(history), ...this.#untrue(history)];
+  }
+
+  #twoAtATime(history: History): string[] {
+    return this.#holds.flatMap(({ process, lease, fromMs, beside }) =>
+      beside
+        .filter((other) => !isBroken(other, fromMs, history))
+        .map(
+          (other) =>
+            `two: ${process.name} has ${lease.path} at ${fromMs.toFixed(3)}, and ${other.process.name} had ${other.lease.path} still`,
+        ),
+    );
+  }
+
+  /** What is had is there. */
+  #untrue(history: History): string[] {
+    return this.#holds.flatMap(({ process, lease: { path, fencingToken } }) =>
+      history.born(path, fencingToken) === undefined ? [`two: ${process.name} has ${path} by ${fencingToken}, which no txn has made`] : [],
+    );
+  }
+}
+
+/** Renewed again and again, whether that can be done or not. */
+async function renewed(process: RecipeProcess, lease: HeldLease): Promise<void> {
+  const endMs = process.nowMs + process.below(8000);
+  while (!process.isHealed && lease.state === 'held' && process.nowMs < endMs) {
+    await process.pause(process.below(Math.ceil(lease.leftMs) + 1));
+    try {
+      await lease.renew();
+      process.note('a lease was renewed');
+    } catch (error) {
+      if (!KeeperError.is(error) || !error.retryable) throw error;
+      process.note('a lease could not be renewed');
+    }
+  }
+}
+
+/** Somebody has laid hands on it. */
+function isBroken({ lease, fromMs }: LeaseHold, untilMs: number, history: History): boolean {
+  const path = parentOf(lease.path);
+  const record = history.lives.filter((life) => life.path === `${path}/lease_holder`);
+  const own = history.born(lease.path, lease.fencingToken);
+  const isHis = (life: { goneBy: unknown; goneMs: number } | undefined) =>
+    life !== undefined && life.goneMs <= untilMs && life.goneMs >= fromMs - inFlightMs && life.goneBy !== own?.session;
+  // The one who takes it takes the own znode away as well, and then the record stays.
+  return record.some(isHis);
+}
+
+/** From when the leader takes up a request until its answer has come. */
+const inFlightMs = 10_000;
+
+/** One for each lease, as each has tokens of its own. */
+function storeOf(path: string): string {
+  return `${storePath}${path}`;
+}

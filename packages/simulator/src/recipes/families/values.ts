@@ -1,0 +1,220 @@
+/** Numbers that everybody counts up, a count and a text that everybody changes, and numbers that are given out once: each change is told from every other. */
+import type { Client } from '@tskeeper/client';
+import { AtomicNumber, CachedNumber, Lock, SharedCount, SharedValue, textInteger, type ValueCodec } from '@tskeeper/recipes';
+import type { SeededRandom } from '@tskeeper/runtime';
+import type { Evidence, Family, RecipeStory } from '../family.ts';
+import type { RecipeProcess } from '../recipe-process.ts';
+import { type Change, type Step, ValueWitness } from '../value-witness.ts';
+import { drawWait } from './holding.ts';
+import { deleteByHand } from './line-of-story.ts';
+
+export const values: Family = {
+  what: 'processes change numbers and a text, all at once',
+  marks: [
+    'a number was counted up',
+    'a number was set',
+    'a number was compared and set',
+    'a number was another when it was compared',
+    'a text was compared and set',
+    'a text was another when it was compared',
+    'a text was changed',
+    'a count was changed',
+    'a number was given out',
+    'a mark was taken away by hand',
+    'a lock of a number was broken by hand',
+  ],
+  draw: (random) => new ValueStory(random),
+};
+
+const folder = '/values';
+const numberPath = `${folder}/number`;
+const idsPath = `${folder}/ids`;
+const countPath = `${folder}/count`;
+const textPath = `${folder}/text`;
+
+/** What is added is less than that, and what is set a multiple of it: so a step tells which of the two it was. */
+const setStep = 1_000_000_000;
+
+const text: ValueCodec<string> = { encode: (value) => value, decode: (data) => new TextDecoder().decode(data ?? undefined) };
+
+/** As one session of a process has them. */
+interface Values {
+  readonly number: AtomicNumber<number>;
+  readonly ids: CachedNumber<number>;
+  readonly count: SharedCount;
+  readonly text: SharedValue<string>;
+}
+
+class ValueStory implements RecipeStory {
+  readonly processes: number;
+  readonly restMsMax: number;
+  readonly #rangeSize: number;
+  readonly #witness = new ValueWitness();
+  readonly #values = new WeakMap<Client, Values>();
+  #changes = 0;
+
+  constructor(random: SeededRandom) {
+    this.processes = 2 + random.below(4);
+    this.restMsMax = 1 + random.below(200);
+    this.#rangeSize = 1 + random.below(4);
+  }
+
+  async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
+    const values = this.#valuesOf(zk);
+    const acts = [this.#add, this.#set, this.#compareAndSet, this.#give, this.#changeCount, this.#changeText, this.#compareText];
+    if (process.isHealed) for (const act of acts) await act.call(this, process, zk, values);
+    else await this.#some(process, zk, values, acts);
+    return true;
+  }
+
+  /** One after the other, or all at once. */
+  async #some(process: RecipeProcess, zk: Client, values: Values, acts: readonly Act[]): Promise<void> {
+    const drawn = Array.from({ length: 1 + process.below(3) }, () => acts[process.below(acts.length)]!);
+    const calls = drawn.map((act) => act.call(this, process, zk, values).catch((error) => process.met(error)));
+    await Promise.all(calls);
+  }
+
+  /** Kept for as long as the session, as a program keeps them. */
+  #valuesOf(zk: Client): Values {
+    let values = this.#values.get(zk);
+    if (values === undefined) {
+      const options = { format: textInteger };
+      values = {
+        number: new AtomicNumber(zk, numberPath, options),
+        ids: new CachedNumber(new AtomicNumber(zk, idsPath, options), this.#rangeSize),
+        count: new SharedCount(zk, countPath, options),
+        text: new SharedValue(zk, textPath, text),
+      };
+      this.#values.set(zk, values);
+    }
+    return values;
+  }
+
+  async #add(process: RecipeProcess, _zk: Client, { number }: Values): Promise<void> {
+    const delta = ++this.#changes * (process.below(3) === 0 ? -1 : 1);
+    const change = this.#change(process, numberPath, `add ${delta}`, isAdded(delta));
+    await this.#witness.changes(change, number.add(delta, drawWait(process)), shown);
+    process.note('a number was counted up');
+  }
+
+  async #set(process: RecipeProcess, _zk: Client, { number }: Values): Promise<void> {
+    if (process.below(3) > 0) return;
+    const value = ++this.#changes * setStep;
+    const change = this.#change(process, numberPath, `set ${value}`, isSetTo(value));
+    await this.#witness.changes(change, number.set(value, drawWait(process)), shown);
+    process.note('a number was set');
+  }
+
+  async #compareAndSet(process: RecipeProcess, _zk: Client, { number }: Values): Promise<void> {
+    const expected = await number.get(drawWait(process));
+    if (process.below(2) === 0) await process.pause(process.below(50));
+    const value = ++this.#changes * setStep;
+    const change: Change = {
+      ...this.#change(process, numberPath, `compare ${expected} and set ${value}`, isSetTo(value)),
+      fits: ({ before }) => before === String(expected),
+    };
+    const isSet = await this.#witness.changes(change, number.compareAndSet(expected, value, drawWait(process)), (is) => is);
+    process.note(isSet ? 'a number was compared and set' : 'a number was another when it was compared');
+  }
+
+  async #give(process: RecipeProcess, zk: Client, { ids }: Values): Promise<void> {
+    const give = async () => {
+      this.#witness.gives(process.name, zk.sessionId, idsPath, await ids.next(drawWait(process)));
+      process.note('a number was given out');
+    };
+    await Promise.all(Array.from({ length: 1 + process.below(4) }, give));
+  }
+
+  async #changeCount(process: RecipeProcess, _zk: Client, { count }: Values): Promise<void> {
+    const delta = ++this.#changes;
+    const change = this.#change(process, countPath, `count ${delta} more`, isAdded(delta));
+    await this.#witness.changes(
+      change,
+      count.update((now = 0) => now + delta, drawWait(process)),
+    );
+    process.note('a count was changed');
+  }
+
+  /** By what is there, which the new text names; or by none of it. */
+  async #changeText(process: RecipeProcess, _zk: Client, { text: value }: Values): Promise<void> {
+    const name = `text-${++this.#changes}`;
+    if (process.below(3) === 0) {
+      const change = { ...this.#change(process, textPath, `set ${name}`, ({ after }) => after === name), mayRepeat: true };
+      await this.#witness.changes(change, value.set(name, drawWait(process)));
+      return;
+    }
+    const change: Change = {
+      ...this.#change(process, textPath, `update to ${name}`, ({ after }) => nameOf(after) === name),
+      fits: ({ before, after }) => after === `${name} behind ${nameOf(before)}`,
+    };
+    const call = value.update(async (now) => {
+      if (process.below(4) === 0) await process.pause(process.below(40));
+      return `${name} behind ${nameOf(now)}`;
+    }, drawWait(process));
+    await this.#witness.changes(change, call);
+    process.note('a text was changed');
+  }
+
+  async #compareText(process: RecipeProcess, _zk: Client, { text: value }: Values): Promise<void> {
+    await value.ready(drawWait(process));
+    const { current } = value;
+    if (current !== undefined) this.#witness.shows(process.name, textPath, current.value, current.stat.mzxid);
+    if (process.below(2) === 0) await process.pause(process.below(50));
+    const name = `text-${++this.#changes}`;
+    const change: Change = {
+      ...this.#change(process, textPath, `compare and set ${name}`, ({ after }) => after === name),
+      fits: ({ before }) => before === current?.value,
+    };
+    const had = await this.#witness.changes(change, value.compareAndSet(current, name, drawWait(process)), (is) => is !== undefined);
+    process.note(had === undefined ? 'a text was another when it was compared' : 'a text was compared and set');
+  }
+
+  #change({ name: process }: RecipeProcess, path: string, what: string, isOwn: Change['isOwn']): Change {
+    return { process, path, what, isOwn, state: 'open' };
+  }
+
+  /** Takes away what the changes rest on: marks, and places in the line of the lock. */
+  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+    const path = operator.below(3) === 0 ? idsPath : numberPath;
+    const [first] = await new Lock(zk, `${path}/lock`).contenders();
+    if (first !== undefined) {
+      operator.note('a lock of a number was broken by hand');
+      await deleteByHand(zk, first.path);
+      return;
+    }
+    if ((await zk.exists(path)) === null) return;
+    const marks = (await zk.getChildren(path)).children.filter((name) => name !== 'lock').toSorted();
+    const mark = marks[operator.below(4)];
+    if (mark === undefined) return;
+    operator.note('a mark was taken away by hand');
+    await deleteByHand(zk, `${path}/${mark}`);
+  }
+
+  async left(zk: Client): Promise<readonly string[]> {
+    const lines = await Promise.all([numberPath, idsPath].map((path) => new Lock(zk, `${path}/lock`).contenders()));
+    return lines.flat().map(({ path }) => path);
+  }
+
+  judge({ history }: Evidence): readonly string[] {
+    return this.#witness.judge(history);
+  }
+}
+
+type Act = (this: ValueStory, process: RecipeProcess, zk: Client, values: Values) => Promise<void>;
+
+function isAdded(delta: number): Change['isOwn'] {
+  return ({ before, after }) => Number(after) - Number(before ?? 0) === delta;
+}
+
+/** Many that were added may come to the same by chance. */
+function isSetTo(value: number): Change['isOwn'] {
+  return ({ before, after }) => after === String(value) && Math.abs(value - Number(before ?? 0)) > setStep / 2;
+}
+
+function shown({ before, after }: { readonly before: number; readonly after: number }): Step {
+  return { before: String(before), after: String(after) };
+}
+
+function nameOf(value: string | undefined): string {
+  return value === undefined ? 'none' : value.split(' ')[0]!;
+}

@@ -1,0 +1,124 @@
+/**
+ * What processes were told of their changes of values, held against what the ensemble has agreed on:
+ *
+ * - changed: what was carried out stands there once, what was refused never, and what nobody can say at most once; and nothing that nobody has asked for.
+ * - over: a change that depends on what was there was made of that, and tells what that was.
+ * - shown: a value that was shown had been written, by that txn.
+ * - given: no number is given out twice, and each by the session that has taken its range.
+ */
+import { KeeperError } from '@tskeeper/client';
+import type { SessionId } from '@tskeeper/protocol';
+import type { History, Written } from './history.ts';
+
+/** What a write has made of what. `before` is undefined when there was no znode. */
+export interface Step {
+  readonly before: string | undefined;
+  readonly after: string;
+}
+
+export interface Change {
+  readonly process: string;
+  /** For people: `add 7`. */
+  readonly what: string;
+  readonly path: string;
+  /** Whether a step is of this call: what it writes is written by no other. */
+  readonly isOwn: (step: Step) => boolean;
+  /** Whether it was made of what it should be. Default: it depends on nothing. */
+  readonly fits?: ((step: Step) => boolean) | undefined;
+  /** It may be written a second time, when the first was not answered. */
+  readonly mayRepeat?: boolean | undefined;
+  /** `open` until the call is over, and for good when nobody can say. */
+  state: 'open' | 'carried out' | 'not carried out';
+  /** As the call has told. */
+  told?: Step | undefined;
+}
+
+export class ValueWitness {
+  readonly #changes: Change[] = [];
+  readonly #shown: { readonly process: string; readonly path: string; readonly data: string; readonly mzxid: bigint }[] = [];
+  readonly #given: { readonly process: string; readonly session: SessionId; readonly path: string; readonly value: number }[] = [];
+
+  /** Notes down what is known of a change when the call is over. `outcome` tells what the result says of it. */
+  async changes<Result>(change: Change, call: Promise<Result>, outcome: (result: Result) => Step | boolean = () => true): Promise<Result> {
+    this.#changes.push(change);
+    try {
+      const result = await call;
+      const told = outcome(result);
+      change.state = told === false ? 'not carried out' : 'carried out';
+      if (typeof told === 'object') change.told = told;
+      return result;
+    } catch (error) {
+      if (error instanceof RangeError || (KeeperError.is(error) && error.outcome !== 'unknown')) change.state = 'not carried out';
+      throw error;
+    }
+  }
+
+  shows(process: string, path: string, data: string, mzxid: bigint): void {
+    this.#shown.push({ process, path, data, mzxid });
+  }
+
+  gives(process: string, session: SessionId, path: string, value: number): void {
+    this.#given.push({ process, session, path, value });
+  }
+
+  judge(history: History): string[] {
+    const paths = new Set(this.#changes.map(({ path }) => path));
+    return [...[...paths].flatMap((path) => this.#judgeChanges(path, history)), ...this.#judgeShown(history), ...this.#judgeGiven(history)];
+  }
+
+  #judgeChanges(path: string, history: History): string[] {
+    const findings: string[] = [];
+    const changes = this.#changes.filter((change) => change.path === path);
+    const times = new Map<Change, number>();
+    for (const { before, after, zxid } of stepsOf(path, history)) {
+      const step = { before, after };
+      const own = changes.find(({ isOwn }) => isOwn(step));
+      // The znode of a number is made with a 0.
+      if (own === undefined && before === undefined && after === '0') continue;
+      if (own === undefined) {
+        findings.push(`changed: ${path} became ${after} from ${before} at ${zxid}, and nobody has asked for that`);
+        continue;
+      }
+      times.set(own, (times.get(own) ?? 0) + 1);
+      const { process, what, fits, told } = own;
+      if (fits?.(step) === false) findings.push(`over: ${what} of ${process} has made ${after} of ${before} at ${zxid}`);
+      if (told !== undefined && (told.before !== before || told.after !== after))
+        findings.push(
+          `over: ${what} of ${process} has made ${after} of ${before} at ${zxid}, and was told ${told.after} of ${told.before}`,
+        );
+    }
+    for (const change of changes) {
+      const { process, what, state, mayRepeat } = change;
+      const count = times.get(change) ?? 0;
+      const isWrong = { open: count > 1 && !mayRepeat, 'carried out': mayRepeat ? count === 0 : count !== 1, 'not carried out': count > 0 };
+      if (isWrong[state]) findings.push(`changed: ${what} of ${process} was ${state}, and stands in ${path} ${count} times`);
+    }
+    return findings;
+  }
+
+  #judgeShown({ writes }: History): string[] {
+    return this.#shown.flatMap(({ process, path, data, mzxid }) => {
+      const was = writes.some((write) => write.path === path && BigInt(write.zxid) === mzxid && write.data === data);
+      return was ? [] : [`shown: ${process} was shown ${data} of ${mzxid} as ${path}, which never was`];
+    });
+  }
+
+  #judgeGiven(history: History): string[] {
+    const givenTo = new Map<string, string>();
+    return this.#given.flatMap(({ process, session, path, value }) => {
+      const key = `${path} ${value}`;
+      const other = givenTo.get(key);
+      givenTo.set(key, process);
+      if (other !== undefined) return [`given: ${value} of ${path} was given to ${other}, and to ${process}`];
+      const isTaken = stepsOf(path, history).some(
+        (step) => step.session === session && Number(step.before) <= value && value < Number(step.after),
+      );
+      return isTaken ? [] : [`given: ${process} was given ${value} of ${path}, which its session has not taken`];
+    });
+  }
+}
+
+function stepsOf(path: string, { writes }: History): (Step & Pick<Written, 'zxid' | 'session'>)[] {
+  const own = writes.filter((write) => write.path === path);
+  return own.map(({ data, zxid, session }, at) => ({ before: own[at - 1]?.data, after: data, zxid, session }));
+}
