@@ -1,6 +1,6 @@
 /** Numbers that everybody counts up, a count and a text that everybody changes, and numbers that are given out once: each change is told from every other. */
 import type { Client } from '@tskeeper/client';
-import { AtomicNumber, CachedNumber, Lock, SharedCount, SharedValue, textInteger, type ValueCodec } from '@tskeeper/recipes';
+import { AtomicNumber, CachedNumber, Lock, SharedCount, SharedValue, textCodec, textInteger } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
@@ -35,8 +35,6 @@ const textPath = `${folder}/text`;
 /** What is added is less than that, and what is set a multiple of it: so a step tells which of the two it was. */
 const setStep = 1_000_000_000;
 
-const text: ValueCodec<string> = { encode: (value) => value, decode: (data) => new TextDecoder().decode(data ?? undefined) };
-
 /** As one session of a process has them. */
 interface Values {
   readonly number: AtomicNumber<number>;
@@ -60,52 +58,52 @@ class ValueStory implements RecipeStory {
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
-    const values = this.#valuesOf(zk);
+    const own = this.#valuesOf(zk);
     const acts = [this.#add, this.#set, this.#compareAndSet, this.#give, this.#changeCount, this.#changeText, this.#compareText];
-    if (process.isHealed) for (const act of acts) await act.call(this, process, zk, values);
-    else await this.#some(process, zk, values, acts);
+    if (process.isHealed) for (const act of acts) await act(process, zk, own);
+    else await this.#some(process, zk, own, acts);
     return true;
   }
 
   /** One after the other, or all at once. */
-  async #some(process: RecipeProcess, zk: Client, values: Values, acts: readonly Act[]): Promise<void> {
+  async #some(process: RecipeProcess, zk: Client, own: Values, acts: readonly Act[]): Promise<void> {
     const drawn = Array.from({ length: 1 + process.below(3) }, () => acts[process.below(acts.length)]!);
-    const calls = drawn.map((act) => act.call(this, process, zk, values).catch((error) => process.met(error)));
+    const calls = drawn.map((act) => act(process, zk, own).catch((error) => process.met(error)));
     await Promise.all(calls);
   }
 
   /** Kept for as long as the session, as a program keeps them. */
   #valuesOf(zk: Client): Values {
-    let values = this.#values.get(zk);
-    if (values === undefined) {
+    let own = this.#values.get(zk);
+    if (own === undefined) {
       const options = { format: textInteger };
-      values = {
+      own = {
         number: new AtomicNumber(zk, numberPath, options),
         ids: new CachedNumber(new AtomicNumber(zk, idsPath, options), this.#rangeSize),
         count: new SharedCount(zk, countPath, options),
-        text: new SharedValue(zk, textPath, text),
+        text: new SharedValue(zk, textPath, textCodec),
       };
-      this.#values.set(zk, values);
+      this.#values.set(zk, own);
     }
-    return values;
+    return own;
   }
 
-  async #add(process: RecipeProcess, _zk: Client, { number }: Values): Promise<void> {
+  readonly #add: Act = async (process, _zk, { number }) => {
     const delta = ++this.#changes * (process.below(3) === 0 ? -1 : 1);
     const change = this.#change(process, numberPath, `add ${delta}`, isAdded(delta));
     await this.#witness.changes(change, number.add(delta, drawWait(process)), shown);
     process.note('a number was counted up');
-  }
+  };
 
-  async #set(process: RecipeProcess, _zk: Client, { number }: Values): Promise<void> {
+  readonly #set: Act = async (process, _zk, { number }) => {
     if (process.below(3) > 0) return;
     const value = ++this.#changes * setStep;
     const change = this.#change(process, numberPath, `set ${value}`, isSetTo(value));
     await this.#witness.changes(change, number.set(value, drawWait(process)), shown);
     process.note('a number was set');
-  }
+  };
 
-  async #compareAndSet(process: RecipeProcess, _zk: Client, { number }: Values): Promise<void> {
+  readonly #compareAndSet: Act = async (process, _zk, { number }) => {
     const expected = await number.get(drawWait(process));
     if (process.below(2) === 0) await process.pause(process.below(50));
     const value = ++this.#changes * setStep;
@@ -115,17 +113,17 @@ class ValueStory implements RecipeStory {
     };
     const isSet = await this.#witness.changes(change, number.compareAndSet(expected, value, drawWait(process)), (is) => is);
     process.note(isSet ? 'a number was compared and set' : 'a number was another when it was compared');
-  }
+  };
 
-  async #give(process: RecipeProcess, zk: Client, { ids }: Values): Promise<void> {
+  readonly #give: Act = async (process, zk, { ids }) => {
     const give = async () => {
       this.#witness.gives(process.name, zk.sessionId, idsPath, await ids.next(drawWait(process)));
       process.note('a number was given out');
     };
     await Promise.all(Array.from({ length: 1 + process.below(4) }, give));
-  }
+  };
 
-  async #changeCount(process: RecipeProcess, _zk: Client, { count }: Values): Promise<void> {
+  readonly #changeCount: Act = async (process, _zk, { count }) => {
     const delta = ++this.#changes;
     const change = this.#change(process, countPath, `count ${delta} more`, isAdded(delta));
     await this.#witness.changes(
@@ -133,10 +131,10 @@ class ValueStory implements RecipeStory {
       count.update((now = 0) => now + delta, drawWait(process)),
     );
     process.note('a count was changed');
-  }
+  };
 
   /** By what is there, which the new text names; or by none of it. */
-  async #changeText(process: RecipeProcess, _zk: Client, { text: value }: Values): Promise<void> {
+  readonly #changeText: Act = async (process, _zk, { text: value }) => {
     const name = `text-${++this.#changes}`;
     if (process.below(3) === 0) {
       const change = { ...this.#change(process, textPath, `set ${name}`, ({ after }) => after === name), mayRepeat: true };
@@ -153,9 +151,9 @@ class ValueStory implements RecipeStory {
     }, drawWait(process));
     await this.#witness.changes(change, call);
     process.note('a text was changed');
-  }
+  };
 
-  async #compareText(process: RecipeProcess, _zk: Client, { text: value }: Values): Promise<void> {
+  readonly #compareText: Act = async (process, _zk, { text: value }) => {
     await value.ready(drawWait(process));
     const { current } = value;
     if (current !== undefined) this.#witness.shows(process.name, textPath, current.value, current.stat.mzxid);
@@ -167,7 +165,7 @@ class ValueStory implements RecipeStory {
     };
     const had = await this.#witness.changes(change, value.compareAndSet(current, name, drawWait(process)), (is) => is !== undefined);
     process.note(had === undefined ? 'a text was another when it was compared' : 'a text was compared and set');
-  }
+  };
 
   #change({ name: process }: RecipeProcess, path: string, what: string, isOwn: Change['isOwn']): Change {
     return { process, path, what, isOwn, state: 'open' };
@@ -200,7 +198,7 @@ class ValueStory implements RecipeStory {
   }
 }
 
-type Act = (this: ValueStory, process: RecipeProcess, zk: Client, values: Values) => Promise<void>;
+type Act = (process: RecipeProcess, zk: Client, own: Values) => Promise<void>;
 
 function isAdded(delta: number): Change['isOwn'] {
   return ({ before, after }) => Number(after) - Number(before ?? 0) === delta;
