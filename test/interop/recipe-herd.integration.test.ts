@@ -41,7 +41,8 @@ class Ground {
   }
 
   traffic(gather: Gather, path: string): Promise<readonly Traffic[]> {
-    return trafficOf(gather, this.#server.connectString, this.clients, path);
+    // In one process, where nothing is under way for long.
+    return trafficOf(gather, this.#server.connectString, this.clients, path, 20);
   }
 }
 

@@ -19,6 +19,9 @@ import { fed, handedOn } from './waiters.ts';
 /** Its delete and the list of the one that wakes up; two answers, the event that wakes it, and that of the own znode. */
 const turn: Traffic = { received: 2, sent: 4 };
 
+/** Long beside all steps; the last to have one keeps its process for as long. */
+const leaseMs = 60_000;
+
 export const oneByOne: Readonly<Record<string, Scene>> = {
   'a lock is given back': {
     gather: (clients, path) =>
@@ -79,7 +82,7 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
   'a lease is given back': {
     async gather(clients, path) {
       const crowd = await handedOn(
-        clients.map((zk, at) => () => new Lease(zk, path, { durationMs: 3_600_000, holder: `holder-${at}` }).acquire()),
+        clients.map((zk, at) => () => new Lease(zk, path, { durationMs: leaseMs, holder: `holder-${at}` }).acquire()),
         (held) => held.release(),
       );
       // Of those who wait: the own znode, and the one ahead, which is the lease for the first.

@@ -80,6 +80,12 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
   }
 }
 
+/** Of another process, on a slow machine. */
+const restMs = 100;
+
+/** ZooKeeper sends what it tells of itself in one piece more, or one less, when its numbers have grown. So many looks at most belong to a step; a herd would be a hundred. */
+const looksMax = 25;
+
 /** By the counters of the whole server, so nothing else may be connected. */
 export async function countRequests(server: ServerProcess, report: Report): Promise<void> {
   const { connectString } = server;
@@ -88,12 +94,12 @@ export async function countRequests(server: ServerProcess, report: Report): Prom
       const { received, sent } = costs(clients.length);
       const title = `recipes on ${server.kind}: with 100 that wait, ${name}, and that takes ${received} requests`;
       await report.check(title, async () => {
-        const traffic = await trafficOf(gather, connectString, clients, `/herd-${index}`);
+        const traffic = await trafficOf(gather, connectString, clients, `/herd-${index}`, restMs);
         // Together, as ZooKeeper counts what it sends on another thread.
         const sum = (each: (step: Traffic) => number) => traffic.reduce((total, step) => total + each(step), 0);
         const asked = sum((step) => step.received);
         assert(atMost === true ? asked <= steps * received : asked === steps * received, JSON.stringify(traffic));
-        assert(sum((step) => step.sent) <= steps * sent, JSON.stringify(traffic));
+        assert(sum((step) => step.sent) <= steps * (sent + looksMax), JSON.stringify(traffic));
       });
     }
   });

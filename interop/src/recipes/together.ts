@@ -59,12 +59,17 @@ const lastOne: Gather = async (clients, path) => {
   };
 };
 
+/** Of those who all read each other when they come. */
+const fellowsMax = 21;
+const fellows = (clients: number) => Math.min(clients, fellowsMax);
+
 /** Each step is a round of its own, which all have left but the lowest, for whom they wait. */
 const lowest: Gather = async (clients, path) => {
+  const zks = clients.slice(0, fellowsMax);
   const own: Participation[] = [];
   const waits: Promise<void>[][] = [];
   for (const round of pathsBelow(path)) {
-    const inside = await Promise.all(clients.map((zk) => new DoubleBarrier(zk, round, clients.length).enter()));
+    const inside = await Promise.all(zks.map((zk) => new DoubleBarrier(zk, round, zks.length).enter()));
     const [first, ...others] = inside.sort((one, other) => (one.path < other.path ? -1 : 1));
     own.push(first!);
     waits.push(others.map((each) => each.leave()));
@@ -72,7 +77,7 @@ const lowest: Gather = async (clients, path) => {
   for (const each of waits.flat()) each.catch(() => undefined);
   return {
     // That of the lowest, who watches it as the others do.
-    watches: steps * clients.length,
+    watches: steps * zks.length,
     async step() {
       await Promise.all([own.shift()!.leave(), ...waits.shift()!]);
     },
@@ -139,12 +144,9 @@ const discovery: Gather = async ([first, ...others], path) => {
   };
 };
 
-/** Of those of a set partitioner: each reads all others when it comes. */
-const membersMax = 21;
-
 /** A member that has none of the items leaves, and comes again. */
 const partitions: Gather = async (clients, path) => {
-  const zks = clients.slice(0, membersMax);
+  const zks = clients.slice(0, fellowsMax);
   const work = ({ signal }: OwnPartition) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
   const plan: PartitionPlan = (name, _members, items) => (name === 'member-0' ? items : []);
   const join = (zk: Client, at: number) => new SetPartitioner(zk, path, `member-${at}`, ['one', 'two'], work, { timeBoundaryMs: 50, plan });
@@ -219,14 +221,14 @@ export const forAll: Readonly<Record<string, Scene>> = {
   'the lowest leaves a double barrier, and all others with it': {
     gather: lowest,
     // It lists, and goes in one txn with `ready`; the others list.
-    costs: (clients) => ({ received: clients + 1, sent: 2 * clients + 1 }),
+    costs: (clients) => ({ received: fellows(clients) + 1, sent: 2 * fellows(clients) + 1 }),
   },
   'a shared value is set': { gather: value, costs: (clients) => ({ received: clients + 1, sent: 2 * clients + 1 }) },
   'a member joins a group': { gather: group, costs: (clients) => ({ received: clients + 1, sent: 2 * clients }) },
   'an instance of a service is registered': { gather: discovery, costs: (clients) => ({ received: clients + 1, sent: 2 * clients }) },
   'a member with nothing to do leaves a set partitioner, and comes again': {
     gather: partitions,
-    costs: (clients) => partitionCosts(Math.min(clients, membersMax)),
+    costs: (clients) => partitionCosts(fellows(clients)),
   },
   'sites vote, and a coordinator tells them the outcome': {
     gather: commit,

@@ -2,7 +2,7 @@
  * How much a server is asked, and how much it tells, by what one step of a recipe sets off while many wait: by the server's own counters, so that nothing
  * is missed. Nobody polls, and no herd wakes up, where the numbers do not grow with those who wait.
  */
-import { type Client, connect, fourLetterWord } from '@tskeeper/client';
+import { type Client, connect, fourLetterWord, type Millis } from '@tskeeper/client';
 
 import { until } from './ground.ts';
 
@@ -48,14 +48,18 @@ export async function withCrowd(connectString: string, count: number, use: (clie
   }
 }
 
-/** What each of some steps costs with these clients, the only ones of the server that do anything; what looks at the counters cost is taken off. */
+/**
+ * What each of some steps costs with these clients, the only ones of the server that do anything; what looks at the counters cost is taken off. `restMs`: when nothing has come
+ * in for so long, nothing will, so it is long beside a turn of client and server. A look that comes too early finds too little, and the next one the rest.
+ */
 export async function trafficOf(
   gather: Gather,
   connectString: string,
   clients: readonly Client[],
   path: string,
+  restMs: Millis,
 ): Promise<readonly Traffic[]> {
-  const counters = new Counters(connectString);
+  const counters = new Counters(connectString, restMs);
   const watchesBefore = (await counters.look()).watches;
   const crowd = await gather(clients, path);
   await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
@@ -70,17 +74,16 @@ export async function trafficOf(
   return traffic;
 }
 
-/** Long beside a turn of client and server. A look that comes too early finds too little, and never too much. */
-const restMs = 20;
-
 /** The server's, less what it costs to look at them. */
 class Counters {
   readonly #connectString: string;
+  readonly #restMs: Millis;
   #looks = 0;
   #cost: Traffic | undefined;
 
-  constructor(connectString: string) {
+  constructor(connectString: string, restMs: Millis) {
     this.#connectString = connectString;
+    this.#restMs = restMs;
   }
 
   async look(): Promise<Traffic & { readonly watches: number }> {
@@ -93,7 +96,7 @@ class Counters {
   async atRest(): Promise<Traffic> {
     let last = await this.look();
     await until('nothing comes in', async () => {
-      await new Promise((resolve) => setTimeout(resolve, restMs));
+      await new Promise((resolve) => setTimeout(resolve, this.#restMs));
       const { received } = last;
       last = await this.look();
       return last.received === received;

@@ -1,5 +1,5 @@
-import type { Client } from '@tskeeper/client';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Client, ReadOptions } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Queue, type QueueItem, RecipeError } from '../../src/index.ts';
 import { expire } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
@@ -103,6 +103,23 @@ describe('a queue', () => {
     // The watch has fired, so none is left.
     expect(two.lines).not.toContain('removeWatches /jobs');
     expect(two.lines[0]).toBe('getChildren /jobs');
+  });
+
+  it('C1-16: hears of an item that comes while it lists', async () => {
+    await t.until(t.zk.create(path));
+    const zk = await t.client();
+    const list = zk.getChildren.bind(zk);
+    const listing = vi.spyOn(zk, 'getChildren').mockImplementation(async (each: string, options?: ReadOptions) => {
+      const answer = await list(each, options);
+      if (each === path && options?.watch !== undefined) {
+        listing.mockRestore();
+        await t.zk.create(`${path}/queue-`, 'a', { mode: 'persistentSequential' });
+        // The watch has been told ahead of this answer.
+        await zk.exists(path);
+      }
+      return answer;
+    });
+    expect(textOf(await t.until(new Queue(zk, path).take()))).toBe('a');
   });
 
   it('C1-2: an item that is put wakes one of 100 who wait, with requests that do not grow with them', async () => {

@@ -72,13 +72,6 @@ const wrong: Readonly<Record<string, Omit<Mutant, 'hunter'>>> = {
     replace: '...this.watching(this.#path, watches)',
     by: '',
   },
-  'queue-event-overlooked': {
-    what: 'an event that comes before one waits for it is forgotten',
-    from: 'C1-16',
-    file: list,
-    replace: 'if (!this.#isCurrent) callback();',
-    by: '',
-  },
   'queue-line-not-left': {
     what: 'who has got an item stays the first of those who wait',
     from: 'C1-2',
