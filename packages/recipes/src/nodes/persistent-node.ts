@@ -20,18 +20,17 @@ import {
   type SessionEvent,
   type Stat,
 } from '@tskeeper/client';
-import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
 import { makeOwn } from '../waiting/make-own.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
-import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { depart, departed } from './departing.ts';
 import { Heartbeat } from './heartbeat.ts';
+import { type Made, remove, touchOf, write } from './made-node.ts';
 
 /** How a `PersistentNode` lives between two times that it is made. */
 export interface PersistentNodeOptions {
@@ -61,13 +60,6 @@ export interface PersistentNodeOptions {
 
 /** See `PersistentNode.state`. */
 export type PersistentNodeState = 'absent' | 'present' | 'suspended' | 'closed';
-
-interface Made {
-  readonly zk: ClientView;
-  readonly path: string;
-  readonly czxid: bigint;
-  readonly data: Data;
-}
 
 /** A znode kept alive: made again when somebody has deleted it, and in the next session when it went with the last (Curator's PersistentNode). */
 export class PersistentNode implements AsyncDisposable {
@@ -211,7 +203,7 @@ export class PersistentNode implements AsyncDisposable {
       const data = this.#data;
       try {
         const { path, stat } = await this.#create(zk, data);
-        return { zk, path, czxid: stat.czxid, data };
+        return { zk, path, czxid: stat.czxid, version: stat.version, data };
       } catch (error) {
         // It was made, and somebody has deleted it.
         if (error instanceof RecipeError && error.code === 'Lost') continue;
@@ -241,8 +233,8 @@ export class PersistentNode implements AsyncDisposable {
     if (stat === null) return undefined;
     try {
       if (stat.ephemeralOwner === 0n ? !this.#mode.startsWith('ephemeral') : stat.ephemeralOwner === zk.sessionId) {
-        await zk.setData(path, data, { ...untilTheEnd, idempotent: true });
-        return { zk, path, czxid: stat.czxid, data };
+        const made = { zk, path, czxid: stat.czxid, version: stat.version, data };
+        return (await write(made, data)) ? made : undefined;
       }
       if (stat.ephemeralOwner !== 0n && this.#options.takesOver === true) await zk.delete(path, { ...untilTheEnd, version: stat.version });
       else await this.#untilGone(zk, path, stat.czxid);
@@ -281,13 +273,12 @@ export class PersistentNode implements AsyncDisposable {
       const made = await this.#present(options);
       if (made.data === data || this.#data !== data) return;
       try {
-        await made.zk.setData(made.path, data, { ...untilTheEnd, idempotent: true, signal, timeoutMs });
-        return;
+        if (await write(made, data, { signal, timeoutMs })) return;
       } catch (error) {
-        // It is about to be made again, with these data.
-        if (!KeeperError.is(error, 'NoNode') && !isEndOfSession(error)) throw error;
-        this.#gone(made);
+        if (!isEndOfSession(error)) throw error;
       }
+      // It is about to be made again, with these data.
+      this.#gone(made);
     }
   }
 
@@ -340,29 +331,6 @@ export class PersistentNode implements AsyncDisposable {
     if (this.#state === state || this.#state === 'closed') return;
     this.#state = state;
     this.#listeners.tell(state);
-  }
-}
-
-function touchOf({ path }: Made): string {
-  return childPath(path, 'touch');
-}
-
-/** Only the one that was made here: by now the name may be another's. */
-async function remove(made: Made): Promise<void> {
-  const { zk, path, czxid } = made;
-  for (;;) {
-    const stat = await zk.exists(path, untilTheEnd);
-    if (stat === null || stat.czxid !== czxid) return;
-    try {
-      if (stat.numChildren > 0) await unlessGone(zk.delete(touchOf(made), { ...untilTheEnd, idempotent: true }));
-      await zk.delete(path, { ...untilTheEnd, version: stat.version });
-      return;
-    } catch (error) {
-      // It has been written to since, the last beat has come, or there was no answer: the next look tells.
-      const isStill =
-        KeeperError.is(error, 'BadVersion') || (KeeperError.is(error, 'NotEmpty') && stat.numChildren === 0) || isUnanswered(error);
-      if (!isStill) return;
-    }
   }
 }
 

@@ -139,6 +139,36 @@ describe('a persistent node', () => {
     expect(await text()).toBe('theirs');
   });
 
+  it.each([0, 1])('B23: has other data when its own znode has, not one that was made in its place: at version %i', async (version) => {
+    const zk = await t.client();
+    const node = new PersistentNode(zk, path, '0');
+    await t.until(node.ready());
+    for (let count = 0; count < version; count++) await t.until(node.setData(`${count + 1}`));
+    const other = await t.client();
+    const replaced = Promise.all([other.delete(path), other.create(path, 'theirs')]);
+    let isWritten = false;
+    const writing = node.setData('mine').then(() => (isWritten = true));
+    await t.until(replaced);
+    await t.settle();
+    expect(isWritten).toBe(false);
+    // Two of one version cannot be told from each other by a write.
+    if (version > 0) expect(await text()).toBe('theirs');
+    await t.until(other.delete(path));
+    await t.until(writing);
+    expect(await text()).toBe('mine');
+    expect((await t.until(t.zk.exists(path)))!.ephemeralOwner).toBe(zk.sessionId);
+  });
+
+  it('B23: has other data although somebody has written to it meanwhile', async () => {
+    const node = new PersistentNode(await t.client(), path, '0');
+    await t.until(node.ready());
+    for (const data of ['1', '2']) {
+      await t.until(t.zk.setData(path, 'by hand'));
+      await t.until(node.setData(data));
+      expect(await text()).toBe(data);
+    }
+  });
+
   it('B23, C1-3: whose making was not answered is there once, whatever its mode, and goes when it is closed meanwhile', async () => {
     for (const mode of ['ephemeral', 'ephemeralSequential', 'persistent'] as const) {
       const { zk, lose } = await forgetful(t);

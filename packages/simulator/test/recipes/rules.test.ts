@@ -222,7 +222,10 @@ describe('kept znodes', () => {
   test('of which there is one in the end, of the present session, with the latest data; others are found', () => {
     expect(judgeKeptInTheEnd([last], rules, history)).toEqual([]);
     expect(judgeKeptInTheEnd([{ ...last, session: 2n }], rules, history)).toHaveLength(1);
-    expect(judgeKeptInTheEnd([{ ...last, sessions: new Set([1n, 2n]) }], rules, history)).toHaveLength(1);
+    const twice = { ...last, sessions: new Set([1n, 2n]), may: new Set(['text-2', 'text-3']) };
+    expect(judgeKeptInTheEnd([twice], rules, history)).toHaveLength(1);
+    // The other is of an earlier keeper, and on its way out.
+    expect(judgeKeptInTheEnd([{ ...twice, may: last.may }], rules, history)).toEqual([]);
     expect(judgeKeptInTheEnd([{ ...last, path: '/k/other' }], rules, history)).toHaveLength(1);
     expect(judgeKeptInTheEnd([{ ...last, may: new Set(['text-1']) }], rules, history)).toEqual([
       'kept: /k/one of process-1 says text-2, and is to say text-1',

@@ -5,7 +5,7 @@
  * - when all was well each keeper has one, of its present session, with its latest data.
  */
 import type { Millis, SessionId } from '@tskeeper/protocol';
-import type { History } from '../history.ts';
+import type { History, ZnodeLife } from '../history.ts';
 
 /** The keeper was told that its znode is there, and says that. */
 export interface ToldOfKept {
@@ -36,22 +36,27 @@ export interface KeptRules {
 
 export function judgeToldOfKept(told: readonly ToldOfKept[], { outlivesSessions }: KeptRules, history: History): string[] {
   return told.flatMap(({ process, sessions, path, text, seenZxid }) => {
-    const write = history.writes.find((each) => each.path === path && textOf(each.data) === text && each.zxid <= seenZxid);
-    if (write === undefined) return [`kept: ${process} was told at ${seenZxid} that ${path} says ${text}, which it never did by then`];
-    const life = history.lives.find((each) => each.path === path && each.czxid <= write.zxid && each.goneZxid > write.zxid);
-    if (outlivesSessions || (life !== undefined && sessions.has(life.session))) return [];
-    return [`kept: ${process} was told at ${seenZxid} that ${path} is there, which is of session ${life?.session}`];
+    const writes = history.writes.filter((each) => each.path === path && textOf(each.data) === text && each.zxid <= seenZxid);
+    if (writes.length === 0) return [`kept: ${process} was told at ${seenZxid} that ${path} says ${text}, which it never did by then`];
+    const lives = history.lives.filter((each) => each.path === path);
+    const written = writes.map(({ zxid }) => lives.find((life) => life.czxid <= zxid && life.goneZxid > zxid));
+    // One of another session, which was made in its place just then, may have been written to ahead of its own.
+    if (outlivesSessions || written.some((life) => life !== undefined && sessions.has(life.session))) return [];
+    return [`kept: ${process} was told at ${seenZxid} that ${path} is there, which is of session ${written[0]?.session}`];
   });
 }
 
 export function judgeKeptInTheEnd(last: readonly KeptInTheEnd[], { parent, outlivesSessions }: KeptRules, history: History): string[] {
   return last.flatMap(({ process, sessions, path, session, may, atMs }) => {
-    const there = history.below(parent).filter(({ madeMs, goneMs }) => madeMs < atMs && goneMs > atMs);
-    const own = there.filter((life) => (outlivesSessions ? life.path === path : sessions.has(life.session)));
+    const says = (at: string) => textOf(history.writes.findLast((write) => write.path === at && write.atMs < atMs)!.data);
+    // A log says when in whole milliseconds.
+    const there = history.below(parent).filter(({ madeMs, goneMs }) => madeMs < atMs && goneMs >= Math.floor(atMs));
+    // What an earlier keeper of this process kept goes in the background, where it was closed without a connection.
+    const isOwn = (life: ZnodeLife) => sessions.has(life.session) && (life.path === path || may.has(says(life.path)));
+    const own = there.filter((life) => (outlivesSessions ? life.path === path : isOwn(life)));
     if (own.length !== 1 || own[0]!.path !== path || (!outlivesSessions && own[0]!.session !== session))
       return [`kept: ${process} keeps ${path} in session ${session}, and there is ${own.map((each) => each.path).join(', ') || 'none'}`];
-    const says = textOf(history.writes.findLast((write) => write.path === path && write.atMs < atMs)!.data);
-    return may.has(says) ? [] : [`kept: ${path} of ${process} says ${says}, and is to say ${[...may].join(' or ')}`];
+    return may.has(says(path)) ? [] : [`kept: ${path} of ${process} says ${says(path)}, and is to say ${[...may].join(' or ')}`];
   });
 }
 

@@ -190,7 +190,8 @@ async function haveName(operator: RecipeProcess, zk: Client, path: string): Prom
   try {
     await zk.create(path, null, { mode: 'ephemeral' });
   } catch (error) {
-    if (!KeeperError.is(error, 'NodeExists')) throw error;
+    // Whoever keeps it was faster; or the folder, a container, has gone with the last that was in it.
+    if (!KeeperError.is(error, 'NodeExists', 'NoNode')) throw error;
     return;
   }
   operator.note('a name was of another session for a while');
