@@ -17,7 +17,8 @@ it.each(['ours', 'bare'])(`the bench's client "%s" works against a server of kin
       const load = { do: 'load', root: '/bench', znodes: 4, bytes: 100, inFlight: 4, seconds: 0.2 };
       const { operations, seconds, cpuSeconds, p50Us, p99Us } = await client.ask({ ...load, op: 'getData' });
       expect(operations).toBeGreaterThan(10);
-      expect(seconds).toBeGreaterThanOrEqual(0.2);
+      // A timer of Node counts from the beginning of its turn, in whole milliseconds: it may go off almost one of them early.
+      expect(seconds).toBeGreaterThan(0.199);
       expect(cpuSeconds).toBeGreaterThan(0);
       expect(p99Us).toBeGreaterThanOrEqual(p50Us);
       await expect(client.ask({ ...load, op: 'getData', bytes: 99 })).rejects.toThrow('expected 99 bytes, got 100');

@@ -80,8 +80,8 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
   }
 }
 
-/** Of another process, on a slow machine. */
-const restMs = 100;
+/** Of another process, on a slow machine that does something else besides. */
+const restMs = 250;
 
 /** ZooKeeper sends what it tells of itself in one piece more, or one less, when its numbers have grown. So many looks at most belong to a step; a herd would be a hundred. */
 const looksMax = 25;

@@ -203,10 +203,11 @@ export const forAll: Readonly<Record<string, Scene>> = {
   'an event is set': {
     gather: (clients, path) =>
       letOn(clients, (zk) => pathsBelow(path).map((each) => new EventHandle(zk, each)), {
-        // With what stands above it.
+        // With what stands above it, a container, which goes in a while if nothing is in it.
         shut: async (event) => {
           await event.set();
           await event.reset();
+          await clients[0]!.create(`${event.path}/stays`);
         },
         open: (event) => event.set(),
         wait: (event) => event.wait(),
