@@ -20,6 +20,7 @@ export const transactions: Family = {
 };
 
 const folder = '/transactions';
+const retry = { attempts: Infinity, maxElapsedMs: Infinity };
 
 class TransactionStory implements RecipeStory {
   readonly processes: number;
@@ -154,7 +155,8 @@ class TransactionStory implements RecipeStory {
 async function coordinateInVain(operator: RecipeProcess, zk: Client, { path }: Minutes): Promise<void> {
   const coordinator = `${path}/coordinator`;
   try {
-    await zk.create(coordinator, null, { mode: 'ephemeral' });
+    // Until it is answered: an ephemeral that it does not know of would stay for as long as its session lives.
+    await zk.create(coordinator, null, { mode: 'ephemeral', idempotent: true, timeoutMs: Infinity, retry });
   } catch (error) {
     if (!KeeperError.is(error, 'NodeExists', 'NoNode')) throw error;
     return;
