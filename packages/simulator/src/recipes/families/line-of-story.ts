@@ -24,3 +24,13 @@ export async function deleteByHand(zk: Client, path: string): Promise<void> {
     if (!KeeperError.is(error, 'NoNode')) throw error;
   }
 }
+
+/** What is below it; nothing where there is no such znode: containers are swept when they are empty, at any moment. */
+export async function namesBelow(zk: Client, path: string): Promise<readonly string[]> {
+  try {
+    return (await zk.getChildren(path)).children;
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return [];
+    throw error;
+  }
+}
