@@ -5,7 +5,7 @@ import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { drawWait } from './holding.ts';
-import { deleteByHand } from './line-of-story.ts';
+import { deleteByHand, namesBelow } from './line-of-story.ts';
 import { barrierPath, judgeRounds, type Passage } from './rounds.ts';
 
 export const barriers: Family = {
@@ -90,8 +90,5 @@ async function work(process: RecipeProcess, zk: Client, inside: Participation): 
 }
 
 async function participants(zk: Client): Promise<string[]> {
-  // The barrier is a container, and may have been swept.
-  if ((await zk.exists(barrierPath)) === null) return [];
-  const { children } = await zk.getChildren(barrierPath);
-  return children.filter((name) => name !== 'ready');
+  return (await namesBelow(zk, barrierPath)).filter((name) => name !== 'ready');
 }

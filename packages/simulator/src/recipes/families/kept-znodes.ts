@@ -1,12 +1,12 @@
 /** Znodes that processes keep for as long as they want, through all of their sessions: as members of a group, as instances of a service, or as they are. */
-import { type Client, KeeperError } from '@tskeeper/client';
+import type { Client } from '@tskeeper/client';
 import { Group, type GroupNaming, PersistentNode, type PersistentNodeOptions, ServiceRegistry, Sessions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { drawWait } from './holding.ts';
 import { judgeKeptInTheEnd, judgeToldOfKept, type KeptInTheEnd, type KeptRules, type ToldOfKept } from './kept-rules.ts';
-import { deleteByHand } from './line-of-story.ts';
+import { deleteByHand, haveForAWhile, namesBelow } from './line-of-story.ts';
 
 export const keptZnodes: Family = {
   what: 'processes keep a znode each, and change what it says',
@@ -160,12 +160,14 @@ class KeptStory implements RecipeStory {
 
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
     const { parent, hasNames } = this.#way;
-    if ((await zk.exists(parent)) === null) return;
     if (hasNames && operator.below(2) === 0) {
-      await haveName(operator, zk, `${parent}/host-${operator.below(this.processes)}`);
+      const path = `${parent}/host-${operator.below(this.processes)}`;
+      await deleteByHand(zk, path);
+      // As a process that has just died has it.
+      if (await haveForAWhile(operator, zk, path, 1000)) operator.note('a name was of another session for a while');
       return;
     }
-    const names = (await zk.getChildren(parent)).children.toSorted();
+    const names = (await namesBelow(zk, parent)).toSorted();
     const name = names[operator.below(3)];
     if (name === undefined) return;
     operator.note('a kept znode was deleted by hand');
@@ -175,30 +177,12 @@ class KeptStory implements RecipeStory {
   /** Nobody keeps anything any more. */
   async left(zk: Client): Promise<readonly string[]> {
     const { parent } = this.#way;
-    if ((await zk.exists(parent)) === null) return [];
-    return (await zk.getChildren(parent)).children.map((name) => `${parent}/${name}`);
+    return (await namesBelow(zk, parent)).map((name) => `${parent}/${name}`);
   }
 
   judge({ history }: Evidence): readonly string[] {
     return [...judgeToldOfKept(this.#told, this.#way, history), ...judgeKeptInTheEnd(this.#last, this.#way, history)];
   }
-}
-
-/** For a while, as a process that has just died has it. */
-async function haveName(operator: RecipeProcess, zk: Client, path: string): Promise<void> {
-  await deleteByHand(zk, path);
-  try {
-    await zk.create(path, null, { mode: 'ephemeral' });
-  } catch (error) {
-    // Whoever keeps it was faster; or the folder, a container, has gone with the last that was in it.
-    if (!KeeperError.is(error, 'NodeExists', 'NoNode')) throw error;
-    return;
-  }
-  operator.note('a name was of another session for a while');
-  await operator.pause(operator.below(1000));
-  await zk.delete(path, { guaranteed: true }).catch((error: unknown) => {
-    if (!KeeperError.is(error, 'NoNode')) throw error;
-  });
 }
 
 function waitOf(process: RecipeProcess): Wait {

@@ -8,7 +8,7 @@ import { fences } from '../holds.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { drawWait } from './holding.ts';
 import { besides, isOfOne, judgeLeases, type LeaseHold } from './lease-rules.ts';
-import { deleteByHand, storePath } from './line-of-story.ts';
+import { deleteByHand, namesBelow, storePath } from './line-of-story.ts';
 
 export const leases: Family = {
   what: 'processes hold leases for a time, whatever becomes of their sessions',
@@ -107,8 +107,8 @@ class LeaseStory implements RecipeStory {
 
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
     const path = paths[operator.below(paths.length)]!;
-    if (operator.below(2) === 0 || (await zk.exists(path)) === null) return;
-    const names = (await zk.getChildren(path)).children.toSorted();
+    if (operator.below(2) === 0) return;
+    const names = (await namesBelow(zk, path)).toSorted();
     const name = names[operator.below(4)];
     if (name === undefined) return;
     operator.note('a lease was broken by hand');

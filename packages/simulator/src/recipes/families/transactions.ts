@@ -4,6 +4,7 @@ import { TwoPhaseCommit, type TwoPhaseCommitOptions, type Vote } from '@tskeeper
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
+import { haveForAWhile } from './line-of-story.ts';
 import { judgeTransaction, type Minutes } from './transaction-rules.ts';
 
 export const transactions: Family = {
@@ -116,7 +117,8 @@ class TransactionStory implements RecipeStory {
     const minutes = this.#all.find(({ done }) => done.size < this.#sites.length);
     if (minutes === undefined) return;
     if (this.#watching === 'coordinator' && operator.below(2) === 0) {
-      await coordinateInVain(operator, zk, minutes);
+      // One that has taken the part of the coordinator, and dies before it has decided.
+      if (await haveForAWhile(operator, zk, `${minutes.path}/coordinator`, 2500)) operator.note('a coordinator went without a decision');
       return;
     }
     const transaction = this.#transaction(operator, zk, minutes);
@@ -148,20 +150,4 @@ class TransactionStory implements RecipeStory {
   judge({ history }: Evidence): readonly string[] {
     return this.#all.flatMap((minutes) => judgeTransaction(minutes, history));
   }
-}
-
-/** One that has taken the part of the coordinator, and dies before it has decided. */
-async function coordinateInVain(operator: RecipeProcess, zk: Client, { path }: Minutes): Promise<void> {
-  const coordinator = `${path}/coordinator`;
-  try {
-    await zk.create(coordinator, null, { mode: 'ephemeral' });
-  } catch (error) {
-    if (!KeeperError.is(error, 'NodeExists', 'NoNode')) throw error;
-    return;
-  }
-  await operator.pause(operator.below(2500));
-  await zk.delete(coordinator, { guaranteed: true }).catch((error: unknown) => {
-    if (!KeeperError.is(error, 'NoNode')) throw error;
-  });
-  operator.note('a coordinator went without a decision');
 }

@@ -6,7 +6,7 @@ import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { type Change, type Step, ValueWitness } from '../value-witness.ts';
 import { drawWait } from './holding.ts';
-import { deleteByHand } from './line-of-story.ts';
+import { deleteByHand, namesBelow } from './line-of-story.ts';
 
 export const values: Family = {
   what: 'processes change numbers and a text, all at once',
@@ -188,8 +188,7 @@ class ValueStory implements RecipeStory {
       await deleteByHand(zk, first.path);
       return;
     }
-    if ((await zk.exists(path)) === null) return;
-    const marks = (await zk.getChildren(path)).children.filter((name) => name !== 'lock').toSorted();
+    const marks = (await namesBelow(zk, path)).filter((name) => name !== 'lock').toSorted();
     const mark = marks[operator.below(4)];
     if (mark === undefined) return;
     operator.note('a mark was taken away by hand');
