@@ -1,5 +1,5 @@
 /** One event, that lets through everybody until it is reset, or one for each time it is set. */
-import type { Client } from '@tskeeper/client';
+import { type Client, KeeperError } from '@tskeeper/client';
 import { EventHandle } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
@@ -100,12 +100,16 @@ function waitOf(process: RecipeProcess): { timeoutMs?: number; signal?: AbortSig
   return process.isHealed ? { signal: process.stopping } : { timeoutMs: 4000, ...drawWait(process) };
 }
 
-/** The znodes of those who wait. */
+/** The znodes of those who wait; nobody where there is no event: its container is swept when it is empty. */
 async function waiting(zk: Client): Promise<string[]> {
-  if ((await zk.exists(eventPath)) === null) return [];
-  const { children } = await zk.getChildren(eventPath);
-  return children
-    .filter((name) => name !== 'set')
-    .toSorted()
-    .map((name) => `${eventPath}/${name}`);
+  try {
+    const { children } = await zk.getChildren(eventPath);
+    return children
+      .filter((name) => name !== 'set')
+      .toSorted()
+      .map((name) => `${eventPath}/${name}`);
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return [];
+    throw error;
+  }
 }
