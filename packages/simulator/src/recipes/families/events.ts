@@ -1,6 +1,6 @@
 /** One event, that lets through everybody until it is reset, or one for each time it is set. */
-import type { Client } from '@tskeeper/client';
-import { EventHandle } from '@tskeeper/recipes';
+import { type Client, KeeperError } from '@tskeeper/client';
+import { EventHandle, type WaitOptions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
@@ -41,8 +41,7 @@ class EventStory implements RecipeStory {
     }
     // In the middle of a wait of another, at times.
     if (!process.isHealed && process.below(3) === 0) {
-      await event.reset(waitOf(process));
-      process.note('an event was reset');
+      await this.#reset(process, event, waitOf(process));
     }
     if (process.isHealed || process.below(3) > 0) await this.#wait(process, zk, event);
     return true;
@@ -56,6 +55,16 @@ class EventStory implements RecipeStory {
   #loseAnswers(setter: RecipeProcess): void {
     for (const process of this.#waiting)
       if (setter.below(3) === 0) process.clock.after(setter.below(30), () => process.wire?.forward.resetAfter(0));
+  }
+
+  /** One that is late, as everything heals, is made up for: those who have set it by then wait for ever otherwise. */
+  async #reset(process: RecipeProcess, event: EventHandle, options?: WaitOptions): Promise<void> {
+    try {
+      await event.reset(options);
+      process.note('an event was reset');
+    } finally {
+      if (process.isHealed) await this.#eventOf(await process.session()).set({ signal: process.stopping });
+    }
   }
 
   async #wait(process: RecipeProcess, zk: Client, event: EventHandle): Promise<void> {
@@ -76,8 +85,7 @@ class EventStory implements RecipeStory {
 
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
     if (operator.below(2) === 0) {
-      await this.#eventOf(zk).reset();
-      operator.note('an event was reset');
+      await this.#reset(operator, this.#eventOf(zk));
       return;
     }
     const victim = (await waiting(zk))[operator.below(2)];
@@ -95,17 +103,21 @@ class EventStory implements RecipeStory {
   }
 }
 
-function waitOf(process: RecipeProcess): { timeoutMs?: number; signal?: AbortSignal } {
+function waitOf(process: RecipeProcess): WaitOptions {
   // Those who all wait, and have not set it, would wait for ever.
   return process.isHealed ? { signal: process.stopping } : { timeoutMs: 4000, ...drawWait(process) };
 }
 
-/** The znodes of those who wait. */
+/** The znodes of those who wait; nobody where there is no event: its container is swept when it is empty. */
 async function waiting(zk: Client): Promise<string[]> {
-  if ((await zk.exists(eventPath)) === null) return [];
-  const { children } = await zk.getChildren(eventPath);
-  return children
-    .filter((name) => name !== 'set')
-    .toSorted()
-    .map((name) => `${eventPath}/${name}`);
+  try {
+    const { children } = await zk.getChildren(eventPath);
+    return children
+      .filter((name) => name !== 'set')
+      .toSorted()
+      .map((name) => `${eventPath}/${name}`);
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return [];
+    throw error;
+  }
 }
