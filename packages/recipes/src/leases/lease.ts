@@ -38,7 +38,8 @@ export interface LeaseOptions extends LineOptions {
   readonly durationMs: number;
   /**
    * Who this is to the others. Whoever comes with the same name takes the lease over at once: a process that was started again, say. One
-   * that has it still under that name believes so until it renews or writes, or its time is over.
+   * that has it still under that name believes so until it renews or writes, or its time is over; also when its successor has given it back by then, or had it for a
+   * shorter time, and somebody else has it.
    */
   readonly holder: string;
 }

@@ -137,6 +137,28 @@ describe('leases', () => {
     ]);
   });
 
+  test('that one of the same name had taken over may be had by a third, and not what somebody else took, or nobody', () => {
+    const first = hold(1, 1n, 15);
+    const took = (holder: string) =>
+      historyOf(
+        ...taken,
+        '1 create /l/lease-1b',
+        `1 delete ${names[1]} and set /l/lease_holder {"version":1,"holder":"${holder}","end":"x"}`,
+        `2 create ${names[2]}`,
+        '2 delete /l/lease-1b and set /l/lease_holder {"version":1,"holder":"host-1","end":"y"}',
+      );
+    const found = ['two: process-2 has /l/lease-2 at 70.000, and process-1 had /l/lease-1 still'];
+    expect(judgeLeases([first, hold(2, 5n, 70, [first])], took('host-1'))).toEqual([]);
+    expect(judgeLeases([first, hold(2, 5n, 70, [first])], took('host-11'))).toEqual(found);
+    const renewed = historyOf(
+      ...taken,
+      '1 set /l/lease_holder {"version":1,"holder":"host-1","end":"x"}',
+      `2 create ${names[2]}`,
+      `2 delete ${names[1]} and set /l/lease_holder two`,
+    );
+    expect(judgeLeases([first, hold(2, 4n, 70, [first])], renewed)).toEqual(found);
+  });
+
   test('that were broken by hand may be had by two; and what no txn has made is found', () => {
     const first = hold(1, 1n, 15);
     const broken = historyOf(

@@ -52,8 +52,8 @@ class CacheStory implements RecipeStory {
     await kept.cache.ready(process.isHealed ? { signal: process.stopping } : { timeoutMs: process.below(2000) });
     process.note('a cache was in step');
     const seenZxid = zk.lastZxid;
-    // Behind whatever the cache asks for: a znode that is being read when an event tells of it is read again, when that read is answered.
-    for (let rounds = 0; rounds < 3; rounds++) await zk.exists(root);
+    // Behind whatever the cache has to ask for by then: an event behind a read that is under way leads to another, once that is answered.
+    for (let answers = 4; answers > 0; answers--) await zk.exists(root);
     if (!kept.cache.inStep) return true;
     for (const { path, data, stat } of kept.shown())
       this.#sights.push({ process: process.name, path, data, czxid: stat.czxid, mzxid: stat.mzxid, seenZxid });

@@ -1,7 +1,8 @@
 /**
  * What must be true of leases, each of which is had for a time:
  *
- * - two: nobody has one, and runs, in the moment in which another has got it, unless somebody has broken it by hand, or both have one name.
+ * - two: nobody has one, and runs, in the moment in which another has got it, unless somebody has broken it by hand, or both have one name, or
+ *   another of its name had taken it over before: then it is by the end of that one that others may have it.
  */
 import type { HeldLease } from '@tskeeper/recipes';
 import { parentOf } from '../../replay/replay.ts';
@@ -39,7 +40,7 @@ export function judgeLeases(holds: readonly LeaseHold[], history: History): stri
     if (history.born(path, fencingToken) === undefined)
       return [`two: ${process.name} has ${path} by ${fencingToken}, which no txn has made`];
     return beside
-      .filter((other) => !isBroken(other, fromMs, history))
+      .filter((other) => !isBroken(other, fromMs, history) && !isTakenOver(other, fencingToken, history))
       .map((other) => `two: ${process.name} has ${path} at ${fromMs.toFixed(3)}, and ${other.process.name} had ${other.lease.path} still`);
   });
 }
@@ -53,4 +54,18 @@ function isBroken({ lease: { path, fencingToken } }: LeaseHold, untilMs: number,
   );
   const life = history.lives.find((each) => each.path === record && each.czxid <= written!.zxid && each.goneZxid > written!.zxid);
   return life !== undefined && life.goneMs <= untilMs && life.goneBy !== own?.session;
+}
+
+/** By another of its name, before whoever came by `token`: itself it writes nothing once its znode is gone. */
+function isTakenOver({ holder, lease: { path, fencingToken } }: LeaseHold, token: bigint, history: History): boolean {
+  const own = history.born(path, fencingToken);
+  const record = `${parentOf(path)}/lease_holder`;
+  return history.writes.some(
+    (write) =>
+      own !== undefined &&
+      write.path === record &&
+      write.zxid >= own.goneZxid &&
+      write.zxid < Number(token) &&
+      write.data.includes(`"holder":${JSON.stringify(holder)}`),
+  );
 }
