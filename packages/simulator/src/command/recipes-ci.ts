@@ -8,7 +8,7 @@ import { hunterOf } from './zoo.ts';
 
 export async function runRecipesCi(jobs: number): Promise<boolean> {
   const run = new CiRun(jobs);
-  await run.seeds({ fixed: 48, fresh: 752, hunter: 'recipes', summary: new Summary(recipeMarks) });
+  await run.seeds({ fixed: 48, fresh: 1152, hunter: 'recipes', summary: new Summary(recipeMarks) });
   await run.mutants(
     Object.keys(zoo).filter((name) => isRecipeHunter(hunterOf(name))),
     4,

@@ -95,8 +95,7 @@ class LeaseStory implements RecipeStory {
     for (let parts = 1 + process.below(3); parts > 0; parts--) {
       await process.pause(process.below(process.isHealed || process.below(4) > 0 ? 150 : 3000));
       if (process.below(2) === 0) {
-        await lease.renew();
-        process.note('a lease was renewed');
+        await renew(process, lease);
       }
       // One in a while goes on although its time is over: what it writes counts until somebody else has it.
       if (lease.state !== 'held' && process.below(3) > 0) return;
@@ -140,13 +139,26 @@ async function renewed(process: RecipeProcess, lease: HeldLease): Promise<void> 
   while (!process.isHealed && lease.state === 'held' && process.nowMs < endMs) {
     await process.pause(process.below(Math.ceil(lease.leftMs) + 1));
     try {
-      await lease.renew();
-      process.note('a lease was renewed');
+      await renew(process, lease);
     } catch (error) {
-      if (!KeeperError.is(error) || !error.retryable) throw error;
-      process.note('a lease could not be renewed');
+      if (!isOpen(error)) throw error;
     }
   }
+}
+
+async function renew(process: RecipeProcess, lease: HeldLease): Promise<void> {
+  try {
+    await lease.renew();
+    process.note('a lease was renewed');
+  } catch (error) {
+    if (isOpen(error)) process.note('a lease could not be renewed');
+    throw error;
+  }
+}
+
+/** It is had as long as before, and may be asked for again. */
+function isOpen(error: unknown): boolean {
+  return KeeperError.is(error) && error.retryable;
 }
 
 /** One for each lease, as each has tokens of its own. */
