@@ -182,7 +182,13 @@ class ValueStory implements RecipeStory {
   /** Takes away what the changes rest on: marks, and places in the line of the lock. */
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
     const path = operator.below(3) === 0 ? idsPath : numberPath;
-    const [first] = await new Lock(zk, `${path}/lock`).contenders();
+    const lock = new Lock(zk, `${path}/lock`);
+    let [first] = await lock.contenders();
+    // Few come there, and for a moment only.
+    for (let looks = operator.below(20); looks > 0 && first === undefined; looks--) {
+      await operator.pause(10);
+      [first] = await lock.contenders();
+    }
     if (first !== undefined) {
       operator.note('a lock of a number was broken by hand');
       await deleteByHand(zk, first.path);
