@@ -42,6 +42,6 @@ export class DelayQueue extends ItemQueue<number> {
     const { delayMs, dueMs } = options;
     if (delayMs !== undefined && !(Number.isFinite(delayMs) && delayMs >= 0))
       throw new RangeError(`delayMs is a number of milliseconds from 0 on, not ${delayMs}`);
-    await this.putItems(items, dueMs ?? Math.ceil((await this.ensembleTimeMs(options)) + delayMs), options);
+    await this.putItems(items, async (signal) => dueMs ?? Math.ceil((await this.ensembleTimeMs(signal)) + delayMs), options);
   }
 }

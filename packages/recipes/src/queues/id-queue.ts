@@ -19,12 +19,12 @@ export class IdQueue extends ItemQueue<string> {
 
   /** Puts an item behind all others. Rejects as `Queue.put` does, and with a TypeError for what cannot be an id. */
   put(data: Data, options: IdPutOptions): Promise<void> {
-    return this.putItems([data], options.id, options);
+    return this.putItems([data], () => options.id, options);
   }
 
   /** Puts several of one id, one behind the other: all or none. Rejects as `put` does. */
   putAll(items: readonly Data[], options: IdPutOptions): Promise<void> {
-    return this.putItems(items, options.id, options);
+    return this.putItems(items, () => options.id, options);
   }
 
   /** Takes all items with this id out, but for those that somebody works on; resolves with how many they were. Rejects as `take` does. */

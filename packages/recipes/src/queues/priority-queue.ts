@@ -28,11 +28,11 @@ export class PriorityQueue extends ItemQueue<number> {
 
   /** Puts an item behind all those whose priority is not greater. Rejects as `Queue.put` does, and with a RangeError. */
   put(data: Data, options: PriorityPutOptions): Promise<void> {
-    return this.putItems([data], options.priority, options);
+    return this.putItems([data], () => options.priority, options);
   }
 
   /** Puts several of one priority, one behind the other: all or none. Rejects as `put` does. */
   putAll(items: readonly Data[], options: PriorityPutOptions): Promise<void> {
-    return this.putItems(items, options.priority, options);
+    return this.putItems(items, () => options.priority, options);
   }
 }

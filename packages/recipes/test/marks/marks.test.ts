@@ -20,7 +20,8 @@ describe('a mark', () => {
   it('that may not be written to is told of, and is the only one', async () => {
     const acl = [{ perms: readCreateAndDelete, id: { scheme: 'world', id: 'anyone' } }];
     const queue = new Queue(t.zk, '/jobs', { acl });
-    for (let round = 0; round < 3; round++) expect(await t.until(failureOf(queue.put('a')))).toMatchObject({ code: 'NoAuth', failedIndex: 1 });
+    for (let round = 0; round < 3; round++)
+      expect(await t.until(failureOf(queue.put('a')))).toMatchObject({ code: 'NoAuth', failedIndex: 1 });
     expect(await t.childrenOf('/jobs-aside/marks')).toHaveLength(1);
     expect(await t.childrenOf('/jobs')).toEqual([]);
   });
