@@ -3,6 +3,7 @@ import type { Client } from '@tskeeper/client';
 import { TestServer } from '@tskeeper/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { oneByOne } from '../../interop/src/recipes/herd.ts';
+import { bySquares } from '../../interop/src/recipes/everybody.ts';
 import { queueScenes } from '../../interop/src/recipes/queue-herd.ts';
 import { forAll } from '../../interop/src/recipes/together.ts';
 import { crowdTimeoutMs, type Gather, type Scene, steps, type Traffic, trafficOf, withCrowd } from '../../interop/src/recipes/traffic.ts';
@@ -82,6 +83,12 @@ test.each(Object.entries({ ...oneByOne, ...queueScenes }))(
 
 test.each(Object.entries(forAll))(
   'C1-2, C1-11, C1-27, C1-36: %s, and each of 100 asks and is told as often as each of a few',
+  check,
+  patienceMs,
+);
+
+test.each(Object.entries(bySquares))(
+  'C1-2, C1-36: %s, for which all n ask n others, as the page of the recipe has it, and no more',
   check,
   patienceMs,
 );

@@ -9,6 +9,7 @@ import { barrierChecks } from './barrier-checks.ts';
 import { curatorQueueChecks } from './curator-queue-checks.ts';
 import { discoveryChecks } from './discovery-checks.ts';
 import { electionChecks } from './election-checks.ts';
+import { bySquares } from './everybody.ts';
 import type { Check, Ground } from './ground.ts';
 import { groupChecks } from './group-checks.ts';
 import { oneByOne } from './herd.ts';
@@ -87,7 +88,7 @@ const looksMax = 25;
 export async function countRequests(server: ServerProcess, report: Report): Promise<void> {
   const { connectString } = server;
   await withCrowd(connectString, 101, async (clients) => {
-    for (const [index, [name, { gather, costs, atMost }]] of Object.entries({ ...oneByOne, ...queueScenes, ...forAll }).entries()) {
+    for (const [index, [name, { gather, costs, atMost }]] of Object.entries({ ...oneByOne, ...queueScenes, ...forAll, ...bySquares }).entries()) {
       const { received, sent } = costs(clients.length);
       const title = `recipes on ${server.kind}: with 100 that wait, ${name}, and that takes ${received} requests`;
       await report.check(title, async () => {
