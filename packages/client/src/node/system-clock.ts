@@ -1,4 +1,5 @@
 /** The machine's clock. */
+import type { Millis } from '@tskeeper/protocol';
 import { type Clock, timerMsMax } from '../clock.ts';
 
 export const systemClock: Clock = {
@@ -10,22 +11,24 @@ export const systemClock: Clock = {
   },
 };
 
-/** Piece by piece, as Node fires at once for what is longer than its timers can wait. */
+/** Node fires a timer at once that is longer than it can wait, so such a one is made of several. */
 class LongTimer {
+  readonly #callback: () => void;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(delayMs: number, callback: () => void) {
-    this.#wait(delayMs, callback);
-  }
-
-  #wait(leftMs: number, callback: () => void): void {
-    this.#timer =
-      leftMs > timerMsMax
-        ? setTimeout(() => this.#wait(leftMs - timerMsMax, callback), timerMsMax)
-        : setTimeout(callback, Math.ceil(leftMs));
+  constructor(delayMs: Millis, callback: () => void) {
+    this.#callback = callback;
+    this.#set(delayMs);
   }
 
   cancel(): void {
     clearTimeout(this.#timer);
+  }
+
+  #set(leftMs: Millis): void {
+    this.#timer =
+      leftMs > timerMsMax
+        ? setTimeout(() => this.#set(leftMs - timerMsMax), timerMsMax)
+        : setTimeout(this.#callback, Math.ceil(leftMs));
   }
 }
