@@ -1,9 +1,12 @@
 /** Those who listen to something, each told in turn. */
+import { checkFunction } from './given.ts';
+
 export class Listeners<News> {
   readonly #listeners = new Set<(news: News) => void>();
 
   /** Returns a function that ends it. The same function may listen twice. */
   add(listener: (news: News) => void): () => void {
+    checkFunction(listener, 'a listener');
     const own = (news: News) => listener(news);
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);

@@ -15,9 +15,11 @@
  */
 import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
+import { checkArray, checkData, checkFunction, checkPath, checkPlace } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
+import { bothSettled } from '../waiting/both.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { ClaimedItem } from './claimed-item.ts';
 import type { ItemName, ItemNames } from './item-names.ts';
@@ -80,11 +82,13 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   /** So that several znodes are filled and emptied alike. */
   #round: number;
 
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, { path, shards, names, rankKind }: QueueSetup<Label>, options: ItemQueueOptions) {
+    checkPlace(zk, path);
     const { acl, items = 'persistent', maxItems, takenPath } = options;
     if (items !== 'persistent' && items !== 'ephemeral')
       throw new TypeError(`items are "persistent" or "ephemeral", not "${String(items)}"`);
+    if (takenPath !== undefined) checkPath(takenPath);
     const aside = `${path}-aside`;
     const znode = (each: string, claimsPath: string) =>
       new QueueZnode(zk, this.#marks, {
@@ -113,6 +117,8 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
 
   /** As `put` of each kind of queue has it, and rejects as that does. */
   protected async putItems(items: readonly Data[], label: Label, options: WaitOptions): Promise<void> {
+    checkArray(items, 'items are');
+    for (const item of items) checkData(item);
     const room = this.#room;
     room?.check(items.length);
     const ahead = this.#putting;
@@ -122,7 +128,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
       if (room === undefined) await znode.put(items, label, [], signal);
       else await room.put(items.length, (checks) => znode.put(items, label, checks, signal), signal);
     });
-    this.#putting = Promise.allSettled([ahead, own]);
+    this.#putting = bothSettled(ahead, own);
     await own;
   }
 
@@ -178,13 +184,17 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * `claim` or as `ClaimedItem.done`.
    */
   async process<Result>(work: (item: ClaimedItem) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkFunction(work, 'work');
     await using item = await this.claim(options);
     const result = await work(item);
     await item.done();
     return result;
   }
 
-  /** The item that comes first, left where it is, whether somebody works on it or not; undefined when there is none. Rejects as `Client.getData` does, but for NoNode. */
+  /**
+   * The item that comes first, left where it is, whether somebody works on it or not; undefined when there is none. Rejects as `Client.getData` does, but for
+   * NoNode.
+   */
   async peek(options: WaitOptions = {}): Promise<QueueItem | undefined> {
     return await this.#within(options, this.#what, async (signal) => {
       for (const znode of this.#znodes) {
