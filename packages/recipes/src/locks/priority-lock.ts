@@ -51,7 +51,7 @@ export interface PreemptOptions {
   readonly preempt?: boolean | Pick<RevokeOptions, 'deleteAfterMs'> | undefined;
 }
 
-const kindForm = /(?:read|write)-\d\d-(?=-?\d{10}$)/;
+const kindForm = /(?:read|write)-\d\d-(?=(?:\d|-\d?)\d{9}$)/;
 const kindOf = (name: string) => kindForm.exec(name)?.[0];
 const priorityOf = ({ kind }: Contender) => Number(kind.slice(-3, -1));
 const isWriter = ({ kind }: Contender) => kind.startsWith('write-');

@@ -48,13 +48,16 @@ export class Room {
   }
 }
 
+/** Longer than a timer of Node can wait. */
+const timerMsMax = 0x7fffffff;
+
 /** Resolves when one of the lists may have something new, or after so many milliseconds. Rejects with the signal's reason. */
 export function outdated(zk: ClientView, lists: readonly ItemList[], afterMs: number, signal: AbortSignal): Promise<void> {
   const { clock } = zk;
   let over!: () => void;
   const changed = new Promise<void>((resolve) => {
     const forgets = lists.map((list) => list.whenOutdated(resolve));
-    const timer = afterMs === Infinity ? undefined : clock.after(Math.max(Math.ceil(afterMs), 1), resolve);
+    const timer = afterMs === Infinity ? undefined : clock.after(Math.min(Math.max(Math.ceil(afterMs), 1), timerMsMax), resolve);
     over = () => {
       for (const forget of forgets) forget();
       if (timer !== undefined) clock.cancel(timer);
