@@ -103,6 +103,7 @@ describe.each(Object.entries({ ...places, ...keepers }))('%s', (_name, make) => 
 
   it('takes a view of a client', async () => {
     const result = make(t.zk.chroot('/app'), '/a') as Any;
+    expect(result).toBeInstanceOf(Object);
     if (result instanceof Promise) await t.until(result);
     else if (Symbol.asyncDispose in result) await t.until(result[Symbol.asyncDispose]());
   });
@@ -263,14 +264,21 @@ const needNoWait = ['Candidate.leading', 'PersistentNode.ready', 'SharedValue.re
 describe('what waits', () => {
   it('says what is wrong with its options', async () => {
     const waits = await waitsOf(t.zk);
-    const bad = [5000, 'fast', null, { signal: new AbortController() }, { timeoutMs: NaN }, { timeoutMs: '5000' }, { timeoutMs: null }];
+    const bad = {
+      'a number': 5000,
+      'a text': 'fast',
+      null: null,
+      'a controller': { signal: new AbortController() },
+      'timeoutMs NaN': { timeoutMs: NaN },
+      'timeoutMs of text': { timeoutMs: '5000' },
+      'timeoutMs null': { timeoutMs: null },
+    };
     const failures: string[] = [];
     for (const [name, wait] of Object.entries(waits)) {
-      for (const options of bad) {
+      for (const [what, options] of Object.entries(bad)) {
         const error = await mistake(() => wait(options));
         const isTold = /^(options are|signal is|timeoutMs is)/.test(error.message) && /^(Type|Range)Error$/.test(error.constructor.name);
-        if (!isTold)
-          failures.push(`${name}, ${options === null ? 'null' : Object.keys(options).join() || String(options)}: ${error.message}`);
+        if (!isTold) failures.push(`${name}, ${what}: ${error.message}`);
       }
     }
     expect(failures).toEqual([]);
