@@ -14,8 +14,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lockfile = join(root, 'package-lock.json');
 /**
- * The lockfile that node_modules were installed from, written behind the installation: so one that was killed is made anew. npm's own record says nothing of that, as it is
- * there before all packages are; and times mislead, since git sets them anew at each checkout.
+ * The lockfile that node_modules were installed from, written behind the installation: so one that was killed is made anew. npm's own record may be left from an
+ * installation before, and times mislead, since git sets them anew at each checkout.
  */
 const stamp = join(root, 'node_modules/.installed-from');
 
