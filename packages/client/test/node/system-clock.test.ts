@@ -13,7 +13,7 @@ describe('the clock of the machine', () => {
   });
 
   it.each([1, 24, 25, 60])('calls back after %i days, and not before', (days) => {
-    const called = vi.fn();
+    const called = vi.fn<() => void>();
     systemClock.after(days * dayMs, called);
     vi.advanceTimersByTime(days * dayMs - 1);
     expect(called).not.toHaveBeenCalled();
@@ -25,7 +25,7 @@ describe('the clock of the machine', () => {
   });
 
   it('never calls back after Infinity, for which Node has a timer of one millisecond', () => {
-    const called = vi.fn();
+    const called = vi.fn<() => void>();
     const timer = systemClock.after(Infinity, called);
     vi.advanceTimersByTime(100 * dayMs);
     expect(called).not.toHaveBeenCalled();
@@ -34,7 +34,7 @@ describe('the clock of the machine', () => {
   });
 
   it('takes a timer back, however long it is, and one that has fired', () => {
-    const called = vi.fn();
+    const called = vi.fn<() => void>();
     const timers = [dayMs, 60 * dayMs].map((ms) => systemClock.after(ms, called));
     vi.advanceTimersByTime(30 * dayMs);
     for (const timer of timers) systemClock.cancel(timer);

@@ -15,6 +15,7 @@
  */
 import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkFunction, checkName, checkPlace } from '../given.ts';
 import { Held } from '../line/held.ts';
 import { deletedByOthers, Line, Place } from '../line/line.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -60,12 +61,17 @@ export class SimpleBarrier {
    * `Client.ensurePath` does.
    */
   static async at(zk: ClientView, path: string, size: number, options: SimpleBarrierOptions = {}): Promise<SimpleBarrier> {
+    checkPlace(zk, path);
     checkSize(size);
+    if (options.name !== undefined) checkName(options.name, 'the name of a participant');
     await zk.ensurePath(path, { acl: options.acl, ...untilTheEnd });
     return new SimpleBarrier(zk, path, size, options);
   }
 
-  /** Resolves when `size` participants have come, this one among them. Survives lost connections, and rejects, as `DoubleBarrier.enter` does; with NoNode when somebody has deleted the root. */
+  /**
+   * Resolves when `size` participants have come, this one among them. Survives lost connections, and rejects, as `DoubleBarrier.enter` does; with NoNode when
+   * somebody has deleted the root.
+   */
   async enter(options: WaitOptions = {}): Promise<Participation> {
     using limit = new Limit(this.#zk, options, `a way through the barrier ${this.path}`);
     const place = await this.#arrive(limit.signal);
@@ -84,6 +90,7 @@ export class SimpleBarrier {
 
   /** Enters, calls `work`, and leaves. Resolves and rejects as `DoubleBarrier.run` does. */
   async run<Result>(work: (participation: Participation) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkFunction(work, 'work');
     return during(await this.enter(options), work, options);
   }
 

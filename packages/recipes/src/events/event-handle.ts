@@ -21,6 +21,7 @@
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkPlace } from '../given.ts';
 import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
 import { Marks } from '../marks/marks.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -47,8 +48,9 @@ export class EventHandle {
   readonly #line: Line;
   readonly #acl: readonly Acl[] | undefined;
 
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: EventHandleOptions = {}) {
+    checkPlace(zk, path);
     this.path = path;
     this.autoReset = options.autoReset ?? false;
     this.#zk = zk;

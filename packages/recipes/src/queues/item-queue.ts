@@ -12,9 +12,11 @@
  */
 import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
+import { checkArray, checkData, checkFunction, checkPath, checkPlace } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
+import { bothSettled } from '../waiting/both.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { ClaimedItem } from './claimed-item.ts';
 import { Consumers } from './consumers.ts';
@@ -75,11 +77,13 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   /** Puts are carried out in the order in which they were called. */
   #putting: Promise<unknown> = Promise.resolve();
 
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, { path, shards, names, rankKind }: QueueSetup<Label>, options: ItemQueueOptions) {
+    checkPlace(zk, path);
     const { acl, items = 'persistent', maxItems, takenPath } = options;
     if (items !== 'persistent' && items !== 'ephemeral')
       throw new TypeError(`items are "persistent" or "ephemeral", not "${String(items)}"`);
+    if (takenPath !== undefined) checkPath(takenPath);
     const aside = `${path}-aside`;
     const znode = (each: string, claimsPath: string) =>
       new QueueZnode(zk, this.#marks, {
@@ -111,6 +115,8 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     labelOf: (signal: AbortSignal) => Label | Promise<Label>,
     options: WaitOptions,
   ): Promise<void> {
+    checkArray(items, 'items are');
+    for (const item of items) checkData(item);
     const room = this.#room;
     room?.check(items.length);
     const ahead = this.#putting;
@@ -121,7 +127,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
       if (room === undefined) await znode.put(items, prefix, [], signal);
       else await room.put(items.length, (checks) => znode.put(items, prefix, checks, signal), signal);
     });
-    this.#putting = Promise.allSettled([ahead, own]);
+    this.#putting = bothSettled(ahead, own);
     await own;
   }
 
@@ -177,13 +183,17 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * does, and rejects as that, as `claim` or as `ClaimedItem.done`.
    */
   async process<Result>(work: (item: ClaimedItem) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkFunction(work, 'work');
     await using item = await this.claim(options);
     const result = await work(item);
     if (item.state !== 'released') await item.done();
     return result;
   }
 
-  /** The item that comes first, left where it is, whether somebody works on it or not; undefined when there is none. Rejects as `Client.getData` does, but for NoNode. */
+  /**
+   * The item that comes first, left where it is, whether somebody works on it or not; undefined when there is none. Rejects as `Client.getData` does, but for
+   * NoNode.
+   */
   async peek(options: WaitOptions = {}): Promise<QueueItem | undefined> {
     return await this.#within(options, this.#what, async (signal) => {
       for (const znode of this.#znodes) {

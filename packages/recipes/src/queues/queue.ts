@@ -15,7 +15,7 @@ export interface QueueOptions extends ItemQueueOptions {
 
 /** First come, first served: the queue of ZooKeeper's recipes. */
 export class Queue extends ItemQueue<undefined> {
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: QueueOptions = {}) {
     super(zk, { path, names: plainNames(options.prefix ?? 'queue-'), rankKind: undefined }, options);
   }

@@ -211,6 +211,8 @@ describe('the names of items', () => {
     expect(await t.childrenOf(path)).toEqual(['qn-0000000000']);
     await t.until(t.zk.create(`${path}/qn-`, 'b', { mode: 'persistentSequential' }));
     expect([textOf(await t.until(queue.take())), textOf(await t.until(queue.take()))]).toEqual(['a', 'b']);
-    expect(() => new Queue(t.zk, path, { prefix: 'a/' })).toThrow('a text without "/", and not empty: "a/"');
+    expect(() => new Queue(t.zk, path, { prefix: 'a/' })).toThrow(
+      'what stands ahead of the number is a text without "/", and not empty, so not "a/"',
+    );
   });
 });
