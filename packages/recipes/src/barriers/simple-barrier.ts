@@ -13,7 +13,7 @@
  *
  * Each one that comes or goes wakes all the others, so N participants make N * N requests: DoubleBarrier is for many, and for more than one round.
  */
-import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperError } from '@tskeeper/client';
+import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { checkFunction, checkName, checkPlace } from '../given.ts';
 import { Held } from '../line/held.ts';
@@ -22,6 +22,7 @@ import { Limit } from '../waiting/limit.ts';
 import { Look } from '../waiting/look.ts';
 import { makeOwn } from '../waiting/make-own.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
+import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { checkSize } from './check-size.ts';
 import { during, Participation } from './participation.ts';
@@ -117,8 +118,10 @@ export class SimpleBarrier {
   }
 
   async #untilEmpty(signal: AbortSignal): Promise<void> {
-    const isEmpty = ({ children }: GetChildrenResult) => children.length === 0;
-    while (await eventUnless(this.#zk, this.path, (options) => this.#zk.getChildren(this.path, options), isEmpty, signal));
+    // The first to see that nobody is there may have deleted the root by the time that others look.
+    const children = (options: ReadOptions) => unlessGone(this.#zk.getChildren(this.path, options));
+    const isEmpty = (found: GetChildrenResult | undefined) => found === undefined || found.children.length === 0;
+    while (await eventUnless(this.#zk, this.path, children, isEmpty, signal));
   }
 
   async #wasFull(signal: AbortSignal): Promise<boolean> {

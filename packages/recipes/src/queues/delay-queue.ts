@@ -46,6 +46,6 @@ export class DelayQueue extends ItemQueue<number> {
       throw new TypeError('an item of a DelayQueue is put with delayMs or dueMs, and neither is there');
     if (delayMs !== undefined && !(Number.isFinite(delayMs) && delayMs >= 0))
       throw new RangeError(`delayMs is a number of milliseconds from 0 on, not ${delayMs}`);
-    await this.putItems(items, dueMs ?? Math.ceil((await this.ensembleTimeMs(options)) + delayMs), options);
+    await this.putItems(items, async (signal) => dueMs ?? Math.ceil((await this.ensembleTimeMs(signal)) + delayMs), options);
   }
 }

@@ -26,7 +26,7 @@ export class IdQueue extends ItemQueue<string> {
   /** Puts several of one id, one behind the other: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: IdPutOptions): Promise<void> {
     checkOptions(options, "{ id: 'a' }");
-    await this.putItems(items, options.id, options);
+    await this.putItems(items, () => options.id, options);
   }
 
   /** Takes all items with this id out, but for those that somebody works on; resolves with how many they were. Rejects as `take` does. */

@@ -35,6 +35,6 @@ export class PriorityQueue extends ItemQueue<number> {
   /** Puts several of one priority, one behind the other: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: PriorityPutOptions): Promise<void> {
     checkOptions(options, '{ priority: 5 }');
-    await this.putItems(items, options.priority, options);
+    await this.putItems(items, () => options.priority, options);
   }
 }

@@ -33,11 +33,11 @@ export class ShardedQueue extends ItemQueue<undefined> {
 
   /** Puts an item into the next znode in turn. Rejects as `Queue.put` does. */
   put(data: Data, options: WaitOptions = {}): Promise<void> {
-    return this.putItems([data], undefined, options);
+    return this.putItems([data], () => undefined, options);
   }
 
   /** Puts several into one znode, one behind the other: all or none. Rejects as `put` does. */
   putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
-    return this.putItems(items, undefined, options);
+    return this.putItems(items, () => undefined, options);
   }
 }
