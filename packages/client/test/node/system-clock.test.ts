@@ -20,7 +20,7 @@ it.each([
   const called: number[] = [];
   let day = 0;
   systemClock.after(days * dayMs, () => called.push(day));
-  for (; day < 120; ) {
+  for (; day < 120;) {
     day++;
     vi.advanceTimersByTime(dayMs);
   }
