@@ -76,7 +76,7 @@ export class Place {
   readonly #line: Line;
   readonly #watch: OwnWatch;
   #isGone = false;
-  #onGone: (() => void)[] = [];
+  readonly #onGone = new Set<() => void>();
   #holds = 0;
 
   constructor(line: Line, path: string, czxid: bigint, onData: ((data: Uint8Array | null) => void) | undefined) {
@@ -86,10 +86,12 @@ export class Place {
     this.#watch = new OwnWatch(line.zk, path, { deleted: () => this.#deleted(), data: onData });
   }
 
-  /** Calls back when somebody has deleted the znode; at once if that is so. */
-  whenGone(callback: () => void): void {
-    this.#onGone.push(callback);
+  /** Calls back when somebody has deleted the znode; at once if that is so. Returns a function that ends it. */
+  whenGone(callback: () => void): () => void {
+    const own = () => callback();
+    this.#onGone.add(own);
     if (this.#isGone) callback();
+    return () => this.#onGone.delete(own);
   }
 
   #deleted(): void {

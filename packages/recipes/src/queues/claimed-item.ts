@@ -28,13 +28,14 @@ class ClaimPlace extends Place {
     this.#item = item;
   }
 
-  override whenGone(callback: () => void): void {
+  override whenGone(callback: () => void): () => void {
     this.#onGone = callback;
     super.whenGone(() => {
       this.#hasGone = true;
       // By an acknowledgement that is under way, perhaps.
       if (!this.#isEnding) this.#wasTaken();
     });
+    return () => (this.#onGone = undefined);
   }
 
   /** The item may be had by others, and by this queue as well. */
