@@ -194,7 +194,7 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'a candidate whose znode somebody has deleted stands no more',
       from: 'B16',
       file: candidate,
-      replace: "if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;",
+      replace: 'if (!isLoss(error)) throw error;',
       by: 'throw error;',
     },
     'candidate-resigns-under-its-work': {
