@@ -113,7 +113,7 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
         () => open(setter!).set(),
       );
     },
-    costs: () => ({ received: 9, sent: 13 }),
+    costs: () => ({ received: 11, sent: 15 }),
     // Who goes through writes to its own znode, which it watches: it may be gone before it looks at that again.
     atMost: true,
   },
