@@ -46,6 +46,8 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   readonly path: string;
   /** How it stands there. */
   readonly format: NumberFormat<Value>;
+  /** Of its client. */
+  readonly clock: ClientView['clock'];
   readonly #zk: ClientView;
   readonly #acl: readonly Acl[] | undefined;
   readonly #marks: Marks;
@@ -58,6 +60,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     const { format = bigint64 as unknown as NumberFormat<Value>, lockPath = childPath(path, 'lock'), acl } = options;
     this.path = path;
     this.format = format;
+    this.clock = zk.clock;
     this.#zk = zk;
     this.#acl = acl;
     this.#marks = new Marks(zk, path, acl);

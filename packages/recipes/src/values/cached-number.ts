@@ -3,6 +3,7 @@
  *
  *     number 200 ──add 100──> number 300        200 .. 299 are ours, and given out one by one
  */
+import { Limit, unlessAborted } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import type { AtomicNumber } from './atomic-number.ts';
 
@@ -16,7 +17,7 @@ export class CachedNumber<Value extends number | bigint = bigint> {
   readonly #number: AtomicNumber<Value>;
   readonly #size: number;
   #range: Range<Value> | undefined;
-  /** One after the other, so that two who come to the end of a range take one more, and not two. */
+  /** The last to come: one after the other, so that two who come to the end of a range take one more, and not two. */
   #last: Promise<unknown> = Promise.resolve();
 
   /** `size`: how many numbers are taken at a time. */
@@ -27,18 +28,21 @@ export class CachedNumber<Value extends number | bigint = bigint> {
   }
 
   /** The next number. Rejects as `AtomicNumber.add` does, which is asked at the end of each range; a range whose taking was not answered is left out. */
-  next(options: WaitOptions = {}): Promise<Value> {
-    const turn = this.#next(this.#last, options);
-    this.#last = turn.catch(() => undefined);
-    return turn;
+  async next(options: WaitOptions = {}): Promise<Value> {
+    using limit = new Limit(this.#number, options, `a number of ${this.#number.path}`);
+    const before = this.#last;
+    const turn = this.#inTurn(before, limit.signal);
+    // Who gives up has not ended those before.
+    this.#last = Promise.allSettled([before, turn]);
+    return await turn;
   }
 
-  async #next(last: Promise<unknown>, options: WaitOptions): Promise<Value> {
-    await last;
+  async #inTurn(before: Promise<unknown>, signal: AbortSignal): Promise<Value> {
+    await unlessAborted(before, signal);
     const { add, of } = this.#number.format;
     if (this.#range === undefined || this.#range.given === this.#size) {
-      const { before } = await this.#number.add(of(this.#size), options);
-      this.#range = { first: before, given: 0 };
+      const { before: first } = await this.#number.add(of(this.#size), { signal });
+      this.#range = { first, given: 0 };
     }
     return add(this.#range.first, of(this.#range.given++));
   }

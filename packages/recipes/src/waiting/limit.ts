@@ -14,7 +14,7 @@ export class Limit implements Disposable {
   constructor(zk: Pick<ClientView, 'clock'>, { signal, timeoutMs }: WaitOptions, what: string) {
     signal?.throwIfAborted();
     this.#clock = zk.clock;
-    if (timeoutMs !== undefined) {
+    if (timeoutMs !== undefined && timeoutMs !== Infinity) {
       this.#timer = zk.clock.after(timeoutMs, () =>
         this.end(new RecipeError('TimedOut', `${what} was not to be had within ${timeoutMs} ms`)),
       );

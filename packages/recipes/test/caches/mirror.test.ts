@@ -241,6 +241,40 @@ describe('a cache', () => {
     expect(told).toEqual(['outOfStep', 'changed /r/p', 'inStep']);
   });
 
+  it('takes no answer for a survey of what it is to read again, that was asked for ahead of the Reread', async () => {
+    const { zk, cache } = open();
+    await zk.reread();
+    await zk.answer('getData /r', { czxid: 1, numChildren: 2 });
+    // While this is under way the survey finds the same child.
+    await zk.tell(zk.changed('NodeCreated', '/r/n', 8));
+    await zk.answer('getChildren /r', { czxid: 1 }, ['n', 'p']);
+    await zk.answer('getData /r/n', { czxid: 8 });
+    await zk.answer('getData /r/p', { czxid: 2 });
+    await zk.refuse('getChildren /r/n', ErrorCode.ThrottledOp);
+    await zk.disconnect();
+    zk.clock.advance(1000);
+    await zk.tell();
+    expect(zk.reads).toEqual([]);
+    expect(cache.inStep).toBe(false);
+    await zk.reread('reconnected');
+    await zk.answer('getChildren /r', { czxid: 1 }, ['n', 'p']);
+    expect(cache.inStep).toBe(false);
+    await zk.answer('getChildren /r/n', { czxid: 8 });
+    await zk.answer('getChildren /r/p', { czxid: 2 });
+    expect(cache.inStep).toBe(true);
+  });
+
+  it('reads nothing that was to be read once more when the connection is lost', async () => {
+    const { zk, cache } = open();
+    await zk.reread();
+    await zk.answer('getData /r', { czxid: 1, numChildren: 1 });
+    await zk.tell(zk.changed('NodeCreated', '/r/n', 8));
+    await zk.answer('getChildren /r', { czxid: 1 }, ['n']);
+    await zk.disconnect();
+    expect(zk.reads).toEqual([]);
+    expect(cache.inStep).toBe(false);
+  });
+
   it('stays as it is when it is closed, and leaves nothing behind', async () => {
     const { zk, cache } = await openInStep();
     await zk.tell(zk.changed('NodeDataChanged', '/r/p', 8), zk.changed('NodeDataChanged', '/r/q', 8));

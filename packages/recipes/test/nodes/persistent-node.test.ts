@@ -205,6 +205,102 @@ describe('a persistent node', () => {
     expect(node.data).toBe('4');
   });
 
+  it('gets data again that it was made with, text and none as well', async () => {
+    const node = new PersistentNode(await t.client(), path, 'one');
+    await t.until(node.ready());
+    for (const data of ['two', 'one', null, 'one']) {
+      await t.until(node.setData(data));
+      expect(await text()).toBe(data ?? '');
+    }
+    await t.until(node.close());
+  });
+
+  it('waits with other data for no longer than it is told, whatever was to be written before, and what was set last stays', async () => {
+    const zk = await t.client();
+    const node = new PersistentNode(zk, path, 'one');
+    await t.until(node.ready());
+    t.world.wire.name('server', []);
+    t.world.break();
+    await t.settle();
+    const first = node.setData('two');
+    const late = failureOf(node.setData('three', { timeoutMs: 200 }));
+    const abort = new AbortController();
+    const unwanted = failureOf(node.setData('four', { signal: abort.signal }));
+    await t.pass(300);
+    abort.abort(new Error('no longer wanted'));
+    expect(await t.until(late, 100)).toMatchObject({ name: 'RecipeError', code: 'TimedOut' });
+    expect(await t.until(unwanted, 100)).toMatchObject({ message: 'no longer wanted' });
+    const last = node.setData('five');
+    t.world.wire.name('server', [t.world.address]);
+    await t.until(Promise.all([first, last]));
+    expect(await text()).toBe('five');
+  });
+
+  it.each(['persistent', 'persistentWithTtl'] as const)(
+    'B23: that is %s and closed while its session ends is gone with the next',
+    async (mode) => {
+      const sessions = await start();
+      const options = { mode, ttlMs: mode === 'persistent' ? undefined : 600_000 };
+      const node = new PersistentNode(sessions, path, 'x', options);
+      await t.until(node.ready());
+      const { client } = sessions;
+      t.world.wire.name('server', []);
+      t.world.break();
+      await t.settle();
+      await t.until(node.close());
+      t.world.wire.name('server', [t.world.address]);
+      await expire(t, client);
+      await t.world.untilSo(() => sessions.client !== client);
+      await t.pass(500);
+      expect(await t.until(t.zk.exists(path))).toBe(null);
+      await t.until(sessions.close());
+    },
+  );
+
+  it('B23: that is persistent and closed between two sessions is gone with the next, and made by the next keeper behind that', async () => {
+    let admit!: () => void;
+    const admitted = new Promise<void>((resolve) => (admit = resolve));
+    let isFirst = true;
+    const sessions = await t.until(
+      Sessions.start(async (signal) => {
+        if (!isFirst) await admitted;
+        isFirst = false;
+        return await connect('server:2181', t.world.options({ signal }));
+      }),
+    );
+    const node = new PersistentNode(sessions, path, 'x', { mode: 'persistent' });
+    await t.until(node.ready());
+    await expire(t, sessions.client);
+    await t.until(node.close());
+    const next = new PersistentNode(sessions, path, 'y', { mode: 'persistent' });
+    const states: string[] = [];
+    next.onStateChange((state) => states.push(state));
+    admit();
+    await t.until(next.ready());
+    await t.pass(500);
+    expect(states).toEqual(['present']);
+    expect(await text()).toBe('y');
+    await t.until(next.close());
+    expect(await t.until(t.zk.exists(path))).toBe(null);
+    await t.until(sessions.close());
+  });
+
+  it('tells its states to each listener in their order, also when one of them closes it', async () => {
+    const node = new PersistentNode(await t.client(), path);
+    const one: string[] = [];
+    const two: string[] = [];
+    node.onStateChange((state) => {
+      one.push(state);
+      if (state === 'present') void node.close();
+    });
+    node.onStateChange((state) => two.push(state));
+    await t.pass(100);
+    expect([one, two]).toEqual([
+      ['present', 'closed'],
+      ['present', 'closed'],
+    ]);
+  });
+
   it('B23: with a TTL outlives its keeper by that time, and is written to by its child only', async () => {
     const zk = await t.client();
     const node = new PersistentNode(zk, '/t/a', 'x', { mode: 'persistentWithTtl', ttlMs: 60_000 });
