@@ -75,6 +75,16 @@ describe('a cache', () => {
     expect(told).toEqual(['changed /r/p']);
   });
 
+  it('CURATOR-476: is in step though a child that it was told of is gone by the time it is read', async () => {
+    const { zk, cache, told } = open();
+    await zk.reread();
+    await zk.answer('getData /r', { czxid: 1, numChildren: 1 });
+    await zk.answer('getChildren /r', { czxid: 1 }, ['p']);
+    await zk.answer('getData /r/p', null);
+    expect(cache.inStep).toBe(true);
+    expect(told).toEqual(['created /r', 'inStep']);
+  });
+
   it('has a bounded number of reads under way', async () => {
     const { zk } = open({ concurrency: 3 });
     await zk.reread();

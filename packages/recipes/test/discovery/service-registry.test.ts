@@ -154,6 +154,26 @@ describe('a service registry', () => {
     expect(await t.until(t.zk.exists(path))).toBe(null);
   });
 
+  it('CURATOR-164, CURATOR-617: is not found again when it is unregistered while its session ends, nor is it unregistered in vain', async () => {
+    const many = await sessions();
+    const all = await Promise.all(
+      (['dynamic', 'static'] as const).map((serviceType) =>
+        t.until(registryOf(many).register({ ...api, id: serviceType, serviceType })),
+      ),
+    );
+    const { client } = many;
+    t.world.wire.name('server', []);
+    for (const cnxn of [...t.world.wire.cnxns].filter(({ dialer }) => dialer.address !== '10.1.0.1')) t.world.break(cnxn);
+    await t.settle();
+    await t.until(Promise.all(all.map((each) => each.unregister())));
+    t.world.wire.name('server', [t.world.address]);
+    await expire(t, client);
+    await t.world.untilSo(() => many.client !== client);
+    await t.pass(500);
+    expect(await t.until(registryOf(t.zk).instances('api'))).toEqual([]);
+    await t.until(many.close());
+  });
+
   it('B26: ends with its client, and says so', async () => {
     const zk = await t.client();
     const registration = await t.until(registryOf(zk).register(api));

@@ -205,6 +205,52 @@ describe('a persistent node', () => {
     expect(node.data).toBe('4');
   });
 
+  it('CURATOR-53, CURATOR-97: that is begun, or deleted, while there is no connection is there with the next', async () => {
+    const zk = await t.client();
+    const cut = async () => {
+      t.world.wire.name('server', []);
+      for (const cnxn of [...t.world.wire.cnxns].filter(({ dialer }) => dialer.address === '10.1.0.2')) t.world.break(cnxn);
+      await t.settle();
+    };
+    const mend = () => t.world.wire.name('server', [t.world.address]);
+    await cut();
+    expect(zk.state).toBe('suspended');
+    const node = new PersistentNode(zk, path);
+    await t.settle();
+    mend();
+    await t.until(node.ready());
+    await cut();
+    await t.until(t.zk.delete(path));
+    mend();
+    await t.world.untilSo(() => node.state === 'present');
+    await t.pass(100);
+    expect((await t.until(t.zk.exists(path)))!.ephemeralOwner).toBe(zk.sessionId);
+  });
+
+  it('CURATOR-190, CURATOR-258, CURATOR-483: is made again under a name with one guid, also when it was written to before it was deleted', async () => {
+    const sessions = await start();
+    const plain = new PersistentNode(sessions, '/p/plain');
+    const guarded = new PersistentNode(sessions, '/p/x', null, { protection: true });
+    const numbered = new PersistentNode(sessions, '/p/n-', null, { mode: 'ephemeralSequential' });
+    const nodes = [plain, guarded, numbered];
+    const areThere = () => t.world.untilSo(() => nodes.every(({ state }) => state === 'present'));
+    const expected = [/^plain$/, /^_c_[-\da-f]{36}-x$/, /^_c_[-\da-f]{36}-n-\d{10}$/];
+    await areThere();
+    for (const { path: each } of nodes) {
+      await t.until(t.zk.setData(each, 'theirs'));
+      await t.settle();
+      await t.until(t.zk.delete(each));
+      await t.settle();
+    }
+    await expire(t, sessions.client);
+    await areThere();
+    await t.settle();
+    const names = await t.childrenOf('/p');
+    expect(names).toHaveLength(3);
+    for (const each of expected) expect(names.filter((name) => each.test(name))).toHaveLength(1);
+    await t.until(sessions.close());
+  });
+
   it('gets data again that it was made with, text and none as well', async () => {
     const node = new PersistentNode(await t.client(), path, 'one');
     await t.until(node.ready());
@@ -339,6 +385,16 @@ describe('a persistent node', () => {
     const waiting = new PersistentNode(await t.client(), '/e', null);
     expect(await t.until(failureOf(waiting.ready({ timeoutMs: 500 })))).toMatchObject({ code: 'TimedOut' });
     await t.until(waiting.close());
+  });
+
+  it('keeps the reason why it is over, though it is closed by who hears of that', async () => {
+    await t.until(t.zk.create('/e', null, { mode: 'ephemeral' }));
+    const node = new PersistentNode(t.zk, '/e/a');
+    node.onStateChange((state) => {
+      if (state === 'closed') void node.close();
+    });
+    expect(await t.until(failureOf(node.ready()))).toMatchObject({ code: 'NoChildrenForEphemerals' });
+    expect(await failureOf(node.ready())).toMatchObject({ code: 'NoChildrenForEphemerals' });
   });
 
   it('closes at once when no server can be reached, and goes in the background', async () => {

@@ -114,6 +114,13 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       replace: 'made = await this.#maker.make(zk, () => this.#content);',
       by: 'made = await this.#maker.make(zk, () => this.#content).then((each) => each && { ...each, content: this.#content });',
     },
+    'kept-with-data-by-value': {
+      what: 'a kept znode is not given data again that it was made with',
+      from: 'B23',
+      file: persistentNode,
+      replace: 'made.content === content',
+      by: 'made.content.data === content.data',
+    },
     'kept-when-closed': {
       what: 'a znode that is kept no longer stays',
       from: 'B23',
