@@ -1,32 +1,32 @@
 /** The machine's clock. */
+import type { Millis } from '@tskeeper/protocol';
 import { type Clock, timerMsMax } from '../clock.ts';
 
-/** A timer of Node that is to wait longer than it can would come at once: so one follows the other. */
-class Alarm {
+export const systemClock: Clock = {
+  now: () => ({ elapsedMs: performance.now() }),
+  after: (delayMs, callback) => (delayMs > timerMsMax ? new LongTimer(delayMs, callback) : setTimeout(callback, Math.ceil(delayMs))),
+  cancel: (timer) => {
+    if (timer instanceof LongTimer) timer.cancel();
+    else clearTimeout(timer as NodeJS.Timeout);
+  },
+};
+
+/** Node fires a timer at once that is longer than it can wait, so such a one is made of several. */
+class LongTimer {
+  readonly #callback: () => void;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(delayMs: number, callback: () => void) {
-    this.#wait(delayMs, callback);
-  }
-
-  #wait(leftMs: number, callback: () => void): void {
-    const ms = Math.min(leftMs, timerMsMax);
-    this.#timer = setTimeout(() => (ms === leftMs ? callback() : this.#wait(leftMs - ms, callback)), ms);
+  constructor(delayMs: Millis, callback: () => void) {
+    this.#callback = callback;
+    this.#set(delayMs);
   }
 
   cancel(): void {
     clearTimeout(this.#timer);
   }
-}
 
-export const systemClock: Clock = {
-  now: () => ({ elapsedMs: performance.now() }),
-  after(delayMs, callback) {
-    const ms = Math.ceil(delayMs);
-    return ms > timerMsMax ? new Alarm(ms, callback) : setTimeout(callback, ms);
-  },
-  cancel(timer) {
-    if (timer instanceof Alarm) timer.cancel();
-    else clearTimeout(timer as NodeJS.Timeout);
-  },
-};
+  #set(leftMs: Millis): void {
+    this.#timer =
+      leftMs > timerMsMax ? setTimeout(() => this.#set(leftMs - timerMsMax), timerMsMax) : setTimeout(this.#callback, Math.ceil(leftMs));
+  }
+}

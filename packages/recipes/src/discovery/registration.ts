@@ -1,7 +1,9 @@
 /** An instance of a service that is registered, for as long as it is to be found. */
 import { KeeperError } from '@tskeeper/client';
+import { checkOptions } from '../given.ts';
 import type { PersistentNode, PersistentNodeState } from '../nodes/persistent-node.ts';
 import { clientOf, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
+import { bothSettled } from '../waiting/both.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -55,12 +57,13 @@ export class Registration<Payload> implements AsyncDisposable {
    * Whoever writes last is right. Rejects as `PersistentNode.setData` does, with a RecipeError, TimedOut, and with a RecipeError, Refused, for a payload that is not right.
    */
   async update(change: InstanceChange<Payload>, options: WaitOptions = {}): Promise<void> {
+    checkOptions(change, '{ enabled: false }', 'a change is');
     using limit = new Limit(clientOf(this.#source), options, `the change of ${this.path}`);
     this.#checkPayload(change.payload);
     const before = this.#last;
     const changing = this.#change(before, change, limit);
     // Who gives up has not ended those before.
-    this.#last = Promise.allSettled([before, changing]);
+    this.#last = bothSettled(before, changing);
     await changing;
   }
 

@@ -12,9 +12,11 @@
  *     closed: delete it, if it is still the one that was made
  */
 import type { Acl, ClientView, Data, Millis, SessionEvent } from '@tskeeper/client';
+import { checkData, checkPlace, checkWaitOptions, named } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
+import { bothSettled } from '../waiting/both.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
@@ -49,6 +51,13 @@ export interface PersistentNodeOptions {
   readonly takesOver?: boolean | undefined;
 }
 
+const modes: readonly string[] = [
+  'ephemeral',
+  'ephemeralSequential',
+  'persistent',
+  'persistentWithTtl',
+] satisfies PersistentNodeOptions['mode'][];
+
 /** See `PersistentNode.state`. */
 export type PersistentNodeState = 'absent' | 'present' | 'suspended' | 'closed';
 
@@ -77,11 +86,18 @@ export class PersistentNode implements AsyncDisposable {
   #writing: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
 
-  /** Begins at once; `ready` resolves when it is there. `source`: a client, whose end is its end, or `Sessions`. */
+  /**
+   * Begins at once; `ready` resolves when it is there. `source`: a client, whose end is its end, or `Sessions`. Throws a TypeError for what is no client or
+   * no path.
+   */
   constructor(source: SessionSource, path: string, data: Data = null, options: PersistentNodeOptions = {}) {
+    checkPlace(clientOf(source), path);
     const { mode = 'ephemeral', ttlMs, protection } = options;
+    if (!modes.includes(mode)) throw new TypeError(`there is no mode ${named(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
     if ((mode === 'persistentWithTtl') !== (ttlMs !== undefined))
       throw new TypeError('ttlMs goes with the mode persistentWithTtl, and that with ttlMs; give both or neither');
+    if (ttlMs !== undefined && !(ttlMs >= 1)) throw new RangeError(`ttlMs is a number of milliseconds from 1, not ${ttlMs}`);
+    checkData(data);
     if (protection === true && !mode.startsWith('ephemeral'))
       throw new TypeError(`a ${mode} znode with a guid could not be found again by a later keeper; leave protection out`);
     this.#source = source;
@@ -134,6 +150,7 @@ export class PersistentNode implements AsyncDisposable {
    * reason; with what a server refuses to make it with, as NoAuth; and so do later calls.
    */
   async ready(options: WaitOptions = {}): Promise<string> {
+    checkWaitOptions(options);
     await this.#present(options);
     return this.path;
   }
@@ -143,15 +160,15 @@ export class PersistentNode implements AsyncDisposable {
    * perhaps has already.
    */
   async setData(data: Data, options: WaitOptions = {}): Promise<void> {
-    options.signal?.throwIfAborted();
+    using limit = new Limit(clientOf(this.#source), options, `a change of ${this.#path}`);
     if (this.#isOver) throw this.#closing.signal.reason;
-    using limit = new Limit(clientOf(this.#source), options, `the znode ${this.#path}, with other data,`);
+    checkData(data);
     const content = { data: copyOf(data) };
     this.#content = content;
     const before = this.#writing;
     const writing = this.#write(content, before, limit.signal);
     // Who gives up has not ended those before.
-    this.#writing = Promise.allSettled([before, writing]);
+    this.#writing = bothSettled(before, writing);
     await writing;
   }
 

@@ -166,25 +166,6 @@ describe('a cached number', () => {
     expect(() => new CachedNumber(new AtomicNumber(zk, path), 0)).toThrow('a range has a whole number of numbers, from 1, not 0');
   });
 
-  it('B19: is waited for no longer than is said, whoever was first', async () => {
-    const ids = new CachedNumber(new AtomicNumber(await t.client(), path, { format: textInteger }), 2);
-    expect([await t.until(ids.next()), await t.until(ids.next())]).toEqual([0, 1]);
-    const { backward } = t.world.cnxn;
-    backward.hold();
-    const first = ids.next();
-    const late = failureOf(ids.next({ timeoutMs: 200 }));
-    const abort = new AbortController();
-    const unwanted = failureOf(ids.next({ signal: abort.signal }));
-    abort.abort(new Error('no longer wanted'));
-    expect(await t.until(unwanted, 100)).toMatchObject({ message: 'no longer wanted' });
-    await t.pass(300);
-    expect(await t.until(late, 100)).toMatchObject({ name: 'RecipeError', code: 'TimedOut' });
-    backward.release();
-    expect(await t.until(first)).toBe(2);
-    expect(await t.until(ids.next())).toBe(3);
-    expect(await t.until(ids.next())).toBe(4);
-  });
-
   it('B19: gives none out twice, whatever answers are lost, and goes on after a failure', async () => {
     const { zk, lose } = await forgetful(t);
     const ids = new CachedNumber(new AtomicNumber(zk, path, { format: textInteger }), 2);
@@ -198,5 +179,21 @@ describe('a cached number', () => {
     abort.abort(new Error('not now'));
     await expect(ids.next({ signal: abort.signal })).rejects.toThrow('not now');
     expect(await t.until(ids.next())).toBe(8);
+  });
+
+  it('waits no longer than it is told to, also behind another one that waits for ever', async () => {
+    const { zk } = await t.recorded();
+    const ids = new CachedNumber(new AtomicNumber(zk, path), 2);
+    await t.until(ids.next());
+    await t.until(ids.next());
+    t.world.wire.name('server', []);
+    t.world.break(t.world.cnxn);
+    const patient = ids.next();
+    const hurried = failureOf(ids.next({ timeoutMs: 100 }));
+    expect(await t.until(hurried, 500)).toMatchObject({ code: 'TimedOut' });
+    const last = ids.next();
+    await t.pass(100);
+    t.world.wire.name('server', [t.world.address]);
+    expect(await t.until(Promise.all([patient, last]))).toEqual([2n, 3n]);
   });
 });
