@@ -17,7 +17,7 @@ export class Limit implements Disposable {
     const { signal, timeoutMs } = options;
     signal?.throwIfAborted();
     this.#clock = zk.clock;
-    if (timeoutMs !== undefined) {
+    if (timeoutMs !== undefined && timeoutMs !== Infinity) {
       this.#timer = zk.clock.after(timeoutMs, () =>
         this.end(new RecipeError('TimedOut', `${what} was not to be had within ${timeoutMs} ms`)),
       );
