@@ -5,8 +5,8 @@ import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import { QueueWitness } from '../queue-witness.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawWait } from './holding.ts';
-import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
+import { drawStandstill, drawWait } from './holding.ts';
+import { deleteByHand, drawBeginning, linePath, pathsBelow, storePath } from './line-of-story.ts';
 
 export const queues: Family = {
   what: 'processes put items into a queue, take some, and work on others until they are done',
@@ -21,6 +21,7 @@ export const queues: Family = {
     'a claim was taken away by hand',
     'a place in line was taken away by hand',
     'a bounded queue was full',
+    'a write was left open',
     'gave up: TimedOut',
   ],
   draw: (random) => new QueueStory(random),
@@ -58,6 +59,7 @@ class QueueStory implements RecipeStory {
       await Promise.all([this.#put(process, zk, queue), this.#consume(process, zk, queue)]);
       return true;
     }
+    drawStandstill(process, 16);
     if (process.below(2) === 0) await this.#put(process, zk, queue);
     else await this.#consume(process, zk, queue);
     return true;
@@ -76,8 +78,10 @@ class QueueStory implements RecipeStory {
   async #put(process: RecipeProcess, zk: Client, queue: Queue): Promise<void> {
     const items = Array.from({ length: this.#maxItems === undefined && process.below(4) === 0 ? 3 : 1 }, () => `item-${++this.#puts}`);
     const put = this.#witness.begins('put', process.name, zk.sessionId, items);
-    if (this.#maxItems !== undefined && (await queue.size(waitOf(process))) >= this.#maxItems) process.note('a bounded queue was full');
-    await judged(process, put, queue.putAll(items, waitOf(process)));
+    // Who begins before everything has healed only puts, so not all of them may wait for ever for room.
+    const wait = waitOf(process);
+    if (this.#maxItems !== undefined && (await queue.size(wait)) >= this.#maxItems) process.note('a bounded queue was full');
+    await judged(process, put, queue.putAll(items, wait));
     process.note('an item was put');
   }
 
@@ -129,7 +133,7 @@ class QueueStory implements RecipeStory {
 
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
     const what = (['claims', 'claims', 'producers', 'consumers'] as const)[operator.below(4)]!;
-    const victims = await childrenOf(zk, `${linePath}-aside/${what}`);
+    const victims = await pathsBelow(zk, `${linePath}-aside/${what}`);
     const victim = victims[operator.below(3)];
     if (victim === undefined) return;
     operator.note(what === 'claims' ? 'a claim was taken away by hand' : 'a place in line was taken away by hand');
@@ -138,21 +142,11 @@ class QueueStory implements RecipeStory {
 
   async left(zk: Client): Promise<readonly string[]> {
     const parents = ['claims', 'consumers', 'producers'].map((what) => `${linePath}-aside/${what}`);
-    return (await Promise.all(parents.map((parent) => childrenOf(zk, parent)))).flat();
+    return (await Promise.all(parents.map((parent) => pathsBelow(zk, parent)))).flat();
   }
 
   judge({ history }: Evidence): readonly string[] {
     return this.#witness.judge(history);
-  }
-}
-
-/** Their paths. */
-async function childrenOf(zk: Client, parent: string): Promise<readonly string[]> {
-  try {
-    return (await zk.getChildren(parent)).children.toSorted().map((name) => `${parent}/${name}`);
-  } catch (error) {
-    if (KeeperError.is(error, 'NoNode')) return [];
-    throw error;
   }
 }
 
