@@ -56,8 +56,8 @@ export interface DeleteOptions extends VersionOptions {
    */
   readonly idempotent?: boolean | undefined;
   /**
-   * Goes on in the background when the delete could not be sent, or was not answered, until the znode is gone, a server refuses, or the
-   * session ends; the call itself rejects and says so. BadVersion is a refusal: with a `version` only what the caller has seen is deleted. Without one
+   * Goes on in the background when the delete could not be sent, was not answered, or not taken just now (ThrottledOp, NotReadOnly), until the znode is gone, a server
+   * refuses, or the session ends; the call itself rejects and says so. BadVersion is a refusal: with a `version` only what the caller has seen is deleted. Without one
    * a late repetition deletes whatever has that path by then, so leave it out for names that are used once only, as those of sequential znodes. The
    * signal ends the background as well, if it comes before the call is settled; a time-out does not. Default: false.
    */

@@ -189,6 +189,22 @@ describe('B39: a client that takes read-only servers', () => {
     expect(ensemble.asked.find((line) => line.startsWith('b: setWatches'))).toContain('"/w"');
   });
 
+  it('B53: a guaranteed delete that is not taken goes on in the background, until there is a quorum again', async () => {
+    const ensemble = new Ensemble({ a: 'rw' });
+    const zk = await ensemble.connect();
+    ensemble.modes['a'] = 'ro';
+    ensemble.cnxn.sink.closed(undefined);
+    await ensemble.pass(1000);
+    const { outcome, error } = await ensemble.until(settle(zk.delete('/lock', { guaranteed: true })));
+    expect([outcome, error!.reason]).toEqual(['NotReadOnly refused', 'the delete goes on in the background']);
+    ensemble.modes['a'] = 'rw';
+    ensemble.asked.length = 0;
+    ensemble.cnxn.sink.closed(undefined);
+    await ensemble.pass(10_000);
+    // Judged by a server that takes writes: there is no such znode, and that is the end of it.
+    expect(ensemble.asked.filter((line) => line.startsWith('a: delete'))).toHaveLength(1);
+  });
+
   it('a write that is made again until it is taken waits for the quorum', async () => {
     const ensemble = new Ensemble({ a: 'ro' });
     const zk = await ensemble.connect({ retry: { pauseMs: 100, pauseMsMax: 200, attempts: 100 } });

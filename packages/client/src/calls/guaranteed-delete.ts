@@ -1,4 +1,4 @@
-/** A delete that is not given up when it cannot be sent, or is not answered: it goes on in the background until the session ends. */
+/** A delete that is not given up when it cannot be sent, is not answered, or not taken just now: it goes on in the background until the session ends. */
 import { isPassing } from '../keeper-error.ts';
 import { Bounds, type CallSession, type Limits } from './bounds.ts';
 import { failureOf, persistently, reworded } from './retries.ts';
@@ -16,9 +16,8 @@ export async function deleteGuaranteed(
     await first();
   } catch (error) {
     const failure = failureOf(error);
-    // The signal means "no more of this", and what never was a request will not become one.
-    const isOpen = failure?.outcome === 'unknown' || (failure?.outcome === 'notSent' && isPassing(failure.errno));
-    if (failure === undefined || !isOpen || session.isOver) throw error;
+    // The signal means "no more of this", and what never was a request will not become one. A server that is too busy, or without its quorum, has not judged it.
+    if (failure === undefined || session.isOver || !(failure.outcome === 'unknown' || isPassing(failure.errno))) throw error;
     void goOn(session, attempt);
     const note = 'the delete goes on in the background';
     throw reworded(failure, failure.outcome, failure.reason === undefined ? note : `${failure.reason}; ${note}`);

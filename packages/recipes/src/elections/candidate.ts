@@ -9,6 +9,7 @@
  */
 import type { ClientView } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
+import { checkFunction, checkPlace, checkWaitOptions } from '../given.ts';
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';
@@ -31,8 +32,12 @@ export class Candidate implements AsyncDisposable {
   /** What `run` has under way. */
   #working: Promise<void> | undefined;
 
-  /** Stands at once. With Sessions it outlives the session of a client; with a client it is over when that is. */
+  /**
+   * Stands at once. With Sessions it outlives the session of a client; with a client it is over when that is. Throws a TypeError for what is no client or no
+   * path.
+   */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
+    checkPlace(clientOf(source), path);
     this.path = path;
     this.#options = options;
     this.#room = new WaitingRoom(clientOf(source), `the leadership of ${path}`);
@@ -57,8 +62,12 @@ export class Candidate implements AsyncDisposable {
     return this.#listeners.add(listener);
   }
 
-  /** Resolves when it leads, at once if it does. Rejects with the reason of `signal` when it stands no more; with a RecipeError, TimedOut; and with the reason of the signal given. */
+  /**
+   * Resolves when it leads, at once if it does. Rejects with the reason of `signal` when it stands no more; with a RecipeError, TimedOut; and with the reason
+   * of the signal given.
+   */
   async leading(options: WaitOptions = {}): Promise<Leadership> {
+    checkWaitOptions(options);
     options.signal?.throwIfAborted();
     this.#over.signal.throwIfAborted();
     if (this.#leadership === undefined) await this.#room.wait(options);
@@ -75,6 +84,7 @@ export class Candidate implements AsyncDisposable {
     work: (leadership: Leadership, signal: AbortSignal) => Promise<void> | void,
     { signal }: Pick<WaitOptions, 'signal'> = {},
   ): Promise<void> {
+    checkFunction(work, 'work');
     for (;;) {
       try {
         await this.#term(work, await this.leading({ signal }), signal);

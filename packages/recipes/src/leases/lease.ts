@@ -18,6 +18,7 @@
  */
 import { type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkOptions, checkPlace, named } from '../given.ts';
 import { acquire } from '../line/acquire.ts';
 import { lineUp } from '../line/contender.ts';
 import { fenced } from '../line/fenced.ts';
@@ -28,6 +29,7 @@ import { Limit } from '../waiting/limit.ts';
 import { makeOwn } from '../waiting/make-own.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { pause } from '../waiting/pause.ts';
+import { isUnanswered } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { HeldLease } from './held-lease.ts';
 import { type LeaseRecord, readRecord, textOf } from './lease-record.ts';
@@ -44,6 +46,9 @@ export interface LeaseOptions extends LineOptions {
   readonly holder: string;
 }
 
+/** What is far beyond that has no date. */
+const durationMsMax = 100 * 365 * 86_400_000;
+
 const leaseKind = 'lease-';
 const waitingKind = 'waiting-';
 
@@ -56,11 +61,18 @@ export class Lease {
   readonly #locks: Line;
   readonly #waiting: Line;
 
-  /** Nothing is asked of a server yet. The znode need not exist. Throws a RangeError for a duration that is not positive. */
+  /**
+   * Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client, no path or no holder, and a RangeError for a duration
+   * that is not positive, or longer than a hundred years.
+   */
   constructor(zk: ClientView, path: string, options: LeaseOptions) {
-    const { durationMs } = options;
-    if (!(durationMs > 0 && durationMs < Infinity))
-      throw new RangeError(`a lease is for a positive number of milliseconds, not ${durationMs}`);
+    checkPlace(zk, path);
+    checkOptions(options, "{ durationMs: 60_000, holder: 'host7' }");
+    const { durationMs, holder } = options;
+    if (!(typeof durationMs === 'number' && durationMs > 0 && durationMs <= durationMsMax))
+      throw new RangeError(`a lease is for a positive number of milliseconds, up to a hundred years, not for ${named(durationMs)}`);
+    if (typeof holder !== 'string' || holder === '')
+      throw new TypeError(`a lease has a holder, by whose name others are told from it: a text, not ${named(holder)}`);
     this.path = path;
     this.#zk = zk;
     this.#options = options;
@@ -124,14 +136,18 @@ export class Lease {
     const askedAtMs = zk.clock.now().elapsedMs;
     const own = await makeOwn(zk, childPath(this.path, leaseKind), holder, { mode: 'persistentSequential', acl, signal });
     let has = false;
+    /** Of the record, if a take was carried out of which nobody knows here. */
+    let version: number | undefined;
     try {
       const nowMs = own.stat.ctime;
       const data = textOf({ holder, endMs: nowMs + durationMs });
       for (;;) {
         const now = await readRecord(zk, this.#holderPath, signal);
         if (now !== undefined && now.holder !== holder && now.endMs > nowMs) return { leftMs: now.endMs - nowMs };
+        version = ((now?.version ?? 0) + 1) | 0;
         const record = await this.#take(now, data, [lock.path, own.path], signal);
-        if (record === undefined) continue;
+        if (record === 'refused') version = undefined;
+        if (typeof record === 'string') continue;
         has = true;
         return new HeldLease({
           zk,
@@ -145,17 +161,30 @@ export class Lease {
         });
       }
     } finally {
-      if (!has) await zk.delete(own.path, { guaranteed: true }).catch(() => undefined);
+      if (!has) await this.#giveUp(own.path, version);
     }
   }
 
-  /** The record as it was written; undefined when that is to be tried again, as something has changed, or no answer came. */
+  /** Where no server can be reached, a take that was carried out is left to its end. */
+  async #giveUp(own: string, version: number | undefined): Promise<void> {
+    if (version !== undefined) {
+      const both = [op.delete(own), op.delete(this.#holderPath, { version })];
+      const areGone = await this.#zk.multi(both).then(
+        () => true,
+        () => false,
+      );
+      if (areGone) return;
+    }
+    await this.#zk.delete(own, { guaranteed: true }).catch(() => undefined);
+  }
+
+  /** The record as it was written; otherwise it is to be tried again, as something has changed, or no answer came. */
   async #take(
     now: LeaseRecord | undefined,
     data: string,
     [lock, own]: readonly [string, string],
     signal: AbortSignal,
-  ): Promise<Stat | undefined> {
+  ): Promise<Stat | 'refused' | 'unanswered'> {
     const { children } = await this.#zk.getChildren(this.path, { ...untilTheEnd, signal });
     const others = lineUp(this.path, children, [leaseKind]).filter(({ path }) => path !== own);
     const { acl } = this.#options;
@@ -169,7 +198,8 @@ export class Lease {
       });
       return (results.at(-1) as { readonly stat: Stat }).stat;
     } catch (error) {
-      if (KeeperError.is(error, 'BadVersion', 'NoNode', 'NodeExists') || (KeeperError.is(error) && error.retryable)) return undefined;
+      if (isUnanswered(error)) return 'unanswered';
+      if (KeeperError.is(error, 'BadVersion', 'NoNode', 'NodeExists') || (KeeperError.is(error) && error.retryable)) return 'refused';
       throw error;
     }
   }

@@ -222,6 +222,11 @@ it.each(Object.keys(comings))(
       expect(had, label).toMatchObject({ message: 'given up' });
       await t.pass(300, 300);
       if (name.startsWith('EventHandle')) expect(await t.until(t.zk.exists(`${path}/set`)), label).not.toBe(null);
+      if (name === 'Lease') {
+        const next = await t.until(new Lease(t.zk, path, { holder: 'two', durationMs: 60_000 }).tryAcquire());
+        expect(next, label).toBeDefined();
+        await t.until(next!.release());
+      }
       given++;
     });
     expect(given).toBeGreaterThan(2);

@@ -42,6 +42,16 @@ describe('a priority lock', () => {
     expect(await t.childrenOf(`${path}/waiting`)).toEqual([]);
   });
 
+  it('C1-41: has those in its lines whose numbers have run over, whatever length that gives them', async () => {
+    const names = ['a-read-20-2147483647', 'b-read-20--2147483648', 'c-read-20--1000000000', 'd-read-20--999999999', 'e-read-20--000000001'];
+    for (const name of names.slice(1)) await t.until(t.zk.create(`${path}/waiting/${name}`, '', { parents: true }));
+    const lock = new PriorityLock(t.zk, path);
+    expect((await t.until(lock.contenders())).map(({ name }) => name)).toEqual(names.slice(1));
+    await t.until(t.zk.delete(`${path}/waiting/e-read-20--000000001`));
+    await t.until(t.zk.create(`${path}/waiting/${names[0]!}`, ''));
+    expect((await t.until(lock.contenders())).map(({ name }) => name)).toEqual(names.slice(0, 4));
+  });
+
   it('C1-41, C1-2: lets the more urgent go first, one of 100 at a time, with requests that do not grow with them', async () => {
     const { zk, lines } = await t.recorded();
     const lock = new PriorityLock(zk, path);

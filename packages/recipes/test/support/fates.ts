@@ -1,13 +1,22 @@
 /** What becomes of the requests of one client, one by one, at the test's choice. */
 import { type Client, connect, type ConnectOptions, type Transport } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
+import { reply } from '../../../client/test/support/server-frames.ts';
 import type { RecipeWorld } from './recipe-world.ts';
 
 /** The connection breaks, before the request has reached the server, or before its answer has come back. */
 export type Loss = 'request' | 'answer';
 
-/** undefined: it is carried out and answered. `ahead`: something else happens before it reaches the server; `behind`: before its answer is read. */
-export type Fate = Loss | { readonly ahead: () => Promise<unknown> } | { readonly behind: () => Promise<unknown> } | undefined;
+/**
+ * undefined: it is carried out and answered. `ahead`: something else happens before it reaches the server; `behind`: before its answer is read. `refused`: it is not carried
+ * out, and answered by this error; for one that is alone on its way.
+ */
+export type Fate =
+  | Loss
+  | { readonly ahead: () => Promise<unknown> }
+  | { readonly behind: () => Promise<unknown> }
+  | { readonly refused: number }
+  | undefined;
 
 /** A request on its way: the how many-eth it is, over all connections, and what it asks for. Handshakes and pings are none. */
 export interface Departing {
@@ -72,6 +81,10 @@ export async function fated(t: RecipeWorld, fateOf: (request: Departing) => Fate
           if (typeof fate === 'object' && 'ahead' in fate) {
             void departBehind(fate.ahead(), frame);
             return;
+          }
+          if (typeof fate === 'object' && 'refused' in fate) {
+            t.world.clock.after(1, () => sink.received(reply(frame.readInt32BE(4), 0, fate.refused)));
+            continue;
           }
           isCut = fate === 'request';
           if (!isCut) cnxn.send(frame);

@@ -1,0 +1,74 @@
+import { connect } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Lock, Sessions } from '../src/index.ts';
+import { Listeners } from '../src/listeners.ts';
+import { expire } from './support/faults.ts';
+import { RecipeWorld } from './support/recipe-world.ts';
+
+describe('listeners', () => {
+  it('hear of everything in the order in which it happened, also when one of them brings about the next', () => {
+    const listeners = new Listeners<string>();
+    const heard: string[] = [];
+    listeners.add((news) => {
+      if (news === 'suspended') listeners.tell('released');
+    });
+    listeners.add((news) => heard.push(news));
+    listeners.tell('suspended');
+    expect(heard).toEqual(['suspended', 'released']);
+  });
+
+  it('hear of what happens from then on: not of what made them listen, nor of anything once they do not', () => {
+    const listeners = new Listeners<number>();
+    const heard: string[] = [];
+    let times = 0;
+    const again = (news: number) => {
+      stop();
+      heard.push(`again ${news}`);
+      if (++times < 5) stop = listeners.add(again);
+    };
+    let stop = listeners.add(again);
+    listeners.add(() => silence());
+    const silence = listeners.add((news) => heard.push(`silent ${news}`));
+    listeners.tell(1);
+    listeners.tell(2);
+    expect(heard).toEqual(['again 1', 'again 2']);
+  });
+});
+
+describe('those who listen to a recipe', () => {
+  let t: RecipeWorld;
+
+  beforeEach(async () => {
+    t = await RecipeWorld.start();
+  });
+
+  afterEach(async () => {
+    await t.close();
+  });
+
+  it('end with the state that a hold has, though one of them gives it back when it is suspended', async () => {
+    const held = await t.until(new Lock(t.zk, '/lock').acquire());
+    const heard: string[] = [];
+    held.onStateChange((state) => {
+      if (state === 'suspended') void held.release();
+    });
+    held.onStateChange((state) => heard.push(state));
+    t.world.break();
+    await t.world.untilSo(() => t.zk.state !== 'connected');
+    await t.world.untilSo(() => t.zk.state === 'connected');
+    expect([heard, held.state]).toEqual([['suspended', 'released'], 'released']);
+  });
+
+  it('are told once of each session, though they come while others are told of it', async () => {
+    const mine = await t.until(Sessions.start(() => connect('server:2181', t.world.options())));
+    const begun: bigint[] = [];
+    const first = mine.client;
+    mine.each((zk) => {
+      if (zk !== first && begun.length === 0) mine.each((each) => begun.push(each.sessionId));
+    });
+    await t.until(expire(t, first));
+    await t.pass(1000);
+    expect(begun).toEqual([mine.client.sessionId]);
+    await t.until(mine.close());
+  });
+});
