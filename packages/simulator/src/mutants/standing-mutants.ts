@@ -195,8 +195,8 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'a change of the tree whose answer was lost is made again, and refused',
       from: 'B27',
       file: migrations,
-      replace: 'if (await this.#isThere(record, signal)) return;',
-      by: 'void this.#isThere;',
+      replace: 'if (await isOurs(held, record, signal)) return;',
+      by: 'void isOurs;',
     },
     'migration-unfenced': {
       what: 'who has lost the lock goes on to change the tree',

@@ -23,6 +23,8 @@ export const migrations: Family = {
 
 const folder = '/migrations';
 const lockPath = `${folder}/lock`;
+/** Whoever migrates reads the records of all that were made. */
+const listMax = 30;
 
 class MigrationStory implements RecipeStory {
   readonly processes: number;
@@ -33,7 +35,7 @@ class MigrationStory implements RecipeStory {
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
-    this.restMsMax = 1 + random.below(150);
+    this.restMsMax = 1 + random.below(400);
   }
 
   prepare(zk: Client): Promise<unknown> {
@@ -42,7 +44,7 @@ class MigrationStory implements RecipeStory {
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     drawStandstill(process, 16);
-    for (let news = process.below(3); news > 0; news--) this.#list.push(newMigration(this.#list.length + 1));
+    for (let news = process.below(3); news > 0 && this.#list.length < listMax; news--) this.#list.push(newMigration(this.#list.length + 1));
     const own = this.#list.slice(0, this.#list.length - (process.below(8) === 0 ? process.below(2) : 0));
     const run: Run = { process: process.name, session: zk.sessionId, known: own.length, made: [], result: 'open', seenZxid: undefined };
     this.#runs.push(run);
