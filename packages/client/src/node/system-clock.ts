@@ -27,8 +27,6 @@ class LongTimer {
 
   #set(leftMs: Millis): void {
     this.#timer =
-      leftMs > timerMsMax
-        ? setTimeout(() => this.#set(leftMs - timerMsMax), timerMsMax)
-        : setTimeout(this.#callback, Math.ceil(leftMs));
+      leftMs > timerMsMax ? setTimeout(() => this.#set(leftMs - timerMsMax), timerMsMax) : setTimeout(this.#callback, Math.ceil(leftMs));
   }
 }

@@ -205,6 +205,27 @@ describe('the names of items', () => {
     expect([lock, queue].map((each) => typeof each)).toEqual(['function', 'function']);
   });
 
+  it('are told from those of others, which nobody takes, and nobody reads', async () => {
+    for (const name of ['lost+found', 'queue-', 'queue-12', 'entry-100-0000000000', 'queue-0000000001-'])
+      await t.until(t.zk.create(`${path}/${name}`, 'not an item', { parents: true }));
+    const { zk, lines } = await t.recorded();
+    const queue = new Queue(zk, path);
+    expect([await t.until(queue.tryTake()), await t.until(queue.tryClaim()), await t.until(queue.peek())]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    const taking = queue.take();
+    await t.settle();
+    expect(lines.filter((line) => line.startsWith('getData'))).toEqual([]);
+    lines.length = 0;
+    await t.pass(60_000);
+    expect(lines).toEqual([]);
+    await t.until(new Queue(t.zk, path).put('a'));
+    expect(textOf(await t.until(taking))).toBe('a');
+    expect(await t.childrenOf(path)).toHaveLength(5);
+  });
+
   it("B5: can be those of ZooKeeper's DistributedQueue and Curator's SimpleDistributedQueue", async () => {
     const queue = new Queue(t.zk, path, { prefix: 'qn-' });
     await t.until(queue.put('a'));
