@@ -7,21 +7,20 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lockfile = join(root, 'package-lock.json');
-/** npm's own record of what it installed. */
-const installed = join(root, 'node_modules/.package-lock.json');
-/** Ours: the lockfile it was installed from. Times alone mislead, since git sets them anew at each checkout. */
+/**
+ * The lockfile that node_modules were installed from, written behind the installation: so one that was killed is made anew. npm's own record may be left from an
+ * installation before, and times mislead, since git sets them anew at each checkout.
+ */
 const stamp = join(root, 'node_modules/.installed-from');
 
 function isInstalled() {
-  if (!existsSync(installed)) return false;
-  if (existsSync(stamp)) return readFileSync(stamp, 'utf8') === lockHash();
-  return statSync(installed).mtimeMs >= statSync(lockfile).mtimeMs;
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash();
 }
 
 function lockHash() {
@@ -37,6 +36,7 @@ function run(command, args, what) {
 
 if (!isInstalled()) {
   console.error('Installing what package-lock.json names (npm ci) ...');
+  rmSync(stamp, { force: true });
   run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], 'The installation');
   writeFileSync(stamp, lockHash());
 }

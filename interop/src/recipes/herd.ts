@@ -7,6 +7,7 @@ import {
   type Held,
   Lease,
   Lock,
+  MultiLock,
   type Participation,
   PriorityLock,
   Semaphore,
@@ -79,6 +80,19 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
     // It leaves the gate as well, and gets a place among the holders, which it watches; the next at the gate lists both lines, and watches the holder.
     costs: () => ({ received: 10, sent: 14 }),
   },
+  'two locks that are held together are given back': {
+    async gather(clients, path) {
+      const both = (zk: Client) => new MultiLock(['one', 'other'].map((name) => new Lock(zk, `${path}/${name}`)));
+      const crowd = await handedOn(
+        clients.map((zk) => () => both(zk).acquire()),
+        (held) => held.release(),
+      );
+      // And who has both its znode in the other line.
+      return { ...crowd, watches: crowd.watches + 1 };
+    },
+    // Two deletes; the next one lists the first line, makes its znode in the other, watches it, and lists that.
+    costs: () => ({ received: 6, sent: 9 }),
+  },
   'a lease is given back': {
     async gather(clients, path) {
       const crowd = await handedOn(
@@ -99,7 +113,7 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
         () => open(setter!).set(),
       );
     },
-    costs: () => ({ received: 9, sent: 13 }),
+    costs: () => ({ received: 11, sent: 15 }),
     // Who goes through writes to its own znode, which it watches: it may be gone before it looks at that again.
     atMost: true,
   },

@@ -1,6 +1,6 @@
 /** Queues, where each item is for one of those who wait. */
 import type { Client } from '@tskeeper/client';
-import { DelayQueue, IdQueue, PriorityQueue, Queue } from '@tskeeper/recipes';
+import { DelayQueue, IdQueue, PriorityQueue, Queue, ShardedQueue } from '@tskeeper/recipes';
 
 import type { Gather, Scene, Traffic } from './traffic.ts';
 import { fed } from './waiters.ts';
@@ -29,14 +29,21 @@ const withIds: Open = (zk, path) => {
   const queue = new IdQueue(zk, path);
   return { queue, put: () => queue.put('item', { id: 'one' }) };
 };
+const shards = 3;
+const spread: Open = (zk, path) => {
+  const queue = new ShardedQueue(zk, path, { shards });
+  return { queue, put: () => queue.put('item') };
+};
 
-/** An item is put into an empty queue, and all but its producer wait for one. */
-function taken(open: Open): Gather {
+/** An item is put into an empty queue, and all but its producer wait for one. `begins`: over how many znodes it is spread. */
+function taken(open: Open, begins = 1): Gather {
   return async ([producer, ...others], path) => {
     const { queue, put } = open(producer!, path);
     // What is made with the first item of all.
-    await put();
-    await queue.take();
+    for (let item = 0; item < begins; item++) {
+      await put();
+      await queue.take();
+    }
     // Each watches its own znode, and the one ahead; the first the queue.
     return fed(
       others.map((zk) => () => open(zk, path).queue.take()),
@@ -110,6 +117,12 @@ export const queueScenes: Readonly<Record<string, Scene>> = {
     gather: taken(timed),
     // It has made its mark when it came, to learn the time.
     costs: () => ({ received: 7, sent: 10 }),
+  },
+  'an item is put into a queue of three shards': {
+    gather: taken(spread, shards),
+    // Who looks with a watch lists all of them, and who has an item takes the watches of the others away; which one it looks into first is left to its session's number.
+    atMost: true,
+    costs: () => ({ received: itemTaken.received + 3 * (shards - 1), sent: itemTaken.sent + 3 * (shards - 1) }),
   },
   'an item is put into a queue, and claimed': {
     gather: claimed,

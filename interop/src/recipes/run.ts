@@ -9,6 +9,7 @@ import { barrierChecks } from './barrier-checks.ts';
 import { curatorQueueChecks } from './curator-queue-checks.ts';
 import { discoveryChecks } from './discovery-checks.ts';
 import { electionChecks } from './election-checks.ts';
+import { bySquares } from './everybody.ts';
 import type { Check, Ground } from './ground.ts';
 import { groupChecks } from './group-checks.ts';
 import { oneByOne } from './herd.ts';
@@ -80,9 +81,6 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
   }
 }
 
-/** Of another process, on a slow machine that does something else besides. */
-const restMs = 250;
-
 /** ZooKeeper sends what it tells of itself in one piece more, or one less, when its numbers have grown. So many looks at most belong to a step; a herd would be a hundred. */
 const looksMax = 25;
 
@@ -90,11 +88,16 @@ const looksMax = 25;
 export async function countRequests(server: ServerProcess, report: Report): Promise<void> {
   const { connectString } = server;
   await withCrowd(connectString, 101, async (clients) => {
-    for (const [index, [name, { gather, costs, atMost }]] of Object.entries({ ...oneByOne, ...queueScenes, ...forAll }).entries()) {
+    for (const [index, [name, { gather, costs, atMost }]] of Object.entries({
+      ...oneByOne,
+      ...queueScenes,
+      ...forAll,
+      ...bySquares,
+    }).entries()) {
       const { received, sent } = costs(clients.length);
       const title = `recipes on ${server.kind}: with 100 that wait, ${name}, and that takes ${received} requests`;
       await report.check(title, async () => {
-        const traffic = await trafficOf(gather, connectString, clients, `/herd-${index}`, restMs);
+        const traffic = await trafficOf(gather, connectString, clients, `/herd-${index}`);
         // Together, as ZooKeeper counts what it sends on another thread.
         const sum = (each: (step: Traffic) => number) => traffic.reduce((total, step) => total + each(step), 0);
         const asked = sum((step) => step.received);

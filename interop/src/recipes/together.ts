@@ -17,6 +17,7 @@ import {
   TwoPhaseCommit,
 } from '@tskeeper/recipes';
 
+import { fellows, fellowsOf, pathsBelow } from './fellows.ts';
 import { type Crowd, type Gather, type Scene, steps, type Traffic } from './traffic.ts';
 
 /** Each step is something of its own that all others wait for, and one lets them go on. */
@@ -40,9 +41,6 @@ async function letOn<Gate>(
   };
 }
 
-/** One for each step. */
-const pathsBelow = (path: string) => Array.from({ length: steps }, (_, at) => `${path}/${at}`);
-
 /** Each step is a round of its own, for which all have come but one. */
 const lastOne: Gather = async (clients, path) => {
   const rounds = pathsBelow(path);
@@ -59,13 +57,9 @@ const lastOne: Gather = async (clients, path) => {
   };
 };
 
-/** Of those who all read each other when they come. */
-const fellowsMax = 21;
-const fellows = (clients: number) => Math.min(clients, fellowsMax);
-
 /** Each step is a round of its own, which all have left but the lowest, for whom they wait. */
 const lowest: Gather = async (clients, path) => {
-  const zks = clients.slice(0, fellowsMax);
+  const zks = fellowsOf(clients);
   const own: Participation[] = [];
   const waits: Promise<void>[][] = [];
   for (const round of pathsBelow(path)) {
@@ -146,7 +140,7 @@ const discovery: Gather = async ([first, ...others], path) => {
 
 /** A member that has none of the items leaves, and comes again. */
 const partitions: Gather = async (clients, path) => {
-  const zks = clients.slice(0, fellowsMax);
+  const zks = fellowsOf(clients);
   const work = ({ signal }: OwnPartition) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
   const plan: PartitionPlan = (name, _members, items) => (name === 'member-0' ? items : []);
   const join = (zk: Client, at: number) => new SetPartitioner(zk, path, `member-${at}`, ['one', 'two'], work, { timeBoundaryMs: 50, plan });

@@ -2,7 +2,7 @@
  * How much a server is asked, and how much it tells, by what one step of a recipe sets off while many wait: by the server's own counters, so that nothing
  * is missed. Nobody polls, and no herd wakes up, where the numbers do not grow with those who wait.
  */
-import { type Client, connect, fourLetterWord, type Millis } from '@tskeeper/client';
+import { type Client, connect, fourLetterWord } from '@tskeeper/client';
 
 import { until } from './ground.ts';
 
@@ -48,18 +48,14 @@ export async function withCrowd(connectString: string, count: number, use: (clie
   }
 }
 
-/**
- * What each of some steps costs with these clients, the only ones of the server that do anything; what looks at the counters cost is taken off. `restMs`: when nothing has come
- * in for so long, nothing will, so it is long beside a turn of client and server. A look that comes too early finds too little, and the next one the rest.
- */
+/** What each of some steps costs with these clients, the only ones of the server that do anything; what looks at the counters cost is taken off. */
 export async function trafficOf(
   gather: Gather,
   connectString: string,
   clients: readonly Client[],
   path: string,
-  restMs: Millis,
 ): Promise<readonly Traffic[]> {
-  const counters = new Counters(connectString, restMs);
+  const counters = new Counters(connectString, clients);
   const watchesBefore = (await counters.look()).watches;
   const crowd = await gather(clients, path);
   await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
@@ -74,33 +70,43 @@ export async function trafficOf(
   return traffic;
 }
 
+/**
+ * Rounds of requests, one of each client, in which nothing else comes in before there is rest. A client's answers come in the order of its requests, and events ahead of the
+ * answers behind them. So when the first is over, everything is carried out that had come in before it; when the second is, everybody has heard of that; and with the third
+ * would come whatever is asked upon it.
+ */
+const quietRounds = 3;
+
 /** The server's, less what it costs to look at them. */
 class Counters {
   readonly #connectString: string;
-  readonly #restMs: Millis;
+  readonly #clients: readonly Client[];
   #looks = 0;
+  #rounds = 0;
   #cost: Traffic | undefined;
 
-  constructor(connectString: string, restMs: Millis) {
+  constructor(connectString: string, clients: readonly Client[]) {
     this.#connectString = connectString;
-    this.#restMs = restMs;
+    this.#clients = clients;
   }
 
   async look(): Promise<Traffic & { readonly watches: number }> {
     const cost = (this.#cost ??= await this.#measureCost());
     const { received, sent, watches } = await this.#read();
-    return { received: received - this.#looks * cost.received, sent: sent - this.#looks * cost.sent, watches };
+    const asked = this.#rounds * this.#clients.length;
+    return { received: received - asked - this.#looks * cost.received, sent: sent - asked - this.#looks * cost.sent, watches };
   }
 
-  /** When nothing has come in between two looks. */
+  /** When nothing is under way any more, however long that takes. Timers of the clients are another matter. */
   async atRest(): Promise<Traffic> {
     let last = await this.look();
-    await until('nothing comes in', async () => {
-      await new Promise((resolve) => setTimeout(resolve, this.#restMs));
-      const { received } = last;
-      last = await this.look();
-      return last.received === received;
-    });
+    for (let quiet = 0; quiet < quietRounds;) {
+      await Promise.all(this.#clients.map((zk) => zk.exists('/')));
+      this.#rounds++;
+      const now = await this.look();
+      quiet = now.received === last.received ? quiet + 1 : 0;
+      last = now;
+    }
     return last;
   }
 

@@ -17,7 +17,7 @@ export interface Clock {
   cancel(timer: TimerHandle): void;
 }
 
-/** Longer than any timer of Node can wait, 24 days: as good as for ever. */
+/** The longest that one timer of Node can wait, 24 days: as good as for ever for a request. */
 export const timerMsMax = 0x7fffffff;
 
 /** Where chance comes from. */

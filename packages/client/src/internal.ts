@@ -1,3 +1,4 @@
 /** What sibling packages need of the client and users do not. */
 export { childPath, nameOf, parentOf } from './paths.ts';
 export { onAbort } from './signals.ts';
+export { pathFault } from '@tskeeper/protocol';

@@ -1,4 +1,6 @@
 /** Those who listen to something, each told in turn. */
+import { checkFunction } from './given.ts';
+
 export class Listeners<News> {
   readonly #listeners = new Set<(news: News) => void>();
   /** What is to be told yet, one listener at a time. */
@@ -7,6 +9,7 @@ export class Listeners<News> {
 
   /** Returns a function that ends it. The same function may listen twice. Whoever comes while something is told hears of what follows. */
   add(listener: (news: News) => void): () => void {
+    checkFunction(listener, 'a listener');
     const own = (news: News) => listener(news);
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);

@@ -1,28 +1,32 @@
 /** The machine's clock. */
+import type { Millis } from '@tskeeper/protocol';
 import { type Clock, timerMsMax } from '../clock.ts';
 
 export const systemClock: Clock = {
   now: () => ({ elapsedMs: performance.now() }),
   after: (delayMs, callback) => (delayMs > timerMsMax ? new LongTimer(delayMs, callback) : setTimeout(callback, Math.ceil(delayMs))),
-  cancel: (timer) => (timer instanceof LongTimer ? timer.cancel() : clearTimeout(timer as NodeJS.Timeout)),
+  cancel: (timer) => {
+    if (timer instanceof LongTimer) timer.cancel();
+    else clearTimeout(timer as NodeJS.Timeout);
+  },
 };
 
-/** One of Node's after another: one alone that is to wait longer than it can fires at once. */
+/** Node fires a timer at once that is longer than it can wait, so such a one is made of several. */
 class LongTimer {
   readonly #callback: () => void;
-  #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(delayMs: number, callback: () => void) {
+  constructor(delayMs: Millis, callback: () => void) {
     this.#callback = callback;
-    this.#timer = this.#wait(delayMs);
+    this.#set(delayMs);
   }
 
   cancel(): void {
     clearTimeout(this.#timer);
   }
 
-  #wait(leftMs: number): NodeJS.Timeout {
-    if (leftMs <= timerMsMax) return setTimeout(this.#callback, Math.ceil(leftMs));
-    return setTimeout(() => (this.#timer = this.#wait(leftMs - timerMsMax)), timerMsMax);
+  #set(leftMs: Millis): void {
+    this.#timer =
+      leftMs > timerMsMax ? setTimeout(() => this.#set(leftMs - timerMsMax), timerMsMax) : setTimeout(this.#callback, Math.ceil(leftMs));
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Drives a standalone core one call at a time and keeps count: how many calls a piece of work took, how long the longest was, and how much
- * was written in one. The state is filled in behind the core's back, so that a test with a hundred thousand znodes starts at once.
+ * Drives a standalone core one call at a time and keeps count: how many calls a piece of work took, how much was done at most in one, and how much
+ * was written. The state is filled in behind the core's back, so that a test with a hundred thousand znodes starts at once.
  */
 import {
   OpCode,
@@ -21,6 +21,7 @@ import {
 import { type CnxnId, type CoreOptions, type Now, type Observer, type Out, silentObserver, Server } from '../../src/index.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
 import { testOptions } from './script.ts';
+import { workSoFar } from './work.ts';
 
 export interface Received {
   readonly cnxn: CnxnId;
@@ -45,7 +46,9 @@ export class Stepper implements Out {
 
   /** Of the calls since `reset`. */
   calls = 0;
-  readonly callMs: number[] = [];
+  /** In one of them, where work is counted (work.ts). */
+  mostWork = 0;
+  /** Written in one of them. */
   longestBytes = 0;
 
   constructor(fill: (replica: Replica) => void, changed: Partial<CoreOptions> = {}, observer: Observer = silentObserver) {
@@ -89,27 +92,15 @@ export class Stepper implements Out {
 
   reset(): void {
     this.calls = 0;
-    this.callMs.length = 0;
+    this.mostWork = 0;
     this.longestBytes = 0;
     this.received.length = 0;
   }
 
-  /**
-   * The third longest call, in ms: the two longest may have met the garbage collector, or someone else who wanted the processor. That no
-   * call does much more than the others is for the number of calls to show.
-   */
-  get longMs(): number {
-    return this.callMs.toSorted((a, b) => b - a)[2] ?? 0;
-  }
-
-  get medianMs(): number {
-    return this.callMs.toSorted((a, b) => a - b)[this.callMs.length >> 1]!;
-  }
-
   call(input: () => void): void {
-    const before = performance.now();
+    const before = workSoFar();
     input();
-    this.callMs.push(performance.now() - before);
+    this.mostWork = Math.max(this.mostWork, workSoFar() - before);
     this.calls++;
     let bytes = 0;
     for (const [cnxn, writer] of this.#outputs) {

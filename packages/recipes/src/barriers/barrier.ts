@@ -9,6 +9,7 @@
  *     remove   delete b
  */
 import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
+import { checkPlace } from '../given.ts';
 import { Limit } from '../waiting/limit.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -30,8 +31,9 @@ export class Barrier {
   readonly #zk: ClientView;
   readonly #options: BarrierOptions;
 
-  /** Nothing is asked of a server yet. */
+  /** Nothing is asked of a server yet. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: BarrierOptions = {}) {
+    checkPlace(zk, path);
     this.path = path;
     this.#zk = zk;
     this.#options = options;

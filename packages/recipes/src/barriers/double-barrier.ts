@@ -10,6 +10,7 @@
  * In is entrance.ts, out is exit.ts.
  */
 import type { Acl, ClientView, Data } from '@tskeeper/client';
+import { checkFunction, checkName, checkPlace } from '../given.ts';
 import { Held } from '../line/held.ts';
 import { Limit } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -37,9 +38,14 @@ export class DoubleBarrier {
   readonly size: number;
   readonly #doors: Doors;
 
-  /** Nothing is asked of a server yet. The znode need not exist. `size` is the same for all who take part. */
+  /**
+   * Nothing is asked of a server yet. The znode need not exist. `size` is the same for all who take part. Throws a TypeError for what is no client or no
+   * path.
+   */
   constructor(zk: ClientView, path: string, size: number, { name = 'p', data = null, acl }: DoubleBarrierOptions = {}) {
+    checkPlace(zk, path);
     checkSize(size);
+    checkName(name, 'the name of a participant');
     this.path = path;
     this.size = size;
     this.#doors = { zk, path, size, name, data, acl };
@@ -62,6 +68,7 @@ export class DoubleBarrier {
    * the others; and as `Participation.leave` does. `options` bound the way in, and then the way out.
    */
   async run<Result>(work: (participation: Participation) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkFunction(work, 'work');
     return during(await this.enter(options), work, options);
   }
 }

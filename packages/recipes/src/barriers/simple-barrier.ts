@@ -13,14 +13,16 @@
  *
  * Each one that comes or goes wakes all the others, so N participants make N * N requests: DoubleBarrier is for many, and for more than one round.
  */
-import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperError } from '@tskeeper/client';
+import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkFunction, checkName, checkPlace } from '../given.ts';
 import { Held } from '../line/held.ts';
 import { Line, Place } from '../line/line.ts';
 import { Limit } from '../waiting/limit.ts';
 import { Look } from '../waiting/look.ts';
 import { makeOwn } from '../waiting/make-own.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
+import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { checkSize } from './check-size.ts';
 import { during, Participation } from './participation.ts';
@@ -59,12 +61,17 @@ export class SimpleBarrier {
    * `Client.ensurePath` does.
    */
   static async at(zk: ClientView, path: string, size: number, options: SimpleBarrierOptions = {}): Promise<SimpleBarrier> {
+    checkPlace(zk, path);
     checkSize(size);
+    if (options.name !== undefined) checkName(options.name, 'the name of a participant');
     await zk.ensurePath(path, { acl: options.acl, ...untilTheEnd });
     return new SimpleBarrier(zk, path, size, options);
   }
 
-  /** Resolves when `size` participants have come, this one among them. Survives lost connections, and rejects, as `DoubleBarrier.enter` does; with NoNode when somebody has deleted the root. */
+  /**
+   * Resolves when `size` participants have come, this one among them. Survives lost connections, and rejects, as `DoubleBarrier.enter` does; with NoNode when
+   * somebody has deleted the root.
+   */
   async enter(options: WaitOptions = {}): Promise<Participation> {
     using limit = new Limit(this.#zk, options, `a way through the barrier ${this.path}`);
     const place = await this.#arrive(limit.signal);
@@ -83,6 +90,7 @@ export class SimpleBarrier {
 
   /** Enters, calls `work`, and leaves. Resolves and rejects as `DoubleBarrier.run` does. */
   async run<Result>(work: (participation: Participation) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkFunction(work, 'work');
     return during(await this.enter(options), work, options);
   }
 
@@ -110,8 +118,10 @@ export class SimpleBarrier {
   }
 
   async #untilEmpty(signal: AbortSignal): Promise<void> {
-    const isEmpty = ({ children }: GetChildrenResult) => children.length === 0;
-    while (await eventUnless(this.#zk, this.path, (options) => this.#zk.getChildren(this.path, options), isEmpty, signal));
+    // The first to see that nobody is there may have deleted the root by the time that others look.
+    const children = (options: ReadOptions) => unlessGone(this.#zk.getChildren(this.path, options));
+    const isEmpty = (found: GetChildrenResult | undefined) => found === undefined || found.children.length === 0;
+    while (await eventUnless(this.#zk, this.path, children, isEmpty, signal));
   }
 
   async #wasFull(signal: AbortSignal): Promise<boolean> {

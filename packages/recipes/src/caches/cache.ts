@@ -1,5 +1,6 @@
 /** What all caches have in common: when they are in step, what they tell, and how they end. */
 import type { ClientView } from '@tskeeper/client';
+import { checkFunction, checkPlace, checkWaitOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
@@ -30,7 +31,10 @@ export abstract class Cache<Data> implements AsyncDisposable {
   #failure: { readonly reason: unknown } | undefined;
 
   protected constructor(zk: ClientView, path: string, settings: CacheSettings<Data>) {
+    checkPlace(zk, path);
     const { decode, include, concurrency = concurrencyDefault, data = true, rootData = data, maxDepth, tellsRoot } = settings;
+    if (decode !== undefined) checkFunction(decode, 'decode');
+    if (include !== undefined) checkFunction(include, 'include');
     if (decode !== undefined && !data) throw new TypeError('there is nothing to decode with data: false; leave one of the two out');
     this.path = path;
     this.#waiting = new WaitingRoom(zk, `the cache of ${path}, in step,`);
@@ -77,6 +81,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
    * when it or the client was closed, TimedOut; and with the signal's reason.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
+    checkWaitOptions(options);
     options.signal?.throwIfAborted();
     if (this.isClosed) throw this.#endReason();
     if (!this.inStep) await this.#waiting.wait(options);

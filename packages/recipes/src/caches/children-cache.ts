@@ -1,6 +1,7 @@
 /** The children of a znode, and their data, at hand without asking a server. */
 import type { ClientView } from '@tskeeper/client';
-import { childPath } from '@tskeeper/client/internal';
+import { childPath, nameOf } from '@tskeeper/client/internal';
+import { checkFunction } from '../given.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
 
@@ -13,13 +14,13 @@ export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnod
 /**
  * Begins when it is made; `ready` resolves when it has read everything. The parent need not exist, may come and go, and is not told of itself. Rests on a
  * recursive watch, so what happens deeper down is sent by the server, and passed over. Needs ZooKeeper 3.6; on servers before 3.9, see the README
- * about other watches on the parent's own path. Throws a KeeperError, BadArguments, for what is no path.
+ * about other watches on the parent's own path. Throws a TypeError for what is no client or no path.
  */
 export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(zk: ClientView, path: string, options: ChildrenCacheOptions<Data> = {}) {
     const { include, ...others } = options;
-    const behindParent = path === '/' ? 1 : path.length + 1;
-    const includes = include && ((child: string) => include(child.slice(behindParent)));
+    if (include !== undefined) checkFunction(include, 'include');
+    const includes = include && ((child: string) => include(nameOf(child)));
     super(zk, path, { ...others, include: includes, maxDepth: 1, rootData: false, tellsRoot: false });
   }
 

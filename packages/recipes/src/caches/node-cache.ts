@@ -8,7 +8,7 @@ export type NodeCacheOptions<Data = Uint8Array | null> = CacheOptions<Data>;
 
 /**
  * Begins when it is made; `ready` resolves when it has read the znode. That need not exist, and may come and go. Needs ZooKeeper 3.6; on
- * servers before 3.9, see the README about other watches on the same path. Throws a KeeperError, BadArguments, for what is no path.
+ * servers before 3.9, see the README about other watches on the same path. Throws a TypeError for what is no client or no path.
  */
 export class NodeCache<Data = Uint8Array | null> extends Cache<Data> {
   constructor(zk: ClientView, path: string, options: NodeCacheOptions<Data> = {}) {

@@ -16,7 +16,7 @@ export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOp
 
 /**
  * Begins when it is made; `ready` resolves when it has read everything. The root need not exist, and may come and go. Needs ZooKeeper 3.6; on servers
- * before 3.9, see the README about other watches on the root's own path. Throws a KeeperError, BadArguments, for what is no path.
+ * before 3.9, see the README about other watches on the root's own path. Throws a TypeError for what is no client or no path.
  */
 export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(zk: ClientView, path: string, options: TreeCacheOptions<Data> = {}) {

@@ -1,5 +1,6 @@
 /** An instance of a service that is registered, for as long as it is to be found. */
 import { KeeperError } from '@tskeeper/client';
+import { checkOptions } from '../given.ts';
 import type { PersistentNode, PersistentNodeState } from '../nodes/persistent-node.ts';
 import { clientOf, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -53,6 +54,7 @@ export class Registration<Payload> implements AsyncDisposable {
    * Whoever writes last is right. Rejects as `PersistentNode.setData` does, with a RecipeError, TimedOut, and with a RecipeError, Refused, for a payload that is not right.
    */
   async update(change: InstanceChange<Payload>, options: WaitOptions = {}): Promise<void> {
+    checkOptions(change, '{ enabled: false }', 'a change is');
     using limit = new Limit(clientOf(this.#source), options, `the change of ${this.path}`);
     this.#checkPayload(change.payload);
     this.#raw = rawWith(await this.#rawNow(limit), change);

@@ -6,6 +6,7 @@
  *                        after a while, or anew ────┘<────noteError, again and again
  */
 import type { ClientView, Millis } from '@tskeeper/client';
+import { checkFunction, checkWaitOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -48,6 +49,8 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     open: (zk: ClientView) => ServiceCache<Payload>,
     { strategy = roundRobin(), include = () => true, downAfterErrors = 2, downForMs = 30_000 }: ServiceProviderOptions<Payload> = {},
   ) {
+    checkFunction(strategy, 'strategy');
+    checkFunction(include, 'include');
     if (!Number.isInteger(downAfterErrors) || downAfterErrors < 1)
       throw new RangeError(
         `downAfterErrors is a whole number from 1, not ${downAfterErrors}; leave noteError out if no instance is to be passed over`,
@@ -67,6 +70,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
    * they cannot be read for, as SessionExpired.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
+    checkWaitOptions(options);
     options.signal?.throwIfAborted();
     if (this.#end !== undefined) throw this.#end.reason;
     if (this.#shown === undefined) await this.#waiting.wait(options);

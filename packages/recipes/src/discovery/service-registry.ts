@@ -11,6 +11,7 @@
  */
 import type { Acl, ClientView } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkName, checkOptions, checkPlace, checkWaitOptions } from '../given.ts';
 import type { ReadingOptions } from '../caches/cached-znode.ts';
 import { reasonOf } from '../models/model-value.ts';
 import { type Check, checked } from '../codecs/standard-schema.ts';
@@ -38,7 +39,10 @@ export interface ServiceRegistryOptions<Payload> {
 
 /** How to register. */
 export interface RegisterOptions extends WaitOptions {
-  /** As in `PersistentNodeOptions`: two that live, and both take the same id over, do so in turns for ever. Default: false, an id that another session has is waited for. */
+  /**
+   * As in `PersistentNodeOptions`: two that live, and both take the same id over, do so in turns for ever. Default: false, an id that another session has is
+   * waited for.
+   */
   readonly takesOver?: boolean | undefined;
 }
 
@@ -50,8 +54,12 @@ export class ServiceRegistry<Payload = unknown> {
   readonly #acl: readonly Acl[] | undefined;
   readonly #payloadCheck: Check<Payload> | undefined;
 
-  /** Nothing is asked of a server yet. `source`: a client, whose end is the end of what is registered with it, or `Sessions`. */
+  /**
+   * Nothing is asked of a server yet. `source`: a client, whose end is the end of what is registered with it, or `Sessions`. Throws a TypeError for what is
+   * no client or no path.
+   */
   constructor(source: SessionSource, path: string, { acl, payload }: ServiceRegistryOptions<Payload> = {}) {
+    checkPlace(clientOf(source), path);
     this.path = path;
     this.#source = source;
     this.#acl = acl;
@@ -65,7 +73,11 @@ export class ServiceRegistry<Payload = unknown> {
    * Rejects as `PersistentNode.ready` does, and is not registered then; with a RecipeError, Refused, for a payload that is not right. Throws a TypeError for what
    * makes no sense.
    */
-  async register(service: ServiceSettings<Payload>, { takesOver, ...waitOptions }: RegisterOptions = {}): Promise<Registration<Payload>> {
+  async register(service: ServiceSettings<Payload>, options: RegisterOptions = {}): Promise<Registration<Payload>> {
+    checkOptions(service, "{ name: 'mail', address: '10.0.0.7', port: 25 }", 'a service is');
+    checkWaitOptions(options);
+    options.signal?.throwIfAborted();
+    const { takesOver, ...waitOptions } = options;
     const { name, address, port, serviceType = 'dynamic', id = port === undefined ? address : `${address}:${port}` } = service;
     const path = this.#pathOf(name, id);
     const raw = this.#rawOf(service, id, path);
@@ -80,7 +92,10 @@ export class ServiceRegistry<Payload = unknown> {
     return new Registration<Payload>(this.#source, node, raw, (payload) => this.#checkPayload(path, payload));
   }
 
-  /** Names of the services that have, or had just now, instances; in no defined order. Rejects as `Client.getChildren` does, but for NoNode, and with a RecipeError, TimedOut. */
+  /**
+   * Names of the services that have, or had just now, instances; in no defined order. Rejects as `Client.getChildren` does, but for NoNode, and with a
+   * RecipeError, TimedOut.
+   */
   async names(options: WaitOptions = {}): Promise<readonly string[]> {
     using limit = this.#limit(options, `the services of ${this.path}`);
     return await this.#childrenOf(this.path, limit);
@@ -98,7 +113,10 @@ export class ServiceRegistry<Payload = unknown> {
     return instances.sort((one, other) => (one.id < other.id ? -1 : 1));
   }
 
-  /** One of them; undefined when it is not there. Rejects as `Client.getData` does, but for NoNode, and with a RecipeError: TimedOut; Mismatch, when its data make no sense. */
+  /**
+   * One of them; undefined when it is not there. Rejects as `Client.getData` does, but for NoNode, and with a RecipeError: TimedOut; Mismatch, when its data
+   * make no sense.
+   */
   async instance(name: string, id: string, options: WaitOptions = {}): Promise<ServiceInstance<Payload> | undefined> {
     using limit = this.#limit(options, `the instance ${id} of ${name}`);
     const found = await this.#read(this.#pathOf(name, id), limit);
@@ -112,6 +130,7 @@ export class ServiceRegistry<Payload = unknown> {
    * data make no sense; Refused, for a payload that is not right.
    */
   async update(name: string, id: string, change: InstanceChange<Payload>, options: WaitOptions = {}): Promise<void> {
+    checkOptions(change, '{ enabled: false }', 'a change is');
     using limit = this.#limit(options, `the change of the instance ${id} of ${name}`);
     const path = this.#pathOf(name, id);
     this.#checkPayload(path, change.payload);
@@ -161,8 +180,7 @@ export class ServiceRegistry<Payload = unknown> {
 
   #pathOf(...names: readonly string[]): string {
     return names.reduce((path, name) => {
-      if (name === '' || name.includes('/'))
-        throw new TypeError(`"${name}" cannot be the name or the id of a service: it is no name of a znode`);
+      checkName(name, 'the name or the id of a service');
       return childPath(path, name);
     }, this.path);
   }

@@ -1,4 +1,5 @@
 /** Which of several instances to use. */
+import { checkFunction } from '../given.ts';
 import type { ServiceInstance } from './service-instance.ts';
 
 /** Chooses one of those that can be used, which are in the order of their ids; undefined when there are none. Has a memory of its own, so one for each provider. */
@@ -17,11 +18,13 @@ export function roundRobin(): ProviderStrategy {
 
 /** Any of them, by a function that gives numbers from 0 to below 1: `randomly(Math.random)`. (Curator's RandomStrategy.) */
 export function randomly(random: () => number): ProviderStrategy {
+  checkFunction(random, 'what gives numbers from 0 to below 1');
   return (instances) => instances[Math.floor(random() * instances.length)];
 }
 
 /** The same one for as long as it can be used, and then another, which `by` chooses. Default: one after another. (Curator's StickyStrategy.) */
 export function sticky(by: ProviderStrategy = roundRobin()): ProviderStrategy {
+  checkFunction(by, 'what chooses another one');
   let id: string | undefined;
   return (instances) => {
     const chosen = instances.find((each) => each.id === id) ?? by(instances);

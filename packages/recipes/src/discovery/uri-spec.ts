@@ -1,4 +1,5 @@
 /** How an address of a service is put together: `{scheme}://{address}:{port}/api`. (Curator's UriSpec.) */
+import { checkOptions } from '../given.ts';
 import { type ServiceInstance, serviceTypeWord } from './service-instance.ts';
 
 /** As Curator writes it. */
@@ -29,6 +30,7 @@ export function uriSpecOf(parts: readonly UriPart[]): string {
  * `ssl-port`, `registration-time-utc`, `service-type`, `[` and `]` for braces, and those that are given, which come first. One that nobody knows is left out.
  */
 export function uriOf(instance: ServiceInstance, variables: Readonly<Record<string, string | number>> = {}): string | undefined {
+  checkOptions(instance, 'a registry gives them', 'an instance is');
   const { uriSpec, name, id, address, port, sslPort, registrationTimeMs, serviceType } = instance;
   if (uriSpec === null) return undefined;
   const known: Readonly<Record<string, string | number | null>> = {

@@ -9,6 +9,7 @@
  */
 import type { ClientView } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
+import { checkFunction, checkPlace, checkWaitOptions } from '../given.ts';
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';
@@ -32,8 +33,12 @@ export class Candidate implements AsyncDisposable {
   /** What `run` has under way. */
   #working: Promise<void> | undefined;
 
-  /** Stands at once. With Sessions it outlives the session of a client; with a client it is over when that is. */
+  /**
+   * Stands at once. With Sessions it outlives the session of a client; with a client it is over when that is. Throws a TypeError for what is no client or no
+   * path.
+   */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
+    checkPlace(clientOf(source), path);
     this.path = path;
     this.#options = options;
     this.#room = new WaitingRoom(clientOf(source), `the leadership of ${path}`);
@@ -58,8 +63,12 @@ export class Candidate implements AsyncDisposable {
     return this.#listeners.add(listener);
   }
 
-  /** Resolves when it leads, at once if it does. Rejects with the reason of `signal` when it stands no more; with a RecipeError, TimedOut; and with the reason of the signal given. */
+  /**
+   * Resolves when it leads, at once if it does. Rejects with the reason of `signal` when it stands no more; with a RecipeError, TimedOut; and with the reason
+   * of the signal given.
+   */
   async leading(options: WaitOptions = {}): Promise<Leadership> {
+    checkWaitOptions(options);
     options.signal?.throwIfAborted();
     this.#over.signal.throwIfAborted();
     if (this.#leadership === undefined) await this.#room.wait(options);
@@ -77,6 +86,7 @@ export class Candidate implements AsyncDisposable {
     work: (leadership: Leadership, signal: AbortSignal) => Promise<void> | void,
     { signal }: Pick<WaitOptions, 'signal'> = {},
   ): Promise<void> {
+    checkFunction(work, 'work');
     if (this.#isRunning)
       throw new TypeError(`the candidate for ${this.path} runs something already, and resigns behind it; give what else there is to that`);
     this.#isRunning = true;

@@ -10,9 +10,11 @@
  * That nobody stands ahead of a znode does not mean that its owner knows that it leads. Whoever has to know waits for `acknowledged`.
  */
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
+import { checkFunction, checkPlace } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import { Line, type LineOptions, nextAhead } from '../line/line.ts';
+import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { acknowledgedPath, Leadership } from './leadership.ts';
@@ -44,8 +46,9 @@ export class Election {
   readonly path: string;
   readonly #claim: Claim;
 
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: ElectionOptions = {}) {
+    checkPlace(zk, path);
     const { name = 'n_', data = null } = options;
     this.path = path;
     this.#claim = { line: new Line(zk, path, [name], options), kind: name, data, ahead: nextAhead, what: `the leadership of ${path}` };
@@ -61,6 +64,7 @@ export class Election {
 
   /** Stands as a candidate, calls `work` when it leads, and resigns whatever comes of that. Resolves and rejects as `work` does, or as `lead`. */
   async run<Result>(work: (leadership: Leadership) => Promise<Result> | Result, options: AcquireOptions = {}): Promise<Result> {
+    checkFunction(work, 'work');
     await using leadership = await this.lead(options);
     return await work(leadership);
   }
@@ -73,10 +77,12 @@ export class Election {
   /** Who leads now; undefined when nobody stands. Rejects as `candidates` does, and with NoAuth when its znode may not be read. */
   async leader(options: WaitOptions = {}): Promise<Leader | undefined> {
     const { zk } = this.#claim.line;
+    using limit = new Limit(zk, options, `an answer about ${this.#claim.what}`);
+    const { signal } = limit;
     for (;;) {
-      const [first] = await this.candidates(options);
+      const [first] = await this.candidates({ signal });
       if (first === undefined) return undefined;
-      const [leader, acknowledged] = await Promise.all([dataOf(zk, first.path, options), dataOf(zk, acknowledgedPath(this.path), options)]);
+      const [leader, acknowledged] = await Promise.all([dataOf(zk, first.path, signal), dataOf(zk, acknowledgedPath(this.path), signal)]);
       // Otherwise it has gone since, and there is another.
       if (leader === undefined) continue;
       const isAcknowledged = acknowledged !== undefined && new TextDecoder().decode(acknowledged ?? undefined) === first.name;
@@ -112,9 +118,9 @@ export class Election {
 }
 
 /** undefined when it is not there. */
-async function dataOf(zk: ClientView, path: string, { signal, timeoutMs = Infinity }: WaitOptions): Promise<Uint8Array | null | undefined> {
+async function dataOf(zk: ClientView, path: string, signal: AbortSignal): Promise<Uint8Array | null | undefined> {
   try {
-    return (await zk.getData(path, { ...untilTheEnd, signal, timeoutMs })).data;
+    return (await zk.getData(path, { ...untilTheEnd, signal })).data;
   } catch (error) {
     if (KeeperError.is(error, 'NoNode')) return undefined;
     throw error;

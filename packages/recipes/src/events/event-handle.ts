@@ -4,9 +4,12 @@
  *
  *     /events/loaded
  *       ├─ set                                 while it is there, the event is set
- *       └─ _c_2b7e...-waiting-0000000004       only with autoReset: waits for its turn to take `set` away
+ *       ├─ _c_2b7e...-waiting-0000000004       only with autoReset: waits for its turn to take `set` away
+ *       └─ _c_91aa...-mark-0000000005          only with autoReset: of one who is about to set it
  *
  *     set     create set (PERSISTENT); there already: it is set
+ *     set, autoReset
+ *             the same beside a mark (marks/marks.ts): it may have been taken by the time that an answer turns out to be lost, and made once more it would let a second one through
  *     reset   delete set; not there: it is not set
  *     wait    exists of set, with a watch: there, or it comes: through. All who wait go on together, and may
  *     wait, autoReset
@@ -18,7 +21,9 @@
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkPlace } from '../given.ts';
 import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
+import { Marks } from '../marks/marks.ts';
 import { Limit } from '../waiting/limit.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -43,8 +48,9 @@ export class EventHandle {
   readonly #line: Line;
   readonly #acl: readonly Acl[] | undefined;
 
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: EventHandleOptions = {}) {
+    checkPlace(zk, path);
     this.path = path;
     this.autoReset = options.autoReset ?? false;
     this.#zk = zk;
@@ -54,16 +60,33 @@ export class EventHandle {
   }
 
   /**
-   * Sets it: whoever waits goes on, or one of them with `autoReset`. Nothing changes when it is set. Rejects with a RecipeError, TimedOut, with the signal's
-   * reason, and as `Client.create` does.
+   * Sets it: whoever waits goes on, or one of them with `autoReset`, whatever answers are lost. Nothing changes when it is set. Rejects with a RecipeError, TimedOut, with the
+   * signal's reason, and as `Client.create` does. With `autoReset` neither `signal` nor `timeoutMs` ends it once it has been asked for.
    */
   async set(options: WaitOptions = {}): Promise<void> {
     using limit = this.#limit(options, 'an answer about');
+    const { signal } = limit;
     try {
-      const settings = { parents: 'container', acl: this.#acl, idempotent: true, ...untilTheEnd, signal: limit.signal } as const;
-      await this.#zk.create(this.#set, null, settings);
+      if (this.autoReset) await this.#setOnce(signal);
+      else await this.#zk.create(this.#set, null, { parents: 'container', acl: this.#acl, idempotent: true, ...untilTheEnd, signal });
     } catch (error) {
       if (!KeeperError.is(error, 'NodeExists')) throw error;
+    }
+  }
+
+  async #setOnce(signal: AbortSignal): Promise<void> {
+    const acl = this.#acl;
+    for (;;) {
+      const marks = new Marks(this.#zk, this.path, acl);
+      try {
+        await marks.write([op.create(this.#set, null, { acl })], signal);
+        return;
+      } catch (error) {
+        // Somebody has deleted the event, and the mark with it.
+        if (!KeeperError.is(error, 'NoNode') || error.failedIndex !== 0) throw error;
+      } finally {
+        await marks.close();
+      }
     }
   }
 

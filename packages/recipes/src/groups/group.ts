@@ -8,10 +8,12 @@
  */
 import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
+import { checkName, checkPlace, checkWaitOptions } from '../given.ts';
 import { ChildrenCache } from '../caches/children-cache.ts';
 import { follow } from '../caches/follow.ts';
 import { PersistentNode } from '../nodes/persistent-node.ts';
 import { clientOf, type SessionSource } from '../sessions/session-source.ts';
+import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -69,8 +71,12 @@ export class Group {
   readonly #naming: GroupNaming;
   readonly #acl: readonly Acl[] | undefined;
 
-  /** Nothing is asked of a server yet. The znode need not exist. `source`: a client, whose end is the end of its membership, or `Sessions`. */
+  /**
+   * Nothing is asked of a server yet. The znode need not exist. `source`: a client, whose end is the end of its membership, or `Sessions`. Throws a TypeError
+   * for what is no client or no path.
+   */
   constructor(source: SessionSource, path: string, { naming = 'plain', acl }: GroupOptions = {}) {
+    checkPlace(clientOf(source), path);
     if (!Object.hasOwn(namings, naming)) throw new TypeError(`naming is one of ${Object.keys(namings).join(', ')}, not ${naming}`);
     this.path = path;
     this.#source = source;
@@ -82,9 +88,12 @@ export class Group {
    * Becomes a member, and resolves when it is one: until the result is closed, made again should somebody delete its znode, and with `Sessions` in each
    * session. Rejects as `PersistentNode.ready` does; then it is no member.
    */
-  async join(name: string, { data, takesOver, ...waitOptions }: JoinOptions = {}): Promise<PersistentNode> {
+  async join(name: string, options: JoinOptions = {}): Promise<PersistentNode> {
+    checkName(name, 'the name of a member');
+    checkWaitOptions(options);
+    options.signal?.throwIfAborted();
+    const { data, takesOver, ...waitOptions } = options;
     const naming = namings[this.#naming];
-    if (name === '' || name.includes('/')) throw new TypeError(`a member's name is neither empty nor has it a slash, as "${name}"`);
     if (naming.isNameData && data !== undefined)
       throw new TypeError(`with the naming ${this.#naming} the data of a member are its name; leave data out`);
     const path = childPath(this.path, naming.childOf(name, clientOf(this.#source)));
@@ -103,10 +112,11 @@ export class Group {
   }
 
   /** Who is a member now, by name; nobody when there is no such group. Rejects as `Client.getChildren` and `Client.getData` do, but for NoNode. */
-  async members({ signal, timeoutMs = Infinity }: WaitOptions = {}): Promise<readonly Member[]> {
+  async members(options: WaitOptions = {}): Promise<readonly Member[]> {
     const zk = clientOf(this.#source);
+    using limit = new Limit(zk, options, `the members of ${this.path}`);
     const { includes, isShallow } = namings[this.#naming];
-    const limits = { ...untilTheEnd, signal, timeoutMs };
+    const limits = { ...untilTheEnd, signal: limit.signal };
     const read = async (path: string) => {
       const data = isShallow ? null : await unlessGone(zk.getData(path, limits).then((found) => found.data));
       return data === undefined ? [] : [this.#memberOf(path, data)];

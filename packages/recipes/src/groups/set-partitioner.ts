@@ -19,6 +19,7 @@
  */
 import type { Acl, ClientView, Millis, TimerHandle } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
+import { checkFunction, checkName, checkPlace, checkWaitOptions, named } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { isEndOfSession } from '../sessions/session-source.ts';
@@ -71,7 +72,8 @@ export class SetPartitioner implements AsyncDisposable {
 
   /**
    * Begins at once. `work` is called with each item that this member comes to own, several at a time, and is to end when the signal of that is aborted: the item is
-   * given back when what it returns is settled. `name` is that of no other member.
+   * given back when what it returns is settled. `name` is that of no other member. Throws a TypeError for what is no client or no path, and for what cannot
+   * be the name of a member or of an item; a RangeError for a boundary that is no time.
    */
   constructor(
     zk: ClientView,
@@ -81,13 +83,19 @@ export class SetPartitioner implements AsyncDisposable {
     work: PartitionWork,
     options: SetPartitionerOptions = {},
   ) {
+    checkPlace(zk, path);
+    checkName(name, 'the name of a member');
+    // A text is a set of letters, which nobody means.
+    if (typeof items === 'string' || typeof (items as Partial<Iterable<string>> | undefined)?.[Symbol.iterator] !== 'function')
+      throw new TypeError(`items are an array or a Set of names, not ${named(items)}`);
+    checkFunction(work, 'work');
+    const { timeBoundaryMs = timeBoundaryMsDefault } = options;
+    if (!(timeBoundaryMs >= 0)) throw new RangeError(`timeBoundaryMs is a number of milliseconds from 0, not ${timeBoundaryMs}`);
     this.path = path;
     this.name = name;
     this.#zk = zk;
     this.#items = [...new Set(items)].sort();
-    for (const item of this.#items) {
-      if (item === '' || item.includes('/')) throw new TypeError(`an item is the name of a znode, without a slash, so not "${item}"`);
-    }
+    for (const item of this.#items) checkName(item, 'an item');
     this.#work = work;
     this.#options = options;
     this.#waiting = new WaitingRoom(zk, `the share that ${name} has of ${path}`);
@@ -121,6 +129,7 @@ export class SetPartitioner implements AsyncDisposable {
 
   /** Resolves when the share is acquired, at once if it is. Rejects with a RecipeError, TimedOut; with the signal's reason; and with the reason of the end. */
   async ready(options: WaitOptions = {}): Promise<void> {
+    checkWaitOptions(options);
     options.signal?.throwIfAborted();
     if (this.#isOver) throw this.#closing.signal.reason;
     if (this.#state !== 'acquired') await this.#waiting.wait(options);

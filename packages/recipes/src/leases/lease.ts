@@ -18,6 +18,7 @@
  */
 import { type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkOptions, checkPlace, named } from '../given.ts';
 import { acquire } from '../line/acquire.ts';
 import { lineUp } from '../line/contender.ts';
 import { fenced } from '../line/fenced.ts';
@@ -45,6 +46,9 @@ export interface LeaseOptions extends LineOptions {
   readonly holder: string;
 }
 
+/** What is far beyond that has no date. */
+const durationMsMax = 100 * 365 * 86_400_000;
+
 const leaseKind = 'lease-';
 const waitingKind = 'waiting-';
 
@@ -57,11 +61,18 @@ export class Lease {
   readonly #locks: Line;
   readonly #waiting: Line;
 
-  /** Nothing is asked of a server yet. The znode need not exist. Throws a RangeError for a duration that is not positive. */
+  /**
+   * Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client, no path or no holder, and a RangeError for a duration
+   * that is not positive, or longer than a hundred years.
+   */
   constructor(zk: ClientView, path: string, options: LeaseOptions) {
-    const { durationMs } = options;
-    if (!(durationMs > 0 && durationMs < Infinity))
-      throw new RangeError(`a lease is for a positive number of milliseconds, not ${durationMs}`);
+    checkPlace(zk, path);
+    checkOptions(options, "{ durationMs: 60_000, holder: 'host7' }");
+    const { durationMs, holder } = options;
+    if (!(typeof durationMs === 'number' && durationMs > 0 && durationMs <= durationMsMax))
+      throw new RangeError(`a lease is for a positive number of milliseconds, up to a hundred years, not for ${named(durationMs)}`);
+    if (typeof holder !== 'string' || holder === '')
+      throw new TypeError(`a lease has a holder, by whose name others are told from it: a text, not ${named(holder)}`);
     this.path = path;
     this.#zk = zk;
     this.#options = options;

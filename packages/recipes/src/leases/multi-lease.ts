@@ -7,6 +7,7 @@
  */
 import type { ClientView } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkOptions, checkPlace } from '../given.ts';
 import { Limit } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import type { HeldLease } from './held-lease.ts';
@@ -25,8 +26,10 @@ export class MultiLease {
   readonly #zk: ClientView;
   readonly #leases: readonly Lease[];
 
-  /** Nothing is asked of a server yet. Throws a RangeError as `Lease` does, and for a count that is not a positive integer. */
+  /** Nothing is asked of a server yet. Throws as `Lease` does, and a RangeError for a count that is not a positive integer. */
   constructor(zk: ClientView, path: string, options: MultiLeaseOptions) {
+    checkPlace(zk, path);
+    checkOptions(options, "{ count: 3, durationMs: 60_000, holder: 'host7' }");
     const { count } = options;
     if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`there are one lease or more, not ${count}`);
     this.path = path;

@@ -1,5 +1,6 @@
 /** From the end of a line to its head: what an acquire is, whatever is had there. */
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
+import { checkFunction, checkOptions, checkPath, checkWaitOptions, named } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import type { Contender } from './contender.ts';
@@ -42,6 +43,7 @@ const revocation = 'unlock';
 
 export async function acquire({ line, kind, data, ahead, what }: Claim, options: AcquireOptions): Promise<Held> {
   using limit = new Limit(line.zk, options, what);
+  if (options.onRevocation !== undefined) checkFunction(options.onRevocation, 'onRevocation');
   const revoking = options.onRevocation === undefined ? undefined : new Revocation(options.onRevocation, limit);
   if (revoking !== undefined && isRevocation(data))
     throw new TypeError(`the data of a hold that can be revoked are not "${revocation}", which asks for it back`);
@@ -108,8 +110,14 @@ class Revocation {
  * Asks a contender for its place back, and resolves when it is gone: at once if it is. Rejects with a RecipeError, TimedOut, and with the signal's
  * reason; the request stands all the same.
  */
-export async function revoke(zk: ClientView, { path }: Contender, options: RevokeOptions): Promise<void> {
+export async function revoke(zk: ClientView, contender: Contender, options: RevokeOptions): Promise<void> {
+  checkOptions(contender, 'contenders() lists them', 'a contender is');
+  checkWaitOptions(options);
+  const { path } = contender;
+  checkPath(path);
   const { deleteAfterMs, timeoutMs = Infinity } = options;
+  if (deleteAfterMs !== undefined && !(typeof deleteAfterMs === 'number' && deleteAfterMs >= 0))
+    throw new RangeError(`deleteAfterMs is a number of milliseconds from 0, not ${named(deleteAfterMs)}; leave it out to wait for consent`);
   if (deleteAfterMs !== undefined && timeoutMs <= deleteAfterMs)
     throw new RangeError(`nothing is deleted after ${deleteAfterMs} ms by a call that ends after ${timeoutMs} ms; let timeoutMs be longer`);
   using limit = new Limit(zk, options, `the end of ${path}`);

@@ -12,10 +12,11 @@
  */
 import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkName } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type Contender, type Kinds, lineUp } from './contender.ts';
-import type { Limit } from '../waiting/limit.ts';
+import { Limit } from '../waiting/limit.ts';
 import { makeOwn } from '../waiting/make-own.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { OwnWatch } from './own-watch.ts';
@@ -43,6 +44,7 @@ export class Line {
   readonly #acl: readonly Acl[] | undefined;
 
   constructor(zk: ClientView, path: string, kinds: Kinds, { acl }: LineOptions) {
+    if (typeof kinds !== 'function') for (const kind of kinds) checkName(kind, 'what stands in a name ahead of the number');
     this.zk = zk;
     this.path = path;
     this.#kinds = kinds;
@@ -60,9 +62,10 @@ export class Line {
   }
 
   /** Who is there now, the first ahead; nobody when there is no line. */
-  async contenders({ signal, timeoutMs = Infinity }: WaitOptions): Promise<readonly Contender[]> {
+  async contenders(options: WaitOptions): Promise<readonly Contender[]> {
+    using limit = new Limit(this.zk, options, `the list of ${this.path}`);
     try {
-      const { children } = await this.zk.getChildren(this.path, { ...untilTheEnd, signal, timeoutMs });
+      const { children } = await this.zk.getChildren(this.path, { ...untilTheEnd, signal: limit.signal });
       return lineUp(this.path, children, this.#kinds);
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) return [];

@@ -7,6 +7,7 @@
  *       └─ _c_4d0c...-lock-0000000011    watches 8
  */
 import type { ClientView, Data } from '@tskeeper/client';
+import { checkFunction, checkPlace } from '../given.ts';
 import type { Contender } from '../line/contender.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Held } from '../line/held.ts';
@@ -32,8 +33,9 @@ export class Lock {
   readonly zk: ClientView;
   readonly #claim: Claim;
 
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: LockOptions = {}) {
+    checkPlace(zk, path);
     const { name = 'lock-', data = null } = options;
     this.path = path;
     this.zk = zk;
@@ -56,6 +58,7 @@ export class Lock {
 
   /** Calls `work` with the lock, and gives it back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
   async run<Result>(work: (held: Held) => Promise<Result> | Result, options: AcquireOptions = {}): Promise<Result> {
+    checkFunction(work, 'work');
     await using held = await this.acquire(options);
     return await work(held);
   }

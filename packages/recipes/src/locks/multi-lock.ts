@@ -10,6 +10,7 @@
  */
 import type { ClientView } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
+import { checkArray, checkFunction, named } from '../given.ts';
 import type { Held } from '../line/held.ts';
 import { HeldTogether, releaseAll } from '../line/held-together.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -38,6 +39,11 @@ export class MultiLock {
    * would wait for the first.
    */
   constructor(parts: readonly Acquirable[]) {
+    checkArray(parts, 'the parts of a MultiLock are');
+    for (const part of parts) {
+      if (typeof (part as Partial<Acquirable> | undefined)?.tryAcquire !== 'function')
+        throw new TypeError(`a part of a MultiLock is a lock, or what is acquired as one, not ${named(part)}`);
+    }
     const [first] = parts;
     if (first === undefined) throw new TypeError('a MultiLock has at least one part');
     this.#zk = first.zk;
@@ -66,6 +72,7 @@ export class MultiLock {
 
   /** Calls `work` with all of them, and gives them back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
   async run<Result>(work: (held: HeldTogether) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkFunction(work, 'work');
     await using held = await this.acquire(options);
     return await work(held);
   }

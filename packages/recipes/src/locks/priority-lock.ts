@@ -25,6 +25,7 @@
  */
 import { type ClientView, compareSequences, type Data } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkFunction, checkOptions, checkPlace } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import type { Held } from '../line/held.ts';
@@ -94,8 +95,9 @@ export class PriorityLock {
   readonly #holding: Line;
   readonly #data: Data;
 
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: PriorityLockOptions = {}) {
+    checkPlace(zk, path);
     this.path = path;
     this.#zk = zk;
     this.#waiting = new Line(zk, childPath(path, 'waiting'), kindOf, options);
@@ -131,6 +133,7 @@ export class PriorityLock {
   #side(how: 'read' | 'write', priority: number, { preempt = false }: PreemptOptions): LockSide {
     if (!Number.isInteger(priority) || priority < 0 || priority > 99)
       throw new RangeError(`a priority is an integer from 0 to 99, not ${priority}`);
+    if (typeof preempt !== 'boolean') checkOptions(preempt, '{ deleteAfterMs: 5000 }', 'preempt is true, or');
     const claim: Claim = {
       line: this.#holding,
       kind: `${how}-${String(priority).padStart(2, '0')}-`,
@@ -146,6 +149,7 @@ export class PriorityLock {
       acquire: mine,
       tryAcquire: (options = {}) => this.#tryAcquire(contention, options),
       run: async (work, options = {}) => {
+        checkFunction(work, 'work');
         await using held = await mine(options);
         return await work(held);
       },

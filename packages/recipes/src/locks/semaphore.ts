@@ -22,6 +22,7 @@
  */
 import { type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkFunction, checkPlace } from '../given.ts';
 import { type Contender, lineUp } from '../line/contender.ts';
 import { Held } from '../line/held.ts';
 import { HeldTogether } from '../line/held-together.ts';
@@ -57,8 +58,12 @@ export class Semaphore {
   readonly #data: Data;
   readonly #size: SemaphoreSize;
 
-  /** Nothing is asked of a server yet. The znode need not exist. Throws a RangeError for a size that is not a positive integer. */
+  /**
+   * Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path, and a RangeError for a size that is not
+   * a positive integer.
+   */
   constructor(zk: ClientView, path: string, options: SemaphoreOptions = {}) {
+    checkPlace(zk, path);
     const { size, data = null, acl } = options;
     this.zk = zk;
     this.path = path;
@@ -105,11 +110,14 @@ export class Semaphore {
 
   /** Calls `work` with a lease, and gives it back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
   async run<Result>(work: (held: Held) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkFunction(work, 'work');
     await using held = await this.acquire(options);
     return await work(held);
   }
 
-  /** Who has a lease, and behind them who is about to have one, in the order of coming. Whose znode is deleted has lost it. Rejects as `Lock.contenders` does. */
+  /**
+   * Who has a lease, and behind them who is about to have one, in the order of coming. Whose znode is deleted has lost it. Rejects as `Lock.contenders` does.
+   */
   leases(options: WaitOptions = {}): Promise<readonly Contender[]> {
     return this.#leases.contenders(options);
   }

@@ -12,6 +12,7 @@
  * together: they may all go ahead.
  */
 import type { ClientView, Data } from '@tskeeper/client';
+import { checkFunction, checkOptions, checkPlace } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import type { Held } from '../line/held.ts';
@@ -54,12 +55,14 @@ export class SharedLock {
   readonly #zk: ClientView;
   readonly #line: Line;
 
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: SharedLockOptions = {}) {
+    checkPlace(zk, path);
     const { names = { read: 'read-', write: 'write-' }, data = null } = options;
+    checkOptions(names, "{ read: 'read-', write: 'write-' }", 'names are');
+    const line = new Line(zk, path, [names.read, names.write], options);
     if (names.read.endsWith(names.write) || names.write.endsWith(names.read))
       throw new TypeError(`readers (${names.read}) and writers (${names.write}) could not be told apart by these names`);
-    const line = new Line(zk, path, [names.read, names.write], options);
     const writerAhead: Ahead = (all, own) => all.slice(0, own).findLast(({ kind }) => kind === names.write);
     this.path = path;
     this.#zk = zk;
@@ -87,6 +90,7 @@ function side(claim: Claim): LockSide {
     acquire: (options = {}) => acquire(claim, options),
     tryAcquire: (options = {}) => tryAcquire(claim, options),
     run: async (work, options = {}) => {
+      checkFunction(work, 'work');
       await using held = await acquire(claim, options);
       return await work(held);
     },

@@ -69,14 +69,18 @@ export class Marks {
         this.#advance(mark);
         return { results: results.slice(0, ops.length) };
       } catch (error) {
-        if (!KeeperError.is(error)) throw error;
+        if (!KeeperError.is(error)) {
+          // What is no request at all is found out ahead of the first attempt.
+          this.#keep(mark);
+          throw error;
+        }
         if (error.outcome === 'unknown') {
           if (this.#zk.closedBecause !== undefined) throw error;
           unanswered = error;
           continue;
         }
         if (unanswered !== undefined) return await this.#settle(mark, error, unanswered);
-        if (error.failedIndex === ops.length) return undefined;
+        if (error.failedIndex === ops.length && KeeperError.is(error, 'NoNode', 'BadVersion')) return undefined;
         this.#keep(mark);
         throw error;
       }

@@ -19,6 +19,7 @@
 import { createHash } from 'node:crypto';
 import { type Acl, type ClientView, KeeperError, op, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkArray, checkOptions, checkPlace } from '../given.ts';
 import type { Held } from '../line/held.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
@@ -61,15 +62,20 @@ export class Migrations {
   readonly #acl: readonly Acl[] | undefined;
   readonly #list: readonly (Migration & { readonly checksum: string })[];
 
-  /** Nothing is asked of a server yet. Throws a TypeError for a list that makes no sense. */
+  /** Nothing is asked of a server yet. Throws a TypeError for a list that makes no sense, and as a `Lock` does. */
   constructor(zk: ClientView, path: string, list: readonly Migration[], { acl }: MigrationsOptions = {}) {
+    checkPlace(zk, path);
     this.#zk = zk;
     this.path = path;
     this.#acl = acl;
+    checkArray(list, 'migrations are');
     const seen = new Set<string>();
-    this.#list = list.map(({ name, ops }, at) => {
+    this.#list = list.map((migration, at) => {
+      checkOptions(migration, "{ name: 'add the users', ops: [...] }", `migration ${at + 1} of ${path} is`);
+      const { name, ops } = migration;
       if (seen.has(name)) throw new TypeError(`two migrations of ${path} are called "${name}"; give each a name of its own`);
       seen.add(name);
+      checkArray(ops, `the operations of "${name}" are`);
       if (ops.length === 0) throw new TypeError(`migration ${at + 1} of ${path}, "${name}", has no operations`);
       if (ops.some((each) => each.op === 'create' && each.mode?.startsWith('ephemeral') === true))
         throw new TypeError(`migration ${at + 1} of ${path}, "${name}", makes an ephemeral, which goes with the session of who migrates`);

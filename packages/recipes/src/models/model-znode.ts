@@ -20,6 +20,7 @@ import {
   type WatchLoopOptions,
 } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
+import { checkFunction, checkPlace } from '../given.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import { decoded, encoded, type ModelOptions, type ModelValue } from './model-value.ts';
@@ -58,6 +59,7 @@ export class ModelZnode<Read, Written = Read> {
 
   /** Made by `Model.at`. */
   constructor(zk: ClientView, path: string, options: ModelOptions<Read, Written>) {
+    checkPlace(zk, path);
     this.#zk = zk;
     this.path = path;
     this.#options = options;
@@ -118,6 +120,7 @@ export class ModelZnode<Read, Written = Read> {
     updater: (value: Read | undefined, stat: Stat | undefined) => Written | undefined | Promise<Written | undefined>,
     { create = false, ...options }: ModelUpdateOptions = {},
   ): Promise<ModelValue<Read> | undefined> {
+    checkFunction(updater, 'updater');
     if (create) this.#refuseSequential('update');
     const { codec, parents = 'container', acl } = this.#options;
     for (;;) {

@@ -7,6 +7,7 @@
  *     {"sum":12}                        data by the codec, of the value { sum: 12 }
  */
 import type { ClientView } from '@tskeeper/client';
+import { checkClient, checkCodec, checkOptions } from '../given.ts';
 import { ModelChildren } from './model-children.ts';
 import type { ModelOptions } from './model-value.ts';
 import { ModelZnode } from './model-znode.ts';
@@ -22,6 +23,8 @@ export class Model<const Template extends string, Read, Written = Read> {
   /** Throws a TypeError for what is no template. */
   constructor(template: Template, options: ModelOptions<Read, Written>) {
     this.template = new PathTemplate(template);
+    checkOptions(options, '{ codec: jsonCodec() }');
+    checkCodec(options.codec, 'jsonCodec()');
     this.#options = options;
   }
 
@@ -32,10 +35,13 @@ export class Model<const Template extends string, Read, Written = Read> {
 
   /** All znodes below one parent. Throws as `at` does. */
   below(zk: ClientView, ...params: PathArguments<ParentTemplate<Template>>): ModelChildren<Template, Read> {
+    checkClient(zk);
     return new ModelChildren(zk, this.template.parentPath(...params), this.template, this.#options.codec);
   }
 
-  /** What the model asks of its znodes, for a `SchemaSet`: that they are made by its mode, with data that its codec can read. (Curator's `ModelSpec.schema`.) */
+  /**
+   * What the model asks of its znodes, for a `SchemaSet`: that they are made by its mode, with data that its codec can read. (Curator's `ModelSpec.schema`.)
+   */
   get schema(): PathSchema {
     const { mode = 'persistent', codec } = this.#options;
     return {

@@ -4,6 +4,7 @@
  *
  * A parameter stands for one whole name, so a path fits a template in one way or not at all.
  */
+import { named } from '../given.ts';
 
 /** The names in braces of a template: `user` and `order` of `/users/{user}/orders/{order}`. */
 export type ParamNames<Template extends string> = Template extends `${string}{${infer Name}}${infer Rest}`
@@ -65,6 +66,7 @@ export class PathTemplate<const Template extends string = string> {
 
   /** What stands in a path for the parameters; undefined when the path does not fit. */
   match(path: string): PathParams<Template> | undefined {
+    if (typeof path !== 'string') throw new TypeError(`a path is a text, not ${named(path)}`);
     const names = namesOf(path);
     if (names.length !== this.#segments.length || !this.#fits(names)) return undefined;
     const params: Record<string, string> = {};
@@ -107,7 +109,8 @@ function namesOf(path: string): string[] {
 
 function segmentsOf(template: string): Segment[] {
   const wrong = (what: string) => new TypeError(`"${template}" is no template of a path: ${what}; write it as /users/{user}`);
-  if (!template.startsWith('/') || template.length === 1) throw wrong('it begins with a slash, and goes on');
+  if (typeof template !== 'string' || !template.startsWith('/') || template.length === 1)
+    throw wrong('it begins with a slash, and goes on');
   const seen = new Set<string>();
   return template
     .slice(1)

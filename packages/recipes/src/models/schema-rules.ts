@@ -1,5 +1,6 @@
 /** Which paths may have what, by templates, and what is against it. */
 import type { CreateMode, Data } from '@tskeeper/client';
+import { checkArray, checkOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { reasonOf } from './model-value.ts';
 import { PathTemplate } from './path-template.ts';
@@ -40,6 +41,8 @@ export class SchemaRules {
   readonly #others: 'allowed' | 'refused';
 
   constructor(schemas: readonly PathSchema[], { others = 'allowed' }: SchemaSetOptions = {}) {
+    checkArray(schemas, 'schemas are');
+    for (const schema of schemas) checkOptions(schema, "{ path: '/users/{user}' }", 'a schema is');
     const rules = schemas.map((schema): Rule => ({ ...schema, template: new PathTemplate<string>(schema.path) }));
     const hasParams = ({ template }: Rule) => template.names.length > 0;
     this.#rules = [...rules.filter((rule) => !hasParams(rule)), ...rules.filter(hasParams)];

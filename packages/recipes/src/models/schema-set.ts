@@ -3,6 +3,7 @@
  * not make sense of. Servers know nothing of it; what must not be possible at all is for ACLs.
  */
 import type { ClientView } from '@tskeeper/client';
+import { checkClient } from '../given.ts';
 import { type PathSchema, SchemaRules, type SchemaSetOptions } from './schema-rules.ts';
 import { schemaView } from './schema-view.ts';
 
@@ -20,6 +21,7 @@ export class SchemaSet {
    * server. Of a `multi`, one operation against them refuses all. Recipes work on it as well. Reads and watches go through as they are.
    */
   view(zk: ClientView): ClientView {
+    checkClient(zk);
     return schemaView(zk, this.#rules, '');
   }
 }

@@ -20,9 +20,12 @@ import {
   type SessionEvent,
   type Stat,
 } from '@tskeeper/client';
+import { checkData, checkPlace, checkWaitOptions, named } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
+import { bothSettled } from '../waiting/both.ts';
+import { Limit, unlessAborted } from '../waiting/limit.ts';
 import { makeOwn } from '../waiting/make-own.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
@@ -58,6 +61,13 @@ export interface PersistentNodeOptions {
   readonly takesOver?: boolean | undefined;
 }
 
+const modes: readonly string[] = [
+  'ephemeral',
+  'ephemeralSequential',
+  'persistent',
+  'persistentWithTtl',
+] satisfies PersistentNodeOptions['mode'][];
+
 /** See `PersistentNode.state`. */
 export type PersistentNodeState = 'absent' | 'present' | 'suspended' | 'closed';
 
@@ -82,11 +92,18 @@ export class PersistentNode implements AsyncDisposable {
   #writing: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
 
-  /** Begins at once; `ready` resolves when it is there. `source`: a client, whose end is its end, or `Sessions`. */
+  /**
+   * Begins at once; `ready` resolves when it is there. `source`: a client, whose end is its end, or `Sessions`. Throws a TypeError for what is no client or
+   * no path.
+   */
   constructor(source: SessionSource, path: string, data: Data = null, options: PersistentNodeOptions = {}) {
+    checkPlace(clientOf(source), path);
     const { mode = 'ephemeral', ttlMs, protection } = options;
+    if (!modes.includes(mode)) throw new TypeError(`there is no mode ${named(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
     if ((mode === 'persistentWithTtl') !== (ttlMs !== undefined))
       throw new TypeError('ttlMs goes with the mode persistentWithTtl, and that with ttlMs; give both or neither');
+    if (ttlMs !== undefined && !(ttlMs >= 1)) throw new RangeError(`ttlMs is a number of milliseconds from 1, not ${ttlMs}`);
+    checkData(data);
     if (protection === true && !mode.startsWith('ephemeral'))
       throw new TypeError(`a ${mode} znode with a guid could not be found again by a later keeper; leave protection out`);
     this.#source = source;
@@ -139,6 +156,7 @@ export class PersistentNode implements AsyncDisposable {
    * reason; with what a server refuses to make it with, as NoAuth; and so do later calls.
    */
   async ready(options: WaitOptions = {}): Promise<string> {
+    checkWaitOptions(options);
     await this.#present(options);
     return this.path;
   }
@@ -148,12 +166,15 @@ export class PersistentNode implements AsyncDisposable {
    * perhaps has already.
    */
   async setData(data: Data, options: WaitOptions = {}): Promise<void> {
+    checkWaitOptions(options);
     options.signal?.throwIfAborted();
     if (this.#isOver) throw this.#closing.signal.reason;
+    checkData(data);
     const own = copyOf(data);
     this.#data = own;
-    const writing = this.#write(own, this.#writing, options);
-    this.#writing = writing.catch(() => undefined);
+    const before = this.#writing;
+    const writing = this.#write(own, before, options);
+    this.#writing = bothSettled(before, writing);
     await writing;
   }
 
@@ -267,13 +288,14 @@ export class PersistentNode implements AsyncDisposable {
   }
 
   async #write(data: Data, before: Promise<unknown>, options: WaitOptions): Promise<void> {
-    const { signal, timeoutMs = Infinity } = options;
-    await before;
+    using limit = new Limit(clientOf(this.#source), options, `a change of ${this.#path}`);
+    const { signal } = limit;
+    await unlessAborted(before, signal);
     for (;;) {
-      const made = await this.#present(options);
+      const made = await this.#present({ signal });
       if (made.data === data || this.#data !== data) return;
       try {
-        if (await write(made, data, { signal, timeoutMs })) return;
+        if (await write(made, data, { signal })) return;
       } catch (error) {
         if (!isEndOfSession(error)) throw error;
       }

@@ -19,6 +19,7 @@ class ClaimPlace extends Place {
   readonly #item: MadeClaim['item'];
   #isEnding = false;
   #isDone = false;
+  #hasLeft = false;
   #hasGone = false;
   #onGone: ((reason: unknown) => void) | undefined;
   #goneBecause: unknown;
@@ -49,6 +50,8 @@ class ClaimPlace extends Place {
   /** Deletes the item and the claim, and does whatever else is to be done, or nothing at all. */
   async finish(ops: readonly WriteOp[]): Promise<void> {
     if (this.#isDone) throw new RecipeError('Closed', `${this.#item.path} has been acknowledged already`);
+    if (this.#isEnding) throw new RecipeError('Closed', `${this.#item.path} is being acknowledged already`);
+    this.assertNotLeft();
     this.#isEnding = true;
     try {
       await this.#znode.marks.write([...ops, op.delete(this.path), op.delete(this.#item.path, { version: this.#item.version })]);
@@ -60,7 +63,13 @@ class ClaimPlace extends Place {
     }
   }
 
+  /** What has the name of a claim that was given back may be that of another, and then the server would let us through. */
+  assertNotLeft(): void {
+    if (this.#hasLeft) throw new RecipeError('Lost', `the claim on ${this.#item.path} was given back`);
+  }
+
   override async leave(): Promise<void> {
+    this.#hasLeft = true;
     // What has the name by now may be the claim of another.
     if (this.#isDone || this.#hasGone) return;
     await super.leave();
@@ -132,6 +141,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
   /** As `Held.multi`: writes only as long as the claim lasts, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
     this.signal.throwIfAborted();
+    this.#place.assertNotLeft();
     return await this.#held.multi(ops, options);
   }
 
@@ -139,7 +149,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    * Acknowledges the item, which is then gone for good. `ops` are carried out in the same txn: what the work has brought about is written together with the
    * acknowledgement or not at all, and so exactly once, however often the item was claimed. Goes on until it is known what has become of it.
    *
-   * Rejects with a RecipeError, Lost, when the claim or the item is gone, so that nothing was written; as `Client.multi` does when one of `ops` is refused, and then the
+   * Rejects with a RecipeError, Lost, when the claim or the item is gone, or the claim was given back, so that nothing was written; as `Client.multi` does when one of `ops` is refused, and then the
    * claim stands as before; with a RecipeError, Closed, the second time; and with the end of the session, the outcome being `unknown` when no answer had come by then.
    */
   async done(ops: readonly WriteOp[] = []): Promise<void> {

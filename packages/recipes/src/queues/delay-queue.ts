@@ -5,6 +5,7 @@
  * too early; how late it may be had is a matter of the wire, and of clocks of leaders that differ.
  */
 import type { ClientView, Data } from '@tskeeper/client';
+import { checkOptions } from '../given.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { delayNames } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
@@ -27,7 +28,7 @@ export type DelayPutOptions = WaitOptions & Delay;
 
 /** Items that may be had from some time on, the one whose time comes first ahead. */
 export class DelayQueue extends ItemQueue<number> {
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: ItemQueueOptions = {}) {
     super(zk, { path, names: delayNames, rankKind: 'dueMs' }, options);
   }
@@ -39,9 +40,12 @@ export class DelayQueue extends ItemQueue<number> {
 
   /** Puts several of one time, one behind the other: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: DelayPutOptions): Promise<void> {
+    checkOptions(options, '{ delayMs: 5000 }');
     const { delayMs, dueMs } = options;
+    if (delayMs === undefined && dueMs === undefined)
+      throw new TypeError('an item of a DelayQueue is put with delayMs or dueMs, and neither is there');
     if (delayMs !== undefined && !(Number.isFinite(delayMs) && delayMs >= 0))
       throw new RangeError(`delayMs is a number of milliseconds from 0 on, not ${delayMs}`);
-    await this.putItems(items, dueMs ?? Math.ceil((await this.ensembleTimeMs(options)) + delayMs), options);
+    await this.putItems(items, async (signal) => dueMs ?? Math.ceil((await this.ensembleTimeMs(signal)) + delayMs), options);
   }
 }

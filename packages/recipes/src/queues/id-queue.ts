@@ -1,5 +1,6 @@
 /** Items that can be taken out again by an id (Curator's DistributedIdQueue). */
 import type { ClientView, Data } from '@tskeeper/client';
+import { checkOptions } from '../given.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { idNames } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
@@ -12,23 +13,26 @@ export interface IdPutOptions extends WaitOptions {
 
 /** First come, first served, of items that have ids. */
 export class IdQueue extends ItemQueue<string> {
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: ItemQueueOptions = {}) {
     super(zk, { path, names: idNames, rankKind: undefined }, options);
   }
 
   /** Puts an item behind all others. Rejects as `Queue.put` does, and with a TypeError for what cannot be an id. */
-  put(data: Data, options: IdPutOptions): Promise<void> {
-    return this.putItems([data], options.id, options);
+  async put(data: Data, options: IdPutOptions): Promise<void> {
+    await this.putAll([data], options);
   }
 
   /** Puts several of one id, one behind the other: all or none. Rejects as `put` does. */
-  putAll(items: readonly Data[], options: IdPutOptions): Promise<void> {
-    return this.putItems(items, options.id, options);
+  async putAll(items: readonly Data[], options: IdPutOptions): Promise<void> {
+    checkOptions(options, "{ id: 'a' }");
+    await this.putItems(items, () => options.id, options);
   }
 
   /** Takes all items with this id out, but for those that somebody works on; resolves with how many they were. Rejects as `take` does. */
-  remove(id: string, options: WaitOptions = {}): Promise<number> {
-    return this.takeAll((item) => item.id === id, options);
+  async remove(id: string, options: WaitOptions = {}): Promise<number> {
+    // As it is refused by `put`.
+    idNames.prefixOf(id);
+    return await this.takeAll((item) => item.id === id, options);
   }
 }

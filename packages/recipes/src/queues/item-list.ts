@@ -7,7 +7,7 @@
  *     nothing                4. with a watch, and wait for it: 1. again
  *
  * The page has the watch set by each list. So whoever works, or has just found the queue empty, is told of each item that somebody else puts or takes: all are woken, for
- * nothing. Here only who waits sets it, which is one at a time (item-queue.ts), and when the wait is over the watch is.
+ * nothing. Here only who waits sets it, which is one at a time (consumers.ts), and when the wait is over the watch is.
  *
  * Where the order is by more than the number (`drops`), what comes later may come first, so a list serves for one look only, and no longer than until the watch fires.
  */
@@ -15,6 +15,11 @@ import { type ClientView, KeeperError, type WatchListener } from '@tskeeper/clie
 import { unlessAborted } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { inOrder, type ItemName, type ItemNames } from './item-names.ts';
+
+interface Listing {
+  readonly watches: boolean;
+  readonly over: Promise<void>;
+}
 
 export class ItemList {
   readonly #zk: ClientView;
@@ -27,7 +32,7 @@ export class ItemList {
   #left: ItemName[] = [];
   #length = 0;
   #isCurrent = false;
-  #listing: { readonly watches: boolean; readonly over: Promise<void> } | undefined;
+  #listing: Listing | undefined;
 
   constructor(zk: ClientView, path: string, names: Pick<ItemNames<never>, 'read'>, drops: boolean) {
     this.#zk = zk;
@@ -85,9 +90,20 @@ export class ItemList {
   /** Lists them. One listing serves all who ask for it meanwhile. With a watch the list is current until that fires. */
   async refresh(watches: boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (this.#listing?.watches === false && watches) await unlessAborted(this.#listing.over, signal);
-    this.#listing ??= { watches, over: this.#list(watches).finally(() => (this.#listing = undefined)) };
+    while (this.#listing?.watches === false && watches) await unlessAborted(this.#listing.over, signal);
+    this.#listing ??= this.#begin(watches);
     await unlessAborted(this.#listing.over, signal);
+  }
+
+  #begin(watches: boolean): Listing {
+    const over = this.#list(watches);
+    const listing = { watches, over };
+    const end = () => {
+      if (this.#listing === listing) this.#listing = undefined;
+    };
+    // Whoever asked for it may have given up by then.
+    over.then(end, end);
+    return listing;
   }
 
   /** The options of a read that is to tell this list, if it is to. */
@@ -99,9 +115,15 @@ export class ItemList {
 
   /** Nobody waits any more, and nothing is heard. */
   unwatch(): void {
-    for (const path of this.#watched) this.#zk.removeWatches(path, { watch: this.#onEvent, local: true }).catch(() => undefined);
+    for (const path of this.#watched) this.#forget(path);
     this.#watched.clear();
+    // What is under way goes on, and serves nobody (`#list`).
+    if (this.#listing?.watches === true) this.#listing = undefined;
     this.outdate();
+  }
+
+  #forget(path: string): void {
+    this.#zk.removeWatches(path, { watch: this.#onEvent, local: true }).catch(() => undefined);
   }
 
   readonly #onEvent: WatchListener = ({ type, path }) => {
@@ -116,6 +138,8 @@ export class ItemList {
     this.#isCurrent = watches;
     try {
       const names = await this.#children(watches);
+      // It has been set behind `unwatch`.
+      if (watches && !this.#watched.has(this.#path)) this.#forget(this.#path);
       const items: ItemName[] = [];
       for (const name of names) {
         const item = this.#names.read(name);

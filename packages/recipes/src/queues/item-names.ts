@@ -9,6 +9,7 @@
  *     queue-|order 12|0000000007           an id of the program's (Curator's DistributedIdQueue)
  */
 import { compareSequences, sequenceOf } from '@tskeeper/client';
+import { checkName } from '../given.ts';
 
 /** A name that has been read. */
 export interface ItemName {
@@ -142,6 +143,5 @@ function readLabelled(name: string): { readonly label: string; readonly sequence
 }
 
 function checkPrefix(prefix: string): void {
-  if (prefix === '' || prefix.includes('/'))
-    throw new TypeError(`what stands ahead of the number is a text without "/", and not empty: "${prefix}"`);
+  checkName(prefix, 'what stands ahead of the number');
 }

@@ -1,5 +1,5 @@
 /**
- * What all queues have in common: who waits, who has an item, and how many there may be.
+ * What all queues have in common. Who looks for an item is consumers.ts, who waits for room room.ts.
  *
  *     /jobs                                   stays, also when it is empty, so that no name comes twice
  *       ├─ queue-0000000007                   items; nothing else, so that others who know the recipe find what they look for
@@ -9,22 +9,22 @@
  *       ├─ consumers/_c_2b7e...-lock-...      those who wait for an item, in line
  *       ├─ producers/_c_91aa...-lock-...      those who wait for room (`maxItems`), in line
  *       └─ marks/_c_4d0c...-mark-...          whose versions say what was carried out (marks/marks.ts)
- *
- * ZooKeeper's page lets all who find the queue empty watch it, so that each item wakes all of them, which is the herd that the page warns of. Here they stand in line,
- * and only the first watches; whoever finds an item at once never stands there.
  */
 import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
+import { checkArray, checkData, checkFunction, checkPath, checkPlace } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
+import { bothSettled } from '../waiting/both.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { ClaimedItem } from './claimed-item.ts';
+import { Consumers } from './consumers.ts';
 import type { ItemName, ItemNames } from './item-names.ts';
 import { Marks } from '../marks/marks.ts';
 import { itemOf, type QueueItem, type RankKind } from './queue-item.ts';
 import { type Look, QueueZnode } from './queue-znode.ts';
-import { outdated, Room } from './room.ts';
+import { Room } from './room.ts';
 
 /** Of a queue, whatever its order. All who use it have the same, but for `maxItems`, which is the producers' affair. */
 export interface ItemQueueOptions {
@@ -62,29 +62,28 @@ export interface QueueSetup<Label> {
   readonly rankKind: RankKind;
 }
 
-type Get<Label, Got> = (znode: QueueZnode<Label>, item: ItemName, look: Look) => Promise<Got | undefined>;
-
 /** A queue, in whatever order: what `Queue`, `PriorityQueue`, `DelayQueue`, `IdQueue` and `ShardedQueue` have in common. */
 export abstract class ItemQueue<Label> implements AsyncDisposable {
   /** The znode of the queue. */
   readonly path: string;
   readonly #zk: ClientView;
   readonly #rankKind: RankKind;
+  readonly #names: ItemNames<Label>;
   readonly #marks: Marks;
   readonly #znodes: readonly QueueZnode<Label>[];
-  readonly #consumers: Lock;
+  readonly #consumers: Consumers<Label>;
   readonly #room: Room | undefined;
   readonly #closing = new AbortController();
   /** Puts are carried out in the order in which they were called. */
   #putting: Promise<unknown> = Promise.resolve();
-  /** So that several znodes are filled and emptied alike. */
-  #round: number;
 
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, { path, shards, names, rankKind }: QueueSetup<Label>, options: ItemQueueOptions) {
+    checkPlace(zk, path);
     const { acl, items = 'persistent', maxItems, takenPath } = options;
     if (items !== 'persistent' && items !== 'ephemeral')
       throw new TypeError(`items are "persistent" or "ephemeral", not "${String(items)}"`);
+    if (takenPath !== undefined) checkPath(takenPath);
     const aside = `${path}-aside`;
     const znode = (each: string, claimsPath: string) =>
       new QueueZnode(zk, this.#marks, {
@@ -101,34 +100,40 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     this.path = path;
     this.#zk = zk;
     this.#rankKind = rankKind;
+    this.#names = names;
     this.#marks = new Marks(zk, childPath(aside, 'marks'), acl);
     this.#znodes =
       shards === undefined ? [znode(path, claims)] : shards.map((name) => znode(childPath(path, name), childPath(claims, name)));
-    this.#consumers = new Lock(zk, childPath(aside, 'consumers'), { acl });
+    this.#consumers = new Consumers(zk, this.#znodes, new Lock(zk, childPath(aside, 'consumers'), { acl }));
     this.#room =
       maxItems === undefined ? undefined : new Room(zk, path, names, new Lock(zk, childPath(aside, 'producers'), { acl }), maxItems);
-    // Clients that come one behind the other do not all begin with the same one.
-    this.#round = Number(BigInt.asUintN(31, zk.sessionId));
   }
 
   /** As `put` of each kind of queue has it, and rejects as that does. */
-  protected async putItems(items: readonly Data[], label: Label, options: WaitOptions): Promise<void> {
+  protected async putItems(
+    items: readonly Data[],
+    labelOf: (signal: AbortSignal) => Label | Promise<Label>,
+    options: WaitOptions,
+  ): Promise<void> {
+    checkArray(items, 'items are');
+    for (const item of items) checkData(item);
     const room = this.#room;
     room?.check(items.length);
     const ahead = this.#putting;
     const own = this.#within(options, `room in ${this.path}`, async (signal) => {
+      const prefix = this.#names.prefixOf(await labelOf(signal));
       await unlessAborted(ahead, signal);
-      const znode = this.#inTurn()[0]!;
-      if (room === undefined) await znode.put(items, label, [], signal);
-      else await room.put(items.length, (checks) => znode.put(items, label, checks, signal), signal);
+      const znode = this.#consumers.inTurn()[0]!;
+      if (room === undefined) await znode.put(items, prefix, [], signal);
+      else await room.put(items.length, (checks) => znode.put(items, prefix, checks, signal), signal);
     });
-    this.#putting = Promise.allSettled([ahead, own]);
+    this.#putting = bothSettled(ahead, own);
     await own;
   }
 
   /** The time of the ensemble, in ms since 1970. Rejects as `putItems` does. */
-  protected ensembleTimeMs(options: WaitOptions): Promise<number> {
-    return this.#within(options, 'the time of the ensemble', (signal) => this.#marks.nowMs(signal));
+  protected ensembleTimeMs(signal: AbortSignal): Promise<number> {
+    return this.#marks.nowMs(signal);
   }
 
   /**
@@ -140,12 +145,12 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * have been taken, if the outcome is `unknown`; and with NoAuth.
    */
   async take(options: WaitOptions = {}): Promise<QueueItem> {
-    return itemOf(await this.#wait(options, takeOf), this.#rankKind);
+    return itemOf(await this.#within(options, this.#what, (signal) => this.#consumers.wait(takeOf, signal)), this.#rankKind);
   }
 
   /** The first item, if there is one to be had now; undefined otherwise. Rejects as `take` does. */
   async tryTake(options: WaitOptions = {}): Promise<QueueItem | undefined> {
-    const item = await this.#within(options, this.#what, (signal) => this.#first(takeOf, signal, false));
+    const item = await this.#within(options, this.#what, (signal) => this.#consumers.first(takeOf, signal));
     return item && itemOf(item, this.#rankKind);
   }
 
@@ -165,26 +170,30 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * the claim ends: at least once. Waits and rejects as `take` does.
    */
   async claim(options: WaitOptions = {}): Promise<ClaimedItem> {
-    return await this.#wait(options, this.#claimOf);
+    return await this.#within(options, this.#what, (signal) => this.#consumers.wait(this.#claimOf, signal));
   }
 
   /** A claim on the first item, if there is one to be had now; undefined otherwise. Rejects as `claim` does. */
   async tryClaim(options: WaitOptions = {}): Promise<ClaimedItem | undefined> {
-    return await this.#within(options, this.#what, (signal) => this.#first(this.#claimOf, signal, false));
+    return await this.#within(options, this.#what, (signal) => this.#consumers.first(this.#claimOf, signal));
   }
 
   /**
-   * Claims an item, calls `work` with it, and acknowledges it; when `work` fails the item is given back. Resolves as `work` does, and rejects as that, as
-   * `claim` or as `ClaimedItem.done`.
+   * Claims an item, calls `work` with it, and acknowledges it, unless `work` has done so, or has given it back; when `work` fails the item is given back. Resolves as `work`
+   * does, and rejects as that, as `claim` or as `ClaimedItem.done`.
    */
   async process<Result>(work: (item: ClaimedItem) => Promise<Result> | Result, options: WaitOptions = {}): Promise<Result> {
+    checkFunction(work, 'work');
     await using item = await this.claim(options);
     const result = await work(item);
-    await item.done();
+    if (item.state !== 'released') await item.done();
     return result;
   }
 
-  /** The item that comes first, left where it is, whether somebody works on it or not; undefined when there is none. Rejects as `Client.getData` does, but for NoNode. */
+  /**
+   * The item that comes first, left where it is, whether somebody works on it or not; undefined when there is none. Rejects as `Client.getData` does, but for
+   * NoNode.
+   */
   async peek(options: WaitOptions = {}): Promise<QueueItem | undefined> {
     return await this.#within(options, this.#what, async (signal) => {
       for (const znode of this.#znodes) {
@@ -257,46 +266,6 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
       }
       return taken;
     });
-  }
-
-  async #first<Got>(get: Get<Label, Got>, signal: AbortSignal, watches: boolean): Promise<Got | undefined> {
-    for (const znode of this.#inTurn()) {
-      const got = await znode.first((item, look) => get(znode, item, look), signal, watches);
-      if (got !== undefined) return got;
-    }
-    return undefined;
-  }
-
-  #inTurn(): readonly QueueZnode<Label>[] {
-    const at = this.#round++ % this.#znodes.length;
-    return [...this.#znodes.slice(at), ...this.#znodes.slice(0, at)];
-  }
-
-  #wait<Got>(options: WaitOptions, get: Get<Label, Got>): Promise<Got> {
-    return this.#within(options, this.#what, async (signal) => {
-      const atOnce = await this.#first(get, signal, false);
-      if (atOnce !== undefined) return atOnce;
-      const turn = await this.#consumers.acquire({ signal });
-      try {
-        // Who is woken has an item nearly always, and leaves no watch behind then: it is set by the second look.
-        for (let watches = true; ; watches = !watches) {
-          const got = await this.#first(get, signal, watches);
-          if (got !== undefined) return got;
-          if (watches) await this.#change(signal);
-        }
-      } finally {
-        for (const { list } of this.#znodes) list.unwatch();
-        // Not waited for, and nothing that goes wrong with it is worth the item. The place goes with the session at the latest.
-        turn.release().catch(() => undefined);
-      }
-    });
-  }
-
-  /** Until there may be something new, or the time of an item has come. */
-  async #change(signal: AbortSignal): Promise<void> {
-    const waits = await Promise.all(this.#znodes.map((znode) => znode.untilNextMs()));
-    const lists = this.#znodes.map(({ list }) => list);
-    await outdated(this.#zk, lists, Math.min(...waits.map((ms) => ms ?? Infinity)), signal);
   }
 
   /** Within the limits of the call, and as long as the queue is not closed. */

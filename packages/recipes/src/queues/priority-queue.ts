@@ -1,5 +1,6 @@
 /** The most urgent first: ZooKeeper's recipes page, "Priority Queues". */
 import type { ClientView, Data } from '@tskeeper/client';
+import { checkOptions } from '../given.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { priorityNames, type PriorityNaming } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
@@ -21,18 +22,19 @@ export interface PriorityPutOptions extends WaitOptions {
 
 /** Items with a lower number first, and of one number in the order of coming: the priority queue of ZooKeeper's recipes. */
 export class PriorityQueue extends ItemQueue<number> {
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: PriorityQueueOptions = {}) {
     super(zk, { path, names: priorityNames(options.naming ?? 'page'), rankKind: 'priority' }, options);
   }
 
   /** Puts an item behind all those whose priority is not greater. Rejects as `Queue.put` does, and with a RangeError. */
-  put(data: Data, options: PriorityPutOptions): Promise<void> {
-    return this.putItems([data], options.priority, options);
+  async put(data: Data, options: PriorityPutOptions): Promise<void> {
+    await this.putAll([data], options);
   }
 
   /** Puts several of one priority, one behind the other: all or none. Rejects as `put` does. */
-  putAll(items: readonly Data[], options: PriorityPutOptions): Promise<void> {
-    return this.putItems(items, options.priority, options);
+  async putAll(items: readonly Data[], options: PriorityPutOptions): Promise<void> {
+    checkOptions(options, '{ priority: 5 }');
+    await this.putItems(items, () => options.priority, options);
   }
 }

@@ -32,7 +32,7 @@ export interface ReadItem extends ItemName {
 export interface Look {
   readonly signal: AbortSignal;
   /** Whether the list is to hear of what happens behind it. */
-  readonly watches: boolean;
+  watches: boolean;
   /** Items that somebody has a claim on; undefined until one was met. */
   claimed: ReadonlySet<string> | undefined;
   /** Somebody else was faster with an item, so others may have come as well since the list was made. */
@@ -75,10 +75,10 @@ export class QueueZnode<Label> {
     this.#options = options;
   }
 
-  /** All of them, one behind the other, or none; and none unless `checks` hold. */
-  async put(items: readonly Data[], label: Label, checks: readonly CheckOp[], signal: AbortSignal): Promise<void> {
-    const { names, mode, acl } = this.#options;
-    const path = childPath(this.path, names.prefixOf(label));
+  /** All of them, one behind the other, or none; and none unless `checks` hold. `prefix`: what stands ahead of the number. */
+  async put(items: readonly Data[], prefix: string, checks: readonly CheckOp[], signal: AbortSignal): Promise<void> {
+    const { mode, acl } = this.#options;
+    const path = childPath(this.path, prefix);
     const ops = [...checks, ...items.map((data) => op.create(path, data, acl === undefined ? { mode } : { mode, acl }))];
     for (;;) {
       try {
@@ -103,8 +103,7 @@ export class QueueZnode<Label> {
     watches: boolean,
   ): Promise<Got | undefined> {
     const { list } = this;
-    // One that is watched by another call is watched for that.
-    const look: Look = { signal, watches: watches || list.isCurrent, claimed: undefined, isLate: false };
+    const look: Look = { signal, watches, claimed: undefined, isLate: false };
     let isListed = false;
     for (let isNeeded = !list.isUsable; ; isNeeded = true) {
       if (isNeeded) {
@@ -123,7 +122,13 @@ export class QueueZnode<Label> {
   async #firstOfList<Got>(get: (item: ItemName, look: Look) => Promise<Got | undefined>, look: Look): Promise<Got | undefined> {
     const { signal } = look;
     for (;;) {
-      const item = this.list.next(this.#options.isTimed ? await this.marks.nowMs(signal) : Infinity);
+      const rankMax = this.#options.isTimed ? await this.marks.nowMs(signal) : Infinity;
+      // Another call waits for what happens to this list, maybe only since a moment ago: what is passed over here, it does not see.
+      if (this.list.isCurrent && !look.watches) {
+        look.watches = true;
+        look.claimed = undefined;
+      }
+      const item = this.list.next(rankMax);
       if (item === undefined) return undefined;
       if (look.claimed?.has(item.name) === true) continue;
       try {
@@ -216,11 +221,11 @@ export class QueueZnode<Label> {
 
   /** Whether somebody has this claim. With the first that is met all are listed: the others are passed over by that, and one watch tells of the end of each. */
   async #isClaimed(item: string, version: number, look: Look): Promise<boolean> {
-    const { signal, watches } = look;
+    const { signal } = look;
     const isThere = async () => (await this.zk.exists(this.#claimPathOf(item, version), { ...untilTheEnd, signal })) !== null;
     if (!(await isThere())) return false;
     if (look.claimed !== undefined) return true;
-    look.claimed = await this.claimed(signal, watches);
+    look.claimed = await this.claimed(signal, look.watches);
     // It may have ended just ahead of that.
     return look.claimed.has(item) || (await isThere());
   }

@@ -15,7 +15,7 @@ export interface QueueOptions extends ItemQueueOptions {
 
 /** First come, first served: the queue of ZooKeeper's recipes. */
 export class Queue extends ItemQueue<undefined> {
-  /** Nothing is asked of a server yet. The znode need not exist. */
+  /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: QueueOptions = {}) {
     super(zk, { path, names: plainNames(options.prefix ?? 'queue-'), rankKind: undefined }, options);
   }
@@ -28,11 +28,11 @@ export class Queue extends ItemQueue<undefined> {
    * like, and then it may be in the queue, if the outcome is `unknown`; and with NoAuth, InvalidACL, QuotaExceeded.
    */
   put(data: Data, options: WaitOptions = {}): Promise<void> {
-    return this.putItems([data], undefined, options);
+    return this.putItems([data], () => undefined, options);
   }
 
   /** Puts several, one behind the other with nothing between them: all or none. Rejects as `put` does. */
   putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
-    return this.putItems(items, undefined, options);
+    return this.putItems(items, () => undefined, options);
   }
 }

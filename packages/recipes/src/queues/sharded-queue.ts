@@ -9,6 +9,7 @@
  *            └─ queue-0000000003
  */
 import type { ClientView, Data } from '@tskeeper/client';
+import { checkOptions } from '../given.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { plainNames } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
@@ -21,8 +22,9 @@ export interface ShardedQueueOptions extends Omit<ItemQueueOptions, 'maxItems' |
 
 /** Spread over several znodes: in the order of coming within each of them only. */
 export class ShardedQueue extends ItemQueue<undefined> {
-  /** Nothing is asked of a server yet. The znodes need not exist. */
+  /** Nothing is asked of a server yet. The znodes need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: ShardedQueueOptions) {
+    checkOptions(options, '{ shards: 4 }');
     const { shards: count } = options;
     if (!Number.isInteger(count) || count < 1 || count > 100) throw new RangeError(`shards is a whole number from 1 to 100, not ${count}`);
     const shards = Array.from({ length: count }, (_, at) => `shard-${String(at).padStart(2, '0')}`);
@@ -31,11 +33,11 @@ export class ShardedQueue extends ItemQueue<undefined> {
 
   /** Puts an item into the next znode in turn. Rejects as `Queue.put` does. */
   put(data: Data, options: WaitOptions = {}): Promise<void> {
-    return this.putItems([data], undefined, options);
+    return this.putItems([data], () => undefined, options);
   }
 
   /** Puts several into one znode, one behind the other: all or none. Rejects as `put` does. */
   putAll(items: readonly Data[], options: WaitOptions = {}): Promise<void> {
-    return this.putItems(items, undefined, options);
+    return this.putItems(items, () => undefined, options);
   }
 }

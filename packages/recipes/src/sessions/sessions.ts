@@ -6,6 +6,7 @@
  *     open ──rejects──> over
  */
 import type { Client } from '@tskeeper/client';
+import { checkClient, checkFunction } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Listeners } from '../listeners.ts';
 
@@ -35,7 +36,10 @@ export class Sessions implements AsyncDisposable {
    * it takes: `connectTimeoutMs: Infinity`. (What Curator's CuratorFramework does about the session of its ZooKeeper handle.)
    */
   static async start(open: OpenClient, { signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<Sessions> {
-    return new Sessions(open, await open(signal ?? new AbortController().signal));
+    checkFunction(open, 'what opens a client');
+    const client = await open(signal ?? new AbortController().signal);
+    checkClient(client);
+    return new Sessions(open, client);
   }
 
   /** The youngest: the one that is at work, or the one whose session has just expired, as long as the next is not open. */
@@ -88,6 +92,7 @@ export class Sessions implements AsyncDisposable {
     let client: Client;
     try {
       client = await this.#open(this.signal);
+      checkClient(client);
     } catch (error) {
       this.#end(error);
       return;

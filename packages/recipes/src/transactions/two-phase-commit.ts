@@ -27,6 +27,7 @@
  */
 import { type Acl, type ClientView, type Data, type GetDataResult, KeeperError, op } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
+import { checkArray, checkPlace, checkWaitOptions } from '../given.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -65,8 +66,9 @@ export class TwoPhaseCommit {
   readonly path: string;
   readonly #transaction: Transaction;
 
-  /** Nothing is asked of a server yet. */
+  /** Nothing is asked of a server yet. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, path: string, options: TwoPhaseCommitOptions = {}) {
+    checkPlace(zk, path);
     const { watching = 'sites', presence = false, acl } = options;
     if (watching !== 'sites' && watching !== 'coordinator')
       throw new TypeError(`votes are watched by "sites" or by the "coordinator", not by "${String(watching)}"`);
@@ -82,6 +84,7 @@ export class TwoPhaseCommit {
    */
   async begin(sites: readonly string[], options: BeginOptions = {}): Promise<void> {
     checkSites(sites);
+    checkWaitOptions(options);
     const { data = null } = options;
     const { zk } = this.#transaction;
     const beginning = beginningPath(this.#transaction);
@@ -195,9 +198,10 @@ export class TwoPhaseCommit {
 }
 
 function checkSites(sites: readonly string[]): void {
+  checkArray(sites, 'sites are');
   if (sites.length === 0) throw new TypeError('a transaction has at least one site');
   for (const site of sites) {
-    if (site === '' || site.includes('/') || reserved.includes(site))
+    if (typeof site !== 'string' || site === '' || site.includes('/') || reserved.includes(site))
       throw new TypeError(`"${site}" is no name of a site: it is not empty, has no slash, and is none of ${reserved.join(', ')}`);
   }
   if (new Set(sites).size < sites.length) throw new TypeError(`each site votes once, and so it is named once: ${sites.join(', ')}`);

@@ -12,6 +12,7 @@
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
+import { checkCodec, checkPath, checkPlace, named } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { Marks } from '../marks/marks.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
@@ -46,27 +47,38 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   readonly path: string;
   /** How it stands there. */
   readonly format: NumberFormat<Value>;
-  readonly #zk: ClientView;
+  /** The client it is asked through. */
+  readonly zk: ClientView;
   readonly #acl: readonly Acl[] | undefined;
   readonly #marks: Marks;
   readonly #lock: Lock;
   /** One change after the other, so that those of one process do not lose to each other. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Nothing is asked of a server yet. The znode need not exist, and is 0 until it does. Without a format it is a `bigint`. */
+  /**
+   * Nothing is asked of a server yet. The znode need not exist, and is 0 until it does. Without a format it is a `bigint`. Throws a TypeError for what is no
+   * client or no path.
+   */
   constructor(zk: ClientView, path: string, options: AtomicNumberOptions<Value> = {}) {
+    checkPlace(zk, path);
     const { format = bigint64 as unknown as NumberFormat<Value>, lockPath = childPath(path, 'lock'), acl } = options;
+    checkCodec(format, 'int32');
+    checkPath(lockPath);
     this.path = path;
     this.format = format;
-    this.#zk = zk;
+    this.zk = zk;
     this.#acl = acl;
     this.#marks = new Marks(zk, path, acl);
     this.#lock = new Lock(zk, lockPath, { acl });
   }
 
-  /** The number, as the server has it that the client is connected to. Rejects as `Client.getData` does, but for NoNode, and with a TypeError for what is no number. */
-  async get({ signal, timeoutMs = Infinity }: WaitOptions = {}): Promise<Value> {
-    const found = await this.#read({ signal, timeoutMs });
+  /**
+   * The number, as the server has it that the client is connected to. Rejects as `Client.getData` does, but for NoNode, and with a TypeError for what is no
+   * number.
+   */
+  async get(options: WaitOptions = {}): Promise<Value> {
+    using limit = new Limit(this.zk, options, `the number ${this.path}`);
+    const found = await this.#read(limit.signal);
     return found?.value ?? this.format.zero;
   }
 
@@ -75,13 +87,15 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    * somebody deletes its place at the lock, and nothing is added; with the signal's reason; with a TypeError for what is no number; and as `Client.multi` does. When it rejects by time, signal or the end of the session, the sum may
    * have been written.
    */
-  add(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
-    return this.#change((before) => this.format.add(before, delta), options);
+  async add(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    this.#check(delta);
+    return await this.#change((before) => this.format.add(before, delta), options);
   }
 
   /** Adds the opposite. Rejects as `add` does. */
-  subtract(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
-    return this.add(-delta as Value, options);
+  async subtract(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    this.#check(delta);
+    return await this.add(-delta as Value, options);
   }
 
   /** Adds 1. Rejects as `add` does. */
@@ -95,25 +109,29 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   }
 
   /** Makes it this number, whatever it is. Rejects as `add` does. (Curator's `forceSet` and `trySet`.) */
-  set(value: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
-    return this.#change(() => value, options);
+  async set(value: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
+    this.#check(value);
+    return await this.#change(() => value, options);
   }
 
   /** Makes it `value` if it is `expected`, and tells whether it was. Rejects as `add` does. */
   async compareAndSet(expected: Value, value: Value, options: WaitOptions = {}): Promise<boolean> {
+    this.#check(expected);
+    this.#check(value);
     return (await this.#maybeChange((before) => (before === expected ? value : undefined), options)) !== undefined;
   }
 
   /** Makes the znode with this number, if there is none, and tells whether there was none. Rejects as `Client.create` does, but for NodeExists. */
-  async initialize(value: Value, { signal, timeoutMs = Infinity }: WaitOptions = {}): Promise<boolean> {
+  async initialize(value: Value, options: WaitOptions = {}): Promise<boolean> {
+    this.#check(value);
+    using limit = new Limit(this.zk, options, `the number ${this.path}`);
     try {
-      await this.#zk.create(this.path, this.format.encode(value), {
+      await this.zk.create(this.path, this.format.encode(value), {
         parents: 'container',
         acl: this.#acl,
         idempotent: true,
         ...untilTheEnd,
-        signal,
-        timeoutMs,
+        signal: limit.signal,
       });
       return true;
     } catch (error) {
@@ -132,13 +150,19 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     return this.close();
   }
 
+  /** 1 and 1n are never the same, so a number among bigints would be no number, or equal to none. */
+  #check(given: Value): void {
+    const wanted = typeof this.format.zero;
+    if (typeof given !== wanted) throw new TypeError(`a number of ${this.path} is a ${wanted}, not ${named(given)}, by its format`);
+  }
+
   async #change(next: (before: Value) => Value, options: WaitOptions): Promise<NumberChange<Value>> {
     return (await this.#maybeChange(next, options))!;
   }
 
   /** undefined when there is nothing to change. */
   async #maybeChange(next: (before: Value) => Value | undefined, options: WaitOptions): Promise<NumberChange<Value> | undefined> {
-    using limit = new Limit(this.#zk, options, `a change of ${this.path}`);
+    using limit = new Limit(this.zk, options, `a change of ${this.path}`);
     const { signal } = limit;
     const turn = this.#inTurn(this.#last, next, signal);
     this.#last = turn.catch(() => undefined);
@@ -164,7 +188,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
 
   async #try(next: (before: Value) => Value | undefined, signal: AbortSignal): Promise<NumberChange<Value> | undefined | 'lost'> {
     signal.throwIfAborted();
-    const found = await this.#read({ signal, timeoutMs: Infinity });
+    const found = await this.#read(signal);
     const before = found?.value ?? this.format.zero;
     const after = next(before);
     if (after === undefined) return undefined;
@@ -185,9 +209,9 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   }
 
   /** undefined when there is no znode. */
-  async #read(limits: WaitOptions): Promise<{ readonly value: Value; readonly version: number } | undefined> {
+  async #read(signal: AbortSignal): Promise<{ readonly value: Value; readonly version: number } | undefined> {
     try {
-      const { data, stat } = await this.#zk.getData(this.path, { ...untilTheEnd, ...limits });
+      const { data, stat } = await this.zk.getData(this.path, { ...untilTheEnd, signal });
       // kazoo makes it without data.
       const value = data === null || data.length === 0 ? this.format.zero : this.format.decode(data);
       return { value, version: stat.version };

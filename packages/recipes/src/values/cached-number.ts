@@ -3,8 +3,11 @@
  *
  *     number 200 ──add 100──> number 300        200 .. 299 are ours, and given out one by one
  */
+import { named } from '../given.ts';
+import { bothSettled } from '../waiting/both.ts';
+import { Limit, unlessAborted } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
-import type { AtomicNumber } from './atomic-number.ts';
+import { AtomicNumber } from './atomic-number.ts';
 
 interface Range<Value> {
   readonly first: Value;
@@ -21,6 +24,7 @@ export class CachedNumber<Value extends number | bigint = bigint> {
 
   /** `size`: how many numbers are taken at a time. */
   constructor(number: AtomicNumber<Value>, size: number) {
+    if (!(number instanceof AtomicNumber)) throw new TypeError(`ranges are taken of an AtomicNumber, not of ${named(number)}`);
     if (!Number.isSafeInteger(size) || size < 1) throw new RangeError(`a range has a whole number of numbers, from 1, not ${size}`);
     this.#number = number;
     this.#size = size;
@@ -29,15 +33,18 @@ export class CachedNumber<Value extends number | bigint = bigint> {
   /** The next number. Rejects as `AtomicNumber.add` does, which is asked at the end of each range; a range whose taking was not answered is left out. */
   next(options: WaitOptions = {}): Promise<Value> {
     const turn = this.#next(this.#last, options);
-    this.#last = turn.catch(() => undefined);
+    this.#last = bothSettled(this.#last, turn);
     return turn;
   }
 
   async #next(last: Promise<unknown>, options: WaitOptions): Promise<Value> {
-    await last;
+    const { zk, path } = this.#number;
+    using limit = new Limit(zk, options, `a number of ${path}`);
+    const { signal } = limit;
+    await unlessAborted(last, signal);
     const { add, of } = this.#number.format;
     if (this.#range === undefined || this.#range.given === this.#size) {
-      const { before } = await this.#number.add(of(this.#size), options);
+      const { before } = await this.#number.add(of(this.#size), { signal });
       this.#range = { first: before, given: 0 };
     }
     return add(this.#range.first, of(this.#range.given++));

@@ -1,6 +1,7 @@
 /** A value that many read and some change: at hand without asking, told when it changes, and changed only as it was known (Curator's SharedValue). */
 import { type Acl, type ClientView, KeeperError, type Stat, type Updater } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
+import { checkCodec, checkFunction, checkPlace } from '../given.ts';
 import { told } from '../caches/follow.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import type { Codec } from '../codecs/codec.ts';
@@ -43,10 +44,13 @@ export class SharedValue<Value> implements AsyncDisposable {
 
   /**
    * Begins when it is made; `ready` resolves when it has read the znode. That need not exist, and may come and go. Needs ZooKeeper 3.6, as `NodeCache` does.
+   * Throws a TypeError for what is no client, no path or no codec.
    *
    * @param codec what its `encode` throws, the call that writes rejects with; what its `decode` throws is shown as `decodeError`.
    */
   constructor(zk: ClientView, path: string, codec: Codec<Value>, { acl }: SharedValueOptions = {}) {
+    checkPlace(zk, path);
+    checkCodec(codec, 'textCodec');
     this.path = path;
     this.#zk = zk;
     this.#codec = codec;
@@ -137,6 +141,7 @@ export class SharedValue<Value> implements AsyncDisposable {
    * `compareAndSet` does, and with what `change`, `encode` or `decode` throws.
    */
   async update(change: (value: Value | undefined) => Value | Promise<Value>, options: WaitOptions = {}): Promise<VersionedValue<Value>> {
+    checkFunction(change, 'change');
     let value: Value | undefined;
     const stat = await this.#update(async (data, now) => {
       value = await change(now === undefined ? undefined : this.#codec.decode(data));

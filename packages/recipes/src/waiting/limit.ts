@@ -1,6 +1,7 @@
 /** What bounds a wait of several steps: one signal for the program's own, for its time, and for a reason that comes up meanwhile. */
 import type { ClientView, TimerHandle } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
+import { checkWaitOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import type { WaitOptions } from './wait-options.ts';
 
@@ -11,7 +12,9 @@ export class Limit implements Disposable {
   readonly #forget: (() => void) | undefined;
 
   /** `what` was waited for in vain: `the lock /a`. */
-  constructor(zk: Pick<ClientView, 'clock'>, { signal, timeoutMs }: WaitOptions, what: string) {
+  constructor(zk: Pick<ClientView, 'clock'>, options: WaitOptions, what: string) {
+    checkWaitOptions(options);
+    const { signal, timeoutMs } = options;
     signal?.throwIfAborted();
     this.#clock = zk.clock;
     if (timeoutMs !== undefined) {

@@ -1,5 +1,6 @@
+import type { ReadOptions } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SimpleBarrier } from '../../src/index.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
@@ -106,6 +107,23 @@ describe('a simple barrier', () => {
     expect(await t.until(failureOf(barrier.enter({ timeoutMs: 500 })))).toMatchObject({ name: 'RecipeError', code: 'TimedOut' });
     expect(await t.childrenOf(path)).toEqual([]);
     await expect(SimpleBarrier.at(t.zk, path, 0)).rejects.toThrow(RangeError);
+  });
+
+  it('is left also by one that looks when the root has been deleted, as nobody was left', async () => {
+    const one = await t.client();
+    const two = await t.client();
+    const inside = await t.until(Promise.all([one, two].map(async (zk) => (await SimpleBarrier.at(zk, path, 2)).enter())));
+    const list = two.getChildren.bind(two);
+    let looks = 0;
+    vi.spyOn(two, 'getChildren').mockImplementation(async (each: string, options?: ReadOptions) => {
+      if (looks++ > 0) await one.delete(path);
+      return list(each, options);
+    });
+    const slow = inside[1]!.leave();
+    await t.settle();
+    await t.until(inside[0]!.leave());
+    await t.until(slow);
+    expect(looks).toBe(2);
   });
 
   it('deletes its znode though somebody has written to it', async () => {

@@ -342,7 +342,7 @@ describe('caches', () => {
   });
 
   it('refuse what makes no sense, at once', () => {
-    expect(() => new NodeCache(zk, 'a')).toThrow(/BadArguments/);
+    expect(() => new NodeCache(zk, 'a')).toThrow('"a" is no path of a znode: it must start with "/"');
     expect(() => new TreeCache(zk, '/a', { maxDepth: 0 })).toThrow(
       /^maxDepth is a whole number from 1, or left out for all levels, not 0; a NodeCache has/,
     );

@@ -197,7 +197,9 @@ describe('a service registry', () => {
   it('B26: refuses what makes no sense', async () => {
     const registry = registryOf(t.zk);
     const make = (more: object) => failureOf(registry.register({ ...api, ...more }));
-    expect(await make({ name: 'a/b' })).toEqual(new TypeError('"a/b" cannot be the name or the id of a service: it is no name of a znode'));
+    expect(await make({ name: 'a/b' })).toEqual(
+      new TypeError('the name or the id of a service is a text without "/", and not empty, so not "a/b"'),
+    );
     expect(await make({ id: '' })).toBeInstanceOf(TypeError);
     expect(await make({ uriSpec: '{a' })).toBeInstanceOf(TypeError);
     expect(await make({ payload: {} })).toMatchObject({ code: 'Refused', message: `the payload of ${path} is not right: no load` });

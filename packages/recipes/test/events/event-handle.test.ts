@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EventHandle } from '../../src/index.ts';
+import { forgetful } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
 let t: RecipeWorld;
@@ -79,6 +80,37 @@ describe('an event that resets itself', () => {
     ]);
     expect(await t.until(event.isSet())).toBe(false);
     expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('C1-41, C1-3: lets one through with each time that it is set, whichever answer to who sets it is lost', async () => {
+    const passed: number[] = [];
+    const count = 8;
+    const over = Array.from({ length: count }, (_, who) =>
+      new EventHandle(t.zk, path, { autoReset: true }).wait().then(() => passed.push(who)),
+    );
+    await t.settle();
+    for (let at = 0; at < count; at++) {
+      const client = await forgetful(t);
+      client.loseAt(at);
+      await t.until(new EventHandle(client.zk, path, { autoReset: true }).set());
+      await t.pass(1000);
+      expect(client.lost, `the answer to request ${at}`).toBe(at < 3 ? 1 : 0);
+      expect(passed.length, `the answer to request ${at}`).toBe(at + 1);
+    }
+    await t.until(Promise.all(over));
+    expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('C1-41: is set though somebody deletes all of it meanwhile', async () => {
+    const { zk } = await t.recorded();
+    const multi = zk.multi.bind(zk);
+    zk.multi = (async (...args: Parameters<typeof multi>) => {
+      zk.multi = multi;
+      await t.zk.deleteRecursive(path);
+      return multi(...args);
+    }) as typeof zk.multi;
+    await t.until(new EventHandle(zk, path, { autoReset: true }).set());
+    expect(await t.childrenOf(path)).toEqual(['set']);
   });
 
   it('C1-41, C1-2: wakes one of 100, in the order of coming, with requests that do not grow with them', async () => {

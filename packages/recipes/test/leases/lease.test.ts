@@ -184,7 +184,7 @@ describe('a lease', () => {
   });
 
   it('B24: refuses what is no lease, and gives up when it is told to', async () => {
-    expect(() => leaseOf('one', 0)).toThrow('a lease is for a positive number of milliseconds, not 0');
+    expect(() => leaseOf('one', 0)).toThrow('a lease is for a positive number of milliseconds, up to a hundred years, not for 0');
     const held = (await t.until(leaseOf('one').tryAcquire()))!;
     expect(await t.until(failureOf(leaseOf('two').acquire({ timeoutMs: 500 })))).toMatchObject({ code: 'TimedOut' });
     expect((await t.childrenOf(path)).length).toBe(2);

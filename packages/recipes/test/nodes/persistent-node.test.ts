@@ -205,6 +205,21 @@ describe('a persistent node', () => {
     expect(node.data).toBe('4');
   });
 
+  it('gets other data within the time that is given, also behind a change that waits for ever, and the last one stays', async () => {
+    const { zk } = await t.recorded();
+    const node = new PersistentNode(zk, path, 'first');
+    await t.until(node.ready());
+    t.world.wire.name('server', []);
+    t.world.break(t.world.cnxn);
+    const patient = node.setData('second');
+    const hurried = failureOf(node.setData('third', { timeoutMs: 100 }));
+    expect(await t.until(hurried, 500)).toMatchObject({ code: 'TimedOut' });
+    const last = node.setData('fourth');
+    t.world.wire.name('server', [t.world.address]);
+    await t.until(Promise.all([patient, last]));
+    expect(await text()).toBe('fourth');
+  });
+
   it('B23: with a TTL outlives its keeper by that time, and is written to by its child only', async () => {
     const zk = await t.client();
     const node = new PersistentNode(zk, '/t/a', 'x', { mode: 'persistentWithTtl', ttlMs: 60_000 });

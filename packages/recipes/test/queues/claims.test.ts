@@ -151,6 +151,24 @@ describe('a claim', () => {
     expect(textOf(await t.until(queue.peek()))).toBe('b');
   });
 
+  it('B6: is left alone behind work that has acknowledged it, or has given it back', async () => {
+    const queue = new Queue(t.zk, path);
+    await t.until(queue.putAll(['a', 'b']));
+    await t.until(queue.process((item) => item.done([op.create('/result', item.data)])));
+    expect([textOf(await t.until(t.zk.getData('/result'))), await t.until(queue.size())]).toEqual(['a', 1]);
+    await t.until(queue.process((item) => item.release()));
+    expect(textOf(await t.until(queue.peek()))).toBe('b');
+  });
+
+  it('B6: is acknowledged once, though it is asked for twice at the same time', async () => {
+    const queue = new Queue(t.zk, path);
+    await t.until(queue.put('a'));
+    const claimed = await t.until(queue.claim());
+    const [first, second] = await t.until(Promise.allSettled([claimed.done(), claimed.done()]));
+    expect([first.status, second]).toMatchObject(['fulfilled', { reason: { code: 'Closed' } }]);
+    expect([claimed.state, claimed.signal.aborted, await t.until(queue.size())]).toEqual(['released', false, 0]);
+  });
+
   it('B6: ends with the session, and says so', async () => {
     const zk = await t.client();
     const queue = new Queue(zk, path);
@@ -219,6 +237,18 @@ describe('a claim', () => {
     expect(await t.until(failureOf(lost.done()))).toMatchObject({ code: 'Lost' });
     expect(await t.until(failureOf(lost.multi([op.create('/late')])))).toMatchObject({ code: 'Lost' });
     await t.until(next.done());
+  });
+
+  it('B6: that was given back leaves the next claim of the same name alone, also of those who do not count claims', async () => {
+    const queue = new Queue(t.zk, path, { takenPath: '/q/taken' });
+    await t.until(queue.put('a'));
+    const released = await t.until(queue.claim());
+    await t.until(released.release());
+    // As kazoo claims.
+    await t.until((await t.client()).create(released.claimPath, 'an id', { mode: 'ephemeral' }));
+    expect(await t.until(failureOf(released.done()))).toMatchObject({ code: 'Lost' });
+    expect(await t.until(failureOf(released.multi([op.create('/late')])))).toMatchObject({ code: 'Lost' });
+    expect([await t.childrenOf('/q/taken'), await t.until(queue.size())]).toEqual([['queue-0000000000'], 1]);
   });
 
   it('B6: that was taken away by hand is to be had again, also by the queue that had it', async () => {

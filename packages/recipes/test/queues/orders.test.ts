@@ -1,6 +1,7 @@
 import * as recipes from '@tskeeper/recipes';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DelayQueue, IdQueue, PriorityQueue, Queue, type QueueItem, ShardedQueue } from '../../src/index.ts';
+import { fated } from '../support/fates.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
 let t: RecipeWorld;
@@ -59,6 +60,14 @@ describe('a priority queue', () => {
     expect(textOf(await t.until(queue.take()))).toBe('urgent');
     expect(lines[0]).toBe('getChildren /jobs');
     expect(textOf(await t.until(queue.take()))).toBe('b');
+  });
+
+  it('refuses at once what is no priority, though there is no room', async () => {
+    const queue = new PriorityQueue(t.zk, path, { maxItems: 1 });
+    await t.until(queue.put('a', { priority: 1 }));
+    expect(await t.until(failureOf(queue.put('b', { priority: 100, timeoutMs: 1000 })))).toMatchObject({
+      message: 'a priority is a whole number from 0 to 99, lower first, not 100',
+    });
   });
 
   it("B7: shares a path with kazoo's Queue by its names", async () => {
@@ -126,6 +135,17 @@ describe('a delay queue', () => {
     await expect(queue.put('b', { delayMs: -1 })).rejects.toThrow('delayMs is a number of milliseconds from 0 on, not -1');
     await expect(queue.put('b', { dueMs: 0.5 })).rejects.toThrow('a time is a whole number of milliseconds since 1970, not 0.5');
   });
+
+  it('B8: waits no longer than the time of the call for the time of the ensemble and for room', async () => {
+    await t.until(new DelayQueue(t.zk, path).put('x', { delayMs: 0 }));
+    let requests = 0;
+    const slowly = () => t.until(new Promise<void>((resolve) => void t.zk.clock.after(900, resolve)));
+    const zk = await fated(t, () => (requests++ === 0 ? { ahead: slowly } : undefined));
+    const startMs = zk.clock.now().elapsedMs;
+    const late = failureOf(new DelayQueue(zk, path, { maxItems: 1 }).put('y', { delayMs: 0, timeoutMs: 1000 }));
+    expect(await t.until(late)).toMatchObject({ code: 'TimedOut' });
+    expect(zk.clock.now().elapsedMs - startMs).toBeLessThan(1100);
+  });
 });
 
 describe('an id queue', () => {
@@ -191,6 +211,8 @@ describe('the names of items', () => {
     expect(await t.childrenOf(path)).toEqual(['qn-0000000000']);
     await t.until(t.zk.create(`${path}/qn-`, 'b', { mode: 'persistentSequential' }));
     expect([textOf(await t.until(queue.take())), textOf(await t.until(queue.take()))]).toEqual(['a', 'b']);
-    expect(() => new Queue(t.zk, path, { prefix: 'a/' })).toThrow('a text without "/", and not empty: "a/"');
+    expect(() => new Queue(t.zk, path, { prefix: 'a/' })).toThrow(
+      'what stands ahead of the number is a text without "/", and not empty, so not "a/"',
+    );
   });
 });

@@ -180,4 +180,20 @@ describe('a cached number', () => {
     await expect(ids.next({ signal: abort.signal })).rejects.toThrow('not now');
     expect(await t.until(ids.next())).toBe(8);
   });
+
+  it('waits no longer than it is told to, also behind another one that waits for ever', async () => {
+    const { zk } = await t.recorded();
+    const ids = new CachedNumber(new AtomicNumber(zk, path), 2);
+    await t.until(ids.next());
+    await t.until(ids.next());
+    t.world.wire.name('server', []);
+    t.world.break(t.world.cnxn);
+    const patient = ids.next();
+    const hurried = failureOf(ids.next({ timeoutMs: 100 }));
+    expect(await t.until(hurried, 500)).toMatchObject({ code: 'TimedOut' });
+    const last = ids.next();
+    await t.pass(100);
+    t.world.wire.name('server', [t.world.address]);
+    expect(await t.until(Promise.all([patient, last]))).toEqual([2n, 3n]);
+  });
 });

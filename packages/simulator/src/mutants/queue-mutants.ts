@@ -5,7 +5,7 @@ const marks = 'packages/recipes/src/marks/marks.ts';
 const list = 'packages/recipes/src/queues/item-list.ts';
 const znode = 'packages/recipes/src/queues/queue-znode.ts';
 const claimed = 'packages/recipes/src/queues/claimed-item.ts';
-const queue = 'packages/recipes/src/queues/item-queue.ts';
+const consumers = 'packages/recipes/src/queues/consumers.ts';
 const room = 'packages/recipes/src/queues/room.ts';
 
 const wrong: Readonly<Record<string, Omit<Mutant, 'hunter'>>> = {
@@ -75,7 +75,7 @@ const wrong: Readonly<Record<string, Omit<Mutant, 'hunter'>>> = {
   'queue-line-not-left': {
     what: 'who has got an item stays the first of those who wait',
     from: 'C1-2',
-    file: queue,
+    file: consumers,
     replace: 'turn.release().catch(() => undefined);',
     by: 'void turn;',
   },

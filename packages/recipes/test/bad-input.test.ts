@@ -1,0 +1,562 @@
+/** What programs get wrong at their first try: each mistake is told at once, where it is made, in words of what was given. */
+import type { Client, ClientView } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import * as recipes from '../src/index.ts';
+import { RecipeWorld } from './support/recipe-world.ts';
+
+type Any = ReturnType<typeof JSON.parse>;
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+/** Words of the engine, which say nothing of what the program has given. */
+const engineWords = /cannot (read|destructure|convert)|is not a function|is not iterable|is not a constructor|\[object/i;
+
+/** What the call fails with, at once: without a word to a server, and without time. */
+async function mistake(call: () => unknown): Promise<Error> {
+  let result: unknown;
+  try {
+    result = call();
+  } catch (error) {
+    return judged(error);
+  }
+  if (!(result instanceof Promise)) return new Error('it was taken, and gave a result');
+  let outcome: unknown = new Error('it was taken, and waits');
+  result.then(
+    () => (outcome = new Error('it was taken, and is done')),
+    (error: unknown) => (outcome = error),
+  );
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+  return judged(outcome);
+}
+
+function judged(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(`no Error, but ${String(error)}`);
+  return engineWords.test(error.message) ? new Error(`words of the engine: ${error.message}`) : error;
+}
+
+function expectInputError(error: Error, words: RegExp, given: unknown): void {
+  const told = { kind: error.constructor.name, message: error.message, given };
+  expect(told).toEqual({ kind: expect.stringMatching(/^(Type|Range)Error$/), message: expect.stringMatching(words), given });
+}
+
+// --- What is given a client and a path
+
+const work = () => undefined;
+const lease = { durationMs: 1000, holder: 'a' };
+const { textCodec } = recipes;
+
+/** Each takes a client. */
+const places: Readonly<Record<string, (zk: ClientView, path: string) => unknown>> = {
+  AtomicNumber: (zk, path) => new recipes.AtomicNumber(zk, path),
+  Barrier: (zk, path) => new recipes.Barrier(zk, path),
+  ChildrenCache: (zk, path) => new recipes.ChildrenCache(zk, path),
+  DelayQueue: (zk, path) => new recipes.DelayQueue(zk, path),
+  DoubleBarrier: (zk, path) => new recipes.DoubleBarrier(zk, path, 2),
+  Election: (zk, path) => new recipes.Election(zk, path),
+  EventHandle: (zk, path) => new recipes.EventHandle(zk, path),
+  IdQueue: (zk, path) => new recipes.IdQueue(zk, path),
+  Lease: (zk, path) => new recipes.Lease(zk, path, lease),
+  Lock: (zk, path) => new recipes.Lock(zk, path),
+  Migrations: (zk, path) => new recipes.Migrations(zk, path, []),
+  MultiLease: (zk, path) => new recipes.MultiLease(zk, path, { ...lease, count: 2 }),
+  NodeCache: (zk, path) => new recipes.NodeCache(zk, path),
+  PriorityLock: (zk, path) => new recipes.PriorityLock(zk, path),
+  PriorityQueue: (zk, path) => new recipes.PriorityQueue(zk, path),
+  Queue: (zk, path) => new recipes.Queue(zk, path),
+  Semaphore: (zk, path) => new recipes.Semaphore(zk, path),
+  SetPartitioner: (zk, path) => new recipes.SetPartitioner(zk, path, 'alice', ['a'], work),
+  ShardedQueue: (zk, path) => new recipes.ShardedQueue(zk, path, { shards: 2 }),
+  SharedCount: (zk, path) => new recipes.SharedCount(zk, path),
+  SharedLock: (zk, path) => new recipes.SharedLock(zk, path),
+  SharedValue: (zk, path) => new recipes.SharedValue(zk, path, textCodec),
+  SimpleBarrier: (zk, path) => recipes.SimpleBarrier.at(zk, path, 2),
+  TreeCache: (zk, path) => new recipes.TreeCache(zk, path),
+  TwoPhaseCommit: (zk, path) => new recipes.TwoPhaseCommit(zk, path),
+};
+
+/** Each takes a client or `Sessions`. */
+const keepers: Readonly<Record<string, (source: recipes.SessionSource, path: string) => unknown>> = {
+  Candidate: (source, path) => new recipes.Candidate(source, path),
+  Group: (source, path) => new recipes.Group(source, path),
+  PersistentNode: (source, path) => new recipes.PersistentNode(source, path),
+  ServiceRegistry: (source, path) => new recipes.ServiceRegistry(source, path),
+};
+
+describe.each(Object.entries({ ...places, ...keepers }))('%s', (_name, make) => {
+  it('says that it is given no client', async () => {
+    for (const given of [undefined, null, {}, 'zk1:2181', Promise.resolve(t.zk)])
+      expectInputError(await mistake(() => make(given as Any, '/a')), /^a recipe is given a client, .* not .*; .*connect/, given);
+  });
+
+  it('says what is wrong with a path', async () => {
+    for (const given of [undefined, null, 5, {}, '', 'locks/a', '/a/', '//a', '/a//b', '/a/../b', '/a\0b'])
+      expectInputError(await mistake(() => make(t.zk, given as Any)), /is no path of a znode: it must/, given);
+  });
+
+  it('takes a view of a client', async () => {
+    const result = make(t.zk.chroot('/app'), '/a') as Any;
+    expect(result).toBeInstanceOf(Object);
+    if (result instanceof Promise) await t.until(result);
+    else if (Symbol.asyncDispose in result) await t.until(result[Symbol.asyncDispose]());
+  });
+});
+
+it.each(Object.entries(places))('%s says that it takes a client, and not Sessions', async (_name, make) => {
+  const sessions = await t.until(recipes.Sessions.start(() => t.client()));
+  expectInputError(await mistake(() => make(sessions as Any, '/a')), /its client/, 'Sessions');
+  await t.until(sessions.close());
+});
+
+// --- What waits
+
+type Wait = (options: Any) => unknown;
+
+/** Each call that takes `signal` and `timeoutMs`, on a client that is as the test wants it. */
+async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
+  const path = '/r';
+  const lock = new recipes.Lock(zk, `${path}/lock`);
+  const shared = new recipes.SharedLock(zk, `${path}/shared`);
+  const priority = new recipes.PriorityLock(zk, `${path}/priority`);
+  const semaphore = new recipes.Semaphore(zk, `${path}/semaphore`, { size: 3 });
+  const sizeless = new recipes.Semaphore(zk, `${path}/sizeless`);
+  const multi = new recipes.MultiLock([lock]);
+  const holdsLease = new recipes.Lease(zk, `${path}/lease`, lease);
+  const multiLease = new recipes.MultiLease(zk, `${path}/leases`, { ...lease, count: 2 });
+  const election = new recipes.Election(zk, `${path}/election`);
+  const barrier = new recipes.Barrier(zk, `${path}/barrier`);
+  const double = new recipes.DoubleBarrier(zk, `${path}/double`, 2);
+  const simple = await t.until(recipes.SimpleBarrier.at(zk, `${path}/simple`, 2));
+  const event = new recipes.EventHandle(zk, `${path}/event`);
+  const turnstile = new recipes.EventHandle(zk, `${path}/turnstile`, { autoReset: true });
+  const group = new recipes.Group(zk, `${path}/group`);
+  const node = new recipes.PersistentNode(zk, `${path}/node`);
+  await t.until(node.ready());
+  const queue = new recipes.Queue(zk, `${path}/queue`, { maxItems: 2 });
+  const byPriority = new recipes.PriorityQueue(zk, `${path}/by-priority`);
+  const byTime = new recipes.DelayQueue(zk, `${path}/by-time`);
+  const byId = new recipes.IdQueue(zk, `${path}/by-id`);
+  const sharded = new recipes.ShardedQueue(zk, `${path}/sharded`, { shards: 2 });
+  const number = new recipes.AtomicNumber(zk, `${path}/number`);
+  const cached = new recipes.CachedNumber(number, 1);
+  const value = new recipes.SharedValue(zk, `${path}/value`, textCodec);
+  const cache = new recipes.TreeCache(zk, `${path}/cached`);
+  const partitioner = new recipes.SetPartitioner(zk, `${path}/shares`, 'alice', ['a'], work);
+  const candidate = new recipes.Candidate(zk, `${path}/candidates`);
+  await t.until(Promise.all([value.ready(), cache.ready(), candidate.leading()]));
+  const transaction = new recipes.TwoPhaseCommit(zk, `${path}/transaction`);
+  await t.until(transaction.begin(['berlin', 'paris']));
+  const site = await t.until(transaction.join('berlin'));
+  const migrations = new recipes.Migrations(zk, `${path}/migrations`, []);
+  const registry = new recipes.ServiceRegistry(zk, `${path}/services`);
+  const service = { name: 'mail', address: '10.0.0.1', payload: null };
+  const registration = await t.until(registry.register(service));
+  const provider = registry.provider('mail');
+  const contender = { kind: 'lock-', name: 'x', path: `${path}/x`, sequence: 0 };
+  return {
+    'Lock.acquire': (options) => lock.acquire(options),
+    'Lock.tryAcquire': (options) => lock.tryAcquire(options),
+    'Lock.run': (options) => lock.run(work, options),
+    'Lock.contenders': (options) => lock.contenders(options),
+    'Lock.revoke': (options) => lock.revoke(contender, options),
+    'SharedLock.reading.acquire': (options) => shared.reading.acquire(options),
+    'SharedLock.writing.tryAcquire': (options) => shared.writing.tryAcquire(options),
+    'SharedLock.writing.run': (options) => shared.writing.run(work, options),
+    'SharedLock.contenders': (options) => shared.contenders(options),
+    'SharedLock.revoke': (options) => shared.revoke(contender, options),
+    'PriorityLock.reading.acquire': (options) => priority.reading(5).acquire(options),
+    'PriorityLock.writing.tryAcquire': (options) => priority.writing(5).tryAcquire(options),
+    'PriorityLock.writing.run': (options) => priority.writing(5).run(work, options),
+    'PriorityLock.holders': (options) => priority.holders(options),
+    'PriorityLock.contenders': (options) => priority.contenders(options),
+    'PriorityLock.revoke': (options) => priority.revoke(contender, options),
+    'Semaphore.acquire': (options) => semaphore.acquire(options),
+    'Semaphore.acquireMany': (options) => semaphore.acquireMany(2, options),
+    'Semaphore.tryAcquire': (options) => semaphore.tryAcquire(options),
+    'Semaphore.run': (options) => semaphore.run(work, options),
+    'Semaphore.leases': (options) => semaphore.leases(options),
+    'Semaphore.contenders': (options) => semaphore.contenders(options),
+    'Semaphore.resize': (options) => sizeless.resize(3, options),
+    'MultiLock.acquire': (options) => multi.acquire(options),
+    'MultiLock.tryAcquire': (options) => multi.tryAcquire(options),
+    'MultiLock.run': (options) => multi.run(work, options),
+    'Lease.acquire': (options) => holdsLease.acquire(options),
+    'Lease.tryAcquire': (options) => holdsLease.tryAcquire(options),
+    'MultiLease.tryAcquire': (options) => multiLease.tryAcquire(options),
+    'Election.lead': (options) => election.lead(options),
+    'Election.run': (options) => election.run(work, options),
+    'Election.candidates': (options) => election.candidates(options),
+    'Election.leader': (options) => election.leader(options),
+    'Candidate.leading': (options) => candidate.leading(options),
+    'Barrier.set': (options) => barrier.set(options),
+    'Barrier.remove': (options) => barrier.remove(options),
+    'Barrier.wait': (options) => barrier.wait(options),
+    'DoubleBarrier.enter': (options) => double.enter(options),
+    'DoubleBarrier.run': (options) => double.run(work, options),
+    'SimpleBarrier.enter': (options) => simple.enter(options),
+    'SimpleBarrier.run': (options) => simple.run(work, options),
+    'EventHandle.set': (options) => event.set(options),
+    'EventHandle.reset': (options) => event.reset(options),
+    'EventHandle.isSet': (options) => event.isSet(options),
+    'EventHandle.wait': (options) => event.wait(options),
+    'EventHandle.wait, autoReset': (options) => turnstile.wait(options),
+    'Group.join': (options) => group.join('alice', options),
+    'Group.members': (options) => group.members(options),
+    'PersistentNode.ready': (options) => node.ready(options),
+    'PersistentNode.setData': (options) => node.setData('other', options),
+    'SetPartitioner.ready': (options) => partitioner.ready(options),
+    'Queue.put': (options) => queue.put('a', options),
+    'Queue.putAll': (options) => queue.putAll(['a'], options),
+    'Queue.take': (options) => queue.take(options),
+    'Queue.tryTake': (options) => queue.tryTake(options),
+    'Queue.claim': (options) => queue.claim(options),
+    'Queue.tryClaim': (options) => queue.tryClaim(options),
+    'Queue.process': (options) => queue.process(work, options),
+    'Queue.peek': (options) => queue.peek(options),
+    'Queue.contents': (options) => queue.contents(options),
+    'Queue.size': (options) => queue.size(options),
+    'PriorityQueue.put': (options) =>
+      byPriority.put('a', options !== null && typeof options === 'object' ? { priority: 1, ...options } : options),
+    'DelayQueue.put': (options) => byTime.put('a', options !== null && typeof options === 'object' ? { delayMs: 1, ...options } : options),
+    'IdQueue.put': (options) => byId.put('a', options !== null && typeof options === 'object' ? { id: 'b', ...options } : options),
+    'IdQueue.remove': (options) => byId.remove('a', options),
+    'ShardedQueue.put': (options) => sharded.put('a', options),
+    'AtomicNumber.get': (options) => number.get(options),
+    'AtomicNumber.add': (options) => number.add(1n, options),
+    'AtomicNumber.increment': (options) => number.increment(options),
+    'AtomicNumber.set': (options) => number.set(1n, options),
+    'AtomicNumber.compareAndSet': (options) => number.compareAndSet(0n, 1n, options),
+    'AtomicNumber.initialize': (options) => number.initialize(1n, options),
+    'CachedNumber.next': (options) => cached.next(options),
+    'SharedValue.ready': (options) => value.ready(options),
+    'SharedValue.set': (options) => value.set('a', options),
+    'SharedValue.compareAndSet': (options) => value.compareAndSet(undefined, 'a', options),
+    'SharedValue.update': (options) => value.update(() => 'a', options),
+    'Cache.ready': (options) => cache.ready(options),
+    'TwoPhaseCommit.begin': (options) => new recipes.TwoPhaseCommit(zk, `${path}/another`).begin(['a'], options),
+    'TwoPhaseCommit.join': (options) => transaction.join('paris', options),
+    'TwoPhaseCommit.outcome': (options) => transaction.outcome(options),
+    'TwoPhaseCommit.abort': (options) => transaction.abort(options),
+    'Site.vote': (options) => site.vote('commit', options),
+    'Site.outcome': (options) => site.outcome(options),
+    'Migrations.applied': (options) => migrations.applied(options),
+    'Migrations.migrate': (options) => migrations.migrate(options),
+    'ServiceRegistry.register': (options) => registry.register({ ...service, address: '10.0.0.2' }, options),
+    'ServiceRegistry.names': (options) => registry.names(options),
+    'ServiceRegistry.instances': (options) => registry.instances('mail', options),
+    'ServiceRegistry.instance': (options) => registry.instance('mail', '10.0.0.1', options),
+    'ServiceRegistry.update': (options) => registry.update('mail', '10.0.0.1', { enabled: false }, options),
+    'Registration.update': (options) => registration.update({ enabled: false }, options),
+    'ServiceProvider.ready': (options) => provider.ready(options),
+  };
+}
+
+/** What is at hand is given at once, so that there is no wait to be bounded. */
+const needNoWait = ['Candidate.leading', 'PersistentNode.ready', 'SharedValue.ready', 'Cache.ready'];
+
+describe('what waits', () => {
+  it('says what is wrong with its options', async () => {
+    const waits = await waitsOf(t.zk);
+    const bad = {
+      'a number': 5000,
+      'a text': 'fast',
+      null: null,
+      'a controller': { signal: new AbortController() },
+      'timeoutMs NaN': { timeoutMs: NaN },
+      'timeoutMs of text': { timeoutMs: '5000' },
+      'timeoutMs null': { timeoutMs: null },
+    };
+    const failures: string[] = [];
+    for (const [name, wait] of Object.entries(waits)) {
+      for (const [what, options] of Object.entries(bad)) {
+        const error = await mistake(() => wait(options));
+        const isTold = /^(options are|signal is|timeoutMs is)/.test(error.message) && /^(Type|Range)Error$/.test(error.constructor.name);
+        if (!isTold) failures.push(`${name}, ${what}: ${error.message}`);
+      }
+    }
+    expect(failures).toEqual([]);
+  });
+
+  it('ends at once, with its reason, for a signal that has come already, and returns a promise', async () => {
+    const waits = await waitsOf(t.zk);
+    const reason = new Error('enough');
+    const failures: string[] = [];
+    for (const [name, wait] of Object.entries(waits)) {
+      let result: unknown;
+      try {
+        result = wait({ signal: AbortSignal.abort(reason) });
+      } catch {
+        failures.push(`${name} throws`);
+        continue;
+      }
+      const error = await mistake(() => result);
+      if (error !== reason) failures.push(`${name}: ${error.message}`);
+    }
+    expect(failures).toEqual([]);
+  });
+
+  it.each([0, -1, 1000])('rejects with a RecipeError, TimedOut, when nobody answers within %i ms', async (timeoutMs) => {
+    const { zk } = await t.recorded();
+    const waits = await waitsOf(zk);
+    t.world.wire.name('server', []);
+    t.world.break(t.world.cnxn);
+    const failures: string[] = [];
+    const ended = Object.entries(waits)
+      .filter(([name]) => !needNoWait.includes(name))
+      .map(async ([name, wait]) => {
+        const error = await Promise.resolve(wait({ timeoutMs })).then(
+          () => new Error('it is done'),
+          (failure: unknown) => failure,
+        );
+        if (!(error instanceof recipes.RecipeError && error.code === 'TimedOut')) failures.push(`${name}: ${String(error)}`);
+      });
+    await t.until(Promise.all(ended), 5000);
+    expect(failures).toEqual([]);
+  });
+
+  it('is told at once that the client was closed', async () => {
+    const { zk } = await t.recorded();
+    const waits = await waitsOf(zk);
+    await t.until(zk.close());
+    const failures: string[] = [];
+    for (const [name, wait] of Object.entries(waits)) {
+      const error = await t.until(
+        Promise.resolve(wait({})).then(
+          () => new Error('it is done'),
+          (failure: unknown) => failure,
+        ),
+      );
+      if (!/closed|SessionExpired|session/i.test(String(error)) || engineWords.test(String(error)))
+        failures.push(`${name}: ${String(error)}`);
+    }
+    expect(failures).toEqual([]);
+  });
+});
+
+// --- What else is given
+
+const none = undefined as Any;
+
+/** Each call, and what it is told. */
+const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, words: RegExp]>> = {
+  'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { name: 'x/y' }), /is a text without "\/"/],
+  'Lock, no name': [(zk) => new recipes.Lock(zk, '/a', { name: '' }), /and not empty/],
+  'Election, a name with a slash': [(zk) => new recipes.Election(zk, '/a', { name: '/n_' }), /is a text without "\/"/],
+  'SharedLock, a name that is none': [(zk) => new recipes.SharedLock(zk, '/a', { names: { read: 'r', write: 5 as Any } }), /so not 5/],
+  'SharedLock, names that are none': [(zk) => new recipes.SharedLock(zk, '/a', { names: 'read' as Any }), /names are an object/],
+  'Lock.run without work': [(zk) => new recipes.Lock(zk, '/a').run(none), /^work is a function, not undefined/],
+  'SharedLock.reading.run without work': [(zk) => new recipes.SharedLock(zk, '/a').reading.run(none), /^work is a function/],
+  'PriorityLock.writing.run without work': [(zk) => new recipes.PriorityLock(zk, '/a').writing(1).run(none), /^work is a function/],
+  'PriorityLock, a priority that is none': [
+    (zk) => new recipes.PriorityLock(zk, '/a').reading(none),
+    /a priority is an integer from 0 to 99/,
+  ],
+  'PriorityLock, a preemption that is none': [(zk) => new recipes.PriorityLock(zk, '/a').reading(1, { preempt: 5 as Any }), /preempt is/],
+  'Semaphore.run without work': [(zk) => new recipes.Semaphore(zk, '/a', { size: 1 }).run(none), /^work is a function/],
+  'Semaphore, a size of text': [(zk) => new recipes.Semaphore(zk, '/a', { size: '3' as Any }), /the size of a semaphore is from 1/],
+  'Semaphore, a size of null': [(zk) => new recipes.Semaphore(zk, '/a', { size: null as Any }), /the size of a semaphore is from 1/],
+  'Semaphore.acquireMany, NaN': [(zk) => new recipes.Semaphore(zk, '/a', { size: 1 }).acquireMany(NaN), /the number of leases is from 1/],
+  'Semaphore.resize, Infinity': [(zk) => new recipes.Semaphore(zk, '/a').resize(Infinity), /is from 1 to 999999999, not Infinity/],
+  'MultiLock of nothing': [() => new recipes.MultiLock(none), /the parts of a MultiLock are an array, not undefined/],
+  'MultiLock of paths': [() => new recipes.MultiLock(['/a' as Any]), /a part of a MultiLock is a lock, .* not "\/a"/],
+  'MultiLock.run without work': [(zk) => new recipes.MultiLock([new recipes.Lock(zk, '/a')]).run(none), /^work is a function/],
+  'Lock.acquire, onRevocation that is none': [
+    (zk) => new recipes.Lock(zk, '/a').acquire({ onRevocation: 5 as Any }),
+    /^onRevocation is a function/,
+  ],
+  'Lock.revoke of nobody': [
+    (zk) => new recipes.Lock(zk, '/a').revoke(none),
+    /^a contender is an object, as contenders\(\) lists them, not undefined/,
+  ],
+  'Lock.revoke of a path': [(zk) => new recipes.Lock(zk, '/a').revoke('/a/b' as Any), /^a contender is an object, .* not "\/a\/b"/],
+  'Lock.revoke of what has no path': [(zk) => new recipes.Lock(zk, '/a').revoke({} as Any), /undefined is no path/],
+  'Lock.revoke, deleteAfterMs NaN': [
+    (zk) => new recipes.Lock(zk, '/a').revoke({ kind: '', name: 'b', path: '/a/b', sequence: 0 }, { deleteAfterMs: NaN }),
+    /^deleteAfterMs is a number of milliseconds from 0, not NaN/,
+  ],
+  'Lease without options': [(zk) => new recipes.Lease(zk, '/a', none), /^options are an object, as { durationMs/],
+  'Lease without a duration': [
+    (zk) => new recipes.Lease(zk, '/a', { holder: 'a' } as Any),
+    /a positive number of milliseconds, .* not for undefined/,
+  ],
+  'Lease, a duration of text': [(zk) => new recipes.Lease(zk, '/a', { holder: 'a', durationMs: '5' as Any }), /not for "5"/],
+  'Lease, a duration beyond all dates': [(zk) => new recipes.Lease(zk, '/a', { holder: 'a', durationMs: 1e300 }), /up to a hundred years/],
+  'Lease without a holder': [(zk) => new recipes.Lease(zk, '/a', { durationMs: 1000 } as Any), /^a lease has a holder/],
+  'MultiLease without options': [(zk) => new recipes.MultiLease(zk, '/a', none), /^options are an object, as { count/],
+  'Election.run without work': [(zk) => new recipes.Election(zk, '/a').run(none), /^work is a function/],
+  'Candidate.run without work': [(zk) => new recipes.Candidate(zk, '/a').run(none), /^work is a function/],
+  'Candidate.onChange without a listener': [(zk) => new recipes.Candidate(zk, '/a').onChange(none), /^a listener is a function/],
+  'DoubleBarrier without a size': [(zk) => new recipes.DoubleBarrier(zk, '/a', none), /the size of a barrier .* not undefined/],
+  'DoubleBarrier, a name with a slash': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2, { name: 'x/y' }), /the name of a participant/],
+  'DoubleBarrier.run without work': [(zk) => new recipes.DoubleBarrier(zk, '/a', 2).run(none), /^work is a function/],
+  'SimpleBarrier, a name with a slash': [(zk) => recipes.SimpleBarrier.at(zk, '/a', 2, { name: 'x/y' }), /the name of a participant/],
+  'Group, a naming there is not': [(zk) => new recipes.Group(zk, '/a', { naming: 'kazoo' as Any }), /naming is one of/],
+  'Group.join without a name': [(zk) => new recipes.Group(zk, '/a').join(none), /the name of a member .* not undefined/],
+  'PersistentNode, a mode there is not': [
+    (zk) => new recipes.PersistentNode(zk, '/a', null, { mode: 'container' as Any }),
+    /^there is no mode "container" of a PersistentNode; modes are/,
+  ],
+  'PersistentNode, data that are none': [
+    (zk) => new recipes.PersistentNode(zk, '/a', { a: 1 } as Any),
+    /^data are a Uint8Array, a string or null/,
+  ],
+  'PersistentNode, a TTL that is none': [
+    (zk) => new recipes.PersistentNode(zk, '/a', null, { mode: 'persistentWithTtl', ttlMs: NaN }),
+    /^ttlMs is a number of milliseconds from 1, not NaN/,
+  ],
+  'PersistentNode.onStateChange without a listener': [(zk) => new recipes.PersistentNode(zk, '/a').onStateChange(none), /^a listener is/],
+  'SetPartitioner without items': [
+    (zk) => new recipes.SetPartitioner(zk, '/a', 'b', none, work),
+    /^items are an array or a Set of names, not undefined/,
+  ],
+  'SetPartitioner of a text': [
+    (zk) => new recipes.SetPartitioner(zk, '/a', 'b', 'abc', work),
+    /^items are an array or a Set of names, not "abc"/,
+  ],
+  'SetPartitioner of numbers': [(zk) => new recipes.SetPartitioner(zk, '/a', 'b', [1, 2] as Any, work), /^an item is a text .* not 1/],
+  'SetPartitioner without a name': [(zk) => new recipes.SetPartitioner(zk, '/a', '', ['a'], work), /^the name of a member/],
+  'SetPartitioner without work': [(zk) => new recipes.SetPartitioner(zk, '/a', 'b', ['a'], none), /^work is a function/],
+  'SetPartitioner, a boundary that is none': [
+    (zk) => new recipes.SetPartitioner(zk, '/a', 'b', ['a'], work, { timeBoundaryMs: NaN }),
+    /^timeBoundaryMs is a number of milliseconds from 0/,
+  ],
+  'Queue, a prefix with a slash': [(zk) => new recipes.Queue(zk, '/a', { prefix: 'x/y' }), /what stands ahead of the number/],
+  'Queue, maxItems NaN': [(zk) => new recipes.Queue(zk, '/a', { maxItems: NaN }), /^maxItems is a whole number/],
+  'Queue, a takenPath that is none': [(zk) => new recipes.Queue(zk, '/a', { takenPath: 'taken' }), /"taken" is no path/],
+  'Queue.put of a number': [(zk) => new recipes.Queue(zk, '/a').put(5 as Any), /^data are a Uint8Array, a string or null, not 5/],
+  'Queue.put of nothing': [(zk) => new recipes.Queue(zk, '/a').put(none), /^data are a Uint8Array, a string or null, not undefined/],
+  'Queue.putAll of a text': [(zk) => new recipes.Queue(zk, '/a').putAll('abc' as Any), /^items are an array, not "abc"/],
+  'Queue.process without work': [(zk) => new recipes.Queue(zk, '/a').process(none), /^work is a function/],
+  'PriorityQueue.put without options': [
+    (zk) => new recipes.PriorityQueue(zk, '/a').put('a', none),
+    /^options are an object, as { priority: 5 }/,
+  ],
+  'PriorityQueue.put, a priority of text': [
+    (zk) => new recipes.PriorityQueue(zk, '/a').put('a', { priority: '5' as Any }),
+    /a priority is a whole number/,
+  ],
+  'DelayQueue.put without options': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', none), /^options are an object, as { delayMs/],
+  'DelayQueue.put without a time': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', {} as Any), /with delayMs or dueMs, and neither/],
+  'DelayQueue.put, NaN': [(zk) => new recipes.DelayQueue(zk, '/a').put('a', { delayMs: NaN }), /^delayMs is a number/],
+  'DelayQueue.put, a time that is none': [
+    (zk) => new recipes.DelayQueue(zk, '/a').put('a', { dueMs: new Date(5) as Any }),
+    /a time is a whole number/,
+  ],
+  'IdQueue.put without an id': [(zk) => new recipes.IdQueue(zk, '/a').put('a', {} as Any), /^an id is a text/],
+  'IdQueue.remove without an id': [(zk) => new recipes.IdQueue(zk, '/a').remove(none), /^an id is a text/],
+  'ShardedQueue without options': [(zk) => new recipes.ShardedQueue(zk, '/a', none), /^options are an object, as { shards/],
+  'AtomicNumber, a format that is none': [
+    (zk) => new recipes.AtomicNumber(zk, '/a', { format: 'int32' as Any }),
+    /as int32, not by "int32"/,
+  ],
+  'AtomicNumber, a lock without a path': [(zk) => new recipes.AtomicNumber(zk, '/a', { lockPath: 'lock' }), /"lock" is no path/],
+  'AtomicNumber.add of a number to bigints': [
+    (zk) => new recipes.AtomicNumber(zk, '/a').add(1 as Any),
+    /^a number of \/a is a bigint, not 1/,
+  ],
+  'AtomicNumber.add of nothing': [(zk) => new recipes.AtomicNumber(zk, '/a').add(none), /is a bigint, not undefined/],
+  'AtomicNumber.subtract of a number from bigints': [(zk) => new recipes.AtomicNumber(zk, '/a').subtract(1 as Any), /is a bigint, not 1/],
+  'AtomicNumber.set to a number of bigints': [(zk) => new recipes.AtomicNumber(zk, '/a').set(5 as Any), /is a bigint, not 5/],
+  'AtomicNumber.compareAndSet of numbers among bigints': [
+    (zk) => new recipes.AtomicNumber(zk, '/a').compareAndSet(0 as Any, 5n),
+    /is a bigint, not 0/,
+  ],
+  'AtomicNumber.add of a bigint to numbers': [
+    (zk) => new recipes.AtomicNumber(zk, '/a', { format: recipes.int32 }).add(1n as Any),
+    /is a number, not 1n?/,
+  ],
+  'AtomicNumber.initialize with a number among bigints': [
+    (zk) => new recipes.AtomicNumber(zk, '/a').initialize(5 as Any),
+    /is a bigint, not 5/,
+  ],
+  'CachedNumber of nothing': [() => new recipes.CachedNumber(none, 5), /ranges are taken of an AtomicNumber, not of undefined/],
+  'SharedValue without a codec': [(zk) => new recipes.SharedValue(zk, '/a', none), /as textCodec, not by undefined/],
+  'SharedValue.update without a function': [(zk) => new recipes.SharedValue(zk, '/a', textCodec).update(none), /^change is a function/],
+  'NodeCache, decode that is none': [
+    (zk) => new recipes.NodeCache(zk, '/a', { decode: 'json' as Any }),
+    /^decode is a function, not "json"/,
+  ],
+  'TreeCache, include that is none': [
+    (zk) => new recipes.TreeCache(zk, '/a', { include: /a/ as Any }),
+    /^include is a function, not an object of RegExp/,
+  ],
+  'TreeCache, maxDepth 0': [(zk) => new recipes.TreeCache(zk, '/a', { maxDepth: 0 }), /^maxDepth is a whole number/],
+  'ChildrenCache, concurrency 0': [(zk) => new recipes.ChildrenCache(zk, '/a', { concurrency: 0 }), /^concurrency is a whole number/],
+  'Cache.changes, a signal that is none': [
+    (zk) => new recipes.NodeCache(zk, '/a').changes({ signal: new AbortController() as Any }),
+    /^signal is/,
+  ],
+  'TwoPhaseCommit, a watching there is not': [
+    (zk) => new recipes.TwoPhaseCommit(zk, '/a', { watching: 'all' as Any }),
+    /votes are watched/,
+  ],
+  'TwoPhaseCommit.begin without sites': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').begin(none), /^sites are an array/],
+  'TwoPhaseCommit.join without a site': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').join(none), /is no name of a site/],
+  'Migrations without a list': [(zk) => new recipes.Migrations(zk, '/a', none), /^migrations are an array/],
+  'Migrations, one without operations': [
+    (zk) => new recipes.Migrations(zk, '/a', [{ name: 'a' } as Any]),
+    /^the operations of "a" are an array/,
+  ],
+  'Migrations, one that is none': [(zk) => new recipes.Migrations(zk, '/a', [none]), /^migration 1 of \/a is an object/],
+  'Model without a template': [() => new recipes.Model(none, { codec: textCodec }), /is no template of a path/],
+  'Model without options': [() => new recipes.Model('/a', none), /^options are an object, as { codec/],
+  'Model without a codec': [() => new recipes.Model('/a', {} as Any), /not by undefined/],
+  'Model.at without a client': [() => new recipes.Model('/a', { codec: textCodec }).at(none), /^a recipe is given a client/],
+  'Model.below without a client': [() => new recipes.Model('/a/{b}', { codec: textCodec }).below(none), /^a recipe is given a client/],
+  'Model.at without a parameter': [(zk) => new recipes.Model('/a/{b}', { codec: textCodec }).at(zk, {} as Any), /needs the parameter b/],
+  'ModelZnode.update without a function': [
+    (zk) => new recipes.Model('/a', { codec: textCodec }).at(zk).update(none),
+    /^updater is a function/,
+  ],
+  'PathTemplate of nothing': [() => new recipes.PathTemplate(none), /is no template of a path/],
+  'PathTemplate.match of nothing': [() => new recipes.PathTemplate('/a/{b}').match(none), /^a path is a text, not undefined/],
+  'SchemaSet of nothing': [() => new recipes.SchemaSet(none), /^schemas are an array/],
+  'SchemaSet of a template': [() => new recipes.SchemaSet(['/a' as Any]), /^a schema is an object, as { path: .*not "\/a"/],
+  'SchemaSet.view of nothing': [() => new recipes.SchemaSet([]).view(none), /^a recipe is given a client/],
+  'jsonCodec, a check that is none': [
+    () => recipes.jsonCodec('object' as Any),
+    /^what judges values is a function or a schema, not "object"/,
+  ],
+  'Sessions.start without a function': [() => recipes.Sessions.start(none), /^what opens a client is a function/],
+  'Sessions.start with what gives no client': [() => recipes.Sessions.start((() => 'zk') as Any), /^a recipe is given a client/],
+  'ServiceRegistry.register of nothing': [(zk) => new recipes.ServiceRegistry(zk, '/a').register(none), /^a service is an object/],
+  'ServiceRegistry.register without a name': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ address: 'b' } as Any),
+    /the name or the id/,
+  ],
+  'ServiceRegistry.register without an address': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b' } as Any),
+    /the name or the id/,
+  ],
+  'ServiceRegistry.instances without a name': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').instances(none),
+    /the name or the id .* not undefined/,
+  ],
+  'ServiceRegistry.cache without a name': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').cache(none),
+    /the name or the id .* not undefined/,
+  ],
+  'ServiceRegistry.provider without a name': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').provider(none),
+    /the name or the id .* not undefined/,
+  ],
+  'ServiceRegistry.provider, a strategy that is none': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').provider('b', { strategy: 'random' as Any }),
+    /^strategy is a function, not "random"/,
+  ],
+  'ServiceRegistry.update of nothing': [(zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', none), /^a change is an object/],
+  'randomly without a function': [() => recipes.randomly(none), /is a function, not undefined/],
+  'sticky by what is none': [() => recipes.sticky('random' as Any), /is a function, not "random"/],
+  'uriOf nothing': [() => recipes.uriOf(none), /^an instance is an object/],
+};
+
+it.each(Object.entries(others))('%s', async (_title, [call, words]) => {
+  expectInputError(await mistake(() => call(t.zk)), words, 'that');
+});

@@ -1,0 +1,46 @@
+import { op } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Queue } from '../../src/index.ts';
+import { Marks } from '../../src/marks/marks.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const readCreateAndDelete = 1 + 4 + 8;
+
+describe('a mark', () => {
+  it('that may not be written to is told of, and is the only one', async () => {
+    const acl = [{ perms: readCreateAndDelete, id: { scheme: 'world', id: 'anyone' } }];
+    const queue = new Queue(t.zk, '/jobs', { acl });
+    for (let round = 0; round < 3; round++)
+      expect(await t.until(failureOf(queue.put('a')))).toMatchObject({ code: 'NoAuth', failedIndex: 1 });
+    expect(await t.childrenOf('/jobs-aside/marks')).toHaveLength(1);
+    expect(await t.childrenOf('/jobs')).toEqual([]);
+  });
+
+  it('serves again behind what was no request at all, and goes when it is closed', async () => {
+    const queue = new Queue(t.zk, '/jobs');
+    for (let round = 0; round < 3; round++) expect(await t.until(failureOf(queue.put(5 as never)))).toBeInstanceOf(TypeError);
+    expect(await t.childrenOf('/jobs-aside/marks')).toHaveLength(1);
+    await t.until(queue.close());
+    expect(await t.childrenOf('/jobs-aside/marks')).toEqual([]);
+  });
+
+  it('serves again behind what a server refuses', async () => {
+    const marks = new Marks(t.zk, '/marks', undefined);
+    for (let round = 0; round < 3; round++)
+      expect(await t.until(failureOf(marks.write([op.delete('/nothing')])))).toMatchObject({ code: 'NoNode', failedIndex: 0 });
+    await t.until(marks.write([op.create('/something')]));
+    expect(await t.childrenOf('/marks')).toHaveLength(1);
+    await t.until(marks.close());
+    expect(await t.childrenOf('/marks')).toEqual([]);
+  });
+});

@@ -1,0 +1,75 @@
+/** Several calls of one queue at the same time, which have one list. */
+import type { ReadOptions } from '@tskeeper/client';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Queue } from '../../src/index.ts';
+import { Marks } from '../../src/marks/marks.ts';
+import { plainNames } from '../../src/queues/item-names.ts';
+import { QueueZnode } from '../../src/queues/queue-znode.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+
+let t: RecipeWorld;
+
+beforeEach(async () => {
+  t = await RecipeWorld.start();
+});
+
+afterEach(async () => {
+  await t.close();
+});
+
+const path = '/jobs';
+
+describe('calls that have one list', () => {
+  it('B6: hear of the end of a claim that another of them has met', async () => {
+    const other = new Queue(await t.client(), path);
+    await t.until(other.putAll(['taken here', 'taken by the other']));
+    const znode = new QueueZnode(t.zk, new Marks(t.zk, '/jobs-aside/marks', undefined), {
+      path,
+      names: plainNames('queue-'),
+      mode: 'persistentSequential',
+      acl: undefined,
+      drops: false,
+      isTimed: false,
+      claimsPath: '/jobs-aside/claims',
+      sharesClaims: false,
+    });
+    const { signal } = new AbortController();
+    await t.until(znode.first(znode.take, signal, false));
+    await t.until(other.take());
+    await t.until(other.put('claimed by the other'));
+    const claim = await t.until(other.claim());
+    // The first works off what is left of the list, which is gone by now, and has the claimed item out of the list of the second.
+    const both = [znode.first(znode.claim, signal, false), znode.first(znode.claim, signal, true)];
+    expect(await t.until(Promise.all(both))).toEqual([undefined, undefined]);
+    expect(znode.list.isCurrent).toBe(true);
+    await t.until(claim.release());
+    await t.settle();
+    expect(znode.list.isCurrent).toBe(false);
+  });
+
+  it('C1-16: leave no watch behind by a list that is answered when nobody waits any more', async () => {
+    for (const each of [path, '/jobs-aside/consumers']) await t.until(t.zk.ensurePath(each));
+    const { zk, lines } = await t.recorded();
+    const abort = new AbortController();
+    const list = zk.getChildren.bind(zk);
+    vi.spyOn(zk, 'getChildren').mockImplementation((each: string, options?: ReadOptions) => {
+      const asked = list(each, options);
+      if (each === path && options?.watch !== undefined) abort.abort(new Error('no longer wanted'));
+      return asked;
+    });
+    expect(await t.until(failureOf(new Queue(zk, path).take({ signal: abort.signal })))).toMatchObject({ message: 'no longer wanted' });
+    await t.settle();
+    expect(lines.slice(-3)).toEqual([
+      'getChildren /jobs watch',
+      'delete /jobs-aside/consumers/guid-lock-0000000000',
+      'removeWatches /jobs',
+    ]);
+    // What it still watched it would set anew.
+    lines.length = 0;
+    t.world.break();
+    await t.world.untilSo(() => zk.state !== 'connected');
+    await t.world.untilSo(() => zk.state === 'connected');
+    await t.settle();
+    expect(lines).toEqual([]);
+  });
+});

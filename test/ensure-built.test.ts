@@ -1,0 +1,62 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const script = fileURLToPath(new URL('../scripts/ensure-built.js', import.meta.url));
+
+/** As npm: what was there goes, its own record comes early, and what is named by `NPM_ENDS` becomes of it. */
+const npm = `#!/usr/bin/env node
+const { appendFileSync, mkdirSync, rmSync, writeFileSync } = require('node:fs');
+appendFileSync('calls', 'npm ' + process.argv.slice(2).join(' ') + '\\n');
+rmSync('node_modules', { recursive: true, force: true });
+mkdirSync('node_modules');
+writeFileSync('node_modules/.package-lock.json', '{}');
+if (process.env.NPM_ENDS === 'killed') process.kill(process.pid, 'SIGKILL');
+`;
+
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'tskeeper-clone-'));
+  mkdirSync(join(root, 'scripts'));
+  mkdirSync(join(root, 'bin'));
+  cpSync(script, join(root, 'scripts', 'ensure-built.js'));
+  writeFileSync(join(root, 'package.json'), '{ "type": "module" }');
+  writeFileSync(join(root, 'package-lock.json'), '{}');
+  writeFileSync(join(root, 'bin', 'package.json'), '{ "type": "commonjs" }');
+  writeFileSync(join(root, 'bin', 'npm'), npm);
+  chmodSync(join(root, 'bin', 'npm'), 0o755);
+});
+
+afterEach(() => {
+  rmSync(root, { recursive: true });
+});
+
+/** Its exit code. */
+function install(npmEnds = 'well'): number | null {
+  const env = { ...process.env, PATH: [join(root, 'bin'), process.env['PATH']].join(delimiter), NPM_ENDS: npmEnds };
+  return spawnSync(process.execPath, [join(root, 'scripts', 'ensure-built.js'), '--install-only'], { cwd: root, env }).status;
+}
+
+const installations = (): number =>
+  existsSync(join(root, 'calls')) ? readFileSync(join(root, 'calls'), 'utf8').split('\n').length - 1 : 0;
+
+// The npm of this test is a script that a shell finds.
+describe.skipIf(process.platform === 'win32')('what makes a clone ready', () => {
+  it('installs once, and again when another lockfile is there', () => {
+    expect([install(), installations()]).toEqual([0, 1]);
+    expect([install(), installations()]).toEqual([0, 1]);
+    writeFileSync(join(root, 'package-lock.json'), '{ }');
+    expect([install(), installations()]).toEqual([0, 2]);
+  });
+
+  it('installs again after an installation that was killed, however much of it is there', () => {
+    expect([install('killed'), installations()]).toEqual([1, 1]);
+    expect(existsSync(join(root, 'node_modules', '.package-lock.json'))).toBe(true);
+    expect([install(), installations()]).toEqual([0, 2]);
+    expect([install(), installations()]).toEqual([0, 2]);
+  });
+});
