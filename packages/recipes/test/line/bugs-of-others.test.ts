@@ -99,7 +99,7 @@ it.each(Object.keys(waits))('who waits while its connection is lost has its turn
   await t.until(first.release?.() ?? first.resign!());
   t.world.wire.name('server', [address]);
   const had = await t.until(waiting);
-  expect(had.release ?? had.resign).toBeDefined();
+  expect(had).toMatchObject({ state: 'held' });
   await t.until(had.release?.() ?? had.resign!());
 });
 
