@@ -88,7 +88,12 @@ const looksMax = 25;
 export async function countRequests(server: ServerProcess, report: Report): Promise<void> {
   const { connectString } = server;
   await withCrowd(connectString, 101, async (clients) => {
-    for (const [index, [name, { gather, costs, atMost }]] of Object.entries({ ...oneByOne, ...queueScenes, ...forAll, ...bySquares }).entries()) {
+    for (const [index, [name, { gather, costs, atMost }]] of Object.entries({
+      ...oneByOne,
+      ...queueScenes,
+      ...forAll,
+      ...bySquares,
+    }).entries()) {
       const { received, sent } = costs(clients.length);
       const title = `recipes on ${server.kind}: with 100 that wait, ${name}, and that takes ${received} requests`;
       await report.check(title, async () => {

@@ -157,9 +157,7 @@ describe('a service registry', () => {
   it('CURATOR-164, CURATOR-617: is not found again when it is unregistered while its session ends, nor is it unregistered in vain', async () => {
     const many = await sessions();
     const all = await Promise.all(
-      (['dynamic', 'static'] as const).map((serviceType) =>
-        t.until(registryOf(many).register({ ...api, id: serviceType, serviceType })),
-      ),
+      (['dynamic', 'static'] as const).map((serviceType) => t.until(registryOf(many).register({ ...api, id: serviceType, serviceType }))),
     );
     const { client } = many;
     t.world.wire.name('server', []);
