@@ -41,7 +41,8 @@ function install(npmEnds = 'well'): number | null {
   return spawnSync(process.execPath, [join(root, 'scripts', 'ensure-built.js'), '--install-only'], { cwd: root, env }).status;
 }
 
-const installations = (): number => (existsSync(join(root, 'calls')) ? readFileSync(join(root, 'calls'), 'utf8').split('\n').length - 1 : 0);
+const installations = (): number =>
+  existsSync(join(root, 'calls')) ? readFileSync(join(root, 'calls'), 'utf8').split('\n').length - 1 : 0;
 
 // The npm of this test is a script that a shell finds.
 describe.skipIf(process.platform === 'win32')('what makes a clone ready', () => {

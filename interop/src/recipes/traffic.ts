@@ -49,7 +49,12 @@ export async function withCrowd(connectString: string, count: number, use: (clie
 }
 
 /** What each of some steps costs with these clients, the only ones of the server that do anything; what looks at the counters cost is taken off. */
-export async function trafficOf(gather: Gather, connectString: string, clients: readonly Client[], path: string): Promise<readonly Traffic[]> {
+export async function trafficOf(
+  gather: Gather,
+  connectString: string,
+  clients: readonly Client[],
+  path: string,
+): Promise<readonly Traffic[]> {
   const counters = new Counters(connectString, clients);
   const watchesBefore = (await counters.look()).watches;
   const crowd = await gather(clients, path);
@@ -95,7 +100,7 @@ class Counters {
   /** When nothing is under way any more, however long that takes. Timers of the clients are another matter. */
   async atRest(): Promise<Traffic> {
     let last = await this.look();
-    for (let quiet = 0; quiet < quietRounds; ) {
+    for (let quiet = 0; quiet < quietRounds;) {
       await Promise.all(this.#clients.map((zk) => zk.exists('/')));
       this.#rounds++;
       const now = await this.look();

@@ -10,7 +10,19 @@ import { PathIndex } from '../../src/tree/path-index.ts';
 import { WatchTable } from '../../src/tree/watch-table.ts';
 
 /** What is done once for each znode, session, watch, part or name goes through one of these. */
-const classes = [DataTree, NodeStore, PathIndex, ByteArena, EphemeralTable, WatchTable, SessionTable, PagedInts, PagedDoubles, Reader, Writer];
+const classes = [
+  DataTree,
+  NodeStore,
+  PathIndex,
+  ByteArena,
+  EphemeralTable,
+  WatchTable,
+  SessionTable,
+  PagedInts,
+  PagedDoubles,
+  Reader,
+  Writer,
+];
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 

@@ -48,6 +48,8 @@ export class Mirror<Data> {
   readonly #toSurvey = new Set<string>();
   readonly #pauses = new Set<TimerHandle>();
   readonly #offState: () => void;
+  /** Counts them. */
+  #connection = 0;
   #isInStep = false;
   #isOver = false;
 
@@ -112,6 +114,7 @@ export class Mirror<Data> {
   }
 
   #lost(): void {
+    this.#connection++;
     this.#fallOutOfStep();
     this.#visits.clear();
   }
@@ -177,8 +180,10 @@ export class Mirror<Data> {
       visited = this.#onRefusal(path, error);
     }
     if (visited === 'busy') {
+      const connection = this.#connection;
       await this.#pause();
-      this.#visits.ask(path, kind);
+      // Over the next one a Reread says what is to be read.
+      if (connection === this.#connection) this.#visits.ask(path, kind);
     } else if (visited === 'done' && kind === 'survey') {
       this.#onSurveyed(path);
     }

@@ -129,6 +129,15 @@ describe('a model', () => {
     expect([19, 20]).toContain((await t.until(listing)).length);
   });
 
+  it('B27: lists no further once something is in the way', async () => {
+    const { zk, lines } = await t.recorded();
+    for (let at = 0; at < 100; at++) await t.until(t.zk.create(`/bad/u${at}`, at === 7 ? '[' : '{}', { parents: true }));
+    lines.length = 0;
+    expect(await t.until(failureOf(new Model('/bad/{name}', { codec: jsonCodec() }).below(zk).list()))).toMatchObject({ code: 'Mismatch' });
+    await t.pass(200);
+    expect(lines.length).toBeLessThan(40);
+  });
+
   it('B27: is watched: tells the value now, and whenever it has changed, over lost connections', async () => {
     const zk = await t.client();
     const seen: (number | undefined)[] = [];

@@ -172,7 +172,9 @@ export class QueueWitness {
       ...items.map(({ path, goneMs }) => ({ path, atMs: goneMs, dueMs: dueMs(path) })),
       ...claims.map(({ path, madeMs }) => ({ path, atMs: madeMs, dueMs: dueMs(path.replace(/-\d+$/, '')) })),
     ];
-    return had.filter((each) => each.atMs < each.dueMs).map(({ path, atMs, dueMs: due }) => `early: ${path} was had at ${atMs}, and is due at ${due}`);
+    return had
+      .filter((each) => each.atMs < each.dueMs)
+      .map(({ path, atMs, dueMs: due }) => `early: ${path} was had at ${atMs}, and is due at ${due}`);
   }
 
   #removed(items: readonly ZnodeLife[]): string[] {
@@ -194,7 +196,10 @@ export class QueueWitness {
 }
 
 /** Whether it was, or may have been. */
-function isTakenOut({ session, id, fromZxid, told }: Removal, { path, goneZxid, goneBy }: Pick<ZnodeLife, 'path' | 'goneZxid' | 'goneBy'>): boolean {
+function isTakenOut(
+  { session, id, fromZxid, told }: Removal,
+  { path, goneZxid, goneBy }: Pick<ZnodeLife, 'path' | 'goneZxid' | 'goneBy'>,
+): boolean {
   return goneBy === session && path.includes(`|${id}|`) && goneZxid > fromZxid && (told === undefined || goneZxid <= told.toZxid);
 }
 

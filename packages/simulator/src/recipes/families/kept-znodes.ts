@@ -36,6 +36,9 @@ interface Keeping {
   readonly kept: Kept;
   readonly change: ((text: string, wait: Wait) => Promise<void>) | undefined;
   readonly close: () => Promise<void>;
+  /** What it was made with. */
+  readonly first: string;
+  changes: number;
   /** What it may say: what it was given last, and what it perhaps was since. */
   may: Set<string>;
 }
@@ -52,7 +55,7 @@ interface Way extends KeptRules {
     sessions: Sessions,
     text: string,
     wait: Wait,
-  ) => Promise<Omit<Keeping, 'process' | 'sessions' | 'sessionIds' | 'may'>>;
+  ) => Promise<Omit<Keeping, 'process' | 'sessions' | 'sessionIds' | 'first' | 'changes' | 'may'>>;
   /** Whether names are those of the processes, which another session may have. */
   readonly hasNames: boolean;
 }
@@ -106,7 +109,7 @@ class KeptStory implements RecipeStory {
       forget();
       throw error;
     });
-    const keeping: Keeping = { ...begun, process, sessions, sessionIds, may: new Set([text]) };
+    const keeping: Keeping = { ...begun, process, sessions, sessionIds, first: text, changes: 0, may: new Set([text]) };
     this.#keeping.set(process, keeping);
     process.note('a znode was kept');
     if (keeping.kept.state === 'present') this.#tell(keeping, text);
@@ -129,7 +132,8 @@ class KeptStory implements RecipeStory {
   }
 
   async #change(process: RecipeProcess, keeping: Keeping, change: NonNullable<Keeping['change']>): Promise<void> {
-    const text = `text-${++this.#texts}`;
+    // Now and then what it said in the beginning.
+    const text = ++keeping.changes % 3 === 0 ? keeping.first : `text-${++this.#texts}`;
     keeping.may.add(text);
     await change(text, waitOf(process));
     keeping.may = new Set([text]);
