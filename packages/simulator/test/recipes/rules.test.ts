@@ -262,7 +262,12 @@ describe('migrations', () => {
   });
 
   test('that are made once, and told to who has made them, are as they should be', () => {
-    const runs = [run(1n, 1, ['change-1'], 'up to date', 2n), run(2n, 2, [], 'open'), run(3n, 1, [], 'too old'), run(3n, 2, [], 'up to date')];
+    const runs = [
+      run(1n, 1, ['change-1'], 'up to date', 2n),
+      run(2n, 2, [], 'open'),
+      run(3n, 1, [], 'too old'),
+      run(3n, 2, [], 'up to date'),
+    ];
     expect(judgeMigrations(runs, places, history)).toEqual([]);
   });
 
@@ -292,7 +297,11 @@ describe('migrations', () => {
 
 describe('queues', () => {
   const rules = { path: '/q', parents: ['/q'], store: '/done', maxItems: undefined, isEphemeral: false } as const;
-  const history = historyOf('1 create /q/queue-|a|1 item-1', '1 create /q/queue-|a|2 item-2', '2 delete /q/queue-|a|1 and delete /q/queue-|a|2');
+  const history = historyOf(
+    '1 create /q/queue-|a|1 item-1',
+    '1 create /q/queue-|a|2 item-2',
+    '2 delete /q/queue-|a|1 and delete /q/queue-|a|2',
+  );
 
   test('whose items are taken out by their id tell how many they were', () => {
     const witness = new QueueWitness(rules);
