@@ -14,11 +14,14 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.atomic.AtomicValue;
+import org.apache.curator.framework.recipes.atomic.DistributedAtomicInteger;
 import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
+import org.apache.curator.framework.recipes.atomic.DistributedAtomicNumber;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
@@ -29,8 +32,10 @@ import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
+import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.framework.recipes.nodes.GroupMember;
 import org.apache.curator.framework.recipes.nodes.PersistentNode;
 import org.apache.curator.framework.recipes.nodes.PersistentTtlNode;
@@ -112,6 +117,28 @@ public class CuratorPeer {
                     return arguments[1];
                 default:
                     return unknown(verb);
+            }
+        };
+    }
+
+    /** One that hears when it is asked for back. {@code await_asked} is for its thread, which gives it back; Curator calls on another. */
+    static Recipe revocableLock(String path) {
+        InterProcessMutex lock = new InterProcessMutex(zk, path);
+        CountDownLatch asked = new CountDownLatch(1);
+        lock.makeRevocable(forLock -> asked.countDown());
+        Recipe plain = lock(lock);
+        return (verb, arguments) -> {
+            switch (verb) {
+                case "asked":
+                    return yes(asked.getCount() == 0);
+                case "await_asked":
+                    inTime(asked.await(PATIENCE, TimeUnit.SECONDS), "nobody asks");
+                    return "";
+                case "revoke":
+                    Revoker.attemptRevoke(zk, arguments[0]);
+                    return "";
+                default:
+                    return plain.tell(verb, arguments);
             }
         };
     }
@@ -324,16 +351,15 @@ public class CuratorPeer {
         };
     }
 
-    static Recipe atomicLong(String path) {
-        DistributedAtomicLong number = new DistributedAtomicLong(zk, path, new RetryOneTime(10));
+    static <T> Recipe number(DistributedAtomicNumber<T> number, Function<String, T> parse) {
         return (verb, arguments) -> {
-            AtomicValue<Long> value;
+            AtomicValue<T> value;
             switch (verb) {
                 case "value":
                     value = number.get();
                     break;
                 case "add":
-                    do value = number.add(Long.parseLong(arguments[0]));
+                    do value = number.add(parse.apply(arguments[0]));
                     while (!value.succeeded());
                     break;
                 default:
@@ -345,6 +371,8 @@ public class CuratorPeer {
 
     static {
         KINDS.put("lock", a -> lock(new InterProcessMutex(zk, a[0])));
+        KINDS.put("revocable-lock", a -> revocableLock(a[0]));
+        KINDS.put("semaphore-mutex", a -> lock(new InterProcessSemaphoreMutex(zk, a[0])));
         KINDS.put("read-lock", a -> lock(new InterProcessReadWriteLock(zk, a[0]).readLock()));
         KINDS.put("write-lock", a -> lock(new InterProcessReadWriteLock(zk, a[0]).writeLock()));
         KINDS.put("multi-lock", a -> lock(new InterProcessMultiLock(zk, Arrays.asList(a))));
@@ -356,6 +384,8 @@ public class CuratorPeer {
         KINDS.put("queue", a -> queue(a[0]));
         KINDS.put("item-queue", a -> CuratorQueues.queue(a[0], a[1], a[2]));
         KINDS.put("member", a -> member(a[0], a[1], a[2]));
+        KINDS.put("children-cache", a -> CuratorCaches.children(a[0]));
+        KINDS.put("tree-cache", a -> CuratorCaches.tree(a[0]));
         KINDS.put("persistent-node", a -> {
             PersistentNode node = new PersistentNode(zk, CreateMode.EPHEMERAL, false, a[0], a[1].getBytes(UTF_8));
             return kept(node::start, node::close);
@@ -368,7 +398,8 @@ public class CuratorPeer {
         KINDS.put("zoned-services", a -> CuratorServices.discovery(a[0], CuratorServices.Zone.class, false));
         KINDS.put("shared-value", a -> sharedValue(a[0], a[1]));
         KINDS.put("shared-count", a -> sharedCount(a[0]));
-        KINDS.put("atomic-long", a -> atomicLong(a[0]));
+        KINDS.put("atomic-long", a -> number(new DistributedAtomicLong(zk, a[0], new RetryOneTime(10)), Long::valueOf));
+        KINDS.put("atomic-integer", a -> number(new DistributedAtomicInteger(zk, a[0], new RetryOneTime(10)), Integer::valueOf));
     }
 
     static synchronized void answer(String number, String kind, String text) {

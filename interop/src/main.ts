@@ -52,6 +52,9 @@ const tickTime = 500;
 const driverConfig = { tickTime, extendedTypesEnabled: true, enforceQuota: true };
 const driverProperties = { ...superDigestProperty, 'znode.container.checkIntervalMs': 500 };
 
+/** No container goes in the moment between one who leaves it and the next who comes, who would have to make it again. */
+const neverSweeps = { 'znode.container.checkIntervalMs': 3_600_000 };
+
 function factsOf(server: ServerProcess): DriverFacts {
   return {
     connect: server.connectString,
@@ -70,9 +73,15 @@ async function withServer(
   kind: ServerKind,
   use: (server: ServerProcess) => Promise<void>,
   more: Readonly<Record<string, number>> = {},
+  properties: Readonly<Record<string, number>> = {},
 ): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tskeeper-interop-'));
-  const server = await startServer({ kind, folder, config: { ...driverConfig, ...more }, properties: driverProperties });
+  const server = await startServer({
+    kind,
+    folder,
+    config: { ...driverConfig, ...more },
+    properties: { ...driverProperties, ...properties },
+  });
   try {
     await use(server);
   } finally {
@@ -148,12 +157,12 @@ const parts: Record<PartName, Part> = {
     run: async ({ kind }, report) => {
       const { kazoo, curator } = await ensurePeers(['kazoo', 'curator']);
       if (!kazoo.installed || !curator.installed) return;
-      const classes = await buildJavaProgram('CuratorPeer', curator, ['CuratorServices', 'CuratorQueues']);
+      const classes = await buildJavaProgram('CuratorPeer', curator, ['CuratorServices', 'CuratorQueues', 'CuratorCaches']);
       const programs = peerPrograms(kazoo.pythonPath, `${classes}:${curator.classpath}`);
       // What is tried here is our recipes, so ZooKeeper is there for them as well.
       for (const each of kind === 'ours' ? [kind, reference] : [kind]) {
         await withServer(each, (server) => runRecipes(server, programs, report));
-        await withServer(each, (server) => countRequests(server, report), { maxSessionTimeout: crowdTimeoutMs });
+        await withServer(each, (server) => countRequests(server, report), { maxSessionTimeout: crowdTimeoutMs }, neverSweeps);
       }
     },
   },

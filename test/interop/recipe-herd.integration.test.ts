@@ -25,7 +25,13 @@ class Ground {
 
   static async of(count: number): Promise<Ground> {
     const server = await TestServer.start({
-      config: { maxClientCnxns: 0, maxSessionTimeout: crowdTimeoutMs, '4lw.commands.whitelist': 'mntr' },
+      // Containers stay, so that none has to be made again in the moment between one who leaves it and the next who comes.
+      config: {
+        maxClientCnxns: 0,
+        maxSessionTimeout: crowdTimeoutMs,
+        '4lw.commands.whitelist': 'mntr',
+        'znode.container.checkIntervalMs': 0,
+      },
     });
     let leave!: () => void;
     const over = new Promise<void>((resolve) => (leave = resolve));

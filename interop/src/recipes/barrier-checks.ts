@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 
 import { type Check, childrenOf, type Ground, Journal, until, watchersByPath } from './ground.ts';
 import type { PeerKind } from './peer.ts';
+import { textOf } from './verbs.ts';
 
 const kinds: readonly PeerKind[] = ['ours', 'kazoo', 'Curator'];
 
@@ -113,6 +114,18 @@ const killedHolder: Check = {
   },
 };
 
+const mutex: Check = {
+  name: "a semaphore of one and Curator's InterProcessSemaphoreMutex: nobody is inside with another, and no count is lost",
+  async run({ peers, root, zk }) {
+    const counter = `${root}-counter`;
+    const rounds = 10;
+    await zk.create(counter, '0');
+    const handles = [await peers.ours.open('semaphore', root, '1'), await peers.Curator.open('semaphore-mutex', root)];
+    await Promise.all(handles.map((each) => each.tell('count_up', counter, String(rounds))));
+    assert.equal(textOf((await zk.getData(counter)).data), String(rounds * handles.length));
+  },
+};
+
 const otherSemaphore: Check = {
   name: "kazoo's Semaphore does not see leases of ours, nor ours those of kazoo, so together they are more than the size that both read",
   async run({ peers, root }) {
@@ -135,5 +148,6 @@ export const barrierChecks: readonly Check[] = [
   doubleBarrierCheck(['kazoo', 'Curator', 'ours']),
   semaphore,
   killedHolder,
+  mutex,
   otherSemaphore,
 ];

@@ -203,27 +203,6 @@ const goneLine: Check = {
   },
 };
 
-const notAskedBack: Check = {
-  name: 'a Curator lock does not heed our way of asking it back, and ends when its znode is deleted',
-  async run({ peers, root, zk }) {
-    const [ours, curator] = [await opened(peers.ours, root, ['lock', 'lock-']), await opened(peers.Curator, root, ['lock'])];
-    await curator.handle.tell('acquire');
-    const [holder] = await lineAt(zk, root);
-    const begun = performance.now();
-    const deleteAfterMs = 300;
-    const revoked = ours.handle.tell('revoke', String(deleteAfterMs));
-    await until(
-      'it is asked',
-      async () => new TextDecoder().decode((await zk.getData(`${root}/${holder}`)).data ?? undefined) === 'unlock',
-    );
-    await revoked;
-    assert(performance.now() - begun >= deleteAfterMs, 'it was given back');
-    assert.deepEqual(await lineAt(zk, root), []);
-    assert.equal(await ours.handle.tell('try_acquire'), 'yes');
-    await ours.handle.tell('release');
-  },
-};
-
 const severalAtOnce: Check = {
   name: "a MultiLock of ours and Curator's InterProcessMultiLock, named in one order: nobody is inside with another, and none waits for ever",
   async run({ peers, root, zk }) {
@@ -250,6 +229,5 @@ export const lockChecks: readonly Check[] = [
   ...sharedLocks.flatMap(({ theirs, names }) => [sharedCheck(theirs, names, 'ours'), sharedCheck(theirs, names, theirs)]),
   strangers,
   goneLine,
-  notAskedBack,
   severalAtOnce,
 ];

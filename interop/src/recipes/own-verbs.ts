@@ -24,6 +24,7 @@ import {
   type VersionedValue,
 } from '@tskeeper/recipes';
 
+import { cacheVerbs } from './own-caches.ts';
 import { claimVerbs, curatorQueueVerbs, queueVerbs } from './own-queues.ts';
 import { serviceVerbs } from './own-services.ts';
 import { leaseVerbs, partitionerVerbs } from './own-shares.ts';
@@ -34,6 +35,7 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
   const shared = (path: string, read: string, write: string) => new SharedLock(zk, path, { names: { read, write } });
   return {
     lock: (path, name) => exclusiveVerbs(zk, new Lock(zk, path, { name })),
+    'revocable-lock': (path, name) => revocableVerbs(zk, new Lock(zk, path, { name })),
     'read-lock': (path, read, write) => lockVerbs(zk, shared(path, read, write).reading),
     'write-lock': (path, read, write) => lockVerbs(zk, shared(path, read, write).writing),
     'multi-lock': (...paths) => lockVerbs(zk, new MultiLock(paths.map((path) => new Lock(zk, path)))),
@@ -56,6 +58,8 @@ export function kindsOf(zk: Client): Readonly<Record<string, (...args: string[])
     lease: (path, holder) => leaseVerbs(zk, path, holder),
     'multi-lease': (path, holder, count) => leaseVerbs(zk, path, holder, count),
     partitioner: (path, name, items, timeBoundaryMs) => partitionerVerbs(zk, path, name, items, timeBoundaryMs),
+    'children-cache': (path) => cacheVerbs(zk, path, 'children'),
+    'tree-cache': (path) => cacheVerbs(zk, path, 'tree'),
     'persistent-node': (path, data) => keptVerbs(() => new PersistentNode(zk, path, data)),
     'ttl-node': (path, data, ttlMs) =>
       keptVerbs(() => new PersistentNode(zk, path, data, { mode: 'persistentWithTtl', ttlMs: Number(ttlMs) })),
@@ -113,6 +117,29 @@ function exclusiveVerbs(zk: Client, lock: Lock): Verbs {
     async revoke(deleteAfterMs) {
       const [holder] = await lock.contenders(patience);
       await lock.revoke(holder!, { ...patience, deleteAfterMs: Number(deleteAfterMs) });
+      return '';
+    },
+  };
+}
+
+/** One that hears when it is asked for back, and gives it back then. */
+function revocableVerbs(zk: Client, lock: Lock): Verbs {
+  let isAsked = false;
+  let held: Held | undefined;
+  return {
+    ...lockVerbs(zk, lock),
+    async acquire() {
+      held = await lock.acquire({ ...patience, onRevocation: () => void (isAsked = true) });
+      return held.path;
+    },
+    async asked() {
+      return isAsked ? 'yes' : 'no';
+    },
+    async state() {
+      return held!.state;
+    },
+    async release() {
+      await held!.release();
       return '';
     },
   };

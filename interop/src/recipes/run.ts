@@ -6,6 +6,7 @@ import { connect } from '@tskeeper/client';
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { barrierChecks } from './barrier-checks.ts';
+import { cacheChecks } from './cache-checks.ts';
 import { curatorQueueChecks } from './curator-queue-checks.ts';
 import { discoveryChecks } from './discovery-checks.ts';
 import { electionChecks } from './election-checks.ts';
@@ -17,6 +18,7 @@ import { leaseChecks } from './lease-checks.ts';
 import { lockChecks } from './lock-checks.ts';
 import { queueChecks } from './queue-checks.ts';
 import { queueScenes } from './queue-herd.ts';
+import { revocationChecks } from './revocation-checks.ts';
 import { sharingChecks } from './sharing-checks.ts';
 import { valueChecks } from './value-checks.ts';
 import { Peer, type PeerKind, type PeerPrograms } from './peer.ts';
@@ -25,6 +27,7 @@ import { steps, type Traffic, trafficOf, withCrowd } from './traffic.ts';
 
 const checks = [
   ...lockChecks,
+  ...revocationChecks,
   ...electionChecks,
   ...barrierChecks,
   ...queueChecks,
@@ -34,6 +37,7 @@ const checks = [
   ...leaseChecks,
   ...discoveryChecks,
   ...valueChecks,
+  ...cacheChecks,
 ];
 
 /** Of those who stay, so that a slow machine ends none of their sessions; and of those who are killed. */

@@ -1,8 +1,8 @@
 /** Numbers that ours share with kazoo and Curator. */
 import assert from 'node:assert/strict';
 
-import { type Check, until } from './ground.ts';
-import type { PeerKind } from './peer.ts';
+import { type Check, type Ground, until } from './ground.ts';
+import type { Handle, PeerKind } from './peer.ts';
 
 interface Agreement {
   readonly name: string;
@@ -17,15 +17,24 @@ const numbers: readonly Agreement[] = [
     openings: { Curator: ['shared-count'], ours: ['number', 'int32'], kazoo: ['counter', 'curator'] },
   },
   { name: "Curator's DistributedAtomicLong", openings: { ours: ['number', 'int64'], Curator: ['atomic-long'] } },
+  {
+    name: "Curator's DistributedAtomicInteger, and kazoo's Counter in that form",
+    openings: { Curator: ['atomic-integer'], ours: ['number', 'int32'], kazoo: ['counter', 'curator'] },
+  },
 ];
 
-function sumCheck({ name, openings }: Agreement): Check {
+/** One of each kind, all of one number. */
+async function opened({ openings }: Agreement, { peers, root }: Ground): Promise<readonly Handle[]> {
+  const open = ([kind, [recipe, ...options]]: [string, readonly [string, ...string[]]]) =>
+    peers[kind as PeerKind].open(recipe, root, ...options);
+  return await Promise.all(Object.entries(openings).map(open));
+}
+
+function sumCheck(agreement: Agreement): Check {
   return {
-    name: `${name}: what each adds the others find`,
-    async run({ peers, root }) {
-      const open = ([kind, [recipe, ...options]]: [string, readonly [string, ...string[]]]) =>
-        peers[kind as PeerKind].open(recipe, root, ...options);
-      const handles = await Promise.all(Object.entries(openings).map(open));
+    name: `${agreement.name}: what each adds the others find`,
+    async run(ground) {
+      const handles = await opened(agreement, ground);
       let sum = 0;
       for (let round = 0; round < 3; round++) {
         for (const handle of handles) {
@@ -42,16 +51,36 @@ function sumCheck({ name, openings }: Agreement): Check {
   };
 }
 
-const together: Check = {
-  name: "Curator's DistributedAtomicLong: nothing is lost while both add at once",
+/** All add at once, each something of its own. */
+function togetherCheck(agreement: Agreement): Check {
+  return {
+    name: `${agreement.name}: nothing is lost while all add at once`,
+    async run(ground) {
+      const handles = await opened(agreement, ground);
+      const rounds = 25;
+      const adds = async (handle: Handle, index: number) => {
+        for (let round = 0; round < rounds; round++) await handle.tell('add', String(10 ** index));
+      };
+      await Promise.all(handles.map(adds));
+      const sum = handles.reduce((total, _, index) => total + rounds * 10 ** index, 0);
+      await until('all know it', async () =>
+        (await Promise.all(handles.map((each) => each.tell('value')))).every((each) => each === String(sum)),
+      );
+    },
+  };
+}
+
+/** What does not go together, so that the guide says the truth. */
+const tooMuch: Check = {
+  name: "a sum that 8 bytes do not hold is refused by ours, and runs over in Curator's DistributedAtomicLong, which ours read as it is",
   async run({ peers, root }) {
-    const handles = await Promise.all([peers.ours.open('number', root, 'int64'), peers.Curator.open('atomic-long', root)]);
-    const rounds = 25;
-    const adds = async (index: number) => {
-      for (let round = 0; round < rounds; round++) await handles[index]!.tell('add', String(index + 1));
-    };
-    await Promise.all([adds(0), adds(1)]);
-    assert.equal(await handles[0].tell('value'), String(rounds * 3));
+    const [ours, theirs] = [await peers.ours.open('number', root, 'int64'), await peers.Curator.open('atomic-long', root)];
+    const most = String(2n ** 63n - 1n);
+    assert.equal(await theirs.tell('add', most), most);
+    await assert.rejects(ours.tell('add', '1'), /RangeError|bigint64/);
+    assert.equal(await theirs.tell('value'), most);
+    assert.equal(await theirs.tell('add', '1'), String(-(2n ** 63n)));
+    assert.equal(await ours.tell('value'), String(-(2n ** 63n)));
   },
 };
 
@@ -78,4 +107,4 @@ const shared: Check = {
   },
 };
 
-export const valueChecks: readonly Check[] = [...numbers.map(sumCheck), together, shared];
+export const valueChecks: readonly Check[] = [...numbers.flatMap((each) => [sumCheck(each), togetherCheck(each)]), tooMuch, shared];

@@ -63,9 +63,9 @@ export class Consumers<Label> {
   }
 
   /** Until there may be something new, or the time of an item has come. */
-  async #change(signal: AbortSignal): Promise<void> {
-    const waits = await Promise.all(this.#znodes.map((znode) => znode.untilNextMs()));
+  #change(signal: AbortSignal): Promise<void> {
     const lists = this.#znodes.map(({ list }) => list);
-    await outdated(this.#zk, lists, Math.min(...waits.map((ms) => ms ?? Infinity)), signal);
+    const waitsMs = this.#znodes.map(({ untilNextMs }) => untilNextMs ?? Infinity);
+    return outdated(this.#zk, lists, Math.min(...waitsMs), signal);
   }
 }

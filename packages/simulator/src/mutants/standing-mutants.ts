@@ -8,6 +8,7 @@ const heldLease = 'packages/recipes/src/leases/held-lease.ts';
 const persistentNode = 'packages/recipes/src/nodes/persistent-node.ts';
 const mirror = 'packages/recipes/src/caches/mirror.ts';
 const eventHandle = 'packages/recipes/src/events/event-handle.ts';
+const migrations = 'packages/recipes/src/models/migrations.ts';
 const candidate = 'packages/recipes/src/elections/candidate.ts';
 
 export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntries([
@@ -189,6 +190,29 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       by: '(stat) => stat === null,',
     },
   }),
+  ...caughtBy('migrations', {
+    'migration-recorded-apart': {
+      what: 'a change of the tree is recorded in a txn of its own',
+      from: 'B27',
+      file: migrations,
+      replace: 'await held.multi([...ops, recording], { ...untilTheEnd, signal });',
+      by: 'await held.multi([...ops], { ...untilTheEnd, signal });\n        await held.multi([recording], { ...untilTheEnd, signal });',
+    },
+    'migration-without-answer-refused': {
+      what: 'a change of the tree whose answer was lost is made again, and refused',
+      from: 'B27',
+      file: migrations,
+      replace: 'if (await isOurs(held, record, signal)) return;',
+      by: 'void isOurs;',
+    },
+    'migration-unfenced': {
+      what: 'who has lost the lock goes on to change the tree',
+      from: 'B27',
+      file: migrations,
+      replace: 'await held.multi([...ops, recording], { ...untilTheEnd, signal });',
+      by: 'await this.#zk.multi([...ops, recording], { ...untilTheEnd, signal });',
+    },
+  }),
   ...caughtBy('candidates', {
     'candidate-of-one-session': {
       what: 'a candidate stands in its first session only',
@@ -201,7 +225,7 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'a candidate whose znode somebody has deleted stands no more',
       from: 'B16',
       file: candidate,
-      replace: "if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;",
+      replace: 'if (!isLoss(error)) throw error;',
       by: 'throw error;',
     },
     'candidate-resigns-under-its-work': {

@@ -1,0 +1,62 @@
+/** Caches of ours and of Curator over the same znodes, which change under them. */
+import assert from 'node:assert/strict';
+
+import { type Client, KeeperError } from '@tskeeper/client';
+
+import { Random } from '../random.ts';
+import { type Check, childrenOf, until } from './ground.ts';
+import { textOf } from './verbs.ts';
+
+const names = ['a', 'b', 'c'];
+
+/** Some change of some znode below `path`, two levels deep; one that cannot be made is none. */
+async function change(zk: Client, path: string, random: Random, value: string): Promise<void> {
+  const top = `${path}/${random.pick(names)}`;
+  const each = random.chance(0.5) ? top : `${top}/${random.pick(names)}`;
+  try {
+    if (random.chance(0.3)) await zk.delete(each);
+    else if (random.chance(0.5)) await zk.create(each, value);
+    else await zk.setData(each, value);
+  } catch (error) {
+    if (!KeeperError.is(error, 'NoNode', 'NodeExists', 'NotEmpty')) throw error;
+  }
+}
+
+/** As the server has them: paths with data and versions, in the order of paths. */
+async function standing(zk: Client, path: string, deep: boolean): Promise<string[]> {
+  const all: string[] = [];
+  for (const name of (await childrenOf(zk, path)).toSorted()) {
+    const each = `${path}/${name}`;
+    const { data, stat } = await zk.getData(each);
+    all.push(`${each}=${textOf(data)}@${stat.version}`);
+    if (deep) all.push(...(await standing(zk, each, true)));
+  }
+  return all;
+}
+
+const caches = [
+  { kind: 'children-cache', theirs: 'PathChildrenCache', deep: false },
+  { kind: 'tree-cache', theirs: 'TreeCache', deep: true },
+] as const;
+
+export const cacheChecks: readonly Check[] = caches.map(({ kind, theirs, deep }) => ({
+  name: `a ${kind} of ours and Curator's ${theirs} show the same, which is what is there, after each of many changes`,
+  hasRoot: true,
+  async run({ peers, root, zk }) {
+    await zk.setData(root, 'root');
+    const all = await Promise.all([peers.ours.open(kind, root), peers.Curator.open(kind, root)]);
+    const random = new Random(7);
+    let most = 0;
+    for (let round = 0; round < 12; round++) {
+      // Some that are seen one by one, and many that are passed through.
+      for (let at = 0; at <= round * 3; at++) await change(zk, root, random, `${round}.${at}`);
+      const below = await standing(zk, root, deep);
+      most = Math.max(most, below.length);
+      const expected = [...(deep ? [`${root}=root@1`] : []), ...below].join(' ');
+      await until(`both show ${expected}`, async () =>
+        (await Promise.all(all.map((each) => each.tell('shown')))).every((text) => text === expected),
+      );
+    }
+    assert(most > 2, 'nothing was ever there');
+  },
+}));
