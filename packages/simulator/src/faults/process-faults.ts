@@ -23,7 +23,7 @@ export const power: Fault = {
     const server = stage.anyServer();
     const { process } = server;
     if (process === undefined) return;
-    const isWriting = random.below(2) === 0;
+    const isWriting = random.below(4) > 0;
     if (isWriting) everyoneWrites(stage, 'power');
     stage.after(isWriting ? random.below(640) / 64 : 0, 'power', undefined, () => {
       if (stage.isHealed || server.process !== process) return;

@@ -193,21 +193,21 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
   ...caughtBy('migrations', {
     'migration-recorded-apart': {
       what: 'a change of the tree is recorded in a txn of its own',
-      from: 'B27',
+      from: 'B28',
       file: migrations,
       replace: 'await held.multi([...ops, recording], { ...untilTheEnd, signal });',
       by: 'await held.multi([...ops], { ...untilTheEnd, signal });\n        await held.multi([recording], { ...untilTheEnd, signal });',
     },
     'migration-without-answer-refused': {
       what: 'a change of the tree whose answer was lost is made again, and refused',
-      from: 'B27',
+      from: 'B28',
       file: migrations,
       replace: 'if (await isOurs(held, record, signal)) return;',
       by: 'void isOurs;',
     },
     'migration-unfenced': {
       what: 'who has lost the lock goes on to change the tree',
-      from: 'B27',
+      from: 'B28',
       file: migrations,
       replace: 'await held.multi([...ops, recording], { ...untilTheEnd, signal });',
       by: 'await this.#zk.multi([...ops, recording], { ...untilTheEnd, signal });',
