@@ -47,7 +47,7 @@ export async function enter(doors: Doors, limit: Limit): Promise<Entered> {
     look.forget();
     throw error;
   }
-  place.whenGone(() => limit.end(deletedByOthers(place.path)));
+  place.whenGone((reason) => limit.end(reason));
   try {
     return await new Entrance(doors, place, limit.signal).pass(look);
   } catch (error) {

@@ -17,7 +17,7 @@ import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperErr
 import { childPath } from '@tskeeper/client/internal';
 import { checkFunction, checkName, checkPlace } from '../given.ts';
 import { Held } from '../line/held.ts';
-import { deletedByOthers, Line, Place } from '../line/line.ts';
+import { Line, Place } from '../line/line.ts';
 import { Limit } from '../waiting/limit.ts';
 import { Look } from '../waiting/look.ts';
 import { makeOwn } from '../waiting/make-own.ts';
@@ -75,7 +75,7 @@ export class SimpleBarrier {
   async enter(options: WaitOptions = {}): Promise<Participation> {
     using limit = new Limit(this.#zk, options, `a way through the barrier ${this.path}`);
     const place = await this.#arrive(limit.signal);
-    place.whenGone(() => limit.end(deletedByOthers(place.path)));
+    place.whenGone((reason) => limit.end(reason));
     try {
       await this.#untilFull(limit.signal);
     } catch (error) {

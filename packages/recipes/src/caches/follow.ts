@@ -1,6 +1,6 @@
 /** What a cache shows, told whenever it is something else, through as many sessions as there are. */
-import type { ClientView } from '@tskeeper/client';
-import { isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';
+import { type ClientView, KeeperError } from '@tskeeper/client';
+import { type SessionSource, sessionsOf } from '../sessions/session-source.ts';
 import { Sessions } from '../sessions/sessions.ts';
 import type { Cache } from './cache.ts';
 
@@ -17,15 +17,20 @@ export async function* told<Data, Shown>(
   show: () => Shown,
   isSame: IsSame<Shown>,
 ): AsyncGenerator<Shown, void, undefined> {
-  const changes = cache.changes({ signal });
+  // What is shown is looked at, and not what has led there: one change stands for all that come before it is taken.
+  await using changes = cache.changes({ signal, maxQueuedChanges: 1 });
   let last: { readonly shown: Shown } | undefined;
+  let wasInStep = false;
   if (cache.inStep) {
     last = { shown: show() };
+    wasInStep = true;
     yield last.shown;
   }
-  for await (const { kind } of changes) {
+  for await (const _change of changes) {
+    const { inStep } = cache;
     // What is being read is shown piece by piece until then.
-    if (!cache.inStep && (kind !== 'outOfStep' || last === undefined)) continue;
+    if (!inStep && !wasInStep) continue;
+    wasInStep = inStep;
     const shown = show();
     if (last !== undefined && isSame(last.shown, shown)) continue;
     last = { shown };
@@ -51,7 +56,8 @@ export async function* follow<Data, Shown>(
         yield shown;
       }
     } catch (error) {
-      if (!(source instanceof Sessions) || !isEndOfSession(error)) throw error;
+      // No other follows on a session that has ended in another way.
+      if (!(source instanceof Sessions) || !KeeperError.is(error, 'SessionExpired')) throw error;
     }
   }
 }

@@ -42,9 +42,10 @@ export class Visits {
     this.#begin();
   }
 
-  /** Forgets what waits to be read; what is under way goes on. */
+  /** Forgets what waits to be read, and what was to be read once more; what is under way goes on. */
   clear(): void {
     this.#waiting.clear();
+    for (const path of this.#underWay.keys()) this.#underWay.set(path, undefined);
   }
 
   end(): void {

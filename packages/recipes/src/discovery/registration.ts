@@ -3,7 +3,8 @@ import { KeeperError } from '@tskeeper/client';
 import { checkOptions } from '../given.ts';
 import type { PersistentNode, PersistentNodeState } from '../nodes/persistent-node.ts';
 import { clientOf, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
-import { Limit } from '../waiting/limit.ts';
+import { bothSettled } from '../waiting/both.ts';
+import { Limit, unlessAborted } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type RawInstance, rawInstanceOf, rawWith } from './instance-json.ts';
@@ -15,6 +16,8 @@ export class Registration<Payload> implements AsyncDisposable {
   readonly #node: PersistentNode;
   readonly #checkPayload: (payload: unknown) => void;
   #raw: RawInstance;
+  /** One change after the other, as each is made of what the last has left. */
+  #last: Promise<unknown> = Promise.resolve();
 
   /** Made by `ServiceRegistry.register`. */
   constructor(
@@ -57,6 +60,15 @@ export class Registration<Payload> implements AsyncDisposable {
     checkOptions(change, '{ enabled: false }', 'a change is');
     using limit = new Limit(clientOf(this.#source), options, `the change of ${this.path}`);
     this.#checkPayload(change.payload);
+    const before = this.#last;
+    const changing = this.#change(before, change, limit);
+    // Who gives up has not ended those before.
+    this.#last = bothSettled(before, changing);
+    await changing;
+  }
+
+  async #change(before: Promise<unknown>, change: InstanceChange<Payload>, limit: Limit): Promise<void> {
+    await unlessAborted(before, limit.signal);
     this.#raw = rawWith(await this.#rawNow(limit), change);
     await this.#node.setData(JSON.stringify(this.#raw), { signal: limit.signal });
   }

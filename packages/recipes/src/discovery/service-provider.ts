@@ -8,7 +8,7 @@
 import type { ClientView, Millis } from '@tskeeper/client';
 import { checkFunction, checkWaitOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { clientOf, eachSession, type SessionSource } from '../sessions/session-source.ts';
+import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { DownInstances } from './down-instances.ts';
@@ -36,7 +36,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
   readonly #include: (instance: ServiceInstance<Payload>) => boolean;
   readonly #down: DownInstances;
   readonly #waiting: WaitingRoom;
-  readonly #unfollow: () => void;
+  #unfollow: (() => void) | undefined;
   /** The one that was in step last; with another session another is in step a moment later. */
   #shown: ServiceCache<Payload> | undefined;
   #latest: ServiceCache<Payload> | undefined;
@@ -112,8 +112,10 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     try {
       await cache.ready();
     } catch (error) {
+      if (cache !== this.#latest) return;
       // Of a session that has ended before the cache was in step: the next brings another, and if there is none, that is heard as well.
-      if (cache === this.#latest) this.#waiting.dismiss(error);
+      if (isEndOfSession(error)) this.#waiting.dismiss(error);
+      else this.#over(error);
       return;
     }
     if (cache !== this.#latest) return;
@@ -124,7 +126,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
   #over(reason: unknown): void {
     if (this.#end !== undefined) return;
     this.#end = { reason };
-    this.#unfollow();
+    this.#unfollow?.();
     void this.#latest?.close();
     this.#waiting.dismiss(reason);
   }

@@ -146,16 +146,17 @@ export class ServiceRegistry<Payload = unknown> {
 
   /** A cache of the instances of a service, until it is closed or the session ends. With `Sessions`, of the client that is at work now. */
   cache(name: string, options: ReadingOptions = {}): ServiceCache<Payload> {
-    return this.#open(clientOf(this.#source), name, options);
+    return this.#open(clientOf(this.#source), this.#pathOf(name), options);
   }
 
   /** Instances of a service to use, until it is closed; with `Sessions` through all of them. Throws a RangeError for numbers that make no sense. */
   provider(name: string, options: ServiceProviderOptions<Payload> = {}): ServiceProvider<Payload> {
-    return new ServiceProvider(this.#source, name, (zk) => this.#open(zk, name, {}), options);
+    const path = this.#pathOf(name);
+    return new ServiceProvider(this.#source, name, (zk) => this.#open(zk, path, {}), options);
   }
 
-  #open(zk: ClientView, name: string, options: ReadingOptions): ServiceCache<Payload> {
-    return new ServiceCache(zk, this.#pathOf(name), this.#payloadCheck, options);
+  #open(zk: ClientView, path: string, options: ReadingOptions): ServiceCache<Payload> {
+    return new ServiceCache(zk, path, this.#payloadCheck, options);
   }
 
   #limit(options: WaitOptions, what: string): Limit {

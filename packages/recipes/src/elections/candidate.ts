@@ -29,6 +29,7 @@ export class Candidate implements AsyncDisposable {
   readonly #standing: Promise<void>;
   #leadership: Leadership | undefined;
   #isClosed = false;
+  #isRunning = false;
   /** What `run` has under way. */
   #working: Promise<void> | undefined;
 
@@ -77,21 +78,24 @@ export class Candidate implements AsyncDisposable {
 
   /**
    * Calls `work` whenever it leads, and resigns behind it, so that the others have their turn; and again, until it is closed, when this resolves. The signal that
-   * `work` is given says that it is to stop: the leadership is lost, the candidate is being closed, or the signal given has come. Rejects with what `work` throws,
-   * having resigned, and as `leading` does.
+   * `work` is given says that it is to stop: the leadership is lost, or somebody else has resigned it, the candidate is being closed, or the signal given has come.
+   * Rejects with what `work` throws, having resigned, and as `leading` does. That work has stopped because the leadership is over, and throws the reason of its signal, or that a write
+   * was Lost, is no failure: it is called again. Rejects with a TypeError when it runs something already.
    */
   async run(
     work: (leadership: Leadership, signal: AbortSignal) => Promise<void> | void,
     { signal }: Pick<WaitOptions, 'signal'> = {},
   ): Promise<void> {
     checkFunction(work, 'work');
-    for (;;) {
-      try {
-        await this.#term(work, await this.leading({ signal }), signal);
-      } catch (error) {
-        if (this.#isClosed && error === this.signal.reason) return;
-        throw error;
-      }
+    if (this.#isRunning)
+      throw new TypeError(`the candidate for ${this.path} runs something already, and resigns behind it; give what else there is to that`);
+    this.#isRunning = true;
+    try {
+      for (;;) await this.#term(work, await this.leading({ signal }), signal);
+    } catch (error) {
+      if (!(this.#isClosed && error === this.signal.reason)) throw error;
+    } finally {
+      this.#isRunning = false;
     }
   }
 
@@ -104,11 +108,15 @@ export class Candidate implements AsyncDisposable {
     const signals = [leadership.signal, this.signal, signal].filter((each) => each !== undefined);
     const endings = signals.map((each) => onAbort(each, () => stop.abort(each.reason)));
     for (const each of signals) if (each.aborted) stop.abort(each.reason);
+    const resigned = new RecipeError('Lost', 'the leadership was resigned while its work was under way');
+    endings.push(leadership.onStateChange((state) => state === 'released' && stop.abort(resigned)));
+    await using mine = leadership;
     try {
-      await using mine = leadership;
       const working = Promise.resolve(work(mine, stop.signal));
       this.#working = working.catch(() => undefined);
       await working;
+    } catch (error) {
+      if (!isOver(leadership) || (error !== stop.signal.reason && !isLoss(error))) throw error;
     } finally {
       for (const end of endings) end();
     }
@@ -145,24 +153,24 @@ export class Candidate implements AsyncDisposable {
         if (this.signal.aborted) throw error;
         if (isEndOfSession(error)) return;
         // Somebody has deleted its znode: it stands anew.
-        if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;
+        if (!isLoss(error)) throw error;
       }
     }
   }
 
   /** Until it is lost, or resigned by whoever it was given to, or the candidate is closed. */
   async #lead(leadership: Leadership): Promise<void> {
-    const isOver = () => this.signal.aborted || leadership.state === 'lost' || leadership.state === 'released';
+    const hasEnded = () => this.signal.aborted || isOver(leadership);
     const endings: (() => void)[] = [];
     await new Promise<void>((resolve) => {
       const look = () => {
-        if (!isOver()) return;
+        if (!hasEnded()) return;
         // At once: whoever asks next must not be given one that is over.
         this.#become(undefined);
         resolve();
       };
       endings.push(leadership.onStateChange(look), onAbort(this.signal, look));
-      if (!isOver()) this.#become(leadership);
+      if (!hasEnded()) this.#become(leadership);
       look();
     });
     for (const end of endings) end();
@@ -183,4 +191,13 @@ export class Candidate implements AsyncDisposable {
     this.#over.abort(reason);
     this.#room.dismiss(reason);
   }
+}
+
+function isOver(leadership: Leadership): boolean {
+  return leadership.state === 'lost' || leadership.state === 'released';
+}
+
+/** What a call fails with by which one finds out that the leadership is lost. */
+function isLoss(error: unknown): boolean {
+  return isEndOfSession(error) || (error instanceof RecipeError && error.code === 'Lost');
 }

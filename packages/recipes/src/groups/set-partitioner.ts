@@ -236,8 +236,9 @@ export class SetPartitioner implements AsyncDisposable {
   #finish(reason: unknown): void {
     if (this.#isOver) return;
     this.#stopTimer();
-    this.#become('closed');
+    // Ahead of all who hear of it, since they may close it.
     this.#closing.abort(reason);
+    this.#become('closed');
     this.#waiting.dismiss(reason);
     for (const claim of this.#claims.values()) claim.giveBack(reason);
   }

@@ -14,7 +14,7 @@ import type { CallOptions, SessionEvent, TimerHandle, WriteOp, WriteResults } fr
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { fenced } from './fenced.ts';
-import { deletedByOthers, type Place } from './line.ts';
+import type { Place } from './line.ts';
 
 /** See `Held.state`. */
 export type HoldState = 'held' | 'suspended' | 'lost' | 'released';
@@ -30,6 +30,7 @@ export class Held implements AsyncDisposable {
   readonly #listeners = new Listeners<HoldState>();
   #state: HoldState = 'held';
   readonly #unobserve: () => void;
+  #unlisten: (() => void) | undefined;
   #timer: TimerHandle | undefined;
   #released: Promise<void> | undefined;
 
@@ -40,7 +41,7 @@ export class Held implements AsyncDisposable {
     this.fencingToken = place.czxid;
     place.share();
     this.#unobserve = place.zk.on('state', (event) => this.#onState(event));
-    place.whenGone(() => this.#lose(deletedByOthers(place.path)));
+    this.#unlisten = place.whenGone((reason) => this.#lose(asLoss(reason, place.path)));
     // Since the answer by which our turn came the connection may have been lost.
     if (place.zk.closedBecause !== undefined) this.#lose(new RecipeError('Lost', 'the session is over'));
     else if (place.zk.state !== 'connected') this.#suspend();
@@ -152,6 +153,7 @@ export class Held implements AsyncDisposable {
   #over(state: 'lost' | 'released', reason?: RecipeError): void {
     if (this.#isOver) return;
     this.#unobserve();
+    this.#unlisten?.();
     this.#stopTimer();
     this.#become(state, reason);
   }
@@ -168,4 +170,8 @@ export class Held implements AsyncDisposable {
     if (this.#timer !== undefined) this.#place.zk.clock.cancel(this.#timer);
     this.#timer = undefined;
   }
+}
+
+function asLoss(reason: unknown, path: string): RecipeError {
+  return reason instanceof RecipeError ? reason : new RecipeError('Lost', `${path} cannot be watched any more`, { cause: reason });
 }

@@ -23,7 +23,10 @@ import { OwnWatch } from './own-watch.ts';
 
 /** Of a line of contenders, whatever it is for. */
 export interface LineOptions {
-  /** Of the contenders' znodes; of the line itself as well, if it has to be made. Default: everyone may do everything. */
+  /**
+   * Of the contenders' znodes; of the line itself as well, if it has to be made. It has to let all of them READ: servers tell nobody else what becomes of a znode, so whoever contends without
+   * that is refused, with NoAuth. Default: everyone may do everything.
+   */
   readonly acl?: readonly Acl[] | undefined;
 }
 
@@ -78,26 +81,32 @@ export class Place {
   readonly czxid: bigint;
   readonly #line: Line;
   readonly #watch: OwnWatch;
-  #isGone = false;
-  #onGone: (() => void)[] = [];
+  #goneBecause: unknown;
+  readonly #onGone = new Set<(reason: unknown) => void>();
   #holds = 0;
 
   constructor(line: Line, path: string, czxid: bigint, onData: ((data: Uint8Array | null) => void) | undefined) {
     this.#line = line;
     this.path = path;
     this.czxid = czxid;
-    this.#watch = new OwnWatch(line.zk, path, { deleted: () => this.#deleted(), data: onData });
+    this.#watch = new OwnWatch(line.zk, path, {
+      deleted: () => this.#gone(deletedByOthers(path)),
+      unreadable: (error) => this.#gone(error),
+      data: onData,
+    });
   }
 
-  /** Calls back when somebody has deleted the znode; at once if that is so. */
-  whenGone(callback: () => void): void {
-    this.#onGone.push(callback);
-    if (this.#isGone) callback();
+  /** Calls back when somebody has deleted the znode, or it cannot be watched, and says why; at once if that is so. Returns a function that ends it. */
+  whenGone(callback: (reason: unknown) => void): () => void {
+    const own = (reason: unknown) => callback(reason);
+    this.#onGone.add(own);
+    if (this.#goneBecause !== undefined) callback(this.#goneBecause);
+    return () => this.#onGone.delete(own);
   }
 
-  #deleted(): void {
-    this.#isGone = true;
-    for (const callback of this.#onGone) callback();
+  #gone(reason: unknown): void {
+    this.#goneBecause = reason;
+    for (const callback of this.#onGone) callback(reason);
   }
 
   /** One more holds by this place, until it is given back. */
@@ -114,10 +123,10 @@ export class Place {
     return this.#line.zk;
   }
 
-  /** Resolves when it is our turn. Rejects with a RecipeError, Lost, when somebody has deleted our znode, and with the signal's reason. */
+  /** Resolves when it is our turn. Rejects with a RecipeError, Lost, when somebody has deleted our znode; with NoAuth when it may not be read; and with the signal's reason. */
   async turn(ahead: Ahead, limit: Limit): Promise<void> {
     const { signal } = limit;
-    this.whenGone(() => limit.end(deletedByOthers(this.path)));
+    this.whenGone((reason) => limit.end(reason));
     for (;;) {
       const blocker = await this.blocker(ahead, signal);
       if (blocker === undefined) return;
@@ -129,7 +138,8 @@ export class Place {
   async blocker(ahead: Ahead, signal: AbortSignal): Promise<Contender | undefined> {
     const line = await this.#line.contenders({ signal });
     const own = line.findIndex(({ path }) => path === this.path);
-    if (own === -1 || this.#isGone) throw deletedByOthers(this.path);
+    if (this.#goneBecause !== undefined) throw this.#goneBecause;
+    if (own === -1) throw deletedByOthers(this.path);
     return ahead(line, own);
   }
 

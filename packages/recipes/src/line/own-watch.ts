@@ -11,6 +11,8 @@ import { untilTheEnd } from '../waiting/next-event.ts';
 export interface OwnWatchListener {
   /** Somebody has deleted it, or it is of another session. */
   deleted(): void;
+  /** It cannot be watched: its own ACL does not let this client READ it, and servers tell such a one of nothing. */
+  unreadable(error: KeeperError): void;
   /** Its data as they are, and after each change; where this is not defined they are not read. */
   readonly data: ((data: Uint8Array | null) => void) | undefined;
 }
@@ -43,8 +45,9 @@ export class OwnWatch {
       this.#judge(stat);
       this.#listener?.data?.(data);
     } catch (error) {
-      // The end of the session is heard elsewhere, and there is no other reason: the znode is our own.
+      // The end of the session is heard elsewhere.
       if (KeeperError.is(error, 'NoNode')) this.#gone();
+      else if (KeeperError.is(error, 'NoAuth')) this.#unreadable(error);
     }
   }
 
@@ -65,5 +68,11 @@ export class OwnWatch {
     const listener = this.#listener;
     this.#listener = undefined;
     listener?.deleted();
+  }
+
+  #unreadable(error: KeeperError): void {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.unreadable(error);
   }
 }

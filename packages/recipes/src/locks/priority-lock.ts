@@ -29,7 +29,7 @@ import { checkFunction, checkOptions, checkPlace } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import type { Held } from '../line/held.ts';
-import { type Ahead, deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
+import { type Ahead, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Limit } from '../waiting/limit.ts';
 import { nextEvent } from '../waiting/next-event.ts';
@@ -162,7 +162,7 @@ export class PriorityLock {
     const { signal } = limit;
     const gate = await this.#waiting.join(claim.kind, this.#data, signal);
     try {
-      gate.whenGone(() => limit.end(deletedByOthers(gate.path)));
+      gate.whenGone((reason) => limit.end(reason));
       for (;;) {
         await this.#pass(gate, contention, limit);
         try {

@@ -84,7 +84,7 @@ export class Semaphore {
 
   /**
    * Waits for several leases at once, and resolves when it has all of them. Meanwhile nobody else gets one, so that two who want many never wait for each other.
-   * Rejects as `acquire` does, and with a RangeError for more leases than there are.
+   * Rejects as `acquire` does, and with a RangeError for more leases than the option `size` says; where the znode says it, there may be as many later.
    */
   async acquireMany(count: number, options: WaitOptions = {}): Promise<HeldTogether> {
     checkSize(count, 'the number of leases');
@@ -163,7 +163,7 @@ export class Semaphore {
       while (places.length < count) {
         const place = await this.#leases.join(leaseKind, this.#data, limit.signal);
         places.push(place);
-        place.whenGone(() => limit.end(deletedByOthers(place.path)));
+        place.whenGone((reason) => limit.end(reason));
       }
       has = await isHad(places.at(-1)!);
     } finally {

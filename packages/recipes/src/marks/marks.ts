@@ -15,6 +15,7 @@
 import { type Acl, type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { RecipeError } from '../recipe-error.ts';
+import { unlessAborted } from '../waiting/limit.ts';
 import { makeOwn } from '../waiting/make-own.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 
@@ -22,6 +23,9 @@ import { untilTheEnd } from '../waiting/next-event.ts';
 export interface Written {
   readonly results: readonly unknown[] | undefined;
 }
+
+/** How long what was heard of the leader's clock is believed. */
+const trustedMs = 60_000;
 
 interface Mark {
   readonly path: string;
@@ -36,6 +40,8 @@ export class Marks {
   #isClosed = false;
   /** The leader's time, less the time of the client's clock. */
   #offsetMs: number | undefined;
+  /** By the client's clock. */
+  #heardAtMs: number | undefined;
 
   constructor(zk: ClientView, parent: string, acl: readonly Acl[] | undefined) {
     this.#zk = zk;
@@ -100,14 +106,22 @@ export class Marks {
     return { results: undefined };
   }
 
-  /** What time it is for the leader, in ms since 1970; not later than that. */
-  async nowMs(signal?: AbortSignal): Promise<number> {
-    if (this.#offsetMs === undefined) this.#keep(await this.#make(signal));
-    return this.#zk.clock.now().elapsedMs + this.#offsetMs!;
+  /** What time it is for the leader, in ms since 1970; not later than that. Its clock may have been set since it was heard of, so it is asked after a minute. */
+  async nowMs(signal: AbortSignal): Promise<number> {
+    const { elapsedMs } = this.#zk.clock.now();
+    if (this.#heardAtMs === undefined) this.#keep(await this.#make(signal));
+    else if (elapsedMs - this.#heardAtMs > trustedMs) await unlessAborted(this.write([], signal), signal);
+    return this.guessedMs!;
+  }
+
+  /** The same by what was heard of it last, however long ago; undefined ahead of the first time. */
+  get guessedMs(): number | undefined {
+    return this.#offsetMs === undefined ? undefined : this.#zk.clock.now().elapsedMs + this.#offsetMs;
   }
 
   #heard({ mtime }: Stat): void {
-    this.#offsetMs = mtime - this.#zk.clock.now().elapsedMs;
+    this.#heardAtMs = this.#zk.clock.now().elapsedMs;
+    this.#offsetMs = mtime - this.#heardAtMs;
   }
 
   async #make(signal: AbortSignal | undefined): Promise<Mark> {

@@ -14,7 +14,7 @@
  *               4. release
  *
  * The record is made in the same txn as the changes, under a name that only this migration has. So it is there if and only if they were made, a second time is
- * refused as a whole, and a lost answer is found out by looking.
+ * refused as a whole, and a lost answer is found out by a look at the record and the lock, both of which are there only if it was carried out.
  */
 import { createHash } from 'node:crypto';
 import { type Acl, type ClientView, KeeperError, op, type WriteOp } from '@tskeeper/client';
@@ -23,8 +23,10 @@ import { checkArray, checkOptions, checkPlace } from '../given.ts';
 import type { Held } from '../line/held.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
+import { isEndOfSession } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { isUnanswered } from '../waiting/unanswered.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
@@ -98,7 +100,15 @@ export class Migrations {
    */
   async migrate(options: WaitOptions = {}): Promise<readonly string[]> {
     using limit = new Limit(this.#zk, options, `the end of the migrations of ${this.path}`);
-    const { signal } = limit;
+    try {
+      return await this.#migrate(limit.signal);
+    } catch (error) {
+      if (!isEndOfSession(error)) throw error;
+      throw new RecipeError('Lost', `the session has ended ahead of the end of the migrations of ${this.path}`, { cause: error });
+    }
+  }
+
+  async #migrate(signal: AbortSignal): Promise<readonly string[]> {
     if (this.#missing(await this.#read(signal)).length === 0) return [];
     await this.#zk.ensurePath(this.#records, { acl: this.#acl, ...untilTheEnd, signal });
     const lock = new Lock(this.#zk, childPath(this.path, 'lock'), { acl: this.#acl });
@@ -159,15 +169,23 @@ export class Migrations {
         signal.throwIfAborted();
         if (!KeeperError.is(error)) throw error;
         // Also behind a refusal, since that may be the doing of an attempt whose answer was lost.
-        if (await this.#isThere(record, signal)) return;
+        if (await isOurs(held, record, signal)) return;
         if (error.outcome !== 'unknown') throw refused(this.path, number, name, error);
       }
     }
   }
+}
 
-  /** Rejects when the session has ended, which leaves it open. */
-  async #isThere(path: string, signal: AbortSignal): Promise<boolean> {
-    return (await this.#zk.exists(path, { ...untilTheEnd, signal, linearizable: true })) !== null;
+/** Whether the record is there: nobody else makes one as long as the lock is held, so both are asked for. Rejects when it is lost, as it may be another's then. */
+async function isOurs(held: Held, record: string, signal: AbortSignal): Promise<boolean> {
+  for (;;) {
+    try {
+      await held.multi([op.check(record)], { ...untilTheEnd, signal });
+      return true;
+    } catch (error) {
+      if (KeeperError.is(error, 'NoNode')) return false;
+      if (!isUnanswered(error)) throw error;
+    }
   }
 }
 

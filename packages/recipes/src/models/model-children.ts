@@ -46,7 +46,12 @@ export class ModelChildren<Template extends string, Read> {
         if (value !== undefined) found.push(value);
       }
     };
-    await Promise.all(Array.from({ length: concurrency }, readSome));
+    try {
+      await Promise.all(Array.from({ length: concurrency }, readSome));
+    } finally {
+      // The first failure is the end for all.
+      paths.length = 0;
+    }
     return found;
   }
 

@@ -2,19 +2,22 @@
  * Keepers that are closed and not done yet: what they have asked of a lost connection is asked again over the next one. The znode is theirs by session and name,
  * just as it is that of a keeper that comes behind them with the same client. It waits for them, or they would overwrite its data, and delete its znode.
  */
-import type { ClientView } from '@tskeeper/client';
+import { clientOf, type SessionSource } from '../sessions/session-source.ts';
 
-const departing = new WeakMap<ClientView, Map<string, Promise<void>>>();
+const departing = new WeakMap<SessionSource, Map<string, Promise<void>>>();
 
 /** The keeper of this name is done when `work` is, which never rejects. */
-export function depart(zk: ClientView, path: string, work: Promise<void>): void {
-  const works = departing.get(zk) ?? new Map<string, Promise<void>>();
-  departing.set(zk, works);
-  works.set(path, work);
-  void work.then(() => works.get(path) === work && works.delete(path));
+export function depart(source: SessionSource, path: string, work: Promise<void>): void {
+  // Who keeps a znode through all sessions, and who keeps one in the session of now, are after the same one.
+  for (const each of new Set([source, clientOf(source)])) {
+    const works = departing.get(each) ?? new Map<string, Promise<void>>();
+    departing.set(each, works);
+    works.set(path, work);
+    void work.then(() => works.get(path) === work && works.delete(path));
+  }
 }
 
 /** Resolves when those before it are done; undefined when there are none. */
-export function departed(zk: ClientView, path: string): Promise<void> | undefined {
-  return departing.get(zk)?.get(path);
+export function departed(source: SessionSource, path: string): Promise<void> | undefined {
+  return departing.get(source)?.get(path) ?? departing.get(clientOf(source))?.get(path);
 }

@@ -6,34 +6,24 @@
  *       └──deleted by somebody, or gone with its session┘
  *     closed: by `close`, or as it could not be kept any longer
  *
- *     1. create it. It is there already: one of another session is waited for, until it is gone, or deleted if it is to be taken over; any other is taken for it
+ *     1. create it, or take the one that is there (node-maker.ts)
  *     2. exists, with a watch, until it is gone or is another's
  *     3. 1. again
+ *     closed: delete it, if it is still the one that was made
  */
-import {
-  type Acl,
-  type ClientView,
-  type CreateResult,
-  type Data,
-  KeeperError,
-  type Millis,
-  type SessionEvent,
-  type Stat,
-} from '@tskeeper/client';
+import type { Acl, ClientView, Data, Millis, SessionEvent } from '@tskeeper/client';
 import { checkData, checkPlace, checkWaitOptions, named } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
 import { bothSettled } from '../waiting/both.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
-import { makeOwn } from '../waiting/make-own.ts';
-import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
-import { isUnanswered } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { depart, departed } from './departing.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { type Made, remove, touchOf, write } from './made-node.ts';
+import { type Content, type Made, remove, removeInAny, touchOf, write } from './made-node.ts';
+import { type MakingSettings, NodeMaker } from './node-maker.ts';
 
 /** How a `PersistentNode` lives between two times that it is made. */
 export interface PersistentNodeOptions {
@@ -75,19 +65,23 @@ export type PersistentNodeState = 'absent' | 'present' | 'suspended' | 'closed';
 export class PersistentNode implements AsyncDisposable {
   readonly #source: SessionSource;
   readonly #wanted: string;
-  readonly #mode: NonNullable<PersistentNodeOptions['mode']>;
-  readonly #options: PersistentNodeOptions;
+  readonly #settings: MakingSettings;
+  readonly #maker: NodeMaker;
   readonly #end = new AbortController();
   readonly #closing = new AbortController();
   readonly #waiting: WaitingRoom;
   readonly #listeners = new Listeners<PersistentNodeState>();
   #unfollow: (() => void) | undefined;
-  #data: Data;
+  #content: Content;
   #path: string;
   /** While it is there, as far as is known. */
   #made: Made | undefined;
+  /** One that outlives its session, and has not been deleted as far as is known. */
+  #left: Made | undefined;
   #state: PersistentNodeState = 'absent';
   #serving: Promise<void> = Promise.resolve();
+  /** Since it is closed: what is left to do. */
+  #departing: Promise<void> | undefined;
   /** The last change of data: the next waits for it, so that the last one is what stays. */
   #writing: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
@@ -109,9 +103,9 @@ export class PersistentNode implements AsyncDisposable {
     this.#source = source;
     this.#wanted = path;
     this.#path = path;
-    this.#mode = mode;
-    this.#options = options;
-    this.#data = copyOf(data);
+    this.#settings = { ...options, mode };
+    this.#maker = new NodeMaker(path, this.#settings, this.#closing.signal);
+    this.#content = { data: copyOf(data) };
     this.#waiting = new WaitingRoom(clientOf(source), `the znode ${path}`);
     this.#unfollow = eachSession(source, {
       begin: (zk) => {
@@ -128,7 +122,7 @@ export class PersistentNode implements AsyncDisposable {
 
   /** What the znode has, or gets when it is made: a value of one's own, which others may have overwritten. */
   get data(): Data {
-    return this.#data;
+    return this.#content.data;
   }
 
   /**
@@ -166,21 +160,21 @@ export class PersistentNode implements AsyncDisposable {
    * perhaps has already.
    */
   async setData(data: Data, options: WaitOptions = {}): Promise<void> {
-    checkWaitOptions(options);
-    options.signal?.throwIfAborted();
+    using limit = new Limit(clientOf(this.#source), options, `a change of ${this.#path}`);
     if (this.#isOver) throw this.#closing.signal.reason;
     checkData(data);
-    const own = copyOf(data);
-    this.#data = own;
+    const content = { data: copyOf(data) };
+    this.#content = content;
     const before = this.#writing;
-    const writing = this.#write(own, before, options);
+    const writing = this.#write(content, before, limit.signal);
+    // Who gives up has not ended those before.
     this.#writing = bothSettled(before, writing);
     await writing;
   }
 
   /**
-   * Keeps it no longer, and deletes it: resolves when it is gone, or when it goes in the background, as no server can be reached just now. Never rejects;
-   * one that may not be deleted stays.
+   * Keeps it no longer, and deletes it: resolves when it is gone, or when it goes in the background, as no server can be reached just now: in this session, or with
+   * `Sessions` in the next, should it outlive this one. Never rejects; one that may not be deleted stays.
    */
   close(): Promise<void> {
     this.#closed ??= this.#close();
@@ -194,7 +188,7 @@ export class PersistentNode implements AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#over(new RecipeError('Closed', `the keeping of ${this.#path} was closed`));
-    await connectedAndDone(clientOf(this.#source), this.#serving);
+    await connectedAndDone(clientOf(this.#source), this.#departing);
   }
 
   // --- The keeping
@@ -203,12 +197,14 @@ export class PersistentNode implements AsyncDisposable {
   async #serve(zk: ClientView): Promise<void> {
     const unlisten = zk.on('state', (event) => this.#onState(zk, event));
     try {
-      await departed(zk, this.#wanted);
+      await departed(this.#source, this.#wanted);
       while (!this.#isOver) {
-        const made = await this.#make(zk);
+        const made = await this.#maker.make(zk, () => this.#content);
         if (made === undefined) break;
         await this.#keep(made);
-        if (this.#isOver) await remove(made);
+        if (!this.#isOver) continue;
+        await remove(made);
+        this.#left = undefined;
       }
     } catch (error) {
       if (!isEndOfSession(error)) this.#fail(error);
@@ -218,84 +214,26 @@ export class PersistentNode implements AsyncDisposable {
     }
   }
 
-  /** Not ended by `close`, which has to know what became of it; undefined when that came while it was another's. */
-  async #make(zk: ClientView): Promise<Made | undefined> {
-    while (!this.#isOver) {
-      const data = this.#data;
-      try {
-        const { path, stat } = await this.#create(zk, data);
-        return { zk, path, czxid: stat.czxid, version: stat.version, data };
-      } catch (error) {
-        // It was made, and somebody has deleted it.
-        if (error instanceof RecipeError && error.code === 'Lost') continue;
-        if (!KeeperError.is(error, 'NodeExists')) throw error;
-      }
-      const found = await this.#take(zk);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-
-  #create(zk: ClientView, data: Data): Promise<CreateResult> {
-    const { acl, ttlMs, protection } = this.#options;
-    const mode = this.#mode;
-    const settings = { acl, parents: 'container' } as const;
-    if (mode === 'ephemeralSequential' || (mode === 'ephemeral' && protection === true))
-      return makeOwn(zk, this.#wanted, data, { mode, ...settings });
-    const life = mode === 'persistentWithTtl' ? { mode, ttlMs: ttlMs! } : { mode };
-    return zk.create(this.#wanted, data, { ...life, ...settings, idempotent: true, ...untilTheEnd });
-  }
-
-  /** What to do about one that was there. undefined: it was gone, or is now. */
-  async #take(zk: ClientView): Promise<Made | undefined> {
-    const path = this.#wanted;
-    const data = this.#data;
-    const stat = await zk.exists(path, untilTheEnd);
-    if (stat === null) return undefined;
-    try {
-      if (stat.ephemeralOwner === 0n ? !this.#mode.startsWith('ephemeral') : stat.ephemeralOwner === zk.sessionId) {
-        const made = { zk, path, czxid: stat.czxid, version: stat.version, data };
-        return (await write(made, data)) ? made : undefined;
-      }
-      if (stat.ephemeralOwner !== 0n && this.#options.takesOver === true) await zk.delete(path, { ...untilTheEnd, version: stat.version });
-      else await this.#untilGone(zk, path, stat.czxid);
-    } catch (error) {
-      // Without an answer the next attempt to make it tells.
-      if (!KeeperError.is(error, 'NoNode', 'BadVersion') && !isUnanswered(error)) throw error;
-    }
-    return undefined;
-  }
-
   async #keep(made: Made): Promise<void> {
+    const { mode } = this.#settings;
     using _heartbeat =
-      this.#mode === 'persistentWithTtl' ? new Heartbeat(made.zk, touchOf(made), this.#options, (error) => this.#fail(error)) : undefined;
+      mode === 'persistentWithTtl' ? new Heartbeat(made.zk, touchOf(made), this.#settings, (error) => this.#fail(error)) : undefined;
     this.#path = made.path;
     this.#made = made;
+    if (!mode.startsWith('ephemeral')) this.#left = made;
     if (made.zk.state === 'suspended') this.#become('suspended');
     else this.#appear();
-    await this.#untilGone(made.zk, made.path, made.czxid);
+    await this.#maker.untilGone(made.zk, made.path, made.czxid);
     this.#gone(made);
   }
 
-  /** Or until it is not to be kept any longer. */
-  async #untilGone(zk: ClientView, path: string, czxid: bigint): Promise<void> {
-    try {
-      const isGone = (stat: Stat | null) => stat?.czxid !== czxid;
-      while (await eventUnless(zk, path, (options) => zk.exists(path, options), isGone, this.#closing.signal));
-    } catch (error) {
-      if (!this.#isOver) throw error;
-    }
-  }
-
-  async #write(data: Data, before: Promise<unknown>, options: WaitOptions): Promise<void> {
-    using limit = new Limit(clientOf(this.#source), options, `a change of ${this.#path}`);
-    const { signal } = limit;
+  async #write(content: Content, before: Promise<unknown>, signal: AbortSignal): Promise<void> {
     await unlessAborted(before, signal);
     for (;;) {
       const made = await this.#present({ signal });
-      if (made.data === data || this.#data !== data) return;
+      if (made.content === content || this.#content !== content) return;
       try {
-        if (await write(made, data, { signal })) return;
+        if (await write(made, content, { signal })) return;
       } catch (error) {
         if (!isEndOfSession(error)) throw error;
       }
@@ -343,10 +281,18 @@ export class PersistentNode implements AsyncDisposable {
   #over(reason: unknown): void {
     if (this.#isOver) return;
     this.#unfollow?.();
-    depart(clientOf(this.#source), this.#wanted, this.#serving);
-    this.#become('closed');
+    // Ahead of all who hear of it, since they may close it.
     this.#closing.abort(reason);
+    this.#departing = this.#clearAway();
+    depart(this.#source, this.#wanted, this.#departing);
+    this.#become('closed');
     this.#waiting.dismiss(reason);
+  }
+
+  /** What is under way in this session comes to its end; what outlives the session is deleted in another. */
+  async #clearAway(): Promise<void> {
+    await this.#serving;
+    if (this.#left !== undefined) await removeInAny(this.#source, this.#left);
   }
 
   #become(state: PersistentNodeState): void {
@@ -357,7 +303,7 @@ export class PersistentNode implements AsyncDisposable {
 }
 
 /** Resolves when it is done, or when the connection is lost, without which it takes as long as it takes. */
-async function connectedAndDone(zk: ClientView, work: Promise<void>): Promise<void> {
+async function connectedAndDone(zk: ClientView, work: Promise<void> | undefined): Promise<void> {
   let unlisten!: () => void;
   const lost = new Promise<void>((resolve) => {
     unlisten = zk.on('state', () => resolve());

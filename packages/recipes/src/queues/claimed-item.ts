@@ -21,7 +21,8 @@ class ClaimPlace extends Place {
   #isDone = false;
   #hasLeft = false;
   #hasGone = false;
-  #onGone: (() => void) | undefined;
+  #onGone: ((reason: unknown) => void) | undefined;
+  #goneBecause: unknown;
 
   constructor({ zk, list, marks }: Pick<QueueZnode<never>, 'zk' | 'list' | 'marks'>, { item, path, czxid }: MadeClaim) {
     super(new Line(zk, path, [], {}), path, czxid, undefined);
@@ -29,18 +30,20 @@ class ClaimPlace extends Place {
     this.#item = item;
   }
 
-  override whenGone(callback: () => void): void {
+  override whenGone(callback: (reason: unknown) => void): () => void {
     this.#onGone = callback;
-    super.whenGone(() => {
+    super.whenGone((reason) => {
+      this.#goneBecause = reason;
       this.#hasGone = true;
       // By an acknowledgement that is under way, perhaps.
       if (!this.#isEnding) this.#wasTaken();
     });
+    return () => (this.#onGone = undefined);
   }
 
   /** The item may be had by others, and by this queue as well. */
   #wasTaken(): void {
-    this.#onGone?.();
+    this.#onGone?.(this.#goneBecause);
     this.#znode.list.drop();
   }
 

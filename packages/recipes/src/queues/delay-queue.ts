@@ -2,7 +2,8 @@
  * Items that may be had from some time on (Curator's DistributedDelayQueue).
  *
  * The time is that of the ensemble: the wall clock of the leader, which is told with each write. So producers and consumers need no clocks that agree. Nobody has an item
- * too early; how late it may be had is a matter of the wire, and of clocks of leaders that differ.
+ * too early: who finds one due, and has not heard of the leader's clock for a minute, asks, since that may have been set and the own one may run fast. How late an item may be
+ * had is a matter of the wire, and of clocks of leaders that differ or are set ahead.
  */
 import type { ClientView, Data } from '@tskeeper/client';
 import { checkOptions } from '../given.ts';

@@ -90,7 +90,12 @@ export class ItemList {
   /** Lists them. One listing serves all who ask for it meanwhile. With a watch the list is current until that fires. */
   async refresh(watches: boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    while (this.#listing?.watches === false && watches) await unlessAborted(this.#listing.over, signal);
+    const underWay = this.#listing;
+    if (watches && underWay?.watches === false) {
+      await unlessAborted(underWay.over, signal);
+      await this.refresh(watches, signal);
+      return;
+    }
     this.#listing ??= this.#begin(watches);
     await unlessAborted(this.#listing.over, signal);
   }

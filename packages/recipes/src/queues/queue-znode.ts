@@ -122,7 +122,7 @@ export class QueueZnode<Label> {
   async #firstOfList<Got>(get: (item: ItemName, look: Look) => Promise<Got | undefined>, look: Look): Promise<Got | undefined> {
     const { signal } = look;
     for (;;) {
-      const rankMax = this.#options.isTimed ? await this.marks.nowMs(signal) : Infinity;
+      const rankMax = this.#options.isTimed ? await this.#dueMs(signal) : Infinity;
       // Another call waits for what happens to this list, maybe only since a moment ago: what is passed over here, it does not see.
       if (this.list.isCurrent && !look.watches) {
         look.watches = true;
@@ -142,11 +142,18 @@ export class QueueZnode<Label> {
     }
   }
 
-  /** How long until the next item may be had, in ms; undefined when none is waiting for its time. */
-  async untilNextMs(): Promise<number | undefined> {
+  /** Up to which time items may be had. That nothing is due yet is good enough by what was heard of the leader's clock last; that something is has to be known. */
+  async #dueMs(signal: AbortSignal): Promise<number> {
+    const { guessedMs } = this.marks;
+    const { nextRank = Infinity } = this.list;
+    return guessedMs !== undefined && nextRank > guessedMs ? guessedMs : await this.marks.nowMs(signal);
+  }
+
+  /** How long until the next item may be had, in ms; undefined when none is waiting for its time, as far as was looked. */
+  get untilNextMs(): number | undefined {
     const { nextRank } = this.list;
-    if (!this.#options.isTimed || nextRank === undefined) return undefined;
-    return nextRank - (await this.marks.nowMs());
+    const { guessedMs } = this.marks;
+    return this.#options.isTimed && nextRank !== undefined && guessedMs !== undefined ? nextRank - guessedMs : undefined;
   }
 
   /** Deletes it; undefined when somebody else has it. */

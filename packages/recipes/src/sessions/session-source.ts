@@ -68,8 +68,10 @@ function follower(source: Sessions, last: ClientView | undefined, signal: AbortS
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const endings: (() => void)[] = [];
+    let isOver = false;
     const over = () => {
-      for (const end of endings) end();
+      isOver = true;
+      for (const end of endings.splice(0)) end();
     };
     const user: SessionUser = {
       begin: (zk) => {
@@ -85,6 +87,8 @@ function follower(source: Sessions, last: ClientView | undefined, signal: AbortS
     };
     if (signal !== undefined) endings.push(onAbort(signal, () => (over(), reject(signal.reason))));
     endings.push(eachSession(source, user));
+    // Told at once, ahead of knowing how to end it.
+    if (isOver) over();
   });
 }
 

@@ -17,7 +17,7 @@ export class Limit implements Disposable {
     const { signal, timeoutMs } = options;
     signal?.throwIfAborted();
     this.#clock = zk.clock;
-    if (timeoutMs !== undefined) {
+    if (timeoutMs !== undefined && timeoutMs !== Infinity) {
       this.#timer = zk.clock.after(timeoutMs, () =>
         this.end(new RecipeError('TimedOut', `${what} was not to be had within ${timeoutMs} ms`)),
       );
@@ -42,7 +42,11 @@ export class Limit implements Disposable {
 
 /** What the promise gives, unless the signal comes first. */
 export async function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  signal.throwIfAborted();
+  if (signal.aborted) {
+    // Nobody hears of it if it fails.
+    promise.catch(() => undefined);
+    throw signal.reason;
+  }
   let forget: (() => void) | undefined;
   const aborted = new Promise<never>((_resolve, reject) => {
     forget = onAbort(signal, () => reject(signal.reason));

@@ -1,47 +1,54 @@
-/** Many who wait for one and the same thing, each with an end of its own. */
+/** Many who wait for one and the same thing, each with an end of its own. Nothing is kept of those who have given up: others may wait for very long. */
 import type { ClientView } from '@tskeeper/client';
-import { Limit, unlessAborted } from './limit.ts';
+import { onAbort } from '@tskeeper/client/internal';
+import { Limit } from './limit.ts';
 import type { WaitOptions } from './wait-options.ts';
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
+}
 
 export class WaitingRoom {
   readonly #zk: Pick<ClientView, 'clock'>;
   /** What they wait for: `the cache of /a, in step,`. */
   readonly #what: string;
-  #turn: Promise<void>;
-  #admit!: () => void;
-  #dismiss!: (reason: unknown) => void;
+  #waiters = new Set<Waiter>();
 
   constructor(zk: Pick<ClientView, 'clock'>, what: string) {
     this.#zk = zk;
     this.#what = what;
-    this.#turn = this.#nextTurn();
   }
 
   /** Resolves with the next `admit`; rejects with the reason of `dismiss`, and as limits say. */
   async wait(options: WaitOptions): Promise<void> {
     using limit = new Limit(this.#zk, options, this.#what);
-    await unlessAborted(this.#turn, limit.signal);
+    const { signal } = limit;
+    let leave!: () => void;
+    const turn = new Promise<void>((resolve, reject) => {
+      const waiter: Waiter = { resolve, reject };
+      this.#waiters.add(waiter);
+      const forget = onAbort(signal, () => reject(signal.reason));
+      leave = () => {
+        this.#waiters.delete(waiter);
+        forget();
+      };
+    });
+    await turn.finally(leave);
   }
 
   admit(): void {
-    const admit = this.#admit;
-    this.#turn = this.#nextTurn();
-    admit();
+    for (const { resolve } of this.#empty()) resolve();
   }
 
   dismiss(reason: unknown): void {
-    const dismiss = this.#dismiss;
-    this.#turn = this.#nextTurn();
-    dismiss(reason);
+    for (const { reject } of this.#empty()) reject(reason);
   }
 
-  #nextTurn(): Promise<void> {
-    const turn = new Promise<void>((resolve, reject) => {
-      this.#admit = resolve;
-      this.#dismiss = reject;
-    });
-    // Nobody may be waiting.
-    turn.catch(() => undefined);
-    return turn;
+  /** Whoever comes from now on waits for the next turn. */
+  #empty(): ReadonlySet<Waiter> {
+    const waiters = this.#waiters;
+    this.#waiters = new Set();
+    return waiters;
   }
 }

@@ -194,6 +194,21 @@ describe('a TreeCache', () => {
     expect(getData).not.toHaveBeenCalled();
   });
 
+  it('CURATOR-182, CURATOR-388: go on when their root is gone and comes again, and do not make it themselves', async () => {
+    await wait(build());
+    await using tree = new TreeCache(zk, '/t');
+    await using children = new ChildrenCache(zk, '/t');
+    await wait(Promise.all([tree.ready(), children.ready()]));
+    await wait(other.deleteRecursive('/t'));
+    await world.settle();
+    expect([tree.size, children.size, children.exists]).toEqual([0, 0, false]);
+    expect(await wait(other.exists('/t'))).toBe(null);
+    await wait(other.create('/t'));
+    await wait(other.create('/t/again'));
+    await world.settle();
+    expect([[...tree].map(({ path }) => path), children.names]).toEqual([['/t', '/t/again'], ['again']]);
+  });
+
   it('B20: goes on without what this client may not READ, and says so', async () => {
     await wait(build());
     await wait(other.addAuth('digest', 'u:p'));

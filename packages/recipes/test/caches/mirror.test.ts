@@ -75,6 +75,16 @@ describe('a cache', () => {
     expect(told).toEqual(['changed /r/p']);
   });
 
+  it('CURATOR-476: is in step though a child that it was told of is gone by the time it is read', async () => {
+    const { zk, cache, told } = open();
+    await zk.reread();
+    await zk.answer('getData /r', { czxid: 1, numChildren: 1 });
+    await zk.answer('getChildren /r', { czxid: 1 }, ['p']);
+    await zk.answer('getData /r/p', null);
+    expect(cache.inStep).toBe(true);
+    expect(told).toEqual(['created /r', 'inStep']);
+  });
+
   it('has a bounded number of reads under way', async () => {
     const { zk } = open({ concurrency: 3 });
     await zk.reread();
@@ -239,6 +249,40 @@ describe('a cache', () => {
     await zk.answer('getData /r/p', { czxid: 2, mzxid: 8 });
     await zk.answer('getChildren /r/q', { czxid: 3 });
     expect(told).toEqual(['outOfStep', 'changed /r/p', 'inStep']);
+  });
+
+  it('takes no answer for a survey of what it is to read again, that was asked for ahead of the Reread', async () => {
+    const { zk, cache } = open();
+    await zk.reread();
+    await zk.answer('getData /r', { czxid: 1, numChildren: 2 });
+    // While this is under way the survey finds the same child.
+    await zk.tell(zk.changed('NodeCreated', '/r/n', 8));
+    await zk.answer('getChildren /r', { czxid: 1 }, ['n', 'p']);
+    await zk.answer('getData /r/n', { czxid: 8 });
+    await zk.answer('getData /r/p', { czxid: 2 });
+    await zk.refuse('getChildren /r/n', ErrorCode.ThrottledOp);
+    await zk.disconnect();
+    zk.clock.advance(1000);
+    await zk.tell();
+    expect(zk.reads).toEqual([]);
+    expect(cache.inStep).toBe(false);
+    await zk.reread('reconnected');
+    await zk.answer('getChildren /r', { czxid: 1 }, ['n', 'p']);
+    expect(cache.inStep).toBe(false);
+    await zk.answer('getChildren /r/n', { czxid: 8 });
+    await zk.answer('getChildren /r/p', { czxid: 2 });
+    expect(cache.inStep).toBe(true);
+  });
+
+  it('reads nothing that was to be read once more when the connection is lost', async () => {
+    const { zk, cache } = open();
+    await zk.reread();
+    await zk.answer('getData /r', { czxid: 1, numChildren: 1 });
+    await zk.tell(zk.changed('NodeCreated', '/r/n', 8));
+    await zk.answer('getChildren /r', { czxid: 1 }, ['n']);
+    await zk.disconnect();
+    expect(zk.reads).toEqual([]);
+    expect(cache.inStep).toBe(false);
   });
 
   it('stays as it is when it is closed, and leaves nothing behind', async () => {

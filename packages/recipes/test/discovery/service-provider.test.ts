@@ -1,6 +1,8 @@
 import { connect } from '@tskeeper/client';
+import { ErrorCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ProviderStrategy, randomly, roundRobin, type ServiceInstance, ServiceRegistry, Sessions, sticky } from '../../src/index.ts';
+import { ScriptedClient } from '../caches/scripted-client.ts';
 import { expire } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
@@ -156,6 +158,24 @@ describe('a service provider', () => {
     await expire(t, zk);
     await t.settle();
     expect(await failureOf(provider.ready())).toMatchObject({ code: 'Lost' });
+  });
+
+  it('B26: of a client that is over says so, as does one whose instances cannot be read, however late it is asked', async () => {
+    const zk = await t.client();
+    await t.until(zk.close());
+    const late = new ServiceRegistry(zk, '/services').provider('api');
+    expect(await failureOf(late.ready())).toMatchObject({ code: 'Closed' });
+    await late.close();
+    const scripted = new ScriptedClient();
+    const provider = new ServiceRegistry(scripted.view, '/services').provider('api');
+    const early = failureOf(provider.ready());
+    await scripted.reread();
+    await scripted.refuse('getChildren /services/api', ErrorCode.Unimplemented);
+    expect(await early).toMatchObject({ code: 'Unimplemented' });
+    expect(await failureOf(provider.ready())).toMatchObject({ code: 'Unimplemented' });
+    expect(scripted.listeners).toBe(0);
+    expect(() => new ServiceRegistry(scripted.view, '/services').provider('a/b')).toThrow(TypeError);
+    expect(scripted.listeners).toBe(0);
   });
 
   it('B26: refuses numbers that make no sense', () => {

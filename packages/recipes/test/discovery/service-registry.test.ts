@@ -118,6 +118,22 @@ describe('a service registry', () => {
     expect(await rawOf(path)).toEqual({ ...raw, zone: 'b', enabled: true, payload: { load: 2 } });
   });
 
+  it('B26: loses no change of an owner who makes several at once', async () => {
+    const registration = await t.until(registryOf(await t.client()).register(api));
+    const changes = [{ port: 1 }, { sslPort: 2 }, { enabled: false }, { payload: { load: 4 } }];
+    await t.until(Promise.all(changes.map((change) => registration.update(change))));
+    expect(await rawOf(path)).toMatchObject({ port: 1, sslPort: 2, enabled: false, payload: { load: 4 } });
+    const { backward } = t.world.cnxn;
+    backward.hold();
+    const slow = registration.update({ port: 5 });
+    const late = failureOf(registration.update({ sslPort: 6 }, { timeoutMs: 200 }));
+    await t.pass(300);
+    expect(await t.until(late, 100)).toMatchObject({ code: 'TimedOut' });
+    backward.release();
+    await t.until(slow);
+    expect(await rawOf(path)).toMatchObject({ port: 5, sslPort: 2 });
+  });
+
   it('B26: makes it again when somebody has deleted it, and in the next session when it went with the last', async () => {
     const many = await sessions();
     const registration = await t.until(registryOf(many).register(api));
@@ -136,6 +152,24 @@ describe('a service registry', () => {
     await t.until(registration.unregister());
     await t.until(many.close());
     expect(await t.until(t.zk.exists(path))).toBe(null);
+  });
+
+  it('CURATOR-164, CURATOR-617: is not found again when it is unregistered while its session ends, nor is it unregistered in vain', async () => {
+    const many = await sessions();
+    const all = await Promise.all(
+      (['dynamic', 'static'] as const).map((serviceType) => t.until(registryOf(many).register({ ...api, id: serviceType, serviceType }))),
+    );
+    const { client } = many;
+    t.world.wire.name('server', []);
+    for (const cnxn of [...t.world.wire.cnxns].filter(({ dialer }) => dialer.address !== '10.1.0.1')) t.world.break(cnxn);
+    await t.settle();
+    await t.until(Promise.all(all.map((each) => each.unregister())));
+    t.world.wire.name('server', [t.world.address]);
+    await expire(t, client);
+    await t.world.untilSo(() => many.client !== client);
+    await t.pass(500);
+    expect(await t.until(registryOf(t.zk).instances('api'))).toEqual([]);
+    await t.until(many.close());
   });
 
   it('B26: ends with its client, and says so', async () => {

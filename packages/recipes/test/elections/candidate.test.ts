@@ -137,6 +137,46 @@ describe('a candidate', () => {
     await t.until(one.close());
   });
 
+  it('B16: runs its work again when that has stopped because the leadership was lost, however it says so', async () => {
+    const one = new Candidate(await t.client(), path);
+    const ways: ((leadership: Leadership, signal: AbortSignal) => Promise<unknown>)[] = [
+      (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
+      (leadership, signal) => new Promise((resolve) => signal.addEventListener('abort', resolve)).then(() => leadership.multi([])),
+      () => Promise.reject(new Error('no more coal')),
+    ];
+    let terms = 0;
+    const running = failureOf(
+      one.run(async (leadership, signal) => {
+        await ways[terms++]!(leadership, signal);
+      }),
+    );
+    for (const term of [1, 2]) {
+      await t.world.untilSo(() => terms === term);
+      await t.until(t.zk.delete(one.leadership!.path));
+    }
+    expect(await t.until(running)).toEqual(new Error('no more coal'));
+    expect(terms).toBe(3);
+    await t.until(one.close());
+  });
+
+  it('B16: tells its work when somebody else resigns the leadership, and runs one thing at a time', async () => {
+    const one = new Candidate(await t.client(), path);
+    const heard: unknown[] = [];
+    const running = one.run(async (_leadership, signal) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      heard.push(signal.reason);
+    });
+    await t.until(one.leading());
+    expect(await t.until(failureOf(one.run(() => undefined)))).toEqual(
+      new TypeError(`the candidate for ${path} runs something already, and resigns behind it; give what else there is to that`),
+    );
+    await t.until(one.leadership!.resign());
+    await t.until(one.leading());
+    expect(heard).toEqual([expect.objectContaining({ code: 'Lost', message: 'the leadership was resigned while its work was under way' })]);
+    await t.until(one.close());
+    await t.until(running);
+  });
+
   it('B16, C1-39: wakes one of 100 when the leader is closed, with requests that do not grow with them', async () => {
     const { zk, lines } = await t.recorded();
     const candidates = Array.from({ length: 100 }, () => new Candidate(zk, path));

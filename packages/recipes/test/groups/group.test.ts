@@ -96,6 +96,17 @@ describe('a group', () => {
     expect(await t.until(ended.over)).toMatchObject({ code: 'SessionExpired' });
   });
 
+  it('is looked on until the sessions are over, and says why when that was nobody’s will', async () => {
+    const sessions = await t.until(Sessions.start(() => connect('server:2181', t.world.options({ connectTimeoutMs: Infinity }))));
+    const look = async () => {
+      for await (const _membership of new Group(sessions, '/g').observe());
+    };
+    const looking = failureOf(look());
+    await t.settle();
+    await t.until(failureOf(sessions.client.addAuth('nonsense', 'x')));
+    expect(await t.until(looking)).toMatchObject({ code: 'AuthFailed' });
+  });
+
   it('C1-2: costs each member the same, however many there are', async () => {
     const members: Client[] = [];
     for (let count = 0; count < 100; count++) members.push(count % 25 === 0 ? await t.client() : members.at(-1)!);

@@ -114,6 +114,33 @@ describe('a set partitioner', () => {
     expect(alice.state).toBe('acquired');
   });
 
+  it('kazoo 259, 392: follows the members while it waits for an item that a stranger has', async () => {
+    const stranger = new Lock(t.zk, `${path}/locks/q3`, { name: '__lock__' });
+    const theirs = await t.until(stranger.acquire());
+    const alice = share(await t.client(), 'alice');
+    await t.pass(1500);
+    expect([alice.state, owned(alice)]).toEqual(['allocating', 'q1 q2 q4 q5']);
+    const [bob, carol] = [share(await t.client(), 'bob'), share(await t.client(), 'carol')];
+    await t.pass(1500);
+    expect([owned(alice), owned(bob), owned(carol)]).toEqual(['q1 q4', 'q2 q5', '']);
+    expect([alice.state, bob.state, carol.state]).toEqual(['acquired', 'acquired', 'allocating']);
+    await t.until(theirs.release());
+    await t.until(carol.ready());
+    expect(owned(carol)).toBe('q3');
+  });
+
+  it('keeps the reason why it is over, though it is closed by who hears of that', async () => {
+    const zk = await t.client();
+    const alice = share(zk, 'alice');
+    alice.onStateChange((state) => {
+      if (state === 'closed') void alice.close();
+    });
+    await t.until(alice.ready());
+    await expire(t, zk);
+    expect(await t.until(failureOf(alice.ready()))).toMatchObject({ code: 'Lost' });
+    expect(alice.signal.reason).toMatchObject({ code: 'Lost' });
+  });
+
   it('keeps what it has while there is no connection, and waits anew for what was to come', async () => {
     const alice = share(await t.client(), 'alice');
     await t.until(alice.ready());

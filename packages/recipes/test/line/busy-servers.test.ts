@@ -41,9 +41,7 @@ it.each([
 
 it('whoever tries in vain, or gives up waiting, while the server is too busy leaves nothing behind', async () => {
   const refusal = { isOn: false };
-  const zk = await fated(t, ({ opCode }) =>
-    refusal.isOn && opCode === OpCode.delete ? { refused: ErrorCode.ThrottledOp } : undefined,
-  );
+  const zk = await fated(t, ({ opCode }) => (refusal.isOn && opCode === OpCode.delete ? { refused: ErrorCode.ThrottledOp } : undefined));
   const held = await t.until(new Lock(t.zk, path).acquire());
   refusal.isOn = true;
   expect(await t.until(new Lock(zk, path).tryAcquire())).toBe(undefined);

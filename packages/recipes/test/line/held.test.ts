@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Election, Lock, SharedLock } from '../../src/index.ts';
 import { HeldTogether } from '../../src/line/held-together.ts';
 import { Line, Place } from '../../src/line/line.ts';
+import { leftOf } from '../support/garbage.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
 let t: RecipeWorld;
@@ -45,6 +46,17 @@ describe('a hold that is had again', () => {
     expect([outer.state, inner.state, inner.signal.aborted]).toEqual(['lost', 'lost', true]);
     expect(() => inner.again()).toThrow(expect.objectContaining({ code: 'Lost' }));
     await t.until(Promise.all([outer.release(), inner.release()]));
+  });
+
+  it('B9, B10: leaves nothing behind when it is given back, however often that is, while the lock is held', async () => {
+    const held = await t.until(new Lock(t.zk, path).acquire());
+    const left = await leftOf(100, async () => {
+      const again = held.again();
+      await again.release();
+      return again;
+    });
+    expect(left).toBeLessThan(3);
+    expect(held.state).toBe('held');
   });
 
   it('B9, B10: without it, to acquire once more waits for oneself', async () => {

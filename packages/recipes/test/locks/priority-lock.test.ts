@@ -43,7 +43,13 @@ describe('a priority lock', () => {
   });
 
   it('C1-41: has those in its lines whose numbers have run over, whatever length that gives them', async () => {
-    const names = ['a-read-20-2147483647', 'b-read-20--2147483648', 'c-read-20--1000000000', 'd-read-20--999999999', 'e-read-20--000000001'];
+    const names = [
+      'a-read-20-2147483647',
+      'b-read-20--2147483648',
+      'c-read-20--1000000000',
+      'd-read-20--999999999',
+      'e-read-20--000000001',
+    ];
     for (const name of names.slice(1)) await t.until(t.zk.create(`${path}/waiting/${name}`, '', { parents: true }));
     const lock = new PriorityLock(t.zk, path);
     expect((await t.until(lock.contenders())).map(({ name }) => name)).toEqual(names.slice(1));

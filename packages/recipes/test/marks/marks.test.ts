@@ -27,11 +27,12 @@ describe('a mark', () => {
   });
 
   it('serves again behind what was no request at all, and goes when it is closed', async () => {
-    const queue = new Queue(t.zk, '/jobs');
-    for (let round = 0; round < 3; round++) expect(await t.until(failureOf(queue.put(5 as never)))).toBeInstanceOf(TypeError);
-    expect(await t.childrenOf('/jobs-aside/marks')).toHaveLength(1);
-    await t.until(queue.close());
-    expect(await t.childrenOf('/jobs-aside/marks')).toEqual([]);
+    const marks = new Marks(t.zk, '/marks', undefined);
+    for (let round = 0; round < 3; round++)
+      expect(await t.until(failureOf(marks.write([op.create('/something', 5 as never)])))).toBeInstanceOf(TypeError);
+    expect(await t.childrenOf('/marks')).toHaveLength(1);
+    await t.until(marks.close());
+    expect(await t.childrenOf('/marks')).toEqual([]);
   });
 
   it('serves again behind what a server refuses', async () => {

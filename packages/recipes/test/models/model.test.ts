@@ -113,6 +113,11 @@ describe('a model', () => {
     expect((await t.until(znode.exists()))!.version).toBe(0);
   });
 
+  it('B27: reads text as it was written, with a mark of byte order in front as well', () => {
+    for (const text of ['', 'é', '\ufeff', '\ufeffé'])
+      expect(textCodec.decode(new TextEncoder().encode(String(textCodec.encode(text))))).toBe(text);
+  });
+
   it('B27: lists all below one parent, with the parameters of their paths, and passes over what goes meanwhile', async () => {
     const { zk, lines } = await t.recorded();
     expect(await t.until(orders.below(zk, { user: 7 }).list())).toEqual([]);
@@ -127,6 +132,15 @@ describe('a model', () => {
     const deleting = orders.at(t.zk, { user: 7, order: 19 }).delete();
     await t.until(deleting);
     expect([19, 20]).toContain((await t.until(listing)).length);
+  });
+
+  it('B27: lists no further once something is in the way', async () => {
+    const { zk, lines } = await t.recorded();
+    for (let at = 0; at < 100; at++) await t.until(t.zk.create(`/bad/u${at}`, at === 7 ? '[' : '{}', { parents: true }));
+    lines.length = 0;
+    expect(await t.until(failureOf(new Model('/bad/{name}', { codec: jsonCodec() }).below(zk).list()))).toMatchObject({ code: 'Mismatch' });
+    await t.pass(200);
+    expect(lines.length).toBeLessThan(40);
   });
 
   it('B27: is watched: tells the value now, and whenever it has changed, over lost connections', async () => {

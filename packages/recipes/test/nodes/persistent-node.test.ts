@@ -205,6 +205,127 @@ describe('a persistent node', () => {
     expect(node.data).toBe('4');
   });
 
+  it('CURATOR-53, CURATOR-97: that is begun, or deleted, while there is no connection is there with the next', async () => {
+    const zk = await t.client();
+    const cut = async () => {
+      t.world.wire.name('server', []);
+      for (const cnxn of [...t.world.wire.cnxns].filter(({ dialer }) => dialer.address === '10.1.0.2')) t.world.break(cnxn);
+      await t.settle();
+    };
+    const mend = () => t.world.wire.name('server', [t.world.address]);
+    await cut();
+    expect(zk.state).toBe('suspended');
+    const node = new PersistentNode(zk, path);
+    await t.settle();
+    mend();
+    await t.until(node.ready());
+    await cut();
+    await t.until(t.zk.delete(path));
+    mend();
+    await t.world.untilSo(() => node.state === 'present');
+    await t.pass(100);
+    expect((await t.until(t.zk.exists(path)))!.ephemeralOwner).toBe(zk.sessionId);
+  });
+
+  it('CURATOR-190, CURATOR-258, CURATOR-483: is made again under a name with one guid, also when it was written to before it was deleted', async () => {
+    const sessions = await start();
+    const plain = new PersistentNode(sessions, '/p/plain');
+    const guarded = new PersistentNode(sessions, '/p/x', null, { protection: true });
+    const numbered = new PersistentNode(sessions, '/p/n-', null, { mode: 'ephemeralSequential' });
+    const nodes = [plain, guarded, numbered];
+    const areThere = () => t.world.untilSo(() => nodes.every(({ state }) => state === 'present'));
+    const expected = [/^plain$/, /^_c_[-\da-f]{36}-x$/, /^_c_[-\da-f]{36}-n-\d{10}$/];
+    await areThere();
+    for (const { path: each } of nodes) {
+      await t.until(t.zk.setData(each, 'theirs'));
+      await t.settle();
+      await t.until(t.zk.delete(each));
+      await t.settle();
+    }
+    await expire(t, sessions.client);
+    await areThere();
+    await t.settle();
+    const names = await t.childrenOf('/p');
+    expect(names).toHaveLength(3);
+    for (const each of expected) expect(names.filter((name) => each.test(name))).toHaveLength(1);
+    await t.until(sessions.close());
+  });
+
+  it('gets data again that it was made with, text and none as well', async () => {
+    const node = new PersistentNode(await t.client(), path, 'one');
+    await t.until(node.ready());
+    for (const data of ['two', 'one', null, 'one']) {
+      await t.until(node.setData(data));
+      expect(await text()).toBe(data ?? '');
+    }
+    await t.until(node.close());
+  });
+
+  it.each(['persistent', 'persistentWithTtl'] as const)(
+    'B23: that is %s and closed while its session ends is gone with the next',
+    async (mode) => {
+      const sessions = await start();
+      const options = { mode, ttlMs: mode === 'persistent' ? undefined : 600_000 };
+      const node = new PersistentNode(sessions, path, 'x', options);
+      await t.until(node.ready());
+      const { client } = sessions;
+      t.world.wire.name('server', []);
+      t.world.break();
+      await t.settle();
+      await t.until(node.close());
+      t.world.wire.name('server', [t.world.address]);
+      await expire(t, client);
+      await t.world.untilSo(() => sessions.client !== client);
+      await t.pass(500);
+      expect(await t.until(t.zk.exists(path))).toBe(null);
+      await t.until(sessions.close());
+    },
+  );
+
+  it('B23: that is persistent and closed between two sessions is gone with the next, and made by the next keeper behind that', async () => {
+    let admit!: () => void;
+    const admitted = new Promise<void>((resolve) => (admit = resolve));
+    let isFirst = true;
+    const sessions = await t.until(
+      Sessions.start(async (signal) => {
+        if (!isFirst) await admitted;
+        isFirst = false;
+        return await connect('server:2181', t.world.options({ signal }));
+      }),
+    );
+    const node = new PersistentNode(sessions, path, 'x', { mode: 'persistent' });
+    await t.until(node.ready());
+    await expire(t, sessions.client);
+    await t.until(node.close());
+    const next = new PersistentNode(sessions, path, 'y', { mode: 'persistent' });
+    const states: string[] = [];
+    next.onStateChange((state) => states.push(state));
+    admit();
+    await t.until(next.ready());
+    await t.pass(500);
+    expect(states).toEqual(['present']);
+    expect(await text()).toBe('y');
+    await t.until(next.close());
+    expect(await t.until(t.zk.exists(path))).toBe(null);
+    await t.until(sessions.close());
+  });
+
+  it('tells its states to each listener in their order, also when one of them closes it', async () => {
+    const node = new PersistentNode(await t.client(), path);
+    const one: string[] = [];
+    const two: string[] = [];
+    node.onStateChange((state) => {
+      one.push(state);
+      if (state === 'present') void node.close();
+    });
+    node.onStateChange((state) => two.push(state));
+    await t.pass(100);
+    expect([one, two]).toEqual([
+      ['present', 'closed'],
+      ['present', 'closed'],
+    ]);
+  });
+
   it('gets other data within the time that is given, also behind a change that waits for ever, and the last one stays', async () => {
     const { zk } = await t.recorded();
     const node = new PersistentNode(zk, path, 'first');
@@ -258,6 +379,16 @@ describe('a persistent node', () => {
     const waiting = new PersistentNode(await t.client(), '/e', null);
     expect(await t.until(failureOf(waiting.ready({ timeoutMs: 500 })))).toMatchObject({ code: 'TimedOut' });
     await t.until(waiting.close());
+  });
+
+  it('keeps the reason why it is over, though it is closed by who hears of that', async () => {
+    await t.until(t.zk.create('/e', null, { mode: 'ephemeral' }));
+    const node = new PersistentNode(t.zk, '/e/a');
+    node.onStateChange((state) => {
+      if (state === 'closed') void node.close();
+    });
+    expect(await t.until(failureOf(node.ready()))).toMatchObject({ code: 'NoChildrenForEphemerals' });
+    expect(await failureOf(node.ready())).toMatchObject({ code: 'NoChildrenForEphemerals' });
   });
 
   it('closes at once when no server can be reached, and goes in the background', async () => {

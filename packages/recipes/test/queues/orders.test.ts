@@ -136,6 +136,30 @@ describe('a delay queue', () => {
     await expect(queue.put('b', { dueMs: 0.5 })).rejects.toThrow('a time is a whole number of milliseconds since 1970, not 0.5');
   });
 
+  it('B8: gives nothing too early when the clock of the leader is set back meanwhile, for which it asks once an item seems to be due', async () => {
+    const wallMs = () => t.world.clock.now().wallMs;
+    const { zk, lines } = await t.recorded();
+    let takenMs: number | undefined;
+    const taking = new DelayQueue(zk, path).take().then(() => (takenMs = wallMs()));
+    await t.settle();
+    const dueMs = wallMs() + 600_000;
+    await t.until(new DelayQueue(t.zk, path).put('a', { dueMs }));
+    await t.settle();
+    lines.length = 0;
+    t.world.clock.setWall(wallMs() - 300_000);
+    await t.pass(590_000, 1000);
+    expect(lines).toEqual([]);
+    await t.pass(400_000, 1000);
+    await t.until(taking);
+    expect(takenMs! - dueMs).toBeGreaterThanOrEqual(0);
+    expect(takenMs! - dueMs).toBeLessThan(2000);
+    expect(lines.filter((line) => line.startsWith('multi'))).toEqual([
+      'multi: setData /jobs-aside/marks/guid-mark-0000000000',
+      'multi: setData /jobs-aside/marks/guid-mark-0000000000',
+      expect.stringMatching(/^multi: delete /),
+    ]);
+  });
+
   it('B8: waits no longer than the time of the call for the time of the ensemble and for room', async () => {
     await t.until(new DelayQueue(t.zk, path).put('x', { delayMs: 0 }));
     let requests = 0;
@@ -188,6 +212,19 @@ describe('a sharded queue', () => {
     expect(() => new ShardedQueue(t.zk, path, { shards: 0 })).toThrow('shards is a whole number from 1 to 100, not 0');
   });
 
+  it('B8: spreads what is put by one who takes an item for each that it puts', async () => {
+    const queue = new ShardedQueue(t.zk, path, { shards: 2 });
+    await t.until(queue.put('x'));
+    const shards: Record<string, number> = {};
+    for (let at = 0; at < 8; at++) {
+      const item = await t.until(queue.take());
+      const shard = item.path.split('/')[2]!;
+      shards[shard] = (shards[shard] ?? 0) + 1;
+      await t.until(queue.put('x'));
+    }
+    expect(shards).toEqual({ 'shard-00': 4, 'shard-01': 4 });
+  });
+
   it('B8: wakes who waits when an item comes into any of them', async () => {
     const queue = new ShardedQueue(t.zk, path, { shards: 4 });
     for (let at = 0; at < 6; at++) {
@@ -203,6 +240,27 @@ describe('the names of items', () => {
   it('C1-42: are those of queues that are ready to use, as locks are', () => {
     const { Lock: lock, Queue: queue } = recipes;
     expect([lock, queue].map((each) => typeof each)).toEqual(['function', 'function']);
+  });
+
+  it('are told from those of others, which nobody takes, and nobody reads', async () => {
+    for (const name of ['lost+found', 'queue-', 'queue-12', 'entry-100-0000000000', 'queue-0000000001-'])
+      await t.until(t.zk.create(`${path}/${name}`, 'not an item', { parents: true }));
+    const { zk, lines } = await t.recorded();
+    const queue = new Queue(zk, path);
+    expect([await t.until(queue.tryTake()), await t.until(queue.tryClaim()), await t.until(queue.peek())]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    const taking = queue.take();
+    await t.settle();
+    expect(lines.filter((line) => line.startsWith('getData'))).toEqual([]);
+    lines.length = 0;
+    await t.pass(60_000);
+    expect(lines).toEqual([]);
+    await t.until(new Queue(t.zk, path).put('a'));
+    expect(textOf(await t.until(taking))).toBe('a');
+    expect(await t.childrenOf(path)).toHaveLength(5);
   });
 
   it("B5: can be those of ZooKeeper's DistributedQueue and Curator's SimpleDistributedQueue", async () => {

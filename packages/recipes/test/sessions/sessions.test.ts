@@ -1,6 +1,6 @@
 import { type Client, connect } from '@tskeeper/client';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Sessions } from '../../src/index.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Group, Sessions } from '../../src/index.ts';
 import { expire } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
@@ -58,6 +58,43 @@ describe('sessions', () => {
     expect(failing.signal.reason).toMatchObject({ message: 'no more' });
     await t.until(failing.close());
     expect(await failureOf(Sessions.start(() => Promise.reject(new Error('not even one'))))).toMatchObject({ message: 'not even one' });
+  });
+
+  it('tell of a client once, also who begins to listen while it is told of', async () => {
+    const sessions = await t.until(Sessions.start(open));
+    const seen: Client[] = [];
+    let isFirst = true;
+    sessions.each(() => {
+      if (!isFirst) sessions.each((zk) => seen.push(zk));
+      isFirst = false;
+    });
+    await expire(t, sessions.client);
+    await t.world.untilSo(() => opened.length === 2);
+    await t.settle();
+    expect(seen).toEqual([opened[1]]);
+    await t.until(sessions.close());
+  });
+
+  it('are listened to by nobody who has left', async () => {
+    const sessions = await t.until(Sessions.start(open));
+    const group = new Group(sessions, '/g');
+    const each = sessions.each.bind(sessions);
+    let listening = 0;
+    vi.spyOn(sessions, 'each').mockImplementation((begin) => {
+      const end = each(begin);
+      listening++;
+      return () => {
+        listening--;
+        end();
+      };
+    });
+    const look = async () => {
+      for await (const { members } of group.observe()) return members;
+      return undefined;
+    };
+    for (let times = 0; times < 5; times++) expect(await t.until(look())).toEqual([]);
+    expect(listening).toBe(0);
+    await t.until(sessions.close());
   });
 
   it('that are closed while the next client is being opened open none', async () => {

@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { getEventListeners } from 'node:events';
+import { ChangeStream } from '../../src/caches/change-stream.ts';
 import { jsonCodec, SharedCount, SharedValue } from '../../src/index.ts';
 import { expire, forgetful } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
@@ -107,6 +109,31 @@ describe('a shared value', () => {
     await t.until(ended.ready());
     await expire(t, doomed);
     expect(await t.until(failureOf(ended.changes().next()))).toMatchObject({ code: 'SessionExpired' });
+  });
+
+  it('tells nobody who has left, and keeps nothing but the latest for who is slow', async () => {
+    await using shared = new SharedValue(await t.client(), path, codec);
+    await t.until(shared.ready());
+    const streams = vi.spyOn(ChangeStream.prototype, 'push');
+    const abort = new AbortController();
+    for (let times = 0; times < 5; times++) for await (const { inStep } of shared.changes({ signal: abort.signal })) if (inStep) break;
+    await t.until(shared.set({ text: 'black' }));
+    await t.settle();
+    expect(streams).not.toHaveBeenCalled();
+    expect(getEventListeners(abort.signal, 'abort')).toEqual([]);
+    const slow = shared.changes();
+    expect((await slow.next()).value).toMatchObject({ current: { value: { text: 'black' } } });
+    for (let times = 0; times < 20; times++) await t.until(shared.set({ text: String(times) }));
+    await t.settle();
+    const taken = vi.spyOn(ChangeStream.prototype, 'next');
+    expect((await t.until(slow.next())).value).toMatchObject({ current: { value: { text: '19' } } });
+    const next = slow.next();
+    await t.settle();
+    expect(taken.mock.calls.length).toBeLessThan(5);
+    taken.mockRestore();
+    await shared.close();
+    expect(await next).toMatchObject({ done: true });
+    streams.mockRestore();
   });
 
   it('C1-3: is set though an answer is lost, and says what it cannot know of a change that another may have made as well', async () => {

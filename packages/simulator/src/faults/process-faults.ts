@@ -18,14 +18,27 @@ export const kill: Fault = {
 
 export const power: Fault = {
   id: 'F3',
-  what: 'the machine goes dark; of what was not synced any part survives, in any order, torn anywhere',
+  what: 'the machine goes dark, while its clients write at times; of what was not synced any part survives, in any order, torn anywhere',
   strike(stage, random) {
     const server = stage.anyServer();
-    if (server.process === undefined) return;
-    server.losePower(survival(random));
-    stage.superviseAfter(server, random.below(12_800) / 64);
+    const { process } = server;
+    if (process === undefined) return;
+    const isWriting = random.below(4) > 0;
+    if (isWriting) everyoneWrites(stage, 'power');
+    stage.after(isWriting ? random.below(640) / 64 : 0, 'power', undefined, () => {
+      if (stage.isHealed || server.process !== process) return;
+      server.losePower(survival(random));
+      stage.superviseAfter(server, random.below(12_800) / 64);
+    });
   },
 };
+
+function everyoneWrites(stage: Stage, what: string): void {
+  for (const actor of stage.actors) {
+    const data = Buffer.from(`${what} ${stage.nowMs} ${actor.name}`);
+    if (actor.ready) actor.ask({ name: 'setData', record: { path: '/', data, version: -1 } });
+  }
+}
 
 export const stop: Fault = {
   id: 'F23',
@@ -82,10 +95,7 @@ export const lonelyLeader: Fault = {
     const ms = 20 + random.below(150);
     // The end comes first, so that what is held back on the way never arrives.
     stage.cutBetween([leader], others, ms + 5, 'one way');
-    for (const actor of stage.actors) {
-      const data = Buffer.from(`lonely ${stage.nowMs} ${actor.name}`);
-      if (actor.ready) actor.ask({ name: 'setData', record: { path: '/', data, version: -1 } });
-    }
+    everyoneWrites(stage, 'lonely');
     const { process } = leader;
     const isQuiet = random.below(4) > 0;
     stage.after(ms, 'lonely end', undefined, () => {

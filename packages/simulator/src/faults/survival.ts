@@ -2,7 +2,8 @@ import { type CrashChoice, keepAll, loseAll, type SeededRandom } from '@tskeeper
 
 /** What a power loss leaves of what was not synced: nothing, everything, whole pieces, or parts of pieces. */
 export function survival(random: SeededRandom): CrashChoice {
-  switch (random.below(4)) {
+  // Torn more often than not.
+  switch (random.below(6)) {
     case 0:
       return loseAll;
     case 1:

@@ -8,6 +8,7 @@ const heldLease = 'packages/recipes/src/leases/held-lease.ts';
 const persistentNode = 'packages/recipes/src/nodes/persistent-node.ts';
 const mirror = 'packages/recipes/src/caches/mirror.ts';
 const eventHandle = 'packages/recipes/src/events/event-handle.ts';
+const migrations = 'packages/recipes/src/models/migrations.ts';
 const candidate = 'packages/recipes/src/elections/candidate.ts';
 
 export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntries([
@@ -97,13 +98,13 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'a kept znode that somebody has deleted is not made again',
       from: 'B23',
       file: persistentNode,
-      replace: 'if (this.#isOver) await remove(made);',
-      by: 'if (this.#isOver) await remove(made);\n        else break;',
+      replace: 'if (!this.#isOver) continue;',
+      by: 'if (!this.#isOver) break;',
     },
     'kept-of-another-session': {
       what: 'an ephemeral of another session is taken for the znode that is kept',
       from: 'B23',
-      file: persistentNode,
+      file: 'packages/recipes/src/nodes/node-maker.ts',
       replace: 'stat.ephemeralOwner === zk.sessionId) {',
       by: 'stat.ephemeralOwner !== 0n) {',
     },
@@ -111,14 +112,21 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'data that a kept znode is given while it is being made are not written',
       from: 'B23',
       file: persistentNode,
-      replace: 'made = await this.#make(zk);',
-      by: 'made = await this.#make(zk).then((each) => each && { ...each, data: this.#data });',
+      replace: 'made = await this.#maker.make(zk, () => this.#content);',
+      by: 'made = await this.#maker.make(zk, () => this.#content).then((each) => each && { ...each, content: this.#content });',
+    },
+    'kept-with-data-by-value': {
+      what: 'a kept znode is not given data again that it was made with',
+      from: 'B23',
+      file: persistentNode,
+      replace: 'made.content === content',
+      by: 'made.content.data === content.data',
     },
     'kept-when-closed': {
       what: 'a znode that is kept no longer stays',
       from: 'B23',
       file: persistentNode,
-      replace: 'if (this.#isOver) await remove(made);',
+      replace: 'await remove(made);',
       by: 'void remove;',
     },
   }),
@@ -182,6 +190,29 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       by: '(stat) => stat === null,',
     },
   }),
+  ...caughtBy('migrations', {
+    'migration-recorded-apart': {
+      what: 'a change of the tree is recorded in a txn of its own',
+      from: 'B28',
+      file: migrations,
+      replace: 'await held.multi([...ops, recording], { ...untilTheEnd, signal });',
+      by: 'await held.multi([...ops], { ...untilTheEnd, signal });\n        await held.multi([recording], { ...untilTheEnd, signal });',
+    },
+    'migration-without-answer-refused': {
+      what: 'a change of the tree whose answer was lost is made again, and refused',
+      from: 'B28',
+      file: migrations,
+      replace: 'if (await isOurs(held, record, signal)) return;',
+      by: 'void isOurs;',
+    },
+    'migration-unfenced': {
+      what: 'who has lost the lock goes on to change the tree',
+      from: 'B28',
+      file: migrations,
+      replace: 'await held.multi([...ops, recording], { ...untilTheEnd, signal });',
+      by: 'await this.#zk.multi([...ops, recording], { ...untilTheEnd, signal });',
+    },
+  }),
   ...caughtBy('candidates', {
     'candidate-of-one-session': {
       what: 'a candidate stands in its first session only',
@@ -194,7 +225,7 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'a candidate whose znode somebody has deleted stands no more',
       from: 'B16',
       file: candidate,
-      replace: "if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;",
+      replace: 'if (!isLoss(error)) throw error;',
       by: 'throw error;',
     },
     'candidate-resigns-under-its-work': {

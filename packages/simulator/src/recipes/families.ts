@@ -8,6 +8,7 @@ import { events } from './families/events.ts';
 import { keptZnodes } from './families/kept-znodes.ts';
 import { leases } from './families/leases.ts';
 import { locks } from './families/locks.ts';
+import { migrations } from './families/migrations.ts';
 import { multiLocks } from './families/multi-locks.ts';
 import { priorityLocks } from './families/priority-locks.ts';
 import { queues } from './families/queues.ts';
@@ -34,6 +35,7 @@ export const families = {
   'kept-znodes': keptZnodes,
   caches,
   events,
+  migrations,
 } as const satisfies Record<string, Family>;
 
 export type FamilyName = keyof typeof families;

@@ -5,9 +5,12 @@
  * - an item that is gone was taken by the one who says so, or acknowledged; nobody takes it a second time, and none is lost but to who does not know;
  * - an acknowledgement counts once, while the claim of who gives it lasts; one that was refused has written nothing;
  * - no two have a claim on one item at a time;
- * - a bounded queue has no more items than that.
+ * - a bounded queue has no more items than that;
+ * - nobody has an item before its time;
+ * - what is taken out by its id is as many items as is told.
  */
-import type { SessionId } from '@tskeeper/protocol';
+import type { Millis, SessionId } from '@tskeeper/protocol';
+import { parentOf } from '../replay/replay.ts';
 import type { History, ZnodeLife } from './history.ts';
 
 export type QueueWriteKind = 'put' | 'take' | 'acknowledgement';
@@ -22,16 +25,38 @@ export interface QueueWrite {
   state: 'open' | 'carried out' | 'not carried out';
 }
 
-export class QueueWitness {
-  readonly #path: string;
-  readonly #store: string;
-  readonly #maxItems: number | undefined;
-  readonly #writes: QueueWrite[] = [];
+/** Items taken out by their id. */
+export interface Removal {
+  readonly process: string;
+  readonly session: SessionId;
+  readonly id: string;
+  /** What the client had seen before. */
+  readonly fromZxid: bigint;
+  /** What is known when the call is over. */
+  told: { readonly count: number; readonly toZxid: bigint } | undefined;
+}
 
-  constructor(path: string, store: string, maxItems: number | undefined) {
-    this.#path = path;
-    this.#store = store;
-    this.#maxItems = maxItems;
+/** How a queue is kept. */
+export interface QueueRules {
+  readonly path: string;
+  /** What has items: the znode of the queue, or what it is spread over. */
+  readonly parents: readonly string[];
+  /** What is written with acknowledgements is below it. */
+  readonly store: string;
+  readonly maxItems: number | undefined;
+  /** Whether items go with the sessions of those who have put them. */
+  readonly isEphemeral: boolean;
+  /** From when on the item of that path may be had. Default: at once. */
+  readonly dueMs?: ((path: string) => Millis) | undefined;
+}
+
+export class QueueWitness {
+  readonly #rules: QueueRules;
+  readonly #writes: QueueWrite[] = [];
+  readonly removals: Removal[] = [];
+
+  constructor(rules: QueueRules) {
+    this.#rules = rules;
   }
 
   begins(kind: QueueWriteKind, process: string, session: SessionId, items: readonly string[]): QueueWrite {
@@ -41,9 +66,10 @@ export class QueueWitness {
   }
 
   judge(history: History): readonly string[] {
-    const items = history.below(this.#path).filter(({ path }) => path.startsWith(`${this.#path}/queue-`));
-    const results = history.below(this.#store);
-    const claims = history.below(`${this.#path}-aside/claims`);
+    const { parents, store } = this.#rules;
+    const items = parents.flatMap((parent) => history.below(parent).filter(({ path }) => path.startsWith(`${parent}/queue-`)));
+    const results = history.below(store);
+    const claims = parents.flatMap((parent) => history.below(this.#claimsOf(parent)));
     return [
       ...this.#puts(items),
       ...this.#ends(items, results),
@@ -51,7 +77,20 @@ export class QueueWitness {
       ...twoClaims(claims),
       ...this.#takenUnderClaim(items, claims),
       ...this.#bound(items),
+      ...this.#early(items, claims),
+      ...this.#removed(items),
     ];
+  }
+
+  #claimsOf(parent: string): string {
+    const { path } = this.#rules;
+    return `${path}-aside/claims${parent.slice(path.length)}`;
+  }
+
+  /** What the names of all claims on it begin with. */
+  #claimOn(item: string): string {
+    const parent = parentOf(item);
+    return `${this.#claimsOf(parent)}${item.slice(parent.length)}-`;
   }
 
   #of(kind: QueueWriteKind): readonly QueueWrite[] {
@@ -86,6 +125,8 @@ export class QueueWitness {
       if (had.length === 1 && acknowledged) complaints.push(`twice: ${path} was had by ${had[0]!.process}, and acknowledged`);
       if (had.length === 1 && goneBy !== had[0]!.session) complaints.push(`taken: ${had[0]!.process} has ${path}, and did not delete it`);
       if (goneZxid === Infinity || acknowledged || had.length > 0) continue;
+      if (this.#rules.isEphemeral && goneBy === 'its session') continue;
+      if (this.removals.some((removal) => isTakenOut(removal, { path, goneZxid, goneBy }))) continue;
       if (!takes.some(({ session, state }) => session === goneBy && state === 'open'))
         complaints.push(`lost: ${path} is gone, and nobody has had it`);
     }
@@ -106,9 +147,9 @@ export class QueueWitness {
         complaints.push(`acknowledged: "${data}" was written without the end of the item`);
         continue;
       }
-      const name = `${ended.path.slice(ended.path.lastIndexOf('/') + 1)}-${attempt!}`;
-      const fenced = claims.some((claim) => claim.path.endsWith(`/${name}`) && claim.goneZxid === czxid && claim.session === session);
-      if (!fenced) complaints.push(`fence: "${data}" was written without the claim ${name}`);
+      const path = `${this.#claimOn(ended.path)}${attempt!}`;
+      const fenced = claims.some((claim) => claim.path === path && claim.goneZxid === czxid && claim.session === session);
+      if (!fenced) complaints.push(`fence: "${data}" was written without the claim ${path}`);
     }
     return complaints;
   }
@@ -117,19 +158,49 @@ export class QueueWitness {
   #takenUnderClaim(items: readonly ZnodeLife[], claims: readonly ZnodeLife[]): string[] {
     const taken = items.filter(({ data }) => this.#of('take').some((take) => take.items.includes(data)));
     return taken.flatMap(({ path, goneZxid }) => {
-      const name = path.slice(path.lastIndexOf('/') + 1);
-      const claim = claims.find((each) => each.path.includes(`/${name}-`) && each.czxid < goneZxid && each.goneZxid > goneZxid);
+      const own = this.#claimOn(path);
+      const claim = claims.find((each) => each.path.startsWith(own) && each.czxid < goneZxid && each.goneZxid > goneZxid);
       return claim === undefined ? [] : [`claims: ${path} was taken while ${claim.path} was there`];
     });
   }
 
+  /** Times are those of leaders, in whole milliseconds. */
+  #early(items: readonly ZnodeLife[], claims: readonly ZnodeLife[]): string[] {
+    const { dueMs } = this.#rules;
+    if (dueMs === undefined) return [];
+    const had = [
+      ...items.map(({ path, goneMs }) => ({ path, atMs: goneMs, dueMs: dueMs(path) })),
+      ...claims.map(({ path, madeMs }) => ({ path, atMs: madeMs, dueMs: dueMs(path.replace(/-\d+$/, '')) })),
+    ];
+    return had
+      .filter((each) => each.atMs < each.dueMs)
+      .map(({ path, atMs, dueMs: due }) => `early: ${path} was had at ${atMs}, and is due at ${due}`);
+  }
+
+  #removed(items: readonly ZnodeLife[]): string[] {
+    return this.removals.flatMap((removal) => {
+      const count = items.filter((item) => isTakenOut(removal, item)).length;
+      const { process, id, told } = removal;
+      if (told === undefined || told.count === count) return [];
+      return [`removed: ${process} was told that it has taken out ${told.count} of ${id}, and they were ${count}`];
+    });
+  }
+
   #bound(items: readonly ZnodeLife[]): string[] {
-    const most = this.#maxItems ?? Infinity;
+    const most = this.#rules.maxItems ?? Infinity;
     return items.flatMap(({ path, czxid }) => {
       const there = items.filter((other) => other.czxid <= czxid && other.goneZxid > czxid).length;
       return there > most ? [`bound: with ${path} there were ${there} items, of ${most}`] : [];
     });
   }
+}
+
+/** Whether it was, or may have been. */
+function isTakenOut(
+  { session, id, fromZxid, told }: Removal,
+  { path, goneZxid, goneBy }: Pick<ZnodeLife, 'path' | 'goneZxid' | 'goneBy'>,
+): boolean {
+  return goneBy === session && path.includes(`|${id}|`) && goneZxid > fromZxid && (told === undefined || goneZxid <= told.toZxid);
 }
 
 function twoClaims(claims: readonly ZnodeLife[]): string[] {

@@ -21,6 +21,8 @@ import { Seat } from './seat.ts';
 /** From the end of all faults on: elections, sessions that have yet to expire, and the turns of everybody. */
 const turnsMs = 60_000;
 const turnsWanted = 2;
+/** For an event to come to everybody, when nothing is wrong any more. */
+const earsMs = 500;
 /** For programs to come to their ends, and for what they leave behind to go. */
 const endMs = 30_000;
 const operatorTimeoutMs = 4000;
@@ -63,6 +65,8 @@ class RecipeRun {
   readonly #plan: RecipePlan;
   readonly #seats: Seat[] = [];
   readonly #operator: RecipeProcess;
+  /** What the operator does at the moment: several things, now and then. */
+  #handsOn = 0;
 
   constructor(seed: number, random: SeededRandom, story: RecipeStory, plan: RecipePlan) {
     this.#random = random;
@@ -82,7 +86,7 @@ class RecipeRun {
     if (this.#story.meddle !== undefined) this.#planMeddling();
     await world.run(this.#plan.safetyMs);
     stage.heal();
-    if (await this.#everyoneHasTurns()) await this.#end();
+    if ((await this.#handsOff()) && (await this.#everyoneHasTurns())) await this.#end();
     await world.readLogs();
   }
 
@@ -136,10 +140,25 @@ class RecipeRun {
   #planMeddling(): void {
     this.stage.after(1 + this.#random.below(this.#plan.meddlingIntervalMs * 2), 'meddle', undefined, () => {
       if (this.stage.isHealed) return;
-      const operator = this.#operator;
-      void operator.once(async (zk) => await this.#story.meddle!(operator, zk));
+      void this.#meddle();
       this.#planMeddling();
     });
+  }
+
+  async #meddle(): Promise<void> {
+    const operator = this.#operator;
+    this.#handsOn++;
+    await operator.once(async (zk) => await this.#story.meddle!(operator, zk));
+    this.#handsOn--;
+  }
+
+  /** What the operator has begun is done, and has come to everybody's ears: what it takes away now would be missing when programs come to their ends. */
+  async #handsOff(): Promise<boolean> {
+    const { world, stage } = this;
+    const isOff = await world.runUntil(() => this.#handsOn === 0, turnsMs);
+    if (isOff) await world.run(earsMs);
+    else stage.complain(`the operator is not done within ${turnsMs} ms after the last fault`);
+    return isOff;
   }
 
   /** Nothing goes wrong any more: the ensemble is whole within bounds, and nobody is left out. */

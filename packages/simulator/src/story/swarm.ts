@@ -50,8 +50,8 @@ const wallMs = 1_699_999_999_000;
 /** So near to their ends begin zxids and counters that many run over. */
 const zxidsLeftMax = 240;
 const countsLeftMax = 12;
-/** What it takes for a log to be cut comes about by itself too seldom. */
-const lonelyWeight = 6;
+/** What it takes for a log to be cut comes about by itself too seldom; and so do a standstill that is longer than a session lives, and a tail that is torn. */
+const weights: Partial<Record<FaultName, number>> = { lonelyLeader: 6, pause: 3, power: 2 };
 
 /** What may cost a server all it has: an operator empties a folder that cannot be started from. */
 const losesDisks: readonly FaultName[] = ['wipe', 'logRot', 'snapshotRot', 'epochRot', 'lostLog'];
@@ -90,7 +90,7 @@ export function drawPlan(random: SeededRandom): Plan {
       ...(chosen.some((name) => losesDisks.includes(name)) && { dbAutocreate: false }),
     },
     usesSnappy: true,
-    faults: chosen.flatMap((name) => (name === 'lonelyLeader' ? Array.from({ length: lonelyWeight }, () => name) : [name])),
+    faults: chosen.flatMap((name) => Array.from({ length: weights[name] ?? 1 }, () => name)),
     faultIntervalMs: 20 + random.below(500),
     workIntervalMs: 10 + random.below(120),
     safetyMs: 1500 + random.below(4000),

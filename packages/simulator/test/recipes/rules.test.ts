@@ -1,11 +1,13 @@
-/** The judges of values, leases, events, caches and kept znodes are shown a history as it should be, and beliefs that do not go with it, which they must notice. */
+/** The judges of values, leases, events, caches, kept znodes, migrations and queues are shown a history as it should be, and beliefs that do not go with it, which they must notice. */
 import type { Txn } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
-import { judgeSights, type Sight } from '../../src/recipes/families/cache-rules.ts';
+import { judgeSights, judgeSurveys, type Sight, type Survey } from '../../src/recipes/families/cache-rules.ts';
 import { judgePassages, type Passage } from '../../src/recipes/families/event-rules.ts';
 import { judgeKeptInTheEnd, judgeToldOfKept } from '../../src/recipes/families/kept-rules.ts';
 import { besides, judgeLeases, type LeaseHold } from '../../src/recipes/families/lease-rules.ts';
+import { judgeMigrations, type Run } from '../../src/recipes/families/migration-rules.ts';
 import { History } from '../../src/recipes/history.ts';
+import { QueueWitness } from '../../src/recipes/queue-witness.ts';
 import { type Change, ValueWitness } from '../../src/recipes/value-witness.ts';
 import { newRecording } from '../../src/record/recording.ts';
 
@@ -224,6 +226,105 @@ describe('caches', () => {
     expect(judgeSights([sight('two', 1n, 2n, 3n)], history)).toEqual([
       'shown: process-1 was shown /t/a in step with 3, and it was gone at 3',
     ]);
+  });
+});
+
+describe('caches that come into step', () => {
+  const history = historyOf('1 create /t/a one', '1 set /t/a two', '1 create /t/b', '1 delete /t/b', '1 set /t/a three');
+  const survey = (fromZxid: bigint, ...shown: readonly (readonly [string, bigint])[]): Survey => ({
+    process: 'process-1',
+    covers: (path) => path.startsWith('/t/'),
+    fromZxid,
+    toZxid: 5n,
+    shown: new Map(shown),
+  });
+
+  test('have all that was there and is there still, or later; what is missing or older is found', () => {
+    expect(judgeSurveys([survey(2n, ['/t/a', 2n]), survey(2n, ['/t/a', 5n]), survey(3n, ['/t/a', 2n])], history)).toEqual([]);
+    expect(judgeSurveys([survey(5n, ['/t/a', 2n])], history)).toEqual([
+      'missing: process-1 was in step with 5 at 5, and shown /t/a of 2 instead of 5',
+    ]);
+    expect(judgeSurveys([survey(1n)], history)).toHaveLength(1);
+  });
+});
+
+describe('migrations', () => {
+  const places = { folder: '/m', storePath: '/store' };
+  const made = (number: number, session: number) => `${session} set /store change-${number} and create /m/applied/000000000${number} x`;
+  const history = historyOf('9 create /store', made(1, 1), made(2, 2));
+  const run = (session: bigint, known: number, names: readonly string[], result: Run['result'], seenZxid = 3n): Run => ({
+    process: `process-${session}`,
+    session,
+    known,
+    made: names,
+    result,
+    seenZxid,
+  });
+
+  test('that are made once, and told to who has made them, are as they should be', () => {
+    const runs = [
+      run(1n, 1, ['change-1'], 'up to date', 2n),
+      run(2n, 2, [], 'open'),
+      run(3n, 1, [], 'too old'),
+      run(3n, 2, [], 'up to date'),
+    ];
+    expect(judgeMigrations(runs, places, history)).toEqual([]);
+  });
+
+  test('that are told to another, to two or to nobody, or are not made, are found', () => {
+    const second = run(2n, 2, ['change-2'], 'up to date');
+    expect(judgeMigrations([run(3n, 1, ['change-1'], 'up to date'), second], places, history)).toEqual([
+      'changes: change-1 was made by 1, and told to process-3',
+    ]);
+    expect(judgeMigrations([second], places, history)).toEqual(['changes: change-1 was made by 1, and told to nobody']);
+    const first = run(1n, 1, ['change-1'], 'up to date');
+    expect(judgeMigrations([first, first, second], places, history)).toHaveLength(1);
+    expect(judgeMigrations([first, { ...second, made: ['change-2', 'change-3'] }], places, history)).toHaveLength(1);
+    expect(judgeMigrations([first, { ...second, seenZxid: 2n }, run(3n, 2, [], 'too old')], places, history)).toEqual([
+      'changes: process-2 knew 2, had seen 1, and was told that it is up to date',
+      'changes: process-3 knew 2, had seen 2, and was told that it is too old',
+    ]);
+  });
+
+  test('that are made twice, or without a record, are found', () => {
+    const first = run(1n, 1, ['change-1'], 'up to date');
+    expect(judgeMigrations([first], places, historyOf('9 create /store', made(1, 1), '1 set /store change-1'))).toEqual([
+      'changes: change-1 was made at 3, as number 2',
+      'changes: change-1 was made at 3, and nothing recorded',
+    ]);
+  });
+});
+
+describe('queues', () => {
+  const rules = { path: '/q', parents: ['/q'], store: '/done', maxItems: undefined, isEphemeral: false } as const;
+  const history = historyOf(
+    '1 create /q/queue-|a|1 item-1',
+    '1 create /q/queue-|a|2 item-2',
+    '2 delete /q/queue-|a|1 and delete /q/queue-|a|2',
+  );
+
+  test('whose items are taken out by their id tell how many they were', () => {
+    const witness = new QueueWitness(rules);
+    const removal = { process: 'process-2', session: 2n, id: 'a', fromZxid: 2n, told: { count: 2, toZxid: 3n } };
+    witness.removals.push(removal);
+    expect(witness.judge(history)).toEqual([]);
+    removal.told = { count: 1, toZxid: 3n };
+    expect(witness.judge(history)).toEqual(['removed: process-2 was told that it has taken out 1 of a, and they were 2']);
+    removal.told = { count: 0, toZxid: 2n };
+    expect(witness.judge(history)).toEqual([
+      'lost: /q/queue-|a|1 is gone, and nobody has had it',
+      'lost: /q/queue-|a|2 is gone, and nobody has had it',
+    ]);
+  });
+
+  test('whose items go with their sessions lose them; and an item that is had before its time is found', () => {
+    const gone = historyOf('1 ephemeral /q/queue-1 item-1', '1 close');
+    expect(new QueueWitness({ ...rules, isEphemeral: true }).judge(gone)).toEqual([]);
+    expect(new QueueWitness(rules).judge(gone)).toEqual(['lost: /q/queue-1 is gone, and nobody has had it']);
+    const late = new QueueWitness({ ...rules, isEphemeral: true, dueMs: () => 20 });
+    expect(late.judge(gone)).toEqual([]);
+    const early = new QueueWitness({ ...rules, isEphemeral: true, dueMs: () => 25 });
+    expect(early.judge(gone)).toEqual(['early: /q/queue-1 was had at 20, and is due at 25']);
   });
 });
 

@@ -1,5 +1,8 @@
-/** What must be true of what a cache shows: it was there, in that state; and what is in step has nothing that was gone before. */
-import type { History } from '../history.ts';
+/**
+ * What must be true of what a cache shows (shown): it was there, in that state; and what is in step has nothing that was gone before. When it comes into step
+ * it has all that was there when it began to look, and is there still (missing).
+ */
+import type { History, ZnodeLife } from '../history.ts';
 
 /** What a cache has shown of one znode. */
 export interface Sight {
@@ -10,6 +13,33 @@ export interface Sight {
   readonly mzxid: bigint;
   /** The cache is in step with that at least. undefined: it is of the past, perhaps. */
   readonly seenZxid: bigint | undefined;
+}
+
+/** All that a cache has shown when it came into step. */
+export interface Survey {
+  readonly process: string;
+  readonly covers: (path: string) => boolean;
+  /** What its client had seen when it began to look. */
+  readonly fromZxid: bigint;
+  readonly toZxid: bigint;
+  /** By path: the last write that is shown. */
+  readonly shown: ReadonlyMap<string, bigint>;
+}
+
+export function judgeSurveys(surveys: readonly Survey[], history: History): string[] {
+  const lastWrites = history.lives.map((life) => ({ life, mzxids: writesOf(life, history) }));
+  return surveys.flatMap(({ process, covers, fromZxid, toZxid, shown }) =>
+    lastWrites.flatMap(({ life: { path, czxid, goneZxid }, mzxids }) => {
+      if (!covers(path) || czxid > fromZxid || goneZxid <= toZxid) return [];
+      const mzxid = mzxids.findLast((each) => each <= fromZxid)!;
+      if ((shown.get(path) ?? -1n) >= mzxid) return [];
+      return [`missing: ${process} was in step with ${fromZxid} at ${toZxid}, and shown ${path} of ${shown.get(path)} instead of ${mzxid}`];
+    }),
+  );
+}
+
+function writesOf({ path, czxid, goneZxid }: ZnodeLife, { writes }: History): number[] {
+  return writes.filter((write) => write.path === path && write.zxid >= czxid && write.zxid < goneZxid).map(({ zxid }) => zxid);
 }
 
 export function judgeSights(sights: readonly Sight[], history: History): string[] {

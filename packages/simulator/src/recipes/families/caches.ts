@@ -5,7 +5,7 @@ import type { SeededRandom } from '@tskeeper/runtime';
 import { parentOf } from '../../replay/replay.ts';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { judgeSights, type Sight } from './cache-rules.ts';
+import { judgeSights, judgeSurveys, type Sight, type Survey } from './cache-rules.ts';
 
 export const caches: Family = {
   what: 'processes write to a tree, and read it from caches',
@@ -38,6 +38,7 @@ class CacheStory implements RecipeStory {
   readonly restMsMax: number;
   readonly #caches = new Map<Client, Kept>();
   readonly #sights: Sight[] = [];
+  readonly #surveys: Survey[] = [];
   #writes = 0;
 
   constructor(random: SeededRandom) {
@@ -62,9 +63,10 @@ class CacheStory implements RecipeStory {
 
   /** For as long as the session. */
   #open(process: RecipeProcess, zk: Client): Kept {
+    const fromZxid = zk.lastZxid;
     const kept = { process, zk, ...this.#cacheOf(process, zk) };
     this.#caches.set(zk, kept);
-    void this.#follow(kept).catch((error: unknown) => process.met(error));
+    void this.#follow(kept, fromZxid).catch((error: unknown) => process.met(error));
     return kept;
   }
 
@@ -82,16 +84,24 @@ class CacheStory implements RecipeStory {
       }
       default: {
         const cache = new TreeCache(zk, root, { decode });
-        return { cache, covers: () => true, shown: () => [...cache].filter(({ path }) => path !== root) };
+        return { cache, covers: (each) => each.startsWith(`${root}/`), shown: () => [...cache].filter(({ path }) => path !== root) };
       }
     }
   }
 
   /** Each change is of the state that was shown, and leads to a later one. */
-  async #follow({ process, cache }: Kept): Promise<void> {
+  async #follow({ process, zk, cache, covers, shown }: Kept, openedZxid: bigint): Promise<void> {
     const last = new Map<string, bigint>();
+    let fromZxid = openedZxid;
     for await (const change of cache.changes()) {
-      if (change.kind === 'outOfStep') process.note('a cache fell out of step');
+      if (change.kind === 'outOfStep') {
+        process.note('a cache fell out of step');
+        fromZxid = zk.lastZxid;
+      }
+      if (change.kind === 'inStep' && cache.inStep) {
+        const all = new Map(shown().map(({ path, stat }) => [path, stat.mzxid]));
+        this.#surveys.push({ process: process.name, covers, fromZxid, toZxid: zk.lastZxid, shown: all });
+      }
       if (!('path' in change) || change.path === root) continue;
       const { path, before, after } = change;
       if (change.kind === 'deleted') process.note('a cache showed a deletion');
@@ -143,7 +153,7 @@ class CacheStory implements RecipeStory {
   }
 
   judge({ history }: Evidence): readonly string[] {
-    return judgeSights(this.#sights, history);
+    return [...judgeSights(this.#sights, history), ...judgeSurveys(this.#surveys, history)];
   }
 }
 

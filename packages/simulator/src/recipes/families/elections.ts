@@ -24,7 +24,8 @@ class ElectionStory implements RecipeStory {
 
   constructor(random: SeededRandom) {
     this.processes = 2 + random.below(4);
-    this.restMsMax = 1 + random.below(400);
+    // Now and then long enough for nobody to stand.
+    this.restMsMax = 1 + random.below(random.below(4) === 0 ? 2000 : 400);
     this.beginning = drawBeginning(random);
   }
 

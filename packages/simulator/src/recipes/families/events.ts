@@ -1,12 +1,12 @@
 /** One event, that lets through everybody until it is reset, or one for each time it is set. */
-import { type Client, KeeperError } from '@tskeeper/client';
+import type { Client } from '@tskeeper/client';
 import { EventHandle, type WaitOptions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { judgePassages, type Passage } from './event-rules.ts';
 import { drawWait } from './holding.ts';
-import { deleteByHand } from './line-of-story.ts';
+import { deleteByHand, pathsBelow } from './line-of-story.ts';
 
 export const events: Family = {
   what: 'processes set an event, and wait for it',
@@ -20,6 +20,7 @@ export const events: Family = {
 };
 
 const eventPath = '/events/loaded';
+
 class EventStory implements RecipeStory {
   readonly processes: number;
   readonly restMsMax: number;
@@ -108,16 +109,7 @@ function waitOf(process: RecipeProcess): WaitOptions {
   return process.isHealed ? { signal: process.stopping } : { timeoutMs: 4000, ...drawWait(process) };
 }
 
-/** The znodes of those who wait; nobody where there is no event: its container is swept when it is empty. */
-async function waiting(zk: Client): Promise<string[]> {
-  try {
-    const { children } = await zk.getChildren(eventPath);
-    return children
-      .filter((name) => name !== 'set')
-      .toSorted()
-      .map((name) => `${eventPath}/${name}`);
-  } catch (error) {
-    if (KeeperError.is(error, 'NoNode')) return [];
-    throw error;
-  }
+/** The znodes of those who wait. */
+async function waiting(zk: Client): Promise<readonly string[]> {
+  return (await pathsBelow(zk, eventPath)).filter((path) => path !== `${eventPath}/set`);
 }

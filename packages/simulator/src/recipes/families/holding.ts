@@ -20,6 +20,14 @@ export function drawWait(process: RecipeProcess): { timeoutMs?: number; signal?:
   }
 }
 
+/** One in so many stands still for longer than its session lives, in the middle of whatever it is about to begin. */
+export function drawStandstill(process: RecipeProcess, oneIn: number): void {
+  if (process.isHealed || process.below(oneIn) > 0) return;
+  process.clock.after(process.below(15), () => {
+    if (!process.isHealed) process.standStill(process.timeoutMs + process.below(process.timeoutMs));
+  });
+}
+
 /** Asked to give it back, it takes its time; when it has consented it does not hold it any more. */
 export function drawConsent(process: RecipeProcess): ((held: Held) => Promise<void>) | undefined {
   if (process.below(2) === 0) return undefined;

@@ -4,9 +4,9 @@ import { Group, type GroupNaming, PersistentNode, type PersistentNodeOptions, Se
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawWait } from './holding.ts';
+import { drawStandstill, drawWait } from './holding.ts';
 import { judgeKeptInTheEnd, judgeToldOfKept, type KeptInTheEnd, type KeptRules, type ToldOfKept } from './kept-rules.ts';
-import { deleteByHand, haveForAWhile, namesBelow } from './line-of-story.ts';
+import { deleteByHand, haveForAWhile, pathsBelow } from './line-of-story.ts';
 
 export const keptZnodes: Family = {
   what: 'processes keep a znode each, and change what it says',
@@ -36,6 +36,9 @@ interface Keeping {
   readonly kept: Kept;
   readonly change: ((text: string, wait: Wait) => Promise<void>) | undefined;
   readonly close: () => Promise<void>;
+  /** What it was made with. */
+  readonly first: string;
+  changes: number;
   /** What it may say: what it was given last, and what it perhaps was since. */
   may: Set<string>;
 }
@@ -52,7 +55,7 @@ interface Way extends KeptRules {
     sessions: Sessions,
     text: string,
     wait: Wait,
-  ) => Promise<Omit<Keeping, 'process' | 'sessions' | 'sessionIds' | 'may'>>;
+  ) => Promise<Omit<Keeping, 'process' | 'sessions' | 'sessionIds' | 'first' | 'changes' | 'may'>>;
   /** Whether names are those of the processes, which another session may have. */
   readonly hasNames: boolean;
 }
@@ -79,6 +82,7 @@ class KeptStory implements RecipeStory {
   async turn(process: RecipeProcess): Promise<boolean> {
     const keeping = this.#keeping.get(process) ?? (await this.#begin(process));
     const { kept, change, close, sessions } = keeping;
+    drawStandstill(process, 12);
     try {
       if (change !== undefined && (process.isHealed || process.below(3) > 0)) await this.#change(process, keeping, change);
       if (!process.isHealed && process.below(4) === 0) await process.pause(process.below(1500));
@@ -105,7 +109,7 @@ class KeptStory implements RecipeStory {
       forget();
       throw error;
     });
-    const keeping: Keeping = { ...begun, process, sessions, sessionIds, may: new Set([text]) };
+    const keeping: Keeping = { ...begun, process, sessions, sessionIds, first: text, changes: 0, may: new Set([text]) };
     this.#keeping.set(process, keeping);
     process.note('a znode was kept');
     if (keeping.kept.state === 'present') this.#tell(keeping, text);
@@ -128,7 +132,8 @@ class KeptStory implements RecipeStory {
   }
 
   async #change(process: RecipeProcess, keeping: Keeping, change: NonNullable<Keeping['change']>): Promise<void> {
-    const text = `text-${++this.#texts}`;
+    // Now and then what it said in the beginning.
+    const text = ++keeping.changes % 3 === 0 ? keeping.first : `text-${++this.#texts}`;
     keeping.may.add(text);
     await change(text, waitOf(process));
     keeping.may = new Set([text]);
@@ -167,17 +172,15 @@ class KeptStory implements RecipeStory {
       if (await haveForAWhile(operator, zk, path, 1000)) operator.note('a name was of another session for a while');
       return;
     }
-    const names = (await namesBelow(zk, parent)).toSorted();
-    const name = names[operator.below(3)];
-    if (name === undefined) return;
+    const victim = (await pathsBelow(zk, parent))[operator.below(3)];
+    if (victim === undefined) return;
     operator.note('a kept znode was deleted by hand');
-    await deleteByHand(zk, `${parent}/${name}`);
+    await deleteByHand(zk, victim);
   }
 
   /** Nobody keeps anything any more. */
-  async left(zk: Client): Promise<readonly string[]> {
-    const { parent } = this.#way;
-    return (await namesBelow(zk, parent)).map((name) => `${parent}/${name}`);
+  left(zk: Client): Promise<readonly string[]> {
+    return pathsBelow(zk, this.#way.parent);
   }
 
   judge({ history }: Evidence): readonly string[] {

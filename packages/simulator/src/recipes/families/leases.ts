@@ -1,5 +1,5 @@
 /** Leases for a fixed time, one alone and two of which either will do: had, renewed, given back, left to their end, taken over by the next of the same name. */
-import { type Client, KeeperError, op } from '@tskeeper/client';
+import { type CallOptions, type Client, KeeperError, op } from '@tskeeper/client';
 import { type HeldLease, Lease, MultiLease } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import { parentOf } from '../../replay/replay.ts';
@@ -8,7 +8,7 @@ import { fences } from '../holds.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { drawWait } from './holding.ts';
 import { besides, isOfOne, judgeLeases, type LeaseHold } from './lease-rules.ts';
-import { deleteByHand, namesBelow, storePath } from './line-of-story.ts';
+import { deleteByHand, pathsBelow, storePath } from './line-of-story.ts';
 
 export const leases: Family = {
   what: 'processes hold leases for a time, whatever becomes of their sessions',
@@ -17,6 +17,7 @@ export const leases: Family = {
     'a lease for a time was not to be had',
     'one of several leases was had',
     'a lease was renewed',
+    'a lease was not renewed',
     'a lease was left to its end',
     'a lease that was over was had by another',
     'a lease was taken over by the next of the same name',
@@ -100,17 +101,17 @@ class LeaseStory implements RecipeStory {
       if (lease.state !== 'held' && process.below(3) > 0) return;
       await lease.multi([op.setData(storeOf(parentOf(lease.path)), `${lease.path} ${lease.fencingToken}`)]);
     }
+    if (process.below(2) === 0) return;
     while (!process.isHealed && lease.leftMs > 0 && process.below(20) > 0) await process.pause(100);
   }
 
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
     const path = paths[operator.below(paths.length)]!;
     if (operator.below(2) === 0) return;
-    const names = (await namesBelow(zk, path)).toSorted();
-    const name = names[operator.below(4)];
-    if (name === undefined) return;
+    const victim = (await pathsBelow(zk, path))[operator.below(4)];
+    if (victim === undefined) return;
     operator.note('a lease was broken by hand');
-    await deleteByHand(zk, `${path}/${name}`);
+    await deleteByHand(zk, victim);
   }
 
   /** Whoever has it next clears up, also behind those who had no time to. */
@@ -119,8 +120,7 @@ class LeaseStory implements RecipeStory {
       paths.map(async (path) => {
         const lease = await new Lease(zk, path, { holder: 'operator', durationMs: 10_000 }).acquire();
         await lease.release();
-        const names = (await zk.exists(path)) === null ? [] : (await zk.getChildren(path)).children;
-        return names.map((name) => `${path}/${name}`);
+        return await pathsBelow(zk, path);
       }),
     );
     return left.flat();
@@ -132,22 +132,25 @@ class LeaseStory implements RecipeStory {
   }
 }
 
-/** Renewed again and again, whether that can be done or not. */
+/** Renewed again and again, whether that can be done or not; where it cannot, half of them have it to the end that it has. */
 async function renewed(process: RecipeProcess, lease: HeldLease): Promise<void> {
   const endMs = process.nowMs + process.below(8000);
   while (!process.isHealed && lease.state === 'held' && process.nowMs < endMs) {
     await process.pause(process.below(Math.ceil(lease.leftMs) + 1));
     if (process.below(6) === 0) process.wire?.forward.resetAfter(0);
     try {
-      await renew(process, lease);
+      await renew(process, lease, process.below(3) === 0 ? { timeoutMs: process.below(30) } : {});
     } catch (error) {
       if (!isOpen(error)) throw error;
+      process.note('a lease was not renewed');
+      if (process.below(2) === 0) continue;
+      while (!process.isHealed && lease.leftMs > 0) await process.pause(50);
     }
   }
 }
 
-async function renew(process: RecipeProcess, lease: HeldLease): Promise<void> {
-  await lease.renew();
+async function renew(process: RecipeProcess, lease: HeldLease, options: CallOptions = {}): Promise<void> {
+  await lease.renew(options);
   process.note('a lease was renewed');
 }
 

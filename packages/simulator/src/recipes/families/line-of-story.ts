@@ -46,6 +46,11 @@ export async function haveForAWhile(operator: RecipeProcess, zk: Client, path: s
   return true;
 }
 
+/** Paths of what is below it, sorted. */
+export async function pathsBelow(zk: Client, path: string): Promise<readonly string[]> {
+  return (await namesBelow(zk, path)).toSorted().map((name) => `${path}/${name}`);
+}
+
 /** What is below it; nothing where there is no such znode: containers are swept when they are empty, at any moment. */
 export async function namesBelow(zk: Client, path: string): Promise<readonly string[]> {
   try {

@@ -1,12 +1,13 @@
-/** One queue: processes put, take, and claim, and an operator takes claims away; every item is told from every other by its data. */
+/** One queue, of any kind: processes put, take, and claim, and an operator takes claims away; every item is told from every other by its data. */
 import { type Client, KeeperError, op } from '@tskeeper/client';
-import { type ClaimedItem, Queue, type QueueItem, RecipeError } from '@tskeeper/recipes';
+import { type ClaimedItem, type QueueItem, RecipeError } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
-import { QueueWitness } from '../queue-witness.ts';
+import { QueueWitness, type Removal } from '../queue-witness.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { drawWait } from './holding.ts';
-import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
+import { drawStandstill, drawWait } from './holding.ts';
+import { deleteByHand, drawBeginning, linePath, pathsBelow, storePath } from './line-of-story.ts';
+import { drawId, drawQueueKind, type OpenQueue, type QueueKind } from './queue-kinds.ts';
 
 export const queues: Family = {
   what: 'processes put items into a queue, take some, and work on others until they are done',
@@ -21,6 +22,10 @@ export const queues: Family = {
     'a claim was taken away by hand',
     'a place in line was taken away by hand',
     'a bounded queue was full',
+    'items were taken out by their id',
+    'an item was put for later',
+    'an item was put into a shard',
+    'a write was left open',
     'gave up: TimedOut',
   ],
   draw: (random) => new QueueStory(random),
@@ -30,11 +35,14 @@ class QueueStory implements RecipeStory {
   readonly processes: number;
   readonly restMsMax: number;
   readonly beginning: RecipeStory['beginning'];
+  /** Whether an item is due is told by the time of the leader. */
+  readonly wallClocksAgree: boolean;
+  readonly #kind: QueueKind;
   readonly #witness: QueueWitness;
   readonly #maxItems: number | undefined;
   /** Of 100 items, how many are claimed rather than taken. */
   readonly #claimed: number;
-  readonly #queues = new WeakMap<Client, Queue>();
+  readonly #queues = new WeakMap<Client, OpenQueue>();
   #puts = 0;
 
   constructor(random: SeededRandom) {
@@ -42,9 +50,12 @@ class QueueStory implements RecipeStory {
     // Now and then without a rest: what a consumer is told of comes while it looks.
     this.restMsMax = random.below(3) === 0 ? 1 + random.below(10) : 1 + random.below(300);
     this.beginning = drawBeginning(random);
-    this.#maxItems = random.below(2) === 0 ? 1 + random.below(3) : undefined;
+    this.#kind = drawQueueKind(random);
+    const { parents, isEphemeral, dueMs, canBeBounded } = this.#kind;
+    this.wallClocksAgree = dueMs !== undefined;
+    this.#maxItems = canBeBounded && random.below(2) === 0 ? 1 + random.below(3) : undefined;
     this.#claimed = 20 + random.below(60);
-    this.#witness = new QueueWitness(linePath, storePath, this.#maxItems);
+    this.#witness = new QueueWitness({ path: linePath, store: storePath, maxItems: this.#maxItems, parents, isEphemeral, dueMs });
   }
 
   prepare(zk: Client): Promise<unknown> {
@@ -58,35 +69,51 @@ class QueueStory implements RecipeStory {
       await Promise.all([this.#put(process, zk, queue), this.#consume(process, zk, queue)]);
       return true;
     }
-    if (process.below(2) === 0) await this.#put(process, zk, queue);
+    drawStandstill(process, 16);
+    if (queue.remove !== undefined && process.below(4) === 0) await this.#remove(process, zk, queue, queue.remove);
+    else if (process.below(2) === 0) await this.#put(process, zk, queue);
     else await this.#consume(process, zk, queue);
     return true;
   }
 
   /** Kept for as long as the session: it remembers its list, and its marks. */
-  #queueOf(zk: Client): Queue {
+  #queueOf(zk: Client): OpenQueue {
     let queue = this.#queues.get(zk);
     if (queue === undefined) {
-      queue = new Queue(zk, linePath, { maxItems: this.#maxItems });
+      queue = this.#kind.open(zk, this.#maxItems);
       this.#queues.set(zk, queue);
     }
     return queue;
   }
 
-  async #put(process: RecipeProcess, zk: Client, queue: Queue): Promise<void> {
+  async #put(process: RecipeProcess, zk: Client, { queue, putAll }: OpenQueue): Promise<void> {
     const items = Array.from({ length: this.#maxItems === undefined && process.below(4) === 0 ? 3 : 1 }, () => `item-${++this.#puts}`);
     const put = this.#witness.begins('put', process.name, zk.sessionId, items);
-    if (this.#maxItems !== undefined && (await queue.size(waitOf(process))) >= this.#maxItems) process.note('a bounded queue was full');
-    await judged(process, put, queue.putAll(items, waitOf(process)));
+    // Who begins before everything has healed only puts, so not all of them may wait for ever for room.
+    const wait = waitOf(process);
+    if (this.#maxItems !== undefined && (await queue.size(wait)) >= this.#maxItems) process.note('a bounded queue was full');
+    await judged(process, put, putAll(process, items, wait));
     process.note('an item was put');
+    if (this.#kind.dueMs !== undefined) process.note('an item was put for later');
+    if (!this.#kind.canBeBounded) process.note('an item was put into a shard');
   }
 
-  async #consume(process: RecipeProcess, zk: Client, queue: Queue): Promise<void> {
+  /** Those who have put something since everything has healed wait for it: what is taken out from under them is made up for. */
+  async #remove(process: RecipeProcess, zk: Client, queue: OpenQueue, remove: NonNullable<OpenQueue['remove']>): Promise<void> {
+    const removal: Removal = { process: process.name, session: zk.sessionId, id: drawId(process), fromZxid: zk.lastZxid, told: undefined };
+    this.#witness.removals.push(removal);
+    const count = await remove(removal.id);
+    removal.told = { count, toZxid: zk.lastZxid };
+    if (count > 0) process.note('items were taken out by their id');
+    if (process.isHealed) for (let made = count; made > 0; made--) await this.#put(process, zk, queue);
+  }
+
+  async #consume(process: RecipeProcess, zk: Client, { queue }: OpenQueue): Promise<void> {
     if (process.below(100) < this.#claimed) await this.#work(process, zk, queue);
     else await this.#take(process, zk, queue);
   }
 
-  async #take(process: RecipeProcess, zk: Client, queue: Queue): Promise<void> {
+  async #take(process: RecipeProcess, zk: Client, queue: OpenQueue['queue']): Promise<void> {
     const take = this.#witness.begins('take', process.name, zk.sessionId, []);
     const isTry = !process.isHealed && process.below(3) === 0;
     const item = await judged(process, take, isTry ? queue.tryTake() : queue.take(waitOf(process)));
@@ -98,8 +125,13 @@ class QueueStory implements RecipeStory {
     process.note('an item was taken');
   }
 
-  async #work(process: RecipeProcess, zk: Client, queue: Queue): Promise<void> {
-    const item = await queue.claim(waitOf(process));
+  async #work(process: RecipeProcess, zk: Client, queue: OpenQueue['queue']): Promise<void> {
+    const isTry = !process.isHealed && process.below(4) === 0;
+    const item = isTry ? await queue.tryClaim() : await queue.claim(waitOf(process));
+    if (item === undefined) {
+      process.note('nothing was to be had at the first try');
+      return;
+    }
     try {
       if (item.attempt > 1) process.note('an item was had by a second consumer');
       await process.pause(process.below(process.below(4) === 0 && !process.isHealed ? 3000 : 150));
@@ -128,31 +160,28 @@ class QueueStory implements RecipeStory {
   }
 
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
-    const what = (['claims', 'claims', 'producers', 'consumers'] as const)[operator.below(4)]!;
-    const victims = await childrenOf(zk, `${linePath}-aside/${what}`);
+    const places = ['producers', 'consumers'].map((who) => `${linePath}-aside/${who}`);
+    const claims = this.#claimsPaths;
+    const isClaim = operator.below(2) === 0;
+    const from = isClaim ? claims : places;
+    const victims = await pathsBelow(zk, from[operator.below(from.length)]!);
     const victim = victims[operator.below(3)];
     if (victim === undefined) return;
-    operator.note(what === 'claims' ? 'a claim was taken away by hand' : 'a place in line was taken away by hand');
+    operator.note(isClaim ? 'a claim was taken away by hand' : 'a place in line was taken away by hand');
     await deleteByHand(zk, victim);
   }
 
+  get #claimsPaths(): readonly string[] {
+    return this.#kind.parents.map((parent) => `${linePath}-aside/claims${parent.slice(linePath.length)}`);
+  }
+
   async left(zk: Client): Promise<readonly string[]> {
-    const parents = ['claims', 'consumers', 'producers'].map((what) => `${linePath}-aside/${what}`);
-    return (await Promise.all(parents.map((parent) => childrenOf(zk, parent)))).flat();
+    const lines = ['consumers', 'producers'].map((who) => `${linePath}-aside/${who}`);
+    return (await Promise.all([...this.#claimsPaths, ...lines].map((parent) => pathsBelow(zk, parent)))).flat();
   }
 
   judge({ history }: Evidence): readonly string[] {
     return this.#witness.judge(history);
-  }
-}
-
-/** Their paths. */
-async function childrenOf(zk: Client, parent: string): Promise<readonly string[]> {
-  try {
-    return (await zk.getChildren(parent)).children.toSorted().map((name) => `${parent}/${name}`);
-  } catch (error) {
-    if (KeeperError.is(error, 'NoNode')) return [];
-    throw error;
   }
 }
 

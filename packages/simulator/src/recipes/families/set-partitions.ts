@@ -5,7 +5,7 @@ import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import { Holds } from '../holds.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { linePath, storePath } from './line-of-story.ts';
+import { linePath, pathsBelow, storePath } from './line-of-story.ts';
 
 export const setPartitions: Family = {
   what: 'processes share a set of items, and work on each under its lock',
@@ -68,11 +68,7 @@ class SetPartitionStory implements RecipeStory {
 
   async left(zk: Client): Promise<readonly string[]> {
     const parents = [`${linePath}/party`, ...[...this.#holds.keys()].map((item) => `${linePath}/locks/${item}`)];
-    const all = parents.map(async (path) => {
-      if ((await zk.exists(path)) === null) return [];
-      return (await zk.getChildren(path)).children.map((name) => `${path}/${name}`);
-    });
-    return (await Promise.all(all)).flat();
+    return (await Promise.all(parents.map((path) => pathsBelow(zk, path)))).flat();
   }
 
   judge({ history, recording }: Evidence): readonly string[] {

@@ -185,8 +185,8 @@ class ValueStory implements RecipeStory {
     const lock = new Lock(zk, `${path}/lock`);
     let [first] = await lock.contenders();
     // Few come there, and for a moment only.
-    for (let looks = operator.below(20); looks > 0 && first === undefined; looks--) {
-      await operator.pause(10);
+    for (let looks = operator.below(80); looks > 0 && first === undefined; looks--) {
+      await operator.pause(5);
       [first] = await lock.contenders();
     }
     if (first !== undefined) {

@@ -1,0 +1,17 @@
+/** Whether something is kept by anything. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** How many of those that `make` gives are still there when nobody has them any more. */
+export async function leftOf(count: number, make: () => Promise<object>): Promise<number> {
+  const made: WeakRef<object>[] = [];
+  for (let at = 0; at < count; at++) made.push(new WeakRef(await make()));
+  for (let turn = 0; turn < 3; turn++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+  }
+  return made.filter((each) => each.deref() !== undefined).length;
+}

@@ -1,0 +1,35 @@
+import { ManualClock } from '@tskeeper/runtime';
+import { expect, it } from 'vitest';
+import { WaitingRoom } from '../../src/waiting/waiting-room.ts';
+import { leftOf } from '../support/garbage.ts';
+import { failureOf } from '../support/recipe-world.ts';
+
+it('a waiting room keeps nothing of those who have given up, however long the others wait', async () => {
+  const room = new WaitingRoom({ clock: new ManualClock(0) }, 'the leadership of /a');
+  const waiting = room.wait({});
+  const left = await leftOf(100, async () => {
+    const abort = new AbortController();
+    const reason = { why: 'no longer wanted' };
+    const given = failureOf(room.wait({ signal: abort.signal }));
+    abort.abort(reason);
+    expect(await given).toBe(reason);
+    return reason;
+  });
+  expect(left).toBeLessThan(3);
+  room.admit();
+  await waiting;
+});
+
+it('a waiting room lets in those who wait, and turns away those who do, once', async () => {
+  const room = new WaitingRoom({ clock: new ManualClock(0) }, 'the leadership of /a');
+  const first = [room.wait({}), room.wait({})];
+  room.admit();
+  await Promise.all(first);
+  const second = [failureOf(room.wait({})), failureOf(room.wait({}))];
+  room.dismiss('over');
+  expect(await Promise.all(second)).toEqual(['over', 'over']);
+  room.dismiss('over');
+  const third = room.wait({});
+  room.admit();
+  await third;
+});

@@ -1,0 +1,97 @@
+/** Changes of a tree that programs bring along, more of them with each release: whoever comes first makes them, and older programs find out that they are. */
+import { type Client, op, type WriteOp } from '@tskeeper/client';
+import { Lock, Migrations, type Migration, RecipeError } from '@tskeeper/recipes';
+import type { SeededRandom } from '@tskeeper/runtime';
+import type { Evidence, Family, RecipeStory } from '../family.ts';
+import type { RecipeProcess } from '../recipe-process.ts';
+import { drawStandstill, drawWait } from './holding.ts';
+import { deleteByHand, storePath } from './line-of-story.ts';
+import { judgeMigrations, type Run } from './migration-rules.ts';
+
+export const migrations: Family = {
+  what: 'processes make the changes of a tree that are missing',
+  marks: [
+    'a change of the tree was made',
+    'several changes of the tree were made',
+    'no change of the tree was missing',
+    'a program was older than what it found',
+    'the lock of those who change the tree was broken by hand',
+    'gave up: Lost',
+  ],
+  draw: (random) => new MigrationStory(random),
+};
+
+const folder = '/migrations';
+const lockPath = `${folder}/lock`;
+/** Whoever migrates reads the records of all that were made. */
+const listMax = 30;
+
+class MigrationStory implements RecipeStory {
+  readonly processes: number;
+  readonly restMsMax: number;
+  /** Of the latest release. */
+  readonly #list: Migration[] = [];
+  readonly #runs: Run[] = [];
+
+  constructor(random: SeededRandom) {
+    this.processes = 2 + random.below(4);
+    this.restMsMax = 1 + random.below(400);
+  }
+
+  prepare(zk: Client): Promise<unknown> {
+    return zk.ensurePath(storePath);
+  }
+
+  async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
+    drawStandstill(process, 16);
+    for (let news = process.below(3); news > 0 && this.#list.length < listMax; news--) this.#list.push(newMigration(this.#list.length + 1));
+    const own = this.#list.slice(0, this.#list.length - (process.below(8) === 0 ? process.below(2) : 0));
+    const run: Run = { process: process.name, session: zk.sessionId, known: own.length, made: [], result: 'open', seenZxid: undefined };
+    this.#runs.push(run);
+    try {
+      run.made = await new Migrations(zk, folder, own).migrate(drawWait(process));
+      run.result = 'up to date';
+      process.note(
+        ['no change of the tree was missing', 'a change of the tree was made'][run.made.length] ?? 'several changes of the tree were made',
+      );
+    } catch (error) {
+      if (!(error instanceof RecipeError)) throw error;
+      if (error.code === 'Refused') process.complain(error.message);
+      if (error.code !== 'Mismatch') throw error;
+      run.result = 'too old';
+      process.note('a program was older than what it found');
+    } finally {
+      run.seenZxid = zk.lastZxid;
+    }
+    return true;
+  }
+
+  /** Few hold the lock, and for a moment only. */
+  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+    for (let looks = operator.below(80); looks > 0; looks--) {
+      const [first] = await new Lock(zk, lockPath).contenders();
+      if (first !== undefined) {
+        operator.note('the lock of those who change the tree was broken by hand');
+        await deleteByHand(zk, first.path);
+        return;
+      }
+      await operator.pause(5);
+    }
+  }
+
+  async left(zk: Client): Promise<readonly string[]> {
+    return (await new Lock(zk, lockPath).contenders()).map(({ path }) => path);
+  }
+
+  judge({ history }: Evidence): readonly string[] {
+    return judgeMigrations(this.#runs, { folder, storePath }, history);
+  }
+}
+
+/** What it writes can be written any number of times: only the record says that it was. */
+function newMigration(number: number): Migration {
+  const name = `change-${number}`;
+  const ops: WriteOp[] = [op.setData(storePath, name)];
+  if (number % 3 === 0) ops.push(op.create(`${storePath}/${name}-`, name, { mode: 'persistentSequential' }));
+  return { name, ops };
+}
