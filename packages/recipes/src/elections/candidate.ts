@@ -9,10 +9,11 @@
  */
 import type { ClientView } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
-import { checkFunction, checkPlace, checkWaitOptions } from '../given.ts';
+import { checkFunction, checkPlace } from '../given.ts';
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';
+import { Limit } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { Election, type ElectionOptions } from './election.ts';
@@ -22,6 +23,9 @@ import type { Leadership } from './leadership.ts';
 export class Candidate implements AsyncDisposable {
   /** As `Election.path`. */
   readonly path: string;
+  readonly #zk: ClientView;
+  /** What is stood for: `the leadership of /a`. */
+  readonly #what: string;
   readonly #options: ElectionOptions;
   readonly #over = new AbortController();
   readonly #listeners = new Listeners<Leadership | undefined>();
@@ -41,7 +45,9 @@ export class Candidate implements AsyncDisposable {
     checkPlace(clientOf(source), path);
     this.path = path;
     this.#options = options;
-    this.#room = new WaitingRoom(clientOf(source), `the leadership of ${path}`);
+    this.#zk = clientOf(source);
+    this.#what = `the leadership of ${path}`;
+    this.#room = new WaitingRoom(this.#zk, this.#what);
     this.#standing = this.#stand(source);
   }
 
@@ -68,12 +74,12 @@ export class Candidate implements AsyncDisposable {
    * of the signal given.
    */
   async leading(options: WaitOptions = {}): Promise<Leadership> {
-    checkWaitOptions(options);
-    options.signal?.throwIfAborted();
+    using limit = new Limit(this.#zk, options, this.#what);
+    const { signal } = limit;
     this.#over.signal.throwIfAborted();
-    if (this.#leadership === undefined) await this.#room.wait(options);
-    // It may be over since, or another one.
-    return this.#leadership ?? this.leading(options);
+    // Behind each turn it may be over again, or another one.
+    while (this.#leadership === undefined) await this.#room.wait({ signal });
+    return this.#leadership;
   }
 
   /**
@@ -122,7 +128,7 @@ export class Candidate implements AsyncDisposable {
     }
   }
 
-  /** Resigns, when the work of `run` has stopped, and stands no more. Never rejects. */
+  /** Resigns, when the work of `run` has stopped, and stands no more. Never rejects. That work itself must not wait for it, as it would wait for its own end. */
   async close(): Promise<void> {
     this.#isClosed ||= !this.signal.aborted;
     this.#end(new RecipeError('Closed', `the candidate for ${this.path} was closed`));

@@ -19,6 +19,22 @@ const sessions = () => t.until(Sessions.start(() => connect('server:2181', t.wor
 const leader = async () => new TextDecoder().decode((await t.until(new Election(t.zk, path).leader()))?.data ?? undefined);
 
 describe('a candidate', () => {
+  it('is waited for as long as is said, also when it leads in between for a moment', async () => {
+    const other = new Candidate(await t.client(), path);
+    other.onChange((leadership) => leadership && t.zk.clock.after(300, () => void leadership.resign()));
+    await t.until(other.leading());
+    const candidate = new Candidate(t.zk, path);
+    const heard: boolean[] = [];
+    candidate.onChange((leadership) => {
+      heard.push(leadership !== undefined);
+      void leadership?.resign();
+    });
+    expect(await t.until(failureOf(candidate.leading({ timeoutMs: 500 })), 550)).toMatchObject({ code: 'TimedOut' });
+    expect(heard).toEqual([true, false]);
+    await t.until(candidate.close());
+    await t.until(other.close());
+  });
+
   it('B16: leads until it is closed, and the next one does from then on', async () => {
     const heard: (bigint | undefined)[] = [];
     const one = new Candidate(await t.client(), path, { data: 'one' });
