@@ -8,13 +8,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 const script = fileURLToPath(new URL('../scripts/ensure-built.js', import.meta.url));
 
 /** As npm: what was there goes, its own record comes early, and what is named by `NPM_ENDS` becomes of it. */
-const npm = `#!/usr/bin/env node
-const { appendFileSync, mkdirSync, rmSync, writeFileSync } = require('node:fs');
-appendFileSync('calls', 'npm ' + process.argv.slice(2).join(' ') + '\\n');
-rmSync('node_modules', { recursive: true, force: true });
-mkdirSync('node_modules');
-writeFileSync('node_modules/.package-lock.json', '{}');
-if (process.env.NPM_ENDS === 'killed') process.kill(process.pid, 'SIGKILL');
+const npm = `#!/bin/sh
+echo npm "$@" >> calls
+rm -rf node_modules
+mkdir node_modules
+echo '{}' > node_modules/.package-lock.json
+if [ "$NPM_ENDS" = killed ]; then kill -KILL $$; fi
 `;
 
 let root: string;
@@ -26,7 +25,6 @@ beforeEach(() => {
   cpSync(script, join(root, 'scripts', 'ensure-built.js'));
   writeFileSync(join(root, 'package.json'), '{ "type": "module" }');
   writeFileSync(join(root, 'package-lock.json'), '{}');
-  writeFileSync(join(root, 'bin', 'package.json'), '{ "type": "commonjs" }');
   writeFileSync(join(root, 'bin', 'npm'), npm);
   chmodSync(join(root, 'bin', 'npm'), 0o755);
 });
@@ -56,7 +54,6 @@ describe.skipIf(process.platform === 'win32')('what makes a clone ready', () => 
   it('installs again after an installation that was killed, however much of it is there', () => {
     expect([install('killed'), installations()]).toEqual([1, 1]);
     expect(existsSync(join(root, 'node_modules', '.package-lock.json'))).toBe(true);
-    expect([install(), installations()]).toEqual([0, 2]);
     expect([install(), installations()]).toEqual([0, 2]);
   });
 });

@@ -17,7 +17,15 @@ await using zk = await connect(hosts, { sessionTimeoutMs: 3000, retry: true });
 const event = new EventHandle(zk, path, { autoReset: true });
 if (what === 'set') await event.set();
 else {
+  // Whoever is told to end gives up its place, so that the next in line need not wait until the session is over.
+  const ended = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
   console.log(`${name} waits`);
-  await event.wait();
-  console.log(`${name} is through`);
+  try {
+    await event.wait({ signal: ended.signal });
+    console.log(`${name} is through`);
+  } catch (error) {
+    if (error !== ended.signal.reason) throw error;
+    console.log(`${name} waits no more`);
+  }
 }

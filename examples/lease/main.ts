@@ -14,8 +14,16 @@ if (hosts === undefined || path === undefined || name === undefined || !(Number(
 
 await using zk = await connect(hosts, { sessionTimeoutMs: 3000, retry: true });
 const lease = new Lease(zk, path, { holder: name, durationMs: Number(duration) });
-await using held = await lease.acquire();
-console.log(`${name} begins ${process.hrtime.bigint()}`);
-// Work that takes longer than the lease ends with it, unless it is renewed.
-await pass(Number(ms), undefined, { signal: held.signal });
-console.log(`${name} ends ${process.hrtime.bigint()}`);
+// Whoever is told to end gives the lease back, or its place in line.
+const ended = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+try {
+  await using held = await lease.acquire({ signal: ended.signal });
+  console.log(`${name} begins ${process.hrtime.bigint()}`);
+  // Work that takes longer than the lease ends with it, unless it is renewed.
+  await pass(Number(ms), undefined, { signal: AbortSignal.any([held.signal, ended.signal]) });
+  console.log(`${name} ends ${process.hrtime.bigint()}`);
+} catch (error) {
+  if (!ended.signal.aborted) throw error;
+  console.log(`${name} was told to end`);
+}

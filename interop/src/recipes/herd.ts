@@ -5,6 +5,7 @@ import {
   Election,
   EventHandle,
   type Held,
+  type HeldLease,
   Lease,
   Lock,
   MultiLock,
@@ -20,8 +21,8 @@ import { fed, handedOn } from './waiters.ts';
 /** Its delete and the list of the one that wakes up; two answers, the event that wakes it, and that of the own znode. */
 const turn: Traffic = { received: 2, sent: 4 };
 
-/** Long beside all steps; the last to have one keeps its process for as long. */
-const leaseMs = 60_000;
+/** Long beside all steps: a lease whose time is over is had by the next. */
+const leaseMs = 600_000;
 
 export const oneByOne: Readonly<Record<string, Scene>> = {
   'a lock is given back': {
@@ -95,12 +96,23 @@ export const oneByOne: Readonly<Record<string, Scene>> = {
   },
   'a lease is given back': {
     async gather(clients, path) {
-      const crowd = await handedOn(
-        clients.map((zk, at) => () => new Lease(zk, path, { durationMs: leaseMs, holder: `holder-${at}` }).acquire()),
-        (held) => held.release(),
-      );
-      // Of those who wait: the own znode, and the one ahead, which is the lease for the first.
-      return { ...crowd, watches: 2 * (clients.length - 1) };
+      const over = new AbortController();
+      const { signal } = over;
+      let last!: HeldLease;
+      const take = (zk: Client, at: number) => async () => {
+        last = await new Lease(zk, path, { durationMs: leaseMs, holder: `holder-${at}` }).acquire({ signal });
+        return last;
+      };
+      const crowd = await handedOn(clients.map(take), (held) => held.release());
+      return {
+        ...crowd,
+        // Of those who wait: the own znode, and the one ahead, which is the lease for the first.
+        watches: 2 * (clients.length - 1),
+        async end() {
+          over.abort();
+          await last.release();
+        },
+      };
     },
     costs: () => ({ received: 19, sent: 24 }),
   },

@@ -18,6 +18,8 @@ export interface Crowd {
   readonly watches: number;
   /** The next step, to its end: when it resolves everything has been asked that it leads to. */
   step(): Promise<void>;
+  /** Ends what would go on by itself, and be counted with whatever comes behind it. */
+  end?(): Promise<void>;
 }
 
 /** Lets these clients do something around one path, until they all wait. */
@@ -58,16 +60,21 @@ export async function trafficOf(
   const counters = new Counters(connectString, clients);
   const watchesBefore = (await counters.look()).watches;
   const crowd = await gather(clients, path);
-  await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
-  const traffic: Traffic[] = [];
-  let before = await counters.atRest();
-  for (let step = 0; step < steps; step++) {
-    await crowd.step();
-    const after = await counters.atRest();
-    traffic.push({ received: after.received - before.received, sent: after.sent - before.sent });
-    before = after;
+  try {
+    await until('all wait', async () => (await counters.look()).watches - watchesBefore >= crowd.watches);
+    const traffic: Traffic[] = [];
+    let before = await counters.atRest();
+    for (let step = 0; step < steps; step++) {
+      await crowd.step();
+      const after = await counters.atRest();
+      traffic.push({ received: after.received - before.received, sent: after.sent - before.sent });
+      before = after;
+    }
+    return traffic;
+  } finally {
+    await crowd.end?.();
+    await counters.atRest();
   }
-  return traffic;
 }
 
 /**

@@ -200,6 +200,7 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
     'Barrier.wait': (options) => barrier.wait(options),
     'DoubleBarrier.enter': (options) => double.enter(options),
     'DoubleBarrier.run': (options) => double.run(work, options),
+    'SimpleBarrier.at': (options) => recipes.SimpleBarrier.at(zk, `${path}/another-simple`, 2, options),
     'SimpleBarrier.enter': (options) => simple.enter(options),
     'SimpleBarrier.run': (options) => simple.run(work, options),
     'EventHandle.set': (options) => event.set(options),

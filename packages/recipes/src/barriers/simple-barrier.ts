@@ -58,13 +58,15 @@ export class SimpleBarrier {
 
   /**
    * Makes the root and its parents, or finds it made by another participant; it stays behind. `size` is the same for all who take part. Rejects as
-   * `Client.ensurePath` does.
+   * `Client.ensurePath` does; with a RecipeError, TimedOut, and with the signal's reason, which are of this call alone; and with a TypeError for what is no client or
+   * no path.
    */
-  static async at(zk: ClientView, path: string, size: number, options: SimpleBarrierOptions = {}): Promise<SimpleBarrier> {
+  static async at(zk: ClientView, path: string, size: number, options: SimpleBarrierOptions & WaitOptions = {}): Promise<SimpleBarrier> {
     checkPlace(zk, path);
     checkSize(size);
+    using limit = new Limit(zk, options, `the root of the barrier ${path}`);
     if (options.name !== undefined) checkName(options.name, 'the name of a participant');
-    await zk.ensurePath(path, { acl: options.acl, ...untilTheEnd });
+    await zk.ensurePath(path, { acl: options.acl, ...untilTheEnd, signal: limit.signal });
     return new SimpleBarrier(zk, path, size, options);
   }
 

@@ -11,11 +11,12 @@
  *
  * No polling, and no timer but the pause before a read that a server was too busy for.
  */
-import { type ClientView, KeeperError, type Stat, type TimerHandle, type WatchLoop, type WatchLoopEvent } from '@tskeeper/client';
+import { type ClientView, KeeperError, type Stat, type WatchLoop, type WatchLoopEvent } from '@tskeeper/client';
+import { childPath, parentOf } from '@tskeeper/client/internal';
+import { pause } from '../waiting/pause.ts';
 import type { CacheChange } from './cached-znode.ts';
 import { Shown, type ShownOptions } from './shown.ts';
 import { Visits, type VisitKind } from './visits.ts';
-import { childPath, parentOf } from '@tskeeper/client/internal';
 
 export interface MirrorOptions<Data> extends ShownOptions<Data> {
   /** How many levels below the root are shown; 0 for the root alone, and then only that is watched. */
@@ -46,10 +47,9 @@ export class Mirror<Data> {
   readonly #visits: Visits;
   /** What the survey has not answered yet. Empty: everything has been read since the last Reread. */
   readonly #toSurvey = new Set<string>();
-  readonly #pauses = new Set<TimerHandle>();
   readonly #offState: () => void;
-  /** Counts them. */
-  #connection = 0;
+  /** Aborted when it is lost, or the cache has ended. */
+  #connection = new AbortController();
   #isInStep = false;
   #isOver = false;
 
@@ -114,7 +114,8 @@ export class Mirror<Data> {
   }
 
   #lost(): void {
-    this.#connection++;
+    this.#connection.abort();
+    this.#connection = new AbortController();
     this.#fallOutOfStep();
     this.#visits.clear();
   }
@@ -180,10 +181,8 @@ export class Mirror<Data> {
       visited = this.#onRefusal(path, error);
     }
     if (visited === 'busy') {
-      const connection = this.#connection;
-      await this.#pause();
-      // Over the next one a Reread says what is to be read.
-      if (connection === this.#connection) this.#visits.ask(path, kind);
+      // Over the next connection a Reread says what is to be read.
+      if (await this.#hasPaused()) this.#visits.ask(path, kind);
     } else if (visited === 'done' && kind === 'survey') {
       this.#onSurveyed(path);
     }
@@ -264,14 +263,14 @@ export class Mirror<Data> {
     }
   }
 
-  #pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.#zk.clock.after(busyPauseMs, () => {
-        this.#pauses.delete(timer);
-        resolve();
-      });
-      this.#pauses.add(timer);
-    });
+  /** Whether there is reason to go on. */
+  async #hasPaused(): Promise<boolean> {
+    try {
+      await pause(this.#zk.clock, busyPauseMs, this.#connection.signal);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   #fail(reason: unknown): Visited {
@@ -306,7 +305,7 @@ export class Mirror<Data> {
     this.#isInStep = false;
     this.#offState();
     this.#visits.end();
-    for (const pause of this.#pauses) this.#zk.clock.cancel(pause);
+    this.#connection.abort();
     void this.#loop.return();
     this.#listener.ended(failure);
   }

@@ -11,7 +11,10 @@ export interface Codec<Read, Written = Read> {
   decode(data: Uint8Array | null): Read;
 }
 
+/** For JSON, which has no mark of byte order. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** A mark of byte order is text as well. */
+const wholeUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The bytes as they are; an empty array for a znode without data. */
 export const bytesCodec: Codec<Uint8Array> = {
@@ -22,7 +25,7 @@ export const bytesCodec: Codec<Uint8Array> = {
 /** Text as UTF-8; empty for a znode without data. */
 export const textCodec: Codec<string> = {
   encode: (value) => value,
-  decode: (data) => utf8.decode(data ?? undefined),
+  decode: (data) => wholeUtf8.decode(data ?? undefined),
 };
 
 /** JSON, taken for what the program says it is: nothing is validated. */

@@ -23,6 +23,7 @@ import { checkArray, checkOptions, checkPlace } from '../given.ts';
 import type { Held } from '../line/held.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
+import { isEndOfSession } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
@@ -99,7 +100,15 @@ export class Migrations {
    */
   async migrate(options: WaitOptions = {}): Promise<readonly string[]> {
     using limit = new Limit(this.#zk, options, `the end of the migrations of ${this.path}`);
-    const { signal } = limit;
+    try {
+      return await this.#migrate(limit.signal);
+    } catch (error) {
+      if (!isEndOfSession(error)) throw error;
+      throw new RecipeError('Lost', `the session has ended ahead of the end of the migrations of ${this.path}`, { cause: error });
+    }
+  }
+
+  async #migrate(signal: AbortSignal): Promise<readonly string[]> {
     if (this.#missing(await this.#read(signal)).length === 0) return [];
     await this.#zk.ensurePath(this.#records, { acl: this.#acl, ...untilTheEnd, signal });
     const lock = new Lock(this.#zk, childPath(this.path, 'lock'), { acl: this.#acl });

@@ -17,7 +17,7 @@ export class Consumers<Label> {
   readonly #zk: ClientView;
   readonly #znodes: readonly QueueZnode<Label>[];
   readonly #line: Lock;
-  /** So that several znodes are filled and emptied alike. */
+  /** So that several znodes are emptied alike. */
   #round: number;
 
   constructor(zk: ClientView, znodes: readonly QueueZnode<Label>[], line: Lock) {
@@ -29,14 +29,14 @@ export class Consumers<Label> {
   }
 
   /** All of them, each time with another one ahead. */
-  inTurn(): readonly QueueZnode<Label>[] {
+  #inTurn(): readonly QueueZnode<Label>[] {
     const at = this.#round++ % this.#znodes.length;
     return [...this.#znodes.slice(at), ...this.#znodes.slice(0, at)];
   }
 
   /** The first item that is to be had now, if there is one. With `watches` the lists hear of what happens from then on. */
   async first<Got>(get: Get<Label, Got>, signal: AbortSignal, watches = false): Promise<Got | undefined> {
-    for (const znode of this.inTurn()) {
+    for (const znode of this.#inTurn()) {
       const got = await znode.first((item, look) => get(znode, item, look), signal, watches);
       if (got !== undefined) return got;
     }

@@ -90,7 +90,7 @@ export class ItemList {
   /** Lists them. One listing serves all who ask for it meanwhile. With a watch the list is current until that fires. */
   async refresh(watches: boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    while (this.#listing?.watches === false && watches) await unlessAborted(this.#listing.over, signal);
+    if (watches) while (this.#listing?.watches === false) await unlessAborted(this.#listing.over, signal);
     this.#listing ??= this.#begin(watches);
     await unlessAborted(this.#listing.over, signal);
   }

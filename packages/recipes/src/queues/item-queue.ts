@@ -76,6 +76,8 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   readonly #closing = new AbortController();
   /** Puts are carried out in the order in which they were called. */
   #putting: Promise<unknown> = Promise.resolve();
+  /** So that several znodes are filled alike. Clients that come one behind the other do not all begin with the same one. */
+  #puts: number;
 
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(zk: ClientView, { path, shards, names, rankKind }: QueueSetup<Label>, options: ItemQueueOptions) {
@@ -101,6 +103,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     this.#zk = zk;
     this.#rankKind = rankKind;
     this.#names = names;
+    this.#puts = Number(BigInt.asUintN(31, zk.sessionId));
     this.#marks = new Marks(zk, childPath(aside, 'marks'), acl);
     this.#znodes =
       shards === undefined ? [znode(path, claims)] : shards.map((name) => znode(childPath(path, name), childPath(claims, name)));
@@ -123,7 +126,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     const own = this.#within(options, `room in ${this.path}`, async (signal) => {
       const prefix = this.#names.prefixOf(await labelOf(signal));
       await unlessAborted(ahead, signal);
-      const znode = this.#consumers.inTurn()[0]!;
+      const znode = this.#znodes[this.#puts++ % this.#znodes.length]!;
       if (room === undefined) await znode.put(items, prefix, [], signal);
       else await room.put(items.length, (checks) => znode.put(items, prefix, checks, signal), signal);
     });

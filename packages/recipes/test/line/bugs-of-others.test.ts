@@ -99,6 +99,7 @@ it.each(Object.keys(waits))('who waits while its connection is lost has its turn
   await t.until(first.release?.() ?? first.resign!());
   t.world.wire.name('server', [address]);
   const had = await t.until(waiting);
+  expect(had).toMatchObject({ state: 'held' });
   await t.until(had.release?.() ?? had.resign!());
 });
 
@@ -114,7 +115,7 @@ it('the leader is told though it changes between two looks, and though it has no
     return { ahead: () => first.resign() };
   });
   const leader = await t.until(new Election(zk, path).leader());
-  expect(new TextDecoder().decode(leader!.data!)).toBe('second');
+  expect(new TextDecoder().decode(leader!.data ?? undefined)).toBe('second');
   expect(leader!.path).toBe((await t.until(second)).path);
 });
 

@@ -189,6 +189,31 @@ describe('migrations', () => {
     expect(lost).toBeGreaterThan(2);
   });
 
+  it('B28: say that they are Lost when the session ends, at whichever request', async () => {
+    let lost = 0;
+    for (let at = 1; ; at++) {
+      const [base, top] = [`/m${at}`, `/top${at}`];
+      const { zk, lines } = await t.recorded();
+      const { cnxn } = t.world;
+      const migrating = new Migrations(zk, base, [{ name: 'one', ops: [op.create(top)] }]).migrate().catch((error: unknown) => error);
+      await whenAsked(lines, at, () => cnxn.backward.hold());
+      const asked = lines.length;
+      t.world.break(cnxn);
+      t.world.wire.name('server', []);
+      const session = { id: zk.sessionId, password: zk.sessionPassword };
+      t.world.wire.name('server', [t.world.address]);
+      await t.until((await t.client({ session })).close());
+      const outcome = await t.until(migrating);
+      if (!Array.isArray(outcome)) {
+        lost++;
+        expect(outcome).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+      }
+      await t.until(zk.close());
+      if (asked < at) break;
+    }
+    expect(lost).toBeGreaterThan(3);
+  });
+
   it('B28: are waited for as long as is said', async () => {
     await t.until(t.zk.ensurePath(path));
     const held = await t.until(new Lock(t.zk, `${path}/lock`).acquire());

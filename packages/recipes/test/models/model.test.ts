@@ -113,6 +113,11 @@ describe('a model', () => {
     expect((await t.until(znode.exists()))!.version).toBe(0);
   });
 
+  it('B27: reads text as it was written, with a mark of byte order in front as well', () => {
+    for (const text of ['', 'é', '\ufeff', '\ufeffé'])
+      expect(textCodec.decode(new TextEncoder().encode(String(textCodec.encode(text))))).toBe(text);
+  });
+
   it('B27: lists all below one parent, with the parameters of their paths, and passes over what goes meanwhile', async () => {
     const { zk, lines } = await t.recorded();
     expect(await t.until(orders.below(zk, { user: 7 }).list())).toEqual([]);

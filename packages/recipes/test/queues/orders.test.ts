@@ -212,6 +212,19 @@ describe('a sharded queue', () => {
     expect(() => new ShardedQueue(t.zk, path, { shards: 0 })).toThrow('shards is a whole number from 1 to 100, not 0');
   });
 
+  it('B8: spreads what is put by one who takes an item for each that it puts', async () => {
+    const queue = new ShardedQueue(t.zk, path, { shards: 2 });
+    await t.until(queue.put('x'));
+    const shards: Record<string, number> = {};
+    for (let at = 0; at < 8; at++) {
+      const item = await t.until(queue.take());
+      const shard = item.path.split('/')[2]!;
+      shards[shard] = (shards[shard] ?? 0) + 1;
+      await t.until(queue.put('x'));
+    }
+    expect(shards).toEqual({ 'shard-00': 4, 'shard-01': 4 });
+  });
+
   it('B8: wakes who waits when an item comes into any of them', async () => {
     const queue = new ShardedQueue(t.zk, path, { shards: 4 });
     for (let at = 0; at < 6; at++) {

@@ -1,0 +1,36 @@
+/** What docs/guides/recipes/coming-from-curator-and-kazoo.md shows. */
+import type { Client } from '@tskeeper/client';
+import { Candidate, Lock, type Sessions } from '@tskeeper/recipes';
+
+/** One at a time, without `await using`: what JavaScript on Node 20 and 22 can do as well. */
+export async function rewriteReport(zk: Client, rewrite: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const held = await new Lock(zk, '/locks/report').acquire({ timeoutMs: 60_000 });
+  try {
+    await rewrite(held.signal);
+  } finally {
+    await held.release();
+  }
+}
+
+/** Curator's ConnectionStateListener, for one hold: pauses while nobody knows, and stops when it is lost. */
+export async function watchedWork(zk: Client, work: { pause(): void; goOn(): void; stop(): void; done: Promise<void> }): Promise<void> {
+  const held = await new Lock(zk, '/locks/index').acquire();
+  const forget = held.onStateChange((state) => {
+    if (state === 'suspended') work.pause();
+    if (state === 'held') work.goOn();
+    if (state === 'lost') work.stop();
+  });
+  try {
+    await work.done;
+  } finally {
+    forget();
+    await held.release();
+  }
+}
+
+/** Curator's LeaderLatch, in one line with those of Java, through as many sessions as it takes. */
+export function latch(sessions: Sessions, id: string, changed: (leads: boolean) => void): Candidate {
+  const candidate = new Candidate(sessions, '/election', { name: 'latch-', data: id });
+  candidate.onChange((leadership) => changed(leadership !== undefined));
+  return candidate;
+}
