@@ -66,7 +66,7 @@ class QueueStory implements RecipeStory {
     const queue = this.#queueOf(zk);
     // Whoever puts an item finds one, or room for it is made.
     if (process.isHealed) {
-      await Promise.all([this.#put(process, zk, queue), this.#consume(process, zk, queue)]);
+      await Promise.all([this.#put(process, zk, queue), this.#consumeOne(process, zk, queue)]);
       return true;
     }
     drawStandstill(process, 16);
@@ -108,29 +108,36 @@ class QueueStory implements RecipeStory {
     if (process.isHealed) for (let made = count; made > 0; made--) await this.#put(process, zk, queue);
   }
 
-  async #consume(process: RecipeProcess, zk: Client, { queue }: OpenQueue): Promise<void> {
-    if (process.below(100) < this.#claimed) await this.#work(process, zk, queue);
-    else await this.#take(process, zk, queue);
+  /** Also when its claim was taken away as everything healed: those who put wait for the room. */
+  async #consumeOne(process: RecipeProcess, zk: Client, queue: OpenQueue): Promise<void> {
+    while (!(await this.#consume(process, zk, queue)));
   }
 
-  async #take(process: RecipeProcess, zk: Client, queue: OpenQueue['queue']): Promise<void> {
+  /** Resolves with whether an item has come to its end. */
+  async #consume(process: RecipeProcess, zk: Client, { queue }: OpenQueue): Promise<boolean> {
+    if (process.below(100) < this.#claimed) return await this.#work(process, zk, queue);
+    return await this.#take(process, zk, queue);
+  }
+
+  async #take(process: RecipeProcess, zk: Client, queue: OpenQueue['queue']): Promise<boolean> {
     const take = this.#witness.begins('take', process.name, zk.sessionId, []);
     const isTry = !process.isHealed && process.below(3) === 0;
     const item = await judged(process, take, isTry ? queue.tryTake() : queue.take(waitOf(process)));
     if (item === undefined) {
       process.note('nothing was to be had at the first try');
-      return;
+      return false;
     }
     take.items = [textOf(item)];
     process.note('an item was taken');
+    return true;
   }
 
-  async #work(process: RecipeProcess, zk: Client, queue: OpenQueue['queue']): Promise<void> {
+  async #work(process: RecipeProcess, zk: Client, queue: OpenQueue['queue']): Promise<boolean> {
     const isTry = !process.isHealed && process.below(4) === 0;
     const item = isTry ? await queue.tryClaim() : await queue.claim(waitOf(process));
     if (item === undefined) {
       process.note('nothing was to be had at the first try');
-      return;
+      return false;
     }
     try {
       if (item.attempt > 1) process.note('an item was had by a second consumer');
@@ -138,24 +145,26 @@ class QueueStory implements RecipeStory {
       // One that fails.
       if (!process.isHealed && process.below(5) === 0) {
         process.note('an item was given back');
-        return;
+        return false;
       }
-      await this.#finish(process, zk, item);
+      return await this.#finish(process, zk, item);
     } finally {
       await item.release();
     }
   }
 
   /** Also when the claim is lost: it is refused then. */
-  async #finish(process: RecipeProcess, zk: Client, item: ClaimedItem): Promise<void> {
+  async #finish(process: RecipeProcess, zk: Client, item: ClaimedItem): Promise<boolean> {
     const result = `${textOf(item)} by ${process.name} at attempt ${item.attempt}`;
     const done = this.#witness.begins('acknowledgement', process.name, zk.sessionId, [result]);
     try {
       await judged(process, done, item.done([op.create(`${storePath}/r-`, result, { mode: 'persistentSequential' })]));
       process.note('an item was acknowledged');
+      return true;
     } catch (error) {
       if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;
       process.note('an acknowledgement came too late');
+      return false;
     }
   }
 
