@@ -65,10 +65,9 @@ export class Pool {
 
 /** The other end: runs whatever seed it is sent. */
 export function work(run: (seed: number) => SeedReport | Promise<SeedReport>): void {
-  process.on('message', ({ seed }: { readonly seed: number }) => {
-    void Promise.resolve(run(seed)).then((report) => {
-      // Otherwise whoever asked is gone.
-      if (process.connected) process.send!(report);
-    });
+  process.on('message', async ({ seed }: { readonly seed: number }) => {
+    const report = await run(seed);
+    // Otherwise whoever asked is gone.
+    if (process.connected) process.send!(report);
   });
 }

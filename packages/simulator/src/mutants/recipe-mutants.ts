@@ -8,6 +8,7 @@ const acquire = 'packages/recipes/src/line/acquire.ts';
 const sharedLock = 'packages/recipes/src/locks/shared-lock.ts';
 const entrance = 'packages/recipes/src/barriers/entrance.ts';
 const exit = 'packages/recipes/src/barriers/exit.ts';
+const simpleBarrier = 'packages/recipes/src/barriers/simple-barrier.ts';
 const protection = 'packages/client/src/calls/protection.ts';
 
 export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntries([
@@ -219,6 +220,38 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       file: 'packages/recipes/src/elections/leadership.ts',
       replace: "while (!(await this.#settles(own, 'NodeExists', options))) {",
       by: "while (!(await this.#settles(own, 'NodeExists', options))) {\n      return;",
+    },
+  }),
+  ...caughtBy('gates', {
+    'gate-open-at-any-event': {
+      what: 'who waits for a barrier goes on at the first event, whatever that is of',
+      from: 'C1-6',
+      file: 'packages/recipes/src/barriers/barrier.ts',
+      replace: 'while (await nextEvent(this.#zk, this.path, limit.signal));',
+      by: 'await nextEvent(this.#zk, this.path, limit.signal);',
+    },
+  }),
+  ...caughtBy('gatherings', {
+    'gathering-one-short': {
+      what: 'a simple barrier opens when one is missing',
+      from: 'C0-3',
+      file: simpleBarrier,
+      replace: 'children.length >= this.size ||',
+      by: 'children.length >= this.size - 1 ||',
+    },
+    'gathering-left-alone': {
+      what: 'who leaves a simple barrier does not wait for the others',
+      from: 'C0-5',
+      file: simpleBarrier,
+      replace: '      await this.#untilEmpty(signal);\n',
+      by: '      void signal;\n      void (() => this.#untilEmpty(signal));\n',
+    },
+    'gathering-full-unsaid': {
+      what: 'who sees a simple barrier full does not say so, and one that is slow to look waits for ever',
+      from: 'C0-7',
+      file: simpleBarrier,
+      replace: 'if (stat.version === 0) await this.#sayFull(signal);',
+      by: 'void (() => this.#sayFull(signal));',
     },
   }),
   ...caughtBy('barriers', {

@@ -5,6 +5,8 @@ import { caches } from './families/caches.ts';
 import { candidates } from './families/candidates.ts';
 import { elections } from './families/elections.ts';
 import { events } from './families/events.ts';
+import { gates } from './families/gates.ts';
+import { gatherings } from './families/gatherings.ts';
 import { keptZnodes } from './families/kept-znodes.ts';
 import { leases } from './families/leases.ts';
 import { locks } from './families/locks.ts';
@@ -29,6 +31,8 @@ export const families = {
   transactions,
   queues,
   barriers,
+  gates,
+  gatherings,
   values,
   leases,
   candidates,

@@ -1,6 +1,7 @@
-/** The judges of values, leases, events, caches, kept znodes, migrations and queues are shown a history as it should be, and beliefs that do not go with it, which they must notice. */
+/** The judges of barriers, values, leases, events, caches, kept znodes, migrations and queues are shown a history as it should be, and beliefs that do not go with it, which they must notice. */
 import type { Txn } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
+import { type Gathered, judgeGatherings, judgeWaits } from '../../src/recipes/families/barrier-rules.ts';
 import { judgeSights, judgeSurveys, type Sight, type Survey } from '../../src/recipes/families/cache-rules.ts';
 import { judgePassages, type Passage } from '../../src/recipes/families/event-rules.ts';
 import { judgeKeptInTheEnd, judgeToldOfKept } from '../../src/recipes/families/kept-rules.ts';
@@ -50,6 +51,29 @@ function txnOf(text: string): Txn {
       return { kind: 'closeSession', paths2Delete: null };
   }
 }
+
+describe('barriers that serve once', () => {
+  const gate = historyOf('1 create /gate', '1 delete /gate', '2 create /gate');
+  const gathering = historyOf('1 create /hall', '1 ephemeral /hall/a', '2 ephemeral /hall/b', '1 delete /hall/a', '2 delete /hall/b');
+  const gathered: Gathered = { process: 'process-1', root: '/hall', enteredZxid: 3n, leavingZxid: 3n, leftZxid: 5n };
+
+  test.each([
+    ['a moment without it', 1n, 2n, []],
+    ['no such moment', 1n, 1n, ['early: process-1 went on between 1 and 1, and the barrier of 1 was in place']],
+    ['another barrier in place', 3n, 9n, ['early: process-1 went on between 3 and 9, and the barrier of 3 was in place']],
+  ])('a wait for one to go, with %s', (_what, fromZxid, toZxid, findings) => {
+    expect(judgeWaits([{ process: 'process-1', fromZxid, toZxid }], '/gate', gate)).toEqual(findings);
+  });
+
+  test.each<[string, Partial<Gathered>, string[]]>([
+    ['as it should be', {}, []],
+    ['given up inside', { leavingZxid: undefined, leftZxid: undefined }, []],
+    ['entered ahead of the others', { enteredZxid: 2n }, ['early: process-1 has entered /hall by 2, where there were never 2 by then']],
+    ['left ahead of the others', { leftZxid: 4n }, ['left: process-1 has left /hall by 4, where somebody was at any time since 3']],
+  ])('a simple barrier, %s', (_what, other, findings) => {
+    expect(judgeGatherings([{ ...gathered, ...other }], 2, gathering)).toEqual(findings);
+  });
+});
 
 describe('changes of values', () => {
   const add = (delta: number): Change => ({

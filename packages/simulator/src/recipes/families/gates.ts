@@ -1,0 +1,74 @@
+/** One barrier, that is put in place and removed by some, and waited for by others. */
+import { type Client, KeeperError } from '@tskeeper/client';
+import { Barrier, type WaitOptions } from '@tskeeper/recipes';
+import type { SeededRandom } from '@tskeeper/runtime';
+import type { Evidence, Family, RecipeStory } from '../family.ts';
+import type { RecipeProcess } from '../recipe-process.ts';
+import { judgeWaits, type Wait } from './barrier-rules.ts';
+import { drawWait } from './holding.ts';
+
+export const gates: Family = {
+  what: 'processes put a barrier in place, remove it, and wait until there is none',
+  marks: ['a barrier was put in place', 'a barrier was removed', 'a barrier was waited for in vain', 'a barrier was written to by hand'],
+  draw: (random) => new GateStory(random),
+};
+
+const gatePath = '/gates/maintenance';
+
+class GateStory implements RecipeStory {
+  readonly processes: number;
+  readonly restMsMax: number;
+  readonly #isEphemeral: boolean;
+  readonly #waits: Wait[] = [];
+
+  constructor(random: SeededRandom) {
+    this.processes = 2 + random.below(4);
+    this.restMsMax = 1 + random.below(200);
+    this.#isEphemeral = random.below(2) === 0;
+  }
+
+  async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
+    const barrier = new Barrier(zk, gatePath, { data: process.name, ephemeral: this.#isEphemeral });
+    const what = process.isHealed ? 0 : process.below(4);
+    if (what === 0) {
+      await barrier.remove(drawWait(process));
+      process.note('a barrier was removed');
+    } else if (what === 1) {
+      await barrier.set(drawWait(process));
+      process.note('a barrier was put in place');
+    }
+    if (process.isHealed || process.below(2) === 0) await this.#wait(process, zk, barrier);
+    return true;
+  }
+
+  async #wait(process: RecipeProcess, zk: Client, barrier: Barrier): Promise<void> {
+    const fromZxid = zk.lastZxid;
+    try {
+      await barrier.wait(waitOf(process));
+    } catch (error) {
+      process.note('a barrier was waited for in vain');
+      throw error;
+    }
+    this.#waits.push({ process: process.name, fromZxid, toZxid: zk.lastZxid });
+  }
+
+  /** Which wakes those who wait, and lets nobody go on. */
+  async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
+    try {
+      await zk.setData(gatePath, `since ${operator.nowMs}`);
+    } catch (error) {
+      if (KeeperError.is(error, 'NoNode')) return;
+      throw error;
+    }
+    operator.note('a barrier was written to by hand');
+  }
+
+  judge({ history }: Evidence): readonly string[] {
+    return judgeWaits(this.#waits, gatePath, history);
+  }
+}
+
+/** Those who all wait, and have all looked when it was put in place, would wait for ever. */
+function waitOf(process: RecipeProcess): WaitOptions {
+  return { timeoutMs: 4000, signal: process.stopping, ...drawWait(process) };
+}
