@@ -65,9 +65,10 @@ export class Pool {
 
 /** The other end: runs whatever seed it is sent. */
 export function work(run: (seed: number) => SeedReport | Promise<SeedReport>): void {
-  process.on('message', async ({ seed }: { readonly seed: number }) => {
+  const answer = async (seed: number): Promise<void> => {
     const report = await run(seed);
     // Otherwise whoever asked is gone.
     if (process.connected) process.send!(report);
-  });
+  };
+  process.on('message', ({ seed }: { readonly seed: number }) => void answer(seed));
 }
