@@ -312,11 +312,12 @@ export const checks: readonly Check[] = [
       await zk.addWatch(root, { mode: 'persistentRecursive', watch: every.watch });
       const { sessionId } = zk;
       const lost = stateOf(zk, 'Disconnected');
-      proxy.cut();
+      proxy.breakOff();
       await lost;
       await other.setData(`${root}/data`, '2');
       await other.delete(`${root}/gone`);
       await other.create(`${root}/born`);
+      proxy.release();
       assert.equal((await zk.exists(`${root}/mine`))?.ephemeralOwner, sessionId);
       assert.equal(zk.sessionId, sessionId);
       const missed = await nodes(4);

@@ -1,4 +1,4 @@
-/** A wire with somebody's hand on it: passes everything on to a server, until it is told to hold it, to cut it, or to let nobody in. */
+/** A wire with somebody's hand on it: passes everything on to a server, until it is told to hold it, to cut it, or to lose an answer. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
@@ -64,6 +64,12 @@ export class Proxy {
   hold(): void {
     this.#held = true;
     for (const pair of this.#pairs) for (const socket of pair) socket.pause();
+  }
+
+  /** Breaks every connection, and holds those that come after: no session is taken up again before `release`. */
+  breakOff(): void {
+    this.cut();
+    this.hold();
   }
 
   release(): void {

@@ -52,11 +52,12 @@ export const recipeChecks: readonly Check[] = [
       await until(node, () => node.znode?.data === 'changed');
 
       const lost = until(tree, () => !tree.inStep);
-      proxy.cut();
+      proxy.breakOff();
       await lost;
       await other.setData(`${root}/t/b`, 'while away');
       await other.deleteRecursive(`${root}/t/a`);
       await other.create(`${root}/t/a`, 'new');
+      proxy.release();
       await Promise.all(caches.map((cache) => cache.ready({ timeoutMs: 20_000 })));
       assert.deepEqual(shownBy(tree), await read(other, `${root}/t`));
       assert.deepEqual([children.names, node.znode?.data], [[], 'while away']);
