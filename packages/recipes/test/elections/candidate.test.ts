@@ -204,10 +204,11 @@ describe('a candidate', () => {
         unwanted: () => unwanted.abort(new Error('never mind')),
       };
       let early: Leadership | undefined;
-      void one.leading().then((leadership) => {
-        early = leadership;
-        void ways[what]!(leadership);
-      });
+      const spoil = async () => {
+        early = await one.leading();
+        void ways[what]!(early);
+      };
+      const spoilt = spoil();
       const terms: boolean[] = [];
       const running = failureOf(
         one.run(
@@ -218,6 +219,7 @@ describe('a candidate', () => {
           { signal: unwanted.signal },
         ),
       );
+      await t.until(spoilt);
       const outcome = await t.until(running);
       expect(terms).toEqual(what === 'resigned' ? [false] : []);
       expect(early!.state).toBe('released');

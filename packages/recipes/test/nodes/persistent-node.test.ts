@@ -322,7 +322,7 @@ describe('a persistent node', () => {
     await t.until(one.close());
     await t.pass(500);
     expect(states).toEqual(['absent', 'present']);
-    expect(new TextDecoder().decode((await t.until(view.getData(path))).data!)).toBe('two');
+    expect(new TextDecoder().decode((await t.until(view.getData(path))).data)).toBe('two');
     await t.until(two.close());
     expect(await t.until(view.exists(path))).toBe(null);
   });
