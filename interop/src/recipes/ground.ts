@@ -30,7 +30,7 @@ export interface Check {
 
 /** Between two looks. Small beside everything that is waited for. */
 const pollMs = 10;
-const patienceMs = 20_000;
+export const patienceMs = 20_000;
 
 export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + patienceMs;
