@@ -67,7 +67,8 @@ it('B20, B21: follow a tree of 1,641 znodes through churn, lost connections and 
   const last = await writer.setData('/big/1/1', 'the last');
   await writer.create('/big/0/more');
   const expected = await read(writer);
-  const isReplayed = () => replayed.get('/big/1/1') === last.mzxid && replayed.size === expected.length && replay().join() === expected.join();
+  const isReplayed = () =>
+    replayed.get('/big/1/1') === last.mzxid && replayed.size === expected.length && replay().join() === expected.join();
   while (!isReplayed() || marks.length < 2) await new Promise<void>((resolve) => (told = resolve));
   expect(paths(tree)).toEqual(expected);
   expect(marks.slice(0, 2)).toEqual(['outOfStep', 'inStep']);
