@@ -396,6 +396,9 @@ export const checks: readonly Check[] = [
       await heir.close();
       await refused('SessionExpired', open({ session }));
       await refused('SessionExpired', open({ session: { ...session, password: new Uint8Array(16) } }));
+      const expired = stateOf(zk, 'Expired');
+      proxy.release();
+      await expired;
     },
   },
   {
