@@ -182,6 +182,13 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       replace: 'return data !== null && new TextDecoder().decode(data) === through;',
       by: 'return data === null || data.length <= through.length;',
     },
+    'event-set-twice': {
+      what: 'who sets an event that lets one through, and was not answered, sets it again, though somebody has gone through by then',
+      from: 'found here: set twice',
+      file: eventHandle,
+      replace: 'await marks.write([op.create(this.#set, null, { acl })], signal);',
+      by: "await this.#zk.create(this.#set, null, { acl, parents: 'container', idempotent: true, ...untilTheEnd, signal });",
+    },
     'event-let-through-when-it-is-not-set': {
       what: 'who waits goes on when anything happens, and when the event is not set',
       from: 'C1-41',

@@ -3,7 +3,7 @@ import type { Txn } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import { type Gathered, judgeGatherings, judgeWaits } from '../../src/recipes/families/barrier-rules.ts';
 import { judgeSights, judgeSurveys, type Sight, type Survey } from '../../src/recipes/families/cache-rules.ts';
-import { judgePassages, type Passage } from '../../src/recipes/families/event-rules.ts';
+import { judgePassages, judgeSettings, type Passage, type Setting } from '../../src/recipes/families/event-rules.ts';
 import { judgeKeptInTheEnd, judgeToldOfKept } from '../../src/recipes/families/kept-rules.ts';
 import { besides, judgeLeases, type LeaseHold } from '../../src/recipes/families/lease-rules.ts';
 import { judgeMigrations, type Run } from '../../src/recipes/families/migration-rules.ts';
@@ -224,6 +224,39 @@ describe('events', () => {
       'through: /e/w-1 has taken the event twice',
       'through: process-2 went through 1 times of 1, and has taken the event 2 times',
     ]);
+  });
+
+  const setting = (session: bigint, state: Setting['state'], fromZxid: bigint, toZxid?: bigint): Setting => ({
+    process: `process-${session}`,
+    session,
+    fromZxid,
+    toZxid,
+    state,
+  });
+  const setOnce = setting(1n, 'carried out', 0n, 1n);
+
+  test('that are set once by each call, or perhaps where nobody can say, or were set already, are as they should be', () => {
+    const found = (...settings: readonly Setting[]) => judgeSettings(settings, '/e', true, taken);
+    expect(found(setOnce, setting(3n, 'carried out', 1n, 2n), setting(3n, 'not carried out', 2n, 3n))).toEqual([]);
+    expect(found(setting(1n, 'open', 0n))).toEqual([]);
+    expect(found(setOnce, setting(1n, 'open', 1n))).toEqual([]);
+  });
+
+  test('that are set more often than they were to be, or not at all, are found', () => {
+    const never = (from: number, to: number) => `set: process-3 was told that the event is set, and it never was between ${from} and ${to}`;
+    const tooOften = 'set: session 1 has set the event at 1, which is once more than it was asked to';
+    const found = (...settings: readonly Setting[]) => judgeSettings(settings, '/e', true, taken);
+    expect(found(setOnce, setting(3n, 'carried out', 3n, 4n), setting(3n, 'carried out', 0n, 0n))).toEqual([never(3, 4), never(0, 0)]);
+    expect(found()).toEqual([tooOften]);
+    expect(found(setting(1n, 'not carried out', 0n, 1n))).toEqual([tooOften]);
+    expect(found(setting(2n, 'open', 0n), setting(1n, 'open', 1n))).toEqual([tooOften]);
+    const twice = historyOf('1 create /e/set', '2 delete /e/set', '1 create /e/set');
+    expect(judgeSettings([setting(1n, 'carried out', 0n, 3n)], '/e', true, twice)).toEqual([
+      'set: session 1 has set the event at 3, which is once more than it was asked to',
+    ]);
+    // Which of the two was the open one is nobody's to say.
+    expect(judgeSettings([setting(1n, 'open', 0n), setting(1n, 'carried out', 1n, 3n)], '/e', true, twice)).toEqual([]);
+    expect(judgeSettings([setting(1n, 'carried out', 0n, 3n)], '/e', false, twice)).toEqual([]);
   });
 
   test('that were not set when somebody went through are found', () => {
