@@ -1,4 +1,4 @@
-/** The judges of barriers, values, leases, events, caches, kept znodes, migrations and queues are shown a history as it should be, and beliefs that do not go with it, which they must notice. */
+/** The judges of barriers, values, leases, events, caches, kept znodes, those who look on, migrations and queues are shown a history as it should be, and beliefs that do not go with it, which they must notice. */
 import type { Txn } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import { type Gathered, judgeGatherings, judgeWaits } from '../../src/recipes/families/barrier-rules.ts';
@@ -7,6 +7,7 @@ import { judgePassages, judgeSettings, type Passage, type Setting } from '../../
 import { judgeKeptInTheEnd, judgeToldOfKept } from '../../src/recipes/families/kept-rules.ts';
 import { besides, judgeLeases, type LeaseHold } from '../../src/recipes/families/lease-rules.ts';
 import { judgeMigrations, type Run } from '../../src/recipes/families/migration-rules.ts';
+import { judgeSightings, none, phasesOfZnode } from '../../src/recipes/families/onlooker-rules.ts';
 import { History } from '../../src/recipes/history.ts';
 import { QueueWitness } from '../../src/recipes/queue-witness.ts';
 import { type Change, ValueWitness } from '../../src/recipes/value-witness.ts';
@@ -302,6 +303,53 @@ describe('caches that come into step', () => {
       'missing: process-1 was in step with 5 at 5, and shown /t/a of 2 instead of 5',
     ]);
     expect(judgeSurveys([survey(1n)], history)).toHaveLength(1);
+  });
+});
+
+describe('those who look on', () => {
+  const history = historyOf('1 create /e/a one', '1 set /e/a two', '1 delete /e/a', '1 create /e/a one');
+  const phases = new Map([['/e/a', phasesOfZnode('/e/a', history, (data) => data)]]);
+  // A txn is of ten milliseconds.
+  const found = (...shown: readonly (readonly [value: string, atMs: number, fromZxid?: bigint])[]) =>
+    judgeSightings(
+      'process-1',
+      shown.map(([value, atMs, fromZxid = 0n]) => ({ values: value === none ? new Map() : new Map([['/e/a', value]]), fromZxid, atMs })),
+      phases,
+    );
+
+  test('and are shown what was, in its order, whatever they miss in between, are as they should be', () => {
+    expect(found([none, 5], ['one', 15], ['two', 25], [none, 35], ['one', 45])).toEqual([]);
+    expect(found([none, 15], ['one', 35], ['one', 45, 4n])).toEqual([]);
+    expect(found(['one', 19, 1n], ['one', 99])).toEqual([]);
+  });
+
+  test.each<[string, Parameters<typeof found>]>([
+    ['the future', [['two', 15]]],
+    [
+      'an earlier moment',
+      [
+        ['two', 25],
+        ['one', 35],
+      ],
+    ],
+    ['what was over when they began to look', [['two', 45, 3n]]],
+    ['what never was', [['three', 45]]],
+    [
+      'the past, when they are to be up to date',
+      [
+        ['two', 25],
+        ['two', 45, 4n],
+      ],
+    ],
+  ])('and are shown %s are found', (_what, shown) => {
+    expect(found(...shown)).toHaveLength(1);
+  });
+
+  test('and are shown what nobody has made are found', () => {
+    const sighting = { values: new Map([['/e/b', 'one']]), fromZxid: 0n, atMs: 45 };
+    expect(judgeSightings('process-1', [sighting], phases)).toEqual([
+      'observed: process-1 was shown one as /e/b at 45.000, and it was not so at any time since 0',
+    ]);
   });
 });
 

@@ -8,7 +8,7 @@ import { Holds, type LineRules, numberOf } from '../holds.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { drawWait, workWith } from './holding.ts';
 import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
-import { isThere, none, type Phase, phasesOf } from './onlooker-rules.ts';
+import { endsOf, isThere, none, type Phase, phasesOf } from './onlooker-rules.ts';
 import { Onlooker } from './onlooker.ts';
 
 export const elections: Family = {
@@ -97,7 +97,7 @@ class ElectionStory implements RecipeStory {
       return new Map([[linePath, leaderText(path, new TextDecoder().decode(data ?? undefined), acknowledged)]]);
     };
     onlooker.checkWhenConnected(linePath, () => process.note('an onlooker was up to date'));
-    void onlooker.follow(new Election(zk, linePath).observe({ signal: enough.signal }), shownOf, enough.signal);
+    void onlooker.follow(new Election(onlooker.attentive, linePath).observe({ signal: enough.signal }), shownOf, enough.signal);
   }
 
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
@@ -159,8 +159,7 @@ function wrongWords(history: History): string[] {
 function leadersOf(history: History): Phase[] {
   const candidates = candidatesOf(history);
   const words = history.below(linePath).filter(({ path }) => path === wordPath);
-  const changes = [...candidates, ...words].flatMap(({ czxid, goneZxid }) => [czxid, goneZxid]);
-  return phasesOf(changes, (at) => {
+  return phasesOf([...candidates, ...words].flatMap(endsOf), (at) => {
     const first = candidates.find((life) => isThere(life, at));
     if (first === undefined) return none;
     const word = words.find((life) => isThere(life, at));
