@@ -4,6 +4,10 @@ import { defineConfig } from 'vitest/config';
 const resolve = { conditions: ['tskeeper-source'] };
 const ssr = { resolve: { conditions: ['tskeeper-source'], externalConditions: ['tskeeper-source'] } };
 
+/** For what hangs. Nothing is judged by how long it takes, and beside others on a busy machine that is many times as long as alone. */
+const patienceMs = 60_000;
+const patience = { testTimeout: patienceMs, hookTimeout: patienceMs, expect: { poll: { timeout: patienceMs } } };
+
 export default defineConfig({
   test: {
     reporters: ['default'],
@@ -13,6 +17,7 @@ export default defineConfig({
         ssr,
         test: {
           name: 'unit',
+          ...patience,
           include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['**/*.integration.test.ts'],
           pool: 'threads',
@@ -26,6 +31,7 @@ export default defineConfig({
         ssr,
         test: {
           name: 'integration',
+          ...patience,
           include: ['packages/*/test/**/*.integration.test.ts', 'test/**/*.integration.test.ts'],
           pool: 'forks',
           // Alone, and behind all others: these wait for real time to pass.
