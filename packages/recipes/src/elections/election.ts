@@ -82,7 +82,9 @@ export class Election {
     for (;;) {
       const [first] = await this.candidates({ signal });
       if (first === undefined) return undefined;
-      const [leader, acknowledged] = await Promise.all([dataOf(zk, first.path, signal), dataOf(zk, acknowledgedPath(this.path), signal)]);
+      // In this order: a leader that is there still has led when its word was read. Behind the leader the word may be gone with it, and it would seem to have said nothing.
+      const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);
+      const leader = await dataOf(zk, first.path, signal);
       // Otherwise it has gone since, and there is another.
       if (leader === undefined) continue;
       const isAcknowledged = acknowledged !== undefined && new TextDecoder().decode(acknowledged ?? undefined) === first.name;

@@ -1,5 +1,7 @@
+import { OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Election, type Leader, type Leadership } from '../../src/index.ts';
+import { fated } from '../support/fates.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
 
 let t: RecipeWorld;
@@ -86,6 +88,31 @@ describe('an election', () => {
     await t.until(second.acknowledge());
     expect(await t.until(election.leader())).toMatchObject({ path: second.path, acknowledged: true });
     await expect(t.until(first.acknowledge())).rejects.toMatchObject({ name: 'RecipeError', code: 'Lost' });
+  });
+
+  it.each([1, 2])('is shown in the order of things, also when the leader goes ahead of question %i about it', async (at) => {
+    const one = await t.client();
+    let left = Infinity;
+    const zk = await fated(t, ({ opCode }) => {
+      if (opCode !== OpCode.getData || --left > 0) return undefined;
+      left = Infinity;
+      return { ahead: () => one.close() };
+    });
+    const leadership = await t.until(new Election(one, path, { data: 'one' }).lead());
+    await t.until(leadership.acknowledge());
+    const seen: string[] = [];
+    const watching = (async () => {
+      for await (const leader of new Election(zk, path).observe())
+        seen.push(`${nameOf(leader)}${leader?.acknowledged === true ? ' knows' : ''}`);
+    })();
+    await t.settle();
+    left = at;
+    void new Election(t.zk, path, { data: 'two' }).lead();
+    await t.settle();
+    expect(left).toBe(Infinity);
+    expect(seen).toEqual(['one knows', 'two']);
+    await t.until(zk.close());
+    await watching;
   });
 
   it('leads while the work goes on, and resigns behind it', async () => {

@@ -4,6 +4,7 @@ import { caughtBy, type Mutant } from './mutant.ts';
 const line = 'packages/recipes/src/line/line.ts';
 const held = 'packages/recipes/src/line/held.ts';
 const contender = 'packages/recipes/src/line/contender.ts';
+const election = 'packages/recipes/src/elections/election.ts';
 const acquire = 'packages/recipes/src/line/acquire.ts';
 const sharedLock = 'packages/recipes/src/locks/shared-lock.ts';
 const entrance = 'packages/recipes/src/barriers/entrance.ts';
@@ -220,6 +221,35 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       file: 'packages/recipes/src/elections/leadership.ts',
       replace: "while (!(await this.#settles(own, 'NodeExists', options))) {",
       by: "while (!(await this.#settles(own, 'NodeExists', options))) {\n      return;",
+    },
+    'onlooker-deaf-behind-reread': {
+      what: 'who looks on at an election overlooks what happens right behind a connection that was lost and found',
+      from: 'C1-40',
+      file: election,
+      replace: "for await (const event of zk.watch(this.path, { signal })) {\n      if (event.type === 'NodeDataChanged') continue;",
+      by: "let isDeaf = false;\n    for await (const event of zk.watch(this.path, { signal })) {\n      const wasDeaf = isDeaf;\n      isDeaf = event.type === 'Reread';\n      if (wasDeaf || event.type === 'NodeDataChanged') continue;",
+    },
+    'onlooker-believes-any-word': {
+      what: 'who looks on at an election takes the word of an earlier leader for that of the present one',
+      from: 'C1-40',
+      file: election,
+      replace: 'new TextDecoder().decode(acknowledged ?? undefined) === first.name;',
+      by: 'new TextDecoder().decode(acknowledged ?? undefined) !== this.path;',
+    },
+    'onlooker-goes-back': {
+      what: 'who looks on at an election reads the word of a leader behind the leader, who seems not to have said what it has said',
+      from: 'found here: the word behind the leader',
+      file: election,
+      replace:
+        'const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);\n      const leader = await dataOf(zk, first.path, signal);',
+      by: 'const leader = await dataOf(zk, first.path, signal);\n      const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);',
+    },
+    'onlooker-tells-the-past': {
+      what: 'who looks on at an election is told of a leader that is gone by the time it is read',
+      from: 'C1-40',
+      file: election,
+      replace: 'if (leader === undefined) continue;',
+      by: 'if (leader === undefined) return { path: first.path, data: null, acknowledged: false };',
     },
   }),
   ...caughtBy('gates', {

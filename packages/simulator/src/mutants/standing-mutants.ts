@@ -129,6 +129,34 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       replace: 'await remove(made);',
       by: 'void remove;',
     },
+    'members-known-by-name': {
+      what: 'who looks on at a group is not told that a member says something else of itself, or is another of that name',
+      from: 'B2',
+      file: 'packages/recipes/src/groups/group.ts',
+      replace: '`${path}/${stat.mzxid}`',
+      by: '(void stat, path)',
+    },
+    'members-untold-when-read': {
+      what: 'who looks on at a group is told nothing when all members have been read, first or behind a lost connection',
+      from: 'B2',
+      file: 'packages/recipes/src/caches/follow.ts',
+      replace: 'if (!inStep && !wasInStep) continue;',
+      by: 'if (inStep && !wasInStep) continue;',
+    },
+    'one-instance-for-all': {
+      what: 'those who use a service in turn use one instance all the time',
+      from: 'B26',
+      file: 'packages/recipes/src/discovery/strategies.ts',
+      replace: 'next = at + 1;',
+      by: 'next = at;',
+    },
+    'instances-of-the-first-look': {
+      what: 'the instances of a service are those that were there at the first look',
+      from: 'B26',
+      file: 'packages/recipes/src/discovery/service-provider.ts',
+      replace: '(this.#shown?.instances ?? [])',
+      by: '((this.#shown as any) === undefined ? [] : ((this.#shown as any).first ??= this.#shown!.instances) as readonly ServiceInstance<Payload>[])',
+    },
   }),
   ...caughtBy('caches', {
     'cache-keeps-the-deleted': {
@@ -181,6 +209,13 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       file: eventHandle,
       replace: 'return data !== null && new TextDecoder().decode(data) === through;',
       by: 'return data === null || data.length <= through.length;',
+    },
+    'event-set-twice': {
+      what: 'who sets an event that lets one through, and was not answered, sets it again, though somebody has gone through by then',
+      from: 'found here: set twice',
+      file: eventHandle,
+      replace: 'await marks.write([op.create(this.#set, null, { acl })], signal);',
+      by: "await this.#zk.create(this.#set, null, { acl, parents: 'container', idempotent: true, ...untilTheEnd, signal });",
     },
     'event-let-through-when-it-is-not-set': {
       what: 'who waits goes on when anything happens, and when the event is not set',

@@ -1,12 +1,13 @@
-/** The judges of barriers, values, leases, events, caches, kept znodes, migrations and queues are shown a history as it should be, and beliefs that do not go with it, which they must notice. */
+/** The judges of barriers, values, leases, events, caches, kept znodes, those who look on, migrations and queues are shown a history as it should be, and beliefs that do not go with it, which they must notice. */
 import type { Txn } from '@tskeeper/protocol';
 import { describe, expect, test } from 'vitest';
 import { type Gathered, judgeGatherings, judgeWaits } from '../../src/recipes/families/barrier-rules.ts';
 import { judgeSights, judgeSurveys, type Sight, type Survey } from '../../src/recipes/families/cache-rules.ts';
-import { judgePassages, type Passage } from '../../src/recipes/families/event-rules.ts';
+import { judgePassages, judgeSettings, type Passage, type Setting } from '../../src/recipes/families/event-rules.ts';
 import { judgeKeptInTheEnd, judgeToldOfKept } from '../../src/recipes/families/kept-rules.ts';
 import { besides, judgeLeases, type LeaseHold } from '../../src/recipes/families/lease-rules.ts';
 import { judgeMigrations, type Run } from '../../src/recipes/families/migration-rules.ts';
+import { judgeSightings, none, phasesOfZnode } from '../../src/recipes/families/onlooker-rules.ts';
 import { History } from '../../src/recipes/history.ts';
 import { QueueWitness } from '../../src/recipes/queue-witness.ts';
 import { type Change, ValueWitness } from '../../src/recipes/value-witness.ts';
@@ -226,6 +227,39 @@ describe('events', () => {
     ]);
   });
 
+  const setting = (session: bigint, state: Setting['state'], fromZxid: bigint, toZxid?: bigint): Setting => ({
+    process: `process-${session}`,
+    session,
+    fromZxid,
+    toZxid,
+    state,
+  });
+  const setOnce = setting(1n, 'carried out', 0n, 1n);
+
+  test('that are set once by each call, or perhaps where nobody can say, or were set already, are as they should be', () => {
+    const found = (...settings: readonly Setting[]) => judgeSettings(settings, '/e', true, taken);
+    expect(found(setOnce, setting(3n, 'carried out', 1n, 2n), setting(3n, 'not carried out', 2n, 3n))).toEqual([]);
+    expect(found(setting(1n, 'open', 0n))).toEqual([]);
+    expect(found(setOnce, setting(1n, 'open', 1n))).toEqual([]);
+  });
+
+  test('that are set more often than they were to be, or not at all, are found', () => {
+    const never = (from: number, to: number) => `set: process-3 was told that the event is set, and it never was between ${from} and ${to}`;
+    const tooOften = 'set: session 1 has set the event at 1, which is once more than it was asked to';
+    const found = (...settings: readonly Setting[]) => judgeSettings(settings, '/e', true, taken);
+    expect(found(setOnce, setting(3n, 'carried out', 3n, 4n), setting(3n, 'carried out', 0n, 0n))).toEqual([never(3, 4), never(0, 0)]);
+    expect(found()).toEqual([tooOften]);
+    expect(found(setting(1n, 'not carried out', 0n, 1n))).toEqual([tooOften]);
+    expect(found(setting(2n, 'open', 0n), setting(1n, 'open', 1n))).toEqual([tooOften]);
+    const twice = historyOf('1 create /e/set', '2 delete /e/set', '1 create /e/set');
+    expect(judgeSettings([setting(1n, 'carried out', 0n, 3n)], '/e', true, twice)).toEqual([
+      'set: session 1 has set the event at 3, which is once more than it was asked to',
+    ]);
+    // Which of the two was the open one is nobody's to say.
+    expect(judgeSettings([setting(1n, 'open', 0n), setting(1n, 'carried out', 1n, 3n)], '/e', true, twice)).toEqual([]);
+    expect(judgeSettings([setting(1n, 'carried out', 0n, 3n)], '/e', false, twice)).toEqual([]);
+  });
+
   test('that were not set when somebody went through are found', () => {
     expect(judgePassages([passage(2n, 0n, 1n), passage(3n, 2n, 3n), passage(4n, 3n)], '/e', false, taken)).toEqual([]);
     expect(judgePassages([passage(2n, 3n, 3n)], '/e', false, taken)).toHaveLength(1);
@@ -269,6 +303,53 @@ describe('caches that come into step', () => {
       'missing: process-1 was in step with 5 at 5, and shown /t/a of 2 instead of 5',
     ]);
     expect(judgeSurveys([survey(1n)], history)).toHaveLength(1);
+  });
+});
+
+describe('those who look on', () => {
+  const history = historyOf('1 create /e/a one', '1 set /e/a two', '1 delete /e/a', '1 create /e/a one');
+  const phases = new Map([['/e/a', phasesOfZnode('/e/a', history, (data) => data)]]);
+  // A txn is of ten milliseconds.
+  const found = (...shown: readonly (readonly [value: string, atMs: number, fromZxid?: bigint])[]) =>
+    judgeSightings(
+      'process-1',
+      shown.map(([value, atMs, fromZxid = 0n]) => ({ values: value === none ? new Map() : new Map([['/e/a', value]]), fromZxid, atMs })),
+      phases,
+    );
+
+  test('and are shown what was, in its order, whatever they miss in between, are as they should be', () => {
+    expect(found([none, 5], ['one', 15], ['two', 25], [none, 35], ['one', 45])).toEqual([]);
+    expect(found([none, 15], ['one', 35], ['one', 45, 4n])).toEqual([]);
+    expect(found(['one', 19, 1n], ['one', 99])).toEqual([]);
+  });
+
+  test.each<[string, Parameters<typeof found>]>([
+    ['the future', [['two', 15]]],
+    [
+      'an earlier moment',
+      [
+        ['two', 25],
+        ['one', 35],
+      ],
+    ],
+    ['what was over when they began to look', [['two', 45, 3n]]],
+    ['what never was', [['three', 45]]],
+    [
+      'the past, when they are to be up to date',
+      [
+        ['two', 25],
+        ['two', 45, 4n],
+      ],
+    ],
+  ])('and are shown %s are found', (_what, shown) => {
+    expect(found(...shown)).toHaveLength(1);
+  });
+
+  test('and are shown what nobody has made are found', () => {
+    const sighting = { values: new Map([['/e/b', 'one']]), fromZxid: 0n, atMs: 45 };
+    expect(judgeSightings('process-1', [sighting], phases)).toEqual([
+      'observed: process-1 was shown one as /e/b at 45.000, and it was not so at any time since 0',
+    ]);
   });
 });
 

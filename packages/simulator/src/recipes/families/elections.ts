@@ -1,17 +1,29 @@
 /** One election: candidates that lead for a while and say that they do, while others look on. */
 import type { Client } from '@tskeeper/client';
-import { Election } from '@tskeeper/recipes';
+import { Election, type Leader } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
-import type { History } from '../history.ts';
+import type { History, ZnodeLife } from '../history.ts';
 import { Holds, type LineRules, numberOf } from '../holds.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { drawWait, workWith } from './holding.ts';
 import { deleteByHand, drawBeginning, linePath, storePath } from './line-of-story.ts';
+import { endsOf, isThere, none, type Phase, phasesOf } from './onlooker-rules.ts';
+import { Onlooker } from './onlooker.ts';
 
 export const elections: Family = {
   what: 'processes lead in turn, and write while they lead',
-  marks: ['a leader acknowledged', 'a leader was deposed by hand', 'a hold was lost', 'an acknowledged leader was seen', 'nobody led'],
+  marks: [
+    'a leader acknowledged',
+    'a leader closed its session',
+    'a leader was deposed by hand',
+    'a hold was lost',
+    'an acknowledged leader was seen',
+    'nobody led',
+    'a leader was looked on at',
+    'an onlooker was up to date',
+    'an onlooker had seen enough',
+  ],
   draw: (random) => new ElectionStory(random),
 };
 
@@ -20,6 +32,9 @@ class ElectionStory implements RecipeStory {
   readonly restMsMax: number;
   readonly beginning: RecipeStory['beginning'];
   readonly #holds = new Holds();
+  readonly #onlookers = new Map<Client, Onlooker>();
+  /** Every one there was. */
+  readonly #looking: Onlooker[] = [];
   readonly #acknowledged: { readonly process: string; readonly path: string; readonly seenZxid: bigint }[] = [];
 
   constructor(random: SeededRandom) {
@@ -34,10 +49,13 @@ class ElectionStory implements RecipeStory {
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
+    // Two of them, as each costs some questions whenever anybody comes or goes.
+    if (process.number < 2) await this.#lookOn(process, zk);
     const leadership = await new Election(zk, linePath, { data: process.name }).lead(drawWait(process));
     const hold = this.#holds.enter(process, zk, leadership, 'n_');
+    const acknowledges = process.below(2) === 0;
     try {
-      if (process.below(2) === 0) {
+      if (acknowledges) {
         await leadership.acknowledge();
         process.note('a leader acknowledged');
         this.#acknowledged.push({ process: process.name, path: leadership.path, seenZxid: zk.lastZxid });
@@ -45,9 +63,41 @@ class ElectionStory implements RecipeStory {
       await workWith(process, this.#holds, hold, storePath);
     } finally {
       hold.over();
-      await leadership.resign();
+      // As a program that ends: its word and its znode are gone at once.
+      if (acknowledges && !process.isHealed && process.below(3) === 0) {
+        process.note('a leader closed its session');
+        await zk.close();
+      } else await leadership.resign();
     }
     return true;
+  }
+
+  async #lookOn(process: RecipeProcess, zk: Client): Promise<void> {
+    const onlooker = this.#onlookers.get(zk);
+    if (onlooker === undefined) this.#beginToLookOn(process, zk);
+    else if (process.below(4) === 0 && (await onlooker.catchesUp(linePath))) process.note('an onlooker was up to date');
+  }
+
+  #beginToLookOn(process: RecipeProcess, zk: Client): void {
+    const onlooker = new Onlooker(process, zk);
+    this.#onlookers.set(zk, onlooker);
+    this.#looking.push(onlooker);
+    const enough = new AbortController();
+    if (process.below(4) === 0) {
+      process.clock.after(process.below(2000), () => {
+        process.note('an onlooker had seen enough');
+        this.#onlookers.delete(zk);
+        enough.abort(new Error('has seen enough'));
+      });
+    }
+    const shownOf = (leader: Leader | undefined) => {
+      if (leader === undefined) return new Map<string, string>();
+      process.note('a leader was looked on at');
+      const { path, data, acknowledged } = leader;
+      return new Map([[linePath, leaderText(path, new TextDecoder().decode(data ?? undefined), acknowledged)]]);
+    };
+    onlooker.checkWhenConnected(linePath, () => process.note('an onlooker was up to date'));
+    void onlooker.follow(new Election(onlooker.attentive, linePath).observe({ signal: enough.signal }), shownOf, enough.signal);
   }
 
   async meddle(operator: RecipeProcess, zk: Client): Promise<void> {
@@ -60,12 +110,20 @@ class ElectionStory implements RecipeStory {
     await deleteByHand(zk, leader.path);
   }
 
+  /** Nobody stands any more, and whoever looks on has been told so. */
   async left(zk: Client): Promise<readonly string[]> {
+    for (const onlooker of this.#onlookers.values()) if (!onlooker.isOver) onlooker.upToDate(zk.lastZxid);
     return (await new Election(zk, linePath).candidates()).map(({ path }) => path);
   }
 
   judge({ history, recording }: Evidence): readonly string[] {
-    return [...this.#holds.judge(electionRules, history, recording), ...wrongWords(history), ...this.#missingWords(history)];
+    const leaders = new Map([[linePath, leadersOf(history)]]);
+    return [
+      ...this.#holds.judge(electionRules, history, recording),
+      ...wrongWords(history),
+      ...this.#missingWords(history),
+      ...this.#looking.flatMap((onlooker) => onlooker.judge(leaders)),
+    ];
   }
 
   /** Who is told that it has said so is named by a znode. */
@@ -82,13 +140,33 @@ class ElectionStory implements RecipeStory {
 const wordPath = `${linePath}/acknowledged`;
 const electionRules: LineRules = { path: linePath, kinds: ['n_'], store: storePath, goesFirst: () => true };
 
+function candidatesOf(history: History): ZnodeLife[] {
+  return history.below(linePath).filter(({ path }) => numberOf(path, 'n_') !== undefined);
+}
+
 /** Whoever is named there led when it was written: nobody stood ahead of it. */
 function wrongWords(history: History): string[] {
-  const candidates = history.below(linePath).filter(({ path }) => numberOf(path, 'n_') !== undefined);
+  const candidates = candidatesOf(history);
   return history.writes.flatMap(({ path, data, zxid }) => {
     if (path !== wordPath) return [];
     const [first] = candidates.filter(({ czxid, goneZxid }) => czxid < zxid && goneZxid > zxid);
     if (first?.path === `${linePath}/${data}`) return [];
     return [`acknowledged: ${data} was written at ${zxid}, when ${first?.path ?? 'nobody'} led`];
   });
+}
+
+/** Who led, from when to when, and whether that was acknowledged. */
+function leadersOf(history: History): Phase[] {
+  const candidates = candidatesOf(history);
+  const words = history.below(linePath).filter(({ path }) => path === wordPath);
+  return phasesOf([...candidates, ...words].flatMap(endsOf), (at) => {
+    const first = candidates.find((life) => isThere(life, at));
+    if (first === undefined) return none;
+    const word = words.find((life) => isThere(life, at));
+    return leaderText(first.path, first.data, `${linePath}/${word?.data}` === first.path);
+  });
+}
+
+function leaderText(path: string, data: string, acknowledged: boolean): string {
+  return `${path} of ${data}${acknowledged ? ', acknowledged' : ''}`;
 }

@@ -4,7 +4,7 @@ import { EventHandle, type WaitOptions } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
-import { judgePassages, type Passage } from './event-rules.ts';
+import { judgePassages, judgeSettings, type Passage, type Setting, settled } from './event-rules.ts';
 import { drawWait } from './holding.ts';
 import { deleteByHand, pathsBelow } from './line-of-story.ts';
 
@@ -13,6 +13,7 @@ export const events: Family = {
   marks: [
     'an event let somebody through',
     'an event was waited for in vain',
+    'an event was set',
     'an event was reset',
     'a place in the line of an event was taken away by hand',
   ],
@@ -26,6 +27,7 @@ class EventStory implements RecipeStory {
   readonly restMsMax: number;
   readonly #autoReset: boolean;
   readonly #passages: Passage[] = [];
+  readonly #settings: Setting[] = [];
   readonly #waiting = new Set<RecipeProcess>();
 
   constructor(random: SeededRandom) {
@@ -38,7 +40,7 @@ class EventStory implements RecipeStory {
     const event = this.#eventOf(zk);
     if (process.isHealed || process.below(2) === 0) {
       if (!process.isHealed) this.#loseAnswers(process);
-      await event.set(waitOf(process));
+      await this.#set(process, zk, event, waitOf(process));
     }
     // In the middle of a wait of another, at times.
     if (!process.isHealed && process.below(3) === 0) {
@@ -52,9 +54,22 @@ class EventStory implements RecipeStory {
     return new EventHandle(zk, eventPath, { autoReset: this.#autoReset });
   }
 
-  /** Of those who are about to take what is being set. */
+  async #set(process: RecipeProcess, zk: Client, event: EventHandle, options: WaitOptions): Promise<void> {
+    const setting: Setting = {
+      process: process.name,
+      session: zk.sessionId,
+      fromZxid: zk.lastZxid,
+      toZxid: undefined,
+      state: 'open',
+    };
+    this.#settings.push(setting);
+    await settled(setting, zk, event.set(options));
+    process.note('an event was set');
+  }
+
+  /** Of who sets it, and of those who are about to take what is being set. */
   #loseAnswers(setter: RecipeProcess): void {
-    for (const process of this.#waiting)
+    for (const process of [setter, ...this.#waiting])
       if (setter.below(3) === 0) process.clock.after(setter.below(30), () => process.wire?.forward.resetAfter(0));
   }
 
@@ -64,7 +79,10 @@ class EventStory implements RecipeStory {
       await event.reset(options);
       process.note('an event was reset');
     } finally {
-      if (process.isHealed) await this.#eventOf(await process.session()).set({ signal: process.stopping });
+      if (process.isHealed) {
+        const zk = await process.session();
+        await this.#set(process, zk, this.#eventOf(zk), { signal: process.stopping });
+      }
     }
   }
 
@@ -100,7 +118,10 @@ class EventStory implements RecipeStory {
   }
 
   judge({ history }: Evidence): readonly string[] {
-    return judgePassages(this.#passages, eventPath, this.#autoReset, history);
+    return [
+      ...judgePassages(this.#passages, eventPath, this.#autoReset, history),
+      ...judgeSettings(this.#settings, eventPath, this.#autoReset, history),
+    ];
   }
 }
 

@@ -36,7 +36,7 @@ export interface KeptRules {
 
 export function judgeToldOfKept(told: readonly ToldOfKept[], { outlivesSessions }: KeptRules, history: History): string[] {
   return told.flatMap(({ process, sessions, path, text, seenZxid }) => {
-    const writes = history.writes.filter((each) => each.path === path && textOf(each.data) === text && each.zxid <= seenZxid);
+    const writes = history.writes.filter((each) => each.path === path && wordOf(each.data) === text && each.zxid <= seenZxid);
     if (writes.length === 0) return [`kept: ${process} was told at ${seenZxid} that ${path} says ${text}, which it never did by then`];
     const lives = history.lives.filter((each) => each.path === path);
     const written = writes.map(({ zxid }) => lives.find((life) => life.czxid <= zxid && life.goneZxid > zxid));
@@ -48,7 +48,7 @@ export function judgeToldOfKept(told: readonly ToldOfKept[], { outlivesSessions 
 
 export function judgeKeptInTheEnd(last: readonly KeptInTheEnd[], { parent, outlivesSessions }: KeptRules, history: History): string[] {
   return last.flatMap(({ process, sessions, path, session, may, atMs }) => {
-    const says = (at: string) => textOf(history.writes.findLast((write) => write.path === at && write.atMs < atMs)!.data);
+    const says = (at: string) => wordOf(history.writes.findLast((write) => write.path === at && write.atMs < atMs)!.data);
     // A log says when in whole milliseconds.
     const there = history.below(parent).filter(({ madeMs, goneMs }) => madeMs < atMs && goneMs >= Math.floor(atMs));
     // What an earlier keeper of this process kept goes in the background, where it was closed without a connection.
@@ -61,6 +61,6 @@ export function judgeKeptInTheEnd(last: readonly KeptInTheEnd[], { parent, outli
 }
 
 /** What a znode says, whatever stands around it. */
-function textOf(data: string): string {
+export function wordOf(data: string): string {
   return /text-\d+/.exec(data)?.[0] ?? 'nothing';
 }

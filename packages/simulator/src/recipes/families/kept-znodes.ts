@@ -5,8 +5,10 @@ import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
 import { drawStandstill, drawWait } from './holding.ts';
-import { judgeKeptInTheEnd, judgeToldOfKept, type KeptInTheEnd, type KeptRules, type ToldOfKept } from './kept-rules.ts';
+import { type KeptOnlooker, lookOnAtMembers, useInstances } from './kept-onlookers.ts';
+import { judgeKeptInTheEnd, judgeToldOfKept, type KeptInTheEnd, type KeptRules, type ToldOfKept, wordOf } from './kept-rules.ts';
 import { deleteByHand, haveForAWhile, pathsBelow } from './line-of-story.ts';
+import { none, phasesOfZnode } from './onlooker-rules.ts';
 
 export const keptZnodes: Family = {
   what: 'processes keep a znode each, and change what it says',
@@ -19,6 +21,9 @@ export const keptZnodes: Family = {
     'a kept znode was deleted by hand',
     'a kept znode was not there for a while',
     'a name was of another session for a while',
+    'who looks on at members was up to date',
+    'the instances of a service were up to date',
+    'an instance of a service was used',
   ],
   draw: (random) => new KeptStory(random),
 };
@@ -56,6 +61,10 @@ interface Way extends KeptRules {
     text: string,
     wait: Wait,
   ) => Promise<Omit<Keeping, 'process' | 'sessions' | 'sessionIds' | 'first' | 'changes' | 'may'>>;
+  /** Looks on at what is kept, if there is a recipe for that. */
+  readonly lookOn?: ((process: RecipeProcess, zk: Client) => KeptOnlooker) | undefined;
+  /** What looks on shows of a znode with these data. */
+  readonly shownAs: (data: string) => string;
   /** Whether names are those of the processes, which another session may have. */
   readonly hasNames: boolean;
 }
@@ -66,6 +75,7 @@ class KeptStory implements RecipeStory {
   readonly #way: Way;
   readonly #keeping = new WeakMap<RecipeProcess, Keeping>();
   readonly #sessions = new WeakMap<RecipeProcess, Sessions>();
+  readonly #onlookers = new Map<Client, KeptOnlooker>();
   readonly #told: ToldOfKept[] = [];
   /** When the programs came to their ends. */
   readonly #last: KeptInTheEnd[] = [];
@@ -79,7 +89,9 @@ class KeptStory implements RecipeStory {
     this.#way = [...ways, ...nodes, services(random.below(2) === 0)][random.below(7)]!;
   }
 
-  async turn(process: RecipeProcess): Promise<boolean> {
+  async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
+    // Two of them, as each costs a read whenever anybody changes anything.
+    if (process.number < 2) await this.#lookOn(process, zk);
     const keeping = this.#keeping.get(process) ?? (await this.#begin(process));
     const { kept, change, close, sessions } = keeping;
     drawStandstill(process, 12);
@@ -98,6 +110,14 @@ class KeptStory implements RecipeStory {
           process.complain(`${kept.path} was not kept any longer: ${String(kept.signal.reason)}`);
       }
     }
+  }
+
+  async #lookOn(process: RecipeProcess, zk: Client): Promise<void> {
+    const { lookOn } = this.#way;
+    if (lookOn === undefined) return;
+    const before = this.#onlookers.get(zk);
+    if (before === undefined) this.#onlookers.set(zk, lookOn(process, zk));
+    else await before.turn();
   }
 
   async #begin(process: RecipeProcess): Promise<Keeping> {
@@ -178,13 +198,21 @@ class KeptStory implements RecipeStory {
     await deleteByHand(zk, victim);
   }
 
-  /** Nobody keeps anything any more. */
+  /** Nobody keeps anything any more, and whoever looks on has been told so. */
   left(zk: Client): Promise<readonly string[]> {
+    for (const { onlooker } of this.#onlookers.values()) if (!onlooker.isOver) onlooker.upToDate(zk.lastZxid);
     return pathsBelow(zk, this.#way.parent);
   }
 
   judge({ history }: Evidence): readonly string[] {
-    return [...judgeToldOfKept(this.#told, this.#way, history), ...judgeKeptInTheEnd(this.#last, this.#way, history)];
+    const onlookers = [...this.#onlookers.values()];
+    const paths = new Set(onlookers.length === 0 ? [] : history.below(this.#way.parent).map(({ path }) => path));
+    const phases = new Map([...paths].map((path) => [path, phasesOfZnode(path, history, this.#way.shownAs)]));
+    return [
+      ...judgeToldOfKept(this.#told, this.#way, history),
+      ...judgeKeptInTheEnd(this.#last, this.#way, history),
+      ...onlookers.flatMap(({ onlooker }) => onlooker.judge(phases)),
+    ];
   }
 }
 
@@ -203,6 +231,8 @@ function members(naming: GroupNaming, takesOver: boolean): Way {
     parent: folder,
     outlivesSessions: false,
     hasNames: !isNameData,
+    shownAs: wordOf,
+    lookOn: (process, zk) => lookOnAtMembers(process, zk, new Group(zk, folder, { naming }), isNameData),
     keep: async (process, sessions, text, wait) => {
       // A name that is the data of the znode cannot be changed, so each keeps one of its own.
       const name = isNameData ? text : nameOf(process);
@@ -217,6 +247,7 @@ function nodesOf(mode: NonNullable<PersistentNodeOptions['mode']>): Way {
     parent: folder,
     outlivesSessions: mode === 'persistent',
     hasNames: mode === 'ephemeral',
+    shownAs: wordOf,
     keep: async (process, sessions, text, wait) => {
       const node = new PersistentNode(sessions, `${folder}/${nameOf(process)}`, text, { mode });
       try {
@@ -235,6 +266,9 @@ function services(takesOver: boolean): Way {
     parent: `${folder}/api`,
     outlivesSessions: false,
     hasNames: true,
+    // What is no instance is passed over.
+    shownAs: (data) => (data === '' ? none : wordOf(data)),
+    lookOn: (process, zk) => useInstances(process, zk, new ServiceRegistry<string>(zk, folder), 'api'),
     keep: async (process, sessions, payload, wait) => {
       const registry = new ServiceRegistry<string>(sessions, folder);
       const registration = await registry.register({ name: 'api', address: nameOf(process), payload }, { takesOver, ...wait });
