@@ -4,6 +4,10 @@ import { defineConfig } from 'vitest/config';
 const resolve = { conditions: ['tskeeper-source'] };
 const ssr = { resolve: { conditions: ['tskeeper-source'], externalConditions: ['tskeeper-source'] } };
 
+/** What is polled for has the time of its test, and not a second. */
+const testTimeout = 5000;
+const patience = { testTimeout, expect: { poll: { timeout: testTimeout } } };
+
 export default defineConfig({
   test: {
     reporters: ['default'],
@@ -13,6 +17,7 @@ export default defineConfig({
         ssr,
         test: {
           name: 'unit',
+          ...patience,
           include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['**/*.integration.test.ts'],
           pool: 'threads',
@@ -26,6 +31,7 @@ export default defineConfig({
         ssr,
         test: {
           name: 'integration',
+          ...patience,
           include: ['packages/*/test/**/*.integration.test.ts', 'test/**/*.integration.test.ts'],
           pool: 'forks',
           // Alone, and behind all others: these wait for real time to pass.

@@ -68,14 +68,14 @@ async function takePart(transaction: TwoPhaseCommit, id: string, { name, ledger,
 }
 
 /** Takes part in each transaction of the folder that it is a site of, those that it was at when it was killed among them. */
-async function beSite(zk: Client, folder: string, open: (id: string) => TwoPhaseCommit, site: Site): Promise<void> {
+async function beSite(zk: Client, folder: string, open: (id: string) => TwoPhaseCommit, site: Site, ended: AbortSignal): Promise<void> {
   const known = new Set<string>();
   const join = async (id: string): Promise<void> => {
     try {
       await takePart(open(id), id, site);
     } catch (error) {
       // Others agree on this one, or it is over; or this process is told to end, and will go on when it is started again.
-      if (KeeperError.is(error, 'NoNode') || zk.closedBecause === 'closed') return;
+      if (KeeperError.is(error, 'NoNode') || ended.aborted) return;
       console.error(`${site.name}: ${String(error)}`);
       process.exit(1);
     }
@@ -89,7 +89,8 @@ async function beSite(zk: Client, folder: string, open: (id: string) => TwoPhase
         void join(id);
       }
     } catch (error) {
-      // None was begun yet; or the connection is lost, and the loop will hear of the next one.
+      // None was begun yet; or the connection is lost, and the loop will hear of the next one; or this process is told to end.
+      if (ended.aborted) return;
       if (!KeeperError.is(error, 'NoNode', 'ConnectionLoss')) throw error;
     }
   }
@@ -109,8 +110,21 @@ if (command === 'begin' && second !== undefined && rest.length > 0) {
   await open(first).begin(rest, { data: second });
   console.log(`${first} has begun`);
 } else if (command === 'site' && second !== undefined && rest[0] !== undefined) {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void zk.close());
-  await beSite(zk, folder, open, { name: first, ledger: new Ledger(second), most: Number(rest[0]), ms: Number(rest[1] ?? 0) });
+  const ended = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      // What is asked from here on is refused, while the client is being closed and afterwards.
+      ended.abort();
+      void zk.close();
+    });
+  }
+  await beSite(
+    zk,
+    folder,
+    open,
+    { name: first, ledger: new Ledger(second), most: Number(rest[0]), ms: Number(rest[1] ?? 0) },
+    ended.signal,
+  );
 } else if (command === 'abort') {
   console.log(`${first} ${await open(first).abort()}`);
 } else usage();

@@ -8,7 +8,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeSet;
+import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -284,11 +284,10 @@ public class CuratorPeer {
                     member.close();
                     return "";
                 case "members":
-                    List<String> members = new ArrayList<>();
-                    for (String each : new TreeSet<>(member.getCurrentMembers().keySet())) {
-                        members.add(each + "=" + new String(member.getCurrentMembers().get(each), UTF_8));
-                    }
-                    return String.join(",", members);
+                    // At one moment: whoever is there in one look may be gone in the next.
+                    return new TreeMap<>(member.getCurrentMembers()).entrySet().stream()
+                            .map(each -> each.getKey() + "=" + new String(each.getValue(), UTF_8))
+                            .collect(Collectors.joining(","));
                 default:
                     return unknown(verb);
             }

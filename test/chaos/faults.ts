@@ -160,7 +160,7 @@ async function failDisk(stage: Stage, fault: DiskFault, value: number, ms: numbe
   const { disk } = server.parts;
   const { ownEnds } = server;
   const struck = disk.struck ?? 0;
-  server.excused = true;
+  server.excuses++;
   disk.set(fault, value);
   const calm = stage.disturbance();
   // A server that writes nothing just now feels nothing.
@@ -172,7 +172,7 @@ async function failDisk(stage: Stage, fault: DiskFault, value: number, ms: numbe
     if (server.ownEnds > ownEnds) stage.note(`a server ended over ${fault}`);
     // One that has heard of it may be about to end.
     if (server.running && fault !== 'slowSyncs' && (disk.struck ?? 0) > struck) await server.kill();
-    server.excused = false;
+    server.excuses--;
     await server.start();
   });
 }

@@ -41,8 +41,8 @@ export class Member {
   readonly name: string;
   readonly parts: MemberParts;
   readonly dataDir: string;
-  /** Its disk has been told to fail: it may end by itself, and may not come up. */
-  excused = false;
+  /** How often its disk has been told to fail, and is not known to be well again: it may end by itself, and may not come up. */
+  excuses = 0;
   paused = false;
   /** Ends that nobody had asked for. */
   ownEnds = 0;
@@ -114,7 +114,7 @@ export class Member {
     record.failedMs = clock.elapsedMs;
     record.failure = `it ended by itself with ${code ?? signal}`;
     recording.noted.push({ atMs: clock.elapsedMs, text: `${this.name} has ended by itself with ${code ?? signal}` });
-    if (!this.excused) recording.faults.push(`${this.name} has ended by itself with ${code ?? signal}: ${this.lastWords()}`);
+    if (this.excuses === 0) recording.faults.push(`${this.name} has ended by itself with ${code ?? signal}: ${this.lastWords()}`);
   }
 
   #bury(record: ProcessRecord): void {

@@ -12,5 +12,6 @@ export default defineConfig({
     pool: 'forks',
     fileParallelism: false,
     testTimeout: 24 * 3_600_000,
+    hookTimeout: 1_200_000,
   },
 });

@@ -16,7 +16,8 @@ it.each(['ours', 'bare'])(`the bench's client "%s" works against a server of kin
     try {
       const load = { do: 'load', root: '/bench', znodes: 4, bytes: 100, inFlight: 4, seconds: 0.2 };
       const { operations, seconds, cpuSeconds, p50Us, p99Us } = await client.ask({ ...load, op: 'getData' });
-      expect(operations).toBeGreaterThan(10);
+      // Each has come to its end once at least, however busy the machine is.
+      expect(operations).toBeGreaterThanOrEqual(load.inFlight);
       // A timer of Node counts from the beginning of its turn, in whole milliseconds: it may go off almost one of them early.
       expect(seconds).toBeGreaterThan(0.199);
       expect(cpuSeconds).toBeGreaterThan(0);

@@ -1,9 +1,9 @@
-/** Ensembles of real processes: folders with a zoo.cfg and a myid, as an operator has them, on ports that were free a moment ago. */
+/** Ensembles of real processes: folders with a zoo.cfg and a myid, as an operator has them, on ports that nobody else takes while a server is down. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sid } from '@tskeeper/protocol';
-import { freePort, type ServerProcess, startServer } from '../../scripts/server-process.js';
+import { lastingPort, type ServerProcess, startServer } from '../../scripts/server-process.js';
 
 export interface EnsembleOptions {
   readonly voters: number;
@@ -37,7 +37,8 @@ export class ProcessEnsemble implements AsyncDisposable {
   static async start(folder: string, options: EnsembleOptions): Promise<ProcessEnsemble> {
     const { voters, observers = 0 } = options;
     const count = voters + observers;
-    const ports = await freePorts(3 * count);
+    const ports: number[] = [];
+    for (let index = 0; index < 3 * count; index++) ports.push(await lastingPort());
     const lines: Record<string, string> = {};
     for (let index = 0; index < count; index++) {
       const role = index < voters ? '' : ':observer';
@@ -101,7 +102,11 @@ export class ProcessEnsemble implements AsyncDisposable {
   /** What each of those that run says of itself: leader, follower, observer, or nothing while it serves nobody. */
   async roles(): Promise<Map<Sid, string | undefined>> {
     const roles = new Map<Sid, string | undefined>();
-    for (const [sid, server] of this.servers) roles.set(sid, /^Mode: (\w+)$/m.exec(await server.fourLetterWord('srvr'))?.[1]);
+    for (const [sid, server] of this.servers) {
+      // One that loses its leader breaks off what it was asked meanwhile.
+      const answer = await server.fourLetterWord('srvr').catch(() => '');
+      roles.set(sid, /^Mode: (\w+)$/m.exec(answer)?.[1]);
+    }
     return roles;
   }
 
@@ -126,11 +131,4 @@ export class ProcessEnsemble implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill(...this.servers.keys());
   }
-}
-
-/** All at once, so that none is given twice. */
-async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>();
-  while (ports.size < count) ports.add(await freePort());
-  return [...ports];
 }

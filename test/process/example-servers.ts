@@ -8,6 +8,8 @@ import { inFolder, start } from './servers.ts';
 
 const java = (await ensurePeers(['zookeeper-3.9.5']))['zookeeper-3.9.5'];
 export const kinds = ['ours', 'three of ours', ...(java.installed ? (['java-3.9.5'] as const) : [])] as const;
+/** Ms of which chance takes no small share: the most that a timer can wait. For whoever is at work until it is killed. */
+export const forEver = '2147483647';
 /** Of a test. Many times what one takes, most of which is the waiting for the end of a session. */
 export const timeout = 120_000;
 type Kind = (typeof kinds)[number];
@@ -68,9 +70,14 @@ export async function textAt(zk: Client, path: string): Promise<string> {
   return new TextDecoder().decode((await zk.getData(path, { linearizable: true })).data ?? undefined);
 }
 
-/** The names below a znode in their order, as new as anything that a process has said. */
+/** The names below a znode in their order, as new as anything that a process has said. None below a container that has been swept away. */
 export async function namesBelow(zk: Client, path: string): Promise<string[]> {
-  return (await zk.getChildren(path, { linearizable: true })).children.toSorted();
+  try {
+    return (await zk.getChildren(path, { linearizable: true })).children.toSorted();
+  } catch (error) {
+    if (KeeperError.is(error, 'NoNode')) return [];
+    throw error;
+  }
 }
 
 /** Resolves when there is no such znode any more. */
@@ -82,11 +89,10 @@ export async function gone(zk: Client, path: string): Promise<void> {
 
 /** Resolves when there is something below the znode. */
 export async function filled(zk: Client, path: string): Promise<void> {
-  for await (const _ of zk.watch(path)) {
-    try {
-      if ((await zk.getChildren(path)).children.length > 0) return;
-    } catch (error) {
-      if (!KeeperError.is(error, 'NoNode')) throw error;
-    }
-  }
+  for await (const _ of zk.watch(path)) if ((await namesBelow(zk, path)).length > 0) return;
+}
+
+/** Resolves when there is nothing below the znode: what a killed process has left goes with its session. */
+export async function emptied(zk: Client, path: string): Promise<void> {
+  for await (const _ of zk.watch(path)) if ((await namesBelow(zk, path)).length === 0) return;
 }

@@ -1,5 +1,6 @@
 /** The examples, as processes of their own, against this server and against Apache ZooKeeper. */
 import { connect } from '@tskeeper/client';
+import { SimpleBarrier } from '@tskeeper/recipes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensurePeers } from '../../scripts/peers.js';
 import type { ServerKind, ServerProcess } from '../../scripts/server-process.js';
@@ -59,8 +60,8 @@ describe.each(kinds)('the examples against %s', (kind) => {
     await served;
   });
 
-  const participants = (root: string, names: readonly string[], rounds: number, ms: number): Program[] =>
-    names.map((name) => new Program('barrier', [server.connectString, root, String(names.length), name, String(rounds), String(ms)]));
+  const participants = (root: string, names: readonly string[], rounds: number, ms: number, size = names.length): Program[] =>
+    names.map((name) => new Program('barrier', [server.connectString, root, String(size), name, String(rounds), String(ms)]));
 
   it('C0-1: a handle that asks for 3000 ms where a tick is 2000 ms gets 4000', async () => {
     const [one] = participants('/c0-1', ['anna'], 1, 0);
@@ -90,11 +91,15 @@ describe.each(kinds)('the examples against %s', (kind) => {
   });
 
   it('C0-6: a participant that is killed inside the barrier keeps nobody from leaving', async () => {
-    const programs = participants('/killed', ['anna', 'bert', 'cleo'], 1, 200);
+    const programs = participants('/killed', ['anna', 'bert', 'cleo'], 1, 200, 4);
     const victim = programs[2]!;
+    // As long as one stays, nobody gets out.
+    await using zk = await connect(server.connectString);
+    const inside = await (await SimpleBarrier.at(zk, '/killed-0', 4, { name: 'dora' })).enter();
     await victim.line('entered-0');
     victim.kill('SIGKILL');
     expect(await victim.ended).toBeNull();
+    await inside.leave();
     expect(await Promise.all(programs.slice(0, 2).map(({ ended }) => ended))).toEqual([0, 0]);
     for (const program of programs.slice(0, 2)) await program.line('left-0');
   });

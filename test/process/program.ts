@@ -12,19 +12,26 @@ export class Program {
   readonly ended: Promise<number | null>;
   readonly #child: ChildProcess;
   #errors = '';
-  #told: () => void = () => {};
+  /** It has ended, and everything it has said has been read. */
+  #isOver = false;
+  #waiting: (() => void)[] = [];
 
   constructor(example: string, args: readonly string[]) {
     this.#child = spawn(process.execPath, [path.join(examples, example, 'main.js'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child.stderr!.on('data', (bytes: Buffer) => (this.#errors += bytes.toString()));
     createInterface(this.#child.stdout!).on('line', (line) => {
       this.lines.push(line);
-      this.#told();
+      this.#tell();
     });
     this.ended = once(this.#child, 'close').then(([code]) => {
-      this.#told();
+      this.#isOver = true;
+      this.#tell();
       return code as number | null;
     });
+  }
+
+  #tell(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   /** Resolves with the first line from `from` on that contains `text`. */
@@ -32,8 +39,8 @@ export class Program {
     for (;;) {
       const found = this.lines.slice(from).find((line) => line.includes(text));
       if (found !== undefined) return found;
-      if (this.#child.exitCode !== null) throw new Error(`it ended without saying ${text}:\n${this.lines.join('\n')}\n${this.#errors}`);
-      await new Promise<void>((resolve) => (this.#told = resolve));
+      if (this.#isOver) throw new Error(`it ended without saying ${text}:\n${this.lines.join('\n')}\n${this.#errors}`);
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
 

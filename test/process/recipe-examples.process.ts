@@ -1,7 +1,7 @@
 /** The examples of recipes by which processes wait for each other, of which one is killed: against this server, three of them, and Apache ZooKeeper. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ExampleServers, filled, gone, kinds, namesBelow, textAt, timeout } from './example-servers.ts';
+import { emptied, ExampleServers, filled, forEver, gone, kinds, namesBelow, textAt, timeout } from './example-servers.ts';
 import { inFolder } from './servers.ts';
 import { breaches, earliest, latest, mostTogether, spansOf, timesOf } from './spans.ts';
 
@@ -21,14 +21,14 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     // The killed one may have written a number that it did not come to say.
     const last = Number(await textAt(servers.zk, '/number'));
     expect(last - numbers.length).toBeLessThanOrEqual(1);
-    expect(numbers.at(-1)).toBe(last);
-    expect(await namesBelow(servers.zk, '/lock')).toEqual([]);
+    expect(numbers.at(-1)).toBeLessThanOrEqual(last);
+    await emptied(servers.zk, '/lock');
   });
 
   it.concurrent('C1-24, C1-25: a shared lock: who writes is alone, also when one that writes is killed', async () => {
     const readers = ['anna', 'bert', 'cleo'].map((name) => run('shared-lock', '/shared', 'read', name, '6', '50'));
     const writers = ['dora', 'emil'].map((name) => run('shared-lock', '/shared', 'write', name, '6', '50'));
-    const victim = run('shared-lock', '/shared', 'write', 'finn', '1', '3600000');
+    const victim = run('shared-lock', '/shared', 'write', 'finn', '1', forEver);
     await victim.line('writes');
     const killed = process.hrtime.bigint();
     victim.kill('SIGKILL');
@@ -39,7 +39,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
     expect(spans.length).toBe(31);
     expect(breaches(spans, ({ what }) => what === 'writes')).toEqual([]);
     // Readers are together, or the lock would be none; and a breach is seen.
-    const stays = run('shared-lock', '/read', 'read', 'gina', '1', '3600000');
+    const stays = run('shared-lock', '/read', 'read', 'gina', '1', forEver);
     await stays.line('reads');
     const comes = run('shared-lock', '/read', 'read', 'hugo', '1', '0');
     expect(await comes.ended).toBe(0);
@@ -73,7 +73,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
   });
 
   it.concurrent('C1-15, C1-16, B6: a queue: each item has one result, that of the killed worker by another', async () => {
-    const victim = run('queue', '/jobs', '/results', 'work', 'anna', '3600000');
+    const victim = run('queue', '/jobs', '/results', 'work', 'anna', forEver);
     const producer = run('queue', '/jobs', '/results', 'put', 'paul', '12');
     await victim.line('works on paul-0');
     victim.kill('SIGKILL');
@@ -94,7 +94,7 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
   });
 
   it.concurrent('B14: a semaphore: never more leases than its size, and those of killed processes are had by others', async () => {
-    const victims = ['anna', 'emil'].map((name) => run('semaphore', '/crawlers', '2', name, '1', '3600000'));
+    const victims = ['anna', 'emil'].map((name) => run('semaphore', '/crawlers', '2', name, '1', forEver));
     await Promise.all(victims.map((each) => each.line('begins')));
     const killed = process.hrtime.bigint();
     for (const victim of victims) victim.kill('SIGKILL');
@@ -154,10 +154,11 @@ describe.each(kinds)('the examples of recipes that wait, against %s', { timeout 
         Array.from({ length: 4 }, () => ({ code: 0, err: '' })),
       );
       const written = readFileSync(`${folder}/berlin`, 'utf8').trim().split('\n');
-      expect(written.filter((line) => !line.startsWith('promised'))).toEqual([
-        'commit 17 50',
+      // Of two that are under way at once, either may be over first.
+      expect(written.filter((line) => !line.startsWith('promised')).toSorted()).toEqual([
         'abort 18 500',
         'abort 19 50',
+        'commit 17 50',
         'commit 20 50',
       ]);
     });

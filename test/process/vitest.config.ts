@@ -15,5 +15,6 @@ export default defineConfig({
     pool: 'forks',
     fileParallelism: false,
     testTimeout: 1_200_000,
+    hookTimeout: 1_200_000,
   },
 });

@@ -357,41 +357,48 @@ export const checks: readonly Check[] = [
   {
     name: 'a partition: noticed, survived in time, the end told when too late',
     async run({ open, openThroughProxy, proxy, root, facts }) {
-      const timeoutMs = facts.minSessionTimeout * 2;
-      const zk = await openThroughProxy({ sessionTimeoutMs: timeoutMs });
-      assert.equal(zk.sessionTimeoutMs, timeoutMs);
-      await zk.create(`${root}/mine`, null, { mode: 'ephemeral' });
-      const states: string[] = [];
-      zk.on('state', ({ state }) => void states.push(state));
-      proxy.hold();
-      const call = await rejection(zk.exists(root));
-      assert.deepEqual([call.code, call.outcome], ['ConnectionLoss', 'unknown']);
-      proxy.release();
-      await zk.exists(root);
-      assert.deepEqual(states, ['Disconnected', 'SyncConnected']);
+      // The one notices after two thirds of its time-out and has the last third to come back in; by then the other's time is up.
+      const [long, brief] = [facts.maxSessionTimeout, facts.minSessionTimeout * 4];
+      const [survivor, victim] = await Promise.all([long, brief].map((sessionTimeoutMs) => openThroughProxy({ sessionTimeoutMs })));
+      assert.deepEqual([survivor!.sessionTimeoutMs, victim!.sessionTimeoutMs], [long, brief]);
+      const [lives, dies] = [`${root}/lives`, `${root}/dies`];
+      await survivor!.create(lives, null, { mode: 'ephemeral' });
+      await victim!.create(dies, null, { mode: 'ephemeral' });
       const other = await open();
       const { watch, nodes } = listener();
-      await other.exists(`${root}/mine`, { watch });
+      assert.notEqual(await other.exists(dies, { watch }), null);
+      const [statesOfSurvivor, statesOfVictim]: [string[], string[]] = [[], []];
+      survivor!.on('state', ({ state }) => void statesOfSurvivor.push(state));
+      victim!.on('state', ({ state }) => void statesOfVictim.push(state));
+      const expired = stateOf(victim!, 'Expired');
       proxy.hold();
-      assert.equal(shown(await nodes(1)), `NodeDeleted ${root}/mine`);
-      const expired = stateOf(zk, 'Expired');
+      const call = await rejection(survivor!.exists(root));
+      assert.deepEqual([call.code, call.outcome], ['ConnectionLoss', 'unknown']);
+      assert.equal(shown(await nodes(1)), `NodeDeleted ${dies}`);
       proxy.release();
+      assert.equal((await survivor!.exists(lives))?.ephemeralOwner, survivor!.sessionId);
+      assert.deepEqual(statesOfSurvivor, ['Disconnected', 'SyncConnected']);
       await expired;
-      assert.deepEqual(states, ['Disconnected', 'SyncConnected', 'Disconnected', 'Expired']);
-      assert.equal((await rejection(zk.exists(root))).code, 'SessionExpired');
+      assert.deepEqual(statesOfVictim, ['Disconnected', 'Expired']);
+      assert.equal((await rejection(victim!.exists(root))).code, 'SessionExpired');
     },
   },
   {
     name: 'a session taken up by its id and password, and what becomes of a wrong one',
-    async run({ open, root }) {
-      const zk = await open();
+    async run({ open, openThroughProxy, proxy, root }) {
+      const zk = await openThroughProxy();
       await zk.create(`${root}/mine`, null, { mode: 'ephemeral' });
       const session = { id: zk.sessionId, password: zk.sessionPassword };
+      // Else it would take its session back, at a moment of its own.
+      proxy.hold();
       const heir = await open({ session });
       assert.equal((await heir.exists(`${root}/mine`))?.ephemeralOwner, heir.sessionId);
       await heir.close();
       await refused('SessionExpired', open({ session }));
       await refused('SessionExpired', open({ session: { ...session, password: new Uint8Array(16) } }));
+      const expired = stateOf(zk, 'Expired');
+      proxy.release();
+      await expired;
     },
   },
   {
@@ -404,11 +411,13 @@ export const checks: readonly Check[] = [
   {
     name: 'an idle session lives on pings',
     async run({ open, root, facts }) {
-      const zk = await open({ sessionTimeoutMs: facts.minSessionTimeout });
+      // A ping is due after a second of it, and is missed behind four: a server may stand still for a while and nothing is said against it.
+      const timeoutMs = 6 * facts.minSessionTimeout;
+      const zk = await open({ sessionTimeoutMs: timeoutMs });
       await zk.create(`${root}/mine`, null, { mode: 'ephemeral' });
       const states: string[] = [];
       zk.on('state', ({ state }) => void states.push(state));
-      await new Promise((resolve) => void setTimeout(resolve, 4 * facts.minSessionTimeout));
+      await new Promise((resolve) => void setTimeout(resolve, timeoutMs * 1.5));
       assert.deepEqual(states, []);
       assert.notEqual(await zk.exists(`${root}/mine`), null);
     },

@@ -52,11 +52,16 @@ export const loopChecks: readonly Check[] = [
       const zk = await openThroughProxy({ sessionTimeoutMs: 20_000 });
       let mirror = new Map<string, number>();
       let rereads = 0;
+      let begin = (): void => undefined;
+      const begun = new Promise<void>((resolve) => {
+        begin = resolve;
+      });
       const stop = new AbortController();
       const mirroring = (async () => {
         for await (const event of zk.watch(root, { recursive: true, signal: stop.signal })) {
           if (event.type === 'Reread') {
             rereads++;
+            begin();
             // One that fails with its connection is followed by another Reread.
             try {
               mirror = await treeOf(zk, root);
@@ -73,6 +78,8 @@ export const loopChecks: readonly Check[] = [
       })().catch((error: unknown) => {
         if (error !== stop.signal.reason) throw error;
       });
+      // A connection that is lost before the loop has begun says nothing to it.
+      await Promise.race([begun, mirroring]);
       for (let round = 0; round < 6; round++) {
         for (let at = 0; at < 40; at++) {
           const path = `${root}/n${(round * 7 + at) % 25}`;

@@ -13,8 +13,8 @@ import { Ensemble } from '../ensemble/ensemble.ts';
 import type { Report } from '../report.ts';
 import { superAuth, superDigestProperty } from '../settings.ts';
 
-/** Short, so that the checks that wait for the end of a session wait for a second. */
-const tickTime = 500;
+/** Short, so that the checks that wait for the end of a session wait for seconds; and not so short that a busy machine ends it for them. */
+const tickTime = 1500;
 
 async function runChecks(where: string, connectString: string, options: SuiteOptions, report: Report): Promise<void> {
   await using suite = await Suite.prepare(connectString, { slow: true, superAuth, ...options });

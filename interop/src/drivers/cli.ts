@@ -128,6 +128,9 @@ const watching = [
   'sync /',
 ];
 
+/** The last event of these. zkCli prints events by a thread of its own, which may not have come to it when the lines are over. */
+const lastEvent = /type:NodeDeleted path:\/watched zxid/;
+
 /** The events, in the order in which they were told; their zxids are counted differently, since the sessions begin and end otherwise. */
 function eventsIn({ out, err }: Output): string {
   return [...`${out}${err}`.matchAll(/^WatchedEvent state:\w+ type:(?!None).*(?= zxid:)/gm)].map(([line]) => line).join('\n');
@@ -145,8 +148,8 @@ const single = [
   ['config'],
 ];
 
-function ownCli(server: ServerProcess, args: readonly string[], input: readonly string[]): Promise<Output> {
-  return runProgram('node', [bin, '-server', server.connectString, ...args], input, server);
+function ownCli(server: ServerProcess, args: readonly string[], input: readonly string[], lastWords?: RegExp): Promise<Output> {
+  return runProgram('node', [bin, '-server', server.connectString, ...args], input, server, lastWords);
 }
 
 export async function compareClis(classpath: string, forOurs: ServerProcess, forZkCli: ServerProcess, report: Report): Promise<void> {
@@ -167,7 +170,8 @@ export async function compareClis(classpath: string, forOurs: ServerProcess, for
     if (agree) report.pass(`exit code of ${args.join(' ')}`);
     else report.fail(`exit code of ${args.join(' ')}`, `${own.code}, zkCli's is ${other.code}`);
   }
-  const [seen, told] = [await ownCli(forOurs, ['shell'], watching), await javaCli(classpath, forZkCli, [], watching)];
+  const seen = await ownCli(forOurs, ['shell'], watching, lastEvent);
+  const told = await javaCli(classpath, forZkCli, [], watching, lastEvent);
   const events = eventsIn(told);
   if (events === '') report.fail('events of watches', 'zkCli printed none');
   compareOne('events of watches', eventsIn(seen), events);

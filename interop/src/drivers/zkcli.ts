@@ -111,28 +111,48 @@ export interface Output {
   readonly code: number | null;
 }
 
-export function javaCli(classpath: string, server: ServerProcess, args: readonly string[], input: readonly string[]): Promise<Output> {
+export function javaCli(
+  classpath: string,
+  server: ServerProcess,
+  args: readonly string[],
+  input: readonly string[],
+  lastWords?: RegExp,
+): Promise<Output> {
   const options = ['-Xmx256m', '-Dlog.level=OFF', '-cp', classpath, 'org.apache.zookeeper.ZooKeeperMain'];
-  return runProgram('java', [...options, '-server', server.connectString, ...args], input, server);
+  return runProgram('java', [...options, '-server', server.connectString, ...args], input, server, lastWords);
 }
 
 /** Our command line. */
 export const bin: string = path.join(repositoryFolder, 'packages', 'cli', 'bin', 'tskeeper.js');
 
-/** Runs a program that talks to `server`, typing lines into it. */
+/** For a program to say its last words. It takes less unless something is wrong. */
+const lastWordsMs = 20_000;
+
+/**
+ * Runs a program that talks to `server`, typing lines into it. Their end is its end; `lastWords` are what it has to print before, where it does so in
+ * its own time.
+ */
 export async function runProgram(
   program: string,
   args: readonly string[],
   input: readonly string[],
   server: ServerProcess,
+  lastWords?: RegExp,
 ): Promise<Output> {
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
   let out = '';
   let err = '';
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
-  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
-  child.stdin.end(input.map((line) => `${line}\n`).join(''));
+  child.stdin.write(input.map((line) => `${line}\n`).join(''));
+  const end = (): void => void child.stdin.end();
+  const timer = setTimeout(end, lastWords === undefined ? 0 : lastWordsMs);
+  // A character may come in two pieces.
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    out += chunk;
+    if (lastWords?.test(out) === true) end();
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (err += chunk));
   const [code] = (await once(child, 'close')) as [number | null];
+  clearTimeout(timer);
   return { raw: out, out: normalised(out, server.connectString), err: normalised(err, server.connectString), code };
 }
 

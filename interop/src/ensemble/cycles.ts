@@ -128,7 +128,8 @@ export async function lostTail(cycles: Cycles, { tail, writes }: LostTail): Prom
   try {
     await untilLevel(ensemble);
     const before = await lastLogged(old);
-    const client = await RawClient.connected(old.port, 30_000);
+    // Its session must not end, which would be a txn, before the server is back that is to be told to cut.
+    const client = await RawClient.connected(old.port, 600_000);
     const { err } = await client.call(OpCode.create, record.create('/tail', null, openAcl, 0));
     if (err !== 0 && err !== -110) throw new Error(`/tail was answered ${err}`);
     await untilLevel(ensemble);

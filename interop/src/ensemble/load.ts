@@ -25,6 +25,14 @@ export interface LoadOutcome {
   readonly faults: readonly string[];
 }
 
+/**
+ * From here on the client sees what was acknowledged elsewhere. A sync would not do: a leader of ZooKeeper answers one of its own clients ahead of
+ * what it has yet to apply.
+ */
+async function caughtUp(client: RawClient): Promise<void> {
+  await client.call(OpCode.multi, record.multi([]));
+}
+
 class Writer {
   readonly #path: string;
   readonly #ports: readonly number[];
@@ -51,7 +59,7 @@ class Writer {
   async run(): Promise<void> {
     while (!this.isStopped) {
       try {
-        const client = (this.#client ??= await this.#connect());
+        const client = this.#client ?? (await this.#connect());
         if (!this.#isMade) await this.#make(client);
         else if (this.#version % createEvery === createEvery - 1) await this.#create(client);
         await this.#set(client);
@@ -75,6 +83,8 @@ class Writer {
     );
     this.#session = { id: cnxn.sessionId, passwd: cnxn.passwd };
     this.reconnects += 1;
+    this.#client = cnxn;
+    await caughtUp(cnxn);
     return cnxn;
   }
 
@@ -118,7 +128,7 @@ class Writer {
   /** Reads everything back. */
   async verify(port: number): Promise<void> {
     const client = await RawClient.connected(port, timeOut);
-    await client.call(OpCode.sync, record.pathOnly(this.#path));
+    await caughtUp(client);
     const { value } = await client.call(OpCode.getData, record.pathAndWatch(this.#path, false));
     const { version } = value.stat!;
     // The last write may have been carried out unheard.

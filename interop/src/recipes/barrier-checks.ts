@@ -93,7 +93,7 @@ const killedHolder: Check = {
       ['ours', 'Curator'],
       ['Curator', 'ours'],
     ] as const) {
-      const mortal = await ground.mortal(first);
+      const mortal = await ground.another(first);
       const [dies, stays, waits] = [
         await mortal.open('semaphore', root, '2'),
         await peers[first].open('semaphore', root, '2'),
@@ -105,7 +105,7 @@ const killedHolder: Check = {
       const third = journal.note('the third has one', waits.tell('acquire'));
       await until('three leases', async () => (await childrenOf(zk, `${root}/leases`)).length === 3);
       journal.lines.push('one is killed');
-      await mortal.kill();
+      await ground.kill(mortal);
       await third;
       assert.deepEqual(journal.lines, ['one is killed', 'the third has one']);
       await stays.tell('release');

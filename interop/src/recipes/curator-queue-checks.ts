@@ -115,22 +115,22 @@ const killed: Check = {
     const producer = await open(ground, 'ours', 'plain', 'no');
     const ours = await open(ground, 'ours', 'plain', locks);
 
-    const curatorDies = await ground.mortal('Curator');
+    const curatorDies = await ground.another('Curator');
     const dies = await curatorDies.open('item-queue', root, 'plain', locks);
     await producer.tell('put', 'held by Curator');
     assert.equal(await dies.tell('take'), 'held by Curator');
     assert.equal(await ours.tell('poll'), 'nothing');
     const next = ours.tell('take');
-    await curatorDies.kill();
+    await ground.kill(curatorDies);
     assert.equal(await next, 'held by Curator');
 
-    const oursDies = await ground.mortal('ours');
+    const oursDies = await ground.another('ours');
     await producer.tell('put', 'claimed');
     assert.equal(await (await oursDies.open('item-queue', root, 'plain', locks)).tell('claim'), 'claimed');
     const theirs = await open(ground, 'Curator', 'plain', locks);
     await producer.tell('put', 'next');
     assert.equal(await theirs.tell('take'), 'next');
-    await oursDies.kill();
+    await ground.kill(oursDies);
     await until('the claim is gone', async () => (await childrenOf(zk, locks)).length === 0);
     // Curator does not watch the locks: it looks again when something comes or goes.
     await producer.tell('put', 'last');

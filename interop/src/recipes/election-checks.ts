@@ -70,12 +70,12 @@ function killCheck(agreement: Agreement): Check {
     hasRoot: theirs === 'kazoo',
     async run(ground) {
       for (const [first, second] of [['ours', theirs] as const, [theirs, 'ours'] as const]) {
-        const mortal = await ground.mortal(first);
+        const mortal = await ground.another(first);
         await (await candidate(mortal, ground, agreement, 'anna')).handle.tell('lead');
         const heir = await candidate(ground.peers[second], ground, agreement, 'bert');
         const leads = heir.handle.tell('lead');
         await lastWaits(ground, ground.root, 2);
-        await mortal.kill();
+        await ground.kill(mortal);
         await leads;
         assert.equal((await lineAt(ground.zk, ground.root)).length, 1);
         await heir.handle.tell('resign');

@@ -10,8 +10,8 @@ export interface Ground {
   readonly peers: Readonly<Record<PeerKind, Peer>>;
   /** One more, with a session of its own. */
   another(kind: PeerKind): Promise<Peer>;
-  /** One more, with a short session, for who has to be killed. */
-  mortal(kind: PeerKind): Promise<Peer>;
+  /** As a crash of its machine: nobody else ends its session, which is over a while later. */
+  kill(peer: Peer): Promise<void>;
   /** Looks on. */
   readonly zk: Client;
   /** The znode of the check: it is there if the check says so. */
@@ -30,7 +30,7 @@ export interface Check {
 
 /** Between two looks. Small beside everything that is waited for. */
 const pollMs = 10;
-const patienceMs = 20_000;
+export const patienceMs = 20_000;
 
 export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + patienceMs;

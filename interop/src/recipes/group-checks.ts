@@ -35,11 +35,11 @@ function groupCheck({ name, theirs, recipe, naming, data }: Agreement): Check {
       const seen = (ids: string) => async () => (await anna.tell('members')) === ids && (await bert.tell('members')) === ids;
       await until('both see both', seen(shown('anna', 'bert')));
       for (const kind of ['ours', theirs] as const) {
-        const mortal = await ground.mortal(kind);
+        const mortal = await ground.another(kind);
         const cleo = await open(kind, 'cleo', mortal);
         await cleo.tell('join');
         await until('a third is there', seen(shown('anna', 'bert', 'cleo')));
-        await mortal.kill();
+        await ground.kill(mortal);
         await until('the killed one is gone', seen(shown('anna', 'bert')));
       }
       await bert.tell('leave');

@@ -27,13 +27,15 @@ const untilTheEnd: Check = {
       const path = `${root}/${first}`;
       await zk.create(path);
       const [one, two] = [await peers[first].open('lease', path, 'one'), await peers[second].open('lease', path, 'two')];
-      const beganMs = performance.now();
-      assert.equal(await answer(one, String(shortMs)), 'yes');
+      assert.equal(await answer(one, longMs), 'yes');
       assert.equal(await answer(two, longMs), 'no');
+      // The same holder has it anew, to an end that comes soon. By the clock that both go by.
+      const beganMs = Date.now();
+      assert.equal(await answer(one, String(shortMs)), 'yes');
       // Ours stands in line, kazoo's has to ask again and again.
       if (second === 'ours') await two.tell('acquire', longMs);
       else await until('it is over', async () => (await answer(two, longMs)) === 'yes');
-      const tookMs = performance.now() - beganMs;
+      const tookMs = Date.now() - beganMs;
       assert(tookMs >= shortMs - (first === 'kazoo' ? cutOffMs : 0), `it was over after ${tookMs} ms`);
       assert.equal(await answer(one, longMs), 'no');
     }
@@ -66,11 +68,11 @@ const killed: Check = {
     for (const [first, second] of pairs) {
       const path = `${ground.root}-${first}`;
       await ground.zk.create(path);
-      const mortal = await ground.mortal(first);
+      const mortal = await ground.another(first);
       assert.equal(await answer(await mortal.open('lease', path, 'host7'), longMs), 'yes');
       const lock = `${path}-lock`;
       await (first === 'ours' ? await mortal.open('lock', lock, '__lock__') : await mortal.open('lock', lock)).tell('acquire');
-      await mortal.kill();
+      await ground.kill(mortal);
       await until('its session is over', async () => (await childrenOf(ground.zk, lock)).length === 0);
       const stranger = await ground.peers[second].open('lease', path, 'host8');
       assert.equal(await answer(stranger, longMs), 'no');

@@ -92,7 +92,7 @@ function killCheck({ name, openings }: Agreement): Check {
     async run(ground) {
       const kinds = Object.keys(openings) as PeerKind[];
       for (const [victim, heir] of [kinds, kinds.toReversed()]) {
-        const mortal = await ground.mortal(victim!);
+        const mortal = await ground.another(victim!);
         const [dies, waits] = [
           await opened(mortal, ground.root, openings[victim!]!),
           await opened(ground.peers[heir!], ground.root, openings[heir!]!),
@@ -101,7 +101,7 @@ function killCheck({ name, openings }: Agreement): Check {
         const [first] = await lineAt(ground.zk, ground.root);
         const acquired = waits.handle.tell('acquire');
         await lastWaits(ground, ground.root, 2);
-        await mortal.kill();
+        await ground.kill(mortal);
         await acquired;
         assert.equal(await ground.zk.exists(`${ground.root}/${first}`), null);
         await waits.handle.tell('release');
@@ -116,7 +116,7 @@ const killedWaiter: Check = {
   hasRoot: true,
   async run(ground) {
     const { root, peers } = ground;
-    const mortal = await ground.mortal('Curator');
+    const mortal = await ground.another('Curator');
     const holder = await opened(peers.kazoo, root, ['named-lock', '-lock-']);
     const middle = await opened(mortal, root, ['lock']);
     const last = await opened(peers.ours, root, ['lock', 'lock-']);
@@ -126,7 +126,7 @@ const killedWaiter: Check = {
     await lastWaits(ground, root, 2);
     const acquired = journal.note('ours has it', last.handle.tell('acquire'));
     await lastWaits(ground, root, 3);
-    await mortal.kill();
+    await ground.kill(mortal);
     await lastWaits(ground, root, 2);
     journal.lines.push('kazoo gives it back');
     await holder.handle.tell('release');

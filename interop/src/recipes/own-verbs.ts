@@ -114,9 +114,9 @@ function exclusiveVerbs(zk: Client, lock: Lock): Verbs {
   return {
     ...lockVerbs(zk, lock),
     /** Asks whoever has it to give it back. */
-    async revoke(deleteAfterMs) {
+    async revoke(deleteAfterMs?: string) {
       const [holder] = await lock.contenders(patience);
-      await lock.revoke(holder!, { ...patience, deleteAfterMs: Number(deleteAfterMs) });
+      await lock.revoke(holder!, { ...patience, deleteAfterMs: deleteAfterMs === undefined ? undefined : Number(deleteAfterMs) });
       return '';
     },
   };

@@ -42,6 +42,7 @@ interface Waiting {
 
 export class Peer {
   readonly kind: PeerKind;
+  #sessionId = 0n;
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, Waiting>();
   readonly #ended: Promise<unknown>;
@@ -62,8 +63,12 @@ export class Peer {
   /** Resolves when it has a session. */
   static async start(programs: PeerPrograms, kind: PeerKind, connect: string, sessionTimeoutMs: number): Promise<Peer> {
     const peer = new Peer(kind, programs[kind](connect, sessionTimeoutMs));
-    await peer.#answerTo(0, 'a session');
+    peer.#sessionId = BigInt(`0x${await peer.#answerTo(0, 'a session')}`);
     return peer;
+  }
+
+  get sessionId(): bigint {
+    return this.#sessionId;
   }
 
   /** A recipe of its client, on a handle of its own. */

@@ -103,7 +103,7 @@ const locking: Check = {
     ] as const) {
       const path = `${root}-${first}`;
       for (const part of ['entries', 'taken']) await zk.ensurePath(`${path}/${part}`);
-      const mortal = await ground.mortal(first);
+      const mortal = await ground.another(first);
       const [dies, lives] = [await mortal.open('locking-queue', path), await peers[second].open('locking-queue', path)];
       await dies.tell('put', 'one');
       await lives.tell('put', 'two');
@@ -111,7 +111,7 @@ const locking: Check = {
       assert.equal(await lives.tell('take'), 'two');
       assert.equal(await lives.tell('consume'), 'yes');
       const next = lives.tell('take');
-      await mortal.kill();
+      await ground.kill(mortal);
       assert.equal(await next, 'one');
       assert.equal(await lives.tell('consume'), 'yes');
       await until('nothing is left', async () => {

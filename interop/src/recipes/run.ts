@@ -5,6 +5,8 @@ import { connect } from '@tskeeper/client';
 
 import type { ServerProcess } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
+import { RawClient } from '../wire/raw-client.ts';
+import { sessionPasswd } from '../wire/session-passwd.ts';
 import { barrierChecks } from './barrier-checks.ts';
 import { cacheChecks } from './cache-checks.ts';
 import { curatorQueueChecks } from './curator-queue-checks.ts';
@@ -40,31 +42,29 @@ const checks = [
   ...cacheChecks,
 ];
 
-/** Of those who stay, so that a slow machine ends none of their sessions; and of those who are killed. */
+/** So that a slow machine ends no session of a process that lives. */
 const sessionTimeoutMs = 10_000;
-const mortalTimeoutMs = 2000;
 
 /** Checks under way at one time. */
 const atOnce = 4;
 
 export async function runRecipes(server: ServerProcess, programs: PeerPrograms, report: Report): Promise<void> {
   const started: Peer[] = [];
-  const start = async (kind: PeerKind, timeoutMs: number): Promise<Peer> => {
-    const peer = await Peer.start(programs, kind, server.connectString, timeoutMs);
+  const start = async (kind: PeerKind): Promise<Peer> => {
+    const peer = await Peer.start(programs, kind, server.connectString, sessionTimeoutMs);
     started.push(peer);
     return peer;
   };
   const zk = await connect(server.connectString);
   try {
-    const stays = (kind: PeerKind) => start(kind, sessionTimeoutMs);
-    const [ours, kazoo, Curator] = await Promise.all([stays('ours'), stays('kazoo'), stays('Curator')]);
+    const [ours, kazoo, Curator] = await Promise.all([start('ours'), start('kazoo'), start('Curator')]);
     const runOne = async (check: Check, index: number): Promise<void> => {
       const title = `recipes on ${server.kind}: ${check.name}`;
       const ground: Ground = {
         server,
         peers: { ours, kazoo, Curator },
-        another: (kind) => start(kind, sessionTimeoutMs),
-        mortal: (kind) => start(kind, mortalTimeoutMs),
+        another: start,
+        kill: (peer) => kill(peer, server),
         zk,
         root: `/recipes-${index}`,
       };
@@ -83,6 +83,18 @@ export async function runRecipes(server: ServerProcess, programs: PeerPrograms, 
     await Promise.all(started.map((peer) => peer.kill()));
     await zk.close();
   }
+}
+
+/**
+ * Its session would go on for as long as those of all others. It is taken up once more, by somebody who asks for as little time as a server grants, and says nothing
+ * from then on: so it expires, and soon, whenever the process is killed.
+ */
+async function kill(peer: Peer, { port }: ServerProcess): Promise<void> {
+  const { kind, sessionId } = peer;
+  await peer.kill();
+  const last = await RawClient.connect(port, { timeOut: 1, sessionId, passwd: sessionPasswd(sessionId) });
+  assert(last !== undefined, `the session of ${kind} was over before it was killed`);
+  last.abandon();
 }
 
 /** ZooKeeper sends what it tells of itself in one piece more, or one less, when its numbers have grown. So many looks at most belong to a step; a herd would be a hundred. */

@@ -4,7 +4,7 @@
  */
 import { type Client, connect, fourLetterWord } from '@tskeeper/client';
 
-import { until } from './ground.ts';
+import { patienceMs, until } from './ground.ts';
 
 /** Of one step: requests that came in, and replies and watch events that went out. */
 export interface Traffic {
@@ -127,7 +127,7 @@ class Counters {
   }
 
   async #read(): Promise<Traffic & { readonly watches: number }> {
-    const text = await fourLetterWord(this.#connectString, 'mntr');
+    const text = await fourLetterWord(this.#connectString, 'mntr', { timeoutMs: patienceMs });
     this.#looks++;
     const counter = (name: string) => Number(new RegExp(`^zk_${name}\\t(\\d+)`, 'm').exec(text)?.[1]);
     return { received: counter('packets_received'), sent: counter('packets_sent'), watches: counter('watch_count') };

@@ -4,7 +4,8 @@
  */
 import { TestEnsemble } from '@tskeeper/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, connect, type ConnectOptions, type KeeperState, type WatchedEvent } from '../src/index.ts';
+import { type Client, type Clock, connect, type ConnectOptions, type KeeperState, type WatchedEvent } from '../src/index.ts';
+import { systemClock } from '../src/node/system-clock.ts';
 import { FaultProxy } from './support/fault-proxy.ts';
 import { settle, text } from './support/outcomes.ts';
 
@@ -53,7 +54,8 @@ class Heard {
 
 async function opened(options: ConnectOptions = {}, servers = all()): Promise<{ readonly zk: Client; readonly heard: Heard }> {
   const heard = new Heard();
-  const zk = await connect(servers, { sessionTimeoutMs: 4000, random: hasty, onState: heard.onState, ...options });
+  // The longest that is granted, unless its end is what is waited for: no server is given up because this process was not heard.
+  const zk = await connect(servers, { sessionTimeoutMs: 40_000, random: hasty, onState: heard.onState, ...options });
   clients.push(zk);
   return { zk, heard };
 }
@@ -86,7 +88,8 @@ describe('through a proxy with faults', () => {
     const accepted = [first.accepted, second.accepted];
     const { zk, heard } = await opened({ sessionTimeoutMs: 900 });
     expect([zk.state, zk.connectedTo]).toEqual(['connected', third.connectString]);
-    expect([first.accepted, second.accepted]).toEqual(accepted.map((count) => count + 1));
+    // Once, or again if the third was too late in its turn.
+    for (const [at, passedOver] of [first, second].entries()) expect(passedOver.accepted).toBeGreaterThan(accepted[at]!);
     expect(await heard.atLeast(1)).toEqual(['SyncConnected']);
   });
 
@@ -186,17 +189,24 @@ describe('through a proxy with faults', () => {
   });
 
   it('C2-13: clients that lose their server in one instant come back in several', async () => {
-    const many = await Promise.all(Array.from({ length: 20 }, () => opened({ random: undefined })));
-    const lostMs = performance.now();
-    const backMs: number[] = [];
-    const back = many.map(async ({ heard }) => {
-      await heard.atLeast(3);
-      backMs.push(performance.now() - lostMs);
-    });
+    // What each waits for, by its own clock: to a busy machine several instants are one.
+    const many = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const waitsMs: number[] = [];
+        const after: Clock['after'] = (delayMs, callback) => {
+          waitsMs.push(delayMs);
+          return systemClock.after(delayMs, callback);
+        };
+        return { waitsMs, ...(await opened({ random: undefined, clock: { ...systemClock, after } })) };
+      }),
+    );
+    for (const { waitsMs } of many) waitsMs.length = 0;
     for (const proxy of proxies) proxy.cut();
-    await Promise.all(back);
+    await Promise.all(many.map(({ heard }) => heard.atLeast(3)));
+    const pausesMs = many.map(({ waitsMs }) => Math.min(...waitsMs));
     // Uniform over a quarter of a second: that all 20 lie within 50 ms has a chance of 1 in 10^12.
-    expect(Math.max(...backMs) - Math.min(...backMs)).toBeGreaterThan(50);
+    expect(Math.max(...pausesMs) - Math.min(...pausesMs)).toBeGreaterThan(50);
+    expect(Math.max(...pausesMs)).toBeLessThanOrEqual(250);
     for (const { zk } of many) expect(zk.state).toBe('connected');
   });
 

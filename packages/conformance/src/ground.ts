@@ -28,6 +28,7 @@ export class Ground {
   readonly superAuth: string | undefined;
   readonly #clients: Client[] = [];
   readonly #cnxns: RawCnxn[] = [];
+  #atLeader: Promise<Client> | undefined;
   #waitingFor = 'an answer';
   #isOver = false;
 
@@ -70,11 +71,21 @@ export class Ground {
   }
 
   /**
-   * Resolves when everything that was acknowledged to anybody before is applied at the server of `zk`, and the events of it have been heard. A txn
-   * of its own that changes nothing does it; a sync would not, as Apache's leader may answer that ahead of what it has yet to apply.
+   * Resolves when everything that was acknowledged to anybody before is applied at the server of `zk`, and the events of it have been heard; and at
+   * the leader, which judges writes by what it has applied, and may be behind a follower that has answered. A txn of its own that changes nothing
+   * does it; a sync would not, as Apache's leader may answer that ahead of what it has yet to apply.
    */
   async caughtUp(zk: Client): Promise<void> {
-    await zk.multi([{ op: 'check', path: this.root }]);
+    const check = [{ op: 'check', path: this.root }] as const;
+    const { leader } = this;
+    if (leader !== undefined) await (await (this.#atLeader ??= this.open({ server: leader }))).multi(check);
+    await zk.multi(check);
+  }
+
+  /** Which of the reachable servers leads, as they said at the beginning; undefined for one that stands alone, and where none says so. */
+  get leader(): number | undefined {
+    const at = this.facts.servers.findIndex(({ mode }) => mode === 'leader');
+    return at === -1 ? undefined : at;
   }
 
   /** Waits, and lets it be known for what, in case it takes too long. */
@@ -101,7 +112,7 @@ export class Ground {
 /** How long a server is given to answer the end of a session. */
 const endMs = 2000;
 
-function pause(ms: number): Promise<void> {
+export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms).unref());
 }
 

@@ -59,10 +59,23 @@ export function checkOptions(given: unknown, example: string, what = 'options ar
   if (!isObject(given)) throw new TypeError(`${what} an object, as ${example}, not ${named(given)}`);
 }
 
-/** Throws a TypeError or a RangeError for what does not bound a wait. */
+/** How other libraries call `timeoutMs` and `signal`, and how these are misspelled. */
+const likeTimeoutMs = /^(max_?)?(time_?out|wait)(_?(ms|millis|milliseconds|time))?$/i;
+const likeSignal = /^(abort_?)?(signal|controller)$/i;
+
+/**
+ * Throws a TypeError or a RangeError for what does not bound a wait, one that would have no bound by a slip of the pen among them. What else is in the options is passed
+ * over, as compilers do with all but literals.
+ */
 export function checkWaitOptions(options: WaitOptions): void {
   checkOptions(options, '{ timeoutMs: 5000 }');
   const { signal, timeoutMs } = options;
+  for (const name of Object.keys(options)) {
+    if (timeoutMs === undefined && name !== 'timeoutMs' && likeTimeoutMs.test(name))
+      throw new TypeError(`there is no option ${named(name)}; how long to wait is timeoutMs, in milliseconds`);
+    if (signal === undefined && name !== 'signal' && likeSignal.test(name))
+      throw new TypeError(`there is no option ${named(name)}; what ends a wait is signal, an AbortSignal`);
+  }
   if (signal !== undefined && typeof (signal as Partial<AbortSignal> | null)?.throwIfAborted !== 'function')
     throw new TypeError(`signal is an AbortSignal, not ${named(signal)}; of an AbortController hand over the signal`);
   if (timeoutMs !== undefined && (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)))

@@ -273,12 +273,18 @@ describe('what waits', () => {
       'timeoutMs NaN': { timeoutMs: NaN },
       'timeoutMs of text': { timeoutMs: '5000' },
       'timeoutMs null': { timeoutMs: null },
+      'timeoutMs in capitals': { timeoutMS: 100 },
+      'a time-out without its unit': { timeout: 100 },
+      'a time-out of other names': { time_out_ms: 100 },
+      'a signal of another name': { abortSignal: new AbortController().signal },
     };
     const failures: string[] = [];
     for (const [name, wait] of Object.entries(waits)) {
       for (const [what, options] of Object.entries(bad)) {
         const error = await mistake(() => wait(options));
-        const isTold = /^(options are|signal is|timeoutMs is)/.test(error.message) && /^(Type|Range)Error$/.test(error.constructor.name);
+        const isTold =
+          /^(options are|signal is|timeoutMs is|there is no option)/.test(error.message) &&
+          /^(Type|Range)Error$/.test(error.constructor.name);
         if (!isTold) failures.push(`${name}, ${what}: ${error.message}`);
       }
     }

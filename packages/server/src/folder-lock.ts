@@ -115,12 +115,15 @@ export function judge(owner: Owner, here: Owner, startOf: (pid: number) => strin
   return started === owner.started ? 'alive' : 'dead';
 }
 
-/** Watches the file's time of change, which needs no clock to agree with another machine's. */
-async function beats(path: string, times: LockTimes): Promise<boolean> {
+/**
+ * Watches the file's time of change, which needs no clock to agree with another machine's. Silence is counted in looks: time in which this process
+ * stood still may be time in which the owner's machine stood still as well.
+ */
+async function beats(path: string, { beatMs, silenceMs }: LockTimes): Promise<boolean> {
   const before = await changeTime(path);
-  const until = performance.now() + times.silenceMs;
-  while (performance.now() < until) {
-    await delay(Math.min(times.beatMs / 4, times.silenceMs));
+  const pauseMs = Math.min(beatMs / 4, silenceMs);
+  for (let looks = Math.ceil(silenceMs / pauseMs); looks > 0; looks--) {
+    await delay(pauseMs);
     const now = await changeTime(path);
     if (now === undefined) return false;
     if (now !== before) return true;

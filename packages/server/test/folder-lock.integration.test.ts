@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { FolderInUse } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { judge, lockFolder, type Owner, self } from '../src/folder-lock.ts';
@@ -99,6 +100,22 @@ describe('a folder', () => {
     const beat = setInterval(() => utimesSync(path, new Date(), new Date()), quick.beatMs);
     try {
       await expect(lockFolder(folder, quick)).rejects.toThrow('is in use by process 7 on other.');
+    } finally {
+      clearInterval(beat);
+    }
+    expect(readdirSync(folder)).toHaveLength(1);
+  });
+
+  it('of an owner elsewhere stays theirs when the machine of both has stood still for longer than an owner may be silent', async () => {
+    const path = plant({ pid: 7, pidNamespace: 'pid:[1]', host: 'other' });
+    const locking = lockFolder(folder, quick);
+    while (!readdirSync(folder).some((name) => name.startsWith('tskeeper.claim.'))) await delay(1);
+    await delay(quick.beatMs);
+    const until = performance.now() + 2 * quick.silenceMs;
+    while (performance.now() < until);
+    const beat = setInterval(() => utimesSync(path, new Date(), new Date()), quick.beatMs);
+    try {
+      await expect(locking).rejects.toThrow(FolderInUse);
     } finally {
       clearInterval(beat);
     }

@@ -51,7 +51,7 @@ export class Participation implements AsyncDisposable {
   /**
    * Says that this one's work is done, and resolves when that of the others is: all who were inside when it was called have left, or died. Survives lost connections. Rejects
    * with a RecipeError: TimedOut; Lost, when the participation is lost already; with the signal's reason; and with SessionExpired and the like. In each case
-   * its znode is deleted, and the others do not wait for it. A second call waits for the first.
+   * its znode is deleted, and the others do not wait for it; but if it may not be, then this rejects with NoAuth, and they wait for the end of the session. A second call waits for the first.
    */
   leave(options: WaitOptions = {}): Promise<void> {
     this.#left ??= this.#leave(options);

@@ -116,8 +116,11 @@ export class Candidate implements AsyncDisposable {
     for (const each of signals) if (each.aborted) stop.abort(each.reason);
     const resigned = new RecipeError('Lost', 'the leadership was resigned while its work was under way');
     endings.push(leadership.onStateChange((state) => state === 'released' && stop.abort(resigned)));
+    if (leadership.state === 'released') stop.abort(resigned);
     await using mine = leadership;
     try {
+      // It is over in the very turn in which it came.
+      if (stop.signal.aborted) return;
       const working = Promise.resolve(work(mine, stop.signal));
       this.#working = working.catch(() => undefined);
       await working;
@@ -128,7 +131,10 @@ export class Candidate implements AsyncDisposable {
     }
   }
 
-  /** Resigns, when the work of `run` has stopped, and stands no more. Never rejects. That work itself must not wait for it, as it would wait for its own end. */
+  /**
+   * Resigns, when the work of `run` has stopped, and stands no more. Never rejects. That work itself must not wait for it, as it would wait for its own end: let it call
+   * this without `await`, and return. (Who waits relies on it that nothing is at work any more, and whose call it is cannot be seen.)
+   */
   async close(): Promise<void> {
     this.#isClosed ||= !this.signal.aborted;
     this.#end(new RecipeError('Closed', `the candidate for ${this.path} was closed`));

@@ -126,9 +126,12 @@ export class EventHandle {
       await place.turn(nextAhead, limit);
       do await this.#setOrEvent(signal);
       while (!(await this.#goThrough(place)));
-    } finally {
+    } catch (error) {
       await place.leave();
+      throw error;
     }
+    // The event is taken, and lets nobody else through: what goes wrong with the place is not worth that. It goes with the session at the latest.
+    await place.leave().catch(() => undefined);
   }
 
   /** False if it is set; true when it has been, since it was not. */

@@ -59,8 +59,10 @@ export class PartitionClaim {
       try {
         await this.#own(await this.#lock.acquire({ signal: this.#back.signal }));
       } catch (error) {
+        const isEnded = this.isGivenBack && error === this.#back.signal.reason;
         // Lost: somebody has deleted the znode of the wait, or of the lock. Then again, from the end of the line.
-        if (this.isGivenBack || (error instanceof RecipeError && error.code === 'Lost')) continue;
+        if (isEnded || (error instanceof RecipeError && error.code === 'Lost')) continue;
+        // Also when it is given back: whose share it is by now would wait for a znode that may not be deleted.
         this.#listener.failed(error);
         return;
       }

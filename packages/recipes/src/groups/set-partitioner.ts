@@ -135,7 +135,10 @@ export class SetPartitioner implements AsyncDisposable {
     if (this.#state !== 'acquired') await this.#waiting.wait(options);
   }
 
-  /** Is no member any more, asks all work to end, and resolves when it has and all is given back. Never rejects. */
+  /**
+   * Is no member any more, asks all work to end, and resolves when it has and all is given back. Never rejects. The work itself calls it without `await`, if at all, as
+   * it would wait for its own end.
+   */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;

@@ -82,7 +82,8 @@ export class Lease {
 
   /**
    * The lease, if nobody has it; undefined otherwise. Rejects with a RecipeError: Mismatch, when its znode is no lease; TimedOut; Lost, when somebody deletes the znode
-   * of the lock meanwhile; with the signal's reason; with SessionExpired and the like; and with NoAuth.
+   * of the lock meanwhile; with the signal's reason; with SessionExpired and the like; and with NoAuth. If that is about the deletion of its place in line, the lease
+   * may have been taken, and lasts to its end.
    */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
     using limit = new Limit(this.#zk, options, `an answer about the lease ${this.path}`);

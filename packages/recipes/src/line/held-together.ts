@@ -54,7 +54,10 @@ export class HeldTogether implements AsyncDisposable {
 
   /** Gives all of them back, the last that was had first. As `Held.release`, and rejects as that does, when all have been tried. */
   release(): Promise<void> {
-    this.#released ??= this.#giveBack();
+    this.#released ??= this.#giveBack().catch((refusal: unknown) => {
+      this.#released = undefined;
+      throw refusal;
+    });
     return this.#released;
   }
 

@@ -87,10 +87,14 @@ export class Held implements AsyncDisposable {
 
   /**
    * Gives it back: resolves when the next one may have it, or when the znode is on its way out, in the background, as no server can be reached just
-   * now; at once while it is held `again` elsewhere. A second call waits for the first. Rejects with NoAuth only, when the znode may not be deleted.
+   * now; at once while it is held `again` elsewhere. A second call waits for the first. Rejects with NoAuth only, when the znode may not be deleted: it stays as long as the
+   * session, unless a later call is allowed to delete it.
    */
   release(): Promise<void> {
-    this.#released ??= this.#giveBack();
+    this.#released ??= this.#giveBack().catch((refusal: unknown) => {
+      this.#released = undefined;
+      throw refusal;
+    });
     return this.#released;
   }
 

@@ -143,7 +143,28 @@ export class Place {
     return ahead(line, own);
   }
 
-  /** Gives the place up. Never leaves the znode behind: where no server can be reached it is deleted in the background. */
+  /**
+   * Leaves the line with what `have` gives, or without it. Whoever may not leave stays in the way of all others, itself among them: so it is told that, with NoAuth, and
+   * what it had is given back.
+   */
+  async leaveWith<Had>(have: () => Promise<Had>, giveBack: (had: Had) => Promise<unknown> | undefined): Promise<Had> {
+    let had: Had;
+    try {
+      had = await have();
+    } catch (error) {
+      await this.leave();
+      throw error;
+    }
+    try {
+      await this.leave();
+    } catch (error) {
+      await giveBack(had)?.catch(() => undefined);
+      throw error;
+    }
+    return had;
+  }
+
+  /** Gives the place up. Never leaves the znode behind: where no server can be reached it is deleted in the background. Rejects with NoAuth, and then it stays. */
   async leave(): Promise<void> {
     this.#watch.end();
     try {

@@ -45,7 +45,8 @@ export class Lock {
   /**
    * Waits for its turn, in the order of coming, and resolves with the lock. The wait survives lost connections. Rejects with a RecipeError: TimedOut;
    * Revoked; Lost, when somebody deletes the znode that stands for the wait; with the signal's reason; with SessionExpired and the like; and with
-   * NoAuth, InvalidACL, QuotaExceeded when the znode cannot be made. In each case the place is given up.
+   * NoAuth, InvalidACL, QuotaExceeded when the znode cannot be made. In each case the place is given up; it stays as long as the session if it may not be deleted, and then
+   * this rejects with NoAuth.
    */
   acquire(options: AcquireOptions = {}): Promise<Held> {
     return acquire(this.#claim, options);

@@ -161,22 +161,30 @@ export class PriorityLock {
     using limit = new Limit(this.#zk, options, claim.what);
     const { signal } = limit;
     const gate = await this.#waiting.join(claim.kind, this.#data, signal);
-    try {
-      gate.whenGone((reason) => limit.end(reason));
-      for (;;) {
-        await this.#pass(gate, contention, limit);
-        try {
-          return await acquire(claim, { signal, onRevocation: options.onRevocation });
-        } catch (error) {
-          // Somebody more urgent had passed as well: the place at the gate is kept.
-          if (!(error instanceof RecipeError && error.code === 'Revoked')) throw error;
+    gate.whenGone((reason) => limit.end(reason));
+    const mine = async () => {
+      try {
+        for (;;) {
+          await this.#pass(gate, contention, limit);
+          const held = await this.#hold(claim, { signal, onRevocation: options.onRevocation });
+          if (held !== undefined) return held;
         }
+      } catch (error) {
+        // Ahead of leaving: nobody is asked for it any more.
+        limit.end(error);
+        throw error;
       }
+    };
+    return await gate.leaveWith(mine, (held) => held.release());
+  }
+
+  /** undefined when somebody more urgent had passed as well: the place at the gate is kept. */
+  async #hold(claim: Claim, options: AcquireOptions): Promise<Held | undefined> {
+    try {
+      return await acquire(claim, options);
     } catch (error) {
-      limit.end(error);
+      if (error instanceof RecipeError && error.code === 'Revoked') return undefined;
       throw error;
-    } finally {
-      await gate.leave();
     }
   }
 
@@ -184,13 +192,12 @@ export class PriorityLock {
     using limit = new Limit(this.#zk, options, `an answer about ${claim.what}`);
     const { signal } = limit;
     const gate = await this.#waiting.join(claim.kind, this.#data, signal);
-    try {
+    const mine = async () => {
       if ((await gate.blocker(aheadAtGate[how], signal)) !== undefined) return undefined;
       if (inTheWay(how, await this.holders({ signal })).length > 0) return undefined;
       return await tryAcquire(claim, { signal });
-    } finally {
-      await gate.leave();
-    }
+    };
+    return await gate.leaveWith(mine, (held) => held?.release());
   }
 
   /** Resolves when nobody is ahead at the gate, and nobody who holds is in the way. */

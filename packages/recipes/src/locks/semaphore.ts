@@ -25,7 +25,7 @@ import { childPath } from '@tskeeper/client/internal';
 import { checkFunction, checkPlace } from '../given.ts';
 import { type Contender, lineUp } from '../line/contender.ts';
 import { Held } from '../line/held.ts';
-import { HeldTogether } from '../line/held-together.ts';
+import { HeldTogether, releaseAll } from '../line/held-together.ts';
 import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
 import { firstOf } from '../waiting/first-of.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -99,13 +99,14 @@ export class Semaphore {
     using limit = this.#limit(options);
     const size = await this.#size.agree(limit.signal);
     const place = await this.#waiting.join(lockKind, this.#data, limit.signal);
-    try {
-      if ((await place.blocker(nextAhead, limit.signal)) !== undefined) return undefined;
-      const taken = await this.#take(1, limit, (lease) => this.#isAmong(lease, size, limit.signal));
-      return taken?.[0];
-    } finally {
-      await place.leave();
-    }
+    const taken = await place.leaveWith(
+      async () => {
+        if ((await place.blocker(nextAhead, limit.signal)) !== undefined) return [];
+        return await this.#take(1, limit, (lease) => this.#isAmong(lease, size, limit.signal));
+      },
+      (holds) => releaseAll(holds),
+    );
+    return taken[0];
   }
 
   /** Calls `work` with a lease, and gives it back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
@@ -143,20 +144,20 @@ export class Semaphore {
     using limit = this.#limit(options);
     const size = await this.#size.agree(limit.signal);
     const place = await this.#waiting.join(lockKind, this.#data, limit.signal);
-    try {
-      await place.turn(nextAhead, limit);
-      const taken = await this.#take(count, limit, async (last) => {
-        await this.#whenAmong(last, size, limit.signal);
-        return true;
-      });
-      return taken!;
-    } finally {
-      await place.leave();
-    }
+    return await place.leaveWith(
+      async () => {
+        await place.turn(nextAhead, limit);
+        return await this.#take(count, limit, async (last) => {
+          await this.#whenAmong(last, size, limit.signal);
+          return true;
+        });
+      },
+      (holds) => releaseAll(holds),
+    );
   }
 
   /** Leases, if those who come later have them as well when `isHad` says so of the last; otherwise none is left. */
-  async #take(count: number, limit: Limit, isHad: (last: Place) => Promise<boolean>): Promise<readonly Held[] | undefined> {
+  async #take(count: number, limit: Limit, isHad: (last: Place) => Promise<boolean>): Promise<readonly Held[]> {
     const places: Place[] = [];
     let has = false;
     try {
@@ -169,7 +170,7 @@ export class Semaphore {
     } finally {
       if (!has) await Promise.all(places.map((place) => place.leave()));
     }
-    return has ? places.map((place) => new Held(place)) : undefined;
+    return has ? places.map((place) => new Held(place)) : [];
   }
 
   async #whenAmong(lease: Place, sizeBefore: number, signal: AbortSignal): Promise<void> {

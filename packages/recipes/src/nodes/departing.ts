@@ -1,6 +1,8 @@
 /**
  * Keepers that are closed and not done yet: what they have asked of a lost connection is asked again over the next one. The znode is theirs by session and name,
  * just as it is that of a keeper that comes behind them with the same client. It waits for them, or they would overwrite its data, and delete its znode.
+ *
+ * Keepers by different views of a client (`chroot`, a view of schemas) are to each other as those of two programs: a view does not tell which session and path it is of.
  */
 import { clientOf, type SessionSource } from '../sessions/session-source.ts';
 

@@ -61,7 +61,10 @@ const modes: readonly string[] = [
 /** See `PersistentNode.state`. */
 export type PersistentNodeState = 'absent' | 'present' | 'suspended' | 'closed';
 
-/** A znode kept alive: made again when somebody has deleted it, and in the next session when it went with the last (Curator's PersistentNode). */
+/**
+ * A znode kept alive: made again when somebody has deleted it, and in the next session when it went with the last (Curator's PersistentNode). Of two that keep one znode at
+ * the same time, in two programs or by two views of a client, the one that is closed deletes it, and the other makes it again.
+ */
 export class PersistentNode implements AsyncDisposable {
   readonly #source: SessionSource;
   readonly #wanted: string;

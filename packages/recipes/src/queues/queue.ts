@@ -25,7 +25,8 @@ export class Queue extends ItemQueue<undefined> {
    * With `maxItems` it waits for room, and until then `signal` and `timeoutMs` end it; what is on its way is waited for.
    *
    * Rejects with a RecipeError: TimedOut, Closed, or Lost, when somebody deletes the znode that stands for the wait; with the signal's reason; with SessionExpired and the
-   * like, and then it may be in the queue, if the outcome is `unknown`; and with NoAuth, InvalidACL, QuotaExceeded.
+   * like, and then it may be in the queue, if the outcome is `unknown`; and with NoAuth, InvalidACL, QuotaExceeded. With `maxItems` it is in the queue if it was its
+   * place among the producers that may not be deleted (NoAuth, `op` is `delete`).
    */
   put(data: Data, options: WaitOptions = {}): Promise<void> {
     return this.putItems([data], () => undefined, options);

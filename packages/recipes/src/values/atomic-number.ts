@@ -84,8 +84,8 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
 
   /**
    * Adds to it, and tells what it was and has become. Rejects with a RangeError when the format does not hold the sum; with a RecipeError: TimedOut; Lost, when
-   * somebody deletes its place at the lock, and nothing is added; with the signal's reason; with a TypeError for what is no number; and as `Client.multi` does. When it rejects by time, signal or the end of the session, the sum may
-   * have been written.
+   * somebody deletes its place at the lock, and nothing is added; with the signal's reason; with a TypeError for what is no number; and as `Client.multi` does. When it
+   * rejects by time, signal or the end of the session, or as its place at the lock may not be deleted (NoAuth), the sum may have been written.
    */
   async add(delta: Value, options: WaitOptions = {}): Promise<NumberChange<Value>> {
     this.#check(delta);

@@ -193,6 +193,43 @@ describe('a candidate', () => {
     await t.until(running);
   });
 
+  it.each(['resigned', 'closed', 'unwanted'])(
+    'B16: does not call its work when that is %s in the very turn in which it comes to lead',
+    async (what) => {
+      const one = new Candidate(await t.client(), path);
+      const unwanted = new AbortController();
+      const ways: Record<string, (leadership: Leadership) => unknown> = {
+        resigned: (leadership) => leadership.resign(),
+        closed: () => one.close(),
+        unwanted: () => unwanted.abort(new Error('never mind')),
+      };
+      let early: Leadership | undefined;
+      const spoil = async () => {
+        early = await one.leading();
+        void ways[what]!(early);
+      };
+      const spoilt = spoil();
+      const terms: boolean[] = [];
+      const running = failureOf(
+        one.run(
+          (leadership, signal) => {
+            terms.push(leadership === early || signal.aborted);
+            void one.close();
+          },
+          { signal: unwanted.signal },
+        ),
+      );
+      await t.until(spoilt);
+      const outcome = await t.until(running);
+      expect(terms).toEqual(what === 'resigned' ? [false] : []);
+      expect(early!.state).toBe('released');
+      if (what === 'unwanted') expect(outcome).toBe(unwanted.signal.reason);
+      else expect(outcome).toEqual(new Error('it did not fail, but gave undefined'));
+      await t.until(one.close());
+      expect(await t.childrenOf(path)).toEqual([]);
+    },
+  );
+
   it('B16, C1-39: wakes one of 100 when the leader is closed, with requests that do not grow with them', async () => {
     const { zk, lines } = await t.recorded();
     const candidates = Array.from({ length: 100 }, () => new Candidate(zk, path));

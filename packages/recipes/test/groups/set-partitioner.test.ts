@@ -55,6 +55,18 @@ describe('a set partitioner', () => {
     expect([alice.state, owned(alice)]).toEqual(['closed', '']);
   });
 
+  it('B25: is over when it may not give back what has become the share of another, who would wait for it without a word', async () => {
+    const alice = share(await t.client(), 'alice');
+    await t.until(alice.ready());
+    await t.until(t.zk.setACL(`${path}/locks/q2`, [{ perms: Perms.all & ~Perms.delete, id: { scheme: 'world', id: 'anyone' } }]));
+    const bob = share(await t.client(), 'bob');
+    await t.pass(3000);
+    expect(alice.signal.reason).toMatchObject({ code: 'NoAuth', op: 'delete' });
+    expect([alice.state, owned(alice)]).toEqual(['closed', '']);
+    await t.until(alice.close());
+    await t.until(bob.close());
+  });
+
   it('B25: gives an item back when its work is done, and not before', async () => {
     let done!: () => void;
     const asked: unknown[] = [];

@@ -1,8 +1,16 @@
 /** What the guide shows, run: our server, real sockets. */
 import { connect } from '@tskeeper/client';
 import { TestServer } from '@tskeeper/testing';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
+import type { Cache } from '../../src/index.ts';
 import * as guide from './caches.ts';
+
+/** Looks at each change, until it is so. */
+async function until<Data>(cache: Cache<Data>, isSo: () => boolean): Promise<void> {
+  const changes = cache.changes();
+  while (!isSo()) await changes.next();
+  await changes.return();
+}
 
 test('the guide to caches does what it says', async () => {
   await using server = await TestServer.start();
@@ -12,26 +20,36 @@ test('the guide to caches does what it says', async () => {
   const settings = await guide.openSettings(zk);
   expect(settings.current()).toEqual({ colour: 'grey' });
   await other.create('/app/settings', '{"colour":"blue"}', { parents: true });
-  await vi.waitFor(() => expect(settings.current()).toEqual({ colour: 'blue' }));
+  await until(settings.cache, () => settings.current().colour === 'blue');
   await other.setData('/app/settings', '{"colour":7}');
-  await vi.waitFor(() => expect(settings.cache.znode?.decodeError).toBeInstanceOf(TypeError));
+  await until(settings.cache, () => settings.cache.znode?.decodeError !== undefined);
+  expect(settings.cache.znode?.decodeError).toBeInstanceOf(TypeError);
   expect(settings.current()).toEqual({ colour: 'grey' });
 
   const workers = await guide.openWorkers(zk);
   expect(workers.next()).toBe(undefined);
   await other.create('/app/workers');
   for (const name of ['b', 'a']) await other.create(`/app/workers/${name}`, null, { mode: 'ephemeral' });
-  await vi.waitFor(() => expect(workers.cache.size).toBe(2));
+  await until(workers.cache, () => workers.cache.size === 2);
   expect([workers.next(), workers.next(), workers.next()]).toEqual(['a', 'b', 'a']);
 
   const lines: string[] = [];
+  let told = () => {};
+  const tell = (line: string) => {
+    lines.push(line);
+    told();
+  };
+  const isTold = async (line: string) => {
+    while (!lines.includes(line)) await new Promise<void>((resolve) => (told = resolve));
+  };
   const aborter = new AbortController();
   const enough = new Error('enough');
-  const following = guide.follow(zk, (line) => lines.push(line), aborter.signal).catch((error: unknown) => error);
-  await vi.waitFor(() => expect(lines).toContain('we know all there is'));
+  const following = guide.follow(zk, tell, aborter.signal).catch((error: unknown) => error);
+  await isTold('we know all there is');
   expect(lines).toContain('/app/settings is {"colour":7}');
   await other.delete('/app/workers/a');
-  await vi.waitFor(() => expect(lines.at(-1)).toBe('/app/workers/a is gone'));
+  await isTold('/app/workers/a is gone');
+  expect(lines.at(-1)).toBe('/app/workers/a is gone');
   aborter.abort(enough);
   expect(await following).toBe(enough);
 });

@@ -310,6 +310,23 @@ describe('a persistent node', () => {
     await t.until(sessions.close());
   });
 
+  it.each(['ephemeral', 'persistent'] as const)('that is %s is made again by one of two keepers when the other is closed', async (mode) => {
+    const view = t.zk.chroot('/p');
+    const outer = `/p${path}`;
+    const one = new PersistentNode(t.zk, outer, 'one', { mode });
+    await t.until(one.ready());
+    const two = new PersistentNode(view, path, 'two', { mode });
+    await t.until(two.ready());
+    const states: string[] = [];
+    two.onStateChange((state) => states.push(state));
+    await t.until(one.close());
+    await t.pass(500);
+    expect(states).toEqual(['absent', 'present']);
+    expect(new TextDecoder().decode((await t.until(view.getData(path))).data)).toBe('two');
+    await t.until(two.close());
+    expect(await t.until(view.exists(path))).toBe(null);
+  });
+
   it('tells its states to each listener in their order, also when one of them closes it', async () => {
     const node = new PersistentNode(await t.client(), path);
     const one: string[] = [];
