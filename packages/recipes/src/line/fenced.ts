@@ -1,7 +1,6 @@
 /** Writes that count only while certain znodes are there. */
 import { type CallOptions, type ClientView, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
-import type { HoldState } from './held.ts';
 
 /** `ops`, if each of `paths` is there: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when one of `paths` is gone. */
 export async function fenced<const Ops extends readonly WriteOp[]>(
@@ -25,7 +24,7 @@ export async function fenced<const Ops extends readonly WriteOp[]>(
 export async function fencedBy<const Ops extends readonly WriteOp[]>(
   zk: ClientView,
   ops: Ops,
-  holds: readonly { readonly path: string; readonly state: HoldState }[],
+  holds: readonly { readonly path: string; readonly state: string }[],
   options: CallOptions,
 ): Promise<WriteResults<Ops>> {
   const over = holds.find(({ state }) => state === 'lost' || state === 'released');
