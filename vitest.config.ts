@@ -4,9 +4,9 @@ import { defineConfig } from 'vitest/config';
 const resolve = { conditions: ['tskeeper-source'] };
 const ssr = { resolve: { conditions: ['tskeeper-source'], externalConditions: ['tskeeper-source'] } };
 
-/** For what hangs. Nothing is judged by how long it takes, and beside others on a busy machine that is many times as long as alone. */
-const patienceMs = 60_000;
-const patience = { testTimeout: patienceMs, hookTimeout: patienceMs, expect: { poll: { timeout: patienceMs } } };
+/** What is polled for has the time of its test, and not a second. */
+const testTimeout = 5000;
+const patience = { testTimeout, expect: { poll: { timeout: testTimeout } } };
 
 export default defineConfig({
   test: {

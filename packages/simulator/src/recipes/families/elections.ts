@@ -63,13 +63,18 @@ class ElectionStory implements RecipeStory {
       await workWith(process, this.#holds, hold, storePath);
     } finally {
       hold.over();
-      // As a program that ends: its word and its znode are gone at once.
-      if (acknowledges && !process.isHealed && process.below(3) === 0) {
-        process.note('a leader closed its session');
-        await zk.close();
-      } else await leadership.resign();
+      if (acknowledges && !process.isHealed && process.below(3) === 0) await this.#closeSession(process, zk);
+      else await leadership.resign();
     }
     return true;
+  }
+
+  /** As a program that ends: its word and its znode are gone at once, and just when others look, as something else has happened right before. */
+  async #closeSession(process: RecipeProcess, zk: Client): Promise<void> {
+    process.note('a leader closed its session');
+    void zk.create(`${linePath}/farewell`, null, { mode: 'ephemeral' }).catch(() => undefined);
+    await process.pause(process.below(20));
+    await zk.close();
   }
 
   async #lookOn(process: RecipeProcess, zk: Client): Promise<void> {
