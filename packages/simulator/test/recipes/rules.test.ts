@@ -310,7 +310,7 @@ describe('those who look on', () => {
   const history = historyOf('1 create /e/a one', '1 set /e/a two', '1 delete /e/a', '1 create /e/a one');
   const phases = new Map([['/e/a', phasesOfZnode('/e/a', history, (data) => data)]]);
   // A txn is of ten milliseconds.
-  const found = (...shown: readonly (readonly [value: string, atMs: number, fromZxid?: bigint])[]) =>
+  const found = (...shown: (readonly [value: string, atMs: number, fromZxid?: bigint])[]) =>
     judgeSightings(
       'process-1',
       shown.map(([value, atMs, fromZxid = 0n]) => ({ values: value === none ? new Map() : new Map([['/e/a', value]]), fromZxid, atMs })),
