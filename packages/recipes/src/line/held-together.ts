@@ -2,7 +2,7 @@
 import type { CallOptions, ClientView, WriteOp, WriteResults } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
 import { Listeners } from '../listeners.ts';
-import { fenced } from './fenced.ts';
+import { fencedBy } from './fenced.ts';
 import type { Held, HoldState } from './held.ts';
 
 /** Several holds, from when all were had until `release`, or until the first of them is lost. */
@@ -44,12 +44,7 @@ export class HeldTogether implements AsyncDisposable {
 
   /** As `Held.multi`: writes only if none of the holds is over, and rejects as that does. */
   multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    return fenced(
-      this.#zk,
-      ops,
-      this.holds.map(({ path }) => path),
-      options,
-    );
+    return fencedBy(this.#zk, ops, this.holds, options);
   }
 
   /** Gives all of them back, the last that was had first. As `Held.release`, and rejects as that does, when all have been tried. */

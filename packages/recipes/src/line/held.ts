@@ -13,7 +13,7 @@
 import type { CallOptions, SessionEvent, TimerHandle, WriteOp, WriteResults } from '@tskeeper/client';
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { fenced } from './fenced.ts';
+import { fencedBy } from './fenced.ts';
 import type { Place } from './line.ts';
 
 /** See `Held.state`. */
@@ -68,11 +68,11 @@ export class Held implements AsyncDisposable {
   }
 
   /**
-   * Writes only if the hold is not over: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when the znode of the hold is gone, which
-   * is the case before anybody else can hold it.
+   * Writes only if the hold is not over: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when the hold is over, or its znode is gone,
+   * which is the case before anybody else can hold it.
    */
   multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    return fenced(this.#place.zk, ops, [this.path], options);
+    return fencedBy(this.#place.zk, ops, [this], options);
   }
 
   /**

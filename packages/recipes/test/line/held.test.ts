@@ -1,3 +1,4 @@
+import { op } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Election, Lock, SharedLock } from '../../src/index.ts';
 import { HeldTogether } from '../../src/line/held-together.ts';
@@ -17,6 +18,26 @@ afterEach(async () => {
 });
 
 const path = '/locks/report';
+
+describe('a hold that is over', () => {
+  it('writes nothing, though its session lives on and its znode is there still', async () => {
+    const zk = await t.client();
+    await t.until(t.zk.ensurePath('/store'));
+    const held = await t.until(new Lock(zk, path).acquire());
+    // No server keeps the time of sessions meanwhile.
+    t.world.kill();
+    await t.pass(12_000, 500);
+    expect(held.state).toBe('lost');
+    const failures: Promise<unknown>[] = [];
+    zk.on('state', ({ state }) => {
+      if (state === 'SyncConnected') failures.push(failureOf(held.multi([op.setData('/store', 'late')])));
+    });
+    await t.world.boot();
+    await t.world.untilSo(() => failures.length > 0);
+    expect(await t.until(failures[0]!)).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+    expect((await t.until(t.zk.getData('/store'))).data?.length ?? 0).toBe(0);
+  });
+});
 
 describe('a hold that is had again', () => {
   it('B9, B10: asks nobody, and the lock is free when each of them has been given back, in whatever order', async () => {

@@ -83,7 +83,7 @@ describe('several locks at once', () => {
     expect(states).toEqual(['suspended', 'held', 'lost']);
     expect(held.signal.reason).toBe(held.holds[1]!.signal.reason);
     const refused = await t.until(failureOf(held.multi([op.setData('/value', '2')])));
-    expect(refused).toMatchObject({ code: 'Lost', message: `${held.holds[1]!.path} is gone, so nothing was written` });
+    expect(refused).toMatchObject({ code: 'Lost', message: `${held.holds[1]!.path} is lost, so nothing was written` });
     expect((await t.until(t.zk.exists('/value')))!.version).toBe(1);
     forget();
     await t.until(held.release());
