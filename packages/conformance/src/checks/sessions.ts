@@ -234,11 +234,11 @@ export const sessionChecks: readonly RunnableCheck[] = [
       await ground.caughtUp(other);
       const isThere = (await other.exists(`${ground.root}/silent`, { watch: gone.watch })) !== null;
       // By the time that one has expired, the other has said nothing but pings for as long.
-      let isOver = !isThere;
-      const over = gone.count(isThere ? 1 : 0).then(() => (isOver = true));
-      while (!isOver) {
+      const over = new AbortController();
+      const told = gone.count(isThere ? 1 : 0).then(() => over.abort());
+      while (!over.signal.aborted) {
         equal('xid and error of a ping', await idle.ping().then((reply) => [reply?.xid, reply?.err]), [Xid.ping, 0]);
-        await Promise.race([over, pause(ground.facts.sessionTimeoutMs.min / 8)]);
+        await Promise.race([told, pause(ground.facts.sessionTimeoutMs.min / 8)]);
       }
       const left = (await other.getChildren(ground.root)).children;
       equal('the ephemerals that are left', left, ['idle']);
