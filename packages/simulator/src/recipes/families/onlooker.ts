@@ -6,8 +6,10 @@ import { judgeSightings, type Phase, type Sighting } from './onlooker-rules.ts';
 /** By what it is of: what it is. */
 export type Shown = ReadonlyMap<string, string>;
 
-/** Requests that are answered one behind the other until what was told by then is shown: more than those of two looks, as one may be under way. */
-const answersOfTwoLooks = 10;
+/** Requests that are answered one behind the other until what was told by then is shown: as those of two looks, as one may be under way, and of two that are begun anew. */
+const answersOfLooks = 13;
+/** A look that finds the leader gone is begun anew, so only so much may happen meanwhile. */
+const txnsMeanwhile = 2n;
 
 /** One loop of one session, from its first word to its last. */
 export class Onlooker {
@@ -109,8 +111,8 @@ export class Onlooker {
     if (zk.state !== 'connected' || this.#isBehind) return false;
     const losses = this.#losses;
     const fromZxid = zk.lastZxid;
-    for (let answers = answersOfTwoLooks; answers > 0; answers--) await zk.exists(path);
-    if (this.#losses !== losses || this.#isOver) return false;
+    for (let answers = answersOfLooks; answers > 0; answers--) await zk.exists(path);
+    if (this.#losses !== losses || this.#isOver || zk.lastZxid - fromZxid > txnsMeanwhile) return false;
     this.upToDate(fromZxid);
     return true;
   }
