@@ -181,6 +181,8 @@ export class Handshakes {
     this.#asked.delete(id);
     const isValid = sessionPasswordMatches(high, low, password) && this.#revalidate(high, low, cnxn.timeoutMs, now);
     if (isValid === undefined) {
+      // For whoever was asked the session is here again from now on; what it had asked here before it was elsewhere must not follow the question.
+      if (known !== -1) this.#tracker.moved(known);
       cnxn.sessionHigh = high;
       cnxn.sessionLow = low;
       cnxn.state = 'opening';

@@ -75,7 +75,7 @@ export class SessionTracker {
 
   setOwner(slot: SessionSlot, owner: SessionOwner): void {
     const known = this.#owners.get(slot) ?? ownerHere;
-    if (known !== owner && known !== ownerUnknown) this.#moved(slot);
+    if (known !== owner && known !== ownerUnknown) this.moved(slot);
     if (owner === ownerHere) this.#owners.delete(slot);
     else this.#owners.set(slot, owner);
   }
@@ -100,7 +100,8 @@ export class SessionTracker {
     return this.#moves.get(this.#table.find(high, low)) ?? 0;
   }
 
-  #moved(slot: SessionSlot): void {
+  /** The session goes on over another connection, or is about to: what waits here of an older one must have no effect any more. */
+  moved(slot: SessionSlot): void {
     this.#moves.set(slot, (this.#moves.get(slot) ?? 0) + 1);
   }
 
@@ -124,7 +125,7 @@ export class SessionTracker {
   }
 
   setCnxn(slot: SessionSlot, cnxn: CnxnId): void {
-    if (cnxn !== -1 && this.#table.wasCarried(slot)) this.#moved(slot);
+    if (cnxn !== -1 && this.#table.wasCarried(slot)) this.moved(slot);
     this.#table.setCnxn(slot, cnxn);
   }
 

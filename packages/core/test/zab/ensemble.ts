@@ -17,7 +17,7 @@ import {
   Writer,
   type Zxid,
 } from '@tskeeper/protocol';
-import { coreDefaults, type CnxnId, type Now, type Observer, silentObserver } from '../../src/index.ts';
+import { coreDefaults, type CnxnId, type CoreOptions, type Now, type Observer, silentObserver } from '../../src/index.ts';
 import { MajorityQuorum } from '../../src/quorum/majority-quorum.ts';
 import { Peer, type PeerOut } from '../../src/peer.ts';
 import { Replica, replicaOptions } from '../../src/request/replica.ts';
@@ -142,10 +142,10 @@ export class Node implements PeerOut {
       forceSnapshotSync: false,
       counterMax: ensemble.counterMax,
     };
-    const { reconfigEnabled, configText } = ensemble;
+    const { reconfigEnabled, throttle, configText } = ensemble;
     const version = Number.parseInt(/version=(\w+)$/.exec(configText)![1]!, 16);
     const times = { tickTimeMs: 100, minSessionTimeoutMs: 200, maxSessionTimeoutMs: 20_000 };
-    const core = { ...coreDefaults, ...times, serverId: this.sid, reconfigEnabled };
+    const core = { ...coreDefaults, ...times, ...throttle, serverId: this.sid, reconfigEnabled };
     const config = { verifier: new MajorityQuorum(ensemble.voters), text: configText, version };
     const options = { core, zab, role: ensemble.voters.includes(this.sid) ? ('participant' as const) : ('observer' as const) };
     this.turn(() => {
@@ -431,6 +431,7 @@ export class Ensemble {
   counterMax = 0xffff_0000;
   configText = 'version=0';
   reconfigEnabled = false;
+  throttle: Partial<Pick<CoreOptions, 'requestThrottleLimit' | 'requestThrottleDropStale'>> = {};
   truncations = 0;
   snapshots = 0;
   logsRead = 0;

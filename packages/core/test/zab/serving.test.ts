@@ -223,6 +223,35 @@ describe('a session in an ensemble', () => {
     }
   });
 
+  it('has no write of an old connection behind one of a newer, though it is back at the server where the old one waits', () => {
+    const ensemble = new Ensemble(1, 3, 0, 0);
+    ensemble.throttle = { requestThrottleLimit: 1, requestThrottleDropStale: false };
+    for (const node of ensemble.nodes) node.start();
+    expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+    const [here] = followersOf(ensemble);
+    const [busy, client] = [joined(ensemble, here!), joined(ensemble, here!)];
+    told(ensemble, client, 'create', create('/a'));
+    const ahead = Array.from({ length: 100 }, () => busy.ask('setData', { path: '/', data: null, version: -1 }));
+    client.ask('setData', { path: '/a', data: Buffer.from('old'), version: -1 });
+    ensemble.run(1);
+    client.break();
+    const goesOn = (node: Node) =>
+      Object.assign(new EnsembleClient(), { session: client.session, password: client.password }).connect(node);
+    const there = goesOn(ensemble.leader!);
+    ensemble.runUntil(() => there.isAnswered, 1000);
+    expect(told(ensemble, there, 'setData', { path: '/a', data: Buffer.from('new'), version: -1 })?.err).toBe(ErrorCode.Ok);
+    there.break();
+    const back = goesOn(here!);
+    ensemble.run(ensemble.clientMs);
+    // The leader is being asked about the session as what waits gets its turn.
+    expect([back.isAnswered, back.isClosed, ahead.at(-1)!.answer]).toEqual([false, false, undefined]);
+    busy.break();
+    ensemble.run(300);
+    expect(back.isAnswered).toBe(true);
+    const read = told(ensemble, back, 'getData', { path: '/a', watch: false });
+    expect(String((read!.body as { data: Buffer }).data)).toBe('new');
+  });
+
   it('is at its end at the server that it has left as well, though its old connection has asked for that too', () => {
     for (const [from, to] of [
       [0, 1],
