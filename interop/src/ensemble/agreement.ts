@@ -69,7 +69,12 @@ export async function compareServers(ensemble: Ensemble): Promise<Agreement> {
   const zxid = await untilLevel(ensemble);
   const leader = await ensemble.leader();
   const members = [leader, ...ensemble.up.filter((member) => member !== leader)];
-  const [first, ...others] = await Promise.all(members.map(dumpOf));
+  const dumps = members.map((member) =>
+    dumpOf(member).catch(async (error: unknown) => {
+      throw new Error(`${member.name} does not say what it holds: ${String(error)}\n${await ensemble.evidence()}`, { cause: error });
+    }),
+  );
+  const [first, ...others] = await Promise.all(dumps);
   const differences: string[] = [];
   for (const [index, dump] of [first!, ...others].entries()) {
     const { name } = members[index]!;

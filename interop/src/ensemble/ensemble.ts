@@ -10,6 +10,7 @@ import path from 'node:path';
 
 import { fourLetterWord, lastingPort, launchServer, type ServerKind, type ServerProcess } from '../../../scripts/server-process.js';
 import { noReaper, superDigestProperty } from '../settings.ts';
+import { forgetfulPorts } from '../wire/raw-client.ts';
 import { until } from './until.ts';
 
 export interface MemberSpec {
@@ -160,6 +161,8 @@ export class Ensemble {
   async #launch(member: Member, kind: ServerKind | undefined, properties: Settings = {}): Promise<void> {
     if (member.isUp) throw new Error(`${member.name} is up already`);
     if (kind !== undefined) member.kind = kind;
+    if (member.kind === 'java-3.8.0') forgetfulPorts.add(member.port);
+    else forgetfulPorts.delete(member.port);
     const folder = path.join(member.folder, `life-${++member.life}`);
     await mkdir(folder);
     member.process = await launchServer(

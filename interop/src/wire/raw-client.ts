@@ -10,6 +10,13 @@ import { frameOf, type Handshake, handshakeBody, type Message, WireCnxn } from '
 
 const replyTimeoutMs = 20_000;
 /**
+ * Where servers listen that may forget a request until they hear of another, as those of ZooKeeper 3.6.0 to 3.8.0 do in an ensemble: the thread that is to
+ * take it up may go to sleep as it comes (ZOOKEEPER-4537). Other clients do not notice, since they ping.
+ */
+export const forgetfulPorts = new Set<number>();
+/** How long one of these is given before it is reminded by a ping. */
+const forgottenMs = 2000;
+/**
  * Where a session that is taken up counts on. A server of ZooKeeper takes a txn for its own client's if session and xid are the same: that of a
  * create, committed as the session has just moved, answers whatever is asked first there if both counted from 1.
  */
@@ -25,11 +32,15 @@ export class RawClient {
   readonly sessionId: SessionId;
   readonly passwd: Buffer;
   readonly timeOut: number;
+  readonly #port: number;
   readonly #cnxn: WireCnxn;
   #xid: number;
+  /** Pings that the server was reminded by, and has not answered. */
+  #reminders = 0;
   readonly #events: string[] = [];
 
-  private constructor(cnxn: WireCnxn, sessionId: SessionId, passwd: Buffer, timeOut: number, xid: number) {
+  private constructor(port: number, cnxn: WireCnxn, sessionId: SessionId, passwd: Buffer, timeOut: number, xid: number) {
+    this.#port = port;
     this.#cnxn = cnxn;
     this.#xid = xid;
     this.sessionId = sessionId;
@@ -49,7 +60,7 @@ export class RawClient {
       return undefined;
     }
     const isTakenUp = handshake.sessionId !== undefined && handshake.sessionId !== 0n;
-    return new RawClient(cnxn, answer.sessionId, answer.passwd, answer.timeOut, isTakenUp ? xidOfTakenUp : 0);
+    return new RawClient(port, cnxn, answer.sessionId, answer.passwd, answer.timeOut, isTakenUp ? xidOfTakenUp : 0);
   }
 
   static async connected(port: number, timeOut: number): Promise<RawClient> {
@@ -60,8 +71,7 @@ export class RawClient {
 
   async call(type: number, fields: Fields, xid = ++this.#xid): Promise<Answer> {
     this.#cnxn.send(requestBody(xid, type, fields));
-    await this.#cnxn.replies(1, replyTimeoutMs);
-    const messages = this.#take();
+    const messages = await this.#answers(1);
     const reply = messages.find((message) => message.kind === 'reply');
     if (reply === undefined) {
       const why = messages.some(({ kind }) => kind === 'closed') ? ': the server has hung up' : ` within ${replyTimeoutMs} ms`;
@@ -73,8 +83,8 @@ export class RawClient {
   /** Sends all at once, waits for all the answers, and gives their error codes. */
   async callAll(requests: readonly { readonly type: number; readonly fields: Fields }[]): Promise<number[]> {
     this.send(requests);
-    await this.#cnxn.replies(requests.length, replyTimeoutMs);
-    const errors = this.#take().flatMap((message) => (message.kind === 'reply' ? [message.err] : []));
+    const answers = await this.#answers(requests.length);
+    const errors = answers.flatMap((message) => (message.kind === 'reply' ? [message.err] : []));
     if (errors.length < requests.length) throw new Error(`${errors.length} replies to ${requests.length} requests`);
     return errors;
   }
@@ -91,6 +101,31 @@ export class RawClient {
   /** Type and path of each event since the last call, in the order they came. */
   takeEvents(): string[] {
     return this.#events.splice(0);
+  }
+
+  /** What has come when so many replies have, or the connection is lost, or the time is up. */
+  async #answers(count: number): Promise<Message[]> {
+    const isForgetful = forgetfulPorts.has(this.#port);
+    const lateMs = performance.now() + replyTimeoutMs;
+    const answers: Message[] = [];
+    let missing = count;
+    for (;;) {
+      await this.#cnxn.replies(missing, isForgetful ? forgottenMs : replyTimeoutMs);
+      const messages = this.#take().filter((message) => !this.#answersReminder(message));
+      answers.push(...messages);
+      missing -= messages.filter(({ kind }) => kind === 'reply' || kind === 'unreadable').length;
+      if (missing <= 0 || messages.some(({ kind }) => kind === 'closed')) return answers;
+      if (!messages.some(({ kind }) => kind === 'silence')) continue;
+      if (!isForgetful || performance.now() >= lateMs) return answers;
+      this.#cnxn.send(requestBody(Xid.ping, OpCode.ping, record.nothing()));
+      this.#reminders++;
+    }
+  }
+
+  #answersReminder(message: Message): boolean {
+    if (this.#reminders === 0 || message.kind !== 'reply' || message.xid !== Xid.ping) return false;
+    this.#reminders--;
+    return true;
   }
 
   /** Events are kept for whoever asks. */

@@ -1,0 +1,55 @@
+/** The least of clients, at a server that forgets what it was asked until it is asked something else. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { OpCode, Writer, Xid } from '@tskeeper/protocol';
+import { expect, test } from 'vitest';
+import { forgetfulPorts, RawClient } from '../../interop/src/wire/raw-client.ts';
+import { record } from '../../interop/src/wire/requests.ts';
+import { frameOf } from '../../interop/src/wire/wire-cnxn.ts';
+
+function answerTo(xid: number): Buffer {
+  const writer = new Writer(16);
+  writer.int32(xid);
+  writer.int64(1);
+  writer.int32(0);
+  return frameOf(Buffer.from(writer.written()));
+}
+
+function welcome(): Buffer {
+  const writer = new Writer(64);
+  writer.int32(0);
+  writer.int32(30_000);
+  writer.bigint64(1n);
+  writer.buffer(Buffer.alloc(16));
+  writer.boolean(false);
+  return frameOf(Buffer.from(writer.written()));
+}
+
+test('an answer that is not given before the next request comes is asked for by a ping, whose own answer is passed over', async () => {
+  const asked: number[] = [];
+  const server = createServer((socket) => {
+    socket.on('data', (bytes) => {
+      for (let at = 0; at < bytes.length; at += 4 + bytes.readInt32BE(at)) {
+        const xid = bytes.readInt32BE(at + 4);
+        asked.push(xid);
+        if (asked.length === 1) socket.write(welcome());
+        if (asked.length === 3) socket.write(answerTo(asked[1]!));
+        if (asked.length > 2) socket.write(answerTo(xid));
+      }
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  forgetfulPorts.add(port);
+  try {
+    const client = await RawClient.connected(port, 30_000);
+    expect((await client.call(OpCode.delete, record.pathAndInt('/a', -1))).err).toBe(0);
+    expect((await client.call(OpCode.delete, record.pathAndInt('/b', -1))).err).toBe(0);
+    expect(asked.slice(1)).toEqual([1, Xid.ping, 2]);
+    client.abandon();
+  } finally {
+    forgetfulPorts.delete(port);
+    server.close();
+  }
+});
