@@ -2,7 +2,7 @@
  * One cycle: a server ends or is killed, the others go on, and it comes back. It must find its place, be brought up to date in the way that
  * is meant to be taken, and hold what all the others hold.
  */
-import { OpCode } from '@tskeeper/protocol';
+import { formatZxid, OpCode } from '@tskeeper/protocol';
 
 import type { Report } from '../report.ts';
 import { RawClient } from '../wire/raw-client.ts';
@@ -150,6 +150,11 @@ export async function lostTail(cycles: Cycles, { tail, writes }: LostTail): Prom
     await ensemble.kill(old.sid);
     client.abandon();
     for (const sid of others) await ensemble.kill(sid);
+    for (const sid of others) {
+      const last = await lastLogged(ensemble.member(sid));
+      if (last > start)
+        throw new Error(`${ensemble.member(sid).name} has logged up to ${formatZxid(last)} as well, behind ${formatZxid(start)}`);
+    }
     await ensemble.launch(others);
     // Nobody writes before it is back: a single txn of the new epoch, and cutting would not do.
     await ensemble.untilServing(others);
@@ -162,7 +167,7 @@ export async function lostTail(cycles: Cycles, { tail, writes }: LostTail): Prom
     const { value } = await witness.call(OpCode.getChildren, record.pathAndWatch('/tail', false));
     await witness.close();
     await ensemble.untilServing();
-    if (mode !== undefined && mode !== expect) report.fail(name, `it was brought up to date by ${mode}`);
+    if (mode !== undefined && mode !== expect) report.fail(name, `it was brought up to date by ${mode}\n${await ensemble.evidence()}`);
     else if (value.children!.length > 0) report.fail(name, `${value.children!.length} of the lost txns live on`);
     else await expectAgreement(cycles, name, `, led by ${leader.kind}`);
   } catch (error) {
