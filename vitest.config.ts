@@ -4,9 +4,9 @@ import { defineConfig } from 'vitest/config';
 const resolve = { conditions: ['tskeeper-source'] };
 const ssr = { resolve: { conditions: ['tskeeper-source'], externalConditions: ['tskeeper-source'] } };
 
-/** What is polled for has the time of its test, and not a second. */
-const testTimeout = 5000;
-const patience = { testTimeout, expect: { poll: { timeout: testTimeout } } };
+/** A guard against hangs only, at least ten times what the slowest test needs on a quiet machine. A polled condition gets all of it. */
+const testTimeout = 120_000;
+const patience = { testTimeout, hookTimeout: testTimeout, expect: { poll: { timeout: testTimeout } } };
 
 export default defineConfig({
   test: {
