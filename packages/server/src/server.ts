@@ -100,7 +100,8 @@ export async function startServerWith(
   for (const notice of config.notices) logger.info(notice);
   const member = config.ensemble === undefined ? undefined : memberOptionsOf(config.ensemble, config.core.tickTimeMs);
 
-  const disk = surroundings.disk ?? new FsDisk();
+  const clock = surroundings.clock ?? new SystemClock();
+  const disk = surroundings.disk ?? new FsDisk(clock);
   if (!disk.syncsFolders) {
     logger.warn('this system cannot sync folders: a file created or renamed shortly before a loss of power may be missing after it.');
   }
@@ -108,7 +109,7 @@ export async function startServerWith(
   const world: World = {
     disk,
     network: surroundings.network?.(network) ?? network,
-    clock: surroundings.clock ?? new SystemClock(),
+    clock,
     random: new SystemRandom(),
   };
   const runtimeOptions: RuntimeOptions = {
