@@ -100,7 +100,7 @@ function serve(line, { cwd, port }) {
     const patience = setTimeout(() => signalAll(child, 'SIGKILL'), patienceMs);
     const closed = new Promise((done) => child.on('close', (code, signal) => done(code ?? signal)));
     child.printed((output) => {
-      if (!/serving on 127\.0\.0\.1/.test(output)) return;
+      if (!/serving (?:clients )?on 127\.0\.0\.1/.test(output)) return;
       clearTimeout(patience);
       resolve({ end: (signal, { toAll = false } = {}) => end(signal, toAll), get output() { return child.output; } });
     });
