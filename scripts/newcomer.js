@@ -102,7 +102,12 @@ function serve(line, { cwd, port }) {
     child.printed((output) => {
       if (!/serving (?:clients )?on 127\.0\.0\.1/.test(output)) return;
       clearTimeout(patience);
-      resolve({ end: (signal, { toAll = false } = {}) => end(signal, toAll), get output() { return child.output; } });
+      resolve({
+        end: (signal, { toAll = false } = {}) => end(signal, toAll),
+        get output() {
+          return child.output;
+        },
+      });
     });
     void closed.then((code) => reject(new Error(`${line}\nended with ${code}, having printed:\n${child.output}`)));
 
@@ -112,7 +117,8 @@ function serve(line, { cwd, port }) {
       const late = setTimeout(() => signalAll(child, 'SIGKILL'), patienceMs);
       const code = await closed;
       clearTimeout(late);
-      if (await isTaken(port)) throw new Error(`${line}\nended with ${code} after ${signal}, and its port ${port} is still in use:\n${child.output}`);
+      if (await isTaken(port))
+        throw new Error(`${line}\nended with ${code} after ${signal}, and its port ${port} is still in use:\n${child.output}`);
       return code;
     }
   });
@@ -249,7 +255,8 @@ async function inTypeScript(packed) {
   const cwd = project;
   const server = await serve(`node_modules/.bin/tskeeper serve --client-port ${port} --data-dir ${project}-data`, { cwd, port });
   try {
-    for (const { name } of programs) writeFileSync(join(project, `${name}.ts`), withServer(firstExample(page(`packages/${name}/README.md`), 'ts'), port));
+    for (const { name } of programs)
+      writeFileSync(join(project, `${name}.ts`), withServer(firstExample(page(`packages/${name}/README.md`), 'ts'), port));
     await check('the first examples of the package READMEs compile with TypeScript', () => run('node_modules/.bin/tsc', { cwd, port }));
     for (const { name, prints, endless } of programs) {
       await check(`the first example of packages/${name}/README.md runs`, async () => {

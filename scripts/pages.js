@@ -33,7 +33,10 @@ export function commandsOf(code) {
 /** Matches what a page says is printed, in which `...` is any text, and on a line by itself any lines. */
 export function worded(printed) {
   const escaped = printed.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  const pattern = escaped.replaceAll(/^\\\.\\\.\\\.$/gm, '[^]*?').replaceAll('\\.\\.\\.', '.*');
+  const pattern = escaped
+    .replaceAll(/^\\\.\\\.\\\.\n/gm, '(?:.*\\n)*?')
+    .replaceAll(/^\\\.\\\.\\\.$/gm, '[^]*')
+    .replaceAll('\\.\\.\\.', '.*');
   return new RegExp(`^\\s*${pattern}\\s*$`);
 }
 

@@ -56,7 +56,11 @@ function record() {
     writeFileSync(join(folder, 'failover.mjs'), program);
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
     const lines = typed.map(({ line, unseen: then = '' }) => `printf '\\001%s\\n' ${quoted(line)}\n${background(line)}\n${then}`);
-    const { status, stdout, stderr } = spawnSync('bash', ['-c', `${unseen}\n${lines.join('\n')}`], { cwd: folder, encoding: 'utf8', timeout: 60_000 });
+    const { status, stdout, stderr } = spawnSync('bash', ['-c', `${unseen}\n${lines.join('\n')}`], {
+      cwd: folder,
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
     if (status !== 0 || stdout.includes('NaN')) throw new Error(`a command failed with ${status}:\n${stdout}\n${stderr}`);
     return stdout
       .trimEnd()
@@ -88,7 +92,9 @@ function svgOf(lines) {
     return `<text x="${margin}" y="${y - 6}" xml:space="preserve">${spans}</text>`;
   });
   const height = y + margin;
-  const dots = ['#ff5f57', '#febc2e', '#28c840'].map((colour, at) => `<circle cx="${margin + 2 + at * 20}" cy="20" r="6" fill="${colour}"/>`);
+  const dots = ['#ff5f57', '#febc2e', '#28c840'].map(
+    (colour, at) => `<circle cx="${margin + 2 + at * 20}" cy="20" r="6" fill="${colour}"/>`,
+  );
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">
 <title>tskeeper in a terminal</title>
 <style>

@@ -1,9 +1,12 @@
 /** The rules of scripts/pack.js, packed.js and packages.js. What they say of the packages is a part of `npm run check`, and of `npm run newcomer`. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stagedManifest, withAbsoluteLinks, withSiblings } from '../scripts/pack.js';
 import { chosen } from '../scripts/packages.js';
 import { missingFrom, needlessFiles } from '../scripts/packed.js';
-import { publicPackages } from '../scripts/public-packages.js';
+import { commandsOf, firstExample, sectionOf, withProject, withServer, worded } from '../scripts/pages.js';
+import { publicPackages, root } from '../scripts/public-packages.js';
 
 const workspace = {
   homepage: 'https://example.org/keeper',
@@ -37,7 +40,8 @@ describe('the check of packed packages', () => {
 
   it('finds a package without its licence, its README or its build', () => {
     expect(missingFrom(complete)).toEqual([]);
-    for (const file of files) expect(missingFrom({ ...complete, files: files.filter((each) => each !== file) })).toEqual([`${file} is missing`]);
+    for (const file of files)
+      expect(missingFrom({ ...complete, files: files.filter((each) => each !== file) })).toEqual([`${file} is missing`]);
   });
 
   it('finds a manifest that lacks what a registry shows', () => {
@@ -97,5 +101,42 @@ describe('npm run packages', () => {
 
   it('says which packages there are when one that is named does not exist', () => {
     expect(() => foldersOf(['clients'])).toThrow(/^There is no package clients\. Packages are: .*\bclient, /);
+  });
+
+  it('is shown in pages with packages that exist', () => {
+    const folders = ['.', 'docs/guides', ...publicPackages().map(({ name }) => `packages/${name}`)];
+    const pages = folders.flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(root, folder, name)));
+    const commands = pages
+      .filter((path) => path.endsWith('.md'))
+      .flatMap((path) => [...readFileSync(path, 'utf8').matchAll(/npm run packages -- \.\.\/my-app((?: [\w-]+)*)/g)])
+      .map(([, names]) => names!.split(' ').filter((name) => name !== '' && !name.startsWith('--')));
+    expect(commands.length).toBeGreaterThan(8);
+    for (const names of commands) expect(foldersOf(names)).not.toEqual([]);
+    expect(pages.filter((path) => path.endsWith('.md') && /npm install (?:-\S+ )*@?tskeeper/.test(readFileSync(path, 'utf8')))).toEqual([]);
+  });
+});
+
+describe('npm run newcomer', () => {
+  const shown =
+    '# A\n\n## Tour\n\n```console\n$ one --a  # why\n1\n...\n4 of 5\n$ two ../my-app 127.0.0.1:2181\n```\n\n## Next\n\n```js\nx();\n```\n';
+
+  it('takes the commands, and what they print, out of a page', () => {
+    const section = sectionOf(shown, 'Tour');
+    expect(section).not.toContain('x();');
+    expect(commandsOf(firstExample(section, 'console'))).toEqual([
+      { command: 'one --a', printed: '1\n...\n4 of 5\n' },
+      { command: 'two ../my-app 127.0.0.1:2181', printed: '' },
+    ]);
+    expect(withServer(withProject('two ../my-app 127.0.0.1:2181; nc 127.0.0.1 2181', '/p'), 7)).toBe('two /p 127.0.0.1:7; nc 127.0.0.1 7');
+    expect(() => sectionOf(shown, 'Install')).toThrow('the page has no section "Install"');
+    expect(() => firstExample(shown, 'ts')).toThrow('the page shows no ```ts');
+  });
+
+  it('compares what a command prints with the page, line by line', () => {
+    const pattern = worded('1\n...\n4 of ...\n');
+    for (const printed of ['1\n2\n3\n4 of 5\n', '1\n4 of 9\n']) expect(printed).toMatch(pattern);
+    for (const printed of ['1\n2\n', '4 of 5\n', '1\n2\n4 of 5\nmore\n', '']) expect(printed).not.toMatch(pattern);
+    expect('a.b\n').toMatch(worded('a.b'));
+    expect('axb\n').not.toMatch(worded('a.b'));
   });
 });
