@@ -20,6 +20,7 @@ const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const parts = [
   { name: 'check', args: ['run', 'check'], count: countChecks },
   { name: 'test', args: ['test', '--', '--reporter=default', '--reporter=json', `--outputFile=${results}`], count: countTests },
+  { name: 'newcomer', args: ['run', 'newcomer'], count: countLastLine },
   { name: 'proofs', args: ['run', 'proofs'], count: countLastLine },
   { name: 'sim:ci', args: ['run', 'sim:ci'], count: countLastLine },
   { name: 'sim:recipes', args: ['run', 'sim:recipes'], count: countLastLine },

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * What npm would publish of each package, judged as a user gets it: publint and are-the-types-wrong over the packed files, nothing in them that
- * is of no use to a user, and a program that compiles against all of them with nothing skipped.
+ * Checks each package as a user gets it: publint and are-the-types-wrong over the packed files, everything in them that a user needs, nothing that
+ * a user does not, and a program that compiles against all of them with nothing skipped.
  *
  *   node scripts/packed.js
  */
@@ -12,33 +12,41 @@ import { fileURLToPath } from 'node:url';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { publicPackages, root } from './public-packages.js';
+import { packAll } from './pack.js';
+import { root } from './public-packages.js';
 
 const folder = join(root, '.cache', 'packed');
 
 /** ES modules only, so what CommonJS and resolvers older than `exports` make of a package is no fault (profile esm-only of its command line). */
 const ignoredResolutions = new Set(['node10', 'node16-cjs']);
 
-/** Files of a package that only its maker has a use for. */
+/** Files of a package that only its maker has a use for. Sources would be there twice, as the compiler takes nothing from them but types. */
 export function needlessFiles(paths) {
-  return paths.filter((path) => /(?:^|\/)test\/|\.tsbuildinfo$|\.test\.|(?:^|\/)tsconfig/.test(path));
+  return paths.filter((path) => /(?:^|\/)test\/|(?:^|\/)src\/|\.tsbuildinfo$|\.map$|\.test\.|(?:^|\/)tsconfig/.test(path));
 }
 
-function pack(packages) {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const workspaces = packages.flatMap(({ manifest }) => ['-w', manifest.name]);
-  const args = ['pack', ...workspaces, '--pack-destination', folder, '--json', '--ignore-scripts'];
-  const { status, stdout, stderr } = spawnSync('npm', args, { cwd: root, encoding: 'utf8', shell: process.platform === 'win32' });
-  if (status !== 0) throw new Error(`npm pack failed: ${stderr}`);
-  return JSON.parse(stdout);
+/** What a package lacks that a user, npm or a registry looks for. `readme` is the text of its README.md. */
+export function missingFrom({ manifest, files, readme }) {
+  const absentFiles = ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts'].filter((path) => !files.includes(path));
+  const fields = ['description', 'keywords', 'license', 'homepage', 'bugs', 'repository', 'engines', 'exports', 'type'];
+  const absentFields = fields.filter((field) => manifest[field] === undefined || manifest[field].length === 0);
+  const { url, directory } = manifest.repository ?? {};
+  const links = readme.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/\]\((?![a-z]+:|#)([^)\s]+)\)/g);
+  return [
+    ...absentFiles.map((path) => `${path} is missing`),
+    ...absentFields.map((field) => `package.json has no ${field}`),
+    ...(url !== undefined && directory === undefined ? ['repository in package.json has no directory'] : []),
+    ...[...links].map(([, target]) => `README.md links to ${target}, which is not in the package`),
+  ];
 }
 
-async function complaintsOf({ name, filename, files }) {
-  const bytes = readFileSync(join(folder, filename));
-  const paths = files.map(({ path }) => path);
-  const complaints = needlessFiles(paths).map((path) => `${path} is of no use to a user`);
-  if (!paths.includes('README.md')) complaints.push('README.md is missing');
+async function complaintsOf({ name, tarball: path, files, home }) {
+  const bytes = readFileSync(path);
+  const complaints = needlessFiles(files).map((each) => `${each} is of no use to a user`);
+  // As unpacked, and not as it was meant to be.
+  const manifest = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'));
+  const readme = files.includes('README.md') ? readFileSync(join(home, 'README.md'), 'utf8') : '';
+  complaints.push(...missingFrom({ manifest, files, readme }));
 
   const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
   const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
@@ -55,17 +63,23 @@ async function complaintsOf({ name, filename, files }) {
   return complaints.map((complaint) => `${name}: ${complaint}`);
 }
 
+const program = join(folder, 'program');
+
+/** Unpacks a package where a program finds it, and returns that folder. */
+function unpack({ name, tarball }) {
+  const home = join(program, 'node_modules', ...name.split('/'));
+  mkdirSync(home, { recursive: true });
+  const { status, stderr } = spawnSync('tar', ['-xzf', tarball, '-C', home, '--strip-components=1'], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`tar failed: ${stderr}`);
+  return home;
+}
+
 /** A program beside the unpacked packages imports each of them: as a user's compiler sees them, declarations included. */
 function compileAgainst(packed) {
-  const program = join(folder, 'program');
-  for (const { name, filename } of packed) {
-    const home = join(program, 'node_modules', ...name.split('/'));
-    mkdirSync(home, { recursive: true });
-    const { status, stderr } = spawnSync('tar', ['-xzf', join(folder, filename), '-C', home, '--strip-components=1'], { encoding: 'utf8' });
-    if (status !== 0) throw new Error(`tar failed: ${stderr}`);
-  }
+  const names = new Set(packed.map(({ name }) => name));
+  const others = packed.flatMap(({ manifest }) => Object.keys(manifest.dependencies ?? {})).filter((name) => !names.has(name));
   // What they depend on besides, as npm would put it there.
-  for (const dependency of new Set(packed.flatMap(({ dependencies }) => dependencies))) {
+  for (const dependency of new Set(others)) {
     const home = join(program, 'node_modules', ...dependency.split('/'));
     mkdirSync(join(home, '..'), { recursive: true });
     symlinkSync(join(root, 'node_modules', dependency), home, 'dir');
@@ -81,16 +95,11 @@ function compileAgainst(packed) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const packages = publicPackages();
-  const packed = pack(packages);
-  const siblings = new Set(packages.map(({ manifest }) => manifest.name));
+  rmSync(folder, { recursive: true, force: true });
+  const packed = packAll();
   const complaints = [];
-  for (const each of packed) complaints.push(...(await complaintsOf(each)));
-  const withDependencies = packed.map((each) => {
-    const { manifest } = packages.find((one) => one.manifest.name === each.name);
-    return { ...each, dependencies: Object.keys(manifest.dependencies ?? {}).filter((name) => !siblings.has(name)) };
-  });
-  complaints.push(...compileAgainst(withDependencies));
+  for (const each of packed) complaints.push(...(await complaintsOf({ ...each, home: unpack(each) })));
+  complaints.push(...compileAgainst(packed));
   for (const complaint of complaints) console.log(complaint);
   process.exitCode = complaints.length === 0 ? 0 : 1;
 }

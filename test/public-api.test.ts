@@ -1,7 +1,6 @@
-/** The rules of scripts/doc-rules.js and scripts/packed.js, each shown what breaks it. What they say of the packages is a part of `npm run check`. */
+/** The rules of scripts/doc-rules.js, each shown what breaks it. What they say of the packages is a part of `npm run check`. */
 import { describe, expect, it } from 'vitest';
 import { docComplaints } from '../scripts/doc-rules.js';
-import { needlessFiles } from '../scripts/packed.js';
 
 /** A member of an interface or a class, as API Extractor writes it down. */
 function member(kind: string, name: string, type: string, doc: string, more: object = {}): object {
@@ -70,12 +69,5 @@ describe('a bigint', () => {
     const number = (name: string) => complaints('A', member('PropertySignature', name, 'bigint', 'A number.'));
     expect(number('version')).toEqual(['A.version is a bigint, and has no 64 bits']);
     for (const name of ['mzxid', 'sessionId', 'ephemeralOwner', 'fromConfig']) expect(number(name)).toEqual([]);
-  });
-});
-
-describe('a packed package', () => {
-  it('has nothing that only its maker has a use for', () => {
-    const paths = ['dist/index.js', 'dist/.tsbuildinfo', 'test/a.ts', 'src/a.ts', 'src/a.test.ts', 'tsconfig.json', 'src/testing.ts'];
-    expect(needlessFiles(paths)).toEqual(['dist/.tsbuildinfo', 'test/a.ts', 'src/a.test.ts', 'tsconfig.json']);
   });
 });

@@ -1,6 +1,8 @@
-/** What the README at the root shows of recipes, in virtual time. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { RecipeWorld } from '../support/recipe-world.ts';
+/** What the README at the root shows of recipes, in virtual time, through cut connections and expired sessions. */
+import { Sessions } from '@tskeeper/recipes';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { expire } from '../support/faults.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 import * as readme from './readme.ts';
 
 let t: RecipeWorld;
@@ -15,53 +17,132 @@ afterEach(async () => {
 
 const textAt = async (path: string): Promise<string> => new TextDecoder().decode((await t.until(t.zk.getData(path))).data ?? undefined);
 
-test('a lock: one at a time, and a write of whom it was lost by is refused', async () => {
-  await t.until(t.zk.create('/report', 'none'));
-  const steps: string[] = [];
-  const make = (name: string) => async () => {
-    steps.push(`${name} begins`);
-    await new Promise<void>((resolve) => t.world.clock.after(1000, resolve));
-    steps.push(`${name} ends`);
-    return `by ${name}`;
-  };
-  const writing = ['anna', 'bert'].map(async (name) => readme.writeReport(await t.client(), make(name)));
-  await t.until(Promise.all(writing));
-  expect([steps[0]!.split(' ')[0], steps[2]!.split(' ')[0]]).toEqual([steps[1]!.split(' ')[0], steps[3]!.split(' ')[0]]);
-  const before = await textAt('/report');
-  const broken = readme.writeReport(t.zk, async () => {
-    const [holder] = await t.childrenOf('/locks/report');
-    await t.zk.delete(`/locks/report/${holder}`);
-    return 'too late';
+/** A promise that the test resolves. */
+function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
   });
-  await expect(t.until(broken)).rejects.toMatchObject({ code: 'Lost' });
-  expect(await textAt('/report')).toBe(before);
+  return { opened, open };
+}
+
+describe('the lock of the README', () => {
+  beforeEach(async () => {
+    await t.until(t.zk.create('/report', 'none'));
+  });
+
+  test('is held by one process at a time', async () => {
+    const steps: string[] = [];
+    const make = (name: string) => async () => {
+      steps.push(`${name} begins`);
+      await new Promise<void>((resolve) => t.world.clock.after(1000, resolve));
+      steps.push(`${name} ends`);
+      return `by ${name}`;
+    };
+    const writing = ['anna', 'bert'].map(async (name) => readme.writeReport(await t.client(), make(name)));
+    await t.until(Promise.all(writing));
+    expect([steps[0]!.split(' ')[0], steps[2]!.split(' ')[0]]).toEqual([steps[1]!.split(' ')[0], steps[3]!.split(' ')[0]]);
+    expect(await textAt('/report')).toBe(`by ${steps[3]!.split(' ')[0]}`);
+  });
+
+  test('is kept through a cut connection, and the report is written', async () => {
+    const anna = await t.client();
+    const { opened, open } = gate();
+    let lost = false;
+    const writing = readme.writeReport(anna, async (signal) => {
+      signal.addEventListener('abort', () => {
+        lost = true;
+      });
+      await opened;
+      return 'by anna';
+    });
+    await t.settle();
+    t.world.break();
+    await t.world.untilSo(() => anna.state !== 'connected');
+    await t.world.untilSo(() => anna.state === 'connected');
+    open();
+    await t.until(writing);
+    expect(await textAt('/report')).toBe('by anna');
+    expect(lost).toBe(false);
+  });
+
+  test('is lost with its session: the signal is aborted, the write fails, and the next holder is not overwritten', async () => {
+    const anna = await t.client();
+    let aborted = false;
+    const { opened, open } = gate();
+    const failure = failureOf(
+      readme.writeReport(anna, async (signal) => {
+        signal.addEventListener('abort', () => {
+          aborted = true;
+        });
+        await opened;
+        return 'too late';
+      }),
+    );
+    await t.settle();
+    await expire(t, anna);
+    expect(aborted).toBe(true);
+    await t.until(readme.writeReport(t.zk, () => Promise.resolve('by bert')));
+    open();
+    expect(await t.until(failure)).toMatchObject({ code: 'Lost' });
+    expect(await textAt('/report')).toBe('by bert');
+  });
 });
 
-test('an election: the next one leads when the leader is gone', async () => {
-  await t.until(t.zk.create('/leader'));
+describe('the election of the README', () => {
   const untilAborted = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
-  const anna = await t.client();
-  const leads = readme.takePart(anna, 'anna', untilAborted);
-  await t.settle();
-  const next = readme.takePart(t.zk, 'bert', () => Promise.resolve());
-  await t.settle();
-  expect(await textAt('/leader')).toBe('anna');
-  await t.until(anna.close());
-  await t.until(next);
-  await t.until(leads);
-  expect(await textAt('/leader')).toBe('bert');
-});
+  let leading: string[];
+  let anna: Sessions;
+  let bert: Sessions;
+  let ends: Promise<unknown>[];
 
-test('a barrier: rounds are begun and ended together', async () => {
-  const lines: string[] = [];
-  let ms = 0;
-  const measure = (name: string) => async () => {
-    lines.push(`${name} begins`);
-    await new Promise<void>((resolve) => t.world.clock.after((ms += 100), resolve));
-    lines.push(`${name} ends`);
-  };
-  const names = ['anna', 'bert', 'cleo'];
-  await t.until(Promise.all(names.map(async (name) => readme.measureTogether(await t.client(), 3, 2, measure(name)))));
-  const words = lines.map((line) => line.split(' ')[1]);
-  expect(words).toEqual(['begins', 'begins', 'begins', 'ends', 'ends', 'ends', 'begins', 'begins', 'begins', 'ends', 'ends', 'ends']);
+  const sessions = (): Promise<Sessions> => t.until(Sessions.start(() => t.client()));
+  const takePart = (source: Sessions, name: string): Promise<unknown> =>
+    failureOf(
+      readme.takePart(source, name, async (signal) => {
+        leading.push(name);
+        await untilAborted(signal);
+        leading.push(`no longer ${name}`);
+      }),
+    );
+
+  beforeEach(async () => {
+    leading = [];
+    anna = await sessions();
+    ends = [takePart(anna, 'anna')];
+    await t.world.untilSo(() => leading.length === 1);
+    bert = await sessions();
+    ends.push(takePart(bert, 'bert'));
+    await t.settle();
+    expect(leading).toEqual(['anna']);
+  });
+
+  afterEach(async () => {
+    await t.until(Promise.all([anna.close(), bert.close()]));
+    await t.until(Promise.all(ends));
+  });
+
+  test('has the next leader when the leader has gone', async () => {
+    await t.until(anna.close());
+    await t.world.untilSo(() => leading.includes('bert'));
+    expect(leading).toEqual(['anna', 'no longer anna', 'bert']);
+  });
+
+  test('has the same leader after a cut connection of each process', async () => {
+    for (const { forward } of t.world.wire.cnxns) if (!forward.from.gone) t.world.break();
+    await t.world.untilSo(() => [anna, bert].every(({ client }) => client.state !== 'connected'));
+    await t.world.untilSo(() => [anna, bert].every(({ client }) => client.state === 'connected'));
+    await t.pass(20_000);
+    expect(leading).toEqual(['anna']);
+  });
+
+  test('has the next leader when the session of the leader has expired, and the first stands again in a new session', async () => {
+    // A process learns that its session has expired when it is connected again, so the next leader may begin before.
+    await expire(t, anna.client);
+    await t.world.untilSo(() => leading.length === 3);
+    expect(leading.toSorted()).toEqual(['anna', 'bert', 'no longer anna']);
+    await expire(t, bert.client);
+    await t.world.untilSo(() => leading.length === 5);
+    expect(leading.toSorted()).toEqual(['anna', 'anna', 'bert', 'no longer anna', 'no longer bert']);
+  });
 });

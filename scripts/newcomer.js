@@ -1,0 +1,309 @@
+#!/usr/bin/env node
+/**
+ * `npm run newcomer`: does what a new user does, word for word as the README files show it. The commands and programs are taken out of the pages, so that a page
+ * and what is tried cannot differ; only the port and the folder of the project are others, as 2181 may be in use.
+ *
+ *  - The tour of README.md against `npm start` in this clone, ended as by Ctrl+C.
+ *  - `npm run packages` into an empty project of ES modules; there the tour again, against the server of the installed package, ended by SIGTERM.
+ *  - A project of CommonJS, and one of TypeScript (NodeNext), which compiles and runs the first example of each package README.
+ *
+ * Needs npm and its registry. Ends with a line of counts, and leaves no process and no folder.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { packAll } from './pack.js';
+import { installInto } from './packages.js';
+import { commandsOf, firstExample, piecesOf, sectionOf, withProject, withServer, worded } from './pages.js';
+import { root } from './public-packages.js';
+
+const patienceMs = 120_000;
+const home = mkdtempSync(join(tmpdir(), 'tskeeper-newcomer-'));
+const bin = join(home, 'bin');
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const running = new Set();
+const counts = { passed: 0, failed: 0, skipped: 0 };
+const page = (path) => readFileSync(join(root, path), 'utf8');
+
+async function check(name, run) {
+  const begun = performance.now();
+  let failure;
+  try {
+    await run();
+  } catch (error) {
+    failure = error;
+  }
+  counts[failure === undefined ? 'passed' : 'failed']++;
+  const seconds = ((performance.now() - begun) / 1000).toFixed(1).padStart(6);
+  console.log(`${failure === undefined ? 'ok    ' : 'FAILED'} ${seconds} s  ${name}`);
+  if (failure !== undefined) console.log(String(failure.message).trimEnd().replaceAll(/^/gm, '    '));
+}
+
+/** Runs a line in a shell, and resolves with its standard output. Rejects when it fails, or prints `until` and does not end. */
+function run(line, { cwd, port, until }) {
+  return new Promise((resolve, reject) => {
+    const child = begin(line, { cwd, port });
+    const patience = setTimeout(() => end('SIGKILL'), patienceMs);
+    let isSeen = false;
+    const end = (signal) => signalAll(child, signal);
+    child.printed((output) => {
+      if (until === undefined || isSeen || !until.test(output)) return;
+      isSeen = true;
+      end('SIGTERM');
+    });
+    child.on('close', (code, signal) => {
+      clearTimeout(patience);
+      if (code === 0 || isSeen) resolve(child.printedText);
+      else reject(new Error(`${line}\nended with ${signal ?? code}, having printed:\n${child.output}`));
+    });
+  });
+}
+
+/** Starts a line in a shell, in a process group of its own. */
+function begin(line, { cwd, port }) {
+  const env = { ...process.env, TSKEEPER_SERVER: `127.0.0.1:${port}`, PATH: [process.env.PATH, bin].join(delimiter) };
+  // What npm tells its scripts is not for those that they start.
+  for (const name of Object.keys(env)) if (/^(?:npm_|INIT_CWD)/i.test(name)) delete env[name];
+  const child = spawn('sh', ['-c', `exec ${line}`], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  child.output = '';
+  child.printedText = '';
+  const listeners = [];
+  child.printed = (listener) => listeners.push(listener);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (bytes) => {
+      child.output += bytes;
+      // npm has warnings of its own on standard error.
+      if (stream === child.stdout) child.printedText += bytes;
+      for (const listener of listeners) listener(child.output);
+    });
+  }
+  child.on('close', () => running.delete(child));
+  return child;
+}
+
+function signalAll(child, signal) {
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
+
+/** Resolves when the server takes clients, with what ends it: `toAll` signals the process group as Ctrl+C does, otherwise only the process that was started. */
+function serve(line, { cwd, port }) {
+  return new Promise((resolve, reject) => {
+    const child = begin(line, { cwd, port });
+    const patience = setTimeout(() => signalAll(child, 'SIGKILL'), patienceMs);
+    const closed = new Promise((done) => child.on('close', (code, signal) => done(code ?? signal)));
+    child.printed((output) => {
+      if (!/serving (?:clients )?on 127\.0\.0\.1/.test(output)) return;
+      clearTimeout(patience);
+      resolve({
+        end: (signal, { toAll = false } = {}) => end(signal, toAll),
+        get output() {
+          return child.output;
+        },
+      });
+    });
+    void closed.then((code) => reject(new Error(`${line}\nended with ${code}, having printed:\n${child.output}`)));
+
+    async function end(signal, toAll) {
+      if (toAll) signalAll(child, signal);
+      else child.kill(signal);
+      const late = setTimeout(() => signalAll(child, 'SIGKILL'), patienceMs);
+      const code = await closed;
+      clearTimeout(late);
+      if (await isTaken(port))
+        throw new Error(`${line}\nended with ${code} after ${signal}, and its port ${port} is still in use:\n${child.output}`);
+      return code;
+    }
+  });
+}
+
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+function isTaken(port) {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.on('connect', () => socket.destroy());
+    socket.on('close', (hadError) => resolve(!hadError));
+    socket.on('error', () => {});
+  });
+}
+
+/** The tour of README.md: each command is typed, each program saved, and what is printed compared with the page. */
+async function tour(cwd, port) {
+  mkdirSync(cwd, { recursive: true });
+  const section = sectionOf(page('README.md'), 'Tour');
+  for (const { language, code } of piecesOf(section)) {
+    if (language === 'js') writeFileSync(join(cwd, 'hello.mjs'), withServer(code, port));
+    if (language !== 'console') continue;
+    for (const { command, printed } of commandsOf(code)) {
+      const output = await run(withServer(command, port), { cwd, port });
+      if (!worded(printed).test(output)) throw new Error(`$ ${command}\nprinted:\n${output}\nREADME.md has:\n${printed}`);
+    }
+  }
+}
+
+/** `nc`, for machines that have none. */
+function provideNc() {
+  mkdirSync(bin);
+  const program = `#!${process.execPath}
+const socket = require('node:net').connect(Number(process.argv[3]), process.argv[2]);
+process.stdin.pipe(socket, { end: false });
+socket.pipe(process.stdout);
+`;
+  writeFileSync(join(bin, 'nc'), program);
+  chmodSync(join(bin, 'nc'), 0o755);
+}
+
+function makeProject(name, manifest) {
+  const folder = join(home, name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, ...manifest }));
+  return folder;
+}
+
+async function inTheClone() {
+  const port = await freePort();
+  const clone = join(root, '.cache', 'newcomer');
+  rmSync(clone, { recursive: true, force: true });
+  const data = join(home, 'data');
+  const server = await serve(`npm start -- --client-port ${port} --data-dir ${data}`, { cwd: root, port });
+  try {
+    await tour(clone, port);
+  } finally {
+    await server.end('SIGINT', { toAll: true });
+    rmSync(clone, { recursive: true, force: true });
+  }
+}
+
+/** The section "Install" of README.md, then the tour against that server. */
+async function inAProject() {
+  const port = await freePort();
+  const project = join(home, 'my-app');
+  let cwd = root;
+  let server;
+  const consoles = piecesOf(sectionOf(page('README.md'), 'Install')).filter(({ language }) => language === 'console');
+  for (const { command, printed } of consoles.flatMap(({ code }) => commandsOf(code))) {
+    const typed = withProject(command, project);
+    if (typed.startsWith('cd ')) cwd = typed.slice('cd '.length);
+    else if (typed.includes(' serve')) {
+      writeFileSync(join(cwd, 'zoo.cfg'), `dataDir=${join(home, 'project-data')}\nclientPort=${port}\nclientPortAddress=127.0.0.1\n`);
+      server = await serve(typed, { cwd, port });
+    } else {
+      const output = await run(typed, { cwd, port });
+      if (!worded(printed).test(output)) throw new Error(`$ ${command}\nprinted:\n${output}\nREADME.md has:\n${printed}`);
+    }
+  }
+  if (server === undefined) throw new Error('README.md starts no server in its section "Install"');
+  let code;
+  try {
+    await tour(project, port);
+  } finally {
+    code = await server.end('SIGTERM');
+  }
+  if (code !== 0) throw new Error(`the server ended with ${code} after SIGTERM, not 0:\n${server.output}`);
+}
+
+async function inCommonJs(packed) {
+  const project = makeProject('common-js', { type: 'commonjs' });
+  installInto(project, packed);
+  const port = await freePort();
+  const server = await serve(`node_modules/.bin/tskeeper serve --client-port ${port} --data-dir ${project}-data`, { cwd: project, port });
+  try {
+    const { code } = piecesOf(page('packages/client/README.md')).find(({ language }) => language === 'cjs') ?? {};
+    if (code === undefined) throw new Error('packages/client/README.md shows no program of CommonJS (```cjs)');
+    writeFileSync(join(project, 'program.js'), withServer(code, port));
+    const output = await run('node program.js', { cwd: project, port });
+    if (output !== 'blue\n') throw new Error(`the program of CommonJS printed:\n${output}`);
+    for (const { name } of packed) await run(`node -e "Object.keys(require('${name}'))[0].at(0)"`, { cwd: project, port });
+  } finally {
+    await server.end('SIGTERM');
+  }
+}
+
+/** The first example of each package README that is a program, and what has to be printed. One that does not end is ended then. */
+const programs = [
+  { name: 'client', prints: /^NodeDataChanged \/config$/m },
+  { name: 'recipes', prints: /^Uint8Array|^undefined|colour/m, endless: true },
+  { name: 'testing', prints: /^$/ },
+  { name: 'server', prints: /^127\.0\.0\.1:\d+$/m },
+  { name: 'protocol', prints: /^1 getData \{ path: '\/app', watch: true \}$/m },
+];
+
+async function inTypeScript(packed) {
+  const project = makeProject('type-script', { type: 'module' });
+  const { devDependencies } = JSON.parse(page('package.json'));
+  const compilers = ['typescript', '@types/node'].map((name) => `${name}@${devDependencies[name]}`);
+  installInto(project, packed, compilers);
+  const options = { target: 'es2023', module: 'nodenext', lib: ['es2023', 'esnext.disposable'], types: ['node'], strict: true };
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions: options }));
+  const port = await freePort();
+  const cwd = project;
+  const server = await serve(`node_modules/.bin/tskeeper serve --client-port ${port} --data-dir ${project}-data`, { cwd, port });
+  try {
+    for (const { name } of programs)
+      writeFileSync(join(project, `${name}.ts`), withServer(firstExample(page(`packages/${name}/README.md`), 'ts'), port));
+    await check('the first examples of the package READMEs compile with TypeScript', () => run('node_modules/.bin/tsc', { cwd, port }));
+    for (const { name, prints, endless } of programs) {
+      await check(`the first example of packages/${name}/README.md runs`, async () => {
+        const output = await run(`node ${name}.js`, { cwd, port, until: endless ? prints : undefined });
+        if (!prints.test(output)) throw new Error(`it printed:\n${output}`);
+      });
+    }
+    for (const name of ['cli', 'conformance']) {
+      await check(`the first commands of packages/${name}/README.md print what it says`, async () => {
+        for (const { command, printed } of commandsOf(firstExample(page(`packages/${name}/README.md`), 'console'))) {
+          if (command.includes(' serve')) continue; // It runs.
+          const output = await run(withServer(command, port), { cwd, port });
+          if (!worded(printed).test(output)) throw new Error(`$ ${command}\nprinted:\n${output}\nthe page has:\n${printed}`);
+        }
+      });
+    }
+  } finally {
+    await server.end('SIGTERM');
+  }
+}
+
+async function main() {
+  if (spawnSync('sh', ['-c', 'command -v nc']).status !== 0) provideNc();
+  const packed = packAll();
+  await check('the tour of README.md, with npm start in the clone', inTheClone);
+  await check('the tour of README.md, with the packages installed into a project of ES modules', inAProject);
+  await check('the packages in a project of CommonJS', () => inCommonJs(packed));
+  await check('the packages in a project of TypeScript', () => inTypeScript(packed));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const clean = () => {
+    for (const child of running) signalAll(child, 'SIGKILL');
+    rmSync(home, { recursive: true, force: true });
+  };
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.on(signal, () => {
+      clean();
+      process.exit(1);
+    });
+  }
+  try {
+    await main();
+  } finally {
+    clean();
+  }
+  const { passed, failed, skipped } = counts;
+  console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}

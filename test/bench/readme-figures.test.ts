@@ -1,0 +1,44 @@
+/** The figures that README.md leads with are those of the last measurements in bench/results. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const readme = read('README.md');
+
+/** The cells of the first row of a page of results that begins with this. */
+function cells(page: string, row: string): string[] {
+  const line = read(`bench/results/${page}.md`)
+    .split('\n')
+    .find((each) => each.startsWith(`| ${row} |`));
+  if (line === undefined) throw new Error(`bench/results/${page}.md has no row "${row}"`);
+  return line.split('|').map((cell) => cell.trim());
+}
+
+/** Java's, then ours. */
+const both = (row: string): string =>
+  cells('failover', row)
+    .slice(2, 4)
+    .map((ms) => String(Math.round(Number(ms))))
+    .reverse()
+    .join(' of ');
+const ratio = (page: string, row: string): string => Number(cells(page, row)[5]!.replace(' x', '')).toFixed(1);
+
+it('the figures in README.md are those of bench/results', () => {
+  const [p50, most] = [both('p50Ms').split(' of '), both('maxMs').split(' of ')];
+  expect(readme).toContain(`answered within ${p50[0]} ms (ZooKeeper 3.9.5: ${p50[1]} ms), at most after ${most[0]} ms (${most[1]} ms)`);
+  expect(readme).toContain(`with a million znodes of 100 bytes ${cells('million', 'rssMb')[2]} MB`);
+  const [reads, writes] = [ratio('standalone', 'getData, 50 connections x 16 in flight'), ratio('standalone', 'setData, 50 connections')];
+  const ensemble = ['getData, 50 connections x 16 in flight', 'setData, 50 connections', '90 % getData, 10 % setData, 1,000 sessions'];
+  const [threeReads, threeWrites, threeMixed] = ensemble.map((row) => ratio('ensemble', `3 servers: ${row}`));
+  expect(readme).toContain(
+    `${reads} for pipelined reads, ${writes} for writes; with three servers ${threeReads} and ${threeWrites}, and ${threeMixed} for 1,000 sessions`,
+  );
+  const [, ours] = read('bench/results/clients.md').split('## Against tskeeper');
+  const row = ours!
+    .split('### getData, 16 in flight')[1]!
+    .split('\n')
+    .find((line) => line.startsWith('| node-zookeeper-client |'))!;
+  expect(readme).toContain(`${row.split('|')[6]!.trim().replace(' x', '')} times the CPU of \`node-zookeeper-client\` per read`);
+});
