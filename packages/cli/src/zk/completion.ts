@@ -10,6 +10,8 @@ export async function complete(line: string, client: Client | undefined): Promis
   const before = line.slice(0, line.length - word.length).trimStart();
   if (before === '') return [commandsFrom(word), word];
   if (word.startsWith('-')) return [optionsFrom(before.split(/\s/)[0]!, word), word];
+  const words = wordsFor(before, word);
+  if (words.length > 0) return [words, word];
   if (word.startsWith('/') && client !== undefined) return [await pathsFrom(word, client), word];
   return [[], word];
 }
@@ -22,6 +24,13 @@ function commandsFrom(word: string): string[] {
 function optionsFrom(command: string, word: string): string[] {
   const options = zkCommand(command)?.options ?? [];
   return alone(options.map(({ name }) => `-${name}`).filter((option) => option.startsWith(word)));
+}
+
+/** Where the first argument is one of a few words. */
+function wordsFor(before: string, word: string): string[] {
+  const [name = '', ...others] = before.trim().split(/\s+/);
+  if (others.length > 0) return [];
+  return alone((zkCommand(name)?.words ?? []).filter((candidate) => candidate.startsWith(word)));
 }
 
 /** A word that is whole is followed by another one. */

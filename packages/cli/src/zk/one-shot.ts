@@ -8,6 +8,7 @@ import type { WatchedEvent } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import type { OutputFormat } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
+import { aborted } from './aborted.ts';
 import { CommandFailed, type ZkCommand } from './command.ts';
 import { eventText, formatOf, readLine, runCommand, tellFailure } from './runner.ts';
 import { type ConnectionSettings, ZkSession } from './session.ts';
@@ -45,6 +46,8 @@ export async function runOneShot(
     waits = await runCommand(command, line, {
       terminal,
       format,
+      settings,
+      input: terminal.input,
       client: (signal) => session.client(signal),
       watch: (event: WatchedEvent) => {
         // What becomes of the session is told by the session.
@@ -74,12 +77,4 @@ export async function runOneShot(
     ignoreSignals();
     await session.close();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-  });
 }

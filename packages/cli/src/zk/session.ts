@@ -7,8 +7,10 @@ import { CommandFailed } from './command.ts';
 export interface ConnectionSettings {
   /** `host:port,host:port/chroot` */
   readonly server: string;
-  /** Session time-out asked for, and how long a connection may take. */
+  /** Session time-out asked for. */
   readonly timeoutMs: number;
+  /** How long to look for a server that opens a session; undefined where the user did not say: then zk/connecting.ts decides. */
+  readonly connectTimeoutMs: number | undefined;
   readonly readOnly: boolean;
   /** Longest request and answer; undefined: ZooKeeper's default. */
   readonly maxPacketBytes: number | undefined;
@@ -39,6 +41,11 @@ export class ZkSession {
   constructor(settings: ConnectionSettings, onState: (event: SessionEvent) => void) {
     this.#settings = settings;
     this.#onState = onState;
+  }
+
+  /** Those of the session now; `connect` changes the servers. */
+  get settings(): ConnectionSettings {
+    return this.#settings;
   }
 
   get server(): string {

@@ -157,6 +157,8 @@ export class Shell implements ShellState {
     await runCommand(command, line, {
       terminal: this.#terminal,
       format: this.#format,
+      settings: this.session.settings,
+      input: undefined,
       client: (signal) => this.session.client(signal),
       watch: this.#onEvent,
       signal: running.signal,

@@ -62,6 +62,8 @@ describe('commands with -o json', () => {
     expect(await json('addauth', 'digest', 'ann:secret')).toEqual({ scheme: 'digest' });
     expect(await json('whoami')).toEqual({ identities: [{ scheme: 'ip', user: '127.0.0.1' }] });
     expect(await json('config')).toEqual({ config: '', version: '', clients: [], stat: someStat });
+    const { server: asked, answer } = await json('4lw', 'ruok');
+    expect([asked, answer]).toEqual([server.connectString, 'imok']);
     expect(await json('version')).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) as string });
     expect(await json('delete', '/j/ttl')).toEqual({ path: '/j/ttl' });
     expect(await json('deleteall', '/j')).toEqual({ path: '/j', deleted: 3 });
