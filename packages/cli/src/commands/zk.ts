@@ -31,7 +31,10 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
       new Option('-s, --server <servers>', 'host:port[,host:port][/chroot] to connect to').env('TSKEEPER_SERVER').default('localhost:2181'),
     )
     .addOption(
-      new Option('--timeout <ms>', 'session time-out to ask for, and how long to try to connect')
+      new Option(
+        '--timeout <ms>',
+        'session time-out to ask for, and how long to try to connect (4 s unless given where every server refuses)',
+      )
         .env('TSKEEPER_TIMEOUT')
         .argParser(readTimeout)
         .default(30_000),

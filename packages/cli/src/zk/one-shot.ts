@@ -10,7 +10,7 @@ import type { OutputFormat } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { aborted } from './aborted.ts';
 import { CommandFailed, type ZkCommand } from './command.ts';
-import { eventText, formatOf, readLine, runCommand, tellFailure } from './runner.ts';
+import { eventText, formatOf, readLine, runCommand, searchText, tellFailure } from './runner.ts';
 import { type ConnectionSettings, ZkSession } from './session.ts';
 
 export async function runOneShot(
@@ -33,10 +33,13 @@ export async function runOneShot(
     told = resolve;
   });
   let waits = false;
-  const session = new ZkSession(settings, (event) => {
-    if (event.state === 'Expired' || event.state === 'AuthFailed') told('lost');
-    // Its own end is no news; and what it means to a command that is at work, the command will say.
-    if (event.state !== 'Closed' && waits) terminal.err(eventText(event, format));
+  const session = new ZkSession(settings, {
+    onState: (event) => {
+      if (event.state === 'Expired' || event.state === 'AuthFailed') told('lost');
+      // Its own end is no news; and what it means to a command that is at work, the command will say.
+      if (event.state !== 'Closed' && waits) terminal.err(eventText(event, format));
+    },
+    onSearch: (sentence) => terminal.err(searchText(sentence, format)),
   });
   let written: Promise<unknown> = Promise.resolve();
   try {

@@ -112,3 +112,8 @@ export function tellFailure(error: unknown, format: OutputFormat, terminal: Term
 export function eventText(event: WatchedEvent, format: OutputFormat): string {
   return format === 'json' ? `${JSON.stringify(eventView(event))}\n` : `${eventLines(event)}\n`;
 }
+
+/** What is said while a server is looked for. */
+export function searchText(sentence: string, format: OutputFormat): string {
+  return format === 'json' ? `${JSON.stringify({ note: sentence })}\n` : `${sentence}\n`;
+}

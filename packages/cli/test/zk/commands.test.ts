@@ -144,7 +144,7 @@ describe('how a command ends', () => {
 
   it('nobody there', async () => {
     const { code, err } = await zkAt('127.0.0.1:1', new FakeTerminal(), '--timeout', '300', 'ls', '/');
-    expect([code, err]).toEqual([exitCodes.noConnection, expect.stringMatching(/^cannot connect to 127\.0\.0\.1:1: .*ECONNREFUSED/)]);
+    expect([code, err]).toEqual([exitCodes.noConnection, expect.stringMatching(/^cannot connect to 127\.0\.0\.1:1: connection refused/)]);
     expect((await zkAt('a:b:c', new FakeTerminal(), 'ls', '/')).err).toContain('connect string "a:b:c"');
   });
 });
