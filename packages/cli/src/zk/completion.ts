@@ -2,6 +2,7 @@
 import type { Client } from '@tskeeper/client';
 import { zkCommand, zkCommands } from '../commands/zk/table.ts';
 import { shellCommands } from './shell-commands.ts';
+import { isHarmful } from '../visible.ts';
 import { childPath } from './subtree.ts';
 
 /** The word that is being typed, and what it may become. Without a connection no paths are known, and none are waited for. */
@@ -46,8 +47,11 @@ async function pathsFrom(word: string, client: Client): Promise<string[]> {
   const parent = slash === 0 ? '/' : word.slice(0, slash);
   const prefix = word.slice(slash + 1);
   const { children } = await client.getChildren(parent, { timeoutMs: patienceMs });
-  return children
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => childPath(parent, name))
-    .toSorted();
+  return (
+    children
+      // What is offered is shown as it is.
+      .filter((name) => name.startsWith(prefix) && !isHarmful(name))
+      .map((name) => childPath(parent, name))
+      .toSorted()
+  );
 }

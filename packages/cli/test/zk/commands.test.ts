@@ -200,20 +200,6 @@ describe('options in front of a command', () => {
 });
 
 describe('single commands', () => {
-  it('get prints the bytes as they are, whatever they are', async () => {
-    const bytes = Buffer.from([0xff, 0x00, 0x0a, 0x80]);
-    await server.zk('create', '/binary');
-    await server.zk('set', '-b', '/binary', bytes.toString('base64'));
-    const terminal = new FakeTerminal();
-    const pieces: Uint8Array[] = [];
-    terminal.write = (piece) => {
-      pieces.push(piece);
-      return Promise.resolve(true);
-    };
-    await zkAt(server.connectString, terminal, 'get', '/binary');
-    expect(Buffer.concat(pieces)).toEqual(Buffer.concat([bytes, Buffer.from('\n')]));
-  });
-
   it('delete heeds the version of its old form', async () => {
     await server.zk('create', '/old');
     const stale = await server.zk('delete', '/old', '5');
