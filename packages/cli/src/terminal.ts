@@ -1,10 +1,13 @@
 import { writeSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { endProcess } from './end-process.ts';
 
 /** What a command may touch of the process it runs in. */
 export interface Terminal {
   /** Whether a person looks at the output. */
   readonly isTty: boolean;
+  /** Whether a person looks at standard error. */
+  readonly errIsTty: boolean;
   /** What the user, or a script, types into the shell. */
   readonly input: NodeJS.ReadableStream;
   /** Where the shell shows its prompt; undefined when nobody sits there. */
@@ -31,7 +34,8 @@ export interface Terminal {
 /** The process this command runs in. */
 export function processTerminal(): Terminal {
   return {
-    isTty: process.stdout.isTTY,
+    isTty: isatty(1),
+    errIsTty: isatty(2),
     // Looked at when the shell asks: touching standard input keeps a process alive, or stops it in the background.
     get input() {
       return process.stdin;

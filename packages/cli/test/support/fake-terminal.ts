@@ -4,6 +4,7 @@ import type { Terminal } from '../../src/index.ts';
 /** A terminal in memory, and the signals and errors a test sends to it. */
 export class FakeTerminal implements Terminal {
   isTty = true;
+  errIsTty = true;
   readonly input = new PassThrough();
   prompt: PassThrough | undefined;
   environment: Record<string, string | undefined> = {};
