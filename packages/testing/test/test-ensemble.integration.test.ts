@@ -528,7 +528,8 @@ describe('time', () => {
     const begun = performance.now();
     await ensemble.advance(25_000);
     expect(ensemble.leader.inspect.hasSession(silent.sessionId)).toBe(true);
-    await ensemble.advance(8000);
+    // The leader may have learned of the last request a tick later, and expires sessions once per tick.
+    await ensemble.advance(12_000);
     for (const server of ensemble.servers) {
       expect(server.inspect.hasSession(silent.sessionId)).toBe(false);
       expect(server.inspect.hasSession(alive.sessionId)).toBe(true);
@@ -536,7 +537,7 @@ describe('time', () => {
     await expired;
     expect(await alive.exists('/silent')).toBeNull();
     expect(await alive.exists('/alive')).not.toBeNull();
-    console.log(`33 s passed in ${(performance.now() - begun).toFixed(0)} ms`);
+    console.log(`37 s passed in ${(performance.now() - begun).toFixed(0)} ms`);
   });
 
   it('passes for five minutes without an election, and nobody who lives is lost', async () => {
