@@ -11,7 +11,8 @@ declare module 'vitest' {
   }
 }
 
-const isFull = inject('breadth') === 'full';
+/** Whether all is done. Only then can a test hold how often something happened over its seeds. */
+export const isFull = inject('breadth') === 'full';
 
 /** The first value in `npm test`, the second in the full form. */
 export function breadth<T>(small: T, full: T): T {

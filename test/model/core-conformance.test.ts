@@ -2,6 +2,7 @@
 import { coreDefaults, silentObserver, Server } from '@tskeeper/core';
 import { assert, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../breadth.ts';
 import { runStream, type StreamReport } from './core-conformance.ts';
 import type { MakeCore } from './in-process.ts';
 import { Prng, seedStreams } from './operations.ts';
@@ -17,7 +18,7 @@ function stream(seed: number, length: number): number[] {
 }
 
 /** TSKEEPER_CONFORMANCE_STREAMS=250 makes this the long run of half a million operations. */
-const streams = Number(process.env['TSKEEPER_CONFORMANCE_STREAMS'] ?? 12);
+const streams = Number(process.env['TSKEEPER_CONFORMANCE_STREAMS'] ?? breadth(2, 12));
 const streamLength = 2000;
 
 describe('the core against the reference model', () => {
@@ -35,7 +36,7 @@ describe('the core against the reference model', () => {
     const shortStreams = property(seedStreams(60), (seeds) => {
       expect(runStream({ makeCore, seeds, log: 'delayed' }).wrong).toBeUndefined();
     });
-    expect(() => assert(shortStreams, { numRuns: 200, seed: 1 })).not.toThrow();
+    expect(() => assert(shortStreams, { numRuns: breadth(20, 200), seed: 1 })).not.toThrow();
   });
 
   it('notices a single wrong zxid in a reply', () => {

@@ -2,6 +2,7 @@
 import { CreateMode, makeZxid, OpCode, openAcl } from '@tskeeper/protocol';
 import { keepAll, loseAll, type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../test/breadth.ts';
 import { survival } from '../src/faults/survival.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
 import type { Request } from '../src/record/recording.ts';
@@ -333,7 +334,7 @@ async function storm(seed: number): Promise<number> {
 }
 
 describe('servers of an ensemble in a storm', { timeout: patienceMs }, () => {
-  const storms = Number(process.env['TSKEEPER_STORMS'] ?? 10);
+  const storms = Number(process.env['TSKEEPER_STORMS'] ?? breadth(2, 10));
 
   it(`come through ${storms} of them and lose nothing`, async () => {
     let acknowledged = 0;

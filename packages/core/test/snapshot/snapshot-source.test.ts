@@ -1,6 +1,7 @@
 import { sessionIdOf, Writer } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { SnapshotSource } from '../../src/snapshot/snapshot-source.ts';
 import { DataTree } from '../../src/tree/data-tree.ts';
 import { fixtureBytes } from '../fixtures.ts';
@@ -70,7 +71,7 @@ describe('SnapshotSource', () => {
           expectHolds(snapshotOf(both.tree, both.zxid), both.model, both.zxid);
         },
       ),
-      { numRuns: 120 },
+      { numRuns: breadth(12, 120) },
     );
   });
 

@@ -2,6 +2,7 @@
 import { type MultiMember, OpCode, ProtocolError, sessionIdOf, type Txn } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth, each } from '../../../../test/breadth.ts';
 import type { Notice } from '../../src/observer.ts';
 import { Replica } from '../../src/request/replica.ts';
 import { type LoadedSnapshot, SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
@@ -106,7 +107,7 @@ describe('a snapshot in a stream', { timeout: patienceMs }, () => {
     const whole = snapshotOf(both.tree, 9, sessions).toString('hex');
     const stream = Buffer.concat([bytes, packets]);
     const differs: number[] = [];
-    for (let cut = 0; cut <= stream.length; cut++) {
+    for (const cut of each(stream.length + 1, 11)) {
       const loaded = loadStream(stream, [cut]);
       if (loaded.taken !== bytes.length || fileOf(loaded) !== whole) differs.push(cut);
     }
@@ -151,7 +152,7 @@ describe('a snapshot in a stream', { timeout: patienceMs }, () => {
           expectSame(loaded.tree, then);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: breadth(10, 100) },
     );
   });
 
@@ -213,7 +214,7 @@ describe('a snapshot in a stream', { timeout: patienceMs }, () => {
   });
 
   it('is not over before its mark is, and says what is missing', () => {
-    for (let length = 0; length < bytes.length; length++) {
+    for (const length of each(bytes.length, 11)) {
       const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
       expect(loader.feed(bytes.subarray(0, length))).toBe(length);
       expect(loader.isComplete).toBe(false);
@@ -279,7 +280,7 @@ describe('a snapshot in a stream', { timeout: patienceMs }, () => {
 
     it('in a bit of any byte is refused as what it is, or leads to a tree', () => {
       let refused = 0;
-      for (let at = 0; at < bytes.length; at++) {
+      for (const at of each(bytes.length, 7)) {
         const flipped = Buffer.from(bytes);
         flipped[at]! ^= 1 << (at % 8);
         try {
@@ -290,7 +291,7 @@ describe('a snapshot in a stream', { timeout: patienceMs }, () => {
           expect((error as ProtocolError).offset).toBeLessThanOrEqual(bytes.length + packets.length);
         }
       }
-      expect(refused).toBeGreaterThan(100);
+      expect(refused).toBeGreaterThan(breadth(14, 100));
     });
   });
 });
@@ -330,7 +331,7 @@ describe('a snapshot that a Java leader sent', { timeout: patienceMs }, () => {
 
   it.each(recorded)('holds what the recording says, wherever it is cut, and ends where NEWLEADER begins', (bytes, listed, newLeader) => {
     const stream = Buffer.concat([bytes, newLeader]);
-    for (let cut = 0; cut <= stream.length; cut += 7) {
+    for (let cut = 0; cut <= stream.length; cut += breadth(101, 7)) {
       const { tree, sessions: loaded, taken } = loadStream(stream, [cut]);
       expect(taken).toBe(bytes.length);
       expect(loaded.map(({ high, low, timeoutMs }) => ({ id: hexOf(sessionIdOf(high, low)), timeout: timeoutMs }))).toEqual(

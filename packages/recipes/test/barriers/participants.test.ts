@@ -10,6 +10,7 @@ import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { nameOf } from '@tskeeper/client/internal';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
+import { isFull, sample } from '../../../../test/breadth.ts';
 import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { DoubleBarrier, RecipeError } from '../../src/index.ts';
 import { Entrance } from '../../src/barriers/entrance.ts';
@@ -220,11 +221,11 @@ async function story(seed: number, tally: Tally, plant?: () => { mockRestore(): 
 
 describe('participants of a double barrier', () => {
   it(
-    'B4, C1-12, C1-13, C1-3: never get in early, and never wait for ever, over thirty seeds',
+    'B4, C1-12, C1-13, C1-3: never get in early, and never wait for ever, over seeds',
     async () => {
       const tally = new Tally();
       await overSeeds(30, (seed) => story(seed, tally));
-      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
+      if (isFull) for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
     },
     storiesTimeoutMs,
   );
@@ -286,7 +287,7 @@ describe('participants of a double barrier', () => {
     },
   };
 
-  it.each(Object.keys(canaries))(
+  it.each(sample(Object.keys(canaries), 3))(
     'are found out when one %s',
     async (name) => {
       const { from = 1, plant, finds } = canaries[name]!;

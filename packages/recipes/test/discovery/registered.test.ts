@@ -8,6 +8,7 @@
 import { connect, type ClientView } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
+import { isFull } from '../../../../test/breadth.ts';
 import { RecipeError, Registration, ServiceCache, ServiceRegistry, Sessions, type ServiceProvider } from '../../src/index.ts';
 import { PersistentNode } from '../../src/nodes/persistent-node.ts';
 import { type Canary, itFindsOut, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
@@ -174,11 +175,11 @@ async function run(seed: number, tally: Tally): Promise<void> {
 
 describe('instances', () => {
   it(
-    'B26: are shown as they say, whatever happens, over sixteen seeds',
+    'B26: are shown as they say, whatever happens, over seeds',
     async () => {
       const tally = new Tally();
       await overSeeds(16, (seed) => run(seed, tally));
-      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
+      if (isFull) for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
     },
     storiesTimeoutMs,
   );

@@ -9,6 +9,7 @@
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
+import { isFull } from '../../../../test/breadth.ts';
 import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { type Held, type OwnPartition, RecipeError, SetPartitioner } from '../../src/index.ts';
 import { PartitionClaim } from '../../src/groups/partition-claim.ts';
@@ -181,11 +182,11 @@ async function run(seed: number, tally: Tally): Promise<void> {
 
 describe('members that share a set', () => {
   it(
-    'B25: never work on one item at a time, and have all of it in the end, over twelve seeds',
+    'B25: never work on one item at a time, and have all of it in the end, over seeds',
     async () => {
       const tally = new Tally();
       await overSeeds(12, (seed) => run(seed, tally));
-      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
+      if (isFull) for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(3);
     },
     storiesTimeoutMs,
   );

@@ -2,6 +2,7 @@
 import { type Client, ClientView, connect, KeeperError } from '@tskeeper/client';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it, vi } from 'vitest';
+import { breadth, isFull } from '../../../../test/breadth.ts';
 import type { ClientWorld } from '../../../client/test/support/client-world.ts';
 import { type HeldLease, Lease, RecipeError } from '../../src/index.ts';
 import { findings, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
@@ -102,11 +103,11 @@ async function run(seed: number, tally: Tally): Promise<void> {
 
 describe('a lease', () => {
   it(
-    'B24, C1-3: has one holder at a time, whatever happens, over twelve seeds',
+    'B24, C1-3: has one holder at a time, whatever happens, over seeds',
     async () => {
       const tally: Tally = { had: 0, renewed: 0, lost: 0, expired: 0 };
       await overSeeds(12, (seed) => run(seed, tally));
-      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
+      if (isFull) for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
     },
     storiesTimeoutMs,
   );
@@ -123,7 +124,7 @@ describe('a lease', () => {
         vi.restoreAllMocks(),
       );
       const two = expect.stringMatching(/two hold/);
-      expect(caught).toEqual([two, two, two]);
+      expect(caught).toEqual(breadth([two], [two, two, two]));
     },
     storiesTimeoutMs,
   );

@@ -1,6 +1,7 @@
 /** What locks promise, held over seeds; see test/support/holder-story.ts. */
 import { ClientView, KeeperError } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
+import { isFull } from '../../../../test/breadth.ts';
 import { type Held, Lock, SharedLock } from '../../src/index.ts';
 import { Held as HeldClass } from '../../src/line/held.ts';
 import { Line, Place } from '../../src/line/line.ts';
@@ -22,10 +23,10 @@ const sharedLock: Subject = {
 
 describe('holders', () => {
   it(
-    'C1-21, C1-3: are never two, whatever happens, over fifty seeds',
+    'C1-21, C1-3: are never two, whatever happens, over seeds',
     async () => {
       const tally = await runSeeds(sharedLock, 0, 50);
-      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
+      if (isFull) for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
     },
     storiesTimeoutMs,
   );

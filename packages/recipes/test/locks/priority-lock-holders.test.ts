@@ -1,5 +1,6 @@
 /** Many readers or one writer, whatever their priorities, over seeds; see test/support/holder-story.ts. */
 import { describe, expect, it, vi } from 'vitest';
+import { breadth, isFull } from '../../../../test/breadth.ts';
 import { PriorityLock } from '../../src/index.ts';
 import { Place } from '../../src/line/line.ts';
 import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
@@ -28,10 +29,10 @@ const priorityLock: Subject = {
 
 describe('holders of a priority lock', () => {
   it(
-    'C1-41, C1-3: are never two that may not hold at once, whatever happens, over eight seeds',
+    'C1-41, C1-3: are never two that may not hold at once, whatever happens, over seeds',
     async () => {
       const tally = await runSeeds(priorityLock, 0, 8);
-      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
+      if (isFull) for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
     },
     storiesTimeoutMs,
   );
@@ -45,7 +46,7 @@ describe('holders of a priority lock', () => {
         return this.path.includes('/waiting/') ? Promise.resolve(undefined) : blocker.call(this, ahead, signal);
       });
       const tally = await runSeeds(priorityLock, 0, 3).finally(() => vi.restoreAllMocks());
-      expect(tally.alone).toBeGreaterThan(10);
+      expect(tally.alone).toBeGreaterThan(breadth(2, 10));
     },
     storiesTimeoutMs,
   );
@@ -59,7 +60,7 @@ describe('holders of a priority lock', () => {
       vi.spyOn(PriorityLock.prototype, 'holders').mockResolvedValue([]);
       const caught = await findings(storyOf({ ...priorityLock, znodes: () => Promise.resolve([]) })).finally(() => vi.restoreAllMocks());
       const two = expect.stringMatching(/two hold/);
-      expect(caught).toEqual([two, two, two]);
+      expect(caught).toEqual(breadth([two], [two, two, two]));
     },
     storiesTimeoutMs,
   );

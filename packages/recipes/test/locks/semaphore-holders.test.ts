@@ -1,6 +1,7 @@
 /** Never more holders than leases, over seeds; see test/support/holder-story.ts. */
 import { ClientView } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
+import { breadth, isFull } from '../../../../test/breadth.ts';
 import { HeldTogether, Semaphore } from '../../src/index.ts';
 import { lineUp } from '../../src/line/contender.ts';
 import { Place } from '../../src/line/line.ts';
@@ -27,11 +28,11 @@ const semaphore: Subject = {
 
 describe('holders of leases', () => {
   it(
-    'B14, C1-3: are never more than there are leases, whatever happens, over twelve seeds',
+    'B14, C1-3: are never more than there are leases, whatever happens, over seeds',
     async () => {
       const { alone, ...tally } = await runSeeds(semaphore, 0, 12);
       expect(alone).toBe(0);
-      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
+      if (isFull) for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(0);
     },
     storiesTimeoutMs,
   );
@@ -41,7 +42,7 @@ describe('holders of leases', () => {
     async () => {
       vi.spyOn(Place.prototype, 'turn').mockResolvedValue();
       const tally = await runSeeds(semaphore, 0, 3).finally(() => vi.restoreAllMocks());
-      expect(tally.beside).toBeGreaterThan(10);
+      expect(tally.beside).toBeGreaterThan(breadth(2, 10));
     },
     storiesTimeoutMs,
   );
@@ -61,7 +62,8 @@ describe('holders of leases', () => {
         };
       });
       const caught = await findings(storyOf(semaphore)).finally(() => vi.restoreAllMocks());
-      expect(caught).toEqual([expect.stringMatching(/two hold/), expect.stringMatching(/two hold/), expect.stringMatching(/two hold/)]);
+      const two = expect.stringMatching(/two hold/);
+      expect(caught).toEqual(breadth([two], [two, two, two]));
     },
     storiesTimeoutMs,
   );

@@ -4,6 +4,7 @@
  */
 import { type Client, connect, KeeperError, op } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
+import { isFull } from '../../../../test/breadth.ts';
 import { Held, Lock, Migrations, RecipeError } from '../../src/index.ts';
 import { entriesOf } from '../support/log.ts';
 import { type Canary, itFindsOut, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
@@ -74,11 +75,11 @@ async function run(seed: number, tally: Tally): Promise<void> {
 
 describe('those who migrate', () => {
   it(
-    'B28: make each change once and in order, whatever happens, over forty seeds',
+    'B28: make each change once and in order, whatever happens, over seeds',
     async () => {
       const tally = new Tally();
       await overSeeds(40, (seed) => run(seed, tally));
-      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(5);
+      if (isFull) for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(5);
     },
     storiesTimeoutMs,
   );
@@ -102,5 +103,5 @@ describe('those who migrate', () => {
     },
   };
 
-  itFindsOut(canaries, (seed) => run(seed, new Tally()), { enough: 2 });
+  itFindsOut(canaries, (seed) => run(seed, new Tally()), { enough: 2, quick: 'does it all without a record' });
 });

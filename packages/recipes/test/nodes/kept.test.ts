@@ -5,6 +5,7 @@
  */
 import { ClientView, connect } from '@tskeeper/client';
 import { describe, expect, it, vi } from 'vitest';
+import { isFull } from '../../../../test/breadth.ts';
 import { PersistentNode, Sessions } from '../../src/index.ts';
 import { type Canary, itFindsOut, overSeeds, storiesTimeoutMs } from '../support/seeds.ts';
 import { Storm, storyWorld } from '../support/storm.ts';
@@ -104,11 +105,11 @@ async function run(seed: number, tally: Tally): Promise<void> {
 
 describe('persistent nodes', () => {
   it(
-    'B23: are there in the end, once, with the last data, over fifteen seeds',
+    'B23: are there in the end, once, with the last data, over seeds',
     async () => {
       const tally = new Tally();
       await overSeeds(15, (seed) => run(seed, tally));
-      for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
+      if (isFull) for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(10);
     },
     storiesTimeoutMs,
   );

@@ -2,6 +2,7 @@
 import { type Client, KeeperError } from '@tskeeper/client';
 import { OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { ClaimedItem, DelayQueue, type ItemQueue, Queue, type QueueItem, ShardedQueue, type WaitOptions } from '../../src/index.ts';
 import { type Fate, fated } from '../support/fates.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
@@ -73,7 +74,7 @@ it.each(Object.entries(kinds))('C1-3, B6: %s', { timeout: storiesTimeoutMs }, as
     let had = 0;
     let given = 0;
     let isOver = false;
-    for (let step = 0; !isOver; step++) {
+    for (let step = breadth(1, 0); !isOver; step += breadth(4, 1)) {
       const label = `${name}, given up with request ${step}, ${way}`;
       const path = `/${way.replaceAll(' ', '-')}-${step}`;
       const other = make(t.zk, path);
