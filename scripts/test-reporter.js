@@ -67,7 +67,7 @@ function addTo(row, module) {
 
 /** @param {string} name @param {Row} row */
 function lineOf(name, { passed, failed, skipped, ms }) {
-  const sign = failed > 0 ? '✗' : '✓';
+  const sign = failed > 0 ? '!' : '✓';
   const rest = `${failed > 0 ? `, ${failed} FAILED` : ''}${skipped > 0 ? `, ${skipped} skipped` : ''}`;
   return ` ${sign} ${name} ${String(passed).padStart(5)} passed ${(ms / 1000).toFixed(1).padStart(6)} s${rest}`;
 }

@@ -3,7 +3,7 @@
  * `npm run test:all` and `.ci/run` run vitest with `--mode full`, which does all of them. For all of one file:
  * `npx vitest run --mode full --project unit packages/core/test/election`.
  */
-import { inject } from 'vitest';
+import { expect, inject } from 'vitest';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -28,4 +28,12 @@ export function sample<T>(cases: readonly T[], count: number): T[] {
 /** In `npm test` each `step`-th of the numbers below `end`, beginning with `from`; all of them in the full form. */
 export function* each(end: number, step: number, from = 0): Iterable<number> {
   for (let number = from; number < end; number += isFull ? 1 : step) yield number;
+}
+
+/**
+ * Expects that all of this has happened over the seeds of a test, each of it more than so many times. Only in the full form: few seeds need not have all of it.
+ */
+export function expectHappened(tally: object, moreThan: number): void {
+  if (!isFull) return;
+  for (const [what, times] of Object.entries(tally)) expect(times, what).toBeGreaterThan(moreThan);
 }

@@ -7,9 +7,6 @@ import { runStream, type StreamReport } from './core-conformance.ts';
 import type { MakeCore } from './in-process.ts';
 import { Prng, seedStreams } from './operations.ts';
 
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
-
 const makeCore: MakeCore = (settings, out, random, now) => new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
 
 function stream(seed: number, length: number): number[] {
@@ -17,7 +14,7 @@ function stream(seed: number, length: number): number[] {
   return Array.from({ length }, () => random.uint32());
 }
 
-/** TSKEEPER_CONFORMANCE_STREAMS=250 makes this the long run of half a million operations. */
+/** `npm run proofs` sets 260: half a million operations. */
 const streams = Number(process.env['TSKEEPER_CONFORMANCE_STREAMS'] ?? breadth(2, 12));
 const streamLength = 2000;
 
@@ -32,7 +29,7 @@ describe('the core against the reference model', () => {
     });
   }
 
-  it('answers as the model does on short streams of any kind', { timeout: patienceMs }, () => {
+  it('answers as the model does on short streams of any kind', () => {
     const shortStreams = property(seedStreams(60), (seeds) => {
       expect(runStream({ makeCore, seeds, log: 'delayed' }).wrong).toBeUndefined();
     });

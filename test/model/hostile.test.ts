@@ -7,7 +7,7 @@ import type { MakeCore } from './in-process.ts';
 
 const makeCore: MakeCore = (settings, out, random, now) => new Server({ ...coreDefaults, ...settings }, out, random, silentObserver, now);
 
-/** TSKEEPER_HOSTILE_RUNS=50 makes this the long run of a million frames. */
+/** `npm run proofs` sets 50: a million frames. */
 const runs = Number(process.env['TSKEEPER_HOSTILE_RUNS'] ?? breadth(1, 3));
 const framesPerRun = breadth(4000, 20_000);
 /** A run leaves a tree of some hundred znodes and a few thousand sessions behind, and garbage that is not collected yet. */

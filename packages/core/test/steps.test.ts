@@ -25,9 +25,6 @@ import { containerOwner } from '../src/request/special-owner.ts';
 import { type Received, Stepper } from './support/stepper.ts';
 import { countWork } from './support/work.ts';
 
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
-
 afterAll(countWork());
 
 const owner = 0x0100_0000_0000_0001n;
@@ -123,7 +120,7 @@ function expectLogInOrder(stepper: Stepper): void {
   expect(new Set(zxids).size).toBe(zxids.length);
 }
 
-describe('long reads', { timeout: patienceMs }, () => {
+describe('long reads', () => {
   const count = breadth(60_000, 200_000);
   // Filled once: nothing below changes what is under /many.
   const stepper = serving((replica) => putMany(replica, '/many', count));
@@ -258,7 +255,7 @@ describe('a connection whose output is full', () => {
   });
 });
 
-describe('setWatches', { timeout: patienceMs }, () => {
+describe('setWatches', () => {
   const paths = Array.from({ length: breadth(40_000, 60_000) }, (_, i) => `/w${i}`);
 
   function ask(stepper: Stepper, lists: readonly (readonly string[])[], tail: (writer: Writer) => void = () => {}): void {
@@ -301,7 +298,7 @@ describe('setWatches', { timeout: patienceMs }, () => {
   });
 });
 
-describe('long writes', { timeout: patienceMs }, () => {
+describe('long writes', () => {
   function multi(ops: readonly MultiOp[], tail: (writer: Writer) => void = () => {}): (writer: Writer) => void {
     return (writer) => {
       writeMultiRequest(writer, { ops });
@@ -434,7 +431,7 @@ describe('long writes', { timeout: patienceMs }, () => {
   });
 });
 
-describe('expiry', { timeout: patienceMs }, () => {
+describe('expiry', () => {
   const first = 0x0100_0000_0001_0000n;
 
   function crowd(count: number): Stepper {

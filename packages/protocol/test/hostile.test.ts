@@ -142,7 +142,7 @@ test('the samples are many, and each is read by its decoder to the last byte', (
   for (const { title, bytes, read } of recorded) expect(outcomeOf(read, new Reader(bytes)), title).toBe(bytes.length);
 });
 
-test('a record cut short at any length is a ProtocolError, unless only an optional part is missing', { timeout: 30_000 }, () => {
+test('a record cut short at any length is a ProtocolError, unless only an optional part is missing', () => {
   for (const { title, bytes, read, optionalFrom = bytes.length } of recorded) {
     // Behind the cut are the bytes that were cut off: a decoder that looks beyond its limit would find them.
     const lengths = [...each(bytes.length, 7)];
@@ -164,7 +164,7 @@ test('a snapshot cut short at any length is a ProtocolError', () => {
   }
 });
 
-test('a lie in the place of any int is a ProtocolError or a record, and costs no memory', { timeout: 30_000 }, () => {
+test('a lie in the place of any int is a ProtocolError or a record, and costs no memory', () => {
   const before = process.memoryUsage();
   for (const { title, bytes, read } of recorded) {
     const lying = Buffer.from(bytes);
@@ -249,7 +249,7 @@ function mutate(source: Buffer, other: Buffer, below: (n: number) => number): Bu
 
 const mutantCount = breadth(20_000, 200_000);
 
-test(`${mutantCount} mutated frames and txns yield records or ProtocolErrors, nothing else`, { timeout: 30_000 }, () => {
+test(`${mutantCount} mutated frames and txns yield records or ProtocolErrors, nothing else`, () => {
   const below = seeded(20260817);
   const usual: Read[] = [
     readRequest,

@@ -771,7 +771,7 @@ async function recordingOf(seed: number): Promise<Recording> {
 }
 
 /** A story takes half a second, and a canary may need many. */
-describe('a checker notices', { timeout: 60_000 }, () => {
+describe('a checker notices', () => {
   test.for(sample(changes, 12))('%s: %s', async ([checker, what, mutate], { skip }) => {
     const first = firstSeeds[what] ?? 1;
     let isTried = false;

@@ -6,7 +6,7 @@ import { check, findingText, runSeed } from '../src/index.ts';
 /** Standalone servers and ensembles of two to seven; others are told by `npm run sim:ci`. */
 const [first, count] = [21, breadth(2, 20)];
 
-describe('a seed', { timeout: 120_000 }, () => {
+describe('a seed', () => {
   test(`of ${count} breaks no promise, whatever goes wrong in it`, async () => {
     for (let seed = first; seed < first + count; seed++) {
       const findings = check((await runSeed(seed)).recording).map(findingText);

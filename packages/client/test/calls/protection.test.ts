@@ -69,7 +69,6 @@ describe('a protected create', () => {
         await world.until(other.removeWatches(`/locks/${index}`));
       }
     },
-    60_000,
   );
 
   it('B52: finds its znode with the Stat and the number it has', async () => {
@@ -180,7 +179,7 @@ describe('B52: in random stories of cuts, deaths, partitions, time-outs and abor
       expect(seen.get(ending), `${ending} of ${JSON.stringify([...seen])}`).toBeGreaterThan(3);
     }
     expect(seen.get('done')).toBeGreaterThan(100);
-  }, 120_000);
+  });
 
   async function story(seed: number): Promise<string> {
     const random = new SeededRandom(seed);

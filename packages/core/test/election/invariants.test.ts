@@ -8,9 +8,6 @@ import type { Sid } from '@tskeeper/protocol';
 import type { QuorumVerifier } from '../../src/quorum/quorum-verifier.ts';
 import { type Broken, type EnsembleSpec, type ServerSpec, SmallEnsemble } from './small-ensemble.ts';
 
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
-
 /** `mixed`: some of the servers always wait in full, as Java servers do. `calm`: nothing goes wrong and all start at once. */
 type Kind = 'calm' | 'early' | 'mixed' | 'full';
 
@@ -110,7 +107,7 @@ function playAll(kind: Kind, from: number, count: number, broken?: Broken): { vi
   return outcome;
 }
 
-describe('elections in small ensembles', { timeout: patienceMs }, () => {
+describe('elections in small ensembles', () => {
   it.each(blocks(4000))(
     `C4-7, C4-10: of servers that start together without faults the best one leads and all others follow (${blockSize} seeds from %i)`,
     (from) => {
@@ -192,7 +189,7 @@ describe('elections in small ensembles', { timeout: patienceMs }, () => {
   );
 });
 
-describe('the checks of small ensembles', { timeout: patienceMs }, () => {
+describe('the checks of small ensembles', () => {
   const half = (sound: QuorumVerifier): QuorumVerifier => {
     return tampered(sound, (sids) => sound.voters.filter((sid) => sids.has(sid)).length * 2 >= sound.voters.length);
   };

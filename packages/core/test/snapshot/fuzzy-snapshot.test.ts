@@ -11,9 +11,6 @@ import { type Model, parentOf } from '../tree/model.ts';
 import { aclsByName, apply, type Change, expectSame, TreeAndModel } from '../tree/tree-and-model.ts';
 import { load } from './snapshots.ts';
 
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
-
 /** One txn as a leader would have made it: judged against the tree of its moment. */
 type Txn = { readonly zxid: number; readonly changes: readonly Change[]; readonly closes?: bigint };
 
@@ -100,7 +97,7 @@ function fuzzySnapshot(moments: readonly Model[], later: () => number): Buffer {
   return Buffer.from(writer.written());
 }
 
-describe('a replay over a snapshot written while txns went on', { timeout: patienceMs }, () => {
+describe('a replay over a snapshot written while txns went on', () => {
   it('comes to the tree of the end (ZOOKEEPER-1097, 2141, 3125, 3249, 3306)', () => {
     let missing = 0;
     fc.assert(

@@ -8,9 +8,6 @@ import { fixtureBytes, type ListedSnapshot, listedSnapshot } from '../fixtures.t
 import { digestOf, open, treeOptions } from '../tree/tree-and-model.ts';
 import { load, sessionList, snapshotOf } from './snapshots.ts';
 
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
-
 const recorded: readonly [name: string, bytes: Buffer, listed: ListedSnapshot][] = [
   ...['disk-3.9.5', 'disk-3.8.0'].flatMap((folder) =>
     ['snapshot.0', 'snapshot.22'].map((file): [string, Buffer, ListedSnapshot] => [
@@ -96,7 +93,7 @@ function resealed(bytes: Buffer, sealAt: number): Buffer {
   return copy;
 }
 
-describe('SnapshotLoader', { timeout: patienceMs }, () => {
+describe('SnapshotLoader', () => {
   it.each(recorded)('loads %s of a Java server as its listing has it', (_, bytes, listed) => {
     const loaded = load(bytes);
     expect(told(loaded, listed)).toEqual(expected(listed));

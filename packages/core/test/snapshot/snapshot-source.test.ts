@@ -9,9 +9,6 @@ import type { Model } from '../tree/model.ts';
 import { anyChange, type Change, digestOf, expectSame, open, TreeAndModel, treeOptions } from '../tree/tree-and-model.ts';
 import { drain, load, sessionList, snapshotOf } from './snapshots.ts';
 
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
-
 const noSessions = sessionList([]);
 
 /** Expects a snapshot to hold just what the model holds, under that zxid. */
@@ -44,7 +41,7 @@ describe('SnapshotSource', () => {
     expect(load(snapshotOf(without, 5, noSessions, false)).lastZxid).toBe(5);
   });
 
-  it('holds what was there when it began, whatever changes between two slices', { timeout: patienceMs }, () => {
+  it('holds what was there when it began, whatever changes between two slices', () => {
     fc.assert(
       fc.property(
         fc.array(anyChange, { maxLength: 40 }),

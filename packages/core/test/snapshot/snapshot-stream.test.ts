@@ -13,9 +13,6 @@ import { containerOwner, ttlMark } from '../tree/model.ts';
 import { anyChange, type Change, expectSame, open, TreeAndModel, treeOptions } from '../tree/tree-and-model.ts';
 import { drain, sessionList, snapshotOf } from './snapshots.ts';
 
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
-
 const sessions = sessionList([
   [0x01000000, 5, 30_000],
   [-1, -2, 4000],
@@ -80,7 +77,7 @@ function fileOf({ tree, sessions: loaded }: LoadedSnapshot): string {
   return snapshotOf(tree, 9, sessionList(loaded.map(({ high, low, timeoutMs }) => [high, low, timeoutMs]))).toString('hex');
 }
 
-describe('a snapshot in a stream', { timeout: patienceMs }, () => {
+describe('a snapshot in a stream', () => {
   const both = everyKind();
   const file = snapshotOf(both.tree, 9, sessions, false);
   const bytes = streamOf(both.tree);
@@ -322,7 +319,7 @@ function recordedStreams(): [Buffer, RecordedBody, Buffer][] {
 
 const recorded = recordedStreams();
 
-describe('a snapshot that a Java leader sent', { timeout: patienceMs }, () => {
+describe('a snapshot that a Java leader sent', () => {
   const hexOf = (value: bigint | number): string => `0x${BigInt.asUintN(64, BigInt(value)).toString(16)}`;
 
   it('was recorded twice', () => {

@@ -116,7 +116,7 @@ describe('a priority lock', () => {
 
   it('C1-41: holds as a plain model of it does, whatever comes and goes, over seeds', async () => {
     for (let seed = 1; seed <= breadth(3, 30); seed++) expect(await againstModel(seed)).toBe(20);
-  }, 30_000);
+  });
 
   it('the model finds out a lock that goes by the order of coming', async () => {
     const blocker = Object.getOwnPropertyDescriptor(Place.prototype, 'blocker')!.value as Place['blocker'];

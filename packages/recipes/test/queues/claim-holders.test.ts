@@ -6,7 +6,7 @@ import { Queue } from '../../src/index.ts';
 import { ItemList } from '../../src/queues/item-list.ts';
 import { Marks } from '../../src/marks/marks.ts';
 import { runSeeds, storyOf, type Subject } from '../support/holder-story.ts';
-import { type Canary, itFindsOut, storiesTimeoutMs } from '../support/seeds.ts';
+import { type Canary, itFindsOut } from '../support/seeds.ts';
 
 const path = '/jobs';
 
@@ -38,16 +38,12 @@ function ignoreThere(error: unknown): void {
 }
 
 describe('those who work on items', () => {
-  it.each([1, 2])(
-    'B6: never have one of %i together, whatever happens, over seeds',
-    async (count) => {
-      const tally = await runSeeds(itemsToWorkOn(count), count * 100, 6);
-      expect(tally[count === 1 ? 'alone' : 'beside']).toBeGreaterThan(breadth(2, 30));
-      if (!isFull) return;
-      for (const what of ['lost', 'suspended', 'stale', 'timedOut', 'byHand'] as const) expect(tally[what], what).toBeGreaterThan(0);
-    },
-    storiesTimeoutMs,
-  );
+  it.each([1, 2])('B6: never have one of %i together, whatever happens, over seeds', async (count) => {
+    const tally = await runSeeds(itemsToWorkOn(count), count * 100, 6);
+    expect(tally[count === 1 ? 'alone' : 'beside']).toBeGreaterThan(breadth(2, 30));
+    if (!isFull) return;
+    for (const what of ['lost', 'suspended', 'stale', 'timedOut', 'byHand'] as const) expect(tally[what], what).toBeGreaterThan(0);
+  });
 
   const write = Object.getOwnPropertyDescriptor(Marks.prototype, 'write')!.value as Marks['write'];
   const canaries: Record<string, Canary> = {

@@ -6,7 +6,6 @@ import { breadth } from '../../../../test/breadth.ts';
 import { ClaimedItem, DelayQueue, type ItemQueue, Queue, type QueueItem, ShardedQueue, type WaitOptions } from '../../src/index.ts';
 import { type Fate, fated } from '../support/fates.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
-import { storiesTimeoutMs } from '../support/seeds.ts';
 
 let t: RecipeWorld;
 
@@ -69,7 +68,7 @@ const ways: Record<string, (giveUp: () => void) => Fate> = {
   },
 };
 
-it.each(Object.entries(kinds))('C1-3, B6: %s', { timeout: storiesTimeoutMs }, async (name, { make, put, call, ahead }) => {
+it.each(Object.entries(kinds))('C1-3, B6: %s', async (name, { make, put, call, ahead }) => {
   for (const [way, fateOf] of Object.entries(ways)) {
     let had = 0;
     let given = 0;

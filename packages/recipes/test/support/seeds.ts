@@ -2,9 +2,6 @@
 import { expect, it, vi } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
 
-/** Some fifty stories take a second or two in a quiet place, and a canary may need as many until it is found out. */
-export const storiesTimeoutMs = 60_000;
-
 /** Tells a story under so many seeds, or in `npm test` under a fifteenth of them; the first that does not go well ends it. */
 export async function overSeeds(count: number, story: (seed: number) => Promise<unknown>, first = 1): Promise<void> {
   for (let seed = first; seed < first + breadth(Math.ceil(count / 15), count); seed++) {
@@ -53,15 +50,11 @@ export function itFindsOut(
   search: Search = {},
 ): void {
   const wanted = breadth([search.quick ?? Object.keys(canaries)[0]!], Object.keys(canaries));
-  it.each(wanted.map((name) => [name, canaries[name]!] as const))(
-    'are found out when one %s',
-    async (_name, { plant, finds }) => {
-      const caught = await findings(async (seed) => {
-        plant();
-        await story(seed).finally(() => vi.restoreAllMocks());
-      }, search);
-      expect(caught).toEqual(Array.from({ length: breadth(1, search.enough ?? 3) }, () => expect.stringMatching(finds)));
-    },
-    storiesTimeoutMs,
-  );
+  it.each(wanted.map((name) => [name, canaries[name]!] as const))('are found out when one %s', async (_name, { plant, finds }) => {
+    const caught = await findings(async (seed) => {
+      plant();
+      await story(seed).finally(() => vi.restoreAllMocks());
+    }, search);
+    expect(caught).toEqual(Array.from({ length: breadth(1, search.enough ?? 3) }, () => expect.stringMatching(finds)));
+  });
 }

@@ -78,7 +78,7 @@ async function lose(options: TwoPhaseCommitOptions, part: Part, at: number, vote
 }
 
 describe('a transaction', () => {
-  it.each(parts)('C1-3: takes its course whichever answer to its %s is lost', { timeout: 60_000 }, async (part) => {
+  it.each(parts)('C1-3: takes its course whichever answer to its %s is lost', async (part) => {
     let runs = 0;
     for (const watching of ['sites', 'coordinator'] as const) {
       const requests = await lose({ watching, presence: true }, part, -1, 'commit');
@@ -88,7 +88,7 @@ describe('a transaction', () => {
     expect(runs).toBeGreaterThan(breadth(3, 20));
   });
 
-  it('B15: is decided whichever request is the last of its coordinator, and leaves nothing behind', { timeout: 60_000 }, async () => {
+  it('B15: is decided whichever request is the last of its coordinator, and leaves nothing behind', async () => {
     const options = { watching: 'coordinator' } as const;
     for (let at = 0; ; at += breadth(3, 1)) {
       const t = await RecipeWorld.start();

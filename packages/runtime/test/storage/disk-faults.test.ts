@@ -67,7 +67,6 @@ const faults: [string, (call: DiskCall) => DiskFault | undefined][] = [
 
 test.each(faults)(
   '%s at each call in turn: nothing is acknowledged after it, and what was acknowledged is there at the next start',
-  { timeout: 30_000 },
   async (_name, faultOf) => {
     const whole = new MemoryDisk();
     expect(await live(whole)).toEqual({ acked: total, failure: undefined, refusal: undefined });

@@ -5,7 +5,7 @@ import { families, familyNames, runRecipeSeed } from '../../src/internal.ts';
 
 const count = breadth(1, 2);
 
-describe('a story of recipes', { timeout: 60_000 }, () => {
+describe('a story of recipes', () => {
   test.each(sample(familyNames, 3))('of %s breaks no promise, whatever goes wrong in it', async (family) => {
     for (let seed = 1; seed <= count; seed++) {
       const { findings } = await runRecipeSeed(seed, { family });
