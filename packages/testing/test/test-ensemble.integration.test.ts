@@ -146,7 +146,7 @@ describe('its start', () => {
   const stopTime = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
   afterEach(() => void vi.useRealTimers());
 
-  it('takes less than 500 ms of work, on the median of twenty', { timeout: 20_000 }, async () => {
+  it('takes less than 500 ms of work, on the median of twenty', async () => {
     const times: number[] = [];
     for (let start = 0; start < 20; start++) {
       // What the machine does besides is not counted.
@@ -538,7 +538,8 @@ describe('time', () => {
     const begun = performance.now();
     await ensemble.advance(25_000);
     expect(ensemble.leader.inspect.hasSession(silent.sessionId)).toBe(true);
-    await ensemble.advance(8000);
+    // The leader may have learned of the last request a tick later, and expires sessions once per tick.
+    await ensemble.advance(12_000);
     for (const server of ensemble.servers) {
       expect(server.inspect.hasSession(silent.sessionId)).toBe(false);
       expect(server.inspect.hasSession(alive.sessionId)).toBe(true);
@@ -546,7 +547,7 @@ describe('time', () => {
     await expired;
     expect(await alive.exists('/silent')).toBeNull();
     expect(await alive.exists('/alive')).not.toBeNull();
-    console.log(`33 s passed in ${(performance.now() - begun).toFixed(0)} ms`);
+    console.log(`37 s passed in ${(performance.now() - begun).toFixed(0)} ms`);
   });
 
   it('passes for five minutes without an election, and nobody who lives is lost', async () => {
