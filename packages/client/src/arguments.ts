@@ -347,7 +347,6 @@ function isOptionsObject(given: unknown): given is object {
     given instanceof Error ||
     given instanceof Map ||
     given instanceof Set ||
-    given instanceof String ||
     typeof (given as { readonly then?: unknown }).then === 'function'
   );
 }
