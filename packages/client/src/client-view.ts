@@ -381,7 +381,7 @@ export class ClientView {
     if (misuse !== undefined) return rejection(misuse);
     return this.#readOn('getText', path, options, (outer) =>
       readAs(getDataOperation(outer, this.#note(outer, options.watch)), ({ data, stat }) => ({
-        text: textOf('getText', path, data),
+        text: textOf(data),
         stat,
       })),
     );
@@ -396,7 +396,7 @@ export class ClientView {
     if (misuse !== undefined) return rejection(misuse);
     return this.#readOn('getJson', path, options, (outer) =>
       readAs(getDataOperation(outer, this.#note(outer, options.watch)), ({ data, stat }) => ({
-        value: valueOf('getJson', path, data) as Value | undefined,
+        value: valueOf(data) as Value | undefined,
         stat,
       })),
     );

@@ -169,7 +169,7 @@ async function connected(servers: Servers, options: ConnectOptions, tracer: Trac
 export function createClient(servers: Servers, options: ConnectOptions = {}): Client {
   functionForms.createClient.check(arguments.length, options);
   const transport = transportOf(options);
-  const checks = transport instanceof TlsTransport ? transport.check() : Promise.resolve();
+  const checks = transport instanceof TlsTransport ? transport.check() : undefined;
   return clientOf(parseServers(servers), transport, options, options.tracer ?? diagnosticsTracer, checks);
 }
 
@@ -226,6 +226,8 @@ async function open(client: Client, session: Session, checks: Promise<void> | un
   let ready = session.established;
   if (options.followConfig === true) ready = ready.then(() => followConfig(client));
   if (checks !== undefined) ready = Promise.all([ready, checks]).then(() => undefined);
+  // With a signal that has come already it is not waited for.
+  ready.catch(() => undefined);
   try {
     signal?.throwIfAborted();
     await firstOf(ready, session, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);

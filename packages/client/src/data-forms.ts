@@ -1,4 +1,6 @@
 /** Data as text and as JSON. ZooKeeper knows bytes only; what they mean is agreed between programs, so what they do not mean is an error. */
+import { ErrorCode } from '@tskeeper/protocol';
+import { Refusal } from './keeper-error.ts';
 import type { Operation } from './session/operation.ts';
 import type { Stat } from './stat.ts';
 
@@ -29,7 +31,8 @@ export class DataFormatError extends SyntaxError {
   readonly data: Uint8Array;
 
   /** Made by `getText` and `getJson`. */
-  constructor(op: string, path: string, data: Uint8Array, format: string, cause: unknown) {
+  constructor(op: string, path: string, refusal: FormatRefusal) {
+    const { data, format, cause } = refusal;
     const why = cause instanceof SyntaxError ? `: ${cause.message}` : '';
     super(`${op} ${path}: the ${data.length} bytes of data are not ${format}${why}; read them with getData`, { cause });
     this.op = op;
@@ -38,27 +41,39 @@ export class DataFormatError extends SyntaxError {
   }
 }
 
+/** A read that was answered with data of another format. It becomes a DataFormatError where its stack shows the caller. */
+export class FormatRefusal extends Refusal {
+  readonly data: Uint8Array;
+  readonly format: string;
+
+  constructor(data: Uint8Array, format: string, cause: unknown) {
+    super(ErrorCode.MarshallingError, 'refused', `not ${format}`, { cause });
+    this.data = data;
+    this.format = format;
+  }
+}
+
 /** Strict, so that bytes which are not text are not read as something else, and perhaps written back. A byte order mark is a part of the text. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Throws a DataFormatError. */
-export function textOf(op: string, path: string, data: Uint8Array | null): string | null {
+/** Throws a FormatRefusal. */
+export function textOf(data: Uint8Array | null): string | null {
   if (data === null) return null;
   try {
     return utf8.decode(data);
   } catch (error) {
-    throw new DataFormatError(op, path, data, 'UTF-8', error);
+    throw new FormatRefusal(data, 'UTF-8', error);
   }
 }
 
-/** Throws a DataFormatError. */
-export function valueOf(op: string, path: string, data: Uint8Array | null): unknown {
+/** Throws a FormatRefusal. */
+export function valueOf(data: Uint8Array | null): unknown {
   if (data === null || data.length === 0) return undefined;
-  const text = textOf(op, path, data)!;
+  const text = textOf(data)!;
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new DataFormatError(op, path, data, 'JSON', error);
+    throw new FormatRefusal(data, 'JSON', error);
   }
 }
 
