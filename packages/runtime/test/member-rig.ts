@@ -1,7 +1,16 @@
 /** Servers of an ensemble with all they have, on a network, disks and a clock in memory. */
 import { coreDefaults, type ZabOptions } from '@tskeeper/core';
 import type { QuorumServer, Sid } from '@tskeeper/protocol';
-import { memberDefaults, type MemberOptions, MemoryDisk, type Runtime, runtimeDefaults, SeededRandom, startRuntime } from '../src/index.ts';
+import {
+  type LogFields,
+  memberDefaults,
+  type MemberOptions,
+  MemoryDisk,
+  type Runtime,
+  runtimeDefaults,
+  SeededRandom,
+  startRuntime,
+} from '../src/index.ts';
 import { type RawEnd, RawHost, Rig, addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
 
 export const clientPort = 2181;
@@ -20,6 +29,7 @@ export interface MemberRigOptions {
 export class MemberNode {
   readonly sid: Sid;
   readonly lines: string[] = [];
+  readonly logged: LogFields[] = [];
   readonly disk = new MemoryDisk();
   runtime: Runtime | undefined;
   failure: unknown;
@@ -77,7 +87,10 @@ export class MemberRig {
       const addresses = [{ host: addressOf(number), quorumPort, electionPort }];
       return [number, { sid: number, addresses, role: roleOf(number), clientAddress: { host: addressOf(number), port: clientPort } }];
     });
-    const log = (level: string) => (message: string) => void node.lines.push(`${level} ${message}`);
+    const log = (level: string) => (message: string, fields: LogFields) => {
+      node.lines.push(`${level} ${message}`);
+      node.logged.push(fields);
+    };
     const { clock, wire } = this.rig;
     const world = { disk: node.disk.attach(), network: wire.stack(addressOf(sid)), clock, random: new SeededRandom(sid) };
     node.runtime = await startRuntime(

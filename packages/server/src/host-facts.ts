@@ -4,10 +4,10 @@ import { arch, freemem, homedir, hostname, release, totalmem, type, userInfo } f
 import type { HostFacts } from '@tskeeper/runtime';
 
 /** The release of Apache ZooKeeper whose behaviour this is. Tools that ask for a version compare it with such numbers. */
-const zookeeperRelease = '3.9.5';
+export const zookeeperRelease = '3.9.5';
 const megabyte = 1024 * 1024;
 
-const ownVersion = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+export const ownVersion = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
 
 export const hostFacts: HostFacts = {
   version: `${zookeeperRelease}-tskeeper-${ownVersion}, built on node ${process.version}`,

@@ -153,6 +153,7 @@ export class EpochFiles {
     if (found.current !== undefined && found.current !== epochs.current) {
       logger.warn(
         `${folder}/currentEpoch held ${found.current}, and the last txn is ${formatZxid(history.lastZxid)}: this server stopped while it joined that epoch, and starts in ${epochs.current}`,
+        { event: 'epoch.abandoned', path: `${folder}/currentEpoch`, epoch: found.current, zxid: formatZxid(history.lastZxid) },
       );
     }
     // Also what is there already: if the last process ended because a sync had failed, the system holds a file for clean that the disk may

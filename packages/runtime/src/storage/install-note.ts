@@ -87,6 +87,7 @@ export async function finishInstall(disk: Disk, folders: DataFolders, snappy: Sn
   if (hasOthers || (epochNow !== undefined && epochNow !== currentEpoch)) {
     logger.warn(
       `${path} says that ${snapshot} was about to take the place of all else, but another server has worked in this folder since; everything stays as it is`,
+      { event: 'snapshot.install-dropped', path },
     );
     await removeInstallNote(disk, folders);
     return;
@@ -99,7 +100,10 @@ export async function finishInstall(disk: Disk, folders: DataFolders, snappy: Sn
   }
   await nameAnew(disk, folders.snapshots, snapshot);
   await removeOlderHistory(disk, folders, snapshot);
-  logger.warn(`${snapshotPath} has taken the place of all that was here, which its server had no time to remove`);
+  logger.warn(`${snapshotPath} has taken the place of all that was here, which its server had no time to remove`, {
+    event: 'snapshot.install-finished',
+    path: snapshotPath,
+  });
 }
 
 async function readNote(disk: Disk, path: string): Promise<InstallNote> {

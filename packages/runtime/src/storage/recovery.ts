@@ -164,7 +164,7 @@ export class Recovery {
 
   #warn(sentence: string): void {
     this.#warnings.push(sentence);
-    this.#logger.warn(sentence);
+    this.#logger.warn(sentence, { event: 'recovery.warning', reason: sentence });
   }
 
   async #loadNewestSnapshot(snapshots: readonly NumberedFile[], target: RecoveryTarget): Promise<Zxid | undefined> {
