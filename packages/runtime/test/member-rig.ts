@@ -1,6 +1,6 @@
 /** Servers of an ensemble with all they have, on a network, disks and a clock in memory. */
 import { coreDefaults, type ZabOptions } from '@tskeeper/core';
-import type { QuorumServer, Sid } from '@tskeeper/protocol';
+import { type QuorumServer, type Sid, writeConnectRequest, Writer } from '@tskeeper/protocol';
 import {
   type LogFields,
   memberDefaults,
@@ -137,6 +137,18 @@ export class MemberRig {
     let host = this.#hosts.get(from);
     if (host === undefined) this.#hosts.set(from, (host = new RawHost(this.rig, from)));
     return host.dial(addressOf(node.sid), port);
+  }
+
+  /** A client opens a session of 20 s at this server. */
+  async openSession(node: MemberNode): Promise<void> {
+    const end = this.dial(node, clientPort);
+    const writer = new Writer();
+    const start = writer.beginFrame();
+    const passwd = Buffer.alloc(16);
+    writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 20_000, sessionId: 0n, passwd, readOnly: false });
+    writer.endFrame(start);
+    end.send(Buffer.from(writer.written()));
+    await this.until(() => end.received.length >= 41, 2000);
   }
 
   /** What a server answers to a four letter word. */

@@ -120,6 +120,8 @@ export class Storage {
   /** A member's; undefined for a standalone server, which has no epochs. */
   #epochs: EpochFiles | undefined;
   /** How much of the end of the log a recovery hands out. */
+  /** Of an ensemble: it can fetch from its leader what is damaged here. */
+  #isMember = false;
   #recent: RecentTxnsLimits = { count: 0, bytes: 0 };
   /** A truncation, or a snapshot of the leader on its way: nothing else is written meanwhile. */
   #rewriting: Promise<unknown> | undefined;
@@ -196,6 +198,7 @@ export class Storage {
    */
   async openMember(target: RecoveryTarget, recent: RecentTxnsLimits): Promise<RecoveredMember> {
     this.#recent = recent;
+    this.#isMember = true;
     const recovered = await this.open(target);
     const found = recovered.snapshotZxid !== undefined || recovered.txnCount > 0;
     try {
@@ -424,6 +427,7 @@ export class Storage {
 
   #recovery(truncateTo?: Zxid): Recovery {
     return new Recovery(this.#disk, this.#clock, this.#hooks.logger, {
+      isMember: this.#isMember,
       snapshotFolder: this.snapshotFolder,
       logFolder: this.logFolder,
       snapshotTrustEmpty: this.#options.snapshotTrustEmpty,
