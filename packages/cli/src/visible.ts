@@ -69,6 +69,9 @@ export function visibleTerminal(terminal: Terminal): Terminal {
     err: (text) => terminal.err(terminal.errIsTty ? visibleText(text) : text),
     write: (bytes) => terminal.write(terminal.isTty ? visibleBytes(bytes) : bytes),
     onSignal: (callback) => terminal.onSignal(callback),
+    onHangup: (callback) => terminal.onHangup(callback),
+    onNpmGone: (callback) => terminal.onNpmGone(callback),
+    elapsedMs: () => terminal.elapsedMs(),
     onUncaught: (callback) => terminal.onUncaught(callback),
     exit: (code) => terminal.exit(code),
   };

@@ -22,7 +22,7 @@ afterEach(() => {
 
 class ServerProcess {
   readonly child: ChildProcess;
-  readonly messages: string[] = [];
+  readonly lines: { readonly event: string; readonly msg: string; readonly address?: string }[] = [];
   errors = '';
   readonly exited: Promise<number | null>;
   #wake: () => void = () => undefined;
@@ -38,7 +38,7 @@ class ServerProcess {
     this.child.stdout!.on('data', (bytes: Buffer) => {
       const lines = (rest + bytes.toString()).split('\n');
       rest = lines.pop()!;
-      this.messages.push(...lines.map((line) => (JSON.parse(line) as { msg: string }).msg));
+      this.lines.push(...lines.map((line) => JSON.parse(line) as ServerProcess['lines'][number]));
       this.#wake();
     });
     this.child.stderr!.on('data', (bytes: Buffer) => (this.errors += bytes.toString()));
@@ -48,10 +48,19 @@ class ServerProcess {
     });
   }
 
+  get messages(): string[] {
+    return this.lines.map(({ msg }) => msg);
+  }
+
+  /** What it has written to standard error, which is a line of its log. */
+  get refusal(): string {
+    return (JSON.parse(this.errors) as { msg: string }).msg;
+  }
+
   /** The port it serves on. */
   async serving(): Promise<number> {
     for (;;) {
-      const port = this.messages.map((message) => /^serving on .*:(\d+),/.exec(message)?.[1]).find((found) => found !== undefined);
+      const port = this.lines.find(({ event }) => event === 'server.serving')?.address?.split(':')[1];
       if (port !== undefined) return Number(port);
       if (this.child.exitCode !== null) throw new Error(`the server ended with ${this.child.exitCode}: ${this.errors}`);
       await new Promise<void>((resolve) => {
@@ -102,7 +111,7 @@ describe('a server process', () => {
     await first.serving();
     const second = new ServerProcess(['--client-port', '0']);
     expect(await second.exited).toBe(2);
-    expect(second.errors).toContain(`is in use by process ${first.child.pid}. Stop that server or choose another folder`);
+    expect(second.refusal).toContain(`is in use by process ${first.child.pid}. Stop that server or choose another folder`);
     first.child.kill('SIGKILL');
     await first.exited;
     const third = new ServerProcess(['--client-port', '0']);
@@ -116,15 +125,16 @@ describe('a server process', () => {
     const port = await first.serving();
     const second = new ServerProcess(['--client-port', `${port}`, '--data-dir', 'other']);
     expect(await second.exited).toBe(2);
-    expect(second.errors).toContain(`port ${port} of 127.0.0.1 is already in use by process ${first.child.pid} (`);
+    expect(second.refusal).toContain(`port ${port} of 127.0.0.1 is already in use by process ${first.child.pid} (`);
     first.child.kill('SIGTERM');
     expect(await first.exited).toBe(0);
   });
 
-  it('explains a slip in zoo.cfg by one sentence on standard error', async () => {
+  it('explains a slip in zoo.cfg by one line on standard error, and by nothing in its log', async () => {
     writeFileSync(join(folder, 'zoo.cfg'), 'dataDir=data\nclientPort=2181\ntickTime=soon\n');
     const server = new ServerProcess(['zoo.cfg']);
     expect(await server.exited).toBe(2);
-    expect(server.errors).toBe('tskeeper: zoo.cfg:3: tickTime must be a whole number from 1 to 2147483647, not "soon".\n');
+    expect(server.refusal).toBe('zoo.cfg:3: tickTime must be a whole number from 1 to 2147483647, not "soon".');
+    expect(server.lines).toEqual([]);
   });
 });

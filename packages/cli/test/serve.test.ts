@@ -104,19 +104,16 @@ describe('tskeeper serve', () => {
       .trimEnd()
       .split('\n')
       .map((line) => (JSON.parse(line) as { msg: string }).msg);
-    expect(messages).toEqual(['serving on 127.0.0.1:2181, data in /d', 'SIGTERM: ending', 'ended']);
+    expect(messages).toEqual(['SIGTERM: ending', 'ended']);
+    expect(JSON.parse(terminal.output.split('\n')[0]!)).toMatchObject({ level: 'info', event: 'server.stopping', signal: 'SIGTERM' });
   });
 
   it('says which server of an ensemble it is', async () => {
     const terminal = new FakeTerminal();
-    for (const isTty of [true, false]) {
-      terminal.isTty = isTty;
-      const { code } = await begin(['serve'], terminal, { sid: 2, voterCount: 3 });
-      terminal.signal('SIGTERM');
-      await code;
-    }
+    const { code } = await begin(['serve'], terminal, { sid: 2, voterCount: 3 });
+    terminal.signal('SIGTERM');
+    await code;
     expect(terminal.output).toContain('\n  ensemble        server 2; 3 vote\n  connect string  127.0.0.1:2181\n');
-    expect(terminal.output).toContain('"msg":"server 2 of an ensemble on 127.0.0.1:2181, data in /d"');
   });
 
   it('ends on a signal that comes before it has begun, whether or not it ever would', async () => {
@@ -170,15 +167,17 @@ describe('tskeeper serve', () => {
     expect(terminal.output).toContain('the disk failed: sync /d/version-2/log.1: EIO. Check the disk before starting the server again.');
   });
 
-  it('explains a refusal in one sentence, on standard error too where the log is JSON', async () => {
-    for (const isTty of [true, false]) {
+  it('explains a refusal once, on standard error, whatever the level of the log: in a sentence, or in JSON where that was asked for', async () => {
+    for (const format of ['auto', 'text', 'json']) {
       const terminal = new FakeTerminal();
-      terminal.isTty = isTty;
-      const code = await run(['serve'], terminal, [defineServe(() => Promise.reject(new ConfigError('zoo.cfg:3: no.')))]);
+      terminal.isTty = false;
+      const argv = ['serve', '--log-level', 'silent', '--log-format', format];
+      const code = await run(argv, terminal, [defineServe(() => Promise.reject(new ConfigError('zoo.cfg:3: no.')))]);
       expect(code).toBe(exitCodes.refused);
-      expect(terminal.output).toContain('zoo.cfg:3: no.');
-      expect(terminal.output).not.toContain(' at ');
-      expect(terminal.errors).toBe(isTty ? '' : 'tskeeper: zoo.cfg:3: no.\n');
+      expect(terminal.output).toBe('');
+      if (format !== 'json') expect(terminal.errors).toBe('tskeeper: zoo.cfg:3: no.\n');
+      else
+        expect(JSON.parse(terminal.errors)).toMatchObject({ level: 'error', event: 'server.refused', exitCode: 2, msg: 'zoo.cfg:3: no.' });
     }
   });
 

@@ -21,8 +21,8 @@ export type Notice =
  */
 export interface Observer {
   cnxnOpened(cnxn: CnxnId, context: CnxnContext): void;
-  /** `reason` is undefined when the other side went away by itself. */
-  cnxnClosed(cnxn: CnxnId, reason: CloseReason | undefined): void;
+  /** `reason` is undefined when the other side went away by itself; `session` is 0 when the connection never had one. */
+  cnxnClosed(cnxn: CnxnId, reason: CloseReason | undefined, context: CnxnContext, session: SessionId): void;
   /** A provider has judged credentials. `id` is what would stand in an ACL, empty when refused. */
   authenticated(cnxn: CnxnId, scheme: string, id: string, accepted: boolean): void;
   /** A request has been decoded and its session touched. `frameBytes` includes the length prefix; `waitedMs` runs from its arrival. */
@@ -58,10 +58,17 @@ export interface Observer {
   watchesFired(eventType: number, count: number): void;
   /** A watch event has been written: of a watch that fired, or for a client that came back and has missed it. */
   eventSent(cnxn: CnxnId, bytes: number): void;
+  /** A createSession has been applied, here as at every server of the ensemble. */
   sessionOpened(session: SessionId, timeoutMs: Millis): void;
-  sessionClosed(session: SessionId, expired: boolean): void;
+  /** A client's handshake has been accepted by this server: its session is new, or resumes over this connection. */
+  sessionAccepted(session: SessionId, timeoutMs: Millis, context: CnxnContext, isNew: boolean): void;
+  /**
+   * A closeSession has been applied, here as at every server of the ensemble. `timeoutMs` is that of the session when it was created;
+   * `context` is that of the session's connection to this server, undefined when it has none.
+   */
+  sessionClosed(session: SessionId, expired: boolean, timeoutMs: Millis, context: CnxnContext | undefined): void;
   /** A session was taken up again by a new connection, or refused to it, and the client is told. `replied` is for new sessions only. */
-  sessionRevalidated(session: SessionId, accepted: boolean): void;
+  sessionRevalidated(session: SessionId, accepted: boolean, context: CnxnContext): void;
   /** A leader was asked by a learner whether a session lives, and has answered. */
   sessionValidated(session: SessionId, lives: boolean): void;
   roleChanged(role: 'standalone' | 'leader' | 'follower' | 'observer' | 'looking' | 'read-only'): void;
@@ -101,6 +108,7 @@ export const silentObserver: Observer = {
   watchesFired() {},
   eventSent() {},
   sessionOpened() {},
+  sessionAccepted() {},
   sessionClosed() {},
   sessionRevalidated() {},
   sessionValidated() {},

@@ -220,7 +220,7 @@ export class Server {
     if (cnxn === undefined) return;
     const reason = cnxn.closeReason;
     this.#cnxns.remove(cnxn);
-    this.#observer.cnxnClosed(id, reason);
+    this.#observer.cnxnClosed(id, reason, cnxn.context, sessionIdOf(cnxn.sessionHigh, cnxn.sessionLow));
     // What it had under way no longer counts: others may get their turn.
     this.#advance(now);
   }
@@ -797,9 +797,10 @@ export class Server {
     const slot = this.#tracker.find(high, low);
     if (slot === -1) return;
     const cnxn = this.#cnxns.get(this.#tracker.cnxnOf(slot));
+    const timeoutMs = this.#tracker.timeoutMs(slot);
     this.#tracker.remove(slot);
     // A client that asked for it need not be there any more.
-    this.#observer.sessionClosed(sessionIdOf(high, low), cxid === 0);
+    this.#observer.sessionClosed(sessionIdOf(high, low), cxid === 0, timeoutMs, cnxn?.context);
     if (cnxn === undefined) return;
     cnxn.slot = -1;
     // Who asked for it, and is there, still gets its reply. Another that asked for it too, at a server that the session has left, never would.

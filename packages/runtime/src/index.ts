@@ -1,5 +1,6 @@
 export type { Clock, TimerHandle } from './clock.ts';
 export { type Disk, DiskError, type DiskFile, FolderInUse, type FolderLock, type ReadableFile } from './disk.ts';
+export { type FieldsAt, type LogEvent, logEvents, type LogFields } from './log-events.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export type { MemoryProbe, MemoryUse } from './memory-use.ts';
 export type { Endpoint, Listener, ListenOptions, Network, NetworkSink, ReceivedBatch, SendBatch, StreamId } from './network.ts';

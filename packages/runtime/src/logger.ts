@@ -1,9 +1,14 @@
-/** Where the runtime tells an operator something, one sentence a call. pino has this shape; so has console. */
+import type { FieldsAt } from './log-events.ts';
+
+/**
+ * Where a server tells an operator something: one sentence a call, and the same for programs, as the name of an event and its fields
+ * (`docs/reference/logging.md` lists them). `console` has this shape.
+ */
 export interface Logger {
-  debug(message: string): void;
-  info(message: string): void;
-  warn(message: string): void;
-  error(message: string): void;
+  debug(message: string, fields: FieldsAt<'debug'>): void;
+  info(message: string, fields: FieldsAt<'info'>): void;
+  warn(message: string, fields: FieldsAt<'warn'>): void;
+  error(message: string, fields: FieldsAt<'error'>): void;
 }
 
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };

@@ -187,7 +187,10 @@ export class Member {
       }
     } catch (error) {
       if (leadership !== this.#leadership || this.#isShut) return;
-      this.#parts.logger.error(`${messageOf(error)} This server cannot lead without it.`);
+      this.#parts.logger.error(`${messageOf(error)} This server cannot lead without it.`, {
+        event: 'port.unavailable',
+        reason: messageOf(error),
+      });
       this.#parts.turn((now) => this.peer.standDown('its quorum port cannot be had', now));
     }
   }
@@ -274,6 +277,7 @@ export class Member {
     this.#oracleSaid = mayGoAlone;
     this.#parts.logger.info(
       `the oracle ${mayGoAlone ? 'lets this server go on without the other' : 'does not let this server go on alone'}`,
+      { event: 'oracle.answered', allowed: mayGoAlone },
     );
     this.#parts.turn((now) => this.peer.oracleSaid(mayGoAlone, now));
   }
@@ -325,7 +329,10 @@ export class Member {
         if (!(error instanceof TruncationImpossible)) throw error;
         // The leader goes by a txn that is not here. Behind the one before it the two histories are the same, and are compared again.
         if (error.heldZxid !== undefined && error.heldZxid < to) return await cut(error.heldZxid);
-        this.#parts.logger.warn(`${error.message}; the leader is asked for a snapshot`);
+        this.#parts.logger.warn(`${error.message}; the leader is asked for a snapshot`, {
+          event: 'txnlog.not-truncated',
+          reason: error.message,
+        });
         return undefined;
       }
     };

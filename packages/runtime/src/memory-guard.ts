@@ -78,30 +78,36 @@ export class MemoryGuard {
       may = false;
       if (this.watchesMayGrow) {
         this.#limited.warn(
-          'watches',
           nowMs,
           `watches take ${mib(watchBytes)}, a quarter of what ${what} may take (${mib(limitBytes)}): no more are set, and such requests are answered ThrottledOp. ${remedy}`,
+          { event: 'memory.watches-full', what, bytes: watchBytes, limitBytes },
         );
       }
     }
-    if (may && !this.watchesMayGrow) this.#logger.info(`watches take ${mib(watchBytes)}: more may be set again`);
+    if (may && !this.watchesMayGrow) {
+      this.#logger.info(`watches take ${mib(watchBytes)}: more may be set again`, { event: 'memory.watches-free', bytes: watchBytes });
+    }
     return may;
   }
 
   #tell(state: MemoryState, { what, usedBytes, limitBytes, remedy }: MemoryUse, nowMs: Millis): void {
     const figures = `${what} holds ${mib(usedBytes)} of the ${mib(limitBytes)} it may hold`;
+    const fields = { what, bytes: usedBytes, limitBytes };
     switch (state) {
       case 'ample':
-        this.#logger.info(`there is memory again: ${figures}. Nothing is refused any more`);
+        this.#logger.info(`there is memory again: ${figures}. Nothing is refused any more`, { event: 'memory.ample', ...fields });
         return;
       case 'tight':
-        this.#limited.warn(state, nowMs, `memory is getting tight: ${figures}. New sessions and long multis are refused. ${remedy}`);
+        this.#limited.warn(nowMs, `memory is getting tight: ${figures}. New sessions and long multis are refused. ${remedy}`, {
+          event: 'memory.tight',
+          ...fields,
+        });
         return;
       case 'full':
         this.#limited.warn(
-          state,
           nowMs,
           `memory is full: ${figures}. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions go on. ${remedy}`,
+          { event: 'memory.full', ...fields },
         );
         return;
       default:

@@ -32,6 +32,7 @@ export class ReplicaRecovery implements RecoveryTarget {
         if (snapshot.ownersLikeTtl > 0) {
           this.#logger.warn(
             `${snapshot.ownersLikeTtl} znodes look like TTL znodes, but extendedTypesEnabled is off: they are taken for ephemerals of sessions nobody knows, and deleted; set it, if they are to stay`,
+            { event: 'recovery.ttl-owners', count: snapshot.ownersLikeTtl },
           );
         }
       },
@@ -53,6 +54,7 @@ export class ReplicaRecovery implements RecoveryTarget {
     if (missingCount > 0) {
       this.#logger.warn(
         `${missingCount} ACLs that znodes refer to are missing from the snapshot; those znodes can be reached by nobody but the super user until they are given another`,
+        { event: 'recovery.acls-missing', count: missingCount },
       );
     }
     return replica;

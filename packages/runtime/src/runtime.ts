@@ -178,13 +178,27 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     const { address: host, port } = this.#listener.endpoint;
     const what = this.#member === undefined ? 'serving' : `${nameOf(this.#member)}, listening for`;
     const votes = this.#member === undefined ? '' : ` and for votes on ${this.#member.electionAddresses.map(formatHostPort).join(', ')}`;
+    const zxid = formatZxid(this.#core.inspect.lastZxid());
+    const durationMs = Math.round(recovered.loadSnapshotMs + recovered.replayMs);
     logger.info(
-      `${what} clients on ${formatHostPort({ host, port })}${votes}, from zxid ${formatZxid(this.#core.inspect.lastZxid())} ` +
-        `(${recovered.txnCount} txns replayed, loaded in ${Math.round(recovered.loadSnapshotMs + recovered.replayMs)} ms)`,
+      `${what} clients on ${formatHostPort({ host, port })}${votes}, from zxid ${zxid} ` +
+        `(${recovered.txnCount} txns replayed, loaded in ${durationMs} ms)`,
+      {
+        event: 'server.serving',
+        address: formatHostPort({ host, port }),
+        ...(this.#member === undefined ? {} : ensembleFields(this.#member)),
+        zxid,
+        count: recovered.txnCount,
+        durationMs,
+      },
     );
     const { unsafe } = this.#options;
-    if (unsafe.length > 0)
-      logger.warn(`serving UNSAFELY, with ${unsafe.join(', ')}; srvr and mntr show it for as long as this server runs`);
+    if (unsafe.length > 0) {
+      logger.warn(`serving UNSAFELY, with ${unsafe.join(', ')}; srvr and mntr show it for as long as this server runs`, {
+        event: 'server.unsafe',
+        reason: unsafe.join(', '),
+      });
+    }
   }
 
   async #beginAlone(recovery: ReplicaRecovery, coreOptions: CoreOptions): Promise<Recovered> {
@@ -257,6 +271,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
       }
     }
     this.#state = 'ended';
+    this.#books.close();
     this.#endVigil();
     this.#breakFarewells();
   }
@@ -270,6 +285,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#books.unrecoverableError();
+    this.#books.close();
     this.#cancelTimers();
     this.#endVigil();
     this.#breakFarewells();
@@ -522,6 +538,7 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
     if (maxCnxns > 0) {
       this.#hooks.logger.warn(
         `maxCnxns is ${maxCnxns}, but open files are limited so that there may be ${cnxns}. Raise ${maxCnxnsRemedy}.`,
+        { event: 'cnxn.limit-lowered', limit: maxCnxns, count: cnxns },
       );
     }
     return { maxCnxns: cnxns, maxCnxnsRemedy };
@@ -576,11 +593,22 @@ class ServerRuntime implements Runtime, NetworkSink, StorageSink {
 
 function nothing(): void {}
 
-/** "server 2 of 3 voters and 1 observer" */
-function nameOf({ zab, quorum }: MemberOptions): string {
+/** How many servers of the ensemble vote, and how many observe. */
+function countServers({ quorum }: MemberOptions): { readonly voters: number; readonly observers: number } {
   const servers = [...quorum.servers.values()];
   const voters = servers.filter(isParticipant).length;
-  const observers = servers.length - voters;
+  return { voters, observers: servers.length - voters };
+}
+
+/** Of the line that says that a server of an ensemble can be reached. */
+function ensembleFields(member: MemberOptions) {
+  return { electionAddresses: member.electionAddresses.map(formatHostPort), ...countServers(member) };
+}
+
+/** "server 2 of 3 voters and 1 observer" */
+function nameOf(member: MemberOptions): string {
+  const { zab } = member;
+  const { voters, observers } = countServers(member);
   const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
   return `server ${zab.sid} of ${counted(voters, 'voter')}${observers === 0 ? '' : ` and ${counted(observers, 'observer')}`}`;
 }

@@ -1,7 +1,16 @@
 /** Servers of an ensemble with all they have, on a network, disks and a clock in memory. */
 import { coreDefaults, type ZabOptions } from '@tskeeper/core';
-import type { QuorumServer, Sid } from '@tskeeper/protocol';
-import { memberDefaults, type MemberOptions, MemoryDisk, type Runtime, runtimeDefaults, SeededRandom, startRuntime } from '../src/index.ts';
+import { type QuorumServer, type Sid, writeConnectRequest, Writer } from '@tskeeper/protocol';
+import {
+  type LogFields,
+  memberDefaults,
+  type MemberOptions,
+  MemoryDisk,
+  type Runtime,
+  runtimeDefaults,
+  SeededRandom,
+  startRuntime,
+} from '../src/index.ts';
 import { type RawEnd, RawHost, Rig, addressOf, electionPort, quorumPort } from './ports/peer-rig.ts';
 
 export const clientPort = 2181;
@@ -20,6 +29,7 @@ export interface MemberRigOptions {
 export class MemberNode {
   readonly sid: Sid;
   readonly lines: string[] = [];
+  readonly logged: LogFields[] = [];
   readonly disk = new MemoryDisk();
   runtime: Runtime | undefined;
   failure: unknown;
@@ -77,7 +87,10 @@ export class MemberRig {
       const addresses = [{ host: addressOf(number), quorumPort, electionPort }];
       return [number, { sid: number, addresses, role: roleOf(number), clientAddress: { host: addressOf(number), port: clientPort } }];
     });
-    const log = (level: string) => (message: string) => void node.lines.push(`${level} ${message}`);
+    const log = (level: string) => (message: string, fields: LogFields) => {
+      node.lines.push(`${level} ${message}`);
+      node.logged.push(fields);
+    };
     const { clock, wire } = this.rig;
     const world = { disk: node.disk.attach(), network: wire.stack(addressOf(sid)), clock, random: new SeededRandom(sid) };
     node.runtime = await startRuntime(
@@ -124,6 +137,18 @@ export class MemberRig {
     let host = this.#hosts.get(from);
     if (host === undefined) this.#hosts.set(from, (host = new RawHost(this.rig, from)));
     return host.dial(addressOf(node.sid), port);
+  }
+
+  /** A client opens a session of 20 s at this server. */
+  async openSession(node: MemberNode): Promise<void> {
+    const end = this.dial(node, clientPort);
+    const writer = new Writer();
+    const start = writer.beginFrame();
+    const passwd = Buffer.alloc(16);
+    writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 20_000, sessionId: 0n, passwd, readOnly: false });
+    writer.endFrame(start);
+    end.send(Buffer.from(writer.written()));
+    await this.until(() => end.received.length >= 41, 2000);
   }
 
   /** What a server answers to a four letter word. */

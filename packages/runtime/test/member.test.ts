@@ -118,6 +118,43 @@ describe('what an operator is told', () => {
   });
 });
 
+describe('sessions in the logs of an ensemble', () => {
+  it('are at info where the client is connected, and at the leader when they expire; other servers log their end at debug', async () => {
+    const rig = await MemberRig.start();
+    const [here, there] = rig.learners as [MemberNode, MemberNode];
+    const linesOf = (node: MemberNode) =>
+      node.logged.flatMap((fields, at) =>
+        fields.event.startsWith('session.') ? [`${node.lines[at]!.split(' ')[0]} ${fields.event}`] : [],
+      );
+    const end = rig.dial(here, clientPort);
+    end.send(handshake());
+    await rig.until(() => end.received.length >= 41, 1000);
+    const session = end.received.readBigInt64BE(12);
+    const moved = rig.dial(there, clientPort);
+    moved.send(handshake(session, end.received.subarray(24, 40)));
+    await rig.until(() => moved.received.length >= 41, 1000);
+    // A delete, which the leader refuses with SessionMoved.
+    end.send(frame('0000000100000002000000022f61ffffffff'));
+    await rig.until(() => end.closed !== undefined, 5000);
+    moved.reset();
+    await rig.until(() => !rig.leader.runtime!.inspect.hasSession(session), 60_000);
+    await rig.rig.run(100);
+    expect(linesOf(here)).toEqual(['info session.opened', 'info session.moved', 'debug session.ended-elsewhere']);
+    expect(linesOf(there)).toEqual(['info session.resumed', 'debug session.disconnected', 'debug session.ended-elsewhere']);
+    expect(linesOf(rig.leader)).toEqual(['info session.expired']);
+  });
+
+  it('bear the role, the leader, the epoch and the zxid of each change of role', async () => {
+    const rig = await MemberRig.start();
+    const follower = rig.learners[0]!;
+    expect(follower.logged.filter(({ event }) => /^(role|leader)\./.test(event))).toEqual([
+      { event: 'role.looking', reason: undefined },
+      { event: 'leader.elected', leader: rig.leader.sid, durationMs: expect.any(Number) as number },
+      { event: 'role.serving', role: 'follower', leader: rig.leader.sid, epoch: 1, zxid: '0x100000000' },
+    ]);
+  });
+});
+
 describe('an oracle', () => {
   it('A57: lets one of two servers go on without the other, and back again', async () => {
     const rig = await MemberRig.start({ servers: 2, oracle: true });
@@ -264,11 +301,18 @@ describe('expireSession', () => {
   });
 });
 
-function handshake(): Buffer {
+/** A frame with these bytes, in hexadecimal. */
+function frame(hex: string): Buffer {
+  const bytes = Buffer.from(hex, 'hex');
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+}
+
+function handshake(sessionId = 0n, passwd: Uint8Array = Buffer.alloc(16)): Buffer {
   const writer = new Writer();
   const start = writer.beginFrame();
-  const passwd = Buffer.alloc(16);
-  writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 20_000, sessionId: 0n, passwd, readOnly: false });
+  writeConnectRequest(writer, { protocolVersion: 0, lastZxidSeen: 0, timeOut: 20_000, sessionId, passwd, readOnly: false });
   writer.endFrame(start);
   return Buffer.from(writer.written());
 }

@@ -4,11 +4,12 @@ import { arch, freemem, homedir, hostname, release, tmpdir, totalmem, type, user
 import type { HostFacts } from '@tskeeper/runtime';
 
 /** The release of Apache ZooKeeper whose behaviour this is. Tools that ask for a version compare it with such numbers. */
-const zookeeperRelease = '3.9.5';
+export const zookeeperRelease = '3.9.5';
 const megabyte = 1024 * 1024;
 
 /** `buildDate` is set with `version`, by each release: an installed package keeps no date of its own. */
 const own = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string; buildDate: string };
+export const ownVersion = own.version;
 
 export const hostFacts: HostFacts = {
   version: `${zookeeperRelease}-tskeeper-${own.version}, built on ${formatBuildDate(own.buildDate)}`,

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Logger } from '@tskeeper/runtime';
+import type { Logger, LogFields } from '@tskeeper/runtime';
 import { destination, pino, type DestinationStream } from 'pino';
 
 /** What a log can be limited to, from everything to nothing. */
@@ -24,7 +24,7 @@ export interface LogOptions {
 export function createLogger(options: LogOptions): Logger {
   const out: DestinationStream = options.write === undefined ? destination({ fd: 1, sync: true }) : { write: options.write };
   const stream = options.format === 'json' ? out : { write: (line: string) => out.write(`${readable(line)}\n`) };
-  return pino(
+  const lines = pino(
     {
       level: options.level,
       base: { pid: process.pid, host: hostname() },
@@ -34,9 +34,15 @@ export function createLogger(options: LogOptions): Logger {
     },
     stream,
   );
+  return {
+    debug: (message: string, fields?: LogFields) => lines.debug(fields, message),
+    info: (message: string, fields?: LogFields) => lines.info(fields, message),
+    warn: (message: string, fields?: LogFields) => lines.warn(fields, message),
+    error: (message: string, fields?: LogFields) => lines.error(fields, message),
+  };
 }
 
-/** `2026-01-31 12:00:00.000 warn  message`, in local time. */
+/** `2026-01-31 12:00:00.000 warn  message`, in local time. The message says what the fields say. */
 function readable(line: string): string {
   const { time, level, msg } = JSON.parse(line) as { time: string; level: string; msg: string };
   const at = new Date(time);

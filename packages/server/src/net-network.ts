@@ -239,7 +239,11 @@ export class NetNetwork implements Network {
     if (now - this.#lastAcceptWarning < acceptWarningEveryMs) return;
     this.#lastAcceptWarning = now;
     const remedy = error.code === 'EMFILE' || error.code === 'ENFILE' ? ' Raise the limit of open files (ulimit -n, LimitNOFILE).' : '';
-    this.#logger.warn(`connections to ${formatEndpoint(endpoint)} cannot be accepted (${error.code}).${remedy}`);
+    this.#logger.warn(`connections to ${formatEndpoint(endpoint)} cannot be accepted (${error.code}).${remedy}`, {
+      event: 'cnxn.accept-failed',
+      address: formatEndpoint(endpoint),
+      reason: error.code,
+    });
   }
 }
 

@@ -20,7 +20,13 @@ export function oracleOf(path: string, logger: Logger): () => Promise<boolean> {
       }
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? String(error);
-      if (code !== complaint) logger.warn(`oraclePath: ${path} cannot be read (${code}), which counts as no. Let this user read the file.`);
+      if (code !== complaint) {
+        logger.warn(`oraclePath: ${path} cannot be read (${code}), which counts as no. Let this user read the file.`, {
+          event: 'oracle.unreadable',
+          path,
+          reason: code,
+        });
+      }
       complaint = code;
       return false;
     }

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { basename, resolve } from 'node:path';
 import type { CoreOptions, Inspect } from '@tskeeper/core';
-import type { SessionId } from '@tskeeper/protocol';
+import { formatHostPort, type SessionId } from '@tskeeper/protocol';
 import {
   type Clock,
   type Disk,
@@ -18,12 +18,12 @@ import {
 } from '@tskeeper/runtime';
 import { ConfigError } from './config/config-error.ts';
 import { memberOptionsOf } from './config/member-config.ts';
-import { type ConfigFile, type ConfigSources, resolveConfig } from './config/server-config.ts';
+import { type ConfigFile, type ConfigSources, resolveConfig, type ServerConfig } from './config/server-config.ts';
 import { FsDisk } from './fs-disk.ts';
-import { hostFacts } from './host-facts.ts';
+import { hostFacts, ownVersion, zookeeperRelease } from './host-facts.ts';
 import { memoryProbe } from './memory-use.ts';
 import { oracleOf } from './oracle-file.ts';
-import { NetNetwork } from './net-network.ts';
+import { formatEndpoint, NetNetwork } from './net-network.ts';
 import { snappy } from './snappy.ts';
 import { SystemClock } from './system-clock.ts';
 import { SystemRandom } from './system-random.ts';
@@ -94,16 +94,18 @@ export async function startServerWith(
   options: ServerOptions,
   surroundings: Surroundings = {},
 ): Promise<Server> {
-  const logger = options.logger ?? silentLogger;
   const config = resolveConfig(sourcesOf(options, surroundings));
-  for (const warning of config.warnings) logger.warn(warning);
-  for (const notice of config.notices) logger.info(notice);
+  const logger = ofServer(config.ensemble?.myid, options.logger ?? silentLogger);
   const member = config.ensemble === undefined ? undefined : memberOptionsOf(config.ensemble, config.core.tickTimeMs);
+  logStart(config, member, surroundings.config?.name ?? options.configFile, logger);
+  for (const warning of config.warnings) logger.warn(warning, { event: 'config.warning', reason: warning });
+  for (const notice of config.notices) logger.info(notice, { event: 'config.no-effect', reason: notice });
 
   const clock = surroundings.clock ?? new SystemClock();
   const disk = surroundings.disk ?? new FsDisk(clock);
   if (!disk.syncsFolders) {
-    logger.warn('this system cannot sync folders: a file created or renamed shortly before a loss of power may be missing after it.');
+    const reason = 'this system cannot sync folders: a file created or renamed shortly before a loss of power may be missing after it';
+    logger.warn(`${reason}.`, { event: 'server.unsafe', reason });
   }
   const network = new NetNetwork({ logger, keepAlive: config.clientTcpKeepAlive, serverKeepAlive: config.ensemble?.tcpKeepAlive ?? false });
   const world: World = {
@@ -129,6 +131,51 @@ export async function startServerWith(
   };
   const runtime = await startRuntime(world, config.core, runtimeOptions, hooks, member);
   return new RunningServer(runtime, runtimeOptions.dataDir, end);
+}
+
+/** The first line: what starts, and with which settings. */
+function logStart(config: ServerConfig, member: MemberOptions | undefined, configFile: string | undefined, logger: Logger): void {
+  const { runtime, changed } = config;
+  const dataDir = resolve(runtime.dataDir);
+  const dataLogDir = resolve(runtime.dataLogDir);
+  const clientAddress = formatEndpoint({ address: runtime.clientPortAddress ?? '0.0.0.0', port: runtime.clientPort });
+  const electionAddresses = member?.electionAddresses.map(formatHostPort);
+  const role = member?.role ?? 'standalone';
+  const settings = Object.entries(changed).map(([name, value]) => `${name}=${value}`);
+  logger.info(
+    [
+      `tskeeper ${ownVersion} (as ZooKeeper ${zookeeperRelease}) on Node ${process.version}, process ${process.pid}: ` +
+        (member === undefined ? role : `server ${member.zab.sid}, ${role}`),
+      `clients at ${clientAddress}`,
+      ...(electionAddresses === undefined ? [] : [`votes at ${electionAddresses.join(' and ')}`]),
+      `data in ${dataDir}${dataLogDir === dataDir ? '' : `, transaction logs in ${dataLogDir}`}`,
+      settings.length === 0 ? 'all settings at their defaults' : `settings that differ from their defaults: ${settings.join(', ')}`,
+    ].join('; '),
+    {
+      event: 'server.starting',
+      version: ownVersion,
+      zookeeperVersion: zookeeperRelease,
+      nodeVersion: process.version,
+      role,
+      dataDir,
+      dataLogDir,
+      clientAddress,
+      electionAddresses,
+      configFile,
+      settings: changed,
+    },
+  );
+}
+
+/** Each line of a server of an ensemble bears its number. */
+function ofServer(sid: number | undefined, logger: Logger): Logger {
+  if (sid === undefined) return logger;
+  return {
+    debug: (message, fields) => logger.debug(message, { sid, ...fields }),
+    info: (message, fields) => logger.info(message, { sid, ...fields }),
+    warn: (message, fields) => logger.warn(message, { sid, ...fields }),
+    error: (message, fields) => logger.error(message, { sid, ...fields }),
+  };
 }
 
 class RunningServer implements Server {

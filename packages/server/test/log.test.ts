@@ -4,9 +4,9 @@ import { createLogger, type LogOptions } from '../src/log.ts';
 function lines(options: Omit<LogOptions, 'write'>): string[] {
   const written: string[] = [];
   const logger = createLogger({ ...options, write: (line) => written.push(line) });
-  logger.debug('a detail');
-  logger.info('a fact');
-  logger.warn('a worry');
+  logger.debug('a detail', { event: 'container.deleted', path: '/a' });
+  logger.info('a fact', { event: 'session.opened', session: '0x1', timeoutMs: 4000, address: '10.0.0.1:4242' });
+  logger.warn('a worry', { event: 'digest.mismatch', zxid: '0x1' });
   return written;
 }
 
@@ -14,7 +14,15 @@ describe('the log', () => {
   it('writes one JSON object per line for collectors', () => {
     const [info, warn] = lines({ level: 'info', format: 'json' });
     expect(info!.endsWith('\n')).toBe(true);
-    expect(JSON.parse(info!)).toMatchObject({ level: 'info', msg: 'a fact', pid: process.pid });
+    expect(JSON.parse(info!)).toMatchObject({
+      level: 'info',
+      pid: process.pid,
+      event: 'session.opened',
+      session: '0x1',
+      timeoutMs: 4000,
+      address: '10.0.0.1:4242',
+      msg: 'a fact',
+    });
     const { time } = JSON.parse(warn!) as { time: string };
     expect(new Date(time).toISOString()).toBe(time);
   });

@@ -3,7 +3,15 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Inspect } from '@tskeeper/core';
-import { type Logger, type MemberOptions, type RuntimeHooks, type RuntimeOptions, silentLogger, type World } from '@tskeeper/runtime';
+import {
+  type LogFields,
+  type Logger,
+  type MemberOptions,
+  type RuntimeHooks,
+  type RuntimeOptions,
+  silentLogger,
+  type World,
+} from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConfigError } from '../src/config/config-error.ts';
 import { startServerWith } from '../src/server.ts';
@@ -64,10 +72,62 @@ describe('startServer', () => {
     const logger: Logger = { ...silentLogger, warn: (line) => lines.push(`warn ${line}`), info: (line) => lines.push(`info ${line}`) };
     await using server = await startServerWith(probe.start, { configFile: path, logger });
     expect(server.connectString).toMatch(/^127\.0\.0\.1:\d+$/);
-    expect(lines).toEqual([
+    expect(lines.slice(1)).toEqual([
       `warn ${path}:3: tickTim is not a key this server knows; it has no effect. Did you mean tickTime?`,
       `info ${path}:4: initLimit is accepted and has no effect: it matters in an ensemble only.`,
     ]);
+  });
+
+  it('logs first what starts: versions, role, addresses, folders and the settings that differ from their defaults, without secrets', async () => {
+    const path = join(folder, 'zoo.cfg');
+    writeFileSync(path, `dataDir=${folder}\ndataLogDir=${folder}/logs\nclientPort=0\ntickTime=3000\nmaxClientCnxns=5\ninitLimit=5\n`);
+    const lines: { message: string; fields: LogFields }[] = [];
+    const logger: Logger = { ...silentLogger, info: (message, fields) => lines.push({ message, fields }) };
+    const definitions = ['zookeeper.DigestAuthenticationProvider.superDigest=super:xyz'];
+    await using server = await startServerWith(probe.start, { configFile: path, definitions, logger });
+    const settings = {
+      'DigestAuthenticationProvider.superDigest': '(masked)',
+      dataDir: folder,
+      dataLogDir: `${folder}/logs`,
+      clientPort: '0',
+      maxClientCnxns: '5',
+    };
+    const version = expect.stringMatching(/^\d+\.\d+\.\d+$/) as string;
+    expect(lines[0]!.fields).toEqual({
+      event: 'server.starting',
+      version,
+      zookeeperVersion: version,
+      nodeVersion: process.version,
+      role: 'standalone',
+      dataDir: folder,
+      dataLogDir: `${folder}/logs`,
+      clientAddress: '0.0.0.0:0',
+      electionAddresses: undefined,
+      configFile: path,
+      settings,
+    });
+    expect(lines[0]!.message).toBe(
+      `tskeeper ${(lines[0]!.fields as { version?: string }).version} (as ZooKeeper 3.9.5) on Node ${process.version}, process ${process.pid}: standalone; ` +
+        `clients at 0.0.0.0:0; data in ${folder}, transaction logs in ${folder}/logs; settings that differ from their defaults: ` +
+        Object.entries(settings)
+          .map(([name, value]) => `${name}=${value}`)
+          .join(', '),
+    );
+    expect(server.dataDir).toBe(folder);
+  });
+
+  it('logs the number of a server of an ensemble in each line, and its role and addresses in the first', async () => {
+    writeFileSync(join(folder, 'myid'), '2\n');
+    const path = join(folder, 'zoo.cfg');
+    const servers = [1, 2, 3].map((sid) => `server.${sid}=127.0.0.1:${2880 + sid}:${3880 + sid}`);
+    writeFileSync(path, [`dataDir=${folder}`, 'clientPort=0', 'initLimit=5', 'syncLimit=2', 'tickTim=1', ...servers, ''].join('\n'));
+    const lines: LogFields[] = [];
+    const note = (_: string, fields: LogFields) => void lines.push(fields);
+    await using server = await startServerWith(probe.start, { configFile: path, logger: { ...silentLogger, warn: note, info: note } });
+    expect(lines[0]).toMatchObject({ sid: 2, event: 'server.starting', role: 'participant', electionAddresses: ['127.0.0.1:3882'] });
+    expect(lines[0]).toMatchObject({ settings: { initLimit: '5', 'server.3': '127.0.0.1:2883:3883' } });
+    expect(lines[1]).toMatchObject({ sid: 2, event: 'config.warning' });
+    expect(server.dataDir).toBe(folder);
   });
 
   it.runIf(process.platform === 'linux')('option clientTcpKeepAlive: the kernel probes silent clients, unless it is off', async () => {

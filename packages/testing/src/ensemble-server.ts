@@ -354,9 +354,9 @@ function named(logger: Logger | undefined, sid: Sid): Logger | undefined {
   if (logger === undefined) return undefined;
   const name = (message: string): string => `server ${sid}: ${message}`;
   return {
-    debug: (message) => logger.debug(name(message)),
-    info: (message) => logger.info(name(message)),
-    warn: (message) => logger.warn(name(message)),
-    error: (message) => logger.error(name(message)),
+    debug: (message, fields) => logger.debug(name(message), fields),
+    info: (message, fields) => logger.info(name(message), fields),
+    warn: (message, fields) => logger.warn(name(message), fields),
+    error: (message, fields) => logger.error(name(message), fields),
   };
 }

@@ -79,7 +79,7 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
     if (terminal.elapsedMs() >= endsAtOnceFromMs) return terminal.exit(exitCodes.internalError);
     if (endsAtOnceFromMs !== Number.POSITIVE_INFINITY) return;
     endsAtOnceFromMs = terminal.elapsedMs() + sameSignalMs;
-    logger.info(`${reason}: ending`);
+    logger.info(`${reason}: ending`, { event: 'server.stopping', reason });
     stop();
   };
   const watches = [
@@ -87,17 +87,18 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
     terminal.onHangup((hadTerminal) => {
       if (hadTerminal) end('SIGHUP');
       // As for a program under nohup, whose request to ignore the signal Node does not keep.
-      else logger.info('SIGHUP: the server goes on, as it was started without a terminal. SIGTERM ends it.');
+      else logger.info('SIGHUP: the server goes on, as it was started without a terminal. SIGTERM ends it.', { event: 'server.hangup-ignored' });
     }),
     terminal.onNpmGone((pid) => end(`npm (process ${pid}), which started this server, or its shell has ended`)),
   ];
   // Whatever nobody caught leaves the server in an unknown state: it says so and ends, since going on could break a promise.
   terminal.onUncaught((error) => {
     const { code, message } = verdictOf(error);
-    logger.error(message);
+    logger.error(message, { event: 'server.failed', reason: message, exitCode: code });
     terminal.exit(code);
   });
 
+  let server: Server | undefined;
   try {
     const starting = startServer({
       configFile,
@@ -109,37 +110,40 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
       logger,
     });
     // A server of an ensemble may wait for its own name to resolve. Nothing has been promised to anyone by then.
-    const server = await Promise.race([starting, stopped]);
+    server = (await Promise.race([starting, stopped])) ?? undefined;
     if (server === undefined) {
       starting.catch(() => undefined);
-      logger.info('ended');
+      logger.info('ended', { event: 'server.stopped' });
       return exitCodes.ended;
     }
-    greet(server, format, terminal, logger);
+    if (format === 'text') greet(server, terminal);
     await Promise.race([stopped, server.ended]);
     // It may fail over it, and would not come back then.
     await Promise.race([server.close(), server.ended]);
-    logger.info('ended');
+    logger.info('ended', { event: 'server.stopped' });
     return exitCodes.ended;
   } catch (error) {
     const { code, message } = verdictOf(error);
-    logger.error(message);
-    // Collectors read the log; whoever typed the command reads the terminal.
-    if (format === 'json') terminal.err(`tskeeper: ${message}\n`);
+    // Once, in one place: what keeps the server from starting on standard error, as of every command, and what ends it later in its log.
+    if (server === undefined) refuse(message, code, options.logFormat, terminal);
+    else logger.error(message, { event: 'server.failed', reason: message, exitCode: code });
     return code;
   } finally {
     for (const unwatch of watches) unwatch();
   }
 }
 
-/** Says where the server is and what to do next. Among lines of JSON it is a log line like the others. */
-function greet(server: Server, format: LogOptions['format'], terminal: Terminal, logger: ReturnType<typeof createLogger>): void {
+/** Whatever the level of the log, a refusal is written: a sentence, or a line of JSON where JSON was asked for. */
+function refuse(message: string, exitCode: number, format: ServeOptions['logFormat'], terminal: Terminal): void {
+  if (format !== 'json') return terminal.err(`tskeeper: ${message}\n`);
+  const errors = createLogger({ level: 'error', format, write: (line) => terminal.err(line) });
+  errors.error(message, { event: 'server.refused', reason: message, exitCode });
+}
+
+/** Says on a terminal where the server is and what to do next. */
+function greet(server: Server, terminal: Terminal): void {
   const { connectString, dataDir } = server;
   const place = server.inspect.ensemble();
-  if (format === 'json') {
-    logger.info(`${place === undefined ? 'serving on' : `server ${place.sid} of an ensemble on`} ${connectString}, data in ${dataDir}`);
-    return;
-  }
   terminal.out(
     [
       '',

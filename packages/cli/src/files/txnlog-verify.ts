@@ -50,7 +50,7 @@ export async function verifyTxnlogs(logs: readonly FoundFile[], options: TxnlogV
   for (const [index, log] of logs.entries()) await run.add(log, index === logs.length - 1);
   const soundness = run.soundness;
   if (output.format === 'json') {
-    output.json({ verdict: soundness, logs: run.reports, digests: run.digests });
+    output.json({ verdict: soundness, logs: run.reports, digests: run.digests, remedies: soundness === 'damaged' ? remedies : null });
   } else {
     for (const report of run.reports) {
       const range = report.firstZxid === null ? '' : `, ${report.firstZxid} to ${report.lastZxid}`;
@@ -60,10 +60,22 @@ export async function verifyTxnlogs(logs: readonly FoundFile[], options: TxnlogV
     }
     output.line(digestLine(run.digests));
     output.line(soundness);
+    if (soundness === 'damaged') {
+      output.line(`  a server of an ensemble: ${remedies.ensemble}`);
+      output.line(`  a server that stands alone: ${remedies.standalone}`);
+    }
   }
   await output.flush();
   return soundness === 'sound' ? exitCodes.done : soundness === 'torn tail' ? exitCodes.tornTail : exitCodes.failed;
 }
+
+/** Logs do not say of which kind their server is. */
+const remedies = {
+  ensemble:
+    'stop it, move its version-2 folders (in dataDir, and in dataLogDir if that is set) aside, keep myid, and start it again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact. Do not cut its logs: what it has acknowledged may be committed.',
+  standalone:
+    'restore the file from a backup; if txns from the damage on may be lost, start the server, and its refusal says where to cut the file.',
+} as const;
 
 function digestLine(digests: DigestReport | null): string {
   if (digests === null) return 'digests: not compared';

@@ -51,6 +51,7 @@ describe.each(['3.9.5', '3.8.0'])('the log of a ZooKeeper %s', (version) => {
     expect(jsonLines(out)).toEqual([
       {
         verdict: 'sound',
+        remedies: null,
         logs: [
           {
             file: 'log.1',
@@ -152,6 +153,17 @@ async function verified(files: Readonly<Record<string, Uint8Array>>, ...options:
 }
 
 describe('txnlog verify', () => {
+  it('says what to do about damage, by the role of the server, and nothing where there is none', async () => {
+    using folder = temporaryFolder({ 'log.1': logOf([1, 4]) });
+    const { out } = await tool('txnlog', 'verify', folder.path);
+    expect(out).toMatch(
+      /\ndamaged\n {2}a server of an ensemble: stop it, move its version-2 folders .* aside, keep myid, and start it again: it fetches everything from its leader/,
+    );
+    expect(out).toMatch(/\n {2}a server that stands alone: restore the file from a backup; .*\n$/);
+    using sound = temporaryFolder({ 'log.1': logOf([1, 2]) });
+    expect((await tool('txnlog', 'verify', sound.path)).out).toMatch(/\nsound\n$/);
+  });
+
   it('names txns that are missing between logs and within one', async () => {
     const between = await verified({ 'log.1': logOf([1, 2]), 'log.5': logOf([5, 6]) });
     expect([between.code, between.verdict]).toEqual([exitCodes.failed, 'damaged']);
@@ -283,6 +295,7 @@ async function isRefused(folder: string): Promise<boolean> {
     },
   };
   const recovery = new Recovery(new FsDisk(), new SystemClock(), silentLogger, {
+    isMember: false,
     snapshotFolder: folder,
     logFolder: folder,
     snapshotTrustEmpty: false,

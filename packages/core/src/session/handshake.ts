@@ -12,6 +12,7 @@ import {
   readConnectRequest,
   type SessionId,
   sessionHigh,
+  sessionIdOf,
   sessionLow,
   sessionPassword,
   sessionPasswordBytes,
@@ -119,7 +120,7 @@ export class Handshakes {
     if (cnxn === undefined) return undefined;
     this.#asked.delete(id);
     if (cnxn.isClosed) return undefined;
-    this.#observer.sessionRevalidated(id, isValid);
+    this.#observer.sessionRevalidated(id, isValid, cnxn.context);
     if (!isValid) {
       this.#refuse(cnxn);
       return undefined;
@@ -131,15 +132,16 @@ export class Handshakes {
 
   /** The txn of a new session has been applied: requests are served from here on. */
   open(cnxn: Cnxn, arrivedMs: Millis, now: Now): void {
-    const bytes = this.#welcome(cnxn);
+    const bytes = this.#welcome(cnxn, true);
     cnxn.answered(OpCode.createSession, 0, this.#replica.lastZxid, arrivedMs, now.elapsedMs);
     this.#observer.replied(cnxn.id, OpCode.createSession, ErrorCode.Ok, now.elapsedMs - arrivedMs, bytes, true);
   }
 
   /** The session lives and is the connection's. Returns how many bytes it took to say so. */
-  #welcome(cnxn: Cnxn): number {
+  #welcome(cnxn: Cnxn, isNew: boolean): number {
     cnxn.state = 'open';
     const { sessionHigh: high, sessionLow: low, timeoutMs } = cnxn;
+    this.#observer.sessionAccepted(sessionIdOf(high, low), timeoutMs, cnxn.context, isNew);
     return this.#answers.handshake(cnxn, timeoutMs, high, low, sessionPassword(high, low));
   }
 
@@ -190,7 +192,7 @@ export class Handshakes {
       this.#questions.set(id, (this.#questions.get(id) ?? 0) + 1);
       return asked;
     }
-    this.#observer.sessionRevalidated(id, isValid);
+    this.#observer.sessionRevalidated(id, isValid, cnxn.context);
     if (!isValid) {
       this.#refuse(cnxn);
       return closed;
@@ -208,7 +210,7 @@ export class Handshakes {
   #goOn(cnxn: Cnxn, slot: SessionSlot, now: Now): void {
     this.#attach(cnxn, this.#tracker.high(slot), this.#tracker.low(slot), slot);
     this.#tracker.touch(slot, now.elapsedMs, cnxn.timeoutMs);
-    this.#welcome(cnxn);
+    this.#welcome(cnxn, false);
   }
 
   #attach(cnxn: Cnxn, high: number, low: number, slot: number): void {

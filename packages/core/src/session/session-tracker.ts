@@ -137,6 +137,11 @@ export class SessionTracker {
     return this.#table.low(slot);
   }
 
+  /** As granted when the session was created. */
+  timeoutMs(slot: SessionSlot): Millis {
+    return this.#table.timeoutMs(slot);
+  }
+
   /** When the next bucket comes due, on the monotonic clock. */
   deadline(): Millis | undefined {
     return this.#expiry.deadline();

@@ -1,21 +1,24 @@
 /** Metrics, and what an operator should read in the log besides: the `Observer` of a server at work. */
-import type { Inspect, Notice } from '@tskeeper/core';
-import { formatZxid, makeZxid, type Millis, type Sid, type Zxid } from '@tskeeper/protocol';
+import type { CloseReason, CnxnContext, CnxnId, Inspect, Notice } from '@tskeeper/core';
+import { formatZxid, makeZxid, type Millis, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import { LimitedLog } from '../ports/limited-log.ts';
+import { SessionLog } from '../session-log.ts';
 import { ServerMetrics } from './server-metrics.ts';
 
 export class Bookkeeping extends ServerMetrics {
   readonly #logger: Logger;
   readonly #limited: LimitedLog;
+  readonly #sessions: SessionLog;
   readonly #clock: Clock;
   /** "server 1"; undefined for one that stands alone. */
   readonly #self: string | undefined;
   /** Why it looks for a leader, whom it has found, and when. */
-  #reason = '';
+  #reason: string | undefined;
   #leader: Sid | undefined;
   #epoch = 0;
+  #role: ReturnType<Inspect['role']> = 'looking';
   #lookingSinceMs: Millis = 0;
   #electedMs: Millis = 0;
 
@@ -25,12 +28,38 @@ export class Bookkeeping extends ServerMetrics {
     this.#self = sid === undefined ? undefined : `server ${sid}`;
     this.#logger = logger;
     this.#limited = new LimitedLog(logger);
+    this.#sessions = new SessionLog(logger, clock);
     this.#clock = clock;
+  }
+
+  override cnxnClosed(cnxn: CnxnId, reason: CloseReason | undefined, context: CnxnContext, session: SessionId): void {
+    super.cnxnClosed(cnxn, reason, context, session);
+    this.#sessions.disconnected(session, context, reason);
+  }
+
+  override sessionAccepted(session: SessionId, timeoutMs: Millis, context: CnxnContext, isNew: boolean): void {
+    super.sessionAccepted(session, timeoutMs, context, isNew);
+    this.#sessions.accepted(session, timeoutMs, context, isNew);
+  }
+
+  override sessionRevalidated(session: SessionId, accepted: boolean, context: CnxnContext): void {
+    super.sessionRevalidated(session, accepted, context);
+    if (!accepted) this.#sessions.refused(session, context);
+  }
+
+  override sessionClosed(session: SessionId, expired: boolean, timeoutMs: Millis, context: CnxnContext | undefined): void {
+    super.sessionClosed(session, expired, timeoutMs, context);
+    this.#sessions.ended(session, expired, timeoutMs, context, this.#role);
+  }
+
+  /** The server ends: what the log has left out is counted in its last lines. */
+  close(): void {
+    this.#sessions.close();
   }
 
   override roleEnded(reason: string): void {
     super.roleEnded(reason);
-    this.#reason = `: ${reason}`;
+    this.#reason = reason;
   }
 
   override elected(leader: Sid, lookedMs: Millis): void {
@@ -39,7 +68,11 @@ export class Bookkeeping extends ServerMetrics {
     this.#electedMs = this.#clock.now().elapsedMs;
     const elected = `server ${leader}`;
     const goesOn = elected === this.#self ? 'which waits for a quorum to follow it' : `which ${this.#self} goes to`;
-    this.#logger.info(`the leader is to be ${elected}, ${goesOn}; it was found in ${Math.round(lookedMs)} ms`);
+    this.#logger.info(`the leader is to be ${elected}, ${goesOn}; it was found in ${Math.round(lookedMs)} ms`, {
+      event: 'leader.elected',
+      leader,
+      durationMs: Math.round(lookedMs),
+    });
   }
 
   override epochBegun(epoch: number, historyEnd: Zxid): void {
@@ -49,12 +82,16 @@ export class Bookkeeping extends ServerMetrics {
 
   override roleChanged(role: ReturnType<Inspect['role']>): void {
     super.roleChanged(role);
+    this.#role = role;
     if (this.#self === undefined) return;
     const nowMs = this.#clock.now().elapsedMs;
     switch (role) {
       case 'looking':
-        this.#logger.info(`${this.#self} looks for a leader${this.#reason}`);
-        this.#reason = '';
+        this.#logger.info(`${this.#self} looks for a leader${this.#reason === undefined ? '' : `: ${this.#reason}`}`, {
+          event: 'role.looking',
+          reason: this.#reason,
+        });
+        this.#reason = undefined;
         this.#lookingSinceMs = nowMs;
         return;
       case 'leader':
@@ -62,7 +99,13 @@ export class Bookkeeping extends ServerMetrics {
       case 'observer': {
         const what = role === 'leader' ? 'leads' : `${role === 'follower' ? 'follows' : 'observes'} server ${this.#leader}`;
         const from = formatZxid(makeZxid(this.#epoch, 0));
-        this.#logger.info(`${this.#self} ${what} in epoch ${this.#epoch}, from zxid ${from}`);
+        this.#logger.info(`${this.#self} ${what} in epoch ${this.#epoch}, from zxid ${from}`, {
+          event: 'role.serving',
+          role,
+          leader: this.#leader,
+          epoch: this.#epoch,
+          zxid: from,
+        });
         this.served(role, nowMs - this.#lookingSinceMs, nowMs - this.#electedMs);
         return;
       }
@@ -79,20 +122,23 @@ export class Bookkeeping extends ServerMetrics {
     switch (notice.kind) {
       case 'quotaSoftLimit':
         this.#limited.warn(
-          notice.kind,
           this.#clock.now().elapsedMs,
           `${notice.path} is over its quota: ${notice.what} ${notice.usage}, limit ${notice.limit}.`,
+          { event: 'quota.exceeded', path: notice.path, what: notice.what, count: notice.usage, limit: notice.limit },
         );
         return;
       case 'digestMismatch':
         this.#limited.warn(
-          notice.kind,
           this.#clock.now().elapsedMs,
           `The tree at ${formatZxid(notice.zxid)} is not the one its txn was written for: this server's data differs from what was logged. Compare it with a backup, or with other servers by the command hash.`,
+          { event: 'digest.mismatch', zxid: formatZxid(notice.zxid) },
         );
         return;
       case 'containerSwept':
-        this.#logger.debug(`${notice.path} had no children and no use any more, and is deleted`);
+        this.#logger.debug(`${notice.path} had no children and no use any more, and is deleted`, {
+          event: 'container.deleted',
+          path: notice.path,
+        });
         return;
       default:
         notice satisfies never;

@@ -4,6 +4,7 @@
  */
 import {
   type CloseReason,
+  type CnxnContext,
   type CnxnId,
   type Inspect,
   namespaceIdEnd,
@@ -14,7 +15,7 @@ import {
   type QuotaTotals,
 } from '@tskeeper/core';
 import { disloyalVoter } from '@tskeeper/core/internal';
-import { ErrorCode, EventType, type Millis, OpCode, type Sid, type Zxid } from '@tskeeper/protocol';
+import { ErrorCode, EventType, type Millis, OpCode, type SessionId, type Sid, type Zxid } from '@tskeeper/protocol';
 import type { PortObserver } from '../ports/port-observer.ts';
 import type { FlushedBatch } from '../storage/txn-log.ts';
 import { metricTable } from './metric-table.ts';
@@ -94,7 +95,7 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   cnxnOpened(): void {}
 
-  cnxnClosed(_cnxn: CnxnId, reason: CloseReason | undefined): void {
+  cnxnClosed(_cnxn: CnxnId, reason: CloseReason | undefined, _context: CnxnContext, _session: SessionId): void {
     if (reason === 'not serving') this.#count('cnxn_closed_without_zk_server_running');
   }
 
@@ -204,12 +205,14 @@ export class ServerMetrics implements Observer, PortObserver, Metrics {
 
   sessionOpened(): void {}
 
-  sessionClosed(_session: bigint, expired: boolean): void {
+  sessionAccepted(_session: SessionId, _timeoutMs: Millis, _context: CnxnContext, _isNew: boolean): void {}
+
+  sessionClosed(_session: SessionId, expired: boolean, _timeoutMs: Millis, _context: CnxnContext | undefined): void {
     if (expired) this.#count('stale_sessions_expired');
   }
 
   /** The client's answer is a packet. It has no latency in ZooKeeper, which takes that of requests. */
-  sessionRevalidated(): void {
+  sessionRevalidated(_session: SessionId, _accepted: boolean, _context: CnxnContext): void {
     this.#packetsSent++;
     this.#count('connection_revalidate_count');
   }

@@ -41,7 +41,11 @@ export async function bindListener(
     try {
       numeric = isWildcardHost(address.host) ? undefined : (await network.resolve(address.host))[0];
     } catch (error) {
-      log.warn('bind', clock.now().elapsedMs, `The ${what} waits for its address, ${formatHostPort(address)}: ${sentenceOf(error)}`);
+      log.warn(clock.now().elapsedMs, `The ${what} waits for its address, ${formatHostPort(address)}: ${sentenceOf(error)}`, {
+        event: 'port.waits-for-name',
+        address: formatHostPort(address),
+        reason: sentenceOf(error),
+      });
       continue;
     }
     if (isOver()) break;
@@ -57,7 +61,11 @@ export async function bindListener(
           cause: error,
         });
       }
-      log.warn('bind', clock.now().elapsedMs, `${said} It will be tried again.`);
+      log.warn(clock.now().elapsedMs, `${said} It will be tried again.`, {
+        event: 'port.bind-failed',
+        address: formatHostPort(address),
+        reason: sentenceOf(error),
+      });
     }
   }
   return undefined;

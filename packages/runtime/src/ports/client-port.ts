@@ -302,7 +302,11 @@ export class ClientPort implements CnxnList {
     if (left === 0) this.#countByAddress.delete(remoteAddress);
     else this.#countByAddress.set(remoteAddress, left);
     if (error !== undefined && error !== 'ECONNRESET' && error !== 'EPIPE') {
-      this.#log.warn('lost', now.elapsedMs, `The connection of ${nameOf(cnxn)} was lost (${error}).`);
+      this.#log.warn(now.elapsedMs, `The connection of ${nameOf(cnxn)} was lost (${error}).`, {
+        event: 'cnxn.lost',
+        address: nameOf(cnxn),
+        reason: error,
+      });
     }
   }
 
@@ -393,7 +397,11 @@ export class ClientPort implements CnxnList {
       if (this.#now.elapsedMs < dueMs || left-- === 0) return;
       const age = this.#now.elapsedMs - cnxn.acceptedMs;
       this.#observer.cnxnExpired();
-      this.#log.warn('half-open', this.#now.elapsedMs, `${nameOf(cnxn)} sent no complete handshake in ${age} ms and was closed.`);
+      this.#log.warn(this.#now.elapsedMs, `${nameOf(cnxn)} sent no complete handshake in ${age} ms and was closed.`, {
+        event: 'cnxn.half-open',
+        address: nameOf(cnxn),
+        durationMs: age,
+      });
       // FIN, as ZooKeeper closes it: a monitor that probes the port sees an orderly end. In a flood its place is needed at once.
       if (this.#halfOpen.size > halfOpenMax) this.#drop(cnxn);
       else this.#close(cnxn);
@@ -411,7 +419,12 @@ export class ClientPort implements CnxnList {
         return;
       }
       this.#observer.cnxnExpired();
-      this.#log.warn('idle', elapsedMs, `Nothing came from ${nameOf(cnxn)} for ${elapsedMs - cnxn.receivedMs} ms; it was closed.`);
+      const durationMs = elapsedMs - cnxn.receivedMs;
+      this.#log.warn(elapsedMs, `Nothing came from ${nameOf(cnxn)} for ${durationMs} ms; it was closed.`, {
+        event: 'cnxn.idle',
+        address: nameOf(cnxn),
+        durationMs,
+      });
       this.#close(cnxn);
     });
   }
@@ -430,9 +443,9 @@ export class ClientPort implements CnxnList {
       }
       if (cnxn.stage !== 'closing') {
         this.#log.warn(
-          'slow',
           elapsedMs,
           `${nameOf(cnxn)} has taken none of ${cnxn.waitingBytes} waiting bytes for ${drainTimeoutMs} ms and was closed.`,
+          { event: 'cnxn.slow', address: nameOf(cnxn), bytes: cnxn.waitingBytes, durationMs: drainTimeoutMs },
         );
       }
       this.#drop(cnxn);
@@ -599,31 +612,35 @@ export class ClientPort implements CnxnList {
     const { elapsedMs } = this.#now;
     if (maxClientCnxns > 0 && (this.#countByAddress.get(remote.address) ?? 0) >= maxClientCnxns) {
       this.#log.warn(
-        'perAddress',
         elapsedMs,
         `${remote.address} has ${maxClientCnxns} connections already; another one was refused. Raise maxClientCnxns if it should have more.`,
+        { event: 'cnxn.address-limit', address: remote.address, limit: maxClientCnxns },
       );
       return false;
     }
     if (this.#isAbove(0.75)) {
       this.#log.warn(
-        'memory',
         elapsedMs,
         `A connection of ${remote.address} was refused: ${this.inFlightBytes} bytes are held for clients, near the limit of ${this.#options.inFlightBytesMax}.`,
+        { event: 'cnxn.memory', address: remote.address, reason: 'too much is held for clients' },
       );
       return false;
     }
     const tooManyHalfOpen = this.#halfOpen.size >= halfOpenMax && !this.#closeOldestHalfOpen();
     // Who it is shows in the handshake. Those of sessions that live must come through, but not at the price of a flood.
     if (tooManyHalfOpen && this.#memory !== 'ample') {
-      this.#log.warn('memory', elapsedMs, `A connection of ${remote.address} was refused, since memory is ${this.#memory}.`);
+      this.#log.warn(elapsedMs, `A connection of ${remote.address} was refused, since memory is ${this.#memory}.`, {
+        event: 'cnxn.memory',
+        address: remote.address,
+        reason: `memory is ${this.#memory}`,
+      });
       return false;
     }
     if (maxCnxns > 0 && this.#cnxns.size >= maxCnxns && !this.#dropOldestEnded() && !this.#closeOldestHalfOpen()) {
       this.#log.warn(
-        'inAll',
         elapsedMs,
         `There are ${maxCnxns} connections already; one of ${remote.address} was refused. Raise ${maxCnxnsRemedy}.`,
+        { event: 'cnxn.limit', address: remote.address, limit: maxCnxns },
       );
       return false;
     }
@@ -717,7 +734,11 @@ export class ClientPort implements CnxnList {
       else wantsMore = cnxn.cutter.feed(bytes, start, end, this.#onFrame);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#log.warn('malformed', this.#now.elapsedMs, `${nameOf(cnxn)} was closed: ${error.message}. ${this.#juteHint(cnxn)}`);
+      this.#log.warn(this.#now.elapsedMs, `${nameOf(cnxn)} was closed: ${error.message}. ${this.#juteHint(cnxn)}`, {
+        event: 'cnxn.malformed',
+        address: nameOf(cnxn),
+        reason: error.message,
+      });
       this.#close(cnxn);
     } finally {
       this.#feeding = undefined;
@@ -764,13 +785,20 @@ export class ClientPort implements CnxnList {
     this.#observer.handshakeReceived(this.#throttle?.deficit ?? 0);
     if (this.#throttle !== undefined && !this.#throttle.admit(sessionKindOf(reader), elapsedMs)) {
       this.#observer.cnxnRejected();
-      this.#log.warn('throttle', elapsedMs, `${nameOf(cnxn)} was refused by the connection throttle.`);
+      this.#log.warn(elapsedMs, `${nameOf(cnxn)} was refused by the connection throttle.`, {
+        event: 'cnxn.throttled',
+        address: nameOf(cnxn),
+      });
       this.#close(cnxn);
       return false;
     }
     if (this.#memory !== 'ample' && sessionKindOf(reader) === 'global') {
       this.#observer.cnxnRejected();
-      this.#log.warn('memory', elapsedMs, `${nameOf(cnxn)} was refused a new session, since memory is ${this.#memory}.`);
+      this.#log.warn(elapsedMs, `${nameOf(cnxn)} was refused a new session, since memory is ${this.#memory}.`, {
+        event: 'cnxn.memory',
+        address: nameOf(cnxn),
+        reason: `memory is ${this.#memory}`,
+      });
       this.#close(cnxn);
       return false;
     }
@@ -961,9 +989,9 @@ export class ClientPort implements CnxnList {
         if (!this.#isAbove(1)) return;
         if (cnxn.heldBytes === 0 || sizeClassOf(cnxn) < leastClass) continue;
         this.#log.warn(
-          'shed',
           this.#now.elapsedMs,
           `${nameOf(cnxn)} was closed: it held ${cnxn.heldBytes} of ${this.inFlightBytes} bytes held for clients, and the limit is ${this.#options.inFlightBytesMax}.`,
+          { event: 'cnxn.shed', address: nameOf(cnxn), bytes: cnxn.heldBytes, limitBytes: this.#options.inFlightBytesMax },
         );
         this.#observer.cnxnRejected();
         this.#drop(cnxn);
@@ -997,9 +1025,9 @@ export class ClientPort implements CnxnList {
   #rejectLarge(cnxn: ClientCnxn, bytes: number): void {
     this.#observer.largeRequestRejected();
     this.#log.warn(
-      'large',
       this.#now.elapsedMs,
       `${nameOf(cnxn)} was closed: its request of ${bytes} bytes would take large requests in flight above largeRequestMaxBytes (${this.#options.largeRequestMaxBytes}).`,
+      { event: 'cnxn.large-request', address: nameOf(cnxn), bytes, limitBytes: this.#options.largeRequestMaxBytes },
     );
     this.#close(cnxn);
   }

@@ -250,8 +250,12 @@ export class ElectionPort {
   notify(to: Sid, notification: Notification): void {
     const link = this.#links.get(to);
     if (link === undefined) {
-      if (to !== this.#options.sid)
-        this.#log.warn('stranger', this.#now.elapsedMs, `There is no way to reach server ${to}: it is not in the configuration.`);
+      if (to !== this.#options.sid) {
+        this.#log.warn(this.#now.elapsedMs, `There is no way to reach server ${to}: it is not in the configuration.`, {
+          event: 'peer.unknown',
+          peer: to,
+        });
+      }
       return;
     }
     if (this.#encoded?.notification !== notification) this.#encoded = { notification, frame: frameOf(notification) };
@@ -356,17 +360,21 @@ export class ElectionPort {
     const own = this.#options.sid;
     if (sid === own || (sid !== undefined && sid < 0)) {
       const claim = sid === own ? 'is that of this server: two servers have one myid, or one dials itself' : 'is none';
-      this.#log.warn('sid', elapsedMs, `${cnxn.name} was closed: it says that its number is ${sid}, which ${claim}.`);
+      this.#log.warn(elapsedMs, `${cnxn.name} was closed: it says that its number is ${sid}, which ${claim}.`, {
+        event: 'peer.wrong-sid',
+        address: cnxn.name,
+        peer: sid,
+      });
       this.#close(cnxn);
       return;
     }
     const link = this.#linkOf(sid ?? this.#nextAnonymous);
     if (link === undefined) {
-      this.#log.warn(
-        'strangers',
-        elapsedMs,
-        `${cnxn.name} was closed: ${this.#strangers} servers outside the configuration are connected already.`,
-      );
+      this.#log.warn(elapsedMs, `${cnxn.name} was closed: ${this.#strangers} servers outside the configuration are connected already.`, {
+        event: 'peer.strangers',
+        address: cnxn.name,
+        count: this.#strangers,
+      });
       this.#close(cnxn);
     } else if (sid === undefined) {
       // An observer without a number counts as larger than anyone, so that it keeps what it has dialled.
@@ -390,7 +398,11 @@ export class ElectionPort {
     link.dialBack = [...addresses, ...link.addresses.filter((address) => !addresses.some((other) => isSame(address, other)))];
     if (link.dialBack.length === 0) {
       link.dialBack = undefined;
-      this.#log.warn('stranger', this.#now.elapsedMs, `Server ${link.sid} at ${cnxn.name} wants to be dialled, and does not say where.`);
+      this.#log.warn(this.#now.elapsedMs, `Server ${link.sid} at ${cnxn.name} wants to be dialled, and does not say where.`, {
+        event: 'peer.no-address',
+        peer: link.sid,
+        address: cnxn.name,
+      });
     }
     link.dialDueMs = -Infinity;
     this.#markDirty(link);
@@ -496,7 +508,13 @@ export class ElectionPort {
   }
 
   #dialFailed(link: ElectionLink, { refused, reason }: Extract<DialOutcome, { kind: 'failed' }>): void {
-    if (reason !== link.lastFailure) this.#log.warn('dial', this.#now.elapsedMs, `Server ${link.sid} cannot be reached: ${reason}.`);
+    if (reason !== link.lastFailure) {
+      this.#log.warn(this.#now.elapsedMs, `Server ${link.sid} cannot be reached: ${reason}.`, {
+        event: 'peer.unreachable',
+        peer: link.sid,
+        reason,
+      });
+    }
     link.lastFailure = reason;
     // A dial and a connection are never there together, so this one was begun since the last connection closed.
     if (refused && link.isListed && !link.isUnreachableTold) {
@@ -542,7 +560,12 @@ export class ElectionPort {
 
   #closeMalformed(cnxn: ElectionCnxn, error: ProtocolError): void {
     const who = cnxn.link === undefined ? cnxn.name : `Server ${cnxn.link.sid} at ${cnxn.name}`;
-    this.#log.warn('malformed', this.#now.elapsedMs, `${who} was closed on the election port: ${error.message}.`);
+    this.#log.warn(this.#now.elapsedMs, `${who} was closed on the election port: ${error.message}.`, {
+      event: 'peer.malformed',
+      address: cnxn.name,
+      peer: cnxn.link?.sid,
+      reason: error.message,
+    });
     this.#close(cnxn);
   }
 
@@ -576,7 +599,12 @@ export class ElectionPort {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       // It costs the message and nothing else: whoever is thrown out for one he does not understand himself never votes again (ZOOKEEPER-3769).
-      this.#log.warn('notification', this.#now.elapsedMs, `A notification of server ${sid} at ${cnxn.name} was dropped: ${error.message}.`);
+      this.#log.warn(this.#now.elapsedMs, `A notification of server ${sid} at ${cnxn.name} was dropped: ${error.message}.`, {
+        event: 'peer.notification-dropped',
+        address: cnxn.name,
+        peer: sid,
+        reason: error.message,
+      });
       return --this.#allowance > 0;
     }
     this.#core.notified(sid, notification, this.#now);

@@ -238,7 +238,11 @@ export class LearnerPort {
   closeChannel(id: ChannelId, reason: string): void {
     const channel = this.#channels.get(id);
     if (channel === undefined || channel.stage !== 'open') return;
-    this.#log.warn('closed', this.#now.elapsedMs, `The connection with ${channel.name} was closed: ${reason}.`);
+    this.#log.warn(this.#now.elapsedMs, `The connection with ${channel.name} was closed: ${reason}.`, {
+      event: 'peer.closed',
+      address: channel.name,
+      reason,
+    });
     this.#close(channel);
   }
 
@@ -303,8 +307,8 @@ export class LearnerPort {
   #dialFailed(sid: Sid, reason: string, refused: boolean): void {
     const sentence = `The leader, server ${sid}, cannot be reached: ${reason}.`;
     // One that has yet to notice that it leads refuses at first, after every election.
-    if (refused) this.#logger.debug(sentence);
-    else this.#log.warn('dial', this.#now.elapsedMs, sentence);
+    if (refused) this.#logger.debug(sentence, { event: 'leader.refused', peer: sid, reason });
+    else this.#log.warn(this.#now.elapsedMs, sentence, { event: 'leader.unreachable', peer: sid, reason });
     this.#core.dialFailed(this.#now);
     // Whatever the core does about it belongs to another turn.
     this.#unfinished = true;
@@ -343,11 +347,11 @@ export class LearnerPort {
     }
     const { fullBytes, behindBytesMax } = this.#options;
     if (output.behindBytes > behindBytesMax) {
-      this.#log.warn(
-        'slow',
-        this.#now.elapsedMs,
-        `${channel.name} was cut off: ${waitingBytes} bytes wait for it, and it does not take them.`,
-      );
+      this.#log.warn(this.#now.elapsedMs, `${channel.name} was cut off: ${waitingBytes} bytes wait for it, and it does not take them.`, {
+        event: 'peer.slow',
+        address: channel.name,
+        bytes: waitingBytes,
+      });
       this.#channels.drop(channel, this.#now);
     } else if (channel.saidFull && waitingBytes <= fullBytes) {
       channel.saidFull = false;
@@ -383,7 +387,11 @@ export class LearnerPort {
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#log.warn('malformed', this.#now.elapsedMs, `${channel.name} was closed on the quorum port: ${error.message}.`);
+      this.#log.warn(this.#now.elapsedMs, `${channel.name} was closed on the quorum port: ${error.message}.`, {
+        event: 'peer.malformed',
+        address: channel.name,
+        reason: error.message,
+      });
       this.#close(channel);
     } finally {
       this.#feeding = undefined;

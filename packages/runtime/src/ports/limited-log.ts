@@ -1,8 +1,9 @@
 /**
- * One log line per bad connection is right until somebody opens a million of them. Each kind of line gets a few places per interval;
- * what did not fit is counted, and the count is told with the first line of the next interval.
+ * One log line per bad connection is right until somebody opens a million of them. Each event gets a few lines per interval; what did not
+ * fit is counted, and the count is logged before the first line of the next interval.
  */
 import type { Millis } from '@tskeeper/protocol';
+import type { FieldsAt } from '../log-events.ts';
 import type { Logger } from '../logger.ts';
 
 const intervalMs = 10_000;
@@ -10,26 +11,29 @@ const linesPerInterval = 20;
 
 export class LimitedLog {
   readonly #logger: Logger;
-  readonly #kinds = new Map<string, { sinceMs: Millis; lines: number; leftOut: number }>();
+  readonly #events = new Map<string, { sinceMs: Millis; lines: number; leftOut: number }>();
 
   constructor(logger: Logger) {
     this.#logger = logger;
   }
 
-  /** `kind` is one of a fixed few: it names the counter, and never comes from the network. */
-  warn(kind: string, elapsedMs: Millis, message: string): void {
-    let counter = this.#kinds.get(kind);
+  warn(elapsedMs: Millis, message: string, fields: FieldsAt<'warn'>): void {
+    const { event } = fields;
+    let counter = this.#events.get(event);
     if (counter === undefined) {
       counter = { sinceMs: elapsedMs, lines: 0, leftOut: 0 };
-      this.#kinds.set(kind, counter);
+      this.#events.set(event, counter);
     }
     if (elapsedMs - counter.sinceMs >= intervalMs) {
-      if (counter.leftOut > 0) this.#logger.warn(`${counter.leftOut} more lines like the next one were left out.`);
+      if (counter.leftOut > 0) {
+        const count = counter.leftOut;
+        this.#logger.warn(`${count} more lines like the next one were left out.`, { event: 'log.left-out', of: event, count });
+      }
       counter.sinceMs = elapsedMs;
       counter.lines = 0;
       counter.leftOut = 0;
     }
-    if (counter.lines++ < linesPerInterval) this.#logger.warn(message);
+    if (counter.lines++ < linesPerInterval) this.#logger.warn(message, fields);
     else counter.leftOut++;
   }
 }

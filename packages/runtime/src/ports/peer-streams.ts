@@ -141,7 +141,10 @@ export class PeerStreams<S extends PeerStream> {
     }
     const leaving = this.#halfOpen.add(this.add(id, remote, now));
     if (leaving === undefined) return;
-    log.warn('flood', now.elapsedMs, `${leaving.name} was closed: too many connections to the ${port} do not say who they are.`);
+    log.warn(now.elapsedMs, `${leaving.name} was closed: too many connections to the ${port} do not say who they are.`, {
+      event: 'peer.flood',
+      address: leaving.name,
+    });
     this.drop(leaving, now);
   }
 
@@ -273,11 +276,11 @@ export class PeerStreams<S extends PeerStream> {
   wake(now: Now): void {
     const { log, port, halfOpenTimeoutMs } = this.#parts;
     for (const stream of this.#halfOpen.takeDue(now.elapsedMs)) {
-      log.warn(
-        'silent',
-        now.elapsedMs,
-        `${stream.name} did not say who it is to the ${port} within ${halfOpenTimeoutMs} ms, and was closed.`,
-      );
+      log.warn(now.elapsedMs, `${stream.name} did not say who it is to the ${port} within ${halfOpenTimeoutMs} ms, and was closed.`, {
+        event: 'peer.half-open',
+        address: stream.name,
+        durationMs: halfOpenTimeoutMs,
+      });
       this.drop(stream, now);
     }
     for (const stream of this.#closing) if (now.elapsedMs - stream.closingMs >= lingerMs) this.drop(stream, now);

@@ -10,6 +10,7 @@ import { epochMax, epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
 import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import { replaceFile, withFile } from './disk-helpers.ts';
+import { refetchRemedy } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';
 
 export type EpochName = 'acceptedEpoch' | 'currentEpoch';
@@ -27,7 +28,7 @@ export async function readEpoch(disk: Disk, folder: string, name: EpochName): Pr
   const epoch = Number(text);
   if (!/^\d{1,19}$/.test(text)) {
     throw new StorageRefused(
-      `${path} should hold one decimal number and holds ${bytes.length === 0 ? 'nothing' : JSON.stringify(text)}; restore it from a backup, or empty the data folder and let this server fetch everything from the ensemble anew`,
+      `${path} should hold one decimal number and holds ${bytes.length === 0 ? 'nothing' : JSON.stringify(text)}; ${refetchRemedy(folder)}`,
     );
   }
   if (epoch > epochMax) throw new StorageRefused(`${path} holds epoch ${text}; the latest epoch this server can work in is ${epochMax}`);
@@ -82,7 +83,7 @@ export interface HistoryFound {
  */
 export function settleEpochs(found: FoundEpochs, { lastZxid, hasData }: HistoryFound, folder: string): Epochs {
   const epoch = epochOf(Math.max(0, lastZxid));
-  const anew = `restore it from a backup, or empty the data folder and let this server fetch everything from the ensemble anew`;
+  const anew = refetchRemedy(folder);
   if (found.accepted === undefined || found.current === undefined) {
     if (found.current !== undefined) {
       throw new StorageRefused(
@@ -102,7 +103,7 @@ export function settleEpochs(found: FoundEpochs, { lastZxid, hasData }: HistoryF
   if (epoch > current) {
     if (epoch > accepted) {
       throw new StorageRefused(
-        `the last txn in ${folder} is ${formatZxid(lastZxid)}, of epoch ${epoch}, but acceptedEpoch holds ${accepted} and currentEpoch ${current}: the files do not belong together; restore all of them from one backup, or empty the data folder and let this server fetch everything from the ensemble anew`,
+        `the last txn in ${folder} is ${formatZxid(lastZxid)}, of epoch ${epoch}, but acceptedEpoch holds ${accepted} and currentEpoch ${current}: the files do not belong together; ${anew}`,
       );
     }
     // The file that lost its renaming was complete if it holds what had been accepted before.
@@ -115,7 +116,7 @@ export function settleEpochs(found: FoundEpochs, { lastZxid, hasData }: HistoryF
   }
   if (current > 0 && !hasData) {
     throw new StorageRefused(
-      `${folder}/currentEpoch holds ${current}, but there is neither a snapshot nor a log; bring them back, or empty the data folder and let this server fetch everything from the ensemble anew`,
+      `${folder}/currentEpoch holds ${current}, but there is neither a snapshot nor a log; bring them back, or ${anew}`,
     );
   }
   return { accepted, current };
@@ -153,6 +154,7 @@ export class EpochFiles {
     if (found.current !== undefined && found.current !== epochs.current) {
       logger.warn(
         `${folder}/currentEpoch held ${found.current}, and the last txn is ${formatZxid(history.lastZxid)}: this server stopped while it joined that epoch, and starts in ${epochs.current}`,
+        { event: 'epoch.abandoned', path: `${folder}/currentEpoch`, epoch: found.current, zxid: formatZxid(history.lastZxid) },
       );
     }
     // Also what is there already: if the last process ended because a sync had failed, the system holds a file for clean that the disk may

@@ -18,6 +18,7 @@ import { copyBytes, replaceFile, withFile } from './disk-helpers.ts';
 import { readEpoch } from './epoch-files.ts';
 import { logPrefix, numberedFiles, snapshotPrefix, unfinishedPrefix } from './file-names.ts';
 import { type UnnamedSnapshot, verifySnapshot } from './snapshot-files.ts';
+import { refetchRemedy } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { removeLogs, removeSnapshots } from './truncation.ts';
 
@@ -74,7 +75,7 @@ async function removeInstallNote(disk: Disk, folders: DataFolders): Promise<void
 export async function finishInstall(disk: Disk, folders: DataFolders, snappy: SnappyCodec | undefined, logger: Logger): Promise<void> {
   const path = `${folders.snapshots}/${installNoteName}`;
   if (!(await disk.exists(path))) return;
-  const { snapshot, currentEpoch, older } = await readNote(disk, path);
+  const { snapshot, currentEpoch, older } = await readNote(disk, folders);
   // It has not got its name yet.
   if (await disk.exists(`${folders.snapshots}/${unfinishedPrefix}${snapshot}`)) {
     await removeInstallNote(disk, folders);
@@ -87,6 +88,7 @@ export async function finishInstall(disk: Disk, folders: DataFolders, snappy: Sn
   if (hasOthers || (epochNow !== undefined && epochNow !== currentEpoch)) {
     logger.warn(
       `${path} says that ${snapshot} was about to take the place of all else, but another server has worked in this folder since; everything stays as it is`,
+      { event: 'snapshot.install-dropped', path },
     );
     await removeInstallNote(disk, folders);
     return;
@@ -94,20 +96,24 @@ export async function finishInstall(disk: Disk, folders: DataFolders, snappy: Sn
   const snapshotPath = `${folders.snapshots}/${snapshot}`;
   if (!(await verifySnapshot(disk, snapshotPath, snappy))) {
     throw new StorageRefused(
-      `${snapshotPath}, a snapshot of the leader that was taking the place of all else here, is damaged or gone, and what else is here need not be whole; restore it from a backup, or empty the data folder and let this server fetch everything from the ensemble anew`,
+      `${snapshotPath}, a snapshot of the leader that was taking the place of all else here, is damaged or gone, and what else is here need not be whole; ${refetchRemedy(folders.snapshots, folders.logs)}`,
     );
   }
   await nameAnew(disk, folders.snapshots, snapshot);
   await removeOlderHistory(disk, folders, snapshot);
-  logger.warn(`${snapshotPath} has taken the place of all that was here, which its server had no time to remove`);
+  logger.warn(`${snapshotPath} has taken the place of all that was here, which its server had no time to remove`, {
+    event: 'snapshot.install-finished',
+    path: snapshotPath,
+  });
 }
 
-async function readNote(disk: Disk, path: string): Promise<InstallNote> {
+async function readNote(disk: Disk, folders: DataFolders): Promise<InstallNote> {
+  const path = `${folders.snapshots}/${installNoteName}`;
   const text = await withFile(disk, path, async (file) => (await file.read(0, await file.size())).toString('utf8'));
   const [, sum, json] = /^([0-9a-f]{1,8}) (\{.*\})\n$/.exec(text) ?? [];
   if (sum === undefined || json === undefined || Number.parseInt(sum, 16) !== crc32(json)) {
     throw new StorageRefused(
-      `${path} is damaged: a snapshot of the leader was taking the place of all else here, and which cannot be told; empty the data folder and let this server fetch everything from the ensemble anew`,
+      `${path} is damaged: a snapshot of the leader was taking the place of all else here, and which cannot be told; ${refetchRemedy(folders.snapshots, folders.logs)}`,
     );
   }
   return JSON.parse(json) as InstallNote;

@@ -32,6 +32,7 @@ import { mayFollow } from './log-order.ts';
 import { behind, explain, judgeLog, markMisfit } from './log-verdict.ts';
 import { type LoggedTxn, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
 import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
+import { refetchRemedy } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { moveMark, readMark, type SyncedMark } from './synced-mark.ts';
 import { cutLogs, removeSnapshots, TruncationImpossible } from './truncation.ts';
@@ -48,6 +49,8 @@ export interface RecoveryTarget {
 }
 
 export interface RecoveryOptions {
+  /** Whether this is a server of an ensemble, which can fetch from its leader what is damaged here. */
+  readonly isMember: boolean;
   readonly snapshotFolder: string;
   readonly logFolder: string;
   readonly snapshotTrustEmpty: boolean;
@@ -136,7 +139,9 @@ export class Recovery {
     if (truncateTo !== undefined && truncateTo !== this.#lastZxid) throw new TruncationImpossible(truncateTo, this.#lastZxid, logFolder);
     if (snapshotZxid === undefined && this.#txnCount > 0 && !this.#options.snapshotTrustEmpty) {
       throw new StorageRefused(
-        `no snapshot found in ${snapshotFolder}, but there are log entries in ${logFolder}; bring the snapshots back, or, if there never were any, start once with snapshot.trust.empty=true`,
+        `no snapshot found in ${snapshotFolder}, but there are log entries in ${logFolder}; bring the snapshots back, or, if there never were any, start once with snapshot.trust.empty=true${
+          this.#options.isMember ? `; or else ${this.#remedy('')}` : ''
+        }`,
       );
     }
     await this.#lookForLostLogs(logNames, logs);
@@ -162,9 +167,15 @@ export class Recovery {
     };
   }
 
+  /** The rest of a sentence about damage. */
+  #remedy(alone: string): string {
+    const { isMember, snapshotFolder, logFolder } = this.#options;
+    return isMember ? refetchRemedy(snapshotFolder, logFolder) : alone;
+  }
+
   #warn(sentence: string): void {
     this.#warnings.push(sentence);
-    this.#logger.warn(sentence);
+    this.#logger.warn(sentence, { event: 'recovery.warning', reason: sentence });
   }
 
   async #loadNewestSnapshot(snapshots: readonly NumberedFile[], target: RecoveryTarget): Promise<Zxid | undefined> {
@@ -200,7 +211,7 @@ export class Recovery {
     }
     if (snapshots.length > 0 && this.#options.truncateTo === undefined) {
       throw new StorageRefused(
-        `none of the ${snapshots.length} snapshots in ${folder} can be loaded (${this.#warnings.at(-1) ?? ''}); restore one from a backup, together with the logs that follow it`,
+        `none of the ${snapshots.length} snapshots in ${folder} can be loaded (${this.#warnings.at(-1) ?? ''}); ${this.#remedy('restore one from a backup, together with the logs that follow it')}`,
       );
     }
     return undefined;
@@ -260,7 +271,7 @@ export class Recovery {
   #checkBeginning(path: string, { after, firstChecksum }: SyncedMark, end: LogEnd, before: Zxid): void {
     if (after <= before || end.firstChecksum !== firstChecksum) return;
     throw new StorageRefused(
-      `txns are missing: ${path} was begun behind ${formatZxid(after)}, and what lies before it ends with ${formatZxid(before)}; bring the missing log or snapshot back, or start from a backup that has it`,
+      `txns are missing: ${path} was begun behind ${formatZxid(after)}, and what lies before it ends with ${formatZxid(before)}; ${this.#remedy('bring the missing log or snapshot back, or start from a backup that has it')}`,
     );
   }
 
@@ -298,13 +309,17 @@ export class Recovery {
         break;
       case 'lost':
         throw new StorageRefused(
-          `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}), though its txns up to ${formatZxid(mark?.lastZxid ?? 0)} at offset ${mark?.offset} were safe on the disk and may have been acknowledged; restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs, and cut the file with: truncate -s ${end.offset} ${path}`,
+          `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}), though its txns up to ${formatZxid(mark?.lastZxid ?? 0)} at offset ${mark?.offset} were safe on the disk and may have been acknowledged; ${this.#remedy(
+            `restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs, and cut the file with: truncate -s ${end.offset} ${path}`,
+          )}`,
         );
       case 'damaged':
         throw new StorageRefused(
-          `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}); restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and ${
-            end.count === 0 ? `the file itself` : `cut it with: truncate -s ${end.offset} ${path}`
-          }`,
+          `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}); ${this.#remedy(
+            `restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and ${
+              end.count === 0 ? `the file itself` : `cut it with: truncate -s ${end.offset} ${path}`
+            }`,
+          )}`,
         );
       default:
         verdict satisfies never;
@@ -363,7 +378,7 @@ export class Recovery {
       return;
     }
     throw new StorageRefused(
-      `txns are missing: ${path} goes on with ${formatZxid(zxid)} at offset ${offset}, where ${formatZxid(last + 1)} was expected behind ${formatZxid(last)} from ${this.#lastPlace}; bring the missing log back into ${this.#options.logFolder}, or start from a backup that has it`,
+      `txns are missing: ${path} goes on with ${formatZxid(zxid)} at offset ${offset}, where ${formatZxid(last + 1)} was expected behind ${formatZxid(last)} from ${this.#lastPlace}; ${this.#remedy(`bring the missing log back into ${this.#options.logFolder}, or start from a backup that has it`)}`,
     );
   }
 
@@ -374,7 +389,7 @@ export class Recovery {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       throw new StorageRefused(
-        `${path} has a txn at offset ${offset} that this server cannot read (${error.message}), though its checksum is right; it was written by a server of another kind or version, so start that one, or restore the file from a backup`,
+        `${path} has a txn at offset ${offset} that this server cannot read (${error.message}), though its checksum is right; it was written by a server of another kind or version, so start that one, or ${this.#remedy('restore the file from a backup')}`,
       );
     }
     target.apply(logged.header, logged.txn, logged.digest);

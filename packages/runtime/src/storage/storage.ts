@@ -14,7 +14,7 @@
  *     replaceBySnapshot  puts the leader's snapshot in the place of everything (SNAP)
  *     readFrom    reads the log for others (DIFF)
  */
-import type { Millis, Zxid } from '@tskeeper/protocol';
+import { formatZxid, type Millis, type Zxid } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
 import { type Disk, DiskError, type FolderLock } from '../disk.ts';
 import type { Logger } from '../logger.ts';
@@ -120,6 +120,8 @@ export class Storage {
   /** A member's; undefined for a standalone server, which has no epochs. */
   #epochs: EpochFiles | undefined;
   /** How much of the end of the log a recovery hands out. */
+  /** Of an ensemble: it can fetch from its leader what is damaged here. */
+  #isMember = false;
   #recent: RecentTxnsLimits = { count: 0, bytes: 0 };
   /** A truncation, or a snapshot of the leader on its way: nothing else is written meanwhile. */
   #rewriting: Promise<unknown> | undefined;
@@ -175,6 +177,7 @@ export class Storage {
       if (!this.#disk.syncsFolders) {
         this.#hooks.logger.warn(
           `this system cannot sync folders, so a power loss may undo the making and removing of files in ${dataDir} and ${dataLogDir}`,
+          { event: 'disk.no-folder-sync', dataDir, dataLogDir },
         );
       }
       await finishInstall(this.#disk, this.#folders, this.#hooks.snappy, this.#hooks.logger);
@@ -195,6 +198,7 @@ export class Storage {
    */
   async openMember(target: RecoveryTarget, recent: RecentTxnsLimits): Promise<RecoveredMember> {
     this.#recent = recent;
+    this.#isMember = true;
     const recovered = await this.open(target);
     const found = recovered.snapshotZxid !== undefined || recovered.txnCount > 0;
     try {
@@ -324,7 +328,11 @@ export class Storage {
     }
     this.#hasSnapshot = true;
     this.#log = this.#newLog(zxid);
-    this.#hooks.logger.info(`snapshot ${zxid.toString(16)} has taken the place of all that was here: ${unnamed.bytes} bytes`);
+    this.#hooks.logger.info(`snapshot ${zxid.toString(16)} has taken the place of all that was here: ${unnamed.bytes} bytes`, {
+      event: 'snapshot.installed',
+      zxid: formatZxid(zxid),
+      bytes: unnamed.bytes,
+    });
   }
 
   /**
@@ -419,6 +427,7 @@ export class Storage {
 
   #recovery(truncateTo?: Zxid): Recovery {
     return new Recovery(this.#disk, this.#clock, this.#hooks.logger, {
+      isMember: this.#isMember,
       snapshotFolder: this.snapshotFolder,
       logFolder: this.logFolder,
       snapshotTrustEmpty: this.#options.snapshotTrustEmpty,
@@ -535,15 +544,20 @@ export class Storage {
       }
       await nameOrRemoveSnapshot(this.#disk, unnamed);
       this.#hasSnapshot = true;
-      this.#hooks.logger.info(
-        `snapshot ${zxid.toString(16)} written: ${unnamed.bytes} bytes in ${Math.round(this.#clock.now().elapsedMs - startMs)} ms`,
-      );
+      const durationMs = Math.round(this.#clock.now().elapsedMs - startMs);
+      this.#hooks.logger.info(`snapshot ${zxid.toString(16)} written: ${unnamed.bytes} bytes in ${durationMs} ms`, {
+        event: 'snapshot.written',
+        zxid: formatZxid(zxid),
+        bytes: unnamed.bytes,
+        durationMs,
+      });
       await this.#useUpInitialize();
       return true;
     } catch (error) {
       this.#snapshotErrors++;
       this.#hooks.logger.error(
-        `cannot write a snapshot into ${this.snapshotFolder} (${error instanceof Error ? error.message : String(error)}); the server goes on and tries again later, but check the disk now`,
+        `cannot write a snapshot into ${this.snapshotFolder} (${messageOf(error)}); the server goes on and tries again later, but check the disk now`,
+        { event: 'snapshot.failed', path: this.snapshotFolder, reason: messageOf(error) },
       );
       return false;
     }
@@ -573,14 +587,24 @@ export class Storage {
   async #purgeAndLog(): Promise<void> {
     try {
       const { removed, damaged } = await this.purge();
-      for (const path of damaged) this.#hooks.logger.warn(`${path} is damaged or incomplete, and does not count as a snapshot to keep`);
-      if (removed.length > 0) this.#hooks.logger.info(`purged ${removed.length} files: ${removed.join(', ')}`);
+      const { logger } = this.#hooks;
+      for (const path of damaged) {
+        logger.warn(`${path} is damaged or incomplete, and does not count as a snapshot to keep`, { event: 'snapshot.damaged', path });
+      }
+      if (removed.length > 0) logger.info(`purged ${removed.length} files: ${removed.join(', ')}`, { event: 'purge.done', paths: removed });
     } catch (error) {
-      this.#hooks.logger.warn(`purging failed (${error instanceof Error ? error.message : String(error)}); it is tried again later`);
+      this.#hooks.logger.warn(`purging failed (${messageOf(error)}); it is tried again later`, {
+        event: 'purge.failed',
+        reason: messageOf(error),
+      });
     }
   }
 
   async #release(): Promise<void> {
     for (const lock of this.#locks.splice(0)) await lock.release();
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -187,9 +187,12 @@ export class MarkWriter {
       this.#written = mark;
     } catch (error) {
       this.#broken = true;
-      this.#logger.warn(
-        `cannot write ${this.#file.path} (${error instanceof Error ? error.message : String(error)}); damage at the end of its log may not be recognised`,
-      );
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#logger.warn(`cannot write ${this.#file.path} (${reason}); damage at the end of its log may not be recognised`, {
+        event: 'txnlog.mark-failed',
+        path: this.#file.path,
+        reason,
+      });
     }
   }
 }

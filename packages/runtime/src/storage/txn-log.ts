@@ -431,6 +431,7 @@ export class TxnLog {
       this.#slowSyncs++;
       this.#logger.warn(
         `syncing the transaction log in ${folder} took ${Math.round(durationMs)} ms, and every write waits for that; a disk of its own for dataLogDir helps`,
+        { event: 'txnlog.slow-sync', path: folder, durationMs: Math.round(durationMs) },
       );
     }
     this.#sink.synced(durationMs, batch.count, batch.writer.offset);

@@ -27,6 +27,8 @@ function nameOfKey(key: string): string {
   return key.replace(/^(avg|min|max|cnt|sum|p\d+|last)_/, '').replace(/^app_/, '');
 }
 
+const context = { remoteAddress: '10.0.0.1', remotePort: 4242, localPort: 2181, secure: false, peerCertificate: undefined };
+
 function replyOf(latencyMs: number, bytes: number): Record<string, number> {
   return { max_latency: latencyMs, response_bytes: bytes, last_client_response_size: bytes };
 }
@@ -73,14 +75,14 @@ describe('what is counted', () => {
     ],
     ['a new session', (m) => m.sessionOpened(), {}],
     // No latency: it is no request.
-    ['a session taken up again', (m) => m.sessionRevalidated(), { packets_sent: 1, connection_revalidate_count: 1 }],
-    ['an expired session', (m) => m.sessionClosed(1n, true), { stale_sessions_expired: 1 }],
-    ['a closed session', (m) => m.sessionClosed(1n, false), {}],
+    ['a session taken up again', (m) => m.sessionRevalidated(1n, true, context), { packets_sent: 1, connection_revalidate_count: 1 }],
+    ['an expired session', (m) => m.sessionClosed(1n, true, 4000, undefined), { stale_sessions_expired: 1 }],
+    ['a closed session', (m) => m.sessionClosed(1n, false, 4000, undefined), {}],
     ['a refused connection', (m) => m.cnxnRejected(), { connection_rejected: 1 }],
     ['a silent connection', (m) => m.cnxnExpired(), { sessionless_connections_expired: 1 }],
     ['a lost connection', (m) => m.cnxnDropped(), { connection_drop_count: 1 }],
-    ['a connection that nobody serves', (m) => m.cnxnClosed(0, 'not serving'), { cnxn_closed_without_zk_server_running: 1 }],
-    ['a connection closed by its client', (m) => m.cnxnClosed(0, 'closed by the client'), {}],
+    ['a connection that nobody serves', (m) => m.cnxnClosed(0, 'not serving', context, 0n), { cnxn_closed_without_zk_server_running: 1 }],
+    ['a connection closed by its client', (m) => m.cnxnClosed(0, 'closed by the client', context, 1n), {}],
     ['refused credentials', (m) => m.authenticated(0, 'digest', '', false), { auth_failed_count: 1 }],
     ['accepted credentials', (m) => m.authenticated(0, 'digest', 'u:x', true), {}],
     ['a throttled request', (m) => m.refused(0, OpCode.create, ErrorCode.ThrottledOp), { throttled_ops: 1 }],

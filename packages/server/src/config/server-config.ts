@@ -44,8 +44,12 @@ export interface ServerConfig {
   readonly warnings: readonly string[];
   /** Keys accepted without effect. */
   readonly notices: readonly string[];
+  /** What was set to something else than its default, by key, as it was written; secrets are masked. */
+  readonly changed: Readonly<Record<string, string>>;
 }
 
+/** Keys whose values must not be logged. */
+const secret = /digest$|password|passwd|secret/i;
 /** A command of the Java server that is no four letter word. */
 const foreignWords = ['telnet close'];
 /** Kept by ZooKeeper's purge at least, whatever is configured. */
@@ -178,7 +182,21 @@ class Resolver {
       memoryLimitBytes: this.#memoryLimitBytes(),
       warnings: this.#warnings,
       notices: this.#notices,
+      changed: this.#changed(ensemble !== undefined),
     };
+  }
+
+  #changed(isInEnsemble: boolean): Record<string, string> {
+    const changed: Record<string, string> = {};
+    const settings = [...this.#settings.values(), ...this.#quorumLines.values()];
+    for (const setting of settings) {
+      const { name, value } = setting;
+      // A server that stands alone has notices about these.
+      if (!isInEnsemble && this.#ensembleSettings.includes(setting)) continue;
+      const byDefault = findKey(name, ['file', 'property', 'bare', 'either'])?.default;
+      if (value !== '' && value !== byDefault) changed[name] = secret.test(name) ? '(masked)' : value;
+    }
+    return changed;
   }
 
   // Taking settings in.

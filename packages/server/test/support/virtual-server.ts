@@ -28,6 +28,7 @@ import {
 } from '@tskeeper/protocol';
 import {
   type ListenOptions,
+  type LogFields,
   type Logger,
   ManualClock,
   MemoryDisk,
@@ -61,6 +62,8 @@ export class VirtualServer {
   readonly disk: MemoryDisk;
   /** What the server has logged, level first. */
   readonly lines: string[] = [];
+  /** The fields of the same lines. */
+  readonly logged: LogFields[] = [];
   listened: ListenOptions | undefined;
   failure: unknown;
   /** Completed syncs of the log while they are held back. */
@@ -87,7 +90,10 @@ export class VirtualServer {
       server.listened = asked;
       return listen(asked);
     };
-    const note = (level: string) => (line: string) => void server.lines.push(`${level} ${line}`);
+    const note = (level: string) => (line: string, fields: LogFields) => {
+      server.lines.push(`${level} ${line}`);
+      server.logged.push(fields);
+    };
     const logger: Logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
     const starting = startRuntime(
       { disk: server.disk.attach(), network, clock: server.clock, random: new SeededRandom(1) },

@@ -1,0 +1,144 @@
+/**
+ * What happens to sessions, in the log. A hundred thousand clients that reconnect at once must not cost the server as many lines, so each
+ * event has room for some lines a second; the rest is counted, and one line gives the number when the second is over.
+ */
+import type { CloseReason, CnxnContext, Inspect } from '@tskeeper/core';
+import { formatHostPort, formatSessionId, type Millis, type SessionId } from '@tskeeper/protocol';
+import type { Clock, TimerHandle } from './clock.ts';
+import { type LogEvent, logEvents } from './log-events.ts';
+import type { Logger } from './logger.ts';
+
+/** Lines of one event per second. */
+const linesPerSecond = 50;
+const intervalMs: Millis = 1000;
+
+type SessionEvent = Extract<LogEvent, `session.${string}`>;
+
+/** One event in the second that runs. */
+interface Window {
+  readonly sinceMs: Millis;
+  lines: number;
+  leftOut: number;
+  /** Set from the first line that is left out, to the end of the second. */
+  timer: TimerHandle | undefined;
+}
+
+export class SessionLog {
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #windows = new Map<SessionEvent, Window>();
+
+  constructor(logger: Logger, clock: Clock) {
+    this.#logger = logger;
+    this.#clock = clock;
+  }
+
+  /** A handshake has been accepted. As ZooKeeper's "Established session". */
+  accepted(session: SessionId, timeoutMs: Millis, context: CnxnContext, isNew: boolean): void {
+    const event = isNew ? 'session.opened' : 'session.resumed';
+    if (!this.#mayLog(event)) return;
+    const fields = { session: formatSessionId(session), timeoutMs, address: addressOf(context) };
+    const what = isNew ? 'opened' : 'resumed';
+    this.#logger.info(`session ${fields.session} ${what} by ${fields.address}, with a time-out of ${timeoutMs} ms`, { event, ...fields });
+  }
+
+  refused(session: SessionId, context: CnxnContext): void {
+    if (!this.#mayLog('session.refused')) return;
+    const fields = { session: formatSessionId(session), address: addressOf(context) };
+    this.#logger.info(
+      `session ${fields.session} refused to ${fields.address}: the session has expired or was closed, or its password does not match`,
+      { event: 'session.refused', ...fields },
+    );
+  }
+
+  /**
+   * Every server of an ensemble applies the end of every session. It is of interest where the client is connected, and, since an expired
+   * session often has no connection, at the server that decides on expiry. All others log it at debug.
+   */
+  ended(
+    session: SessionId,
+    expired: boolean,
+    timeoutMs: Millis,
+    context: CnxnContext | undefined,
+    role: ReturnType<Inspect['role']>,
+  ): void {
+    const decides = role === 'standalone' || role === 'leader';
+    if (context === undefined && !decides) {
+      if (!this.#mayLog('session.ended-elsewhere')) return;
+      const id = formatSessionId(session);
+      const reason = expired ? 'expired' : 'closed';
+      this.#logger.debug(`session ${id} ${reason} at another server`, { event: 'session.ended-elsewhere', session: id, reason });
+      return;
+    }
+    const event = expired ? 'session.expired' : 'session.closed';
+    if (!this.#mayLog(event)) return;
+    const fields = { session: formatSessionId(session), ...(context === undefined ? {} : { address: addressOf(context) }) };
+    if (event === 'session.expired') {
+      const where = fields.address === undefined ? '' : `; its client ${fields.address} is disconnected`;
+      this.#logger.info(`session ${fields.session} expired after its time-out of ${timeoutMs} ms${where}`, { event, ...fields, timeoutMs });
+    } else {
+      const by = fields.address === undefined ? 'its client' : `its client ${fields.address}`;
+      this.#logger.info(`session ${fields.session} closed by ${by}`, { event, ...fields });
+    }
+  }
+
+  /** A connection is gone; `session` is 0 when it never had one. */
+  disconnected(session: SessionId, context: CnxnContext, reason: CloseReason | undefined): void {
+    if (session === 0n) return;
+    if (reason === 'session moved') {
+      if (!this.#mayLog('session.moved')) return;
+      const fields = { session: formatSessionId(session), address: addressOf(context) };
+      this.#logger.info(`session ${fields.session} moved to another server; its old connection from ${fields.address} is closed`, {
+        event: 'session.moved',
+        ...fields,
+      });
+      return;
+    }
+    if (!this.#mayLog('session.disconnected')) return;
+    const id = formatSessionId(session);
+    const address = addressOf(context);
+    const why = reason ?? 'closed by the other side';
+    this.#logger.debug(`the connection of session ${id} from ${address} is closed: ${why}`, {
+      event: 'session.disconnected',
+      session: id,
+      address,
+      reason: why,
+    });
+  }
+
+  /** Logs how many lines were left out in the second that runs, and cancels its timers. */
+  close(): void {
+    for (const event of this.#windows.keys()) this.#end(event);
+  }
+
+  /** Whether there is room for one more line of this event. Called before a line is put together, since that is what costs. */
+  #mayLog(event: SessionEvent): boolean {
+    const { elapsedMs } = this.#clock.now();
+    let window = this.#windows.get(event);
+    if (window === undefined || (window.timer === undefined && elapsedMs - window.sinceMs >= intervalMs)) {
+      this.#windows.set(event, (window = { sinceMs: elapsedMs, lines: 0, leftOut: 0, timer: undefined }));
+    }
+    if (window.lines < linesPerSecond) {
+      window.lines++;
+      return true;
+    }
+    window.leftOut++;
+    window.timer ??= this.#clock.after(Math.max(0, window.sinceMs + intervalMs - elapsedMs), () => this.#end(event));
+    return false;
+  }
+
+  #end(event: SessionEvent): void {
+    const { leftOut, timer } = this.#windows.get(event)!;
+    this.#windows.delete(event);
+    if (timer === undefined) return;
+    this.#clock.cancel(timer);
+    this.#logger[logEvents[event].level](
+      `${leftOut} more lines of ${event} were left out: a server logs ${linesPerSecond} of them per second`,
+      { event: 'log.left-out', of: event, count: leftOut },
+    );
+  }
+}
+
+function addressOf({ remoteAddress, remotePort }: CnxnContext): string {
+  return formatHostPort({ host: remoteAddress, port: remotePort });
+}

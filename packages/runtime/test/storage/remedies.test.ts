@@ -1,0 +1,113 @@
+/** What an operator is asked to do about a damaged folder: that depends on the role of the server. */
+import { MemoryDisk, StorageRefused } from '@tskeeper/runtime';
+import { describe, expect, it } from 'vitest';
+import { MemberRig } from '../member-rig.ts';
+import { folder, Member, withMember, zxids } from './member.ts';
+import { dataOf, Server } from './support.ts';
+
+const refetch =
+  'move /data/version-2 aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact';
+
+const logs = (disk: MemoryDisk) => disk.files().filter((path) => path.includes('/log.'));
+const snapshots = (disk: MemoryDisk) => disk.files().filter((path) => path.includes('/snapshot.'));
+
+/** Damage, and what a server that stands alone is asked to do about it. */
+const damages: [string, (disk: MemoryDisk) => void, RegExp][] = [
+  [
+    'a rotten txn before the mark',
+    (disk) => disk.flipBit(logs(disk)[0]!, 60 * 8),
+    /; restore the file from a backup, or, if .* truncate -s \d+ /,
+  ],
+  [
+    'a rotten txn in a log without a mark',
+    (disk) => {
+      for (const path of disk.files().filter((name) => name.includes('/synced.'))) disk.lose(path);
+      disk.flipBit(logs(disk)[0]!, 60 * 8);
+    },
+    /; restore the file from a backup, or, if .* delete all later logs and the file itself$/,
+  ],
+  ['a log that is missing between others', (disk) => disk.lose(logs(disk)[1]!), /; bring the missing log (or snapshot )?back/],
+  [
+    'snapshots that cannot be loaded',
+    (disk) => {
+      for (const path of snapshots(disk)) disk.flipBit(path, 8 * 8);
+    },
+    /; restore one from a backup, together with the logs that follow it$/,
+  ],
+  [
+    'logs without a snapshot',
+    (disk) => {
+      for (const path of snapshots(disk)) disk.lose(path);
+    },
+    /; bring the snapshots back, or, if there never were any, start once with snapshot\.trust\.empty=true$/,
+  ],
+];
+
+describe.each(damages)('%s', (_what, damage, alone) => {
+  it('is refused to a server of an ensemble with the advice to fetch its data anew, and never to cut a log', async () => {
+    const disk = new MemoryDisk();
+    for (let life = 0; life < 3; life++) await withMember(disk, (member) => member.write(zxids(1, 1 + 3 * life, 3 + 3 * life)));
+    damage(disk);
+    const error = await new Member(disk).open().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StorageRefused);
+    expect((error as Error).message).toMatch(new RegExp(`(; |; or else )${refetch}$`));
+    expect((error as Error).message).not.toMatch(/truncate|cut|backup/);
+  });
+
+  it('is refused to a server that stands alone with what its own files and a backup allow', async () => {
+    const disk = new MemoryDisk();
+    for (let life = 0; life < 3; life++) {
+      const server = new Server(disk);
+      await server.open();
+      for (let n = 0; n < 3; n++) await server.write(dataOf(3 * life + n, 60));
+      await server.storage.close();
+    }
+    damage(disk);
+    const error = await new Server(disk).open().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StorageRefused);
+    expect((error as Error).message).toMatch(alone);
+    expect((error as Error).message).not.toContain('leader');
+  });
+});
+
+describe('the advice', () => {
+  it('names both folders where logs have one of their own', async () => {
+    const disk = new MemoryDisk();
+    const options = { dataLogDir: '/logs' };
+    const member = new Member(disk, options);
+    await member.open();
+    await member.write(zxids(1, 1, 3));
+    await member.storage.close();
+    disk.flipBit(logs(disk)[0]!, 60 * 8);
+    await expect(new Member(disk, options).open()).rejects.toThrow('move /data/version-2 and /logs/version-2 aside, keep /data/myid');
+  });
+
+  it('holds for epoch files that are damaged, too', async () => {
+    const disk = new MemoryDisk();
+    await withMember(disk, (member) => member.write(zxids(1, 1, 3)));
+    disk.plant(`${folder}/currentEpoch`, Buffer.from('x'));
+    await expect(new Member(disk).open()).rejects.toThrow(
+      /move \/data\/version-2, and version-2 of dataLogDir if that is set, aside, keep \/data\/myid, and start this server again/,
+    );
+  });
+
+  it('helps: a follower whose data is damaged is refused, and has everything again after its version-2 was moved aside', async () => {
+    const rig = await MemberRig.start();
+    const [follower] = rig.learners;
+    const { disk } = follower!;
+    const zxid = rig.leader.runtime!.inspect.lastZxid();
+    await rig.openSession(rig.leader);
+    await rig.until(() => follower!.runtime!.inspect.lastZxid() > zxid, 5000);
+    await rig.close(follower!);
+    disk.flipBit(logs(disk).at(-1)!, 60 * 8);
+    const refused = rig.boot(follower!).catch((error: unknown) => error);
+    await rig.rig.run(200);
+    expect(await refused).toMatchObject({ name: 'StorageRefused', message: expect.stringMatching(new RegExp(`; ${refetch}$`)) as string });
+
+    for (const path of disk.files().filter((name) => name.startsWith('/data/version-2/'))) disk.lose(path);
+    await Promise.all([rig.boot(follower!), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 20_000);
+    expect(follower!.runtime!.inspect.lastZxid()).toBe(rig.leader.runtime!.inspect.lastZxid());
+    expect([...follower!.runtime!.inspect.sessions()]).toHaveLength(1);
+  });
+});
