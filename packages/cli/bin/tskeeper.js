@@ -6,7 +6,7 @@ const major = version[0];
 const minor = version[1];
 
 if (major > 22 || (major === 22 && minor >= 2) || (major === 20 && minor >= 19)) {
-  import('./start.js');
+  void import('./start.js');
 } else {
   process.stderr.write(
     'tskeeper needs Node 20.19 or later in line 20, or 22.2 or later. This is Node ' +
