@@ -1,7 +1,17 @@
 #!/usr/bin/env node
-// Node reads all modules at once that another one names. One package after the other, a server starts with few descriptors as well.
-for (const name of ['protocol', 'core', 'runtime', 'server']) await import(`@tskeeper/${name}`);
-const [{ endProcess }, { main }] = [await import('../dist/end-process.js'), await import('../dist/main.js')];
+// An old Node would fail while it links modules, with a message that names no remedy (zlib has no crc32 before 20.15 and in 21, 22.0 and 22.1). So this
+// file imports nothing before it knows the version, and is written in syntax that very old versions read.
+const version = process.versions.node.split('.').map(Number);
+const major = version[0];
+const minor = version[1];
 
-// Everything has been written by now, and a server that failed may leave sockets behind that would keep the process alive.
-endProcess(await main(process.argv.slice(2)));
+if (major > 22 || (major === 22 && minor >= 2) || (major === 20 && minor >= 19)) {
+  void import('./start.js');
+} else {
+  process.stderr.write(
+    'tskeeper needs Node 20.19 or later in line 20, or 22.2 or later. This is Node ' +
+      process.versions.node +
+      ': install a newer one, for example from https://nodejs.org.\n',
+  );
+  process.exit(2);
+}

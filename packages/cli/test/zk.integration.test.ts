@@ -1,7 +1,7 @@
 /** The command in a process of its own: what goes to which stream, what a pipe gets, and how the process ends. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../src/index.ts';
@@ -81,6 +81,20 @@ describe('a process of tskeeper', () => {
   it('can be piped: get /p goes into a program that reads JSON', async () => {
     const reader = `${process.execPath} -e 'process.stdin.on("data", (d) => console.log(JSON.parse(d).colour))'`;
     expect(await shellLine(`$TSKEEPER get /p | ${reader}`)).toEqual({ code: 0, out: 'blue\n', err: '' });
+  });
+
+  it('stores what is piped into it byte by byte, and gives it back so', async () => {
+    using folder = temporaryFolder({ data: Buffer.from(Array.from({ length: 70_000 }, (_, at) => (at * 7) % 256)) });
+    const [data, copy] = [join(folder.path, 'data'), join(folder.path, 'copy')];
+    expect(await shellLine(`cat ${data} | $TSKEEPER create /bytes - && $TSKEEPER get /bytes > ${copy}`)).toMatchObject({ code: 0, err: '' });
+    expect(readFileSync(copy)).toEqual(Buffer.concat([readFileSync(data), Buffer.from('\n')]));
+    expect(await shellLine(`$TSKEEPER set /bytes @${copy} && $TSKEEPER set /bytes - < ${data}`)).toMatchObject({ code: 0, err: '' });
+  });
+
+  it('gives up a server that refuses, with exit code 5', async () => {
+    const { code, out, err } = await shellLine('$TSKEEPER -s 127.0.0.1:1 --timeout 1000 get /p');
+    expect([code, out]).toEqual([exitCodes.noConnection, '']);
+    expect(err).toMatch(/^cannot connect to 127\.0\.0\.1:1: connection refused; gave up after/m);
   });
 
   it('takes a script on standard input', async () => {

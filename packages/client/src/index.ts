@@ -1,3 +1,4 @@
+import './node/node-version.ts';
 export {
   type Acl,
   anyone,

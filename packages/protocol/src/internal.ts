@@ -1,1 +1,2 @@
 export {};
+export { nodeVersionFault } from './node-version.ts';

@@ -2,11 +2,11 @@ import { dirname } from 'node:path';
 import type { SessionId, Zxid } from '@tskeeper/protocol';
 import type { Command } from 'commander';
 import { exitCodes } from '../exit-codes.ts';
-import { filesBeside, filesIn, findFiles, type FoundFile } from '../files/find-files.ts';
+import { filesBeside, filesIn, findFiles, findUnloggedSnapshot, type FoundFile } from '../files/find-files.ts';
 import { Output, type OutputFormat } from '../files/output.ts';
 import { txnBytesMaxDefault } from '../files/log-files.ts';
 import { dumpTxnlogs } from '../files/txnlog-dump.ts';
-import { verifyTxnlogs } from '../files/txnlog-verify.ts';
+import { verifyTxnlogs, verifyUnlogged } from '../files/txnlog-verify.ts';
 import { type DefineCommand, formatOf, outputOption } from '../program.ts';
 import { readCount, readPath, readSession, readZxid } from './arguments.ts';
 
@@ -71,14 +71,22 @@ export const defineTxnlog: DefineCommand = (program, terminal, finish) => {
       ),
     )
     .action(async (named: readonly string[], options: VerifyOptions) => {
+      const output = new Output(terminal, formatOf(program, options));
+      const unlogged = named.length === 1 ? await findUnloggedSnapshot(named[0]!) : undefined;
+      if (unlogged !== undefined) {
+        finish(await verifyUnlogged(unlogged, output));
+        return;
+      }
       const logs = await findLogs(named);
+      const oldest = (await filesBeside(logs[0]!.path, 'log')).at(0);
       const newest = (await filesBeside(logs.at(-1)!.path, 'log')).at(-1);
       const verification = {
         snapshots: options.digests ? await filesIn(options.snapshots ?? dirname(logs[0]!.path), 'snapshot') : undefined,
+        firstIsOldest: oldest === undefined || oldest.zxid >= logs[0]!.zxid,
         lastIsNewest: newest === undefined || newest.zxid <= logs.at(-1)!.zxid,
         txnBytesMax: txnBytesMaxOf(options.juteMaxbuffer),
       };
-      finish(await verifyTxnlogs(logs, verification, new Output(terminal, formatOf(program, options))));
+      finish(await verifyTxnlogs(logs, verification, output));
     });
 };
 

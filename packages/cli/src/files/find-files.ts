@@ -30,8 +30,27 @@ export async function findFiles(operand: string, prefix: 'log' | 'snapshot'): Pr
   throw new CommandRefused(`there is no ${prefix}.<zxid> in ${operand}, nor in a folder ${versionFolder} below it`);
 }
 
+/**
+ * The newest snapshot of a data folder that has no log, as a server leaves it that has logged nothing; undefined for every other operand. Rejects
+ * where the mark of a log says that there was one.
+ */
+export async function findUnloggedSnapshot(operand: string): Promise<FoundFile | undefined> {
+  if (!(await isFolder(operand))) return undefined;
+  for (const folder of [operand, join(operand, versionFolder)]) {
+    const [logs, marks, snapshots] = [await filesIn(folder, 'log'), await filesIn(folder, 'synced'), await filesIn(folder, 'snapshot')];
+    if (logs.length > 0) return undefined;
+    if (marks.length > 0) {
+      throw new CommandRefused(
+        `there is no log.<zxid> in ${folder}, though ${marks.at(-1)!.name} there is the mark of one: the log has been removed`,
+      );
+    }
+    if (snapshots.length > 0) return snapshots.at(-1);
+  }
+  return undefined;
+}
+
 /** Those in one folder, oldest first; none when there is no such folder. */
-export async function filesIn(folder: string, prefix: 'log' | 'snapshot'): Promise<FoundFile[]> {
+export async function filesIn(folder: string, prefix: 'log' | 'snapshot' | 'synced'): Promise<FoundFile[]> {
   let names: string[];
   try {
     names = await readdir(folder);

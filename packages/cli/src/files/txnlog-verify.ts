@@ -16,6 +16,8 @@ import { count } from './views.ts';
 export interface TxnlogVerifyOptions {
   /** Snapshots the replay may begin with, oldest first; undefined: digests are not compared. */
   readonly snapshots: readonly FoundFile[] | undefined;
+  /** Whether no log of the folder of the first one is older. */
+  readonly firstIsOldest: boolean;
   /** Whether the last log given is the newest of its folder. */
   readonly lastIsNewest: boolean;
   readonly txnBytesMax: number;
@@ -76,6 +78,19 @@ const remedies = {
   standalone:
     'restore the file from a backup; if txns from the damage on may be lost, start the server, and its refusal says where to cut the file.',
 } as const;
+
+/** A data folder with a snapshot and no log: there is nothing that could be damaged. */
+export async function verifyUnlogged(snapshot: FoundFile, output: Output): Promise<number> {
+  if (output.format === 'json') {
+    output.json({ verdict: 'sound' satisfies Soundness, logs: [], digests: null });
+  } else {
+    output.line(`no log: a server that has logged nothing since ${snapshot.name} has none`);
+    output.line(digestLine(null));
+    output.line('sound' satisfies Soundness);
+  }
+  await output.flush();
+  return exitCodes.done;
+}
 
 function digestLine(digests: DigestReport | null): string {
   if (digests === null) return 'digests: not compared';
@@ -199,12 +214,11 @@ class Verification {
     damage.push(`txns are missing: ${formatZxid(zxid)} at offset ${offset} stands behind ${formatZxid(last)}${place}`);
   }
 
-  /** The oldest snapshot from which the logs go on without a hole; a new server's logs go on from an empty tree. */
+  /** A snapshot from which the logs go on without a hole; a new server's logs go on from an empty tree. */
   async #beginReplay(first: Zxid): Promise<void> {
     const { snapshots } = this.#options;
     if (snapshots === undefined) return;
-    for (const snapshot of snapshots) {
-      if (snapshot.zxid < first - 1) continue;
+    for (const snapshot of this.#basesOf(first, snapshots)) {
       try {
         const loaded = await loadSnapshotFile(snapshot);
         this.#replay = new Replay({ loaded, zxid: snapshot.zxid });
@@ -217,6 +231,17 @@ class Verification {
     if (first !== 1) return;
     this.#replay = new Replay();
     this.#replayFrom = 'the empty tree';
+  }
+
+  /**
+   * The oldest snapshots come first, since most txns are replayed on them. The first txn of an epoch follows whatever the epoch before ended with,
+   * in a fresh ensemble the empty snapshot of zxid 0. Where no older log is there, that is the newest snapshot before it.
+   */
+  #basesOf(first: Zxid, snapshots: readonly FoundFile[]): FoundFile[] {
+    const following = snapshots.filter(({ zxid }) => zxid >= first - 1);
+    if (counterOf(first) !== 1 || !this.#options.firstIsOldest) return following;
+    const before = snapshots.findLast(({ zxid }) => zxid >= 0 && epochOf(zxid) < epochOf(first));
+    return before === undefined ? following : [before, ...following];
   }
 
   #apply(txn: LoggedTxn): void {

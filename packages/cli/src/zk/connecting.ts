@@ -9,14 +9,12 @@
 import {
   type Client,
   type Clock,
-  connect,
-  type ConnectOptions,
+  type ConnectFailure,
   ConnectStringError,
+  type createClient,
   formatServer,
   parseConnectString,
   type SessionEvent,
-  type TracedSessionEvent,
-  type Tracer,
 } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import { aborted } from './aborted.ts';
@@ -36,14 +34,13 @@ export interface ConnectingParts {
   readonly onState: (event: SessionEvent) => void;
   /** The session is open. */
   readonly onOpened: () => void;
-  /** The client's `connect`. */
-  readonly dial: typeof connect;
+  /** The client's `createClient`. */
+  readonly dial: typeof createClient;
 }
 
 export class Connecting {
   readonly #settings: ConnectionSettings;
   readonly #parts: ConnectingParts;
-  readonly #ending = new AbortController();
   readonly #timers: object[] = [];
   readonly #beganMs: number;
   /** For how long a command waits, whatever the servers do. */
@@ -59,6 +56,9 @@ export class Connecting {
   #gaveUp = false;
   #hasSaid = false;
   #hasEnded = false;
+  #isClosed = false;
+  /** The client that looks for a server. */
+  #searching: Client | undefined;
   #client: Client | undefined;
 
   constructor(settings: ConnectionSettings, parts: ConnectingParts) {
@@ -101,25 +101,21 @@ export class Connecting {
   /** Ends the search, or the session that it has found. */
   async close(): Promise<void> {
     this.#over();
-    this.#ending.abort(new Error('closed'));
-    await this.#client?.close();
+    this.#isClosed = true;
+    await this.#searching?.close();
   }
 
   async #open(): Promise<Client> {
     const { server, timeoutMs, readOnly, maxPacketBytes, auth } = this.#settings;
     try {
-      this.#client = await this.#parts.dial(server, {
-        sessionTimeoutMs: timeoutMs,
-        connectTimeoutMs: Infinity,
-        readOnly,
-        maxPacketBytes,
-        auth,
-        signal: this.#ending.signal,
-        tracer: tracerOf((event) => this.#heard(event)),
-      } satisfies ConnectOptions);
-      this.#client.on('state', this.#parts.onState);
+      const client = this.#parts.dial(server, { sessionTimeoutMs: timeoutMs, connectTimeoutMs: Infinity, readOnly, maxPacketBytes, auth });
+      this.#searching = client;
+      client.on('connectFailed', (failure) => this.#failed(failure));
+      await client.connected();
+      this.#client = client;
+      client.on('state', this.#parts.onState);
       this.#parts.onOpened();
-      return this.#client;
+      return client;
     } catch (error) {
       this.#hasEnded = true;
       if (error instanceof ConnectStringError) throw new CommandFailed(error.message, exitCodes.refused);
@@ -129,11 +125,12 @@ export class Connecting {
     }
   }
 
-  #heard(event: TracedSessionEvent): void {
+  #failed({ server: place, reason }: ConnectFailure): void {
     // What becomes of a session that was open is told by its state.
-    if (event.kind !== 'attemptFailed' || this.#client !== undefined) return;
-    const server = event.server ?? this.#settings.server;
-    this.#troubles.set(server, troubleText(event.reason, server));
+    if (this.#client !== undefined) return;
+    // A name may have several addresses, of which one is named: `zk1:2181 at 10.0.0.1`.
+    const server = place.split(' at ')[0]!;
+    this.#troubles.set(server, `${place}: ${troubleText(reason)}`);
     this.#untried.delete(server);
     if (this.#untried.size > 0) return;
     const left = this.#patienceMs - this.#elapsedMs;
@@ -149,7 +146,7 @@ export class Connecting {
   }
 
   #say(sentence: string): void {
-    if (this.#hasSaid || this.#ending.signal.aborted) return;
+    if (this.#hasSaid || this.#isClosed) return;
     this.#hasSaid = true;
     this.#parts.say(sentence);
   }
@@ -172,9 +169,7 @@ export class Connecting {
   }
 
   get #troubleList(): string {
-    return [...this.#troubles]
-      .map(([server, trouble]) => (trouble.startsWith('at ') ? `${server} ${trouble}` : `${server}: ${trouble}`))
-      .join(', ');
+    return [...this.#troubles.values()].join(', ');
   }
 
   #failure(what: string): CommandFailed {
@@ -190,11 +185,6 @@ function serversOf(connectString: string): Set<string> {
   } catch {
     return new Set();
   }
-}
-
-/** Hears of the session alone; calls are not traced. */
-function tracerOf(session: (event: TracedSessionEvent) => void): Tracer {
-  return { hearsCalls: false, hearsSession: true, run: (_call, work) => work(), settled: () => undefined, session };
 }
 
 /** `4 s`, `0.3 s`. */

@@ -1,5 +1,5 @@
 /** The session commands work in: opened with the first command that needs it, and told of what happens to it. */
-import { type Client, type ClientState, connect, type SessionEvent } from '@tskeeper/client';
+import { type Client, type ClientState, createClient, type SessionEvent } from '@tskeeper/client';
 import { SystemClock } from '@tskeeper/server/internal';
 import { exitCodes } from '../exit-codes.ts';
 import { CommandFailed } from './command.ts';
@@ -114,7 +114,7 @@ export class ZkSession {
   #begun(): Connecting {
     this.#connecting ??= new Connecting(this.#settings, {
       clock: new SystemClock(),
-      dial: connect,
+      dial: createClient,
       say: (sentence) => this.#listener.onSearch(sentence),
       onState: (event) => this.#listener.onState(event),
       onOpened: () => this.#listener.onOpened?.(),

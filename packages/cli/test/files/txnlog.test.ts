@@ -1,10 +1,12 @@
 import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { connect } from '@tskeeper/client';
 import { coreDefaults } from '@tskeeper/core';
 import { Replica, replicaOptions, SnapshotLoader } from '@tskeeper/core/internal';
 import { makeZxid } from '@tskeeper/protocol';
 import { Recovery, SeededRandom, silentLogger, type SnapshotSink, StorageRefused } from '@tskeeper/runtime';
 import { FsDisk, snappy, SystemClock } from '@tskeeper/server/internal';
+import { TestEnsemble } from '@tskeeper/testing';
 import { describe, expect, it } from 'vitest';
 import { exitCodes, defineTxnlog, run } from '../../src/index.ts';
 import { FakeTerminal } from '../support/fake-terminal.ts';
@@ -257,6 +259,46 @@ describe('txnlog verify', () => {
     const late = await verified({ 'log.5': logOf([5, 6]), 'snapshot.2': readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0')) });
     expect([late.verdict, late.digests]).toEqual(['sound', { from: null, compared: 0, firstMismatch: null }]);
     expect((await verified({ 'log.1': log }, '--no-digests')).digests).toBe(null);
+  });
+
+  it('replays the logs of a fresh ensemble, which begin with an epoch, from the empty snapshot beside them', async () => {
+    using folder = temporaryFolder();
+    await using ensemble = await TestEnsemble.start({ storage: { dataDir: folder.path } });
+    await using client = await connect(ensemble.connectString);
+    await client.create('/x', 'one');
+    for (const server of ['server-1', 'server-2', 'server-3']) {
+      const { code, out } = await tool('txnlog', 'verify', '-o', 'json', join(folder.path, server));
+      const { verdict, digests } = jsonLines(out)[0] as unknown as Verified;
+      expect([server, code, verdict]).toEqual([server, exitCodes.done, 'sound']);
+      expect(digests).toMatchObject({ from: 'snapshot.0', firstMismatch: null });
+      expect(digests!.compared).toBeGreaterThan(0);
+    }
+  });
+
+  it('begins a replay across epochs with the newest snapshot before the logs, and only where no log is left out', async () => {
+    const snapshot = readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0'));
+    const epoch = makeZxid(1, 1);
+    const later = { 'snapshot.0': snapshot, 'snapshot.5': snapshot, 'log.100000001': logOf([epoch]) };
+    expect((await verified(later)).digests).toMatchObject({ from: 'snapshot.5' });
+    using folder = temporaryFolder({ ...later, 'log.1': logOf([1, 2]) });
+    const { out } = await tool('txnlog', 'verify', '-o', 'json', join(folder.path, 'log.100000001'));
+    expect((jsonLines(out)[0] as unknown as Verified).digests).toMatchObject({ from: null });
+  });
+
+  it('finds a data folder sound that has a snapshot and no log, as a server leaves it that has logged nothing', async () => {
+    const snapshot = readFileSync(join(fixtures, 'disk-3.9.5/snapshot.0'));
+    expect(await verified({ 'snapshot.0': snapshot })).toEqual({ code: exitCodes.done, verdict: 'sound', logs: [], digests: null });
+    using folder = temporaryFolder({ 'snapshot.0': snapshot });
+    expect((await tool('txnlog', 'verify', folder.path)).out).toBe(
+      'no log: a server that has logged nothing since snapshot.0 has none\ndigests: not compared\nsound\n',
+    );
+    // The mark of a log that is gone says that there was one.
+    writeFileSync(join(folder.path, 'synced.1'), '');
+    const lost = await tool('txnlog', 'verify', folder.path);
+    expect([lost.code, lost.err]).toEqual([
+      exitCodes.refused,
+      `tskeeper: there is no log.<zxid> in ${folder.path}, though synced.1 there is the mark of one: the log has been removed\n`,
+    ]);
   });
 
   it('A72: comes to the verdict of a server that starts from the same folder, whichever bit is flipped', async () => {

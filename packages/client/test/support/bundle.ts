@@ -1,8 +1,8 @@
 /** The client as one file, for programs of a test that run as processes of their own. */
-import { build } from 'esbuild';
+import { build, type BuildOptions } from 'esbuild';
 
 /** Writes what `program` exports to a file, and returns that. */
-export async function bundle(program: string, file: string): Promise<string> {
+export async function bundle(program: string, file: string, options: BuildOptions = {}): Promise<string> {
   await build({
     stdin: { contents: program, resolveDir: import.meta.dirname, loader: 'ts' },
     bundle: true,
@@ -12,6 +12,7 @@ export async function bundle(program: string, file: string): Promise<string> {
     target: 'node20',
     conditions: ['tskeeper-source'],
     external: ['jks-js', 'kerberos'],
+    ...options,
   });
   return file;
 }

@@ -1,0 +1,36 @@
+/** The command on a version of Node that cannot run it. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { exitCodes } from '../src/index.ts';
+import { bin } from './support/built.ts';
+import { temporaryFolder } from './support/tool.ts';
+
+/** Starts the command in a process that takes itself for another version, and that must not come to load anything. */
+function startedAs(version: string) {
+  using folder = temporaryFolder();
+  const disguise = join(folder.path, 'disguise.cjs');
+  writeFileSync(disguise, `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });`);
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--require', disguise, bin, '--version'], { encoding: 'utf8' });
+  return { status, stdout, stderr };
+}
+
+it.each(['4.9.1', '18.20.8', '20.18.3', '21.7.3', '22.1.0'])('says on Node %s which versions it needs, in one line', (version) => {
+  expect(startedAs(version)).toEqual({
+    status: exitCodes.refused,
+    stdout: '',
+    stderr: `tskeeper needs Node 20.19 or later in line 20, or 22.2 or later. This is Node ${version}: install a newer one, for example from https://nodejs.org.\n`,
+  });
+});
+
+it('asks for no less than package.json does', () => {
+  const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { engines: { node: string } };
+  expect(engines.node).toBe('>=20.19');
+});
+
+it('is written so that an old Node can read it: no import before the version is known, and no newer syntax', () => {
+  const text = readFileSync(bin, 'utf8');
+  expect(text).not.toMatch(/^import |\bawait\b|\?\.|\?\?/m);
+  expect(text.indexOf('import(')).toBeGreaterThan(text.indexOf('process.versions'));
+});
