@@ -8,37 +8,47 @@ const ssr = { resolve: { conditions: ['tskeeper-source'], externalConditions: ['
 const testTimeout = 120_000;
 const patience = { testTimeout, hookTimeout: testTimeout, expect: { poll: { timeout: testTimeout } } };
 
-export default defineConfig({
-  test: {
-    reporters: ['default'],
-    projects: [
-      {
-        resolve,
-        ssr,
-        test: {
-          name: 'unit',
-          ...patience,
-          include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/*.integration.test.ts'],
-          pool: 'threads',
-          isolate: false,
-          maxWorkers: '100%',
-          sequence: { groupOrder: 0 },
+/** `vitest run --mode full` does all that tests can do, and has as long as that takes; test/breadth.ts explains it. */
+export default defineConfig(({ mode }) => {
+  const isFull = mode === 'full';
+  const limits = isFull ? { ...patience, testTimeout: 10 * testTimeout } : patience;
+  // Workers are kept from file to file: importing everything anew for each file takes longer than the tests.
+  const kept = { isolate: false, provide: { breadth: isFull ? ('full' as const) : ('small' as const) } };
+  return {
+    test: {
+      reporters: ['./scripts/test-reporter.js'],
+      // What tests print is shown when they fail.
+      silent: 'passed-only',
+      projects: [
+        {
+          resolve,
+          ssr,
+          test: {
+            name: 'unit',
+            ...limits,
+            ...kept,
+            include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+            exclude: ['**/*.integration.test.ts'],
+            pool: 'threads',
+            maxWorkers: '100%',
+            sequence: { groupOrder: 1 },
+          },
         },
-      },
-      {
-        resolve,
-        ssr,
-        test: {
-          name: 'integration',
-          ...patience,
-          include: ['packages/*/test/**/*.integration.test.ts', 'test/**/*.integration.test.ts'],
-          pool: 'forks',
-          // Alone, and behind all others: these wait for real time to pass.
-          fileParallelism: false,
-          sequence: { groupOrder: 1 },
+        {
+          resolve,
+          ssr,
+          test: {
+            name: 'integration',
+            ...limits,
+            ...kept,
+            include: ['packages/*/test/**/*.integration.test.ts', 'test/**/*.integration.test.ts'],
+            pool: 'forks',
+            // More than there are processors, since these tests wait for real time to pass. So they do not run beside the unit tests, which compute.
+            maxWorkers: 4,
+            sequence: { groupOrder: 0 },
+          },
         },
-      },
-    ],
-  },
+      ],
+    },
+  };
 });

@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 /**
- * The parts of `.ci/run` after the installation, in order. A part that fails does not keep the next from running. Each ends by telling how
- * many of its tests passed, failed and were skipped; the last line adds them up. Ahead of that what failed is said again, so that the end of the
- * output is enough to know it by.
+ * The parts of `.ci/run` after the installation, in order; `npm run test:all` names those that need nothing foreign. A part that fails does not keep the next from
+ * running. Each reports how many of its tests passed, failed and were skipped; the last line adds them up. Before that the failures are printed again, so that
+ * the end of the output is enough to know them by.
+ *
+ *   node scripts/ci.js [part ...]
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -12,6 +14,7 @@ import { stripVTControlCharacters } from 'node:util';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const results = join(root, '.cache/ci-tests.json');
+const reporter = './scripts/test-reporter.js';
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
@@ -19,7 +22,12 @@ const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 /** A part runs an npm script, and reads its counts out of the output. */
 const parts = [
   { name: 'check', args: ['run', 'check'], count: countChecks },
-  { name: 'test', args: ['test', '--', '--reporter=default', '--reporter=json', `--outputFile=${results}`], count: countTests },
+  {
+    name: 'test',
+    // All that `npm test` does a small part of. The proofs run the model tests, so these are left out here.
+    args: ['test', '--', '--mode=full', '--exclude=test/model/**', `--reporter=${reporter}`, '--reporter=json', `--outputFile=${results}`],
+    count: () => countTests(readFileSync(results, 'utf8')),
+  },
   { name: 'newcomer', args: ['run', 'newcomer'], count: countLastLine },
   { name: 'proofs', args: ['run', 'proofs'], count: countLastLine },
   { name: 'sim:ci', args: ['run', 'sim:ci'], count: countLastLine },
@@ -32,14 +40,20 @@ function countChecks(output) {
   return { passed: matches(output, /^ok /gm), failed: matches(output, /^FAILED /gm), skipped: 0 };
 }
 
-/** @returns {Counts} */
-function countTests() {
-  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(readFileSync(results, 'utf8'));
+/**
+ * @param {string} report of vitest's reporter `json`
+ * @returns {Counts}
+ */
+export function countTests(report) {
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(report);
   return { passed: numPassedTests, failed: numFailedTests, skipped: numPendingTests + numTodoTests };
 }
 
-/** @returns {Counts} */
-function countLastLine(output) {
+/**
+ * @param {string} output that ends with a line of counts
+ * @returns {Counts}
+ */
+export function countLastLine(output) {
   const lines = [...output.matchAll(/^(\d+) passed, (\d+) failed, (\d+) skipped$/gm)];
   const [, passed, failed, skipped] = lines.at(-1) ?? [];
   if (passed === undefined) throw new Error('it did not end with a line of counts');
@@ -50,8 +64,13 @@ function countLastLine(output) {
 const failure = /^ *(?:FAIL |FAILED |× |✗ |AssertionError|Error: )|^seed \d+ failed|^ESCAPED|^escaped/;
 const failureLinesMax = 40;
 
-/** The lines that say what has failed, each with the two behind it. */
-function failuresIn(output) {
+/**
+ * The lines that say what has failed, each with the two that follow.
+ *
+ * @param {string} output
+ * @returns {string[]}
+ */
+export function failuresIn(output) {
   const lines = stripVTControlCharacters(output).split('\n');
   const wanted = new Set();
   for (const [at, line] of lines.entries()) if (failure.test(line)) for (const next of [at, at + 1, at + 2]) wanted.add(next);
@@ -77,13 +96,18 @@ function run(args) {
   });
 }
 
-async function main() {
+async function main(wanted) {
+  const unknown = wanted.filter((name) => !parts.some((part) => part.name === name));
+  if (unknown.length > 0) {
+    console.error(`There is no part ${unknown.join(', ')}. Parts are: ${parts.map(({ name }) => name).join(', ')}.`);
+    process.exit(2);
+  }
   rmSync(results, { force: true });
   mkdirSync(join(root, '.cache'), { recursive: true });
   const total = { passed: 0, failed: 0, skipped: 0 };
   const summary = [];
   const failures = [];
-  for (const { name, args, count } of parts) {
+  for (const { name, args, count } of parts.filter((part) => wanted.length === 0 || wanted.includes(part.name))) {
     const begun = performance.now();
     const { ok, output } = await run(args);
     const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -109,4 +133,4 @@ function describe({ passed, failed, skipped }) {
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await main();
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));

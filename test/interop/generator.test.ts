@@ -55,7 +55,7 @@ test('a setACL is never followed by a pipelined write', () => {
   }
 });
 
-test('every opcode of a client occurs', { timeout: 30_000 }, () => {
+test('every opcode of a client occurs', () => {
   const seen = new Set(
     stream(3, 400)
       .flatMap(opsOf)

@@ -12,20 +12,14 @@ export interface Justification {
 
 export const justified: readonly Justification[] = [
   {
-    id: 'unknown-opcode-stays-open',
-    reason:
-      'ZooKeeper closes the connection after an opcode it does not know. We answer -6 alike and go on: a client that probes for a newer operation keeps its session at work.',
-    explains: ({ quirk, field, a, b }) =>
-      (quirk === 'unknown-opcode' || quirk === 'check-alone') &&
-      field === 'message' &&
-      (a === 'closed' || a === '(none)') &&
-      b === 'reply to ping, err 0',
-  },
-  {
     id: 'delete-container-from-client',
     reason:
-      'ZooKeeper lets any client delete a node by deleteContainer, past ACLs and session checks. We answer -6: the request is meant for the server itself.',
-    explains: ({ quirk, field, b }) => quirk === 'delete-container' && (field === 'zxid' || (field === 'err' && b === '-6')),
+      'ZooKeeper lets any client delete a node by deleteContainer, past ACLs and session checks. We answer as for an opcode that is not an operation (-6, then the end of the connection): the request is meant for the server itself.',
+    explains: ({ quirk, field, a, b }) =>
+      quirk === 'delete-container' &&
+      (field === 'zxid' ||
+        (field === 'err' && b === '-6') ||
+        (field === 'message' && a === 'reply to ping, err 0' && (b === 'closed' || b === '(none)'))),
   },
   {
     id: 'undecodable-takes-fresh-zxid',

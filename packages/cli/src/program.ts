@@ -4,6 +4,7 @@ import { CommandRefused, exitCodes } from './exit-codes.ts';
 import { type OutputFormat, ReaderGone } from './files/output.ts';
 import { ownVersion } from './own-version.ts';
 import type { Terminal } from './terminal.ts';
+import { visibleTerminal } from './visible.ts';
 
 /** Adds itself to the program. Its action resolves with the exit code, handed to `finish`. */
 export type DefineCommand = (program: Command, terminal: Terminal, finish: (code: number) => void) => void;
@@ -24,7 +25,8 @@ export function programOf(terminal: Terminal, commands: readonly DefineCommand[]
 }
 
 /** Runs one command line, without the program's name, to the exit code. Rejects with what nobody expected; what a user can put right is a sentence and a code. */
-export async function run(argv: readonly string[], terminal: Terminal, commands: readonly DefineCommand[]): Promise<number> {
+export async function run(argv: readonly string[], plain: Terminal, commands: readonly DefineCommand[]): Promise<number> {
+  const terminal = visibleTerminal(plain);
   let code: number = exitCodes.done;
   const program = programOf(terminal, commands, (result) => {
     code = result;

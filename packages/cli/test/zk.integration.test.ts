@@ -16,7 +16,7 @@ let processes: ChildProcess[] = [];
 beforeAll(async () => {
   build();
   server = await testServer();
-}, 120_000);
+});
 afterEach(() => {
   for (const child of processes) child.kill('SIGKILL');
   processes = [];

@@ -2,3 +2,19 @@
 export { childPath, nameOf, parentOf } from './paths.ts';
 export { onAbort } from './signals.ts';
 export { pathFault } from '@tskeeper/protocol';
+export {
+  arrayOf,
+  checkCount,
+  checkOptions,
+  checkPathType,
+  checkValue,
+  described,
+  kinds,
+  type Kind,
+  nested,
+  oneOf,
+  optionKinds,
+  type OptionKinds,
+  orOneOf,
+  secret,
+} from './arguments.ts';

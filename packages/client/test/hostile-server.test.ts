@@ -17,6 +17,7 @@ import {
 } from '@tskeeper/protocol';
 import { ManualClock, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../test/breadth.ts';
 import { type Client, connect, KeeperError, op } from '../src/index.ts';
 import { ScriptedTransport } from './support/scripted-transport.ts';
 import { connectResponse, notification, reply } from './support/server-frames.ts';
@@ -177,10 +178,10 @@ async function story(seed: number): Promise<string> {
 }
 
 /** `TSKEEPER_HOSTILE_STORIES=100000` for a long run. */
-const stories = Number(process.env['TSKEEPER_HOSTILE_STORIES'] ?? 500);
+const stories = Number(process.env['TSKEEPER_HOSTILE_STORIES'] ?? breadth(60, 500));
 
 describe('a hostile server', () => {
-  it('harms nobody, whatever it sends', { timeout: 60_000 + stories * 20 }, async () => {
+  it('harms nobody, whatever it sends', { timeout: 120_000 + stories * 20 }, async () => {
     const ends = new Map<string, number>();
     for (let seed = 1; seed <= stories; seed++) {
       const end = await story(seed).catch((error: unknown) => {

@@ -3,6 +3,7 @@ import { ErrorCode, EventType, operations, type Writer } from '@tskeeper/protoco
 import { ManualClock, SeededRandom } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { breadth } from '../../../test/breadth.ts';
 import {
   type Client,
   connect,
@@ -167,7 +168,7 @@ describe('a watch loop', () => {
     expect(thrown).toMatchObject({ name: 'KeeperError', code: 'BadArguments', op: 'watch', path: 'a' });
     for (const maxQueuedEvents of [0, -1, 1.5, Number.NaN]) {
       expect(() => zk.watch('/a', { maxQueuedEvents })).toThrow(
-        new RangeError(`maxQueuedEvents is a whole number from 1 on, not ${maxQueuedEvents}`),
+        new RangeError(`watch: maxQueuedEvents is a whole number from 1, not ${maxQueuedEvents}`),
       );
     }
   });
@@ -525,7 +526,7 @@ const turn = () =>
 const watchSet = (xid: number) => reply(xid, 1, 0, (writer: Writer) => operations.addWatch.reply.write(writer, { err: 0 }));
 
 describe('with other servers', () => {
-  it('D7: a million events and a loop that takes one in a thousand: each is told or counted, and what is kept is bounded', async () => {
+  it('D7: very many events and a loop that takes one in a thousand: each is told or counted, and what is kept is bounded', async () => {
     const { client, transport } = await scripted();
     const maxQueuedEvents = 500;
     const loop = client.watch('/', { recursive: true, maxQueuedEvents });
@@ -548,8 +549,9 @@ describe('with other servers', () => {
         expect(value.zxid).toBe(BigInt(++seen.upTo));
       }
     };
-    while (seen.arrived < 1_000_000) {
-      const batch = Math.min(1 + random.below(2000), 1_000_000 - seen.arrived);
+    const count = breadth(50_000, 1_000_000);
+    while (seen.arrived < count) {
+      const batch = Math.min(1 + random.below(2000), count - seen.arrived);
       const frames = Array.from({ length: batch }, () => notification(EventType.nodeDataChanged, '/a', ++seen.arrived));
       transport.latest.sink.received(Buffer.concat(frames));
       await turn();
@@ -558,9 +560,9 @@ describe('with other servers', () => {
     let kept = 0;
     for (; seen.upTo < seen.arrived; kept++) await take();
     expect(kept).toBeLessThanOrEqual(maxQueuedEvents);
-    expect(taken.rereads).toBeGreaterThan(100);
-    expect(taken.changes).toBeGreaterThan(100);
-  }, 60_000);
+    expect(taken.rereads).toBeGreaterThan(breadth(5, 100));
+    expect(taken.changes).toBeGreaterThan(breadth(5, 100));
+  });
 
   it('B44: before 3.9 everything on the path is removed when nobody else watches it, and nothing of others otherwise', async () => {
     const { client, transport, sent } = await scripted();

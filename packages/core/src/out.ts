@@ -15,6 +15,7 @@ export type CloseReason =
   | 'authentication failed'
   | 'client has seen a later zxid than this server'
   | 'malformed request'
+  | 'unknown operation'
   | 'request before the handshake was answered'
   | 'too many connections'
   | 'too many watches'

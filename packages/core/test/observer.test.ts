@@ -1,6 +1,7 @@
 /** What an observer hears, that metrics and audits hang on. */
 import { EventType, openAcl, OpCode, operations } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
+import { expectIs } from '../../../test/expect-is.ts';
 import { type CoreOptions, type Observer, silentObserver } from '../src/index.ts';
 import { Replica, replicaOptions } from '../src/request/replica.ts';
 import type { DataTree } from '../src/tree/data-tree.ts';
@@ -48,7 +49,7 @@ class Notes {
 }
 
 function put(tree: DataTree, path: string, session = 0): void {
-  expect(tree.create(path, null, tree.acls.intern(openAcl), 0, session, -1, 1, 1, true)).toBe(0);
+  expectIs(tree.create(path, null, tree.acls.intern(openAcl), 0, session, -1, 1, 1, true), 0);
 }
 
 /** A script whose log answers at once, with a client `a`. */

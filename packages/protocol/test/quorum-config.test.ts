@@ -1,6 +1,7 @@
 /** The text of an ensemble's configuration, as recorded and as operators may write it. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { breadth } from '../../../test/breadth.ts';
 import {
   formatQuorumConfig,
   formatQuorumServer,
@@ -253,7 +254,7 @@ describe('a configuration', () => {
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
         refusal(() => parseQuorumConfig(pieces.join('')));
       }),
-      { numRuns: 2000 },
+      { numRuns: breadth(200, 2000) },
     );
   });
 

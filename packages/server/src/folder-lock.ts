@@ -4,7 +4,8 @@ import { open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promi
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { FolderInUse, type FolderLock } from '@tskeeper/runtime';
+import { type Clock, FolderInUse, type FolderLock } from '@tskeeper/runtime';
+import { SystemClock } from './system-clock.ts';
 
 /**
  * Keeps two servers off one data folder, without a lock of the operating system, which Node does not offer.
@@ -14,8 +15,9 @@ import { FolderInUse, type FolderLock } from '@tskeeper/runtime';
  * larger nonce gives up and the smaller waits for that; whoever is alone renames its claim to `tskeeper.lock.<nonce>`. No name is ever
  * used twice, so removing the file of a dead process cannot hit a living one, which is what makes taking over free of races.
  *
- * An owner is dead when its process is gone, or when the pid belongs to a process that started at another time. Both can be judged only
- * within the same run of the kernel and the same pid namespace (containers have their own). An owner that started under an earlier run of
+ * An owner is dead when its process is gone, when it is a zombie (it has ended, and its parent has not waited for it), or when the pid
+ * belongs to a process that started at another time. A killed process takes a moment to end, so a contender retries for a second
+ * (`endingMs`) before it refuses the folder because of another process of this machine. All of that can be decided only within the same run of the kernel and the same pid namespace (containers have their own). An owner that started under an earlier run of
  * the kernel on this host is dead. Any other owner is watched: a live one touches its file every two seconds.
  */
 export interface LockTimes {
@@ -30,6 +32,10 @@ const claimPrefix = 'tskeeper.claim.';
 const lockPrefix = 'tskeeper.lock.';
 /** How often a contender with precedence looks whether the other claim is gone. */
 const lookAgainMs = 10;
+/** How long a process may take to end: until then a contender retries. */
+const endingMs = 1000;
+/** How often a contender retries while the owner may be ending. */
+const retryMs = 50;
 
 /** A process, wherever it runs. What the system does not tell is an empty text. */
 export interface Owner {
@@ -42,7 +48,39 @@ export interface Owner {
   readonly pidNamespace: string;
 }
 
-export async function lockFolder(folder: string, times: LockTimes = defaultTimes): Promise<FolderLock> {
+/** How `lockFolder` keeps time. */
+export interface LockOptions {
+  /** Default: an owner touches its file every 2000 ms and is dead after 6000 ms of silence. */
+  readonly times?: LockTimes;
+  /** By which a contender waits for an owner that may be ending. Default: the clock of this machine. */
+  readonly clock?: Clock;
+}
+
+/** A living contender or owner that has precedence. */
+interface Holder {
+  readonly owner: Owner | undefined;
+  readonly path: string;
+  /** Another process of this machine, which may have been killed a moment ago. */
+  readonly mayBeEnding: boolean;
+}
+
+/** Takes the folder for this process. Rejects with FolderInUse when a living process has it. */
+export async function lockFolder(
+  folder: string,
+  { times = defaultTimes, clock = new SystemClock() }: LockOptions = {},
+): Promise<FolderLock> {
+  const giveUpAtMs = clock.now().elapsedMs + endingMs;
+  for (;;) {
+    const result = await tryToLock(folder, times);
+    if ('release' in result) return result;
+    if (!result.mayBeEnding || clock.now().elapsedMs >= giveUpAtMs) {
+      throw new FolderInUse(inUseSentence(folder, result.owner, result.path));
+    }
+    await new Promise<void>((resolve) => clock.after(retryMs, resolve));
+  }
+}
+
+async function tryToLock(folder: string, times: LockTimes): Promise<FolderLock | Holder> {
   const nonce = randomBytes(8).toString('hex');
   const claim = join(folder, claimPrefix + nonce);
   const lock = join(folder, lockPrefix + nonce);
@@ -50,7 +88,12 @@ export async function lockFolder(folder: string, times: LockTimes = defaultTimes
   const beat = setInterval(() => void touch(lock).catch(() => touch(claim).catch(() => undefined)), times.beatMs);
   beat.unref();
   try {
-    await untilAlone(folder, nonce, times);
+    const holder = await untilAlone(folder, nonce, times);
+    if (holder !== undefined) {
+      clearInterval(beat);
+      await rm(claim, { force: true });
+      return holder;
+    }
     await rename(claim, lock);
   } catch (error) {
     clearInterval(beat);
@@ -65,8 +108,8 @@ export async function lockFolder(folder: string, times: LockTimes = defaultTimes
   };
 }
 
-/** Returns when no other claim and no owner is left; throws FolderInUse when we have to give way. */
-async function untilAlone(folder: string, nonce: string, times: LockTimes): Promise<void> {
+/** Returns undefined when no other claim and no owner is left, otherwise the one we have to give way to. */
+async function untilAlone(folder: string, nonce: string, times: LockTimes): Promise<Holder | undefined> {
   for (;;) {
     let waiting = false;
     for (const name of await readdir(folder)) {
@@ -77,14 +120,15 @@ async function untilAlone(folder: string, nonce: string, times: LockTimes): Prom
       const path = join(folder, name);
       const owner = await readOwner(path);
       if (owner === 'gone') continue;
-      if (!(await isAlive(owner, path, times))) {
+      const state = owner === undefined ? 'unknown' : judge(owner, self(), processStart);
+      if (state === 'dead' || (state === 'unknown' && !(await beats(path, times)))) {
         await rm(path, { force: true });
         continue;
       }
-      if (owned || other < nonce) throw new FolderInUse(inUseSentence(folder, owner, path));
+      if (owned || other < nonce) return { owner, path, mayBeEnding: state === 'alive' && owner?.pid !== process.pid };
       waiting = true;
     }
-    if (!waiting) return;
+    if (!waiting) return undefined;
     await delay(lookAgainMs);
   }
 }
@@ -102,16 +146,13 @@ async function readOwner(path: string): Promise<Owner | undefined | 'gone'> {
   }
 }
 
-async function isAlive(owner: Owner | undefined, path: string, times: LockTimes): Promise<boolean> {
-  const verdict = owner === undefined ? 'unknown' : judge(owner, self(), processStart);
-  return verdict === 'unknown' ? await beats(path, times) : verdict === 'alive';
-}
-
-/** `startOf` gives the start of a process of this namespace, '' when the system does not tell, undefined when there is none. */
+/** `startOf` gives the start of a process of this namespace, '' when the system hides it, undefined when no such process lives. */
 export function judge(owner: Owner, here: Owner, startOf: (pid: number) => string | undefined): 'alive' | 'dead' | 'unknown' {
   if (owner.boot !== here.boot) return owner.host === here.host ? 'dead' : 'unknown';
   if (owner.pidNamespace !== here.pidNamespace || (owner.boot === '' && owner.host !== here.host)) return 'unknown';
   const started = startOf(owner.pid);
+  // A /proc mounted with hidepid shows nothing of other users' processes.
+  if (started === '' && owner.started !== '') return 'unknown';
   return started === owner.started ? 'alive' : 'dead';
 }
 
@@ -163,7 +204,11 @@ export function self(): Owner {
   };
 }
 
-/** Field 22 of /proc/<pid>/stat; the second field, the program's name in brackets, may itself hold blanks and brackets. */
+/**
+ * Field 22 of /proc/<pid>/stat, unless field 3, the state, says that the process has ended (Z: a zombie, X: dead). The main thread of a
+ * process may be a zombie while another one still waits for the disk; field 20, the number of threads, is larger than 1 then, and the
+ * process lives. The second field, the program's name in brackets, may itself hold blanks and brackets.
+ */
 function processStart(pid: number): string | undefined {
   try {
     process.kill(pid, 0);
@@ -172,7 +217,9 @@ function processStart(pid: number): string | undefined {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return undefined;
   }
   const text = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  if ((fields[0] === 'Z' || fields[0] === 'X') && !(Number(fields[17]) > 1)) return undefined;
+  return fields[19] ?? '';
 }
 
 function attempt(read: () => string): string {

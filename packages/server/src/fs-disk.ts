@@ -1,8 +1,9 @@
 import * as fs from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { type Disk, DiskError, type DiskFile, type FolderLock, type ReadableFile } from '@tskeeper/runtime';
+import { type Clock, type Disk, DiskError, type DiskFile, type FolderLock, type ReadableFile } from '@tskeeper/runtime';
 import { lockFolder } from './folder-lock.ts';
+import { SystemClock } from './system-clock.ts';
 
 const openFile = promisify(fs.open);
 const readFile = promisify(fs.read);
@@ -21,6 +22,12 @@ const closeFile = promisify(fs.close);
 export class FsDisk implements Disk {
   /** Windows cannot open a folder for syncing. */
   readonly syncsFolders = process.platform !== 'win32';
+  readonly #clock: Clock;
+
+  /** `clock` times how long `lock` waits for a process that may be ending. */
+  constructor(clock: Clock = new SystemClock()) {
+    this.#clock = clock;
+  }
 
   async list(folder: string): Promise<string[]> {
     return await attempt('list', folder, async () => {
@@ -83,7 +90,7 @@ export class FsDisk implements Disk {
   }
 
   async lock(folder: string): Promise<FolderLock> {
-    return await attempt('lock', folder, () => lockFolder(folder));
+    return await attempt('lock', folder, () => lockFolder(folder, { clock: this.#clock }));
   }
 }
 

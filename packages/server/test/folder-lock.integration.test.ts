@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSy
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { FolderInUse } from '@tskeeper/runtime';
+import { type Clock, FolderInUse } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { judge, lockFolder, type Owner, self } from '../src/folder-lock.ts';
 
@@ -28,10 +28,67 @@ function plant(owner: Partial<Owner> | string, name = 'tskeeper.lock.0123456789a
 async function killedProcess(): Promise<{ pid: number; started: string }> {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
   await once(child, 'spawn');
-  const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
+  const started = startOf(child.pid!);
   child.kill('SIGKILL');
   await once(child, 'exit');
-  return { pid: child.pid!, started: stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]! };
+  return { pid: child.pid!, started };
+}
+
+/** Field 22 of /proc/<pid>/stat. */
+function startOf(pid: number): string {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]!;
+}
+
+/** A process that was killed and stays in the process table, since its parent (a shell that has become `sleep`) never waits for it. */
+async function zombieProcess(): Promise<{ pid: number; started: string; endParent(): void }> {
+  const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+  const pid = Number(line.toString());
+  const started = startOf(pid);
+  // Until the exec a shell would wait for its child.
+  await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n');
+  process.kill(pid, 'SIGKILL');
+  await expect.poll(() => readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z ');
+  return { pid, started, endParent: () => void parent.kill('SIGKILL') };
+}
+
+/** Time that passes when the test says so. */
+class HandClock implements Clock {
+  #nowMs = 0;
+  #timers: { atMs: number; callback: () => void }[] = [];
+  #asked: (() => void)[] = [];
+
+  now(): { elapsedMs: number; wallMs: number } {
+    return { elapsedMs: this.#nowMs, wallMs: this.#nowMs };
+  }
+
+  after(delayMs: number, callback: () => void): { atMs: number; callback: () => void } {
+    const timer = { atMs: this.#nowMs + delayMs, callback };
+    this.#timers.push(timer);
+    for (const asked of this.#asked.splice(0)) asked();
+    return timer;
+  }
+
+  cancel(timer: unknown): void {
+    this.#timers = this.#timers.filter((one) => one !== timer);
+  }
+
+  soon(callback: () => void): void {
+    setImmediate(callback);
+  }
+
+  /** Resolves when a timer is waiting. */
+  async asked(): Promise<void> {
+    if (this.#timers.length === 0) await new Promise<void>((resolve) => this.#asked.push(resolve));
+  }
+
+  pass(ms: number): void {
+    this.#nowMs += ms;
+    const due = this.#timers.filter(({ atMs }) => atMs <= this.#nowMs);
+    this.#timers = this.#timers.filter((timer) => !due.includes(timer));
+    for (const { callback } of due) callback();
+  }
 }
 
 describe('a folder', () => {
@@ -73,6 +130,61 @@ describe('a folder', () => {
     await winners[0]!.value.release();
   });
 
+  it.skipIf(process.platform !== 'linux')(
+    'left by a killed process that its parent has not waited for (a zombie) is taken over at once',
+    async () => {
+      const zombie = await zombieProcess();
+      try {
+        plant(zombie);
+        // A clock that stands still: the lock is not waited for.
+        const lock = await lockFolder(folder, { clock: new HandClock() });
+        expect(readdirSync(folder)).toHaveLength(1);
+        await lock.release();
+      } finally {
+        zombie.endParent();
+      }
+    },
+  );
+
+  it('of a process that ends within a second is taken over when it has ended', async () => {
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+    await once(child, 'spawn');
+    plant({ pid: child.pid!, started: startOf(child.pid!) });
+    const clock = new HandClock();
+    const locking = lockFolder(folder, { clock });
+    await clock.asked();
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    clock.pass(50);
+    await (await locking).release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('of a process that runs on for a second is refused, and only then', async () => {
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+    await once(child, 'spawn');
+    try {
+      plant({ pid: child.pid!, started: startOf(child.pid!) });
+      const clock = new HandClock();
+      let refusedAtMs: number | undefined;
+      const locking = lockFolder(folder, { clock }).catch((error: unknown) => {
+        refusedAtMs = clock.now().elapsedMs;
+        throw error;
+      });
+      const refused = expect(locking).rejects.toThrow(`is in use by process ${child.pid}.`);
+      while (refusedAtMs === undefined) {
+        await Promise.race([clock.asked(), locking.catch(() => undefined)]);
+        // While it waits it claims nothing.
+        expect(readdirSync(folder)).toHaveLength(1);
+        clock.pass(50);
+      }
+      await refused;
+      expect(refusedAtMs).toBe(1000);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
   it('of a pid that another process has now is taken over', async () => {
     plant({ pid: process.ppid, started: '1' });
     await (await lockFolder(folder)).release();
@@ -81,7 +193,7 @@ describe('a folder', () => {
 
   it('left before this machine was restarted is taken over at once', async () => {
     plant({ boot: 'an earlier run' });
-    const lock = await lockFolder(folder, { beatMs: 1000, silenceMs: 600_000 });
+    const lock = await lockFolder(folder, { times: { beatMs: 1000, silenceMs: 600_000 } });
     expect(readdirSync(folder)).toHaveLength(1);
     await lock.release();
   });
@@ -91,7 +203,7 @@ describe('a folder', () => {
     ['another machine', { boot: 'another kernel', host: 'other' }],
   ])('of a silent owner in %s is taken over after a while', async (_, owner) => {
     plant(owner);
-    await (await lockFolder(folder, quick)).release();
+    await (await lockFolder(folder, { times: quick })).release();
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -99,7 +211,7 @@ describe('a folder', () => {
     const path = plant({ pid: 7, pidNamespace: 'pid:[1]', host: 'other' });
     const beat = setInterval(() => utimesSync(path, new Date(), new Date()), quick.beatMs);
     try {
-      await expect(lockFolder(folder, quick)).rejects.toThrow('is in use by process 7 on other.');
+      await expect(lockFolder(folder, { times: quick })).rejects.toThrow('is in use by process 7 on other.');
     } finally {
       clearInterval(beat);
     }
@@ -108,7 +220,7 @@ describe('a folder', () => {
 
   it('of an owner elsewhere stays theirs when the machine of both has stood still for longer than an owner may be silent', async () => {
     const path = plant({ pid: 7, pidNamespace: 'pid:[1]', host: 'other' });
-    const locking = lockFolder(folder, quick);
+    const locking = lockFolder(folder, { times: quick });
     while (!readdirSync(folder).some((name) => name.startsWith('tskeeper.claim.'))) await delay(1);
     await delay(quick.beatMs);
     const until = performance.now() + 2 * quick.silenceMs;
@@ -123,18 +235,18 @@ describe('a folder', () => {
   });
 
   it('is touched by its owner', async () => {
-    const lock = await lockFolder(folder, quick);
+    const lock = await lockFolder(folder, { times: quick });
     const path = join(folder, readdirSync(folder)[0]!);
     const text = readFileSync(path, 'utf8');
     // Seen from elsewhere, only the beat tells that the owner lives.
     writeFileSync(path, JSON.stringify({ ...(JSON.parse(text) as Owner), pidNamespace: 'pid:[1]' }));
-    await expect(lockFolder(folder, quick)).rejects.toThrow(FolderInUse);
+    await expect(lockFolder(folder, { times: quick })).rejects.toThrow(FolderInUse);
     await lock.release();
   });
 
   it.each(['', '{', '[]', '{"pid":"x"}'])('with a lock file that says %j, and is silent, is taken over after a while', async (text) => {
     plant(text);
-    await (await lockFolder(folder, quick)).release();
+    await (await lockFolder(folder, { times: quick })).release();
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -151,7 +263,7 @@ describe('a folder', () => {
 
 describe('an owner', () => {
   const here: Owner = { pid: 1, host: 'h', started: '10', boot: 'b', pidNamespace: 'n' };
-  const running = (pid: number) => (pid === 5 ? '50' : undefined);
+  const running = (pid: number) => (pid === 5 ? '50' : pid === 7 ? '' : undefined);
 
   it.each<[string, Partial<Owner>, string]>([
     ['whose process runs is alive', { pid: 5, started: '50' }, 'alive'],
@@ -159,6 +271,7 @@ describe('an owner', () => {
     ['whose pid started at another time is dead', { pid: 5, started: '49' }, 'dead'],
     ['of an earlier run of this host is dead', { pid: 5, started: '50', boot: 'c' }, 'dead'],
     ['of another host is not for us to judge', { pid: 6, boot: 'c', host: 'i' }, 'unknown'],
+    ['of another user, whose start the system hides, is not for us to judge', { pid: 7, started: '70' }, 'unknown'],
     ['of another container is not for us to judge', { pid: 6, pidNamespace: 'm' }, 'unknown'],
   ])('%s', (_, owner, verdict) => {
     expect(judge({ ...here, ...owner }, here, running)).toBe(verdict);

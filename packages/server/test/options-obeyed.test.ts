@@ -271,7 +271,7 @@ describe('logs and snapshots', () => {
     }
     expect(kept[0]).toBe(4);
     expect(kept[1]).toBeGreaterThan(6);
-  }, 20_000);
+  });
 });
 
 describe('limits', () => {

@@ -13,6 +13,7 @@ import {
   type StatReply,
 } from '@tskeeper/protocol';
 import { describe, expect, test, vi } from 'vitest';
+import { breadth, isFull, sample } from '../../../test/breadth.ts';
 import {
   check,
   type CheckerName,
@@ -29,7 +30,7 @@ import { writeKey } from '../src/record/write-key.ts';
 import { Stage } from '../src/story/stage.ts';
 
 /** Not every story has in it what a change is about; one of so many has. */
-const seedMax = 120;
+const seedMax = breadth(2, 120);
 /** Where to begin with those changes that few stories have something for. A seed is only good for its commit: the others are gone through as well. */
 const firstSeeds: Readonly<Record<string, number>> = { 'a read of what is long gone': 36, 'a server with another digest': 39 };
 
@@ -770,9 +771,10 @@ async function recordingOf(seed: number): Promise<Recording> {
 }
 
 /** A story takes half a second, and a canary may need many. */
-describe('a checker notices', { timeout: 60_000 }, () => {
-  test.each(changes)('%s: %s', async (checker, what, mutate) => {
+describe('a checker notices', () => {
+  test.for(sample(changes, 12))('%s: %s', async ([checker, what, mutate], { skip }) => {
     const first = firstSeeds[what] ?? 1;
+    let isTried = false;
     for (let seed = first; seed < first + seedMax; seed++) {
       const recording = await recordingOf(seed);
       try {
@@ -781,8 +783,11 @@ describe('a checker notices', { timeout: 60_000 }, () => {
         if (!(error instanceof NothingOfTheKind)) throw error;
         continue;
       }
+      isTried = true;
       if (checkers[checker].check(recording, replay(recording)).length > 0) return;
     }
+    // What the few stories of `npm test` have nothing for is left to the full form.
+    skip(!isFull && !isTried);
     expect.fail(`in ${seedMax} stories nobody noticed`);
   });
 

@@ -2,15 +2,13 @@
 import { CreateMode, makeZxid, OpCode, openAcl } from '@tskeeper/protocol';
 import { keepAll, loseAll, type RuntimeOptions, SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../test/breadth.ts';
 import { survival } from '../src/faults/survival.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
 import type { Request } from '../src/record/recording.ts';
 import { plantTxns } from '../src/story/plant.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
-
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
 
 const rolesOf = (world: VirtualWorld) => world.servers.map(({ process }) => process?.runtime?.inspect.role());
 
@@ -59,7 +57,7 @@ async function expectSame(world: VirtualWorld): Promise<void> {
   expect(new Set(states()).size).toBe(1);
 }
 
-describe('servers of an ensemble', { timeout: patienceMs }, () => {
+describe('servers of an ensemble', () => {
   it('find a leader, serve clients anywhere, and go on without it', async () => {
     const world = await started(1, 3, 0);
     const client = await joined(world, 1);
@@ -131,7 +129,7 @@ describe('servers of an ensemble', { timeout: patienceMs }, () => {
   });
 });
 
-describe('a line that is slow', { timeout: patienceMs }, () => {
+describe('a line that is slow', () => {
   it('E26: takes longer than initLimit to carry a snapshot, and nobody gives up over it', async () => {
     const world = await started(4, 3);
     const client = await joined(world, 1);
@@ -173,7 +171,7 @@ describe('a line that is slow', { timeout: patienceMs }, () => {
   });
 });
 
-describe('an epoch whose zxids are used up', { timeout: patienceMs }, () => {
+describe('an epoch whose zxids are used up', () => {
   it('A64: ends with one hand-over: sessions live on, nothing acknowledged is lost, and writes go on within a tick', async () => {
     const ensemble = { options: { commitLogCount: 20 }, zab: { counterMax: 60 } };
     const world = new VirtualWorld(6, { servers: 3, ensemble, options: { snapCount: 30 } });
@@ -209,7 +207,7 @@ describe('an epoch whose zxids are used up', { timeout: patienceMs }, () => {
   });
 });
 
-describe('a leader whose disk fails while the log is read for a learner', { timeout: patienceMs }, () => {
+describe('a leader whose disk fails while the log is read for a learner', () => {
   it('ends, and the others go on', async () => {
     const world = await started(5, 3);
     const client = await joined(world, 1);
@@ -228,7 +226,7 @@ describe('a leader whose disk fails while the log is read for a learner', { time
   });
 });
 
-describe('a server whose snapshot holds what its leader does not have', { timeout: patienceMs }, () => {
+describe('a server whose snapshot holds what its leader does not have', () => {
   it('cannot cut its log, and is sent a snapshot in its place', async () => {
     const world = await started(5, 3);
     const client = await joined(world, 1);
@@ -332,8 +330,8 @@ async function storm(seed: number): Promise<number> {
   return acknowledged;
 }
 
-describe('servers of an ensemble in a storm', { timeout: patienceMs }, () => {
-  const storms = Number(process.env['TSKEEPER_STORMS'] ?? 10);
+describe('servers of an ensemble in a storm', () => {
+  const storms = Number(process.env['TSKEEPER_STORMS'] ?? breadth(2, 10));
 
   it(`come through ${storms} of them and lose nothing`, async () => {
     let acknowledged = 0;

@@ -5,6 +5,7 @@
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
+import { breadth, sample } from '../../../test/breadth.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
 import type { ServerHost } from '../src/world/server-host.ts';
 import { VirtualWorld } from '../src/world/virtual-world.ts';
@@ -77,7 +78,7 @@ async function expectOneLeader(world: VirtualWorld, settled: () => boolean): Pro
   expect(write?.reply?.err).toBe(0);
 }
 
-describe.each([1, 2, 3])('F19, C4-20: in an ensemble of five, seed %i', (seed) => {
+describe.each(sample([1, 2, 3], 1))('F19, C4-20: in an ensemble of five, seed %i', (seed) => {
   async function fiveWithLeader(): Promise<{ world: VirtualWorld; leader: ServerHost; others: ServerHost[] }> {
     const world = await started(seed, 5);
     const leader = leadersOf(world)[0]!;
@@ -129,9 +130,9 @@ describe.each([1, 2, 3])('F19, C4-20: in an ensemble of five, seed %i', (seed) =
 });
 
 describe('whatever else is cut for ever', () => {
-  const count = Number(process.env['TSKEEPER_CUTS'] ?? 8);
+  const count = Number(process.env['TSKEEPER_CUTS'] ?? breadth(1, 8));
   // In the others two servers took turns at being elected for ever, and nobody came of whom to learn.
-  const seeds = [...Array.from({ length: count }, (_, at) => at + 1), 52, 121, 211, 437];
+  const seeds = [...Array.from({ length: count }, (_, at) => at + 1), ...sample([52, 121, 211, 437], 1)];
 
   it(`a quorum whose members reach each other has a leader soon and keeps it (${count} seeds and some more)`, async () => {
     for (const seed of seeds) {

@@ -1,11 +1,12 @@
-/** A few of the stories, in each unit run; `npm run sim` tells as many as one likes. */
+/** A few of the stories, in each run; `npm run sim` tells as many as one likes. */
 import { describe, expect, test } from 'vitest';
+import { breadth } from '../../../test/breadth.ts';
 import { check, findingText, runSeed } from '../src/index.ts';
 
 /** Standalone servers and ensembles of two to seven; others are told by `npm run sim:ci`. */
-const [first, count] = [21, 20];
+const [first, count] = [21, breadth(2, 20)];
 
-describe('a seed', { timeout: 120_000 }, () => {
+describe('a seed', () => {
   test(`D6: of ${count} breaks no promise, whatever goes wrong in it`, async () => {
     for (let seed = first; seed < first + count; seed++) {
       const findings = check((await runSeed(seed)).recording).map(findingText);

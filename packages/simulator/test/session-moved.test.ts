@@ -3,6 +3,7 @@ import { type Client, connect, type ConnectOptions, KeeperError } from '@tskeepe
 import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
+import { sample } from '../../../test/breadth.ts';
 import { serverPort } from '../src/clients/client-world.ts';
 import { RawClient } from '../src/clients/raw-client.ts';
 import { WireTransport } from '../src/clients/wire-transport.ts';
@@ -48,7 +49,7 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
   );
 
 describe('a client that is driven from server to server', () => {
-  it.each([1, 2, 3])('C2-22: never hears that its session has moved, and keeps it (seed %i)', async (seed) => {
+  it.each(sample([1, 2, 3], 1))('C2-22: never hears that its session has moved, and keeps it (seed %i)', async (seed) => {
     const world = await started(seed);
     const random = new SeededRandom(seed);
     const zk = await joining(world, 1);

@@ -114,6 +114,16 @@ describe('a test ensemble', () => {
     expect(another.sessionTimeoutMs).toBe(900);
   });
 
+  it('A58: option reconfigEnabled: an ensemble serves with it, and every server answers a reconfig with ReconfigDisabled', async () => {
+    await using ensemble = await TestEnsemble.start({ config: { reconfigEnabled: true } });
+    for (const { connectString } of ensemble.servers) {
+      await using client = await connect(connectString);
+      await expect(client.reconfig({ leavingServers: [3] })).rejects.toMatchObject({ code: 'ReconfigDisabled' });
+      await client.create('/a-', null, { mode: 'persistentSequential' });
+      expect(Buffer.from((await client.getConfig()).data!).toString()).toMatch(/\nversion=[0-9a-f]+$/);
+    }
+  });
+
   it('counts groups and weights when it looks for a quorum', async () => {
     // Server 1 decides alone.
     await using ensemble = await TestEnsemble.start({ config: { 'group.1': '1:2:3', 'weight.1': 1, 'weight.2': 0, 'weight.3': 0 } });
@@ -136,7 +146,7 @@ describe('its start', () => {
   const stopTime = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
   afterEach(() => void vi.useRealTimers());
 
-  it('D5: takes less than 500 ms of work, on the median of twenty', { timeout: 20_000 }, async () => {
+  it('D5: takes less than 500 ms of work, on the median of twenty', async () => {
     const times: number[] = [];
     for (let start = 0; start < 20; start++) {
       // What the machine does besides is not counted.
@@ -528,7 +538,8 @@ describe('time', () => {
     const begun = performance.now();
     await ensemble.advance(25_000);
     expect(ensemble.leader.inspect.hasSession(silent.sessionId)).toBe(true);
-    await ensemble.advance(8000);
+    // The leader may have learned of the last request a tick later, and expires sessions once per tick.
+    await ensemble.advance(12_000);
     for (const server of ensemble.servers) {
       expect(server.inspect.hasSession(silent.sessionId)).toBe(false);
       expect(server.inspect.hasSession(alive.sessionId)).toBe(true);
@@ -536,7 +547,7 @@ describe('time', () => {
     await expired;
     expect(await alive.exists('/silent')).toBeNull();
     expect(await alive.exists('/alive')).not.toBeNull();
-    console.log(`33 s passed in ${(performance.now() - begun).toFixed(0)} ms`);
+    console.log(`37 s passed in ${(performance.now() - begun).toFixed(0)} ms`);
   });
 
   it('passes for five minutes without an election, and nobody who lives is lost', async () => {

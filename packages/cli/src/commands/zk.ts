@@ -21,6 +21,7 @@ interface ConnectionOptions {
   readonly auth?: readonly string[];
   readonly output?: OutputFormat;
   readonly clientConfiguration?: string;
+  readonly waitforconnection?: boolean;
 }
 
 /** `tskeeper [-s host:port] ls /` for each command of zkCli, and `tskeeper shell`. */
@@ -30,7 +31,10 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
       new Option('-s, --server <servers>', 'host:port[,host:port][/chroot] to connect to').env('TSKEEPER_SERVER').default('localhost:2181'),
     )
     .addOption(
-      new Option('--timeout <ms>', 'session time-out to ask for, and how long to try to connect')
+      new Option(
+        '--timeout <ms>',
+        'session time-out to ask for, and how long to try to connect (4 s unless given where every server refuses)',
+      )
         .env('TSKEEPER_TIMEOUT')
         .argParser(readTimeout)
         .default(30_000),
@@ -47,7 +51,7 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
         .argParser(readCount),
     )
     .addOption(new Option('-r, --readonly', 'a server that has lost its quorum will do'))
-    // zkCli waits for the connection only if told to; here every command does.
+    // zkCli waits for the connection only if asked to. Here every command waits; with this one as long as --timeout says, whatever the servers do.
     .addOption(new Option('--waitforconnection').hideHelp())
     .addOption(new Option('--client-configuration <file>').hideHelp());
   for (const command of zkCommands) program.addCommand(rawCommand(command, program, terminal, finish));
@@ -56,7 +60,7 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
     .description('commands one after the other, from the keyboard or from standard input')
     .action(async () => {
       const options = program.opts<ConnectionOptions>();
-      finish(await new Shell(settingsOf(options, terminal), options.output ?? 'text', terminal).run());
+      finish(await new Shell(settingsOf(program, terminal), options.output ?? 'text', terminal).run());
     });
   program
     .command('history')
@@ -103,7 +107,7 @@ function rawCommand(command: ZkCommand, program: Command, terminal: Terminal, fi
         return;
       }
       const options = program.opts<ConnectionOptions>();
-      finish(await runOneShot(command, words, settingsOf(options, terminal), options.output ?? 'text', terminal));
+      finish(await runOneShot(command, words, settingsOf(program, terminal), options.output ?? 'text', terminal));
     });
 }
 
@@ -113,8 +117,11 @@ function helpOf(command: ZkCommand): string {
   return `Usage: tskeeper [-s host:port] ${usageText({ ...command, usageListsOptions: false })}\n\n${command.summary}\n\nOptions:\n${optionLines(options)}\n${watch}`;
 }
 
-function settingsOf(options: ConnectionOptions, terminal: Terminal): ConnectionSettings {
+function settingsOf(program: Command, terminal: Terminal): ConnectionSettings {
+  const options = program.opts<ConnectionOptions>();
   const { server, timeout, readonly, auth = [] } = options;
+  // Who says how long, or asks to wait, means it; else servers that all refuse are given up early.
+  const isPatient = options.waitforconnection === true || program.getOptionValueSource('timeout') !== 'default';
   if (options.clientConfiguration !== undefined) {
     // It asks for protection, TLS or SASL, and must not be passed over.
     throw new CommandRefused(
@@ -127,7 +134,14 @@ function settingsOf(options: ConnectionOptions, terminal: Terminal): ConnectionS
     const colon = text.indexOf(':');
     return { scheme: colon === -1 ? text : text.slice(0, colon), auth: colon === -1 ? '' : text.slice(colon + 1) };
   });
-  return { server, timeoutMs: timeout, readOnly: readonly === true, maxPacketBytes: options.juteMaxbuffer, auth: identities };
+  return {
+    server,
+    timeoutMs: timeout,
+    connectTimeoutMs: isPatient ? timeout : undefined,
+    readOnly: readonly === true,
+    maxPacketBytes: options.juteMaxbuffer,
+    auth: identities,
+  };
 }
 
 function readTimeout(text: string): number {

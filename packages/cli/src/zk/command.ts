@@ -6,6 +6,7 @@ import type { CallOptions, Client, WatchListener } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import type { OutputFormat } from '../files/output.ts';
 import type { OptionSpec, ParsedLine } from './option-parser.ts';
+import type { ConnectionSettings } from './session.ts';
 import { pathComplaint } from './texts.ts';
 
 export interface ZkCommand {
@@ -16,10 +17,14 @@ export interface ZkCommand {
   readonly summary: string;
   readonly options: readonly OptionSpec[];
   readonly exclusive?: 'at most one' | 'exactly one';
+  /** How many words it takes besides options; one more is refused. `Infinity`: the command checks them itself, in zkCli's words. */
+  readonly argumentsMax: number;
   /** zkCli's usage lists the options of some commands. */
   readonly usageListsOptions?: boolean;
   /** It sets a watch, if asked to; one-shot it then waits for the event. */
   readonly watches?: 'with -w' | 'always';
+  /** What TAB offers for the first argument, where that is not a path. */
+  readonly words?: readonly string[];
   /** The answer with `-o json`, for the reference. */
   readonly jsonShape: string;
   run(call: Call): Promise<void>;
@@ -30,9 +35,15 @@ export interface Call {
   readonly command: ZkCommand;
   readonly line: ParsedLine;
   readonly format: OutputFormat;
+  /** How servers are reached, for what needs no session. */
+  readonly settings: ConnectionSettings;
+  /** Standard input; undefined in the shell, where the commands come from it. */
+  readonly input: AsyncIterable<Uint8Array | string> | undefined;
   /** The client of this session, connected. Rejects when there is no session to be had. */
   client(): Promise<Client>;
-  /** For each call of the client, so that it can be broken off. */
+  /** Aborted when the command is broken off. */
+  readonly signal: AbortSignal;
+  /** For each call of the client: the signal. */
   readonly options: CallOptions;
   /** For watches: prints what happened. */
   readonly watch: WatchListener;
@@ -40,6 +51,8 @@ export interface Call {
   answer(text: string | Uint8Array | undefined, json: unknown): Promise<void>;
   /** Something about the answer that is not part of it. */
   note(sentence: string): void;
+  /** A failure beside the one that the command ends with. */
+  complain(failure: CommandFailed): void;
 }
 
 /** A command that did not do what it was told. The message says why, in zkCli's words where it has any. */
@@ -47,9 +60,9 @@ export class CommandFailed extends Error {
   override readonly name = 'CommandFailed';
   readonly exitCode: number;
   /** Where the reason is one of ZooKeeper's: its name, and the path. */
-  readonly reason: { readonly code: string; readonly path: string } | undefined;
+  readonly reason: { readonly code: string; readonly path?: string } | undefined;
 
-  constructor(message: string, exitCode: number = exitCodes.failed, reason?: { readonly code: string; readonly path: string }) {
+  constructor(message: string, exitCode: number = exitCodes.failed, reason?: { readonly code: string; readonly path?: string }) {
     super(message);
     this.exitCode = exitCode;
     this.reason = reason;
@@ -115,11 +128,30 @@ export function numberOf({ line }: Call, option: string, otherwise: number): num
   return number;
 }
 
+/** More words than the command takes, or one that makes no sense there. */
+export function unexpected(command: ZkCommand, word: string): CommandFailed {
+  const usage = `${command.name} ${command.usage}`.trimEnd();
+  return new CommandFailed(`${command.name}: unexpected argument ${JSON.stringify(word)}. Usage: ${usage}`, exitCodes.refused);
+}
+
+/** What people write for [watch]. zkCli takes any word for it; here `ls /a /b` must not set a watch and wait. */
+const watchWord = /^(true|watch|1)$/i;
+
 /** `get path true` and the like, as older zkClis had it. */
 export function watchesAsAsked(call: Call, name: string, flags: string): boolean {
-  if (call.line.args.length > 1) {
-    call.note(`'${name} path [watch]' has been deprecated. Please use '${name} ${flags} path' instead.`);
-    return true;
-  }
-  return call.line.has('w');
+  const word = call.line.args[1];
+  if (word === undefined) return call.line.has('w');
+  if (!watchWord.test(word)) throw unexpected(call.command, word);
+  call.note(`'${name} path [watch]' has been deprecated. Please use '${name} ${flags} path' instead.`);
+  return true;
+}
+
+/**
+ * The version that an old form has as its last word: `delete path version`. zkCli 3.9 complains of the form too, and then ignores the version; a
+ * write that was asked for one version must not change another.
+ */
+export function oldFormVersion(call: Call, text: string, form: string, instead: string): number {
+  if (!/^-?\d+$/.test(text)) throw unexpected(call.command, text);
+  call.note(`'${form}' has been deprecated. Please use '${instead}' instead.`);
+  return Number(text);
 }

@@ -2,6 +2,7 @@
 import type { Client } from '@tskeeper/client';
 import { zkCommand, zkCommands } from '../commands/zk/table.ts';
 import { shellCommands } from './shell-commands.ts';
+import { isHarmful } from '../visible.ts';
 import { childPath } from './subtree.ts';
 
 /** The word that is being typed, and what it may become. Without a connection no paths are known, and none are waited for. */
@@ -10,6 +11,8 @@ export async function complete(line: string, client: Client | undefined): Promis
   const before = line.slice(0, line.length - word.length).trimStart();
   if (before === '') return [commandsFrom(word), word];
   if (word.startsWith('-')) return [optionsFrom(before.split(/\s/)[0]!, word), word];
+  const words = wordsFor(before, word);
+  if (words.length > 0) return [words, word];
   if (word.startsWith('/') && client !== undefined) return [await pathsFrom(word, client), word];
   return [[], word];
 }
@@ -22,6 +25,13 @@ function commandsFrom(word: string): string[] {
 function optionsFrom(command: string, word: string): string[] {
   const options = zkCommand(command)?.options ?? [];
   return alone(options.map(({ name }) => `-${name}`).filter((option) => option.startsWith(word)));
+}
+
+/** Where the first argument is one of a few words. */
+function wordsFor(before: string, word: string): string[] {
+  const [name = '', ...others] = before.trim().split(/\s+/);
+  if (others.length > 0) return [];
+  return alone((zkCommand(name)?.words ?? []).filter((candidate) => candidate.startsWith(word)));
 }
 
 /** A word that is whole is followed by another one. */
@@ -37,8 +47,11 @@ async function pathsFrom(word: string, client: Client): Promise<string[]> {
   const parent = slash === 0 ? '/' : word.slice(0, slash);
   const prefix = word.slice(slash + 1);
   const { children } = await client.getChildren(parent, { timeoutMs: patienceMs });
-  return children
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => childPath(parent, name))
-    .toSorted();
+  return (
+    children
+      // What is offered is shown as it is.
+      .filter((name) => name.startsWith(prefix) && !isHarmful(name))
+      .map((name) => childPath(parent, name))
+      .toSorted()
+  );
 }

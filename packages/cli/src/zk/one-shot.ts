@@ -8,8 +8,9 @@ import type { WatchedEvent } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import type { OutputFormat } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
+import { aborted } from './aborted.ts';
 import { CommandFailed, type ZkCommand } from './command.ts';
-import { eventText, formatOf, readLine, runCommand, tellFailure } from './runner.ts';
+import { eventText, formatOf, readLine, runCommand, searchText, tellFailure } from './runner.ts';
 import { type ConnectionSettings, ZkSession } from './session.ts';
 
 export async function runOneShot(
@@ -32,10 +33,13 @@ export async function runOneShot(
     told = resolve;
   });
   let waits = false;
-  const session = new ZkSession(settings, (event) => {
-    if (event.state === 'Expired' || event.state === 'AuthFailed') told('lost');
-    // Its own end is no news; and what it means to a command that is at work, the command will say.
-    if (event.state !== 'Closed' && waits) terminal.err(eventText(event, format));
+  const session = new ZkSession(settings, {
+    onState: (event) => {
+      if (event.state === 'Expired' || event.state === 'AuthFailed') told('lost');
+      // Its own end is no news; and what it means to a command that is at work, the command will say.
+      if (event.state !== 'Closed' && waits) terminal.err(eventText(event, format));
+    },
+    onSearch: (sentence) => terminal.err(searchText(sentence, format)),
   });
   let written: Promise<unknown> = Promise.resolve();
   try {
@@ -45,6 +49,8 @@ export async function runOneShot(
     waits = await runCommand(command, line, {
       terminal,
       format,
+      settings,
+      input: terminal.input,
       client: (signal) => session.client(signal),
       watch: (event: WatchedEvent) => {
         // What becomes of the session is told by the session.
@@ -74,12 +80,4 @@ export async function runOneShot(
     ignoreSignals();
     await session.close();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-  });
 }

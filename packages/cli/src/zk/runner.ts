@@ -3,13 +3,17 @@ import { type Client, KeeperError, type KeeperErrorCode, type WatchedEvent, type
 import { exitCodes } from '../exit-codes.ts';
 import { Output, type OutputFormat } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
-import { type Call, CommandFailed, type ZkCommand } from './command.ts';
+import { type Call, CommandFailed, unexpected, type ZkCommand } from './command.ts';
 import { OptionError, parseLine, type ParsedLine } from './option-parser.ts';
+import type { ConnectionSettings } from './session.ts';
 import { eventLines, eventView, refusalText } from './texts.ts';
 
 export interface RunnerParts {
   readonly terminal: Terminal;
   readonly format: OutputFormat;
+  readonly settings: ConnectionSettings;
+  /** Standard input, where commands may read it. */
+  readonly input: AsyncIterable<Uint8Array | string> | undefined;
   readonly client: (signal: AbortSignal) => Promise<Client>;
   /** For watches; the same function for all of one session, so that an event two of them are about is told once. */
   readonly watch: WatchListener;
@@ -22,6 +26,13 @@ const outputOption = { name: 'o', value: 'format', description: 'text or json' }
 
 /** Reads the words behind a command's name. */
 export function readLine(command: ZkCommand, words: readonly string[]): ParsedLine {
+  const line = parsed(command, words);
+  const excess = line.args[command.argumentsMax];
+  if (excess !== undefined) throw unexpected(command, excess);
+  return line;
+}
+
+function parsed(command: ZkCommand, words: readonly string[]): ParsedLine {
   try {
     return parseLine(words, { options: command.options, common: [outputOption], exclusive: command.exclusive });
   } catch (error) {
@@ -40,7 +51,10 @@ export async function runCommand(command: ZkCommand, line: ParsedLine, parts: Ru
     command,
     line,
     format,
+    settings: parts.settings,
+    input: parts.input,
     client: () => parts.client(signal),
+    signal,
     options: { signal },
     // Asked for by whoever sets a watch.
     get watch() {
@@ -53,6 +67,7 @@ export async function runCommand(command: ZkCommand, line: ParsedLine, parts: Ru
       await output.flush();
     },
     note: (sentence) => terminal.err(`${sentence}\n`),
+    complain: (failure) => void tellFailure(failure, format, terminal),
   };
   await command.run(call);
   return watches;
@@ -96,4 +111,9 @@ export function tellFailure(error: unknown, format: OutputFormat, terminal: Term
 /** An event as it is printed. */
 export function eventText(event: WatchedEvent, format: OutputFormat): string {
   return format === 'json' ? `${JSON.stringify(eventView(event))}\n` : `${eventLines(event)}\n`;
+}
+
+/** What is said while a server is looked for. */
+export function searchText(sentence: string, format: OutputFormat): string {
+  return format === 'json' ? `${JSON.stringify({ note: sentence })}\n` : `${sentence}\n`;
 }

@@ -1,14 +1,18 @@
 /** The session commands work in: opened with the first command that needs it, and told of what happens to it. */
-import { type Client, type ClientState, connect, ConnectStringError, KeeperError, type SessionEvent } from '@tskeeper/client';
+import { type Client, type ClientState, connect, type SessionEvent } from '@tskeeper/client';
+import { SystemClock } from '@tskeeper/server/internal';
 import { exitCodes } from '../exit-codes.ts';
 import { CommandFailed } from './command.ts';
+import { Connecting } from './connecting.ts';
 
 /** How to reach an ensemble; the options in front of a command. */
 export interface ConnectionSettings {
   /** `host:port,host:port/chroot` */
   readonly server: string;
-  /** Session time-out asked for, and how long a connection may take. */
+  /** Session time-out asked for. */
   readonly timeoutMs: number;
+  /** How long to look for a server that opens a session; undefined where the user did not say: then zk/connecting.ts decides. */
+  readonly connectTimeoutMs: number | undefined;
   readonly readOnly: boolean;
   /** Longest request and answer; undefined: ZooKeeper's default. */
   readonly maxPacketBytes: number | undefined;
@@ -27,18 +31,31 @@ const stateTexts: Readonly<Record<ClientState, string>> = {
   closed: 'CLOSED',
 };
 
+/** What a session tells of itself. */
+export interface SessionListener {
+  /** The state of a session that was open has changed. */
+  onState(event: SessionEvent): void;
+  /** A sentence about a search for servers that takes long, or has to be made again. */
+  onSearch(sentence: string): void;
+  /** The session is open. */
+  onOpened?(): void;
+}
+
 export class ZkSession {
-  readonly #onState: (event: SessionEvent) => void;
+  readonly #listener: SessionListener;
   #settings: ConnectionSettings;
-  #client: Promise<Client> | undefined;
-  /** The client, once there is one. */
-  #opened: Client | undefined;
+  #connecting: Connecting | undefined;
   /** Ended by `close`: only `connect` opens another. */
   #closed = false;
 
-  constructor(settings: ConnectionSettings, onState: (event: SessionEvent) => void) {
+  constructor(settings: ConnectionSettings, listener: SessionListener) {
     this.#settings = settings;
-    this.#onState = onState;
+    this.#listener = listener;
+  }
+
+  /** Those of the session now; `connect` changes the servers. */
+  get settings(): ConnectionSettings {
+    return this.#settings;
   }
 
   get server(): string {
@@ -47,23 +64,33 @@ export class ZkSession {
 
   /** In zkCli's words, for its prompt. */
   get stateText(): string {
-    return this.#closed ? 'CLOSED' : stateTexts[this.#opened?.state ?? 'connecting'];
+    return this.#closed ? 'CLOSED' : stateTexts[this.opened?.state ?? 'connecting'];
+  }
+
+  /** Whether a command would have to wait for a session. */
+  get isConnecting(): boolean {
+    return this.stateText === 'CONNECTING';
   }
 
   get opened(): Client | undefined {
-    return this.#opened;
+    return this.#connecting?.opened;
   }
 
-  /** The client of this session. Rejects with a sentence when there is none to be had. */
+  /** Begins to look for a server, and does not wait for it. */
+  begin(): void {
+    this.#begun();
+  }
+
+  /** The client of this session. Rejects with a sentence when no server opens one, and with the reason of the signal. */
   async client(signal: AbortSignal): Promise<Client> {
-    if (this.#closed || this.#opened?.closedBecause !== undefined)
+    if (this.#closed || this.opened?.closedBecause !== undefined)
       throw new CommandFailed('Not connected; "connect" begins a new session', exitCodes.noConnection);
-    this.#client ??= this.#open(signal);
+    const connecting = this.#begun();
     try {
-      return await this.#client;
+      return await connecting.client(signal);
     } catch (error) {
-      // The next command tries again.
-      this.#client = undefined;
+      // A server has refused the session, or the connect string is wrong: the next command tries again.
+      if (connecting.hasEnded && this.#connecting === connecting) this.#connecting = undefined;
       throw error;
     }
   }
@@ -76,29 +103,22 @@ export class ZkSession {
     return await this.client(signal);
   }
 
+  /** Ends the session, or the search for one. */
   async close(): Promise<void> {
-    const client = this.#opened;
+    const connecting = this.#connecting;
     this.#closed = true;
-    this.#client = undefined;
-    this.#opened = undefined;
-    await client?.close();
+    this.#connecting = undefined;
+    await connecting?.close();
   }
 
-  async #open(signal: AbortSignal): Promise<Client> {
-    const { server, timeoutMs, readOnly, maxPacketBytes, auth } = this.#settings;
-    try {
-      const times = { sessionTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs };
-      const client = await connect(server, { ...times, readOnly, maxPacketBytes, auth, signal });
-      client.on('state', this.#onState);
-      this.#opened = client;
-      return client;
-    } catch (error) {
-      if (error instanceof ConnectStringError) throw new CommandFailed(error.message, exitCodes.refused);
-      if (KeeperError.is(error, 'ConnectionLoss')) {
-        const code = exitCodes.noConnection;
-        throw new CommandFailed(`cannot connect to ${server}: ${error.message}`, code);
-      }
-      throw error;
-    }
+  #begun(): Connecting {
+    this.#connecting ??= new Connecting(this.#settings, {
+      clock: new SystemClock(),
+      dial: connect,
+      say: (sentence) => this.#listener.onSearch(sentence),
+      onState: (event) => this.#listener.onState(event),
+      onOpened: () => this.#listener.onOpened?.(),
+    });
+    return this.#connecting;
   }
 }

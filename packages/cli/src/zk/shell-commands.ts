@@ -38,6 +38,14 @@ export interface ShellCommand {
 /** zkCli shows this many lines before the last one. */
 const historyShown = 10;
 
+/** Commands that end the shell. */
+export const endNames: readonly string[] = ['exit', 'quit'];
+
+function quit(shell: ShellState): Promise<void> {
+  shell.quit();
+  return Promise.resolve();
+}
+
 export const shellCommands: readonly ShellCommand[] = [
   {
     name: 'close',
@@ -52,6 +60,12 @@ export const shellCommands: readonly ShellCommand[] = [
     async run(shell, [server], { signal }) {
       await shell.session.connect(server ?? shell.session.server, signal);
     },
+  },
+  {
+    name: 'exit',
+    usage: '',
+    summary: 'the same as quit',
+    run: quit,
   },
   {
     name: 'help',
@@ -93,10 +107,7 @@ export const shellCommands: readonly ShellCommand[] = [
     name: 'quit',
     usage: '',
     summary: 'end the session and the shell',
-    run(shell) {
-      shell.quit();
-      return Promise.resolve();
-    },
+    run: quit,
   },
   {
     name: 'redo',

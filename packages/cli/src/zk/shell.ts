@@ -11,12 +11,13 @@ import { exitCodes } from '../exit-codes.ts';
 import { type OutputFormat, ReaderGone } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { CommandFailed, type ZkCommand } from './command.ts';
+import { nearest } from '../nearest.ts';
 import { complete } from './completion.ts';
 import { HistoryFile } from './history-file.ts';
 import type { ParsedLine } from './option-parser.ts';
-import { eventText, formatOf, readLine, runCommand, tellFailure } from './runner.ts';
+import { eventText, formatOf, readLine, runCommand, searchText, tellFailure } from './runner.ts';
 import { type ConnectionSettings, ZkSession } from './session.ts';
-import { type ShellCommand, shellCommands, type ShellState } from './shell-commands.ts';
+import { endNames, type ShellCommand, shellCommands, type ShellState } from './shell-commands.ts';
 import { wordsOf } from './words.ts';
 
 export class Shell implements ShellState {
@@ -35,7 +36,14 @@ export class Shell implements ShellState {
   constructor(settings: ConnectionSettings, format: OutputFormat, terminal: Terminal) {
     this.#terminal = terminal;
     this.#format = format;
-    this.session = new ZkSession(settings, (event) => this.#tell(event));
+    this.session = new ZkSession(settings, {
+      onState: (event) => this.#tell(event),
+      onSearch: (sentence) => this.#announce(searchText(sentence, this.#format)),
+      onOpened: () => {
+        // The prompt shows the state.
+        if (this.#interface?.terminal === true && this.#running === undefined && !this.#ended) this.#prompt(true);
+      },
+    });
   }
 
   /** Runs to the end of the input, or to `quit`; returns the exit code of the last command, as zkCli does. */
@@ -66,10 +74,12 @@ export class Shell implements ShellState {
     let over = false;
     lines.on('line', (line) => {
       waiting.push(line);
+      if (interactive && endNames.includes(line.trim())) this.#endWaiting();
       wake();
     });
     lines.once('close', () => {
       over = true;
+      if (interactive) this.#endWaiting();
       wake();
     });
     const ignoreSignals = this.#terminal.onSignal((signal) => {
@@ -80,7 +90,8 @@ export class Shell implements ShellState {
       lines.close();
     });
     if (interactive) {
-      await this.#greet();
+      this.#terminal.err(`connecting to ${this.session.server}; "help" lists the commands, TAB completes, Ctrl+D ends\n`);
+      this.session.begin();
       this.#prompt();
     }
     while (!this.#ended) {
@@ -95,6 +106,8 @@ export class Shell implements ShellState {
       if (line.trim() !== '') await this.#execute(line);
       if (interactive && !this.#ended) this.#prompt();
     }
+    // The end of the input leaves the cursor behind the prompt.
+    if (over && !this.#ended) prompt?.write('\n');
     ignoreSignals();
     file?.save(this.history);
     lines.close();
@@ -132,7 +145,7 @@ export class Shell implements ShellState {
         await this.#runCommand(command, line, running);
       } else throw this.#unknown(name);
       // `quit` ends with the code of the command before it.
-      if (name === 'quit' || name === 'redo' || name.startsWith('!')) code = this.#exitCode;
+      if (endNames.includes(name) || name === 'redo' || name.startsWith('!')) code = this.#exitCode;
     } catch (error) {
       if (error instanceof ReaderGone) {
         // Nobody is left to answer.
@@ -146,7 +159,7 @@ export class Shell implements ShellState {
     } finally {
       this.#running = undefined;
     }
-    if (!this.#ended || name === 'quit') this.#exitCode = code;
+    if (!this.#ended || endNames.includes(name)) this.#exitCode = code;
   }
 
   #callOf(running: AbortController) {
@@ -157,6 +170,8 @@ export class Shell implements ShellState {
     await runCommand(command, line, {
       terminal: this.#terminal,
       format: this.#format,
+      settings: this.session.settings,
+      input: undefined,
       client: (signal) => this.session.client(signal),
       watch: this.#onEvent,
       signal: running.signal,
@@ -171,33 +186,36 @@ export class Shell implements ShellState {
   #tell(event: WatchedEvent | SessionEvent): void {
     // What `close` and `quit` do is no news.
     if (!this.printsWatches || event.state === 'Closed') return;
-    this.#terminal.err(this.#interface?.terminal === true ? `\n${eventText(event, this.#format)}` : eventText(event, this.#format));
-    if (this.#running === undefined && this.#interface?.terminal === true) this.#prompt(true);
+    this.#announce(eventText(event, this.#format));
   }
 
+  /** Something that comes of its own accord, and must not spoil the line that is being typed. */
+  #announce(text: string): void {
+    if (this.#ended) return;
+    const interactive = this.#interface?.terminal === true;
+    this.#terminal.err(interactive ? `\n${text}` : text);
+    if (interactive && this.#running === undefined) this.#prompt(true);
+  }
+
+  /** zkCli lists all commands after this line; a typo is better served by the one that was meant. */
   #unknown(name: string): CommandFailed {
-    this.#terminal.err(this.usage());
-    return new CommandFailed(`Command not found: Command not found ${name}`, exitCodes.noCommand);
-  }
-
-  async #greet(): Promise<void> {
-    const { server } = this.session;
-    const opening = new AbortController();
-    this.#running = opening;
-    this.#terminal.err(`connecting to ${server}; "help" lists the commands, TAB completes, Ctrl+D ends\n`);
-    try {
-      await this.session.client(opening.signal);
-    } catch (error) {
-      if (!opening.signal.aborted) tellFailure(error, this.#format, this.#terminal);
-    } finally {
-      this.#running = undefined;
-    }
+    const meant = nearest(
+      name,
+      [...zkCommands, ...shellCommands].map((command) => command.name),
+    );
+    const hint = meant === undefined ? '' : `Did you mean "${meant}"? `;
+    return new CommandFailed(`Command not found: Command not found ${name}\n${hint}"help" lists the commands.`, exitCodes.noCommand);
   }
 
   #prompt(keepCursor = false): void {
     const { server, stateText } = this.session;
     this.#interface?.setPrompt(`[zk: ${server}(${stateText}) ${this.history.length}] `);
     this.#interface?.prompt(keepCursor);
+  }
+
+  /** The user wants to leave: a command that waits for a session does not hold him up, one that is at work is carried out. */
+  #endWaiting(): void {
+    if (this.session.isConnecting) this.#running?.abort(new Error('interrupted'));
   }
 
   /** Ctrl+C breaks off what is at work, or gives up the line that is being typed. */

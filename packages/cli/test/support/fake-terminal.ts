@@ -4,6 +4,7 @@ import type { Terminal } from '../../src/index.ts';
 /** A terminal in memory, and the signals and errors a test sends to it. */
 export class FakeTerminal implements Terminal {
   isTty = true;
+  errIsTty = true;
   readonly input = new PassThrough();
   prompt: PassThrough | undefined;
   environment: Record<string, string | undefined> = {};
@@ -31,6 +32,23 @@ export class FakeTerminal implements Terminal {
     this.signal = callback;
     this.listening++;
     return () => this.listening--;
+  }
+  hangUp: (hadTerminal: boolean) => void = () => undefined;
+  npmGone: (pid: number) => void = () => undefined;
+  nowMs = 0;
+
+  onHangup(callback: (hadTerminal: boolean) => void): () => void {
+    this.hangUp = callback;
+    this.listening++;
+    return () => this.listening--;
+  }
+  onNpmGone(callback: (pid: number) => void): () => void {
+    this.npmGone = callback;
+    this.listening++;
+    return () => this.listening--;
+  }
+  elapsedMs(): number {
+    return this.nowMs;
   }
   onUncaught(callback: (error: unknown) => void): void {
     this.uncaught = callback;

@@ -62,6 +62,8 @@ describe('commands with -o json', () => {
     expect(await json('addauth', 'digest', 'ann:secret')).toEqual({ scheme: 'digest' });
     expect(await json('whoami')).toEqual({ identities: [{ scheme: 'ip', user: '127.0.0.1' }] });
     expect(await json('config')).toEqual({ config: '', version: '', clients: [], stat: someStat });
+    const { server: asked, answer } = await json('4lw', 'ruok');
+    expect([asked, answer]).toEqual([server.connectString, 'imok']);
     expect(await json('version')).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) as string });
     expect(await json('delete', '/j/ttl')).toEqual({ path: '/j/ttl' });
     expect(await json('deleteall', '/j')).toEqual({ path: '/j', deleted: 3 });
@@ -142,7 +144,7 @@ describe('how a command ends', () => {
 
   it('nobody there', async () => {
     const { code, err } = await zkAt('127.0.0.1:1', new FakeTerminal(), '--timeout', '300', 'ls', '/');
-    expect([code, err]).toEqual([exitCodes.noConnection, expect.stringMatching(/^cannot connect to 127\.0\.0\.1:1: .*ECONNREFUSED/)]);
+    expect([code, err]).toEqual([exitCodes.noConnection, expect.stringMatching(/^cannot connect to 127\.0\.0\.1:1: connection refused/)]);
     expect((await zkAt('a:b:c', new FakeTerminal(), 'ls', '/')).err).toContain('connect string "a:b:c"');
   });
 });
@@ -198,20 +200,6 @@ describe('options in front of a command', () => {
 });
 
 describe('single commands', () => {
-  it('get prints the bytes as they are, whatever they are', async () => {
-    const bytes = Buffer.from([0xff, 0x00, 0x0a, 0x80]);
-    await server.zk('create', '/binary');
-    await server.zk('set', '-b', '/binary', bytes.toString('base64'));
-    const terminal = new FakeTerminal();
-    const pieces: Uint8Array[] = [];
-    terminal.write = (piece) => {
-      pieces.push(piece);
-      return Promise.resolve(true);
-    };
-    await zkAt(server.connectString, terminal, 'get', '/binary');
-    expect(Buffer.concat(pieces)).toEqual(Buffer.concat([bytes, Buffer.from('\n')]));
-  });
-
   it('delete heeds the version of its old form', async () => {
     await server.zk('create', '/old');
     const stale = await server.zk('delete', '/old', '5');

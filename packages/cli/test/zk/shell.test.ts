@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../../src/index.ts';
 import { complete } from '../../src/zk/completion.ts';
 import { FakeTerminal } from '../support/fake-terminal.ts';
-import { jsonLines, type ToolResult } from '../support/tool.ts';
+import { jsonLines, temporaryFolder, type ToolResult } from '../support/tool.ts';
 import { testServer, type ZkServer, zkAt } from '../support/zk.ts';
 
 let server: ZkServer;
@@ -118,10 +118,35 @@ describe('a script typed into the shell', () => {
   });
 
   it('has commands that make no sense outside of it, and that say so', async () => {
-    for (const name of ['close', 'connect', 'printwatches', 'quit', 'redo']) {
+    for (const name of ['close', 'connect', 'exit', 'printwatches', 'quit', 'redo']) {
       const { code, err } = await server.zk(name, 'on');
       expect([code, err]).toEqual([exitCodes.refused, `tskeeper: ${name} is about a session that goes on, and works in: tskeeper shell\n`]);
     }
+  });
+
+  it('A87: names the nearest command for a word that is none, and does not list all of them', async () => {
+    expect((await shell(['lss /'])).err).toBe('Command not found: Command not found lss\nDid you mean "ls"? "help" lists the commands.\n');
+    expect((await shell(['getacl /'])).err).toContain('Did you mean "getAcl"?');
+    expect((await shell(['nonsense'])).err).toBe('Command not found: Command not found nonsense\n"help" lists the commands.\n');
+    expect(JSON.parse((await shell(['lss /'], '-o', 'json')).err)).toEqual({
+      error: { message: 'Command not found: Command not found lss\nDid you mean "ls"? "help" lists the commands.' },
+    });
+  });
+
+  it('ends by `exit` as by `quit`, with the code of the command before it', async () => {
+    const { code, out } = await shell(['get /missing', 'exit', 'ls /zookeeper']);
+    expect([code, out]).toEqual([exitCodes.noNode, '']);
+  });
+
+  it('without a server fails every command once the first has given up, and ends with 5', async () => {
+    const terminal = new FakeTerminal();
+    terminal.input.end('ls /\nget /a\n');
+    const { code, out, err } = await zkAt('127.0.0.1:1', terminal, '--timeout', '300', 'shell');
+    expect([code, out]).toEqual([exitCodes.noConnection, '']);
+    const cannot = 'cannot connect to 127.0.0.1:1: connection refused; ';
+    expect(err).toBe(
+      `${cannot}trying again for 0.3 s\n${cannot}gave up after 0.3 s, --timeout <ms> sets another time\n${cannot}still trying\n`,
+    );
   });
 
   it('lists its commands', async () => {
@@ -204,6 +229,67 @@ describe('a shell with a keyboard', () => {
     again.input.write('\u0003\u0004');
     await endedAgain;
     rmSync(home, { recursive: true });
+  });
+
+  describe('while it connects', () => {
+    /** No server listens there. */
+    const nowhere = '127.0.0.1:1';
+    /** Reads lines, and would wait for a minute. */
+    async function connecting(): Promise<{ keyboard: Keyboard; ended: Promise<ToolResult> } & Disposable> {
+      const folder = temporaryFolder();
+      const keyboard = new Keyboard(folder.path);
+      const ended = zkAt(nowhere, keyboard, '--timeout', '60000', 'shell');
+      await keyboard.shows(`[zk: ${nowhere}(CONNECTING) 0] `);
+      return { keyboard, ended, [Symbol.dispose]: () => folder[Symbol.dispose]() };
+    }
+
+    it('prompts at once with its state, and says why there is no session', async () => {
+      using shellAt = await connecting();
+      const { keyboard, ended } = shellAt;
+      await keyboard.shows(`cannot connect to ${nowhere}: connection refused; trying again for 60 s\n`);
+      keyboard.input.write('\u0004');
+      expect((await ended).code).toBe(exitCodes.done);
+    });
+
+    it('ends by Ctrl+D, `exit` and `quit`, also when a command waits for the session', async () => {
+      for (const end of ['\u0004', 'exit\r', 'quit\r']) {
+        using shellAt = await connecting();
+        const { keyboard, ended } = shellAt;
+        keyboard.input.write(`ls /\r`);
+        await keyboard.shows('ls /');
+        keyboard.input.write(end);
+        expect([end, (await ended).code]).toEqual([end, exitCodes.interrupted]);
+        using idle = await connecting();
+        idle.keyboard.input.write(end);
+        expect([end, (await idle.ended).code]).toEqual([end, exitCodes.done]);
+      }
+    });
+
+    it('Ctrl+C breaks off the command that waits, and not the shell', async () => {
+      using shellAt = await connecting();
+      const { keyboard, ended } = shellAt;
+      keyboard.input.write('ls /\r');
+      await keyboard.shows('ls /');
+      await keyboard.type('\u0003', '(CONNECTING) 1] ');
+      expect(keyboard.errors).toContain('interrupted\n');
+      keyboard.input.write('\u0004');
+      expect((await ended).code).toBe(exitCodes.interrupted);
+    });
+
+    it('shows in the prompt that the session is open, without spoiling the line that is being typed', async () => {
+      const first = await testServer();
+      const { connectString } = first;
+      await first.close();
+      using folder = temporaryFolder();
+      const keyboard = new Keyboard(folder.path);
+      const ended = zkAt(connectString, keyboard, 'shell');
+      await keyboard.shows('(CONNECTING) 0] ');
+      await keyboard.type('half a li', 'half a li');
+      await using _second = await testServer(Number(connectString.split(':')[1]));
+      await keyboard.shows(`[zk: ${connectString}(CONNECTED) 0] half a li`);
+      keyboard.input.write('\u0003\u0004');
+      await ended;
+    });
   });
 
   it('shows an event without spoiling the line that is being typed', async () => {

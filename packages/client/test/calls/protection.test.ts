@@ -1,6 +1,7 @@
 /** Protected creates: whatever is lost, there is one znode, or none and an error that tells the truth. */
 import { SeededRandom } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { breadth, isFull } from '../../../../test/breadth.ts';
 import { newGuid } from '../../src/calls/protection.ts';
 import type { Client } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
@@ -48,7 +49,7 @@ describe('a protected create', () => {
     async (mode) => {
       const cuts: Cut[] = [];
       // A connection has its handshake, the create or the look; each is shorter than this.
-      for (let bytes = 0; bytes <= 330; bytes += mode === 'ephemeralSequential' ? 1 : 7) {
+      for (let bytes = 0; bytes <= 330; bytes += breadth(41, mode === 'ephemeralSequential' ? 1 : 7)) {
         cuts.push({ of: 'answers', afterBytes: bytes }, { of: 'requests', afterBytes: bytes });
       }
       for (const [index, cut] of cuts.entries()) {
@@ -68,7 +69,6 @@ describe('a protected create', () => {
         await world.until(other.removeWatches(`/locks/${index}`));
       }
     },
-    60_000,
   );
 
   it('B52: finds its znode with the Stat and the number it has', async () => {
@@ -165,19 +165,21 @@ describe('a protected create', () => {
   });
 });
 
-describe('B52: in 300 random stories of cuts, deaths, partitions, time-outs and aborts', () => {
+describe('B52: in random stories of cuts, deaths, partitions, time-outs and aborts', () => {
   it('there is exactly one znode, or none and a truthful error, and never a second', async () => {
     const seen = new Map<string, number>();
-    for (let seed = 1; seed <= 300; seed++) {
+    for (let seed = 1; seed <= breadth(20, 300); seed++) {
       const ending = await story(seed);
       seen.set(ending, (seen.get(ending) ?? 0) + 1);
     }
     // The stories must not all end alike, else they prove little.
+    expect(seen.size).toBeGreaterThan(1);
+    if (!isFull) return;
     for (const ending of ['done', 'RequestTimeout unknown', 'SessionExpired unknown', 'aborted']) {
       expect(seen.get(ending), `${ending} of ${JSON.stringify([...seen])}`).toBeGreaterThan(3);
     }
     expect(seen.get('done')).toBeGreaterThan(100);
-  }, 120_000);
+  });
 
   async function story(seed: number): Promise<string> {
     const random = new SeededRandom(seed);

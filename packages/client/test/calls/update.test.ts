@@ -1,6 +1,7 @@
 /** update: compare and set, until it is done, and truthful where nobody can know. */
 import { SeededRandom } from '@tskeeper/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import type { Client } from '../../src/index.ts';
 import { ClientWorld } from '../support/client-world.ts';
 import { type Cut, cutting } from '../support/cut-transport.ts';
@@ -198,10 +199,10 @@ describe('update, when no answer to the write comes', () => {
   });
 });
 
-describe('B52: in 100 random stories of cuts and partitions', () => {
+describe('B52: in random stories of cuts and partitions', () => {
   it('what clients count together is what they were told: each success counts once, each unknown once or not', async () => {
     const seen = { done: 0, unknown: 0, others: 0 };
-    for (let seed = 1; seed <= 100; seed++) {
+    for (let seed = 1; seed <= breadth(10, 100); seed++) {
       const random = new SeededRandom(seed);
       const path = `/count-${seed}`;
       await go(other.create(path, '0'));
@@ -227,7 +228,7 @@ describe('B52: in 100 random stories of cuts and partitions', () => {
       seen.unknown += unknown;
       seen.others += told.length - done - unknown;
     }
-    expect(seen.done).toBeGreaterThan(500);
-    expect(seen.unknown).toBeGreaterThan(20);
-  }, 60_000);
+    expect(seen.done).toBeGreaterThan(breadth(50, 500));
+    expect(seen.unknown).toBeGreaterThan(breadth(0, 20));
+  });
 });

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { expectIs } from '../../../../test/expect-is.ts';
 import { Fifo } from '../../src/session/fifo.ts';
 
 it('a fifo gives back in order what it was given, however long it grows between', () => {
@@ -11,10 +12,10 @@ it('a fifo gives back in order what it was given, however long it grows between'
       fifo.push(next);
       model.push(next++);
     } else {
-      expect(fifo.peek()).toBe(model[0]);
-      expect(fifo.shift()).toBe(model.shift());
+      expectIs(fifo.peek(), model[0]);
+      expectIs(fifo.shift(), model.shift());
     }
-    expect(fifo.length).toBe(model.length);
+    expectIs(fifo.length, model.length);
   }
   fifo.clear();
   expect([fifo.length, fifo.peek(), fifo.shift(), fifo.length]).toEqual([0, undefined, undefined, 0]);

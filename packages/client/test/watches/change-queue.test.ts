@@ -1,5 +1,6 @@
 import { SeededRandom } from '@tskeeper/runtime';
 import { describe, expect, it } from 'vitest';
+import { expectIs } from '../../../../test/expect-is.ts';
 import { ChangeQueue, type Reread, type ZnodeChange } from '../../src/watches/change-queue.ts';
 
 const change = (zxid: number | undefined): ZnodeChange => ({
@@ -81,8 +82,8 @@ describe('a queue of changes', () => {
         const item = queue.shift();
         if (item === undefined) return;
         if (item.type === 'Reread') upTo += BigInt(item.dropped);
-        else expect(item.zxid).toBe(++upTo);
-        if (item.type === 'Reread' && item.since !== undefined) expect(item.since <= upTo).toBe(true);
+        else expectIs<bigint | undefined>(item.zxid, ++upTo);
+        if (item.type === 'Reread' && item.since !== undefined) expectIs(item.since <= upTo, true);
       };
       let pushed = 0;
       while (pushed < 3000) {
@@ -90,7 +91,7 @@ describe('a queue of changes', () => {
         if (dice < 5) queue.push(change(++pushed));
         else if (dice < 6) queue.reread('reconnected', BigInt(pushed));
         else take();
-        expect(queue.length <= max).toBe(true);
+        expectIs(queue.length <= max, true);
       }
       while (queue.length > 0) take();
       expect(upTo).toBe(BigInt(pushed));

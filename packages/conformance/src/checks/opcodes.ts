@@ -2,24 +2,33 @@
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
 import { equal } from '../expect.ts';
+import type { RawCnxn } from '../raw-cnxn.ts';
+
+/** Apache's servers may answer a few pings before they close, and close a silent connection late. */
+const pingsMax = 100;
+
+async function endOf(cnxn: RawCnxn): Promise<'closed' | 'open'> {
+  for (let pings = 0; pings < pingsMax && !cnxn.isClosed; pings++) await cnxn.ping();
+  return cnxn.isClosed ? 'closed' : 'open';
+}
 
 export const opcodeChecks: readonly RunnableCheck[] = [
   {
     name: 'opcodes.unknown',
-    title: 'a number that is no operation is Unimplemented (-6)',
+    title: 'a number that is not an operation is answered Unimplemented (-6), and the server closes the connection',
     rows: ['A10'],
     docs: 'Request.isValid; UnimplementedRequestProcessor',
     async run(ground) {
-      // Apache's servers close the connection behind it, and ours does not.
       for (const opCode of [999, 0, 99, -7]) {
         const cnxn = await ground.openRawSession();
         equal(`the error of ${opCode}`, (await cnxn.call(opCode))?.err, -6);
+        equal(`the connection after ${opCode}`, await endOf(cnxn), 'closed');
       }
     },
   },
   {
     name: 'opcodes.check-alone',
-    title: 'check exists inside a multi only',
+    title: 'check exists inside a multi only: alone it is answered like a number that is not an operation',
     rows: ['A14'],
     docs: 'ZOOKEEPER-2623',
     since: [3, 9, 3],
@@ -27,6 +36,7 @@ export const opcodeChecks: readonly RunnableCheck[] = [
       const cnxn = await ground.openRawSession();
       const reply = await cnxn.call(OpCode.check, (writer) => operations.check.request.write(writer, { path: ground.root, version: -1 }));
       equal('the error', reply?.err, -6);
+      equal('the connection after it', await endOf(cnxn), 'closed');
     },
   },
   {

@@ -33,6 +33,14 @@ const answers = (type: number, err: number): Wrongness => ({
     return undefined;
   },
 });
+/** What is not an operation is answered as it should be, and the connection goes on. */
+const keepsOpen = (): Wrongness => ({
+  request: (request, answer) => {
+    if (![999, 0, 99, -7, OpCode.check].includes(request.type)) return request;
+    answer(ErrorCode.Unimplemented);
+    return undefined;
+  },
+});
 const replaces = (type: number, from: number, to: number): Wrongness => ({
   outgoing: (frame) => [frame.kind === 'reply' && frame.type === type && frame.err === from ? { ...frame, err: to } : frame],
 });
@@ -278,6 +286,16 @@ export const cases: readonly Case[] = [
     wrong: 'an unknown operation is answered as done',
     found: 'opcodes.unknown',
     make: () => answers(999, ErrorCode.Ok),
+  },
+  {
+    wrong: 'a connection stays open after an unknown operation',
+    found: 'opcodes.unknown',
+    make: keepsOpen,
+  },
+  {
+    wrong: 'a connection stays open after a check outside a multi',
+    found: 'opcodes.check-alone',
+    make: keepsOpen,
   },
 ];
 

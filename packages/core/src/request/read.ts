@@ -125,7 +125,8 @@ export class Reads {
       case OpCode.multiRead:
         return this.#multiRead(request, reader);
       default:
-        // Answered instead of cut off, so that one foreign request does not cost a client its connection. No zxid belongs to it.
+        // As ZooKeeper's UnimplementedRequestProcessor: an answer without a zxid, then the end of the connection. A client that sends what no
+        // client sends has lost its place in the protocol, and what follows is not to be trusted. Its session goes on.
         this.#answers.header(
           request.cnxn,
           request.opCode,
@@ -136,6 +137,7 @@ export class Reads {
           request.now.elapsedMs,
           false,
         );
+        this.#cnxns.close(request.cnxn, 'unknown operation');
         return undefined;
     }
   }

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { ConnectionThrottle, type ConnectionThrottleOptions, connectionThrottleDefaults } from '../../src/cnxn/connection-throttle.ts';
 
 function throttle(options: Partial<ConnectionThrottleOptions>, draw = 0): ConnectionThrottle {
@@ -137,7 +138,7 @@ describe('ConnectionThrottle', () => {
         const weight = chosen.weightEnabled ? Math.max(chosen.globalSessionWeight, chosen.localSessionWeight, 3) : 1;
         expect(most).toBeLessThanOrEqual(Math.max(0, chosen.tokens) * weight);
       }),
-      { numRuns: 300 },
+      { numRuns: breadth(30, 300) },
     );
   });
 

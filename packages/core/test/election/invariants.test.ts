@@ -3,12 +3,10 @@
  * `specOf(seed, kind)` makes the same story again.
  */
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import type { Sid } from '@tskeeper/protocol';
 import type { QuorumVerifier } from '../../src/quorum/quorum-verifier.ts';
 import { type Broken, type EnsembleSpec, type ServerSpec, SmallEnsemble } from './small-ensemble.ts';
-
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
 
 /** `mixed`: some of the servers always wait in full, as Java servers do. `calm`: nothing goes wrong and all start at once. */
 type Kind = 'calm' | 'early' | 'mixed' | 'full';
@@ -66,8 +64,14 @@ function specOf(seed: number, kind: Kind, broken?: Broken): EnsembleSpec {
   };
 }
 
-function blocks(from: number, count: number): number[] {
-  return Array.from({ length: count / 500 }, (_, block) => from + block * 500);
+const blockSize = breadth(20, 500);
+
+/** The first seed of each block, which is a test of its own; in `npm test` there is one block. */
+function blocks(count: number): number[] {
+  return breadth(
+    [0],
+    Array.from({ length: count / blockSize }, (_, block) => block * blockSize),
+  );
 }
 
 /** Nothing goes wrong unless a test makes it. */
@@ -103,11 +107,11 @@ function playAll(kind: Kind, from: number, count: number, broken?: Broken): { vi
   return outcome;
 }
 
-describe('elections in small ensembles', { timeout: patienceMs }, () => {
-  it.each(blocks(0, 4000))(
-    'C4-7, C4-10: of servers that start together without faults the best one leads and all others follow (500 seeds from %i)',
+describe('elections in small ensembles', () => {
+  it.each(blocks(4000))(
+    `C4-7, C4-10: of servers that start together without faults the best one leads and all others follow (${blockSize} seeds from %i)`,
     (from) => {
-      for (let seed = from; seed < from + 500; seed++) {
+      for (let seed = from; seed < from + blockSize; seed++) {
         const spec = specOf(seed, 'calm');
         const ensemble = play(spec);
         expect(ensemble.violations, `seed ${seed}`).toEqual([]);
@@ -120,26 +124,26 @@ describe('elections in small ensembles', { timeout: patienceMs }, () => {
   );
 
   describe.each(['early', 'mixed', 'full'] as const)('that are troubled, settling: %s', (kind) => {
-    it.each(blocks(0, 2000))(
-      'C4-7, C4-11: nobody leads without a quorum or with less than its voters have, and in the end one leads and all others follow (500 seeds from %i)',
+    it.each(blocks(2000))(
+      `C4-7, C4-11: nobody leads without a quorum or with less than its voters have, and in the end one leads and all others follow (${blockSize} seeds from %i)`,
       (from) => {
-        const { violations, leaders } = playAll(kind, from, 500);
+        const { violations, leaders } = playAll(kind, from, blockSize);
         expect(violations).toEqual([]);
         // Many of them lost a leader on the way.
-        expect(leaders).toBeGreaterThan(600);
+        expect(leaders).toBeGreaterThan(blockSize * 1.2);
       },
     );
   });
 
-  it.each(blocks(0, 1000))('that falsely believe nobody can be reached are as safe, and settle (500 seeds from %i)', (from) => {
-    for (let seed = from; seed < from + 500; seed++) {
+  it.each(blocks(1000))(`that falsely believe nobody can be reached are as safe, and settle (${blockSize} seeds from %i)`, (from) => {
+    for (let seed = from; seed < from + blockSize; seed++) {
       expect(play({ ...specOf(seed, 'early'), falseAlarms: true }).violations, `seed ${seed}`).toEqual([]);
     }
   });
 
-  it('C4-6: a voter that comes late finds the leader, and nobody else enters an election because of it (300 seeds)', () => {
+  it('C4-6: a voter that comes late finds the leader, and nobody else enters an election because of it', () => {
     let joined = 0;
-    for (let seed = 0; seed < 300; seed++) {
+    for (let seed = 0; seed < breadth(20, 300); seed++) {
       const spec = specOf(seed, 'calm');
       const voters = spec.servers.filter(({ role }) => role === 'participant');
       if (voters.length < 3 || spec.weights !== undefined) continue;
@@ -156,7 +160,7 @@ describe('elections in small ensembles', { timeout: patienceMs }, () => {
       expect(ensemble.elections(), `seed ${seed}`).toEqual(before.set(sid, 1));
       joined++;
     }
-    expect(joined).toBeGreaterThan(100);
+    expect(joined).toBeGreaterThan(breadth(3, 100));
   });
 
   it.each([
@@ -164,9 +168,9 @@ describe('elections in small ensembles', { timeout: patienceMs }, () => {
     [true, 1, 60],
     [false, 200, 260],
   ])(
-    'C4-11: the process of the leader is killed, and the next one is elected without delay (settling early: %s, %i to %i ms, 200 seeds)',
+    'C4-11: the process of the leader is killed, and the next one is elected without delay (settling early: %s, %i to %i ms)',
     (early, least, most) => {
-      for (let seed = 0; seed < 200; seed++) {
+      for (let seed = 0; seed < breadth(9, 200); seed++) {
         const servers = Array.from({ length: 3 + 2 * (seed % 3) }, (_, index): ServerSpec => {
           return { sid: index + 1, role: 'participant', epoch: 1, zxid: 2 ** 32, startMs: 0, earlySettling: early };
         });
@@ -185,7 +189,7 @@ describe('elections in small ensembles', { timeout: patienceMs }, () => {
   );
 });
 
-describe('the checks of small ensembles', { timeout: patienceMs }, () => {
+describe('the checks of small ensembles', () => {
   const half = (sound: QuorumVerifier): QuorumVerifier => {
     return tampered(sound, (sids) => sound.voters.filter((sid) => sids.has(sid)).length * 2 >= sound.voters.length);
   };
@@ -202,7 +206,7 @@ describe('the checks of small ensembles', { timeout: patienceMs }, () => {
     ['one voter is a quorum', { verifier: anyone }, /without the votes of a quorum|lead at the same time/],
     ['a server of weight 0 may win', { verifier: noWeights }, /has no voice/],
   ])('fail when %s', (_, broken, complaint) => {
-    const { violations } = playAll('early', 0, 200, broken);
+    const { violations } = playAll('early', 0, breadth(60, 200), broken);
     expect(violations.filter((violation) => complaint.test(violation)).length).toBeGreaterThan(0);
   });
 });

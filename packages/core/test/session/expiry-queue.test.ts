@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { ExpiryQueue } from '../../src/session/expiry-queue.ts';
 
 function take(queue: ExpiryQueue, elapsedMs: number, max = Number.POSITIVE_INFINITY): number[] {
@@ -60,7 +61,7 @@ describe('ExpiryQueue', () => {
           for (const slot of slots) expect((Math.floor(lives.get(slot)! / tick) + 1) * tick).toBe(dueMs);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: breadth(10, 100) },
     );
   });
 

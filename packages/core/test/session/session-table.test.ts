@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { SessionTable } from '../../src/session/session-table.ts';
 
 describe('SessionTable', () => {
@@ -91,7 +92,7 @@ describe('SessionTable', () => {
         table.forEach((slot) => listed.set(`${table.high(slot)} ${table.low(slot)}`, slot));
         expect(listed).toEqual(model);
       }),
-      { numRuns: 60 },
+      { numRuns: breadth(6, 60) },
     );
   });
 });

@@ -2,6 +2,7 @@
 import { type MultiMember, OpCode, ProtocolError, sessionIdOf, type Txn } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth, each } from '../../../../test/breadth.ts';
 import type { Notice } from '../../src/observer.ts';
 import { Replica } from '../../src/request/replica.ts';
 import { type LoadedSnapshot, SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
@@ -11,9 +12,6 @@ import { fixtureBytes, type ListedNode, type ListedSnapshot } from '../fixtures.
 import { containerOwner, ttlMark } from '../tree/model.ts';
 import { anyChange, type Change, expectSame, open, TreeAndModel, treeOptions } from '../tree/tree-and-model.ts';
 import { drain, sessionList, snapshotOf } from './snapshots.ts';
-
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
 
 const sessions = sessionList([
   [0x01000000, 5, 30_000],
@@ -79,7 +77,7 @@ function fileOf({ tree, sessions: loaded }: LoadedSnapshot): string {
   return snapshotOf(tree, 9, sessionList(loaded.map(({ high, low, timeoutMs }) => [high, low, timeoutMs]))).toString('hex');
 }
 
-describe('a snapshot in a stream', { timeout: patienceMs }, () => {
+describe('a snapshot in a stream', () => {
   const both = everyKind();
   const file = snapshotOf(both.tree, 9, sessions, false);
   const bytes = streamOf(both.tree);
@@ -106,7 +104,7 @@ describe('a snapshot in a stream', { timeout: patienceMs }, () => {
     const whole = snapshotOf(both.tree, 9, sessions).toString('hex');
     const stream = Buffer.concat([bytes, packets]);
     const differs: number[] = [];
-    for (let cut = 0; cut <= stream.length; cut++) {
+    for (const cut of each(stream.length + 1, 11)) {
       const loaded = loadStream(stream, [cut]);
       if (loaded.taken !== bytes.length || fileOf(loaded) !== whole) differs.push(cut);
     }
@@ -151,7 +149,7 @@ describe('a snapshot in a stream', { timeout: patienceMs }, () => {
           expectSame(loaded.tree, then);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: breadth(10, 100) },
     );
   });
 
@@ -213,7 +211,7 @@ describe('a snapshot in a stream', { timeout: patienceMs }, () => {
   });
 
   it('is not over before its mark is, and says what is missing', () => {
-    for (let length = 0; length < bytes.length; length++) {
+    for (const length of each(bytes.length, 11)) {
       const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
       expect(loader.feed(bytes.subarray(0, length))).toBe(length);
       expect(loader.isComplete).toBe(false);
@@ -279,7 +277,7 @@ describe('a snapshot in a stream', { timeout: patienceMs }, () => {
 
     it('in a bit of any byte is refused as what it is, or leads to a tree', () => {
       let refused = 0;
-      for (let at = 0; at < bytes.length; at++) {
+      for (const at of each(bytes.length, 7)) {
         const flipped = Buffer.from(bytes);
         flipped[at]! ^= 1 << (at % 8);
         try {
@@ -290,7 +288,7 @@ describe('a snapshot in a stream', { timeout: patienceMs }, () => {
           expect((error as ProtocolError).offset).toBeLessThanOrEqual(bytes.length + packets.length);
         }
       }
-      expect(refused).toBeGreaterThan(100);
+      expect(refused).toBeGreaterThan(breadth(14, 100));
     });
   });
 });
@@ -321,7 +319,7 @@ function recordedStreams(): [Buffer, RecordedBody, Buffer][] {
 
 const recorded = recordedStreams();
 
-describe('a snapshot that a Java leader sent', { timeout: patienceMs }, () => {
+describe('a snapshot that a Java leader sent', () => {
   const hexOf = (value: bigint | number): string => `0x${BigInt.asUintN(64, BigInt(value)).toString(16)}`;
 
   it('was recorded twice', () => {
@@ -330,7 +328,7 @@ describe('a snapshot that a Java leader sent', { timeout: patienceMs }, () => {
 
   it.each(recorded)('holds what the recording says, wherever it is cut, and ends where NEWLEADER begins', (bytes, listed, newLeader) => {
     const stream = Buffer.concat([bytes, newLeader]);
-    for (let cut = 0; cut <= stream.length; cut += 7) {
+    for (let cut = 0; cut <= stream.length; cut += breadth(101, 7)) {
       const { tree, sessions: loaded, taken } = loadStream(stream, [cut]);
       expect(taken).toBe(bytes.length);
       expect(loaded.map(({ high, low, timeoutMs }) => ({ id: hexOf(sessionIdOf(high, low)), timeout: timeoutMs }))).toEqual(

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { ByteStrings } from '../../src/tables/byte-strings.ts';
 
 describe('ByteStrings', () => {
@@ -23,7 +24,7 @@ describe('ByteStrings', () => {
         }
         expect(new Set(held.map((one) => one.address)).size).toBe(held.length);
       }),
-      { numRuns: 60 },
+      { numRuns: breadth(6, 60) },
     );
   });
 

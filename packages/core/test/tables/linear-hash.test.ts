@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { LinearHash, mix } from '../../src/tables/linear-hash.ts';
 
 describe('LinearHash', () => {
@@ -28,7 +29,7 @@ describe('LinearHash', () => {
         }
         expect(found).toEqual(model);
       }),
-      { numRuns: 60 },
+      { numRuns: breadth(6, 60) },
     );
   });
 

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { ByteArena } from '../../src/tree/byte-arena.ts';
 
 describe('ByteArena', () => {
@@ -36,7 +37,7 @@ describe('ByteArena', () => {
         expect(arena.returnedBytes).toBeGreaterThanOrEqual(0);
         expect(arena.memoryBytes).toBeLessThanOrEqual(16 * 256 * 1024);
       }),
-      { numRuns: 40 },
+      { numRuns: breadth(5, 40) },
     );
   });
 

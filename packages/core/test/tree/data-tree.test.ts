@@ -1,12 +1,10 @@
 import { type Acl, ErrorCode, Reader, readStat, sessionHigh, sessionIdOf, sessionLow, type Stat, Writer } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { DataTree, nodeDigest } from '../../src/tree/data-tree.ts';
 import { containerOwner, ttlMark } from './model.ts';
 import { anyChange, childNames, expectSame, open, topPaths, TreeAndModel, treeOptions, written } from './tree-and-model.ts';
-
-/** What takes a second or two alone takes many times that beside others on a busy machine. */
-const patienceMs = 60_000;
 
 interface Extras {
   readonly data?: Buffer | null;
@@ -41,7 +39,7 @@ describe('DataTree', () => {
         expect(both.tree.acls.size).toBe(1);
         expect(both.tree.sweepableCount).toBe(0);
       }),
-      { numRuns: 150 },
+      { numRuns: breadth(15, 150) },
     );
   });
 
@@ -345,11 +343,11 @@ describe('DataTree', () => {
     });
   });
 
-  it('holds 200,000 znodes of 100 bytes in 310 bytes each, and gives the memory back', { timeout: patienceMs }, () => {
+  it('holds 200,000 znodes of 100 bytes in 310 bytes each, and gives the memory back', () => {
     const tree = new DataTree(treeOptions);
     const empty = tree.memoryBytes();
     const data = Buffer.alloc(100);
-    const count = 200_000;
+    const count = breadth(50_000, 200_000);
     add(tree, '/bench', 1);
     for (let i = 0; i < count; i++) add(tree, `/bench/n${String(i).padStart(7, '0')}`, i + 2, { data });
     const full = tree.memoryBytes();

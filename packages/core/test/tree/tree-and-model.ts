@@ -2,6 +2,7 @@
 import { type Acl, Perms, sessionHigh, sessionIdOf, sessionLow, Writer } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
+import { expectIs } from '../../../../test/expect-is.ts';
 import { DataTree, type DataTreeOptions } from '../../src/tree/data-tree.ts';
 import { containerOwner, Model, ttlMark } from './model.ts';
 
@@ -134,7 +135,7 @@ export function childNames(tree: DataTree, parent: string): string[] {
   for (let at = 4; at < bytes.length; at += 4 + bytes.readInt32BE(at)) {
     found.push(bytes.toString('utf8', at + 4, at + 4 + bytes.readInt32BE(at)));
   }
-  expect(found.length).toBe(bytes.readInt32BE(0));
+  expectIs(found.length, bytes.readInt32BE(0));
   return found;
 }
 
@@ -145,26 +146,26 @@ export function expectSame(tree: DataTree, model: Model): void {
   expect(tree.approximateDataBytes).toBe(model.dataBytes());
   for (const [key, node] of model.nodes) {
     const found = tree.find(key);
-    expect(found, key).not.toBe(0);
+    expectIs(found !== 0, true, key);
     const bytes = Buffer.from(`xx${key}yy`);
-    expect(tree.lookup(bytes, 2, bytes.length - 2), key).toBe(found);
-    expect(tree.pathOf(found)).toBe(key === '' ? '/' : key);
+    expectIs(tree.lookup(bytes, 2, bytes.length - 2), found, key);
+    expectIs(tree.pathOf(found), key === '' ? '/' : key);
     const wire = model.dataAndStat(key);
-    expect(
+    expectIs(
       written((writer) => tree.writeDataAndStat(found, writer)),
+      wire,
       key,
-    ).toBe(wire);
-    expect(
-      written((writer) => {
-        tree.writeData(found, writer);
-        tree.writeStat(found, writer);
-      }),
-    ).toBe(wire);
-    expect(tree.acls.get(tree.aclOf(found)), key).toEqual(aclsByName[node.acl]);
-    expect(BigInt.asUintN(64, sessionIdOf(tree.ownerHighOf(found), tree.ownerLowOf(found)))).toBe(node.owner);
-    expect(tree.cversionOf(found)).toBe(node.cversion);
-    expect(BigInt(tree.digestOf(found)), key).toBe(model.digestOf(key));
-    expect(childNames(tree, key).sort()).toEqual(model.childrenOf(key).sort());
+    );
+    const apart = written((writer) => {
+      tree.writeData(found, writer);
+      tree.writeStat(found, writer);
+    });
+    expectIs(apart, wire, key);
+    expectIs(JSON.stringify(tree.acls.get(tree.aclOf(found))), JSON.stringify(aclsByName[node.acl]), key);
+    expectIs(BigInt.asUintN(64, sessionIdOf(tree.ownerHighOf(found), tree.ownerLowOf(found))), node.owner, key);
+    expectIs(tree.cversionOf(found), node.cversion, key);
+    expectIs(BigInt(tree.digestOf(found)), model.digestOf(key), key);
+    expectIs(childNames(tree, key).sort().join('/'), model.childrenOf(key).sort().join('/'), key);
   }
   expectSameEphemerals(tree, model.ephemerals());
 }

@@ -1,6 +1,7 @@
 import { makeZxid } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { CommittedLog, committedLogDefaults, mayFollow } from '../../src/zab/committed-log.ts';
 
 const bytesOf = (zxid: number): Buffer => Buffer.from(`txn ${zxid}`);
@@ -132,7 +133,7 @@ describe('CommittedLog', () => {
           if (log.reachesBackTo(each)) expect(above(log, each)).toEqual(plain.filter((value) => value > each));
         }
       }),
-      { numRuns: 200 },
+      { numRuns: breadth(20, 200) },
     );
   });
 });

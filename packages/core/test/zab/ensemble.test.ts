@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { silentObserver } from '../../src/index.ts';
 import { Ensemble, type Node } from './ensemble.ts';
 
@@ -105,7 +106,7 @@ function storm(seed: number): Ensemble {
 }
 
 describe('an ensemble in a storm', () => {
-  const seeds = Number(process.env['TSKEEPER_STORMS'] ?? 60);
+  const seeds = Number(process.env['TSKEEPER_STORMS'] ?? breadth(4, 60));
   const from = Number(process.env['TSKEEPER_STORMS_FROM'] ?? 1);
 
   it(`comes through ${seeds} of them with one history, and with everything that was acknowledged`, () => {

@@ -9,9 +9,6 @@ import { Barrier, DoubleBarrier, type Participation, SimpleBarrier } from '../..
 import { withEachLoss } from '../support/each-loss.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
 
-/** Each goes through all steps of it, some hundred small worlds. */
-const stepsTimeoutMs = 30_000;
-
 let t: RecipeWorld;
 let others: readonly [Client, Client];
 
@@ -58,7 +55,7 @@ async function round(
   expect(inside.map(({ state }) => state)).toEqual(['released', 'released', 'released']);
 }
 
-describe('C1-3: the loss of any one request, or answer, of a participant', { timeout: stepsTimeoutMs }, () => {
+describe('C1-3: the loss of any one request, or answer, of a participant', () => {
   it.each(orders)('of a double barrier, who comes $place, keeps nobody from a round', async ({ order }) => {
     const runs = await withEachLoss(t, async (zk, path) => {
       await round(path, [zk, ...others], (each) => new DoubleBarrier(each, path, 3).enter(), order, order.toReversed());

@@ -5,9 +5,6 @@ import { Candidate, Election, Group, PersistentNode, ServiceRegistry, SetPartiti
 import { type Play, shapeOf, withEachLoss } from '../support/each-loss.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
 
-/** Each goes through all steps of it, some hundred small worlds. */
-const stepsTimeoutMs = 30_000;
-
 let t: RecipeWorld;
 let other: Client;
 
@@ -54,7 +51,7 @@ const nodes: Record<string, Play> = {
   },
 };
 
-describe('the loss of any one request, or answer', { timeout: stepsTimeoutMs }, () => {
+describe('the loss of any one request, or answer', () => {
   it.each(Object.keys(nodes))('C1-3, B23: keeps a persistent node from nothing: %s', async (name) => {
     expect(await withEachLoss(t, nodes[name]!)).toBeGreaterThan(2 * 5);
   });

@@ -1,6 +1,7 @@
 /** The answer to each single request of a transaction is lost, once, and the connection with it: whatever it was, the transaction takes its course. */
 import { type Client, connect, KeeperError } from '@tskeeper/client';
 import { describe, expect, it } from 'vitest';
+import { breadth } from '../../../../test/breadth.ts';
 import { TwoPhaseCommit, type TwoPhaseCommitOptions, type Vote } from '../../src/index.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
 import { recording } from '../support/requests.ts';
@@ -77,18 +78,19 @@ async function lose(options: TwoPhaseCommitOptions, part: Part, at: number, vote
 }
 
 describe('a transaction', () => {
-  it.each(parts)('C1-3: takes its course whichever answer to its %s is lost', { timeout: 60_000 }, async (part) => {
+  it.each(parts)('C1-3: takes its course whichever answer to its %s is lost', async (part) => {
     let runs = 0;
     for (const watching of ['sites', 'coordinator'] as const) {
       const requests = await lose({ watching, presence: true }, part, -1, 'commit');
-      for (let at = 0; at < requests; at++, runs++) await lose({ watching, presence: true }, part, at, at % 2 === 0 ? 'commit' : 'abort');
+      for (let at = breadth(1, 0); at < requests; at += breadth(5, 1), runs++)
+        await lose({ watching, presence: true }, part, at, at % 2 === 0 ? 'commit' : 'abort');
     }
-    expect(runs).toBeGreaterThan(20);
+    expect(runs).toBeGreaterThan(breadth(3, 20));
   });
 
-  it('B15: is decided whichever request is the last of its coordinator, and leaves nothing behind', { timeout: 60_000 }, async () => {
+  it('B15: is decided whichever request is the last of its coordinator, and leaves nothing behind', async () => {
     const options = { watching: 'coordinator' } as const;
-    for (let at = 0; ; at++) {
+    for (let at = 0; ; at += breadth(3, 1)) {
       const t = await RecipeWorld.start();
       await t.until(t.zk.create('/app'));
       const { zk, lines } = await clientOf(t, at, true);

@@ -394,7 +394,9 @@ export class ClientPort implements CnxnList {
       const age = this.#now.elapsedMs - cnxn.acceptedMs;
       this.#observer.cnxnExpired();
       this.#log.warn('half-open', this.#now.elapsedMs, `${nameOf(cnxn)} sent no complete handshake in ${age} ms and was closed.`);
-      this.#drop(cnxn);
+      // FIN, as ZooKeeper closes it: a monitor that probes the port sees an orderly end. In a flood its place is needed at once.
+      if (this.#halfOpen.size > halfOpenMax) this.#drop(cnxn);
+      else this.#close(cnxn);
     }
   }
 
@@ -617,7 +619,7 @@ export class ClientPort implements CnxnList {
       this.#log.warn('memory', elapsedMs, `A connection of ${remote.address} was refused, since memory is ${this.#memory}.`);
       return false;
     }
-    if (maxCnxns > 0 && this.#cnxns.size >= maxCnxns && !this.#closeOldestHalfOpen()) {
+    if (maxCnxns > 0 && this.#cnxns.size >= maxCnxns && !this.#dropOldestEnded() && !this.#closeOldestHalfOpen()) {
       this.#log.warn(
         'inAll',
         elapsedMs,
@@ -626,6 +628,15 @@ export class ClientPort implements CnxnList {
       return false;
     }
     return true;
+  }
+
+  /** Makes room for a newcomer, at the cost of a client that has been sent the end of the stream and keeps its side open. */
+  #dropOldestEnded(): boolean {
+    for (const ended of this.#ended) {
+      this.#drop(ended);
+      return true;
+    }
+    return false;
   }
 
   /** Makes room for a newcomer, at the cost of one that has had its chance. */

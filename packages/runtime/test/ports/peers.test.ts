@@ -243,7 +243,7 @@ describe('three peers over their ports', () => {
     expect(left.map((server) => server.has('/a'))).toEqual([true, true]);
   });
 
-  test('bring a server that has nothing up to date by a snapshot of several megabytes', { timeout: 30_000 }, async () => {
+  test('bring a server that has nothing up to date by a snapshot of several megabytes', async () => {
     const { rig, all } = await ensemble();
     const late = all.find((server) => server !== leaderOf(all))!;
     late.crash();

@@ -1,5 +1,6 @@
 import { type DiskCall, type DiskFault, keepAll, loseAll, MemoryDisk, type StorageOptions } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
+import { each, isFull } from '../../../../test/breadth.ts';
 import { dataOf, quiesce, Server } from './support.ts';
 
 const options: Partial<StorageOptions> = { preAllocSizeBytes: 4096, snapCount: 6, snapRetainCount: 3, dataLogDir: '/logs' };
@@ -66,7 +67,6 @@ const faults: [string, (call: DiskCall) => DiskFault | undefined][] = [
 
 test.each(faults)(
   'E1, E18: %s at each call in turn: nothing is acknowledged after it, and what was acknowledged is there at the next start',
-  { timeout: 30_000 },
   async (_name, faultOf) => {
     const whole = new MemoryDisk();
     expect(await live(whole)).toEqual({ acked: total, failure: undefined, refusal: undefined });
@@ -74,7 +74,7 @@ test.each(faults)(
     expect(calls).toBeGreaterThan(200);
     let fatal = 0;
     let survived = 0;
-    for (let failing = 0; failing < calls; failing++) {
+    for (const failing of each(calls, 11)) {
       const disk = new MemoryDisk();
       let failed: DiskCall | undefined;
       disk.fault = (call) => {
@@ -99,6 +99,8 @@ test.each(faults)(
         expect([failed, lastZxid >= outcome.acked, server.state.history.size]).toEqual([failed, true, lastZxid]);
       }
     }
+    expect(fatal + survived).toBeGreaterThan(0);
+    if (!isFull) return;
     expect(fatal).toBeGreaterThan(20);
     expect(survived).toBeGreaterThan(10);
   },

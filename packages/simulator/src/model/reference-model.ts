@@ -39,7 +39,7 @@ export interface ModelOptions {
   readonly containerMaxNeverUsedIntervalMs: number;
   /**
    * Whether to answer as Apache ZooKeeper 3.9.5 where this project answers differently on purpose. Every such place asks this flag:
-   * connections closed after Unimplemented, deleteContainer accepted from clients, the zxid of an undecodable write, the counter of
+   * deleteContainer accepted from clients, the zxid of an undecodable write, the counter of
    * sequential znodes that stops at 2147483647, half an answer to a multiRead with a null path, and the descendants of ''.
    */
   readonly java: boolean;
@@ -498,7 +498,7 @@ export class ReferenceModel {
       (operation.kind === 'deleteContainer' && !this.#options.java)
     ) {
       this.#tell(cnxn, { kind: 'reply', xid, zxid: -1, err: ErrorCode.Unimplemented, body: null });
-      if (this.#options.java) this.#close(cnxn);
+      this.#close(cnxn);
     } else {
       return false;
     }

@@ -1,6 +1,7 @@
 /** The explorer itself, and what it says of the machines in a few seconds. `npm run explore` goes on from there. */
 import { makeZxid, PacketType, Writer, writeEmptyPacket } from '@tskeeper/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { breadth, sample } from '../../../../test/breadth.ts';
 import {
   type Beginning,
   bringCalm,
@@ -27,9 +28,9 @@ import {
 } from '../../src/internal.ts';
 
 /** Small enough to be seen as a whole. */
-const tiny: Scope = { ...scopeDefaults, servers: 2, txns: 0, crashes: 1, cuts: 0, wakes: 0 };
+const tiny: Scope = { ...scopeDefaults, servers: 2, txns: 0, crashes: breadth(0, 1), cuts: 0, wakes: 0 };
 const usual: Beginning = { scope: scopeDefaults };
-const pairsMax = 30;
+const pairsMax = breadth(3, 30);
 const ascending = (codes: readonly number[]): number[] => codes.toSorted((a, b) => a - b);
 /** SNAP, TRUNC and the log come into play when a leader remembers one txn. */
 const forgetful: Scope = { ...scopeDefaults, committedLog: 1 };
@@ -87,35 +88,31 @@ describe('states', () => {
     { scope: forgetful, ground: 'left behind', kind: 'of leaders that remember one txn' },
     { scope: { ...scopeDefaults, elections: 'each', wakes: 6 }, ground: 'tail', kind: 'of elections message by message' },
     { scope: { ...scopeDefaults, elections: 'any' }, ground: 'two tails', kind: 'of elections that go wrong' },
-  ] as const)(
-    '$kind with the same fingerprint do the same for each next choice',
-    ({ scope, ground }) => {
-      const beginning = { scope, ground: groundNamed(ground) };
-      const runs = new Map<number, readonly number[]>();
-      const pairs: [readonly number[], readonly number[]][] = [];
-      const opening = scope.elections === 'any' ? [] : openingToServe(beginning);
-      for (let seed = 1; seed <= 600 && pairs.length < pairsMax; seed++) {
-        walk(beginning, seed % 2 === 0 ? opening : [], seed, 45, (hash, run) => {
-          const known = runs.get(hash);
-          if (known === undefined) runs.set(hash, [...run]);
-          else if (runText(known) !== runText(run) && pairs.length < pairsMax) pairs.push([known, [...run]]);
-        });
-      }
-      expect(pairs.length).toBe(pairsMax);
-      for (const [one, other] of pairs) {
-        const { world } = replayRun(beginning, one);
-        const { world: twin } = replayRun(beginning, other);
-        const choices = world.choices();
-        expect(ascending(twin.choices())).toEqual(ascending(choices));
-        const code = choices[one.length % Math.max(1, choices.length)];
-        if (code === undefined) continue;
-        world.make(code);
-        twin.make(code);
-        expect(`${runText([code])} ${hashOf(twin)}`, `${runText(one)} and ${runText(other)}`).toBe(`${runText([code])} ${hashOf(world)}`);
-      }
-    },
-    30_000,
-  );
+  ] as const)('$kind with the same fingerprint do the same for each next choice', ({ scope, ground }) => {
+    const beginning = { scope, ground: groundNamed(ground) };
+    const runs = new Map<number, readonly number[]>();
+    const pairs: [readonly number[], readonly number[]][] = [];
+    const opening = scope.elections === 'any' ? [] : openingToServe(beginning);
+    for (let seed = 1; seed <= 600 && pairs.length < pairsMax; seed++) {
+      walk(beginning, seed % 2 === 0 ? opening : [], seed, 45, (hash, run) => {
+        const known = runs.get(hash);
+        if (known === undefined) runs.set(hash, [...run]);
+        else if (runText(known) !== runText(run) && pairs.length < pairsMax) pairs.push([known, [...run]]);
+      });
+    }
+    expect(pairs.length).toBe(pairsMax);
+    for (const [one, other] of pairs) {
+      const { world } = replayRun(beginning, one);
+      const { world: twin } = replayRun(beginning, other);
+      const choices = world.choices();
+      expect(ascending(twin.choices())).toEqual(ascending(choices));
+      const code = choices[one.length % Math.max(1, choices.length)];
+      if (code === undefined) continue;
+      world.make(code);
+      twin.make(code);
+      expect(`${runText([code])} ${hashOf(twin)}`, `${runText(one)} and ${runText(other)}`).toBe(`${runText([code])} ${hashOf(world)}`);
+    }
+  });
 
   test('differ by fingerprint after each input that matters', () => {
     const world = new SmallWorld(scopeDefaults);
@@ -131,23 +128,24 @@ describe('states', () => {
 describe('a search', () => {
   test('that has come to its end has seen the same states in whatever order', () => {
     const chains = search(options(tiny));
-    const breadth = search(options(tiny, { order: 'breadth', seed: 7 }));
+    const layers = search(options(tiny, { order: 'breadth', seed: 7 }));
     expect(chains.violation).toBeUndefined();
-    expect([chains.isComplete, breadth.isComplete]).toEqual([true, true]);
-    expect(chains.states).toBe(breadth.states);
-    expect(chains.states).toBeGreaterThan(200);
-  }, 30_000);
+    expect([chains.isComplete, layers.isComplete]).toEqual([true, true]);
+    expect(chains.states).toBe(layers.states);
+    expect(chains.states).toBeGreaterThan(breadth(10, 200));
+  });
 
-  test.each(expeditions)(
-    '$name finds no violation, and after faults an ensemble comes to serve',
-    (expedition) => {
-      const { found } = runExpedition({ ...expedition, share: 100, calmEvery: expedition.order === 'walks' ? 1 : 5 }, 1200, 3);
-      expect(found.violation?.error.message).toBeUndefined();
-      expect(found.calms).toBeGreaterThan(0);
-      expect(found.states).toBeGreaterThanOrEqual(1200);
-    },
-    20_000,
-  );
+  test.each(sample(expeditions, 4))('$name finds no violation, and after faults an ensemble comes to serve', (expedition) => {
+    const statesMin = breadth(120, 1200);
+    const { found } = runExpedition(
+      { ...expedition, share: 100, calmEvery: expedition.order === 'walks' ? 1 : breadth(2, 5) },
+      statesMin,
+      3,
+    );
+    expect(found.violation?.error.message).toBeUndefined();
+    expect(found.calms).toBeGreaterThan(0);
+    expect(found.states).toBeGreaterThanOrEqual(statesMin);
+  });
 
   test('everywhere is a hundred hundredths, and everything has to be come by', () => {
     expect(expeditions.reduce((sum, { share }) => sum + share, 0)).toBe(100);
@@ -169,7 +167,7 @@ describe('a search', () => {
     expect(replayRun(usual, shorter)).toMatchObject({ error: { invariant: 'AcknowledgedIsCommitted' }, made: shorter });
     const isNeeded = (at: number) => replayRun(usual, shorter.toSpliced(at, 1)).error?.invariant !== error.invariant;
     expect(shorter.map((_code, at) => at).filter((at) => !isNeeded(at))).toEqual([]);
-  }, 30_000);
+  });
 });
 
 describe('the world', () => {

@@ -10,6 +10,7 @@ export const getAcl: ZkCommand = {
   usage: '[-s] path',
   summary: 'print who may do what to a znode',
   options: [{ name: 's', description: 'print the stat as well' }],
+  argumentsMax: 1,
   jsonShape: '{"path": "/a", "acl": [{"scheme": "world", "id": "anyone", "perms": "cdrwa"}], "stat": {...}}',
   async run(call) {
     const path = pathOf(call);
@@ -29,6 +30,7 @@ export const setAcl: ZkCommand = {
     { name: 'v', value: 'version', description: 'only if this is the version of its ACL' },
     { name: 'R', description: 'for everything below it, too' },
   ],
+  argumentsMax: 2,
   jsonShape: '{"path": "/a", "stat": {...}}; with -R {"path": "/a", "changed": 3, "failed": 0}',
   async run(call) {
     const [path = '', text = ''] = argumentsOf(call, 2);

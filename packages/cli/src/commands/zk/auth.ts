@@ -5,6 +5,7 @@ export const addAuth: ZkCommand = {
   usage: 'scheme auth',
   summary: 'prove an identity: digest user:password',
   options: [],
+  argumentsMax: 2,
   jsonShape: '{"scheme": "digest"}',
   async run(call) {
     const [scheme = '', auth = ''] = argumentsOf(call, 1);
@@ -19,6 +20,7 @@ export const whoAmI: ZkCommand = {
   usage: '',
   summary: 'print the identities of this connection',
   options: [],
+  argumentsMax: 0,
   jsonShape: '{"identities": [{"scheme": "ip", "user": "127.0.0.1"}]}',
   async run(call) {
     const client = await call.client();

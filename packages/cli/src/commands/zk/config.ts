@@ -13,6 +13,7 @@ export const getConfig: ZkCommand = {
     { name: 'c', description: 'print the version and where clients connect to instead' },
   ],
   watches: 'with -w',
+  argumentsMax: 0,
   jsonShape: '{"config": "server.1=...", "version": "100000000", "clients": ["10.0.0.1:2181"], "stat": {...}}',
   async run(call) {
     const client = await call.client();
@@ -56,6 +57,7 @@ export const reconfig: ZkCommand = {
     { name: 'add', value: 'list', description: 'comma-separated list of config strings for new servers' },
     { name: 'remove', value: 'list', description: 'comma-separated list of server IDs to remove' },
   ],
+  argumentsMax: 0,
   jsonShape: '{"config": "server.1=...", "stat": {...}}',
   async run(call) {
     const { line } = call;

@@ -2,6 +2,7 @@ import { type CreateSettings, openAcl } from '@tskeeper/client';
 import { exitCodes } from '../../exit-codes.ts';
 import { parseAcl } from '../../zk/acl-text.ts';
 import { argumentsOf, type Call, checkedPath, CommandFailed, type ZkCommand } from '../../zk/command.ts';
+import { dataOf } from '../../zk/data-argument.ts';
 
 /** The longest TTL that fits beside its mark in an ephemeralOwner. */
 const ttlMax = 0xff_ffff_ffff;
@@ -16,14 +17,16 @@ export const create: ZkCommand = {
     { name: 'c', description: 'container: it goes when its last child has gone' },
     { name: 't', value: 'ttl', description: 'it goes after so many milliseconds without changes and children' },
   ],
+  argumentsMax: 3,
   jsonShape: '{"path": "/a"}, with its number where it is sequential',
   async run(call) {
-    const [path = '', data, acl] = argumentsOf(call, 1);
+    const [path = '', word, acl] = argumentsOf(call, 1);
     const mode = modeOf(call);
     checkedPath(call.line.has('s') ? `${path}1` : path);
     const settings = { ...mode, acl: acl === undefined ? openAcl : parseAcl(acl, (sentence) => call.note(sentence)) };
+    const data = word === undefined ? null : await dataOf(call, word);
     const client = await call.client();
-    const created = await client.create(path, data ?? null, { ...settings, ...call.options });
+    const created = await client.create(path, data, { ...settings, ...call.options });
     await call.answer(`Created ${created.path}`, { path: created.path });
   },
 };

@@ -1,6 +1,6 @@
 import { type Client, op } from '@tskeeper/client';
 import { juteMaxBufferDefault } from '@tskeeper/protocol';
-import { argumentsOf, type Call, checkedPath, CommandFailed, numberOf, pathOf, type ZkCommand } from '../../zk/command.ts';
+import { argumentsOf, type Call, checkedPath, CommandFailed, numberOf, oldFormVersion, pathOf, type ZkCommand } from '../../zk/command.ts';
 import { pathsBelow } from '../../zk/subtree.ts';
 
 export const deleteNode: ZkCommand = {
@@ -8,23 +8,18 @@ export const deleteNode: ZkCommand = {
   usage: '[-v version] path',
   summary: 'delete a znode that has no children',
   options: [{ name: 'v', value: 'version', description: 'only if this is the version of its data' }],
+  argumentsMax: 2,
   jsonShape: '{"path": "/a"}',
   async run(call) {
     const [path = '', version] = argumentsOf(call, 1);
     checkedPath(path);
-    const wanted = version === undefined ? numberOf(call, 'v', -1) : oldFormVersion(call, version);
+    const wanted =
+      version === undefined ? numberOf(call, 'v', -1) : oldFormVersion(call, version, 'delete path [version]', 'delete [-v version] path');
     const client = await call.client();
     await client.delete(path, { version: wanted, ...call.options });
     await call.answer(undefined, { path });
   },
 };
-
-/** zkCli complains of this form too, and then ignores the version; a delete that was asked for one version must not take another. */
-function oldFormVersion(call: Call, text: string): number {
-  call.note("'delete path [version]' has been deprecated. Please use 'delete [-v version] path' instead.");
-  if (!/^-?\d+$/.test(text)) throw new CommandFailed(`the version must be a whole number, not ${text}`);
-  return Number(text);
-}
 
 const batchDefault = 1000;
 /** How many batches may be under way at once; zkCli's own number. */
@@ -35,6 +30,7 @@ export const deleteAll: ZkCommand = {
   usage: 'path [-b batch size]',
   summary: 'delete a znode and everything below it',
   options: [{ name: 'b', value: 'batch size', description: 'how many in one transaction, 1000 unless given; 0: each alone' }],
+  argumentsMax: 1,
   jsonShape: '{"path": "/a", "deleted": 3}',
   async run(call) {
     const path = pathOf(call);

@@ -37,6 +37,7 @@ export const setQuota: ZkCommand = {
     { name: 'B', value: 'val', description: 'bytes hard quota' },
   ],
   exclusive: 'exactly one',
+  argumentsMax: 1,
   jsonShape: '{"path": "/a", "limits": {"count": 5, "bytes": -1, "countHardLimit": -1, "byteHardLimit": -1}}',
   async run(call) {
     const [path = ''] = argumentsOf(call, 1);
@@ -135,6 +136,7 @@ export const listQuota: ZkCommand = {
   usage: 'path',
   summary: 'print the limits of a quota, and how much is used',
   options: [],
+  argumentsMax: 1,
   jsonShape: '{"path": "/a", "limits": {"count": 5, ...}, "used": {"count": 1, "bytes": 3}}; both null where there is no quota',
   async run(call) {
     const path = pathOf(call);
@@ -171,6 +173,7 @@ export const delQuota: ZkCommand = {
     { name: 'B', description: 'bytes hard quota' },
   ],
   exclusive: 'at most one',
+  argumentsMax: 1,
   jsonShape: '{"path": "/a", "limits": {...}}, as they are now; null when there is no quota any more',
   async run(call) {
     const path = pathOf(call);

@@ -17,6 +17,7 @@ export const get: ZkCommand = {
   ],
   usageListsOptions: true,
   watches: 'with -w',
+  argumentsMax: 2,
   jsonShape: '{"path": "/a", "data": "text", "encoding": "utf8" or "base64", "stat": {...}}; data is null where there are none',
   async run(call) {
     const path = pathOf(call);
@@ -38,6 +39,7 @@ export const stat: ZkCommand = {
   summary: "print a znode's stat",
   options: [{ name: 'w', description: 'watch for changes on the znode, also for its coming into being' }],
   watches: 'with -w',
+  argumentsMax: 2,
   jsonShape: '{"path": "/a", "stat": {...}}',
   async run(call) {
     const path = pathOf(call);
@@ -60,6 +62,7 @@ export const ls: ZkCommand = {
     { name: 'R', description: 'recurse' },
   ],
   watches: 'with -w',
+  argumentsMax: 2,
   jsonShape: '{"path": "/a", "children": ["b", "c"]}, with -s also "stat"; with -R one {"path": "/a/b"} for each znode',
   async run(call) {
     const { line } = call;
@@ -91,6 +94,7 @@ export const getAllChildrenNumber: ZkCommand = {
   usage: 'path',
   summary: 'print how many znodes are below one',
   options: [],
+  argumentsMax: 1,
   jsonShape: '{"path": "/a", "number": 2}',
   async run(call) {
     const path = pathOf(call);
@@ -105,6 +109,7 @@ export const getEphemerals: ZkCommand = {
   usage: 'path',
   summary: 'print the ephemerals of this session whose paths begin with a text; all of them without one',
   options: [],
+  argumentsMax: 1,
   jsonShape: '{"prefix": "/", "ephemerals": ["/a"]}',
   async run(call) {
     const prefix = call.line.args.length === 0 ? '/' : pathOf(call);

@@ -1,5 +1,6 @@
 import { exitCodes } from '../../exit-codes.ts';
-import { argumentsOf, checkedPath, CommandFailed, numberOf, type ZkCommand } from '../../zk/command.ts';
+import { argumentsOf, checkedPath, CommandFailed, numberOf, oldFormVersion, type ZkCommand } from '../../zk/command.ts';
+import { dataOf, originOf } from '../../zk/data-argument.ts';
 import { statLines, statView } from '../../zk/texts.ts';
 
 export const set: ZkCommand = {
@@ -12,23 +13,29 @@ export const set: ZkCommand = {
     { name: 'b', description: 'Supply data in base64 format' },
   ],
   usageListsOptions: true,
+  argumentsMax: 3,
   jsonShape: '{"path": "/a", "stat": {...}}',
   async run(call) {
-    const [path = '', data = ''] = argumentsOf(call, 2);
+    const [path = '', word = '', version] = argumentsOf(call, 2);
     checkedPath(path);
-    const version = numberOf(call, 'v', -1);
-    const bytes = call.line.has('b') ? decoded(data) : Buffer.from(data);
+    const wanted =
+      version === undefined
+        ? numberOf(call, 'v', -1)
+        : oldFormVersion(call, version, 'set path data [version]', 'set [-s] [-v version] path data');
+    const data = await dataOf(call, word);
+    const bytes = call.line.has('b') ? decoded(data, originOf(word)) : data;
     const client = await call.client();
-    const stat = await client.setData(path, bytes, { version, ...call.options });
+    const stat = await client.setData(path, bytes, { version: wanted, ...call.options });
     await call.answer(call.line.has('s') ? statLines(stat) : undefined, { path, stat: statView(stat) });
   },
 };
 
-/** Node passes over what is no base64; an operator's slip must not become data. */
-function decoded(text: string): Buffer {
-  const bytes = Buffer.from(text, 'base64');
-  if (bytes.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, '')) {
-    throw new CommandFailed(`the data are not base64: ${text}`, exitCodes.refused);
-  }
-  return bytes;
+/** Node passes over what is no base64; an operator's slip must not become data. Files have lines of it. */
+function decoded(data: Uint8Array, origin: string | undefined): Buffer {
+  const text = Buffer.from(data).toString();
+  const digits = text.replaceAll(/\s/g, '').replace(/=+$/, '');
+  const bytes = Buffer.from(digits, 'base64');
+  if (bytes.toString('base64').replace(/=+$/, '') === digits) return bytes;
+  const sentence = origin === undefined ? `the data are not base64: ${text}` : `the data from ${origin} are not base64`;
+  throw new CommandFailed(sentence, exitCodes.refused);
 }

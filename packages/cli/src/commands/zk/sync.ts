@@ -5,6 +5,7 @@ export const sync: ZkCommand = {
   usage: 'path',
   summary: 'wait until the server has caught up with the leader',
   options: [],
+  argumentsMax: 1,
   jsonShape: '{"path": "/a", "synced": true}',
   async run(call) {
     const path = pathOf(call);

@@ -5,6 +5,7 @@ import { addAuth, whoAmI } from './auth.ts';
 import { getConfig, reconfig } from './config.ts';
 import { create } from './create.ts';
 import { deleteAll, deleteNode } from './delete.ts';
+import { fourLetterWordCommand } from './four-letter-word.ts';
 import { delQuota, listQuota, setQuota } from './quota.ts';
 import { get, getAllChildrenNumber, getEphemerals, ls, stat } from './read.ts';
 import { set } from './set.ts';
@@ -13,6 +14,7 @@ import { version } from './version.ts';
 import { addWatch, removeWatches } from './watches.ts';
 
 export const zkCommands: readonly ZkCommand[] = [
+  fourLetterWordCommand,
   addAuth,
   addWatch,
   getConfig,

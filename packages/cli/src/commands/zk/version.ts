@@ -6,6 +6,7 @@ export const version: ZkCommand = {
   usage: '',
   summary: 'print the version of this program',
   options: [],
+  argumentsMax: Infinity,
   jsonShape: '{"version": "0.1.0"}',
   async run(call) {
     if (call.line.args.length > 0) throw misused(this);

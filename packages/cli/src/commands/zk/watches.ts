@@ -18,6 +18,7 @@ export const addWatch: ZkCommand = {
     },
   ],
   watches: 'always',
+  argumentsMax: Infinity,
   jsonShape:
     '{"path": "/a", "mode": "PERSISTENT"}, then one {"event": "NodeCreated", "state": "SyncConnected", "path": "/a/b", "zxid": "0x5"} for each event',
   async run(call) {
@@ -46,6 +47,7 @@ export const removeWatches: ZkCommand = {
     { name: 'a', description: 'any watcher type' },
     { name: 'l', description: 'remove locally when there is no server connection' },
   ],
+  argumentsMax: 1,
   jsonShape: '{"path": "/a"}',
   async run(call) {
     const path = pathOf(call);

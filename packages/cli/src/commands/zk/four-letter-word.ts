@@ -1,0 +1,104 @@
+import {
+  type ConnectString,
+  ConnectStringError,
+  formatServer,
+  fourLetterWord,
+  KeeperError,
+  NodeTransport,
+  parseConnectString,
+} from '@tskeeper/client';
+import { exitCodes } from '../../exit-codes.ts';
+import { argumentsOf, CommandFailed, type ZkCommand } from '../../zk/command.ts';
+import { troubleText } from '../../zk/trouble-text.ts';
+
+/** Those of ZooKeeper 3.9, docs/reference/four-letter-words.md, but for the trace mask, which is asked for in bytes. */
+const words = [
+  'cons',
+  'conf',
+  'crst',
+  'dirs',
+  'dump',
+  'envi',
+  'hash',
+  'isro',
+  'mntr',
+  'ruok',
+  'srst',
+  'srvr',
+  'stat',
+  'wchc',
+  'wchp',
+  'wchs',
+];
+
+/** Every server of the connect string is asked, since each speaks of itself alone. */
+export const fourLetterWordCommand: ZkCommand = {
+  name: '4lw',
+  usage: 'word',
+  summary: 'ask each server by a four letter word, such as srvr, ruok, mntr or stat, without a session',
+  options: [],
+  argumentsMax: 1,
+  words,
+  jsonShape: '{"server": "127.0.0.1:2181", "word": "ruok", "answer": "imok"} for each server',
+  async run(call) {
+    const [word = ''] = argumentsOf(call, 1);
+    if (!/^[a-z]{4}$/.test(word)) {
+      const sentence = `4lw: ${JSON.stringify(word)} is not a four letter word. A word is four small letters, such as srvr, ruok, mntr or stat`;
+      throw new CommandFailed(sentence, exitCodes.refused);
+    }
+    const servers = await serversOf(call.settings.server);
+    const { signal, settings } = call;
+    const answers = servers.map((server) => fourLetterWord(server, word, { signal, timeoutMs: settings.connectTimeoutMs }));
+    // Each is looked at in its turn, and a failure that comes before that is no failure of the process.
+    for (const answer of answers) answer.catch(() => undefined);
+    const failures: CommandFailed[] = [];
+    for (const [index, server] of servers.entries()) {
+      try {
+        const answer = await answers[index]!;
+        const heading = servers.length === 1 ? '' : `${server}:\n`;
+        // The command ends each answer with a line break of its own.
+        await call.answer(`${heading}${answer.replace(/\n$/, '')}`, { server, word, answer });
+      } catch (error) {
+        if (!KeeperError.is(error)) throw error;
+        failures.push(failureOf(error, server, word));
+      }
+    }
+    const last = failures.pop();
+    for (const failure of failures) call.complain(failure);
+    if (last !== undefined) throw last;
+  },
+};
+
+async function serversOf(connectString: string): Promise<string[]> {
+  const { servers, service } = parsed(connectString);
+  if (service === undefined) return servers.map(formatServer);
+  try {
+    return (await new NodeTransport().resolveService(service)).map(formatServer);
+  } catch (error) {
+    const reason = error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error);
+    throw new CommandFailed(`the servers of ${service} cannot be looked up: ${troubleText(reason)}`, exitCodes.noConnection);
+  }
+}
+
+function parsed(connectString: string): ConnectString {
+  try {
+    return parseConnectString(connectString);
+  } catch (error) {
+    if (error instanceof ConnectStringError) throw new CommandFailed(error.message, exitCodes.refused);
+    throw error;
+  }
+}
+
+function failureOf({ code, reason = code, message }: KeeperError, server: string, word: string): CommandFailed {
+  switch (code) {
+    case 'Unimplemented': {
+      const sentence = `${server}: the 4lw.commands.whitelist of this server does not have ${word}; add it to zoo.cfg and restart the server`;
+      return new CommandFailed(sentence, exitCodes.failed, { code });
+    }
+    case 'ConnectionLoss':
+    case 'RequestTimeout':
+      return new CommandFailed(`${server}: ${troubleText(reason, server)}`, exitCodes.noConnection, { code });
+    default:
+      return new CommandFailed(`${server}: ${message}`, exitCodes.failed, { code });
+  }
+}

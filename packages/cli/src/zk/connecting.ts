@@ -1,0 +1,203 @@
+/**
+ * Looking for a server that opens a session: what the user reads meanwhile, and when a command gives up.
+ *
+ * As soon as every server of the connect string has failed once, one line says what was tried and why it failed; a single server that is down
+ * among others that answer is no news. A command gives up when every server has failed and 4 seconds have passed; a server that is silent is
+ * waited for, up to the time-out, since it may be slow or far away. `--timeout` sets how long is tried whatever the servers do. The search itself
+ * goes on until `close`, so that the next command of a shell finds the session that was opened since.
+ */
+import {
+  type Client,
+  type Clock,
+  connect,
+  type ConnectOptions,
+  ConnectStringError,
+  formatServer,
+  parseConnectString,
+  type SessionEvent,
+  type TracedSessionEvent,
+  type Tracer,
+} from '@tskeeper/client';
+import { exitCodes } from '../exit-codes.ts';
+import { aborted } from './aborted.ts';
+import { CommandFailed } from './command.ts';
+import type { ConnectionSettings } from './session.ts';
+import { troubleText } from './trouble-text.ts';
+
+/** Longer than a server takes to start and an ensemble to elect a leader; no longer than a person waits without wondering. */
+const patienceMs = 4000;
+/** Without any failure to tell of, for so long nothing is said. */
+const quietMs = 1000;
+
+export interface ConnectingParts {
+  readonly clock: Clock;
+  /** Hears what is tried, once. */
+  readonly say: (sentence: string) => void;
+  readonly onState: (event: SessionEvent) => void;
+  /** The session is open. */
+  readonly onOpened: () => void;
+  /** The client's `connect`. */
+  readonly dial: typeof connect;
+}
+
+export class Connecting {
+  readonly #settings: ConnectionSettings;
+  readonly #parts: ConnectingParts;
+  readonly #ending = new AbortController();
+  readonly #timers: object[] = [];
+  readonly #beganMs: number;
+  /** For how long a command waits, whatever the servers do. */
+  readonly #limitMs: number;
+  /** Why each server failed the last time. */
+  readonly #troubles = new Map<string, string>();
+  /** Servers of which none is known to have failed; empty for an SRV name, whose servers are not known here. */
+  readonly #untried: Set<string>;
+  readonly #opening: Promise<Client>;
+  /** Settles when a command has waited long enough. */
+  readonly #impatience: Promise<void>;
+  #giveUp: () => void = () => undefined;
+  #gaveUp = false;
+  #hasSaid = false;
+  #hasEnded = false;
+  #client: Client | undefined;
+
+  constructor(settings: ConnectionSettings, parts: ConnectingParts) {
+    this.#settings = settings;
+    this.#parts = parts;
+    const { clock } = parts;
+    this.#beganMs = clock.now().elapsedMs;
+    this.#limitMs = settings.connectTimeoutMs ?? settings.timeoutMs;
+    this.#untried = serversOf(settings.server);
+    this.#impatience = new Promise((resolve) => {
+      this.#giveUp = resolve;
+    });
+    if (quietMs < this.#limitMs) this.#timers.push(clock.after(quietMs, () => this.#sayConnecting()));
+    this.#timers.push(clock.after(this.#limitMs, () => this.#lose()));
+    this.#opening = this.#open();
+    // Commands hear of it when they ask.
+    this.#opening.catch(() => undefined);
+  }
+
+  /** The client, once it has a session. */
+  get opened(): Client | undefined {
+    return this.#client;
+  }
+
+  /** The search is over, and has found no session: it was closed, or a server has refused an identity. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** The client with its session. Rejects with a sentence when no server opens one, and with the reason of the signal. */
+  async client(signal: AbortSignal): Promise<Client> {
+    if (this.#client !== undefined) return this.#client;
+    if (this.#gaveUp) throw this.#failure('still trying');
+    const client = await Promise.race([this.#opening, this.#impatience, aborted(signal)]);
+    if (client !== undefined) return client;
+    const seconds = secondsText(this.#elapsedMs);
+    throw this.#failure(`gave up after ${seconds}, --timeout <ms> sets another time`);
+  }
+
+  /** Ends the search, or the session that it has found. */
+  async close(): Promise<void> {
+    this.#over();
+    this.#ending.abort(new Error('closed'));
+    await this.#client?.close();
+  }
+
+  async #open(): Promise<Client> {
+    const { server, timeoutMs, readOnly, maxPacketBytes, auth } = this.#settings;
+    try {
+      this.#client = await this.#parts.dial(server, {
+        sessionTimeoutMs: timeoutMs,
+        connectTimeoutMs: Infinity,
+        readOnly,
+        maxPacketBytes,
+        auth,
+        signal: this.#ending.signal,
+        tracer: tracerOf((event) => this.#heard(event)),
+      } satisfies ConnectOptions);
+      this.#client.on('state', this.#parts.onState);
+      this.#parts.onOpened();
+      return this.#client;
+    } catch (error) {
+      this.#hasEnded = true;
+      if (error instanceof ConnectStringError) throw new CommandFailed(error.message, exitCodes.refused);
+      throw error;
+    } finally {
+      this.#over();
+    }
+  }
+
+  #heard(event: TracedSessionEvent): void {
+    // What becomes of a session that was open is told by its state.
+    if (event.kind !== 'attemptFailed' || this.#client !== undefined) return;
+    const server = event.server ?? this.#settings.server;
+    this.#troubles.set(server, troubleText(event.reason, server));
+    this.#untried.delete(server);
+    if (this.#untried.size > 0) return;
+    const left = this.#patienceMs - this.#elapsedMs;
+    if (left <= 0) this.#lose();
+    else this.#say(`cannot connect to ${this.#troubleList}; trying again for ${secondsText(left)}`);
+  }
+
+  /** Nothing has come of it so far, and not every server has failed. */
+  #sayConnecting(): void {
+    const troubles = this.#troubles.size === 0 ? '' : ` (${this.#troubleList})`;
+    const left = secondsText(this.#limitMs - this.#elapsedMs);
+    this.#say(`connecting to ${this.#settings.server}; no session so far${troubles}; trying for ${left}`);
+  }
+
+  #say(sentence: string): void {
+    if (this.#hasSaid || this.#ending.signal.aborted) return;
+    this.#hasSaid = true;
+    this.#parts.say(sentence);
+  }
+
+  #lose(): void {
+    this.#gaveUp = true;
+    this.#giveUp();
+  }
+
+  #over(): void {
+    for (const timer of this.#timers.splice(0)) this.#parts.clock.cancel(timer);
+  }
+
+  get #patienceMs(): number {
+    return Math.min(this.#settings.connectTimeoutMs ?? patienceMs, this.#limitMs);
+  }
+
+  get #elapsedMs(): number {
+    return this.#parts.clock.now().elapsedMs - this.#beganMs;
+  }
+
+  get #troubleList(): string {
+    return [...this.#troubles]
+      .map(([server, trouble]) => (trouble.startsWith('at ') ? `${server} ${trouble}` : `${server}: ${trouble}`))
+      .join(', ');
+  }
+
+  #failure(what: string): CommandFailed {
+    const tried = this.#troubles.size === 0 ? `${this.#settings.server}: no answer` : this.#troubleList;
+    return new CommandFailed(`cannot connect to ${tried}; ${what}`, exitCodes.noConnection, { code: 'ConnectionLoss' });
+  }
+}
+
+/** The servers of a connect string as the client names them; none where the string is wrong, which the client will say. */
+function serversOf(connectString: string): Set<string> {
+  try {
+    return new Set(parseConnectString(connectString).servers.map(formatServer));
+  } catch {
+    return new Set();
+  }
+}
+
+/** Hears of the session alone; calls are not traced. */
+function tracerOf(session: (event: TracedSessionEvent) => void): Tracer {
+  return { hearsCalls: false, hearsSession: true, run: (_call, work) => work(), settled: () => undefined, session };
+}
+
+/** `4 s`, `0.3 s`. */
+function secondsText(ms: number): string {
+  return `${ms < 10_000 ? Math.round(ms / 100) / 10 : Math.round(ms / 1000)} s`;
+}

@@ -1,0 +1,202 @@
+/** Looking for a server: what is said meanwhile, and when it is given up. */
+import { createServer, type Server } from 'node:net';
+import { once } from 'node:events';
+import { afterEach, describe, expect, it } from 'vitest';
+import { exitCodes } from '../../src/index.ts';
+import { Connecting, type ConnectingParts } from '../../src/zk/connecting.ts';
+import { FakeTerminal } from '../support/fake-terminal.ts';
+import { jsonLines } from '../support/tool.ts';
+import { testServer, zkAt } from '../support/zk.ts';
+
+let silent: Server | undefined;
+afterEach(() => {
+  silent?.close();
+  silent = undefined;
+});
+
+/** A server that accepts connections and says nothing. */
+async function silentServer(): Promise<string> {
+  silent = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.unref();
+  });
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  return `127.0.0.1:${(silent.address() as { port: number }).port}`;
+}
+
+/** Time that passes when the test says so. */
+class ManualClock {
+  #now = 0;
+  #timers: { readonly at: number; readonly callback: () => void }[] = [];
+
+  now() {
+    return { elapsedMs: this.#now };
+  }
+  after(delayMs: number, callback: () => void): object {
+    const timer = { at: this.#now + delayMs, callback };
+    this.#timers.push(timer);
+    return timer;
+  }
+  cancel(timer: object): void {
+    this.#timers = this.#timers.filter((one) => one !== timer);
+  }
+  pass(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const next = this.#timers.toSorted((a, b) => a.at - b.at)[0];
+      if (next === undefined || next.at > end) break;
+      this.#now = next.at;
+      this.cancel(next);
+      next.callback();
+    }
+    this.#now = end;
+  }
+  get pending(): number {
+    return this.#timers.length;
+  }
+}
+
+const settings = { timeoutMs: 30_000, connectTimeoutMs: undefined, readOnly: false, maxPacketBytes: undefined, auth: [] };
+
+/** Attempts as the client tells them, without a network. */
+function watchedAttempts(server: string, connectTimeoutMs?: number) {
+  const clock = new ManualClock();
+  const said: string[] = [];
+  let fails: (server: string | undefined, reason: string) => void = () => undefined;
+  let isAborted = false;
+  const parts: ConnectingParts = {
+    clock,
+    say: (sentence) => said.push(sentence),
+    onState: () => undefined,
+    onOpened: () => undefined,
+    dial: async (_server, options) => {
+      fails = (at, reason) => options.tracer!.session({ kind: 'attemptFailed', reason, server: at, sessionId: 0n });
+      options.signal!.addEventListener('abort', () => (isAborted = true));
+      return await new Promise<never>(() => undefined);
+    },
+  };
+  const connecting = new Connecting({ ...settings, server, connectTimeoutMs }, parts);
+  const result = connecting.client(new AbortController().signal).then(
+    () => 'connected',
+    (error: unknown) => (error as Error).message,
+  );
+  return {
+    clock,
+    said,
+    connecting,
+    result,
+    fails: (at: string | undefined, reason: string) => fails(at, reason),
+    isAborted: () => isAborted,
+  };
+}
+
+describe('while no server opens a session', () => {
+  it('says at once what is tried and why it fails, and gives up after 4 s where every server refuses', async () => {
+    const { clock, said, result, fails, connecting } = watchedAttempts('a:1');
+    fails('a:1', 'a:1: it could not be connected to: ECONNREFUSED');
+    expect(said).toEqual(['cannot connect to a:1: connection refused; trying again for 4 s']);
+    clock.pass(3999);
+    fails('a:1', 'a:1: it could not be connected to: ECONNREFUSED');
+    clock.pass(600);
+    fails('a:1', 'a:1: it could not be connected to: ECONNREFUSED');
+    expect(await result).toBe('cannot connect to a:1: connection refused; gave up after 4.6 s, --timeout <ms> sets another time');
+    expect(said).toHaveLength(1);
+    await connecting.close();
+    expect(clock.pending).toBe(0);
+  });
+
+  it('says nothing of one server that fails as long as others are untried', async () => {
+    const { clock, said, result, fails } = watchedAttempts('a:1,b:2');
+    fails('a:1', 'a:1: it could not be connected to: ECONNREFUSED');
+    expect(said).toEqual([]);
+    fails('b:2', 'b:2 at ::1: it could not be connected to: EHOSTUNREACH');
+    expect(said).toEqual(['cannot connect to a:1: connection refused, b:2 at ::1: no route to the host; trying again for 4 s']);
+    clock.pass(5000);
+    fails('a:1', 'a:1: it could not be connected to: ECONNRESET');
+    expect(await result).toContain('cannot connect to a:1: the connection was reset, b:2 at ::1: no route to the host; gave up');
+  });
+
+  it('waits for a server that is silent, as the time-out allows, and says that it does', async () => {
+    const { clock, said, result, fails } = watchedAttempts('a:1,b:2');
+    fails('a:1', 'a:1: it could not be connected to: ECONNREFUSED');
+    clock.pass(1000);
+    expect(said).toEqual(['connecting to a:1,b:2; no session so far (a:1: connection refused); trying for 29 s']);
+    clock.pass(14_000);
+    fails('b:2', 'b:2: no answer in time');
+    expect(await result).toContain('cannot connect to a:1: connection refused, b:2: no answer in time; gave up after 15 s');
+    const alone = watchedAttempts('a:1');
+    alone.clock.pass(29_999);
+    expect(alone.said).toEqual(['connecting to a:1; no session so far; trying for 29 s']);
+    alone.clock.pass(1);
+    expect(await alone.result).toBe('cannot connect to a:1: no answer; gave up after 30 s, --timeout <ms> sets another time');
+  });
+
+  it('tries for as long as the user has said, however the servers refuse', async () => {
+    const { clock, said, result, fails } = watchedAttempts('a:1', 60_000);
+    fails('a:1', 'a:1: it could not be connected to: ECONNREFUSED');
+    expect(said).toEqual(['cannot connect to a:1: connection refused; trying again for 60 s']);
+    clock.pass(59_000);
+    fails('a:1', 'a:1: it could not be connected to: ECONNREFUSED');
+    clock.pass(1000);
+    expect(await result).toContain('gave up after 60 s');
+  });
+
+  it('goes on trying after a command has given up, so that the next one finds a session or fails at once', async () => {
+    const { clock, connecting, result, fails, isAborted } = watchedAttempts('a:1');
+    clock.pass(5000);
+    fails('a:1', 'a:1: it could not be connected to: ECONNREFUSED');
+    await result;
+    expect(isAborted()).toBe(false);
+    await expect(connecting.client(new AbortController().signal)).rejects.toThrow(
+      'cannot connect to a:1: connection refused; still trying',
+    );
+    await connecting.close();
+    expect(isAborted()).toBe(true);
+  });
+});
+
+describe('a one-shot command without a server', () => {
+  it('says so on standard error, and ends with 5', async () => {
+    const { code, out, err } = await zkAt('127.0.0.1:1', new FakeTerminal(), '--timeout', '300', 'ls', '/');
+    expect([code, out]).toEqual([exitCodes.noConnection, '']);
+    expect(err).toMatch(
+      /^cannot connect to 127\.0\.0\.1:1: connection refused; trying again for 0\.3 s\ncannot connect to 127\.0\.0\.1:1: connection refused; gave up after 0\.3 s, --timeout <ms> sets another time\n$/,
+    );
+  });
+
+  it('says so as JSON where JSON was asked for', async () => {
+    const { err } = await zkAt('127.0.0.1:1', new FakeTerminal(), '--timeout', '300', '-o', 'json', 'ls', '/');
+    expect(jsonLines(err)).toEqual([
+      { note: 'cannot connect to 127.0.0.1:1: connection refused; trying again for 0.3 s' },
+      {
+        error: {
+          code: 'ConnectionLoss',
+          message: 'cannot connect to 127.0.0.1:1: connection refused; gave up after 0.3 s, --timeout <ms> sets another time',
+        },
+      },
+    ]);
+  });
+
+  it('ends at once by a signal while it connects', async () => {
+    const server = await silentServer();
+    const terminal = new FakeTerminal();
+    const connected = once(silent!, 'connection');
+    const ended = zkAt(server, terminal, 'ls', '/');
+    await connected;
+    terminal.signal('SIGINT');
+    expect(await ended).toMatchObject({ code: exitCodes.interrupted, out: '' });
+  });
+
+  it('finds a server that starts while it tries, and says nothing more', async () => {
+    const first = await testServer();
+    const port = Number(first.connectString.split(':')[1]);
+    await first.close();
+    const terminal = new FakeTerminal();
+    const ended = zkAt(first.connectString, terminal, '-waitforconnection', 'ls', '/zookeeper');
+    while (!terminal.errors.includes('trying again')) await new Promise((resolve) => setImmediate(resolve));
+    await using _second = await testServer(port);
+    expect(await ended).toMatchObject({ code: exitCodes.done, out: '[config, quota]\n' });
+    expect(terminal.errors).toMatch(/^cannot connect to .*; trying again for 30 s\n$/);
+  });
+});

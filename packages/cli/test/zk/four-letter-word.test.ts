@@ -1,0 +1,60 @@
+/** `4lw`: four letter words without `nc`, asked of every server of the connect string. */
+import { TestServer } from '@tskeeper/testing';
+import { describe, expect, it } from 'vitest';
+import { exitCodes } from '../../src/index.ts';
+import { FakeTerminal } from '../support/fake-terminal.ts';
+import { jsonLines } from '../support/tool.ts';
+import { zkAt } from '../support/zk.ts';
+
+describe('4lw', () => {
+  it('prints what a server answers, without a session', async () => {
+    await using server = await TestServer.start();
+    const { code, out, err } = await zkAt(server.connectString, new FakeTerminal(), '4lw', 'srvr');
+    expect([code, err]).toEqual([exitCodes.done, '']);
+    expect(out).toMatch(/^Zookeeper version: [^]*\nMode: standalone\nNode count: \d+\n$/);
+    // An answer without a line break gets one.
+    expect((await zkAt(server.connectString, new FakeTerminal(), '4lw', 'ruok')).out).toBe('imok\n');
+    expect((await zkAt(`${server.connectString}/a/chroot`, new FakeTerminal(), '4lw', 'ruok')).out).toBe('imok\n');
+    expect(server.inspect.watchCount()).toBe(0);
+  });
+
+  it('asks every server of the connect string, and fails when one does not answer', async () => {
+    await using first = await TestServer.start();
+    await using second = await TestServer.start();
+    const both = await zkAt(`${first.connectString},${second.connectString}`, new FakeTerminal(), '4lw', 'ruok');
+    expect(both).toEqual({ code: exitCodes.done, out: `${first.connectString}:\nimok\n${second.connectString}:\nimok\n`, err: '' });
+    const one = await zkAt(`127.0.0.1:1,${second.connectString}`, new FakeTerminal(), '4lw', 'ruok');
+    expect(one).toEqual({
+      code: exitCodes.noConnection,
+      out: `${second.connectString}:\nimok\n`,
+      err: '127.0.0.1:1: connection refused\n',
+    });
+    const json = await zkAt(`${first.connectString},127.0.0.1:1`, new FakeTerminal(), '-o', 'json', '4lw', 'ruok');
+    expect(jsonLines(json.out)).toEqual([{ server: first.connectString, word: 'ruok', answer: 'imok' }]);
+    expect(jsonLines(json.err)).toEqual([{ error: { code: 'ConnectionLoss', message: '127.0.0.1:1: connection refused' } }]);
+  });
+
+  it('says what a word is, and how a server is made to answer one that is not on its whitelist', async () => {
+    await using server = await TestServer.start({ config: { '4lw.commands.whitelist': 'srvr' } });
+    const word = async (...words: readonly string[]) => await zkAt(server.connectString, new FakeTerminal(), '4lw', ...words);
+    expect(await word('mntr')).toEqual({
+      code: exitCodes.failed,
+      out: '',
+      err: `${server.connectString}: the 4lw.commands.whitelist of this server does not have mntr; add it to zoo.cfg and restart the server\n`,
+    });
+    expect(await word()).toMatchObject({ code: exitCodes.refused, err: '4lw word\n' });
+    expect(await word('RUOK')).toEqual({
+      code: exitCodes.refused,
+      out: '',
+      err: '4lw: "RUOK" is not a four letter word. A word is four small letters, such as srvr, ruok, mntr or stat\n',
+    });
+    expect((await word('srvr', 'mntr')).err).toBe('4lw: unexpected argument "mntr". Usage: 4lw word\n');
+  });
+
+  it('works in the shell, also when no session could be opened', async () => {
+    await using server = await TestServer.start();
+    const terminal = new FakeTerminal();
+    terminal.input.end('4lw ruok\n4lw isro\n');
+    expect(await zkAt(server.connectString, terminal, 'shell')).toEqual({ code: exitCodes.done, out: 'imok\nrw\n', err: '' });
+  });
+});

@@ -1,0 +1,358 @@
+/**
+ * Run-time checks of what a program passes to a call. TypeScript finds these mistakes in TypeScript; plain JavaScript does not, and there
+ * `setData(path, data, 0)` would overwrite any version and `delete(path, { verison: 3 })` would delete without a condition.
+ *
+ * A call is named by its form, as a program writes it: `setData(path, data, options)`. Errors quote that form and say what to write. A value of the wrong type is a
+ * TypeError, a number out of its range a RangeError. Checks that pass allocate nothing: they stand on the path of every request.
+ */
+
+/** What a value must be. */
+export interface Kind {
+  /** Completes the sentence "version is ...": `a whole number`. */
+  readonly wanted: string;
+  /** Whether a number that does not fit is out of range, rather than of the wrong type. */
+  readonly isNumber?: boolean;
+  /** Whether an error must not quote the value. Made by `secret`. */
+  readonly isSecret?: boolean;
+  fits(given: unknown): boolean;
+  /** Throws for what is wrong inside a value that fits; `what` names the value in the error: `connect: auth`. */
+  inside?(given: unknown, what: string): void;
+}
+
+/** The options of a call by name. Made by `optionKinds`. */
+export type OptionKinds = Readonly<Record<string, Kind>>;
+
+/** Names and kinds of options, without what a plain object would inherit: `toString` is not an option. */
+export function optionKinds(...groups: readonly Readonly<Record<string, Kind>>[]): OptionKinds {
+  return Object.assign(Object.create(null) as Record<string, Kind>, ...groups) as OptionKinds;
+}
+
+const int32Max = 0x7fffffff;
+
+/** The kinds that several calls use. */
+export const kinds = {
+  boolean: { wanted: 'true or false', fits: (given) => typeof given === 'boolean' },
+  string: { wanted: 'a string', fits: isString },
+  /** A version of a znode: the counter is an int, and -1 stands for any. */
+  version: {
+    wanted: `a whole number from -${int32Max + 1} to ${int32Max}`,
+    isNumber: true,
+    fits: (given) => Number.isInteger(given) && (given as number) >= -int32Max - 1 && (given as number) <= int32Max,
+  },
+  /** A number of things: 1 or more. */
+  count: { wanted: 'a whole number from 1', isNumber: true, fits: (given) => Number.isInteger(given) && (given as number) >= 1 },
+  /** What travels as a positive int. */
+  int: {
+    wanted: `a whole number from 1 to ${int32Max}`,
+    isNumber: true,
+    fits: (given) => Number.isInteger(given) && (given as number) >= 1 && (given as number) <= int32Max,
+  },
+  milliseconds: {
+    wanted: 'a number of milliseconds from 0, or Infinity',
+    isNumber: true,
+    fits: (given) => typeof given === 'number' && given >= 0,
+  },
+  function: { wanted: 'a function', fits: (given) => typeof given === 'function' },
+  watch: { wanted: 'a function, or true', fits: (given) => typeof given === 'function' || given === true },
+  signal: { wanted: 'an AbortSignal; of an AbortController, give its signal', fits: isSignal },
+  object: { wanted: 'an object', fits: isObject },
+  array: { wanted: 'an array', fits: Array.isArray },
+  data: {
+    wanted: 'a Uint8Array, a string or null',
+    fits: (given) => given === null || typeof given === 'string' || given instanceof Uint8Array,
+  },
+  bytes: { wanted: 'a Uint8Array or a string', fits: (given) => typeof given === 'string' || given instanceof Uint8Array },
+  acl: {
+    wanted: 'an array of { perms: Perms.read, id: { scheme, id } }',
+    fits: (given) => Array.isArray(given) && given.every(isAclEntry),
+  },
+} as const satisfies Readonly<Record<string, Kind>>;
+
+/** One of these words. */
+export function oneOf(...words: readonly (string | boolean)[]): Kind {
+  const quoted = words.map((word) => JSON.stringify(word));
+  return { wanted: `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`, fits: (given) => words.includes(given as string) };
+}
+
+/** An object with these options of its own, as `session: { id, password }`. */
+export function nested(options: OptionKinds, required: readonly string[] = []): Kind {
+  const form = `{ ${required.length > 0 ? required.join(', ') : Object.keys(options)[0]}${required.length > 0 ? '' : ': ...'} }`;
+  return {
+    wanted: `an object: ${form}`,
+    fits: isOptionsObject,
+    inside: (given, what) => {
+      checkNames(given as object, options, what);
+      for (const name of required) {
+        if ((given as Record<string, unknown>)[name] === undefined) throw new TypeError(`${what}.${name} is missing: write ${form}`);
+      }
+    },
+  };
+}
+
+/** An array of values of a kind. */
+export function arrayOf(kind: Kind): Kind {
+  return {
+    wanted: `an array, each element ${kind.wanted}`,
+    fits: Array.isArray,
+    inside: (given, what) => (given as readonly unknown[]).forEach((each, index) => checkValue(each, kind, `${what}[${index}]`)),
+  };
+}
+
+/** This kind, for values that may hold a password: errors do not quote them. */
+export function secret(kind: Kind): Kind {
+  return { ...kind, isSecret: true };
+}
+
+/** This kind, or one of the values. */
+export function orOneOf(kind: Kind, ...values: readonly unknown[]): Kind {
+  return {
+    wanted: [...values.filter((value) => value !== undefined).map(described), kind.wanted].join(' or '),
+    fits: (given) => values.includes(given) || kind.fits(given),
+    inside: (given, what) => {
+      if (!values.includes(given)) kind.inside?.(given, what);
+    },
+  };
+}
+
+/** Throws a TypeError, or a RangeError for a number out of range. `what` names the value in the error: `setData: version`. */
+export function checkValue(given: unknown, kind: Kind, what: string): void {
+  if (kind.fits(given)) kind.inside?.(given, what);
+  else throw wrongValue(given, kind, what);
+}
+
+function wrongValue(given: unknown, kind: Kind, what: string): TypeError | RangeError {
+  const quoted = kind.isSecret === true && typeof given === 'string' ? 'a string' : described(given);
+  const message = `${what} is ${kind.wanted}, not ${quoted}`;
+  return kind.isNumber === true && typeof given === 'number' ? new RangeError(message) : new TypeError(message);
+}
+
+/**
+ * Checks the options of a call: an object, of known names, each with a value of its kind or undefined. `form` is the call as a program
+ * writes it, with the word `options` where these stand: `setData(path, data, options)`. Throws a TypeError or a RangeError.
+ */
+export function checkOptions(given: unknown, options: OptionKinds, form: string): void {
+  if (!isOptionsObject(given)) throw notOptions(given, options, form);
+  checkNames(given, options, nameOf(form));
+}
+
+function checkNames(given: object, options: OptionKinds, what: string): void {
+  for (const name in given) {
+    const kind = options[name];
+    if (kind === undefined) throw unknownOption(given, name, options, what);
+    const value = (given as Record<string, unknown>)[name];
+    if (value === undefined) continue;
+    if (!kind.fits(value)) throw wrongValue(value, kind, within(what, name));
+    if (kind.inside !== undefined) kind.inside(value, within(what, name));
+  }
+}
+
+/** `count` is `arguments.length` of a call of this form that takes `most` arguments. Throws a TypeError. */
+export function checkCount(count: number, most: number, form: string): void {
+  if (count <= most) return;
+  const many = most === 0 ? 'no argument' : most === 1 ? '1 argument' : `${most} arguments`;
+  throw new TypeError(`${form} takes ${many}, not ${count}; calls take no callback, they return promises`);
+}
+
+/** Throws a TypeError for a path that is not a string. What a string must be to be a path, `pathFault` knows. */
+export function checkPathType(given: unknown, form: string): void {
+  if (typeof given !== 'string') throw new TypeError(`${nameOf(form)}: the path is a string, not ${described(given)}: write ${form}`);
+}
+
+// --- Words for errors
+
+/** `connect: session`, and inside that `connect: session.id`. */
+function within(what: string, name: string): string {
+  return what.includes(': ') ? `${what}.${name}` : `${what}: ${name}`;
+}
+
+/** `setData` of `setData(path, data, options)`. */
+function nameOf(form: string): string {
+  const end = form.indexOf('(');
+  return end === -1 ? form : form.slice(0, end);
+}
+
+/** A value as an error quotes it. Never the content of bytes or of objects, which may be secret. */
+export function described(given: unknown): string {
+  if (typeof given === 'string') return given.length > 60 ? 'a string' : JSON.stringify(given);
+  if (typeof given === 'function') return 'a function';
+  if (typeof given === 'bigint') return `${given}n`;
+  if (typeof given !== 'object' || given === null) return String(given);
+  if (Array.isArray(given)) return 'an array';
+  if (typeof (given as { readonly then?: unknown }).then === 'function') return 'a promise; await it first';
+  if (isSignal(given)) return 'an AbortSignal';
+  const className = (given as { readonly constructor?: { readonly name?: string } }).constructor?.name;
+  return className === undefined || className === 'Object' || className === '' ? 'an object' : `an object of class ${className}`;
+}
+
+/** Which option stands for an argument of this type in other clients' calls, in the order in which they are looked for. */
+const meantBy: Readonly<Record<string, readonly (readonly [name: string, value: (given: unknown) => string])[]>> = {
+  number: [
+    ['version', String],
+    ['mode', () => "'ephemeral'"],
+    ['sessionTimeoutMs', String],
+    ['timeoutMs', String],
+  ],
+  function: [['watch', () => 'listener']],
+  boolean: [
+    ['watch', () => 'true'],
+    ['mode', () => "'ephemeral'"],
+    ['recursive', String],
+  ],
+  string: [['mode', (given) => `'${String(given)}'`]],
+  array: [['acl', () => '[...]']],
+  signal: [['signal', () => '']],
+};
+
+function notOptions(given: unknown, options: OptionKinds, form: string): TypeError {
+  const type = Array.isArray(given) ? 'array' : isSignal(given) ? 'signal' : typeof given;
+  const meant = (meantBy[type] ?? []).find(([name]) => options[name]?.fits !== undefined);
+  const first = Object.keys(options)[0];
+  const value = meant === undefined ? '...' : meant[1](given);
+  const name = meant === undefined ? first : meant[0];
+  const example = name === undefined ? '{}' : value === '' ? `{ ${name} }` : `{ ${name}: ${value} }`;
+  const callback = type === 'function' ? '; calls take no callback, they return promises' : '';
+  return new TypeError(
+    `${nameOf(form)}: options are an object, not ${described(given)}: write ${form.replace(/\boptions\b/, example)}${callback}`,
+  );
+}
+
+/** How other clients of ZooKeeper (node-zookeeper-client, zookeeper of npm, kazoo, Curator, Java) call the options, in small letters without signs. */
+const otherNames: ReadonlyMap<string, readonly string[]> = new Map([
+  ['aborted', ['signal']],
+  ['abortcontroller', ['signal']],
+  ['abortsignal', ['signal']],
+  ['acls', ['acl']],
+  ['authdata', ['auth']],
+  ['authinfo', ['auth']],
+  ['callback', ['watch']],
+  ['canbereadonly', ['readOnly']],
+  ['cancel', ['signal']],
+  ['cb', ['watch']],
+  ['clientid', ['session']],
+  ['commandretry', ['retry']],
+  ['connectiontimeout', ['connectTimeoutMs']],
+  ['controller', ['signal']],
+  ['createmode', ['mode']],
+  ['createparents', ['parents']],
+  ['credentials', ['auth']],
+  ['datawatch', ['watch']],
+  ['deadline', ['timeoutMs']],
+  ['ephemeral', ['mode']],
+  ['expectedversion', ['version']],
+  ['flags', ['mode']],
+  ['includedata', ['data']],
+  ['listener', ['watch']],
+  ['makepath', ['parents']],
+  ['maxretries', ['retry']],
+  ['maxwait', ['timeoutMs']],
+  ['operationtimeout', ['requestTimeoutMs', 'timeoutMs']],
+  ['permissions', ['acl']],
+  ['recursive', ['parents']],
+  ['retries', ['retry']],
+  ['retrypolicy', ['retry']],
+  ['secure', ['tls']],
+  ['sequence', ['mode']],
+  ['sequential', ['mode']],
+  ['sessionid', ['session']],
+  ['spindelay', ['retry']],
+  ['ssl', ['tls']],
+  ['timeout', ['timeoutMs', 'sessionTimeoutMs']],
+  ['timeoutms', ['connectTimeoutMs']],
+  ['usessl', ['tls']],
+  ['waittime', ['timeoutMs']],
+  ['watcher', ['watch']],
+  ['watchfn', ['watch']],
+]);
+
+/** What is not an option at all, though other clients have one of that name. */
+const elsewhere: ReadonlyMap<string, string> = new Map([
+  ['chroot', 'write the chroot at the end of the connect string, as in "zk1:2181/app", or call client.chroot(path)'],
+  ['connect', 'the servers are the first argument, as in "zk1:2181,zk2:2181"'],
+  ['connectstring', 'the servers are the first argument, as in "zk1:2181,zk2:2181"'],
+  ['hosts', 'the servers are the first argument, as in "zk1:2181,zk2:2181"'],
+  ['namespace', 'call client.chroot(path)'],
+  ['servers', 'the servers are the first argument, as in "zk1:2181,zk2:2181"'],
+]);
+
+function unknownOption(given: object, name: string, options: OptionKinds, what: string): TypeError {
+  if (isSignal(given)) return new TypeError(`${what}: options are an object, not an AbortSignal: write { signal }`);
+  const plain = name.toLowerCase().replaceAll(/[_-]/g, '');
+  const known = Object.keys(options);
+  const near = otherNames.get(plain)?.find((each) => known.includes(each)) ?? nearest(plain, known);
+  const remedy =
+    near === undefined
+      ? (elsewhere.get(plain) ?? `the options are ${known.join(', ')}`)
+      : `write ${near}, which is ${options[near]!.wanted}`;
+  return new TypeError(`${what}: unknown option ${JSON.stringify(name)}; ${remedy}`);
+}
+
+/** The name that the fewest slips of the pen lead to; undefined when all of them are too many. */
+function nearest(plain: string, known: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let fewest = Math.min(2, Math.floor(plain.length / 3)) + 1;
+  for (const name of known) {
+    const lower = name.toLowerCase();
+    // The unit that our names end in is left out by many, and the end of a name by some.
+    const distance = lower === `${plain}ms` ? 0 : plain.length >= 3 && lower.startsWith(plain) ? 1 : editDistance(plain, lower);
+    if (distance >= fewest) continue;
+    fewest = distance;
+    best = name;
+  }
+  return best;
+}
+
+/** Letters inserted, dropped, replaced, or exchanged with their neighbour (Damerau). */
+export function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1];
+      let cost = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (same ? 0 : 1));
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) cost = Math.min(cost, beforeLast[j - 2]! + 1);
+      row.push(cost);
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return last[b.length]!;
+}
+
+// --- What things are
+
+function isString(given: unknown): boolean {
+  return typeof given === 'string';
+}
+
+function isObject(given: unknown): given is object {
+  return typeof given === 'object' && given !== null;
+}
+
+/** Not by its class: signals of another realm, and those of packages, are signals as well. */
+function isSignal(given: unknown): given is AbortSignal {
+  return isObject(given) && typeof (given as Partial<AbortSignal>).aborted === 'boolean' && 'addEventListener' in given;
+}
+
+/** A plain object at once; an object of a class unless it is of one that nobody makes options of. */
+function isOptionsObject(given: unknown): given is object {
+  if (typeof given !== 'object' || given === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(given);
+  if (prototype === Object.prototype || prototype === null) return true;
+  return !(
+    Array.isArray(given) ||
+    ArrayBuffer.isView(given) ||
+    isSignal(given) ||
+    given instanceof Date ||
+    given instanceof Error ||
+    given instanceof Map ||
+    given instanceof Set ||
+    typeof (given as { readonly then?: unknown }).then === 'function'
+  );
+}
+
+function isAclEntry(given: unknown): boolean {
+  if (!isObject(given)) return false;
+  const { perms, id } = given as { readonly perms?: unknown; readonly id?: { readonly scheme?: unknown; readonly id?: unknown } };
+  return Number.isInteger(perms) && isObject(id) && typeof id.scheme === 'string' && typeof id.id === 'string';
+}
