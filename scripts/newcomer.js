@@ -28,11 +28,11 @@ const running = new Set();
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const page = (path) => readFileSync(join(root, path), 'utf8');
 
-async function check(name, run) {
+async function check(name, trial) {
   const begun = performance.now();
   let failure;
   try {
-    await run();
+    await trial();
   } catch (error) {
     failure = error;
   }

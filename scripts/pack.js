@@ -16,9 +16,9 @@ export const packedFolder = join(root, '.cache', 'packages');
 
 /** Fields of a manifest that a user's npm, compiler or registry reads. */
 const published = [
-  ...['name', 'version', 'description', 'keywords', 'license', 'bin', 'type', 'sideEffects', 'exports'],
-  ...['dependencies', 'peerDependencies', 'peerDependenciesMeta', 'engines'],
-];
+  ['name', 'version', 'description', 'keywords', 'license', 'bin', 'type', 'sideEffects', 'exports'],
+  ['dependencies', 'peerDependencies', 'peerDependenciesMeta', 'engines'],
+].flat();
 
 /** The manifest of a staged package: without what is for this repository only, and with the addresses that the manifest of the workspace has. */
 export function stagedManifest(manifest, folderName, { homepage, bugs, repository } = workspace) {

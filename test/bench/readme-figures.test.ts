@@ -21,7 +21,7 @@ const both = (row: string): string =>
   cells('failover', row)
     .slice(2, 4)
     .map((ms) => String(Math.round(Number(ms))))
-    .reverse()
+    .toReversed()
     .join(' of ');
 const ratio = (page: string, row: string): string => Number(cells(page, row)[5]!.replace(' x', '')).toFixed(1);
 

@@ -48,7 +48,7 @@ describe('C2-4: a client under /app/a', () => {
     await world.close();
   });
 
-  it('acts below it, in every operation, and sees its own paths only', async () => {
+  it('A89: acts below it, in every operation, and sees its own paths only', async () => {
     expect((await go(zk.create('/x', '1'))).path).toBe('/x');
     expect((await go(zk.create('/x/s-', null, { mode: 'ephemeralSequential' }))).path).toBe('/x/s-0000000000');
     expect(await go(outside.getEphemerals())).toEqual([]);

@@ -228,7 +228,7 @@ describe('connect', () => {
     expect((await world.connect({ sessionTimeoutMs: 1 })).sessionTimeoutMs).toBe(2000);
   });
 
-  it('rejects when no server is reached in time, and says what was tried last', async () => {
+  it('E14: rejects when no server is reached in time, and says what was tried last', async () => {
     world.kill();
     const error = await failureOf(connect('server:2181', world.options({ connectTimeoutMs: 5000 })));
     expect(error).toMatchObject({ code: 'ConnectionLoss', op: 'connect', retryable: true, outcome: 'notSent' });

@@ -26,7 +26,7 @@ describe('C2-3, B34: a connect string', () => {
     ['srv:_zookeeper._tcp.example.com', '_zookeeper._tcp.example.com', ''],
     ['srv:_client._tcp.zk-headless.default.svc.cluster.local./app/a', '_client._tcp.zk-headless.default.svc.cluster.local.', '/app/a'],
     [' srv:zookeeper ,', 'zookeeper', ''],
-  ])('B37: %s names a service', (text, service, chroot) => {
+  ])('B37, D19: %s names a service', (text, service, chroot) => {
     expect(parseConnectString(text)).toEqual({ servers: [], service, chroot });
   });
 

@@ -79,7 +79,7 @@ class Script {
 const data = { data: Buffer.from('new'), stat };
 
 describe('a linearizable read', () => {
-  it('leaves with its sync in one piece, and takes one round trip', async () => {
+  it('D8: leaves with its sync in one piece, and takes one round trip', async () => {
     const script = new Script();
     const zk = await script.connect();
     const read = zk.getData('/a', { linearizable: true });
@@ -146,7 +146,7 @@ describe('a linearizable read', () => {
     await expect(read).rejects.toMatchObject({ code: 'NoNode', op: 'getData', path: '/a' });
   });
 
-  it('is never answered by another server than the one that was synced', async () => {
+  it('D8: is never answered by another server than the one that was synced', async () => {
     const script = new Script();
     const zk = await script.connect();
     const read = zk.getData('/a', { linearizable: true });

@@ -260,7 +260,7 @@ describe('timeoutMs and signal', () => {
     expect(zk.state).toBe('connected');
   });
 
-  it('requestTimeoutMs is for every call that has no time-out of its own', async () => {
+  it('A89: requestTimeoutMs is for every call that has no time-out of its own', async () => {
     const hasty = await world.connect({ requestTimeoutMs: 300 });
     const { backward } = world.cnxn;
     backward.hold();

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { expect, it } from 'vitest';
 
-it('B30: is of ES modules, runs no script when it is installed, and needs nothing from outside this repository', () => {
+it('B30, D3: is of ES modules, runs no script when it is installed, and needs nothing from outside this repository', () => {
   const seen: string[] = [];
   const look = (name: string): void => {
     seen.push(name);

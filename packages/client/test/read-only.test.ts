@@ -141,7 +141,7 @@ describe('B39: a client that takes read-only servers', () => {
     expect(ensemble.transport.cnxns.filter((cnxn) => !cnxn.over && cnxn !== ensemble.cnxn && cnxn.address.host !== 'c')).toHaveLength(0);
   });
 
-  it('moves to a server with a quorum as soon as one answers; no call is lost, and the session goes with it if it is known there', async () => {
+  it('A89: moves to a server with a quorum as soon as one answers; no call is lost, and the session goes with it if it is known there', async () => {
     const ensemble = new Ensemble({ a: 'rw', b: 'down' });
     const heard: string[] = [];
     const zk = await ensemble.connect({ onState: ({ state }) => void heard.push(state) });

@@ -47,7 +47,7 @@ describe('B57: the number of a sequential znode', () => {
 });
 
 describe('B57: who came first', () => {
-  it('is told right across the overflow, where letters and sizes tell it wrong', () => {
+  it('E7: is told right across the overflow, where letters and sizes tell it wrong', () => {
     const names = [2147483646, 2147483647, -2147483648, -2147483647, -1, 0, 1].map((number) => `n-${sequenceSuffix(number)}`);
     const around = names.slice(0, 4);
     const inOrder = (list: readonly string[]) => [...list].sort((a, b) => compareSequences(sequenceOf(a, 'n-')!, sequenceOf(b, 'n-')!));

@@ -124,7 +124,7 @@ describe('names', () => {
   it.each([
     ['where nobody is', 'EHOSTUNREACH', 0],
     ['where no call is answered', 'silence', 7500],
-  ])('B37: all addresses of a name are tried within the time of its server, those too %s', async (_where, what, mostMs) => {
+  ])('B37, E10: all addresses of a name are tried within the time of its server, those too %s', async (_where, what, mostMs) => {
     const dead = ['10.9.0.1', '10.9.0.2', '10.9.0.3'];
     world.wire.name('many', [...dead, world.address]);
     const took: number[] = [];
@@ -225,7 +225,7 @@ describe('followConfig', () => {
     await world.settle();
   }
 
-  it('B36: a client goes by what the ensemble says, at first and after each change', async () => {
+  it('B36, D19: a client goes by what the ensemble says, at first and after each change', async () => {
     name('one', 'two', 'three');
     const admin = await operator();
     await publish(admin, server(1, 'one'), server(2, 'two'), 'version=1');

@@ -324,7 +324,7 @@ describe('leaving a watch loop', () => {
 });
 
 describe('after a lost connection', () => {
-  it('D7: a loop says what may be missing, once, and goes on', async () => {
+  it('D7, E3: a loop says what may be missing, once, and goes on', async () => {
     await go(zk.create('/a', '1'));
     await go(zk.create('/same', '1'));
     const told = loopOver('/', { recursive: true });

@@ -61,7 +61,7 @@ describe('every record survives being written and read', () => {
   });
 });
 
-test('A10: the operations are those of OpCode, and each is found by its number', () => {
+test('A10, D2: the operations are those of OpCode, and each is found by its number', () => {
   const internal = ['notification', 'createSession', 'error'];
   expect(names.toSorted()).toEqual(
     Object.keys(OpCode)

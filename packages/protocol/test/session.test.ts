@@ -29,7 +29,7 @@ describe('the password of a session', () => {
     expect(sessionPassword(0x0100000c, 0xebc40000 | 0).toString('hex')).toBe('fe9a14d0b363c30e0c11c99fb4529f62');
   });
 
-  test('follows the rule for any id', () => {
+  test('E23: follows the rule for any id', () => {
     const below = seeded(7);
     const edges = [0n, 1n, -1n, 0x7fffffffffffffffn, -0x8000000000000000n, 0xffffffffn, 0x100000000n, 0xff00000000000000n];
     const ids = [...edges, ...Array.from({ length: 5_000 }, () => (BigInt(below(2 ** 32)) << 32n) | BigInt(below(2 ** 32)))];

@@ -115,6 +115,14 @@ describe('a multi', () => {
     expect(() => readTxn(new Reader(member(type, Buffer.alloc(64))))).toThrow('expected a txn of a known type');
   });
 
+  test('E9: that failed has error txns for members, and they are read as they were written', () => {
+    const failed: Txn = {
+      kind: 'multi',
+      txns: [-101, -2].map((err) => ({ type: OpCode.error, txn: { kind: 'error', err } })),
+    };
+    expect(roundTrip(entry(OpCode.multi, failed)).txn).toEqual(failed);
+  });
+
   test('has no null member', () => {
     expect(() => readTxn(new Reader(member(OpCode.delete, null)))).toThrow("expected a txn's record, not null");
   });

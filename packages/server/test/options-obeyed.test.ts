@@ -42,7 +42,7 @@ describe('where it lives and listens', () => {
     expect(server.listened).toEqual({ address: '10.0.0.1', port: 2181, backlog: 7 });
   });
 
-  it('option server.*, dynamicConfigFile: the client port may stand in the line of the server, and that in a file of its own', async () => {
+  it('A84: option server.*, dynamicConfigFile: the client port may stand in the line of the server, and that in a file of its own', async () => {
     const line = 'server.1=10.0.0.1:2888:3888;10.0.0.1:2181';
     const server = await VirtualServer.start(line);
     expect(server.listened!.address).toBe('10.0.0.1');
@@ -260,7 +260,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('A70: option autopurge.snapRetainCount, autopurge.purgeInterval: old snapshots and their logs go, the newest stay', async () => {
+  it('A70, E13: option autopurge.snapRetainCount, autopurge.purgeInterval: old snapshots and their logs go, the newest stay', async () => {
     const kept: number[] = [];
     for (const lines of [['autopurge.snapRetainCount=4', 'autopurge.purgeInterval=2'], ['autopurge.purgeInterval=0']]) {
       const server = await VirtualServer.start(['snapCount=4', ...lines]);
@@ -282,7 +282,7 @@ describe('limits', () => {
     expect((await client.create('/b', 'x'.repeat(2100))).err).toBe('closed');
   });
 
-  it('F31: option jute.maxbuffer.extrasize: by so much a txn may be longer than a request', async () => {
+  it('F31, E19: option jute.maxbuffer.extrasize: by so much a txn may be longer than a request', async () => {
     const errors: string[] = [];
     for (const extra of [1024, 4096]) {
       const server = await VirtualServer.start(`jute.maxbuffer.extrasize=${extra}`, { definitions: ['jute.maxbuffer=2048'] });
@@ -557,7 +557,7 @@ describe('znodes', () => {
     expect(gone).toBeLessThan(6);
   });
 
-  it('option znode.container.maxNeverUsedIntervalMs: when a container that never had a child goes', async () => {
+  it('E13: option znode.container.maxNeverUsedIntervalMs: when a container that never had a child goes', async () => {
     const server = await VirtualServer.start([], {
       definitions: ['znode.container.checkIntervalMs=1000', 'znode.container.maxNeverUsedIntervalMs=5000'],
     });
@@ -610,7 +610,7 @@ describe('who may do what', () => {
     }
   });
 
-  it('option DigestAuthenticationProvider.enabled: the scheme digest, unless it is off', async () => {
+  it('A35: option DigestAuthenticationProvider.enabled: the scheme digest, unless it is off', async () => {
     for (const [value, err] of [
       [true, 'Ok'],
       [false, 'AuthFailed'],
@@ -620,7 +620,7 @@ describe('who may do what', () => {
     }
   });
 
-  it('option DigestAuthenticationProvider.superDigest, DigestAuthenticationProvider.digestAlg: that user passes every ACL', async () => {
+  it('A35, A36: option DigestAuthenticationProvider.superDigest, DigestAuthenticationProvider.digestAlg: that user passes every ACL', async () => {
     const server = await VirtualServer.start([
       'DigestAuthenticationProvider.digestAlg=SHA-256',
       `DigestAuthenticationProvider.superDigest=${digestId('super:secret', 'SHA-256')}`,
@@ -632,7 +632,7 @@ describe('who may do what', () => {
     expect((await client.call('getData', { path: '/a', watch: false })).err).toBe('Ok');
   });
 
-  it('option enforce.auth.enabled, enforce.auth.schemes: who has not authenticated so may not work', async () => {
+  it('A38: option enforce.auth.enabled, enforce.auth.schemes: who has not authenticated so may not work', async () => {
     const server = await VirtualServer.start(['enforce.auth.enabled=true', 'enforce.auth.schemes=digest']);
     const [stranger, known] = [await server.join(), await server.join()];
     expect((await stranger.create('/a')).err).toBe('SessionClosedRequireSaslAuth');

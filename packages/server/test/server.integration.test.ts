@@ -65,7 +65,7 @@ describe('startServer', () => {
     expect(probe.options).toMatchObject({ clientPortAddress: '127.0.0.1', dataDir: server.dataDir, dataLogDir: server.dataDir });
   });
 
-  it('with a zoo.cfg does as it says, and tells what is odd about it', async () => {
+  it('A86: with a zoo.cfg does as it says, and tells what is odd about it', async () => {
     const path = join(folder, 'zoo.cfg');
     writeFileSync(path, `dataDir=${folder}\nclientPort=0\ntickTim=1\ninitLimit=5\n`);
     const lines: string[] = [];
@@ -222,7 +222,7 @@ describe('startServer', () => {
 });
 
 describe('a server', () => {
-  it('closes once, however often it is asked to, and has ended then', async () => {
+  it('A86: closes once, however often it is asked to, and has ended then', async () => {
     const server = await startServerWith(probe.start, { clientPort: 0, dataDir: folder });
     await Promise.all([server.close(), server.close()]);
     await server.close();

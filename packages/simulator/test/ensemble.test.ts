@@ -130,7 +130,7 @@ describe('servers of an ensemble', () => {
 });
 
 describe('a line that is slow', () => {
-  it('takes longer than initLimit to carry a snapshot, and nobody gives up over it', async () => {
+  it('E26: takes longer than initLimit to carry a snapshot, and nobody gives up over it', async () => {
     const world = await started(4, 3);
     const client = await joined(world, 1);
     for (let count = 0; count < 40; count++) {

@@ -128,7 +128,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     expect(await readTree(world, client)).toEqual(expected(listed));
   });
 
-  test('has a session that can be taken up again, and keeps its ephemerals', async () => {
+  test('A74: has a session that can be taken up again, and keeps its ephemerals', async () => {
     const world = await serve(name);
     await world.run(timeoutMs - 1000);
     const client = await join(world, timeoutMs, session);

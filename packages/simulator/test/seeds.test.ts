@@ -7,14 +7,14 @@ import { check, findingText, runSeed } from '../src/index.ts';
 const [first, count] = [21, breadth(2, 20)];
 
 describe('a seed', () => {
-  test(`of ${count} breaks no promise, whatever goes wrong in it`, async () => {
+  test(`D6: of ${count} breaks no promise, whatever goes wrong in it`, async () => {
     for (let seed = first; seed < first + count; seed++) {
       const findings = check((await runSeed(seed)).recording).map(findingText);
       expect(findings.slice(0, 20), `npm run sim -- --seed ${seed}`).toEqual([]);
     }
   });
 
-  test('tells the same story each time, and another another', async () => {
+  test('D6: tells the same story each time, and another another', async () => {
     const traces: number[] = [];
     for (const seed of [18, 18, 23]) traces.push((await runSeed(seed)).world.trace);
     expect(traces[1]).toBe(traces[0]);

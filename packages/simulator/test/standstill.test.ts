@@ -2,7 +2,7 @@ import { CreateMode, openAcl } from '@tskeeper/protocol';
 import { expect, test } from 'vitest';
 import { join, VirtualWorld } from '../src/index.ts';
 
-test('behind a standstill nobody expires who has spoken meanwhile, even when what others ask for takes many steps', async () => {
+test('E28: behind a standstill nobody expires who has spoken meanwhile, even when what others ask for takes many steps', async () => {
   const world = new VirtualWorld(1);
   const server = await world.server.start();
   const busy = await join(world, 1000);

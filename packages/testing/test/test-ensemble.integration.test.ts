@@ -66,7 +66,7 @@ describe('a test ensemble', () => {
     for (const server of ensemble.servers) expect(await readFrom(server, '/a')).toBe('one');
   });
 
-  it('B29: has one leader, and the rest follow', async () => {
+  it('B29, D5: has one leader, and the rest follow', async () => {
     await using ensemble = await TestEnsemble.start({ servers: 5, observers: 2 });
     expect(ensemble.servers.map(({ sid }) => sid)).toEqual([1, 2, 3, 4, 5, 6, 7]);
     expect(ensemble.leader.role).toBe('leader');
@@ -146,7 +146,7 @@ describe('its start', () => {
   const stopTime = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
   afterEach(() => void vi.useRealTimers());
 
-  it('takes less than 500 ms of work, on the median of twenty', async () => {
+  it('D5: takes less than 500 ms of work, on the median of twenty', async () => {
     const times: number[] = [];
     for (let start = 0; start < 20; start++) {
       // What the machine does besides is not counted.
@@ -185,7 +185,7 @@ describe('its start', () => {
 });
 
 describe('when a server ends', () => {
-  it('C0-16: the leader, killed, is followed by another, and clients carry on', async () => {
+  it('C0-16, D5: the leader, killed, is followed by another, and clients carry on', async () => {
     await using ensemble = await TestEnsemble.start();
     await using client = await connect(ensemble.connectString);
     await client.create('/counter', '0');
@@ -342,7 +342,7 @@ describe('its data', () => {
 });
 
 describe('a partition', () => {
-  it('C4-14, C0-11: of the leader leaves its clients without an answer, while the others go on; healed, all are one again', async () => {
+  it('C4-14, C0-11, D5: of the leader leaves its clients without an answer, while the others go on; healed, all are one again', async () => {
     await using ensemble = await TestEnsemble.start();
     const { leader: old } = ensemble;
     const majority = others(ensemble, old);

@@ -148,7 +148,7 @@ describe('a list that is changed under its clients', () => {
     }
   }
 
-  it.each(sample(changes, 8))('C2-28: load stays uniform from %i servers to the same %i with %i more', (before, kept, fresh) => {
+  it.each(sample(changes, 8))('C2-28, A89: load stays uniform from %i servers to the same %i with %i more', (before, kept, fresh) => {
     const from = letters.slice(0, before);
     const to = letters.slice(0, kept) + letters.slice(before, before + fresh);
     const handles = Array.from({ length: 3000 }, (_, seed) => new Handle(named(from), seed * 1000 + before * 100 + kept * 10 + fresh));

@@ -184,7 +184,7 @@ export function views(): void {
   view.state = 'closed';
 }
 
-it('B32: calls have the types that the compiler was asked about', () => {
+it('B32, D3: calls have the types that the compiler was asked about', () => {
   expectTypeOf(creating).returns.toEqualTypeOf<void>();
   expectTypeOf(results).returns.resolves.toEqualTypeOf<void>();
 });

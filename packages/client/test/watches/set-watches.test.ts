@@ -52,7 +52,7 @@ describe('restoring watches', () => {
     expect(named.toSorted()).toEqual(paths.toSorted());
   });
 
-  it('B43: keeps each packet below the limit of one, when that is small', () => {
+  it('B43, E20: keeps each packet below the limit of one, when that is small', () => {
     const table = new WatchTable();
     const kinds = ['data', 'exist', 'child', 'persistent', 'persistentRecursive'] as const;
     for (let index = 0; index < 500; index++) table.add(kinds[index % 5]!, `/a/path/of/${'x'.repeat(index % 50)}${index}`, watcher);

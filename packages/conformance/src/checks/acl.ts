@@ -107,7 +107,7 @@ export const aclChecks: readonly RunnableCheck[] = [
   {
     name: 'acl.digest',
     title: 'the scheme digest grants to whoever has shown that user and password, on that session alone',
-    rows: ['B40'],
+    rows: ['B40', 'A35'],
     docs: `${docs}, Builtin ACL Schemes`,
     async run(ground) {
       const [alice, bob, nobody] = [await ground.open(as('alice')), await ground.open(as('bob')), await ground.open()];
@@ -126,7 +126,7 @@ export const aclChecks: readonly RunnableCheck[] = [
   {
     name: 'acl.auth',
     title: 'the scheme auth stands for the identities of the creator, and is InvalidACL for whoever has none',
-    rows: ['B40', 'B48'],
+    rows: ['B40', 'B48', 'A35'],
     docs: `${docs}, Builtin ACL Schemes`,
     async run(ground) {
       const zk = await ground.open({ auth: [...as('keeper').auth, ...as('alice').auth] });
@@ -140,7 +140,7 @@ export const aclChecks: readonly RunnableCheck[] = [
   {
     name: 'acl.masked',
     title: 'getACL needs READ or ADMIN, and shows digests to whoever has ADMIN only',
-    rows: ['B48'],
+    rows: ['B48', 'A37', 'E22'],
     docs: 'ZOOKEEPER-1392, CVE-2019-0201; FinalRequestProcessor, OpCode.getACL',
     async run(ground) {
       const { path, nobody, owner } = await guarded(ground, Perms.write);
@@ -156,7 +156,7 @@ export const aclChecks: readonly RunnableCheck[] = [
   {
     name: 'acl.ip',
     title: 'the scheme ip grants by address and by range',
-    rows: ['B48'],
+    rows: ['B48', 'A35'],
     docs: `${docs}, Builtin ACL Schemes`,
     async run(ground) {
       const zk = await ground.open();

@@ -50,7 +50,7 @@ export const sessionChecks: readonly RunnableCheck[] = [
   {
     name: 'sessions.taken-up',
     title: 'a session is taken up with its id and password, with its ephemerals',
-    rows: ['C2-8', 'A30', 'C2-11'],
+    rows: ['C2-8', 'A30', 'C2-11', 'D2'],
     docs,
     async run(ground) {
       const wire = new Wire();

@@ -184,7 +184,7 @@ function withoutRepetition(sides: readonly Side[]): string[][] {
   });
 }
 
-it.each(lives)('$recording, server $sid from $from s on: says what the recorded one said, and ends up $outcome', (life) => {
+it.each(lives)('A53, D1: $recording, server $sid from $from s on: says what the recorded one said, and ends up $outcome', (life) => {
   const sides = sidesOf(life);
   const { said, outcome } = replay(life, sides);
   expect(outcome).toBe(life.outcome);

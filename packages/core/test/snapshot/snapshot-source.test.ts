@@ -41,7 +41,7 @@ describe('SnapshotSource', () => {
     expect(load(snapshotOf(without, 5, noSessions, false)).lastZxid).toBe(5);
   });
 
-  it('holds what was there when it began, whatever changes between two slices', () => {
+  it('E15: holds what was there when it began, whatever changes between two slices', () => {
     fc.assert(
       fc.property(
         fc.array(anyChange, { maxLength: 40 }),

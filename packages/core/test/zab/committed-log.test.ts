@@ -48,7 +48,7 @@ describe('CommittedLog', () => {
     expect([log.oldest, log.newest, log.bytes]).toEqual([7, 7, 100]);
   });
 
-  it('refuses a txn that leaves others out or comes too late (ZOOKEEPER-4925)', () => {
+  it('E17: refuses a txn that leaves others out or comes too late (ZOOKEEPER-4925)', () => {
     const log = logOf([makeZxid(1, 1), makeZxid(1, 2)]);
     for (const zxid of [makeZxid(1, 4), makeZxid(2, 2), makeZxid(1, 1), makeZxid(0, 3)]) {
       expect(() => log.append(zxid, bytesOf(zxid))).toThrow(

@@ -205,7 +205,7 @@ describe('a new epoch', () => {
 });
 
 describe('serving', () => {
-  it('begins when a quorum has acknowledged NEWLEADER, and not before', () => {
+  it('A52: begins when a quorum has acknowledged NEWLEADER, and not before', () => {
     const leader = leading([1, 2, 3, 4, 5]);
     for (const sid of [2, 3]) introduce(leader, sid, 3);
     leader.epochSaved('acceptedEpoch', now);
@@ -268,7 +268,7 @@ describe('broadcast', () => {
     expect(notes.take()).toContain('committed 0x400000002');
   });
 
-  it('does not count the ACKs of observers', () => {
+  it('A54: does not count the ACKs of observers', () => {
     const leader = serving();
     introduce(leader, 7, 3, PacketType.OBSERVERINFO);
     acceptEpoch(leader, 7, 3, start.lastZxid);
@@ -280,7 +280,7 @@ describe('broadcast', () => {
     expect(notes.take()).toEqual([]);
   });
 
-  it('sends a learner that joins what is proposed and not committed, ahead of NEWLEADER', () => {
+  it('E21: sends a learner that joins what is proposed and not committed, ahead of NEWLEADER', () => {
     const leader = serving();
     propose(leader, makeZxid(4, 1));
     notes.take();
@@ -345,7 +345,7 @@ describe('leading on', () => {
     expect(leader.over).toContain('in time');
   });
 
-  it('is made sure of before a sync is answered: a quorum answers a PING that was sent after it', () => {
+  it('D8, E4: is made sure of before a sync is answered: a quorum answers a PING that was sent after it', () => {
     const leader = serving([2, 3]);
     leader.wake(at(50));
     notes.take();
@@ -391,7 +391,7 @@ describe('leading on', () => {
     expect(notes.take()).toContain('close 2: nothing came from it for 501 ms');
   });
 
-  it('a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
+  it('E26: a learner that takes what it is sent is waited for, and so is the quorum that it makes, however long that takes', () => {
     const leader = leading();
     introduce(leader, 2, 3);
     leader.epochSaved('acceptedEpoch', now);

@@ -115,7 +115,7 @@ describe('discovery', () => {
 });
 
 describe('synchronisation', () => {
-  it('NEWLEADER is acknowledged when the log has everything, and after it currentEpoch', () => {
+  it('A52, E16: NEWLEADER is acknowledged when the log has everything, and after it currentEpoch', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, makeZxid(4, 1)), now);
     learner.packet(proposal(makeZxid(4, 1)), now);
@@ -212,7 +212,7 @@ describe('synchronisation', () => {
     expect(notes.take().at(-1)).toContain('close 9');
   });
 
-  it('an observer acknowledges NEWLEADER, and no txn', () => {
+  it('A54: an observer acknowledges NEWLEADER, and no txn', () => {
     const learner = accepted({ role: 'observer' });
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     learner.packet(newLeader, now);

@@ -329,7 +329,7 @@ const first = mixed.filter(({ packets }) => packets[0]!.t < 13);
 const second = mixed.filter(({ packets }) => packets[0]!.t >= 13);
 
 describe('the leader of a mixed ensemble', () => {
-  it('leads the first epoch as the recorded one did', () => {
+  it('A52, A53, D1: leads the first epoch as the recorded one did', () => {
     const { said, recorded } = bothOf({ sid: 2, voters: [1, 2, 3], epoch: 0, log: [], learnings: first });
     expect(said).toEqual(recorded);
   });

@@ -429,7 +429,7 @@ describe('a quorum', () => {
 });
 
 describe('the end of an epoch', () => {
-  it('comes before its zxids are used up: the next one begins, and nothing acknowledged is lost', () => {
+  it('E2: comes before its zxids are used up: the next one begins, and nothing acknowledged is lost', () => {
     const ensemble = served(3, 0, 1, 8);
     const leader = ensemble.leader!;
     const { epoch } = leader.peer!;

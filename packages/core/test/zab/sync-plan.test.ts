@@ -110,8 +110,8 @@ describe('planSync', () => {
   }
 
   it.each(rule1)('sends a snapshot to everyone when it is told to: learner at $learner', check);
-  it.each(rule2)('sends an empty DIFF to a learner that is where the leader is: $learner, memory [$memory]', check);
-  it.each(rule3)('cuts off what the leader has not: learner at $learner, leader at $leader, memory [$memory]: $plan', check);
+  it.each(rule2)('A52: sends an empty DIFF to a learner that is where the leader is: $learner, memory [$memory]', check);
+  it.each(rule3)('A52: cuts off what the leader has not: learner at $learner, leader at $leader, memory [$memory]: $plan', check);
   it.each(rule4)('goes by the committed txns in memory: learner at $learner, memory [$memory]: $plan', check);
   it.each(rule5)('asks for the log when memory does not reach back: learner at $learner, memory [$memory]', check);
   it.each(rule6)('sends a snapshot when the log may not be read: learner at $learner, memory [$memory]', check);

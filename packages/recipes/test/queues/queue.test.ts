@@ -158,7 +158,7 @@ describe('a queue', () => {
     expect(taken.toSorted((one, other) => Number(one) - Number(other))).toEqual(wanted);
   });
 
-  it('keeps the order of the numbers across their overflow', async () => {
+  it('E7: keeps the order of the numbers across their overflow', async () => {
     for (const name of ['queue-2147483647', 'queue--2147483648', 'queue--2147483647', 'queue-2147483646'])
       await t.until(t.zk.create(`${path}/${name}`, name, { parents: true }));
     await t.until(t.zk.create(`${path}/something-else`, 'no item'));

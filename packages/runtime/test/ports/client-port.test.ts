@@ -464,7 +464,7 @@ describe('limits', () => {
     expect(rig.core.log).not.toContain('disconnected 1');
   });
 
-  test('after a standstill of the process clients are heard before they are called silent', async () => {
+  test('E28: after a standstill of the process clients are heard before they are called silent', async () => {
     const rig = await PortRig.open();
     const client = rig.dial();
     // The loop stood still for a minute. The handshake is in the kernel, but the timer is called first.
@@ -495,7 +495,7 @@ describe('limits', () => {
     expect(counterOf(rig, 'sum_connection_token_deficit')).toBe(9);
   });
 
-  test('large requests in flight may take largeRequestMaxBytes; the newest one over it is closed', async () => {
+  test('A49: large requests in flight may take largeRequestMaxBytes; the newest one over it is closed', async () => {
     const rig = await PortRig.open({ options: { largeRequestThreshold: 100, largeRequestMaxBytes: 1000 } });
     const [first, second] = [rig.join(), rig.join()];
     rig.core.outstanding = 1;

@@ -329,7 +329,7 @@ describe('messages', () => {
     expect(host.accepted[3]!.received).toEqual(Buffer.concat([initialOf(2, own(2)), frameOf(noteOf(2))]));
   });
 
-  test('one that cannot be decoded costs a line, and not the connection', async () => {
+  test('E20: one that cannot be decoded costs a line, and not the connection', async () => {
     const { rig, node, end } = await withOne();
     const bad = frameOf(noteOf(5));
     bad.writeInt32BE(9, 4);
@@ -598,7 +598,7 @@ describe('names and addresses', () => {
     expect(host.accepted.length).toBe(1);
   });
 
-  test('several addresses are tried in turn, those of one name as well', async () => {
+  test('A60: several addresses are tried in turn, those of one name as well', async () => {
     const listed = { ...one, electionAddresses: [...own(1), { host: 'zk1', port: electionPort }] };
     const { rig, node } = await openTwo([listed, two]);
     rig.wire.name('zk1', ['10.0.1.1', '10.0.1.2', '10.0.1.3']);

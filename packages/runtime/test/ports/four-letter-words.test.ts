@@ -168,7 +168,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     expect(ask(word, setup)).toBe(recorded.fourLetterWords[word]);
   });
 
-  test('stmk answers the mask it was given, and gtmk shows it from then on', () => {
+  test('A76: stmk answers the mask it was given, and gtmk shows it from then on', () => {
     const words = wordsOf({});
     const mask = Buffer.alloc(8);
     mask.writeBigInt64BE(306n);
@@ -178,7 +178,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     expect(ask('gtmk', {}, words)).toBe('5');
   });
 
-  test('mntr has every key of the recorded one, except those documented as absent, each in the same form', () => {
+  test('A76: mntr has every key of the recorded one, except those documented as absent, each in the same form', () => {
     const metrics = new ServerMetrics();
     writeLikeRecorded(metrics);
     const ours = form(ask('mntr', { metrics }));
@@ -229,7 +229,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     expect(text({ state: 'looking', phase: 'election', leader: undefined })).toContain('zk_peer_state\tlooking\n');
   });
 
-  test('conf of a server in an ensemble, and dump of a follower, are the recorded ones', () => {
+  test('A76: conf of a server in an ensemble, and dump of a follower, are the recorded ones', () => {
     const ensemble = {
       initLimitTicks: 10,
       syncLimitTicks: 5,
@@ -330,7 +330,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
 });
 
 describe('what they say of the server', () => {
-  test('while nobody is served most words say so', () => {
+  test('A76: while nobody is served most words say so', () => {
     const looking = { inspect: { role: () => 'looking' as const } };
     const sentence = 'This ZooKeeper instance is not currently serving requests';
     const answering = fourLetterWords.filter((word) => !ask(word, looking).startsWith(sentence));
@@ -347,13 +347,13 @@ describe('what they say of the server', () => {
     expect(ask('srvr', readOnly)).toContain('\nMode: read-only\n');
   });
 
-  test('envi lists the environment it was given, and hash the digests', () => {
+  test('A76: envi lists the environment it was given, and hash the digests', () => {
     expect(ask('envi')).toBe('Environment:\nzookeeper.version=3.9.5\n');
     const digests = () => [{ zxid: 0x80, digestVersion: 2, digest: 0xffffffffffffffffn }];
     expect(ask('hash', { inspect: { digests } })).toBe('80: -1\n');
   });
 
-  test('srst starts the counters anew, and crst those of connections', () => {
+  test('A76: srst starts the counters anew, and crst those of connections', () => {
     const metrics = recordedTraffic(33);
     let resets = 0;
     ask('srst', { metrics });

@@ -66,7 +66,7 @@ const faults: [string, (call: DiskCall) => DiskFault | undefined][] = [
 ];
 
 test.each(faults)(
-  '%s at each call in turn: nothing is acknowledged after it, and what was acknowledged is there at the next start',
+  'E1, E18: %s at each call in turn: nothing is acknowledged after it, and what was acknowledged is there at the next start',
   async (_name, faultOf) => {
     const whole = new MemoryDisk();
     expect(await live(whole)).toEqual({ acked: total, failure: undefined, refusal: undefined });
@@ -106,7 +106,7 @@ test.each(faults)(
   },
 );
 
-test('a disk that is full for a snapshot is told, and the server goes on and tries again', async () => {
+test('E18: a disk that is full for a snapshot is told, and the server goes on and tries again', async () => {
   const disk = new MemoryDisk();
   const server = new Server(disk, options);
   await server.open();

@@ -70,7 +70,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     return (tree.digestHigh >>> 0) * 0x1_0000_0000 + (tree.digestLow >>> 0);
   };
 
-  test('loads from its newest snapshot, with nothing to replay', async () => {
+  test('A74, D1: loads from its newest snapshot, with nothing to replay', async () => {
     const disk = new MemoryDisk();
     plant(disk, ['log.1', 'snapshot.0', 'snapshot.22']);
     const logger = new ListLogger();
@@ -125,7 +125,7 @@ describe.each(['3.9.5', '3.8.0'])('the data folder of a ZooKeeper %s', (version)
     expect([tree.digestHigh, tree.digestLow]).toEqual([again.target.replica.tree.digestHigh, again.target.replica.tree.digestLow]);
   });
 
-  test('goes on with a log of our own, which loads again', async () => {
+  test('A74, D1: goes on with a log of our own, which loads again', async () => {
     const disk = new MemoryDisk();
     plant(disk, ['log.1', 'snapshot.0', 'snapshot.22']);
     const { storage, recovered } = open(disk, new ListLogger());

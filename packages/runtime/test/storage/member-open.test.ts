@@ -89,7 +89,7 @@ describe('the last txns', () => {
     expect((await open(disk)).recent).toEqual([]);
   });
 
-  test('have no hole, within an epoch or at its end (ZOOKEEPER-4925)', () => {
+  test('E17: have no hole, within an epoch or at its end (ZOOKEEPER-4925)', () => {
     const kept = (list: readonly number[], snapshots: readonly number[] = []) => {
       const recent = new RecentTxns(recentLimits, snapshots);
       for (const zxid of list) recent.add(zxid, Buffer.alloc(9), 2, 8);

@@ -206,7 +206,7 @@ describe('an ensemble', () => {
     ]);
   });
 
-  it('may have servers with several addresses, if all are told so', () => {
+  it('A60: may have servers with several addresses, if all are told so', () => {
     const line = 'server.2=b:2888:3888|b2:2888:3888\n';
     const { ensemble } = read(`server.1=a:2888:3888\n${line}multiAddress.enabled=true`);
     expect(ensemble!.quorum.servers.get(2)!.addresses.map(({ host }) => host)).toEqual(['b', 'b2']);

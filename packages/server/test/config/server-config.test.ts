@@ -255,7 +255,7 @@ describe('an unsafe setting', () => {
 });
 
 describe('settings of the command line', () => {
-  it('set properties with the prefix, and the few that have none', () => {
+  it('A84: set properties with the prefix, and the few that have none', () => {
     const { core, runtime } = read('', {
       definitions: ['zookeeper.snapCount=5', 'jute.maxbuffer=0x100000', 'znode.container.maxPerMinute=7', 'fsync.warningthresholdms=8'],
     });

@@ -16,7 +16,7 @@ describe('a properties file', () => {
     'colon\\:key=1',
   ].join('\n');
 
-  it('is read as Java reads it, with the line each key starts on', () => {
+  it('A84: is read as Java reads it, with the line each key starts on', () => {
     expect(parseProperties(text, 'zoo.cfg')).toEqual([
       { name: 'tickTime', value: '2000', where: 'zoo.cfg:4' },
       { name: 'dataDir', value: '/var/lib/zookeeper', where: 'zoo.cfg:5' },
