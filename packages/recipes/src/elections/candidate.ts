@@ -42,7 +42,7 @@ export class Candidate implements AsyncDisposable {
    * path.
    */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
-    checkPlace(clientOf(source), path);
+    checkPlace(source, path);
     this.path = path;
     this.#options = options;
     this.#zk = clientOf(source);
