@@ -62,7 +62,12 @@ export class SimpleBarrier {
    * `Client.ensurePath` does; with a RecipeError, TimedOut, and with the signal's reason, which are of this call alone; and with a TypeError for what is no client or
    * no path.
    */
-  static async at(source: SessionSource, path: string, size: number, options: SimpleBarrierOptions & WaitOptions = {}): Promise<SimpleBarrier> {
+  static async at(
+    source: SessionSource,
+    path: string,
+    size: number,
+    options: SimpleBarrierOptions & WaitOptions = {},
+  ): Promise<SimpleBarrier> {
     checkPlace(source, path);
     checkSize(size);
     using limit = new Limit(source, options, `the root of the barrier ${path}`);

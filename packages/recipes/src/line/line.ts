@@ -55,13 +55,7 @@ export class Line {
    * Takes the last place. The line is made if it is not there, as a container, which servers delete when it has been empty for a while. `onData`
    * hears what is written to our znode. Rejects as `makeOwn` does.
    */
-  async join(
-    zk: ClientView,
-    kind: string,
-    data: Data,
-    signal: AbortSignal,
-    onData?: (data: Uint8Array | null) => void,
-  ): Promise<Place> {
+  async join(zk: ClientView, kind: string, data: Data, signal: AbortSignal, onData?: (data: Uint8Array | null) => void): Promise<Place> {
     const settings = { mode: 'ephemeralSequential', parents: 'container', acl: this.#acl, signal } as const;
     const { path, stat } = await makeOwn(zk, childPath(this.path, kind), data, settings);
     return new Place(zk, this, path, stat.czxid, onData);
@@ -96,13 +90,7 @@ export class Place {
   readonly #onGone = new Set<(reason: unknown) => void>();
   #holds = 0;
 
-  constructor(
-    zk: ClientView,
-    line: Line,
-    path: string,
-    czxid: bigint,
-    onData: ((data: Uint8Array | null) => void) | undefined,
-  ) {
+  constructor(zk: ClientView, line: Line, path: string, czxid: bigint, onData: ((data: Uint8Array | null) => void) | undefined) {
     this.zk = zk;
     this.#line = line;
     this.path = path;

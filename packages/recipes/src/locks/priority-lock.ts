@@ -168,12 +168,7 @@ export class PriorityLock {
     });
   }
 
-  async #acquireIn(
-    zk: ClientView,
-    contention: Contention,
-    limit: Limit,
-    onRevocation: AcquireOptions['onRevocation'],
-  ): Promise<Held> {
+  async #acquireIn(zk: ClientView, contention: Contention, limit: Limit, onRevocation: AcquireOptions['onRevocation']): Promise<Held> {
     const { claim } = contention;
     const { signal } = limit;
     const gate = await this.#waiting.join(zk, claim.kind, this.#data, signal);

@@ -167,12 +167,7 @@ export class Semaphore {
   }
 
   /** Leases, if those who come later have them as well when `isHad` says so of the last; otherwise none is left. */
-  async #take(
-    zk: ClientView,
-    count: number,
-    limit: Limit,
-    isHad: (last: Place) => Promise<boolean>,
-  ): Promise<readonly Held[]> {
+  async #take(zk: ClientView, count: number, limit: Limit, isHad: (last: Place) => Promise<boolean>): Promise<readonly Held[]> {
     const places: Place[] = [];
     let has = false;
     try {

@@ -14,6 +14,7 @@ import type { Acl, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
 import { checkArray, checkData, checkFunction, checkPath, checkPlace } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
+import { Sessions } from '../sessions/sessions.ts';
 import { clientOf, inSessions, PerSession, type SessionSource } from '../sessions/session-source.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
 import { bothSettled } from '../waiting/both.ts';
@@ -91,9 +92,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     this.#names = names;
     this.#maxItems = maxItems;
     this.#puts = Number(BigInt.asUintN(31, clientOf(source).sessionId));
-    this.#sessions = new PerSession(
-      (zk) => new QueueSession(zk, { path, shards, names, rankKind, acl, items, maxItems, takenPath }),
-    );
+    this.#sessions = new PerSession((zk) => new QueueSession(zk, { path, shards, names, rankKind, acl, items, maxItems, takenPath }));
   }
 
   /** As `put` of each kind of queue has it, and rejects as that does. */
@@ -148,11 +147,16 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
     return item && itemOf(item, this.#rankKind);
   }
 
-  /** Takes one item after the other: `for await (const item of queue.items())`. Ends when the queue is closed, and throws as `take` rejects. */
+  /**
+   * Takes one item after the other: `for await (const item of queue.items())`. Ends when the queue is closed, and throws as `take` rejects; with `Sessions` it goes on when a
+   * session ends during a take, and the item that may have been taken then is lost.
+   */
   async *items(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<QueueItem, void, undefined> {
     while (!this.#closing.signal.aborted) {
       const item = await this.take(options).catch((error: unknown) => {
         if (this.#closing.signal.aborted) return undefined;
+        // What may have been taken is lost, as with a process that ends: the loop goes on.
+        if (this.#source instanceof Sessions && isUnsettled(error)) return undefined;
         throw error;
       });
       if (item !== undefined) yield item;

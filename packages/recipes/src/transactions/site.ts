@@ -22,13 +22,7 @@ export class Site implements AsyncDisposable {
   #outcome: Vote | undefined;
 
   /** Made by `TwoPhaseCommit.join`. `seen`: its znode as it was read. */
-  constructor(
-    source: SessionSource,
-    settings: Omit<Transaction, 'zk'>,
-    path: string,
-    data: Uint8Array | null,
-    seen: Ballot,
-  ) {
+  constructor(source: SessionSource, settings: Omit<Transaction, 'zk'>, path: string, data: Uint8Array | null, seen: Ballot) {
     this.path = path;
     this.data = data;
     this.#source = source;

@@ -4,15 +4,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as recipes from '../../src/index.ts';
 import type { Sessions } from '../../src/index.ts';
 import { expire, forgetful } from '../support/faults.ts';
-import { sessionsOf } from '../support/own-sessions.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+import { Program } from '../support/troubles.ts';
 
 let t: RecipeWorld;
+let program: Program;
 let sessions: Sessions;
 
 beforeEach(async () => {
   t = await RecipeWorld.start();
-  sessions = await sessionsOf(t);
+  program = await Program.start(t);
+  ({ sessions } = program);
 });
 
 afterEach(async () => {
@@ -27,21 +29,8 @@ const path = '/r';
 /** How a session ends: the ensemble ends it, and the client learns of that from the server, or after it was cut off for too long. */
 const ends = {
   'by the ensemble': () => expire(t, sessions.client),
-  'while it is cut off': async () => {
-    const { client } = sessions;
-    cutOff();
-    await t.pass(client.sessionTimeoutMs + 3000, 1000);
-    t.world.wire.name('server', [t.world.address]);
-    await t.world.untilSo(() => sessions.client !== client);
-  },
+  'while it is cut off': () => program.expire(),
 } as const;
-
-/** Breaks the connection of the first client of the Sessions, and lets no client connect until the server has its name again. */
-function cutOff(): void {
-  t.world.wire.name('server', []);
-  const cnxn = [...t.world.wire.cnxns].find(({ backward }) => backward.to.stack.address === '10.1.0.2');
-  t.world.break(cnxn!);
-}
 
 type End = keyof typeof ends;
 
@@ -73,7 +62,12 @@ const waits: Readonly<Record<string, Waiting>> = {
   'Semaphore.acquire': byLock((source) => new recipes.Semaphore(source, path, { size: 1 })),
   'MultiLock.acquire, for its first part': byLock((source) => {
     const multi = new recipes.MultiLock([new recipes.Lock(source, `${path}/a`), new recipes.Lock(source, `${path}/b`)]);
-    return { source, path, acquire: async () => (await multi.acquire()) as never, tryAcquire: () => Promise.reject(new Error('not tried')) };
+    return {
+      source,
+      path,
+      acquire: async () => (await multi.acquire()) as never,
+      tryAcquire: () => Promise.reject(new Error('not tried')),
+    };
   }),
   'MultiLock.acquire, for its last part': {
     block: async (zk) => {
@@ -350,10 +344,7 @@ describe('what is asked after a session has ended', () => {
     const registry = new recipes.ServiceRegistry(sessions, '/services');
     const group = new recipes.Group(sessions, '/group');
     const leases = new recipes.MultiLease(sessions, '/leases', { durationMs: 100_000, holder: 'me', count: 2 });
-    const queues = [
-      new recipes.Queue(sessions, '/queue'),
-      new recipes.ShardedQueue(sessions, '/sharded', { shards: 2 }),
-    ];
+    const queues = [new recipes.Queue(sessions, '/queue'), new recipes.ShardedQueue(sessions, '/sharded', { shards: 2 })];
     const all = async (round: number) => {
       const before = await number.get();
       expect(await number.increment()).toEqual({ before, after: before + 1n });
@@ -432,14 +423,12 @@ describe('what is shown', () => {
       told.push('over');
     })();
     const { client } = sessions;
-    cutOff();
-    await t.pass(500);
-    expect([tree.inStep, children.inStep, node.inStep, tree.get('/tree/gone') !== undefined]).toEqual([false, false, false, true]);
-    await t.until(t.zk.delete('/tree/gone'));
-    await t.until(t.zk.setData('/tree/kept', 'x'));
-    await t.until(t.zk.create('/tree/new'));
-    await t.pass(client.sessionTimeoutMs + 3000, 1000);
-    t.world.wire.name('server', [t.world.address]);
+    await program.expire(async () => {
+      expect([tree.inStep, children.inStep, node.inStep, tree.get('/tree/gone') !== undefined]).toEqual([false, false, false, true]);
+      await t.until(t.zk.delete('/tree/gone'));
+      await t.until(t.zk.setData('/tree/kept', 'x'));
+      await t.until(t.zk.create('/tree/new'));
+    });
     await t.until(Promise.all([tree.ready(), children.ready(), node.ready()]));
     expect(sessions.client).not.toBe(client);
     expect([told[0], told.at(-1)]).toEqual(['outOfStep', 'inStep']);
