@@ -4,7 +4,6 @@
  *   main.js <connect string> <base> register <name> <id> <port>     is an instance of a service until it is ended
  *   main.js <connect string> <base> watch <name>                    prints who is there, and who comes and goes
  */
-import { connect } from '@tskeeper/client';
 import { ServiceRegistry, Sessions } from '@tskeeper/recipes';
 
 const [hosts, base, what, name, id, port] = process.argv.slice(2);
@@ -19,9 +18,7 @@ const ended = new Promise<void>((resolve) => {
 });
 
 // One client after another: an instance stays registered when a session is lost.
-await using sessions = await Sessions.start((signal) =>
-  connect(hosts, { sessionTimeoutMs: 3000, connectTimeoutMs: Infinity, retry: true, signal }),
-);
+await using sessions = await Sessions.start(hosts, { sessionTimeoutMs: 3000, retry: true });
 const registry = new ServiceRegistry(sessions, base);
 if (what === 'register') {
   await using _registration = await registry.register({ name, id, address: '127.0.0.1', port: Number(port) });

@@ -1,24 +1,30 @@
 /** What programs give to recipes, looked at when it is given: so a mistake is told where it is made, and not by a request that fails later, or by nobody. */
 import type { ClientView } from '@tskeeper/client';
 import { pathFault } from '@tskeeper/client/internal';
+import type { SessionSource } from './sessions/session-source.ts';
 import type { WaitOptions } from './waiting/wait-options.ts';
 
-/** A client, and the path of what is made with it. Throws a TypeError. */
-export function checkPlace(zk: ClientView, path: string): void {
-  checkClient(zk);
+/** What a recipe works with, and the path of what it is about. Throws a TypeError. */
+export function checkPlace(source: SessionSource, path: string): void {
+  checkSource(source);
   checkPath(path);
+}
+
+/** Throws a TypeError for what is neither a client, nor a view of one, nor Sessions. */
+export function checkSource(source: SessionSource): void {
+  if (!isClient(source) && !(isObject(source) && isClient(source['client'])))
+    throw new TypeError(`a recipe takes a client, a view of one, or Sessions, not ${named(source)}; ${howToConnect}`);
 }
 
 /** Throws a TypeError for what is neither a client nor a view of one. */
 export function checkClient(zk: ClientView): void {
-  if (!isClient(zk)) {
-    const isSessions = isObject(zk) && isClient(zk['client']);
-    const remedy = isSessions
-      ? 'hand over its client, as this recipe ends with that'
-      : 'await connect() of @tskeeper/client, and hand over what that gives';
-    throw new TypeError(`a recipe is given a client, or a view of one, and not ${isSessions ? 'Sessions' : named(zk)}; ${remedy}`);
-  }
+  if (isClient(zk)) return;
+  const isSessions = isObject(zk) && isClient(zk['client']);
+  const remedy = isSessions ? 'hand over the client of each session: sessions.each((client) => ...)' : howToConnect;
+  throw new TypeError(`expected a client, or a view of one, not ${isSessions ? 'Sessions' : named(zk)}; ${remedy}`);
 }
+
+const howToConnect = 'await connect() of @tskeeper/client, or Sessions.start(), and hand over the result';
 
 /** Throws a TypeError for what is no path. */
 export function checkPath(path: string): void {
@@ -92,7 +98,7 @@ export function named(given: unknown): string {
 }
 
 function isClient(given: unknown): given is ClientView {
-  return isObject(given) && isObject(given['clock']);
+  return isObject(given) && isObject(given['clock']) && typeof given['watch'] === 'function';
 }
 
 function isObject(given: unknown): given is Readonly<Record<string, unknown>> {

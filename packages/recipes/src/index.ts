@@ -52,7 +52,7 @@ export { Queue, type QueueOptions } from './queues/queue.ts';
 export { ShardedQueue, type ShardedQueueOptions } from './queues/sharded-queue.ts';
 export { RecipeError, type RecipeErrorCode } from './recipe-error.ts';
 export type { SessionSource } from './sessions/session-source.ts';
-export { type OpenClient, Sessions } from './sessions/sessions.ts';
+export { type OpenClient, Sessions, type SessionsOptions } from './sessions/sessions.ts';
 export { Site } from './transactions/site.ts';
 export { type BeginOptions, TwoPhaseCommit, type TwoPhaseCommitOptions } from './transactions/two-phase-commit.ts';
 export type { Vote } from './transactions/votes.ts';

@@ -8,10 +8,11 @@
  *              4. and 1. again, since the event may be of something else
  *     remove   delete b
  */
-import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/client';
+import { type Acl, type Data, KeeperError } from '@tskeeper/client';
 import { checkPlace } from '../given.ts';
 import { Limit } from '../waiting/limit.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** What the znode of a barrier is like. Matters to whoever sets it. */
@@ -28,14 +29,14 @@ export interface BarrierOptions {
 export class Barrier {
   /** The znode: while it is there, the barrier is in place. */
   readonly path: string;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #options: BarrierOptions;
 
   /** Nothing is asked of a server yet. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: BarrierOptions = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: BarrierOptions = {}) {
+    checkPlace(source, path);
     this.path = path;
-    this.#zk = zk;
+    this.#source = source;
     this.#options = options;
   }
 
@@ -44,11 +45,14 @@ export class Barrier {
    * the signal's reason. In the last two cases it may be in place, as a request may have been sent.
    */
   async set(options: WaitOptions = {}): Promise<void> {
-    using limit = new Limit(this.#zk, options, `an answer about the barrier ${this.path}`);
+    using limit = new Limit(this.#source, options, `an answer about the barrier ${this.path}`);
+    const { signal } = limit;
     const { data = null, ephemeral = false, acl } = this.#options;
     const mode = ephemeral ? 'ephemeral' : 'persistent';
     try {
-      await this.#zk.create(this.path, data, { mode, acl, parents: true, idempotent: true, ...untilTheEnd, signal: limit.signal });
+      await inSessions(this.#source, signal, (zk) =>
+        zk.create(this.path, data, { mode, acl, parents: true, idempotent: true, ...untilTheEnd, signal }),
+      );
     } catch (error) {
       if (!KeeperError.is(error, 'NodeExists')) throw error;
     }
@@ -56,9 +60,10 @@ export class Barrier {
 
   /** Lets all go on who wait. Resolves also if there was no barrier. Rejects as `set` does, and with NotEmpty when somebody has put a znode below it. */
   async remove(options: WaitOptions = {}): Promise<void> {
-    using limit = new Limit(this.#zk, options, `an answer about the barrier ${this.path}`);
+    using limit = new Limit(this.#source, options, `an answer about the barrier ${this.path}`);
+    const { signal } = limit;
     try {
-      await this.#zk.delete(this.path, { idempotent: true, ...untilTheEnd, signal: limit.signal });
+      await inSessions(this.#source, signal, (zk) => zk.delete(this.path, { idempotent: true, ...untilTheEnd, signal }));
     } catch (error) {
       if (!KeeperError.is(error, 'NoNode')) throw error;
     }
@@ -69,7 +74,10 @@ export class Barrier {
    * reason; and with SessionExpired and the like.
    */
   async wait(options: WaitOptions = {}): Promise<void> {
-    using limit = new Limit(this.#zk, options, `the end of the barrier ${this.path}`);
-    while (await nextEvent(this.#zk, this.path, limit.signal));
+    using limit = new Limit(this.#source, options, `the end of the barrier ${this.path}`);
+    const { signal } = limit;
+    await inSessions(this.#source, signal, async (zk) => {
+      while (await nextEvent(zk, this.path, signal));
+    });
   }
 }

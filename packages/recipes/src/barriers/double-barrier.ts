@@ -9,10 +9,11 @@
  *
  * In is entrance.ts, out is exit.ts.
  */
-import type { Acl, ClientView, Data } from '@tskeeper/client';
+import type { Acl, Data } from '@tskeeper/client';
 import { checkFunction, checkName, checkPlace } from '../given.ts';
 import { Held } from '../line/held.ts';
 import { Limit } from '../waiting/limit.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { checkSize } from './check-size.ts';
 import type { Doors } from './doors.ts';
@@ -36,19 +37,21 @@ export class DoubleBarrier {
   readonly path: string;
   /** How many have to be there for a round to begin. More may come. */
   readonly size: number;
-  readonly #doors: Doors;
+  readonly #source: SessionSource;
+  readonly #doors: Omit<Doors, 'zk'>;
 
   /**
    * Nothing is asked of a server yet. The znode need not exist. `size` is the same for all who take part. Throws a TypeError for what is no client or no
    * path.
    */
-  constructor(zk: ClientView, path: string, size: number, { name = 'p', data = null, acl }: DoubleBarrierOptions = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, size: number, { name = 'p', data = null, acl }: DoubleBarrierOptions = {}) {
+    checkPlace(source, path);
     checkSize(size);
     checkName(name, 'the name of a participant');
     this.path = path;
     this.size = size;
-    this.#doors = { zk, path, size, name, data, acl };
+    this.#source = source;
+    this.#doors = { path, size, name, data, acl };
   }
 
   /**
@@ -57,10 +60,15 @@ export class DoubleBarrier {
    * when the znode cannot be made. In each case the znode is deleted.
    */
   async enter(options: WaitOptions = {}): Promise<Participation> {
-    const doors = this.#doors;
-    using limit = new Limit(doors.zk, options, `a way into the double barrier ${this.path}`);
-    const entered = await enter(doors, limit);
-    return new Participation(doors.zk, new Held(entered.place), (release, signal) => new Exit(doors, entered).pass(release, signal));
+    const what = `a way into the double barrier ${this.path}`;
+    using limit = new Limit(this.#source, options, what);
+    const { signal } = limit;
+    return await inSessions(this.#source, signal, async (zk) => {
+      using ofSession = new Limit(zk, { signal }, what);
+      const doors: Doors = { zk, ...this.#doors };
+      const entered = await enter(doors, ofSession);
+      return new Participation(zk, new Held(entered.place), (release, within) => new Exit(doors, entered).pass(release, within));
+    });
   }
 
   /**

@@ -15,7 +15,7 @@ export class ParticipantPlace extends Place {
   isGone = false;
 
   private constructor(doors: Doors, path: string, czxid: bigint) {
-    super(new Line(doors.zk, doors.path, [], doors), path, czxid, undefined);
+    super(doors.zk, new Line(doors.path, [], doors), path, czxid, undefined);
     this.#ready = childPath(doors.path, readyName);
   }
 

@@ -23,6 +23,7 @@ import { Look } from '../waiting/look.ts';
 import { makeOwn } from '../waiting/make-own.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { checkSize } from './check-size.ts';
 import { during, Participation } from './participation.ts';
@@ -46,13 +47,13 @@ export class SimpleBarrier {
   readonly path: string;
   /** How many have to be there. */
   readonly size: number;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #options: SimpleBarrierOptions;
 
-  private constructor(zk: ClientView, path: string, size: number, options: SimpleBarrierOptions) {
+  private constructor(source: SessionSource, path: string, size: number, options: SimpleBarrierOptions) {
     this.path = path;
     this.size = size;
-    this.#zk = zk;
+    this.#source = source;
     this.#options = options;
   }
 
@@ -61,13 +62,19 @@ export class SimpleBarrier {
    * `Client.ensurePath` does; with a RecipeError, TimedOut, and with the signal's reason, which are of this call alone; and with a TypeError for what is no client or
    * no path.
    */
-  static async at(zk: ClientView, path: string, size: number, options: SimpleBarrierOptions & WaitOptions = {}): Promise<SimpleBarrier> {
-    checkPlace(zk, path);
+  static async at(
+    source: SessionSource,
+    path: string,
+    size: number,
+    options: SimpleBarrierOptions & WaitOptions = {},
+  ): Promise<SimpleBarrier> {
+    checkPlace(source, path);
     checkSize(size);
-    using limit = new Limit(zk, options, `the root of the barrier ${path}`);
+    using limit = new Limit(source, options, `the root of the barrier ${path}`);
     if (options.name !== undefined) checkName(options.name, 'the name of a participant');
-    await zk.ensurePath(path, { acl: options.acl, ...untilTheEnd, signal: limit.signal });
-    return new SimpleBarrier(zk, path, size, options);
+    const { signal } = limit;
+    await inSessions(source, signal, (zk) => zk.ensurePath(path, { acl: options.acl, ...untilTheEnd, signal }));
+    return new SimpleBarrier(source, path, size, options);
   }
 
   /**
@@ -75,18 +82,27 @@ export class SimpleBarrier {
    * somebody has deleted the root.
    */
   async enter(options: WaitOptions = {}): Promise<Participation> {
-    using limit = new Limit(this.#zk, options, `a way through the barrier ${this.path}`);
-    const place = await this.#arrive(limit.signal);
+    const what = `a way through the barrier ${this.path}`;
+    using limit = new Limit(this.#source, options, what);
+    const { signal } = limit;
+    return await inSessions(this.#source, signal, async (zk) => {
+      using ofSession = new Limit(zk, { signal }, what);
+      return await this.#enterIn(zk, ofSession);
+    });
+  }
+
+  async #enterIn(zk: ClientView, limit: Limit): Promise<Participation> {
+    const place = await this.#arrive(zk, limit.signal);
     place.whenGone((reason) => limit.end(reason));
     try {
-      await this.#untilFull(limit.signal);
+      await this.#untilFull(zk, limit.signal);
     } catch (error) {
       await place.leave();
       throw error;
     }
-    return new Participation(this.#zk, new Held(place), async (release, signal) => {
+    return new Participation(zk, new Held(place), async (release, signal) => {
       await release();
-      await this.#untilEmpty(signal);
+      await this.#untilEmpty(zk, signal);
     });
   }
 
@@ -96,20 +112,20 @@ export class SimpleBarrier {
     return during(await this.enter(options), work, options);
   }
 
-  async #arrive(signal: AbortSignal): Promise<Untouched> {
+  async #arrive(zk: ClientView, signal: AbortSignal): Promise<Untouched> {
     const { name = 'p', data = null, acl } = this.#options;
-    const { path, stat } = await makeOwn(this.#zk, childPath(this.path, name), data, { mode: 'ephemeral', acl, signal });
-    return new Untouched(new Line(this.#zk, this.path, [], { acl }), path, stat.czxid, undefined);
+    const { path, stat } = await makeOwn(zk, childPath(this.path, name), data, { mode: 'ephemeral', acl, signal });
+    return new Untouched(zk, new Line(this.path, [], { acl }), path, stat.czxid, undefined);
   }
 
-  async #untilFull(signal: AbortSignal): Promise<void> {
+  async #untilFull(zk: ClientView, signal: AbortSignal): Promise<void> {
     for (;;) {
       // The very read that counts sets the watch, so nothing is missed in between.
-      const look = await Look.take(this.#zk, this.path, (watch) => this.#zk.getChildren(this.path, { ...untilTheEnd, watch, signal }));
+      const look = await Look.take(zk, this.path, (watch) => zk.getChildren(this.path, { ...untilTheEnd, watch, signal }));
       try {
         const { children, stat } = look.answer;
-        if (children.length >= this.size || (stat.version > 0 && (await this.#wasFull(signal)))) {
-          if (stat.version === 0) await this.#sayFull(signal);
+        if (children.length >= this.size || (stat.version > 0 && (await this.#wasFull(zk, signal)))) {
+          if (stat.version === 0) await this.#sayFull(zk, signal);
           return;
         }
         await look.next(signal);
@@ -119,21 +135,21 @@ export class SimpleBarrier {
     }
   }
 
-  async #untilEmpty(signal: AbortSignal): Promise<void> {
+  async #untilEmpty(zk: ClientView, signal: AbortSignal): Promise<void> {
     // The first to see that nobody is there may have deleted the root by the time that others look.
-    const children = (options: ReadOptions) => unlessGone(this.#zk.getChildren(this.path, options));
+    const children = (options: ReadOptions) => unlessGone(zk.getChildren(this.path, options));
     const isEmpty = (found: GetChildrenResult | undefined) => found === undefined || found.children.length === 0;
-    while (await eventUnless(this.#zk, this.path, children, isEmpty, signal));
+    while (await eventUnless(zk, this.path, children, isEmpty, signal));
   }
 
-  async #wasFull(signal: AbortSignal): Promise<boolean> {
-    const { data } = await this.#zk.getData(this.path, { ...untilTheEnd, signal });
+  async #wasFull(zk: ClientView, signal: AbortSignal): Promise<boolean> {
+    const { data } = await zk.getData(this.path, { ...untilTheEnd, signal });
     return new TextDecoder().decode(data ?? undefined) === full;
   }
 
-  async #sayFull(signal: AbortSignal): Promise<void> {
+  async #sayFull(zk: ClientView, signal: AbortSignal): Promise<void> {
     try {
-      await this.#zk.setData(this.path, full, { version: 0, idempotent: true, ...untilTheEnd, signal });
+      await zk.setData(this.path, full, { version: 0, idempotent: true, ...untilTheEnd, signal });
     } catch (error) {
       // Another has said so.
       if (!KeeperError.is(error, 'BadVersion')) throw error;

@@ -1,7 +1,7 @@
 /** What all caches have in common: when they are in step, what they tell, and how they end. */
-import type { ClientView } from '@tskeeper/client';
 import { checkFunction, checkPlace, checkWaitOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import type { ManyZnodesOptions } from './cached-znode.ts';
@@ -30,16 +30,16 @@ export abstract class Cache<Data> implements AsyncDisposable {
   readonly #streams = new Set<ChangeStream<Data>>();
   #failure: { readonly reason: unknown } | undefined;
 
-  protected constructor(zk: ClientView, path: string, settings: CacheSettings<Data>) {
-    checkPlace(zk, path);
+  protected constructor(source: SessionSource, path: string, settings: CacheSettings<Data>) {
+    checkPlace(source, path);
     const { decode, include, concurrency = concurrencyDefault, data = true, rootData = data, maxDepth, tellsRoot } = settings;
     if (decode !== undefined) checkFunction(decode, 'decode');
     if (include !== undefined) checkFunction(include, 'include');
     if (decode !== undefined && !data) throw new TypeError('there is nothing to decode with data: false; leave one of the two out');
     this.path = path;
-    this.#waiting = new WaitingRoom(zk, `the cache of ${path}, in step,`);
+    this.#waiting = new WaitingRoom(source, `the cache of ${path}, in step,`);
     this.#mirror = new Mirror(
-      zk,
+      source,
       path,
       { maxDepth, data, rootData, decode, include, concurrency },
       {

@@ -1,9 +1,9 @@
 /** The children of a znode, and their data, at hand without asking a server. */
-import type { ClientView } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
 import { checkFunction } from '../given.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 
 /** Which children a cache has, and what of them. */
 export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
@@ -17,11 +17,11 @@ export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnod
  * about other watches on the parent's own path. Throws a TypeError for what is no client or no path.
  */
 export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
-  constructor(zk: ClientView, path: string, options: ChildrenCacheOptions<Data> = {}) {
+  constructor(source: SessionSource, path: string, options: ChildrenCacheOptions<Data> = {}) {
     const { include, ...others } = options;
     if (include !== undefined) checkFunction(include, 'include');
     const includes = include && ((child: string) => include(nameOf(child)));
-    super(zk, path, { ...others, include: includes, maxDepth: 1, rootData: false, tellsRoot: false });
+    super(source, path, { ...others, include: includes, maxDepth: 1, rootData: false, tellsRoot: false });
   }
 
   /** undefined when there is no such child, or when it is not shown. */

@@ -13,6 +13,9 @@
  */
 import { type ClientView, KeeperError, type Stat, type WatchLoop, type WatchLoopEvent } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
+import { RecipeError } from '../recipe-error.ts';
+import { eachSession, type SessionSource } from '../sessions/session-source.ts';
+import { Sessions } from '../sessions/sessions.ts';
 import { pause } from '../waiting/pause.ts';
 import type { CacheChange } from './cached-znode.ts';
 import { Shown, type ShownOptions } from './shown.ts';
@@ -39,33 +42,29 @@ type Visited = 'done' | 'lost' | 'busy';
 
 export class Mirror<Data> {
   readonly shown: Shown<Data>;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #root: string;
   readonly #options: MirrorOptions<Data>;
   readonly #listener: MirrorListener<Data>;
-  readonly #loop: WatchLoop;
   readonly #visits: Visits;
+  readonly #unfollow: () => void;
   /** What the survey has not answered yet. Empty: everything has been read since the last Reread. */
   readonly #toSurvey = new Set<string>();
-  readonly #offState: () => void;
+  /** Of the session that is mirrored now, or was last; undefined until there is one. */
+  #serving: { readonly zk: ClientView; readonly loop: WatchLoop; readonly offState: () => void } | undefined;
   /** Aborted when it is lost, or the cache has ended. */
   #connection = new AbortController();
   #isInStep = false;
   #isOver = false;
 
-  constructor(zk: ClientView, root: string, options: MirrorOptions<Data>, listener: MirrorListener<Data>) {
+  constructor(source: SessionSource, root: string, options: MirrorOptions<Data>, listener: MirrorListener<Data>) {
     this.#visits = new Visits(options.concurrency, (path, kind) => this.#visit(path, kind));
-    // First, since it refuses what is no path.
-    this.#loop = zk.watch(root, { recursive: options.maxDepth > 0 });
-    this.#zk = zk;
+    this.#source = source;
     this.#root = root;
     this.#options = options;
     this.#listener = listener;
     this.shown = new Shown(root, options, (change) => listener.tell(change));
-    this.#offState = zk.on('state', ({ state }) => {
-      if (state === 'Disconnected') this.#lost();
-    });
-    void this.#run();
+    this.#unfollow = this.#follow();
   }
 
   get isInStep(): boolean {
@@ -80,16 +79,60 @@ export class Mirror<Data> {
     this.#end(undefined);
   }
 
-  // --- What is heard
+  // --- Sessions
 
-  async #run(): Promise<void> {
+  #follow(): () => void {
+    const source = this.#source;
+    if (!(source instanceof Sessions)) {
+      this.#serve(source);
+      return () => undefined;
+    }
+    const ended = (reason: unknown) => {
+      const { closedBecause } = source.client;
+      const isFailure = closedBecause === 'authFailed' || closedBecause === 'moved';
+      if (!(reason instanceof RecipeError)) this.#end({ reason });
+      else if (!isFailure) this.#end(undefined);
+      // Where there is a loop it ends with what the client has failed with.
+      else if (this.#serving === undefined) this.#end({ reason });
+    };
+    return eachSession(source, { begin: (zk) => this.#serve(zk), ended });
+  }
+
+  /** The Reread with which the loop begins compares what the last session has left with what is there. */
+  #serve(zk: ClientView): void {
+    const loop = zk.watch(this.#root, { recursive: this.#options.maxDepth > 0 });
+    const offState = zk.on('state', ({ state }) => {
+      if (state === 'Disconnected') this.#lost();
+    });
+    this.#serving = { zk, loop, offState };
+    void this.#run(zk, loop);
+  }
+
+  async #run(zk: ClientView, loop: WatchLoop): Promise<void> {
     try {
-      for await (const event of this.#loop) this.#heed(event);
+      for await (const event of loop) {
+        if (this.#serving?.zk === zk) this.#heed(event);
+      }
       this.#end(undefined);
     } catch (reason) {
-      this.#end({ reason });
+      if (this.#source instanceof Sessions && KeeperError.is(reason, 'SessionExpired')) this.#onExpired(zk);
+      else this.#end({ reason });
     }
   }
+
+  /** What is shown stays, and is compared in the next session. That may have begun already. */
+  #onExpired(zk: ClientView): void {
+    if (this.#serving?.zk !== zk || this.#isOver) return;
+    this.#serving.offState();
+    this.#lost();
+  }
+
+  /** For what is read. Visits begin with the first session. */
+  get #zk(): ClientView {
+    return this.#serving!.zk;
+  }
+
+  // --- What is heard
 
   #heed(event: WatchLoopEvent): void {
     switch (event.type) {
@@ -303,10 +346,12 @@ export class Mirror<Data> {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#isInStep = false;
-    this.#offState();
+    this.#serving?.offState();
+    // The constructor may not have got it yet.
+    queueMicrotask(() => this.#unfollow());
     this.#visits.end();
     this.#connection.abort();
-    void this.#loop.return();
+    void this.#serving?.loop.return();
     this.#listener.ended(failure);
   }
 }

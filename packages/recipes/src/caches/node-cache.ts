@@ -1,7 +1,7 @@
 /** One znode and its data, at hand without asking a server. */
-import type { ClientView } from '@tskeeper/client';
 import { Cache } from './cache.ts';
 import type { CachedZnode, CacheOptions } from './cached-znode.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 
 /** What to make of the data. */
 export type NodeCacheOptions<Data = Uint8Array | null> = CacheOptions<Data>;
@@ -11,8 +11,8 @@ export type NodeCacheOptions<Data = Uint8Array | null> = CacheOptions<Data>;
  * servers before 3.9, see the README about other watches on the same path. Throws a TypeError for what is no client or no path.
  */
 export class NodeCache<Data = Uint8Array | null> extends Cache<Data> {
-  constructor(zk: ClientView, path: string, options: NodeCacheOptions<Data> = {}) {
-    super(zk, path, { ...options, maxDepth: 0, tellsRoot: true });
+  constructor(source: SessionSource, path: string, options: NodeCacheOptions<Data> = {}) {
+    super(source, path, { ...options, maxDepth: 0, tellsRoot: true });
   }
 
   /** undefined when there is none, or when it is not shown. */

@@ -1,7 +1,7 @@
 /** A znode and everything below it, at hand without asking a server. */
-import type { ClientView } from '@tskeeper/client';
 import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 
 /** Which part of a tree a cache has, and what of it. */
 export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOptions<Data> {
@@ -19,13 +19,13 @@ export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOp
  * before 3.9, see the README about other watches on the root's own path. Throws a TypeError for what is no client or no path.
  */
 export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
-  constructor(zk: ClientView, path: string, options: TreeCacheOptions<Data> = {}) {
+  constructor(source: SessionSource, path: string, options: TreeCacheOptions<Data> = {}) {
     const { maxDepth = Infinity } = options;
     if (maxDepth !== Infinity && (!Number.isInteger(maxDepth) || maxDepth < 1))
       throw new RangeError(
         `maxDepth is a whole number from 1, or left out for all levels, not ${maxDepth}; a NodeCache has the root alone`,
       );
-    super(zk, path, { ...options, maxDepth, tellsRoot: true });
+    super(source, path, { ...options, maxDepth, tellsRoot: true });
   }
 
   /** undefined when there is none, or when it is not shown. */

@@ -1,16 +1,16 @@
 /** The instances of one service, at hand without asking a server. */
-import type { ClientView } from '@tskeeper/client';
 import type { ReadingOptions } from '../caches/cached-znode.ts';
 import { ChildrenCache } from '../caches/children-cache.ts';
 import type { Check } from '../codecs/standard-schema.ts';
 import { instanceOf, rawInstanceOf } from './instance-json.ts';
 import type { ServiceInstance } from './service-instance.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 
 /** A cache of the instances of one service, by the names of their znodes; what makes no sense is a `decodeError`. Made by `ServiceRegistry.cache`. (Curator's ServiceCache.) */
 export class ServiceCache<Payload = unknown> extends ChildrenCache<ServiceInstance<Payload>> {
   /** Made by `ServiceRegistry.cache`. */
-  constructor(zk: ClientView, path: string, payloadCheck: Check<Payload> | undefined, options: ReadingOptions = {}) {
-    super(zk, path, { ...options, decode: (data, _path, stat) => instanceOf(rawInstanceOf(data), stat, payloadCheck) });
+  constructor(source: SessionSource, path: string, payloadCheck: Check<Payload> | undefined, options: ReadingOptions = {}) {
+    super(source, path, { ...options, decode: (data, _path, stat) => instanceOf(rawInstanceOf(data), stat, payloadCheck) });
   }
 
   /** Those that make sense, enabled or not, by id. */

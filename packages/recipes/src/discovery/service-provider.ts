@@ -5,10 +5,10 @@
  *                                                   ^                        │
  *                        after a while, or anew ────┘<────noteError, again and again
  */
-import type { ClientView, Millis } from '@tskeeper/client';
+import type { Millis } from '@tskeeper/client';
 import { checkFunction, checkWaitOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
+import { eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { DownInstances } from './down-instances.ts';
@@ -36,17 +36,17 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
   readonly #include: (instance: ServiceInstance<Payload>) => boolean;
   readonly #down: DownInstances;
   readonly #waiting: WaitingRoom;
+  readonly #cache: ServiceCache<Payload>;
   #unfollow: (() => void) | undefined;
-  /** The one that was in step last; with another session another is in step a moment later. */
-  #shown: ServiceCache<Payload> | undefined;
-  #latest: ServiceCache<Payload> | undefined;
+  /** Whether the instances have been read once. */
+  #isShown = false;
   #end: { readonly reason: unknown } | undefined;
 
   /** Made by `ServiceRegistry.provider`. Throws a RangeError for numbers that make no sense. */
   constructor(
     source: SessionSource,
     name: string,
-    open: (zk: ClientView) => ServiceCache<Payload>,
+    open: (source: SessionSource) => ServiceCache<Payload>,
     { strategy = roundRobin(), include = () => true, downAfterErrors = 2, downForMs = 30_000 }: ServiceProviderOptions<Payload> = {},
   ) {
     checkFunction(strategy, 'strategy');
@@ -56,13 +56,14 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
         `downAfterErrors is a whole number from 1, not ${downAfterErrors}; leave noteError out if no instance is to be passed over`,
       );
     if (!(downForMs >= 0)) throw new RangeError(`downForMs is a number of milliseconds from 0, not ${downForMs}`);
-    const client = clientOf(source);
     this.name = name;
     this.#strategy = strategy;
     this.#include = include;
-    this.#down = new DownInstances(client.clock, downAfterErrors, downForMs);
-    this.#waiting = new WaitingRoom(client, `the instances of ${name}`);
-    this.#unfollow = eachSession(source, { begin: (zk) => void this.#serve(open(zk)), ended: (reason) => this.#over(reason) });
+    this.#down = new DownInstances(source.clock, downAfterErrors, downForMs);
+    this.#waiting = new WaitingRoom(source, `the instances of ${name}`);
+    this.#cache = open(source);
+    void this.#serve();
+    this.#unfollow = eachSession(source, { begin: () => undefined, ended: (reason) => this.#over(reason) });
   }
 
   /**
@@ -73,17 +74,18 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     checkWaitOptions(options);
     options.signal?.throwIfAborted();
     if (this.#end !== undefined) throw this.#end.reason;
-    if (this.#shown === undefined) await this.#waiting.wait(options);
+    if (!this.#isShown) await this.#waiting.wait(options);
   }
 
   /** Whether what is known is as of now, as far as is known; false without a connection, when it may be of the past. */
   get inStep(): boolean {
-    return this.#shown?.inStep === true;
+    return this.#isShown && this.#cache.inStep;
   }
 
   /** Those that can be used, by id: enabled, included, and not passed over. None before `ready`. Without a connection, those of the past. */
   get instances(): readonly ServiceInstance<Payload>[] {
-    return (this.#shown?.instances ?? []).filter((each) => each.enabled && this.#include(each) && !this.#down.isDown(each));
+    if (!this.#isShown) return [];
+    return this.#cache.instances.filter((each) => each.enabled && this.#include(each) && !this.#down.isDown(each));
   }
 
   /** One to use now; undefined when there is none. Ask again for each use. */
@@ -107,19 +109,16 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     return this.close();
   }
 
-  async #serve(cache: ServiceCache<Payload>): Promise<void> {
-    this.#latest = cache;
+  async #serve(): Promise<void> {
     try {
-      await cache.ready();
+      await this.#cache.ready();
     } catch (error) {
-      if (cache !== this.#latest) return;
-      // Of a session that has ended before the cache was in step: the next brings another, and if there is none, that is heard as well.
+      // What ended the session is the reason of the end of the source.
       if (isEndOfSession(error)) this.#waiting.dismiss(error);
       else this.#over(error);
       return;
     }
-    if (cache !== this.#latest) return;
-    this.#shown = cache;
+    this.#isShown = true;
     this.#waiting.admit();
   }
 
@@ -127,7 +126,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     if (this.#end !== undefined) return;
     this.#end = { reason };
     this.#unfollow?.();
-    void this.#latest?.close();
+    void this.#cache.close();
     this.#waiting.dismiss(reason);
   }
 }

@@ -9,7 +9,7 @@
  *     register   create base/name/id, as an ephemeral (dynamic) or not; kept until it is unregistered, and with `Sessions` in each session
  *     find       getChildren and getData, or a cache of them; and of those that can be used one, by a strategy
  */
-import type { Acl, ClientView } from '@tskeeper/client';
+import type { Acl } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { checkName, checkOptions, checkPlace, checkWaitOptions } from '../given.ts';
 import type { ReadingOptions } from '../caches/cached-znode.ts';
@@ -17,7 +17,7 @@ import { reasonOf } from '../models/model-value.ts';
 import { type Check, checked } from '../codecs/standard-schema.ts';
 import { PersistentNode } from '../nodes/persistent-node.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { clientOf, type SessionSource } from '../sessions/session-source.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
@@ -59,7 +59,7 @@ export class ServiceRegistry<Payload = unknown> {
    * no client or no path.
    */
   constructor(source: SessionSource, path: string, { acl, payload }: ServiceRegistryOptions<Payload> = {}) {
-    checkPlace(clientOf(source), path);
+    checkPlace(source, path);
     this.path = path;
     this.#source = source;
     this.#acl = acl;
@@ -141,36 +141,33 @@ export class ServiceRegistry<Payload = unknown> {
         throw mismatch(path, cause);
       }
     };
-    await clientOf(this.#source).update(path, changed, { ...untilTheEnd, idempotent: true, signal: limit.signal });
+    const { signal } = limit;
+    await inSessions(this.#source, signal, (zk) => zk.update(path, changed, { ...untilTheEnd, idempotent: true, signal }));
   }
 
-  /** A cache of the instances of a service, until it is closed or the session ends. With `Sessions`, of the client that is at work now. */
+  /** A cache of the instances of a service, until it is closed or the session ends; with `Sessions` through all of them. */
   cache(name: string, options: ReadingOptions = {}): ServiceCache<Payload> {
-    return this.#open(clientOf(this.#source), this.#pathOf(name), options);
+    return new ServiceCache(this.#source, this.#pathOf(name), this.#payloadCheck, options);
   }
 
   /** Instances of a service to use, until it is closed; with `Sessions` through all of them. Throws a RangeError for numbers that make no sense. */
   provider(name: string, options: ServiceProviderOptions<Payload> = {}): ServiceProvider<Payload> {
     const path = this.#pathOf(name);
-    return new ServiceProvider(this.#source, name, (zk) => this.#open(zk, path, {}), options);
-  }
-
-  #open(zk: ClientView, path: string, options: ReadingOptions): ServiceCache<Payload> {
-    return new ServiceCache(zk, path, this.#payloadCheck, options);
+    return new ServiceProvider(this.#source, name, (source) => new ServiceCache(source, path, this.#payloadCheck), options);
   }
 
   #limit(options: WaitOptions, what: string): Limit {
-    return new Limit(clientOf(this.#source), options, what);
+    return new Limit(this.#source, options, what);
   }
 
   async #childrenOf(path: string, { signal }: Limit): Promise<readonly string[]> {
-    const found = await unlessGone(clientOf(this.#source).getChildren(path, { ...untilTheEnd, signal }));
+    const found = await inSessions(this.#source, signal, (zk) => unlessGone(zk.getChildren(path, { ...untilTheEnd, signal })));
     return found?.children ?? [];
   }
 
   /** undefined when it is not there; a Mismatch when its data make no sense. */
   async #read(path: string, { signal }: Limit): Promise<ServiceInstance<Payload> | RecipeError | undefined> {
-    const found = await unlessGone(clientOf(this.#source).getData(path, { ...untilTheEnd, signal }));
+    const found = await inSessions(this.#source, signal, (zk) => unlessGone(zk.getData(path, { ...untilTheEnd, signal })));
     if (found === undefined) return undefined;
     try {
       return instanceOf(rawInstanceOf(found.data), found.stat, this.#payloadCheck);

@@ -7,7 +7,7 @@
  * With Sessions it goes on with the next session; with one client it is over with that. A leadership is always of the session in which it was won: what is left of a
  * session of the past leads nobody (see line/own-watch.ts).
  */
-import type { ClientView } from '@tskeeper/client';
+import { type ClientView, KeeperError } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
 import { checkFunction, checkPlace } from '../given.ts';
 import { Listeners } from '../listeners.ts';
@@ -42,7 +42,7 @@ export class Candidate implements AsyncDisposable {
    * path.
    */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
-    checkPlace(clientOf(source), path);
+    checkPlace(source, path);
     this.path = path;
     this.#options = options;
     this.#zk = clientOf(source);
@@ -86,7 +86,8 @@ export class Candidate implements AsyncDisposable {
    * Calls `work` whenever it leads, and resigns behind it, so that the others have their turn; and again, until it is closed, when this resolves. The signal that
    * `work` is given says that it is to stop: the leadership is lost, or somebody else has resigned it, the candidate is being closed, or the signal given has come.
    * Rejects with what `work` throws, having resigned, and as `leading` does. That work has stopped because the leadership is over, and throws the reason of its signal, or that a write
-   * was Lost, is no failure: it is called again. Rejects with a TypeError when it runs something already.
+   * was Lost, is not a failure: it is called again. Nor is a ConnectionLoss, when the connection was lost during this term: the candidate resigns, stands anew, and calls it again, so what
+   * it writes first may be written twice. Rejects with a TypeError when it runs something already.
    */
   async run(
     work: (leadership: Leadership, signal: AbortSignal) => Promise<void> | void,
@@ -114,6 +115,8 @@ export class Candidate implements AsyncDisposable {
     const signals = [leadership.signal, this.signal, signal].filter((each) => each !== undefined);
     const endings = signals.map((each) => onAbort(each, () => stop.abort(each.reason)));
     for (const each of signals) if (each.aborted) stop.abort(each.reason);
+    let wasCut = leadership.state === 'suspended';
+    endings.push(leadership.onStateChange((state) => (wasCut ||= state === 'suspended')));
     const resigned = new RecipeError('Lost', 'the leadership was resigned while its work was under way');
     endings.push(leadership.onStateChange((state) => state === 'released' && stop.abort(resigned)));
     if (leadership.state === 'released') stop.abort(resigned);
@@ -125,7 +128,8 @@ export class Candidate implements AsyncDisposable {
       this.#working = working.catch(() => undefined);
       await working;
     } catch (error) {
-      if (!isOver(leadership) || (error !== stop.signal.reason && !isLoss(error))) throw error;
+      const isOfTerm = isOver(leadership) && (error === stop.signal.reason || isLoss(error));
+      if (!isOfTerm && !(wasCut && KeeperError.is(error, 'ConnectionLoss'))) throw error;
     } finally {
       for (const end of endings) end();
     }
@@ -149,7 +153,12 @@ export class Candidate implements AsyncDisposable {
   async #stand(source: SessionSource): Promise<void> {
     try {
       for await (const zk of sessionsOf(source, this.signal)) await this.#standIn(zk);
-      this.#end(new RecipeError('Closed', `the session is over in which the candidate stood for ${this.path}, and there is no other`));
+      this.#end(
+        new RecipeError(
+          'Closed',
+          `the session of the candidate for ${this.path} is over; give it Sessions instead of a client, and it stands again in the next session`,
+        ),
+      );
     } catch (error) {
       this.#end(error);
     }

@@ -16,6 +16,7 @@ import type { Contender } from '../line/contender.ts';
 import { Line, type LineOptions, nextAhead } from '../line/line.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { inSessions, type SessionSource, watchOf } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { acknowledgedPath, Leadership } from './leadership.ts';
 
@@ -44,14 +45,16 @@ export interface Leader {
 export class Election {
   /** The znode below which candidates stand. */
   readonly path: string;
+  readonly #source: SessionSource;
   readonly #claim: Claim;
 
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: ElectionOptions = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
+    checkPlace(source, path);
     const { name = 'n_', data = null } = options;
     this.path = path;
-    this.#claim = { line: new Line(zk, path, [name], options), kind: name, data, ahead: nextAhead, what: `the leadership of ${path}` };
+    this.#source = source;
+    this.#claim = { line: new Line(path, [name], options), kind: name, data, ahead: nextAhead, what: `the leadership of ${path}` };
   }
 
   /**
@@ -59,7 +62,7 @@ export class Election {
    * more then.
    */
   async lead(options: AcquireOptions = {}): Promise<Leadership> {
-    return new Leadership(await acquire(this.#claim, options), this.path);
+    return new Leadership(await acquire(this.#source, this.#claim, options), this.path);
   }
 
   /** Stands as a candidate, calls `work` when it leads, and resigns whatever comes of that. Resolves and rejects as `work` does, or as `lead`. */
@@ -71,16 +74,19 @@ export class Election {
 
   /** The leader, and behind it the candidates in their order. Rejects as `Lock.contenders` does. */
   candidates(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#claim.line.contenders(options);
+    return this.#claim.line.contenders(this.#source, options);
   }
 
   /** Who leads now; undefined when nobody stands. Rejects as `candidates` does, and with NoAuth when its znode may not be read. */
   async leader(options: WaitOptions = {}): Promise<Leader | undefined> {
-    const { zk } = this.#claim.line;
-    using limit = new Limit(zk, options, `an answer about ${this.#claim.what}`);
+    using limit = new Limit(this.#source, options, `an answer about ${this.#claim.what}`);
     const { signal } = limit;
+    return await inSessions(this.#source, signal, (zk) => this.#leaderIn(zk, signal));
+  }
+
+  async #leaderIn(zk: ClientView, signal: AbortSignal): Promise<Leader | undefined> {
     for (;;) {
-      const [first] = await this.candidates({ signal });
+      const [first] = await this.#claim.line.contenders(zk, { signal });
       if (first === undefined) return undefined;
       // In this order: a leader that is there still has led when its word was read. Behind the leader the word may be gone with it, and it would seem to have said nothing.
       const acknowledged = await dataOf(zk, acknowledgedPath(this.path), signal);
@@ -97,11 +103,11 @@ export class Election {
    * questions with each candidate that comes or goes; candidates themselves need not look on.
    */
   async *observe({ signal }: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Leader | undefined, void, undefined> {
-    const { zk } = this.#claim.line;
+    const never = new AbortController().signal;
     let last: Leader | undefined | null = null;
-    for await (const event of zk.watch(this.path, { signal })) {
+    for await (const { zk, event } of watchOf(this.#source, this.path, signal)) {
       if (event.type === 'NodeDataChanged') continue;
-      const now = await this.#leaderOrLost(signal);
+      const now = await this.#leaderOrLost(zk, signal ?? never);
       if (now === null || isSame(last, now)) continue;
       last = now;
       yield now;
@@ -109,9 +115,9 @@ export class Election {
   }
 
   /** null when no answer came: the loop will hear of the next connection, or of the end. */
-  async #leaderOrLost(signal: AbortSignal | undefined): Promise<Leader | undefined | null> {
+  async #leaderOrLost(zk: ClientView, signal: AbortSignal): Promise<Leader | undefined | null> {
     try {
-      return await this.leader({ signal });
+      return await this.#leaderIn(zk, signal);
     } catch (error) {
       if (KeeperError.is(error, 'ConnectionLoss', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
       throw error;

@@ -1,5 +1,5 @@
 /** To lead: a hold, with a word to those who look on. */
-import { type CallOptions, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { type CallOptions, type ClientView, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
 import type { Held, HoldState } from '../line/held.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
@@ -30,6 +30,11 @@ export class Leadership implements AsyncDisposable {
   /** As `Held.fencingToken`: grows from leader to leader. */
   get fencingToken(): bigint {
     return this.#held.fencingToken;
+  }
+
+  /** As `Held.zk`: the client of the session that leads. */
+  get zk(): ClientView {
+    return this.#held.zk;
   }
 
   /** As `Held.state`. While it is `suspended` there is no other leader yet, but there may be one at any moment. */

@@ -24,8 +24,10 @@ import { childPath } from '@tskeeper/client/internal';
 import { checkPlace } from '../given.ts';
 import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
 import { Marks } from '../marks/marks.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
+import { isUnsettled, unsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** How an event is kept. All who use one have the same. */
@@ -43,19 +45,19 @@ export class EventHandle {
   readonly path: string;
   /** As given. */
   readonly autoReset: boolean;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #set: string;
   readonly #line: Line;
   readonly #acl: readonly Acl[] | undefined;
 
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: EventHandleOptions = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: EventHandleOptions = {}) {
+    checkPlace(source, path);
     this.path = path;
     this.autoReset = options.autoReset ?? false;
-    this.#zk = zk;
+    this.#source = source;
     this.#set = childPath(path, 'set');
-    this.#line = new Line(zk, path, [waitingKind], options);
+    this.#line = new Line(path, [waitingKind], options);
     this.#acl = options.acl;
   }
 
@@ -67,17 +69,20 @@ export class EventHandle {
     using limit = this.#limit(options, 'an answer about');
     const { signal } = limit;
     try {
-      if (this.autoReset) await this.#setOnce(signal);
-      else await this.#zk.create(this.#set, null, { parents: 'container', acl: this.#acl, idempotent: true, ...untilTheEnd, signal });
+      await inSessions(this.#source, signal, (zk) => (this.autoReset ? this.#setOnce(zk, signal) : this.#setIn(zk, signal)), isUnsettled);
     } catch (error) {
       if (!KeeperError.is(error, 'NodeExists')) throw error;
     }
   }
 
-  async #setOnce(signal: AbortSignal): Promise<void> {
+  async #setIn(zk: ClientView, signal: AbortSignal): Promise<void> {
+    await zk.create(this.#set, null, { parents: 'container', acl: this.#acl, idempotent: true, ...untilTheEnd, signal });
+  }
+
+  async #setOnce(zk: ClientView, signal: AbortSignal): Promise<void> {
     const acl = this.#acl;
     for (;;) {
-      const marks = new Marks(this.#zk, this.path, acl);
+      const marks = new Marks(zk, this.path, acl);
       try {
         await marks.write([op.create(this.#set, null, { acl })], signal);
         return;
@@ -93,8 +98,9 @@ export class EventHandle {
   /** Makes it one that is not set, and those who come from now on wait. Rejects as `set` does. */
   async reset(options: WaitOptions = {}): Promise<void> {
     using limit = this.#limit(options, 'an answer about');
+    const { signal } = limit;
     try {
-      await this.#zk.delete(this.#set, { idempotent: true, ...untilTheEnd, signal: limit.signal });
+      await inSessions(this.#source, signal, (zk) => zk.delete(this.#set, { idempotent: true, ...untilTheEnd, signal }));
     } catch (error) {
       if (!KeeperError.is(error, 'NoNode')) throw error;
     }
@@ -103,7 +109,8 @@ export class EventHandle {
   /** Whether it is set. Rejects as `set` does. */
   async isSet(options: WaitOptions = {}): Promise<boolean> {
     using limit = this.#limit(options, 'an answer about');
-    return (await this.#exists(limit.signal)) !== null;
+    const { signal } = limit;
+    return (await inSessions(this.#source, signal, (zk) => this.#exists(zk, signal))) !== null;
   }
 
   /**
@@ -114,17 +121,23 @@ export class EventHandle {
    */
   async wait(options: WaitOptions = {}): Promise<void> {
     using limit = this.#limit(options, 'the setting of');
-    if (this.autoReset) await this.#take(limit);
-    // What happened is that it was set, or the end of the session, which the next request tells.
-    else if (await this.#setOrEvent(limit.signal)) await this.#exists(limit.signal);
+    const { signal } = limit;
+    const pass = (zk: ClientView) => (this.autoReset ? this.#take(zk, signal) : this.#whenSet(zk, signal));
+    await inSessions(this.#source, signal, pass, isUnsettled);
   }
 
-  async #take(limit: Limit): Promise<void> {
+  async #whenSet(zk: ClientView, signal: AbortSignal): Promise<void> {
+    // What happened is that it was set, or the end of the session, which the next request tells.
+    if (await this.#setOrEvent(zk, signal)) await this.#exists(zk, signal);
+  }
+
+  async #take(zk: ClientView, within: AbortSignal): Promise<void> {
+    using limit = new Limit(zk, { signal: within }, `the setting of the event ${this.path}`);
     const { signal } = limit;
-    const place = await this.#line.join(waitingKind, null, signal);
+    const place = await this.#line.join(zk, waitingKind, null, signal);
     try {
       await place.turn(nextAhead, limit);
-      do await this.#setOrEvent(signal);
+      do await this.#setOrEvent(zk, signal);
       while (!(await this.#goThrough(place)));
     } catch (error) {
       await place.leave();
@@ -135,42 +148,43 @@ export class EventHandle {
   }
 
   /** False if it is set; true when it has been, since it was not. */
-  #setOrEvent(signal: AbortSignal): Promise<boolean> {
+  #setOrEvent(zk: ClientView, signal: AbortSignal): Promise<boolean> {
     return eventUnless(
-      this.#zk,
+      zk,
       this.#set,
-      (options) => this.#zk.exists(this.#set, options),
+      (options) => zk.exists(this.#set, options),
       (stat) => stat !== null,
       signal,
     );
   }
 
   /** Whether it was we who took it. Once it is asked nothing but the end of the session ends that: what was taken must not be lost. */
-  async #goThrough({ path }: Place): Promise<boolean> {
+  async #goThrough({ zk, path }: Place): Promise<boolean> {
     try {
-      await this.#zk.multi([op.delete(this.#set), op.setData(path, through)], { timeoutMs: Infinity });
+      await zk.multi([op.delete(this.#set), op.setData(path, through)], { timeoutMs: Infinity });
       return true;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) {
         if (error.failedIndex === 1) throw deletedByOthers(path);
         return false;
       }
-      if (!KeeperError.is(error) || !error.retryable) throw error;
+      if (!KeeperError.is(error)) throw error;
+      if (!error.retryable) throw error.outcome === 'unknown' ? unsettled(error) : error;
     }
     try {
-      const { data } = await this.#zk.getData(path, { ...untilTheEnd, linearizable: true });
+      const { data } = await zk.getData(path, { ...untilTheEnd, linearizable: true });
       return data !== null && new TextDecoder().decode(data) === through;
     } catch (error) {
-      if (KeeperError.is(error, 'NoNode')) throw deletedByOthers(path);
-      throw error;
+      if (KeeperError.is(error, 'NoNode')) throw unsettled(deletedByOthers(path));
+      throw unsettled(error);
     }
   }
 
-  #exists(signal: AbortSignal): ReturnType<ClientView['exists']> {
-    return this.#zk.exists(this.#set, { ...untilTheEnd, signal });
+  #exists(zk: ClientView, signal: AbortSignal): ReturnType<ClientView['exists']> {
+    return zk.exists(this.#set, { ...untilTheEnd, signal });
   }
 
   #limit(options: WaitOptions, what: string): Limit {
-    return new Limit(this.#zk, options, `${what} the event ${this.path}`);
+    return new Limit(this.#source, options, `${what} the event ${this.path}`);
   }
 }

@@ -10,9 +10,9 @@ import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
 import { checkName, checkPlace, checkWaitOptions } from '../given.ts';
 import { ChildrenCache } from '../caches/children-cache.ts';
-import { follow } from '../caches/follow.ts';
+import { told } from '../caches/told.ts';
 import { PersistentNode } from '../nodes/persistent-node.ts';
-import { clientOf, type SessionSource } from '../sessions/session-source.ts';
+import { clientOf, inSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
@@ -76,7 +76,7 @@ export class Group {
    * for what is no client or no path.
    */
   constructor(source: SessionSource, path: string, { naming = 'plain', acl }: GroupOptions = {}) {
-    checkPlace(clientOf(source), path);
+    checkPlace(source, path);
     if (!Object.hasOwn(namings, naming)) throw new TypeError(`naming is one of ${Object.keys(namings).join(', ')}, not ${naming}`);
     this.path = path;
     this.#source = source;
@@ -113,10 +113,14 @@ export class Group {
 
   /** Who is a member now, by name; nobody when there is no such group. Rejects as `Client.getChildren` and `Client.getData` do, but for NoNode. */
   async members(options: WaitOptions = {}): Promise<readonly Member[]> {
-    const zk = clientOf(this.#source);
-    using limit = new Limit(zk, options, `the members of ${this.path}`);
+    using limit = new Limit(this.#source, options, `the members of ${this.path}`);
+    const { signal } = limit;
+    return await inSessions(this.#source, signal, (zk) => this.#membersIn(zk, signal));
+  }
+
+  async #membersIn(zk: ClientView, signal: AbortSignal): Promise<readonly Member[]> {
     const { includes, isShallow } = namings[this.#naming];
-    const limits = { ...untilTheEnd, signal: limit.signal };
+    const limits = { ...untilTheEnd, signal };
     const read = async (path: string) => {
       const data = isShallow ? null : await unlessGone(zk.getData(path, limits).then((found) => found.data));
       return data === undefined ? [] : [this.#memberOf(path, data)];
@@ -131,13 +135,11 @@ export class Group {
    * who look on one event and one read. Ends when the client is closed, and throws the signal's reason, or SessionExpired and the like; with `Sessions` it goes on
    * with the next client, and throws what has ended those.
    */
-  observe({ signal }: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Membership, void, undefined> {
+  async *observe({ signal }: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Membership, void, undefined> {
     const { includes, isShallow } = namings[this.#naming];
-    const open = (zk: ClientView) => {
-      const cache = new ChildrenCache(zk, this.path, { data: !isShallow, include: includes });
-      return { cache, show: () => this.#show(cache) };
-    };
-    return follow<Uint8Array | null, ShownMembership>(this.#source, signal, open, (one, other) => one.mark === other.mark);
+    await using cache = new ChildrenCache(this.#source, this.path, { data: !isShallow, include: includes });
+    const show = () => this.#show(cache);
+    yield* told<Uint8Array | null, ShownMembership>(cache, signal, show, (one, other) => one.mark === other.mark);
   }
 
   #show(cache: ChildrenCache): ShownMembership {

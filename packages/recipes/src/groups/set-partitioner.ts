@@ -17,13 +17,14 @@
  *
  * Shares are a plan, which two may see differently for a while. The locks are what keeps two from working on one item.
  */
-import type { Acl, ClientView, Millis, TimerHandle } from '@tskeeper/client';
+import type { Acl, Millis, TimerHandle } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
 import { checkFunction, checkName, checkPlace, checkWaitOptions, named } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { isEndOfSession } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import { Group, type Membership } from './group.ts';
@@ -53,7 +54,7 @@ export class SetPartitioner implements AsyncDisposable {
   readonly path: string;
   /** This member's. */
   readonly name: string;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #items: readonly string[];
   readonly #work: PartitionWork;
   readonly #options: SetPartitionerOptions;
@@ -76,14 +77,14 @@ export class SetPartitioner implements AsyncDisposable {
    * be the name of a member or of an item; a RangeError for a boundary that is no time.
    */
   constructor(
-    zk: ClientView,
+    source: SessionSource,
     path: string,
     name: string,
     items: Iterable<string>,
     work: PartitionWork,
     options: SetPartitionerOptions = {},
   ) {
-    checkPlace(zk, path);
+    checkPlace(source, path);
     checkName(name, 'the name of a member');
     // A text is a set of letters, which nobody means.
     if (typeof items === 'string' || typeof (items as Partial<Iterable<string>> | undefined)?.[Symbol.iterator] !== 'function')
@@ -93,12 +94,12 @@ export class SetPartitioner implements AsyncDisposable {
     if (!(timeBoundaryMs >= 0)) throw new RangeError(`timeBoundaryMs is a number of milliseconds from 0, not ${timeBoundaryMs}`);
     this.path = path;
     this.name = name;
-    this.#zk = zk;
+    this.#source = source;
     this.#items = [...new Set(items)].sort();
     for (const item of this.#items) checkName(item, 'an item');
     this.#work = work;
     this.#options = options;
-    this.#waiting = new WaitingRoom(zk, `the share that ${name} has of ${path}`);
+    this.#waiting = new WaitingRoom(source, `the share that ${name} has of ${path}`);
     this.#over = this.#run();
   }
 
@@ -157,7 +158,7 @@ export class SetPartitioner implements AsyncDisposable {
   async #run(): Promise<void> {
     const { acl } = this.#options;
     const { signal } = this.#closing;
-    const group = new Group(this.#zk, childPath(this.path, 'party'), { naming: 'shallowParty', acl });
+    const group = new Group(this.#source, childPath(this.path, 'party'), { naming: 'shallowParty', acl });
     try {
       await using member = await group.join(this.name, { signal });
       onAbort(member.signal, () => this.#fail(member.signal.reason));
@@ -176,7 +177,7 @@ export class SetPartitioner implements AsyncDisposable {
     const now = members.map(({ path }) => path).join();
     if (now !== this.#planned) {
       const { timeBoundaryMs = timeBoundaryMsDefault } = this.#options;
-      this.#timer = this.#zk.clock.after(timeBoundaryMs, () => this.#plan(now, members));
+      this.#timer = this.#source.clock.after(timeBoundaryMs, () => this.#plan(now, members));
     }
     this.#look();
   }
@@ -203,7 +204,7 @@ export class SetPartitioner implements AsyncDisposable {
   #claim(item: string): void {
     if (this.#isOver || this.#claims.has(item)) return;
     const { acl } = this.#options;
-    const lock = new Lock(this.#zk, childPath(childPath(this.path, 'locks'), item), { name: '__lock__', data: this.name, acl });
+    const lock = new Lock(this.#source, childPath(childPath(this.path, 'locks'), item), { name: '__lock__', data: this.name, acl });
     const claim = new PartitionClaim(item, lock, this.#work, {
       changed: () => this.#look(),
       failed: (error) => this.#fail(error),
@@ -251,7 +252,7 @@ export class SetPartitioner implements AsyncDisposable {
   }
 
   #stopTimer(): void {
-    if (this.#timer !== undefined) this.#zk.clock.cancel(this.#timer);
+    if (this.#timer !== undefined) this.#source.clock.cancel(this.#timer);
     this.#timer = undefined;
   }
 

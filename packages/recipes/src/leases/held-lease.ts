@@ -16,12 +16,13 @@ import {
   type WriteResults,
 } from '@tskeeper/client';
 import { RecipeError } from '../recipe-error.ts';
+import { callIn, clientOf, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
 import { fenced } from '../line/fenced.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
 import { textOf } from './lease-record.ts';
 
 export interface HeldLeaseSettings {
-  readonly zk: ClientView;
+  readonly source: SessionSource;
   readonly path: string;
   readonly holderPath: string;
   readonly holder: string;
@@ -33,7 +34,7 @@ export interface HeldLeaseSettings {
   readonly askedAtMs: number;
 }
 
-/** A lease that is held. It does not hang on the session: it goes on, and ends, whether there is a connection or not. */
+/** A lease that is held. It does not belong to a session: it goes on, and ends, whether there is a connection or not; with `Sessions` it is renewed in the next session as well. */
 export class HeldLease implements AsyncDisposable {
   /** The znode that stands for the hold: it is gone before anybody else holds the lease. */
   readonly path: string;
@@ -64,7 +65,7 @@ export class HeldLease implements AsyncDisposable {
 
   /** Milliseconds until its end, if it is not renewed; 0 when it is over. */
   get leftMs(): number {
-    return this.#state === 'held' ? Math.max(0, this.#endsAtMs - this.#settings.zk.clock.now().elapsedMs) : 0;
+    return this.#state === 'held' ? Math.max(0, this.#endsAtMs - this.#settings.source.clock.now().elapsedMs) : 0;
   }
 
   /** Aborted when its time is over, or it is lost, with a RecipeError, Lost, as its reason; not by `release`. */
@@ -74,8 +75,14 @@ export class HeldLease implements AsyncDisposable {
 
   /** Writes only as long as nobody else has got the lease: as `Held.multi`, and rejects as that does; when somebody has, it is lost. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    const { holderPath } = this.#settings;
-    const results = await this.#write((version) => [...ops, op.check(holderPath, { version })], ops.length, options);
+    const { source, holderPath } = this.#settings;
+    const results = await callIn(
+      source,
+      `an answer about the lease ${this.path}`,
+      options,
+      (zk, within) => this.#write(zk, (version) => [...ops, op.check(holderPath, { version })], ops.length, within),
+      mayBeDone,
+    );
     return results.slice(0, ops.length) as unknown as WriteResults<Ops>;
   }
 
@@ -85,12 +92,14 @@ export class HeldLease implements AsyncDisposable {
    */
   async renew(options: CallOptions = {}): Promise<void> {
     if (this.#state !== 'held') throw this.#over();
-    const { zk, holder, holderPath, durationMs } = this.#settings;
-    const askedAtMs = zk.clock.now().elapsedMs;
+    const { source, holder, holderPath, durationMs } = this.#settings;
+    const askedAtMs = source.clock.now().elapsedMs;
     try {
-      const { mtime } = await zk.setData(this.path, holder, { ...options, idempotent: true });
-      const data = textOf({ holder, endMs: mtime + durationMs });
-      const [written] = await this.#write((version) => [op.setData(holderPath, data, { version })] as const, 0, options);
+      const [written] = await callIn(source, `an answer about the lease ${this.path}`, options, async (zk, within) => {
+        const { mtime } = await zk.setData(this.path, holder, { ...within, idempotent: true });
+        const data = textOf({ holder, endMs: mtime + durationMs });
+        return await this.#write(zk, (version) => [op.setData(holderPath, data, { version })] as const, 0, within);
+      });
       this.#version = written.stat.version;
     } catch (error) {
       throw KeeperError.is(error, 'NoNode') ? this.#taken() : error;
@@ -117,8 +126,9 @@ export class HeldLease implements AsyncDisposable {
     if (this.#state !== 'held') return;
     this.#state = 'released';
     this.#stopTimer();
-    const { zk, holderPath } = this.#settings;
+    const { source, holderPath } = this.#settings;
     for (;;) {
+      const zk = clientOf(source);
       try {
         await zk.multi([op.delete(this.path), op.delete(holderPath, { version: this.#version })]);
         return;
@@ -126,7 +136,7 @@ export class HeldLease implements AsyncDisposable {
         if (!KeeperError.is(error)) throw error;
         // No answer: carried out once more it does no harm, as the name of our znode is never used twice.
         if (isUnanswered(error)) continue;
-        if (error.code === 'BadVersion' && (await this.#readsRecord().catch(() => false))) continue;
+        if (error.code === 'BadVersion' && (await this.#readsRecord(zk).catch(() => false))) continue;
         // Others have taken it, or it will end.
         if (KeeperError.is(error, 'NoNode', 'BadVersion', 'SessionExpired', 'SessionMoved', 'AuthFailed') || error.retryable) return;
         throw error;
@@ -139,11 +149,11 @@ export class HeldLease implements AsyncDisposable {
    * both are checked: what `make` gives for a version, whose operation at `at` is carried out with a record of that version only.
    */
   async #write<const Ops extends readonly WriteOp[]>(
+    zk: ClientView,
     make: (version: number) => Ops,
     at: number,
     options: CallOptions,
   ): Promise<WriteResults<Ops>> {
-    const { zk } = this.#settings;
     for (;;) {
       try {
         return await fenced(zk, make(this.#version), [this.path], options);
@@ -151,7 +161,7 @@ export class HeldLease implements AsyncDisposable {
         if (error instanceof RecipeError && error.code === 'Lost') throw this.#taken();
         if (!KeeperError.is(error, 'BadVersion', 'NoNode') || error.failedIndex !== at) throw error;
       }
-      if (!(await this.#readsRecord(options))) throw this.#taken();
+      if (!(await this.#readsRecord(zk, options))) throw this.#taken();
     }
   }
 
@@ -159,8 +169,8 @@ export class HeldLease implements AsyncDisposable {
    * Whether the record is the one that was written, in a version that is known from here on: of a renewal whose answer was lost; or by another of this package,
    * and then the znode of the hold is gone.
    */
-  async #readsRecord({ signal, timeoutMs }: CallOptions = {}): Promise<boolean> {
-    const { zk, holderPath, record } = this.#settings;
+  async #readsRecord(zk: ClientView, { signal, timeoutMs }: CallOptions = {}): Promise<boolean> {
+    const { holderPath, record } = this.#settings;
     const now = await zk.exists(holderPath, { signal, timeoutMs });
     if (now?.czxid !== record.czxid) return false;
     this.#version = now.version;
@@ -173,10 +183,11 @@ export class HeldLease implements AsyncDisposable {
   }
 
   #runFrom(askedAtMs: number): void {
-    const { zk, durationMs } = this.#settings;
+    const { durationMs } = this.#settings;
+    const { clock } = this.#settings.source;
     this.#stopTimer();
     this.#endsAtMs = askedAtMs + durationMs;
-    this.#timer = zk.clock.after(Math.max(0, this.#endsAtMs - zk.clock.now().elapsedMs), () => this.#lose('its time is over'));
+    this.#timer = clock.after(Math.max(0, this.#endsAtMs - clock.now().elapsedMs), () => this.#lose('its time is over'));
   }
 
   #lose(reason: string): void {
@@ -191,7 +202,7 @@ export class HeldLease implements AsyncDisposable {
   }
 
   #stopTimer(): void {
-    if (this.#timer !== undefined) this.#settings.zk.clock.cancel(this.#timer);
+    if (this.#timer !== undefined) this.#settings.source.clock.cancel(this.#timer);
     this.#timer = undefined;
   }
 }

@@ -30,6 +30,7 @@ import { makeOwn } from '../waiting/make-own.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { pause } from '../waiting/pause.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { HeldLease } from './held-lease.ts';
 import { type LeaseRecord, readRecord, textOf } from './lease-record.ts';
@@ -56,7 +57,7 @@ const waitingKind = 'waiting-';
 export class Lease {
   /** The znode of the lease. */
   readonly path: string;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #options: LeaseOptions;
   readonly #locks: Line;
   readonly #waiting: Line;
@@ -65,8 +66,8 @@ export class Lease {
    * Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client, no path or no holder, and a RangeError for a duration
    * that is not positive, or longer than a hundred years.
    */
-  constructor(zk: ClientView, path: string, options: LeaseOptions) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: LeaseOptions) {
+    checkPlace(source, path);
     checkOptions(options, "{ durationMs: 60_000, holder: 'host7' }");
     const { durationMs, holder } = options;
     if (!(typeof durationMs === 'number' && durationMs > 0 && durationMs <= durationMsMax))
@@ -74,10 +75,10 @@ export class Lease {
     if (typeof holder !== 'string' || holder === '')
       throw new TypeError(`a lease has a holder, by whose name others are told from it: a text, not ${named(holder)}`);
     this.path = path;
-    this.#zk = zk;
+    this.#source = source;
     this.#options = options;
-    this.#locks = new Line(zk, path, ['__lock__'], options);
-    this.#waiting = new Line(zk, path, [waitingKind], options);
+    this.#locks = new Line(path, ['__lock__'], options);
+    this.#waiting = new Line(path, [waitingKind], options);
   }
 
   /**
@@ -86,23 +87,33 @@ export class Lease {
    * may have been taken, and lasts to its end.
    */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
-    using limit = new Limit(this.#zk, options, `an answer about the lease ${this.path}`);
-    const answer = await this.#try(limit.signal);
+    using limit = new Limit(this.#source, options, `an answer about the lease ${this.path}`);
+    const { signal } = limit;
+    const answer = await inSessions(this.#source, signal, (zk) => this.#try(zk, signal));
     return answer instanceof HeldLease ? answer : undefined;
   }
 
   /** Waits until it is free or over, in the order of coming, and resolves with it. Rejects as `tryAcquire` does. */
   async acquire(options: WaitOptions = {}): Promise<HeldLease> {
-    using limit = new Limit(this.#zk, options, `the lease ${this.path}`);
-    const place = await this.#waiting.join(waitingKind, this.#options.holder, limit.signal);
+    const what = `the lease ${this.path}`;
+    using limit = new Limit(this.#source, options, what);
+    const { signal } = limit;
+    return await inSessions(this.#source, signal, async (zk) => {
+      using ofSession = new Limit(zk, { signal }, what);
+      return await this.#acquireIn(zk, ofSession);
+    });
+  }
+
+  async #acquireIn(zk: ClientView, limit: Limit): Promise<HeldLease> {
+    const place = await this.#waiting.join(zk, waitingKind, this.#options.holder, limit.signal);
     try {
       await place.turn(nextAhead, limit);
       for (;;) {
-        const answer = await this.#try(limit.signal);
+        const answer = await this.#try(zk, limit.signal);
         if (answer instanceof HeldLease) return answer;
         await firstOf<unknown>(limit.signal, [
-          (signal) => nextEvent(this.#zk, this.#holderPath, signal),
-          (signal) => pause(this.#zk.clock, Math.max(answer.leftMs, 1), signal),
+          (signal) => nextEvent(zk, this.#holderPath, signal),
+          (signal) => pause(zk.clock, Math.max(answer.leftMs, 1), signal),
         ]);
       }
     } finally {
@@ -114,7 +125,7 @@ export class Lease {
     return childPath(this.path, 'lease_holder');
   }
 
-  async #try(signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
+  async #try(zk: ClientView, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
     const claim = {
       line: this.#locks,
       kind: '__lock__',
@@ -122,7 +133,7 @@ export class Lease {
       ahead: nextAhead,
       what: `the lock of the lease ${this.path}`,
     };
-    await using lock = await acquire(claim, { signal });
+    await using lock = await acquire(zk, claim, { signal });
     try {
       return await this.#tryWith(lock, signal);
     } catch (error) {
@@ -132,7 +143,7 @@ export class Lease {
   }
 
   async #tryWith(lock: Held, signal: AbortSignal): Promise<HeldLease | { readonly leftMs: number }> {
-    const zk = this.#zk;
+    const { zk } = lock;
     const { acl, durationMs, holder } = this.#options;
     const askedAtMs = zk.clock.now().elapsedMs;
     const own = await makeOwn(zk, childPath(this.path, leaseKind), holder, { mode: 'persistentSequential', acl, signal });
@@ -146,12 +157,12 @@ export class Lease {
         const now = await readRecord(zk, this.#holderPath, signal);
         if (now !== undefined && now.holder !== holder && now.endMs > nowMs) return { leftMs: now.endMs - nowMs };
         version = ((now?.version ?? 0) + 1) | 0;
-        const record = await this.#take(now, data, [lock.path, own.path], signal);
+        const record = await this.#take(zk, now, data, [lock.path, own.path], signal);
         if (record === 'refused') version = undefined;
         if (typeof record === 'string') continue;
         has = true;
         return new HeldLease({
-          zk,
+          source: this.#source,
           path: own.path,
           holderPath: this.#holderPath,
           holder,
@@ -162,38 +173,39 @@ export class Lease {
         });
       }
     } finally {
-      if (!has) await this.#giveUp(own.path, version);
+      if (!has) await this.#giveUp(zk, own.path, version);
     }
   }
 
   /** Where no server can be reached, a take that was carried out is left to its end. */
-  async #giveUp(own: string, version: number | undefined): Promise<void> {
+  async #giveUp(zk: ClientView, own: string, version: number | undefined): Promise<void> {
     if (version !== undefined) {
       const both = [op.delete(own), op.delete(this.#holderPath, { version })];
-      const areGone = await this.#zk.multi(both).then(
+      const areGone = await zk.multi(both).then(
         () => true,
         () => false,
       );
       if (areGone) return;
     }
-    await this.#zk.delete(own, { guaranteed: true }).catch(() => undefined);
+    await zk.delete(own, { guaranteed: true }).catch(() => undefined);
   }
 
   /** The record as it was written; otherwise it is to be tried again, as something has changed, or no answer came. */
   async #take(
+    zk: ClientView,
     now: LeaseRecord | undefined,
     data: string,
     [lock, own]: readonly [string, string],
     signal: AbortSignal,
   ): Promise<Stat | 'refused' | 'unanswered'> {
-    const { children } = await this.#zk.getChildren(this.path, { ...untilTheEnd, signal });
+    const { children } = await zk.getChildren(this.path, { ...untilTheEnd, signal });
     const others = lineUp(this.path, children, [leaseKind]).filter(({ path }) => path !== own);
     const { acl } = this.#options;
     // Made and written: kazoo makes its own with version 0, and so they are told apart.
     const making: WriteOp[] = now === undefined ? [op.create(this.#holderPath, '', { acl })] : [];
     const writing = op.setData(this.#holderPath, data, { version: now?.version ?? 0 });
     try {
-      const results = await fenced(this.#zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
+      const results = await fenced(zk, [...others.map(({ path }) => op.delete(path)), ...making, writing], [lock, own], {
         signal,
         timeoutMs: Infinity,
       });

@@ -5,10 +5,10 @@
  *       ├─ 0         a lease
  *       └─ 1         another
  */
-import type { ClientView } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { checkOptions, checkPlace } from '../given.ts';
 import { Limit } from '../waiting/limit.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import type { HeldLease } from './held-lease.ts';
 import { Lease, type LeaseOptions } from './lease.ts';
@@ -23,23 +23,23 @@ export interface MultiLeaseOptions extends LeaseOptions {
 export class MultiLease {
   /** The znode below which the leases are. */
   readonly path: string;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #leases: readonly Lease[];
 
   /** Nothing is asked of a server yet. Throws as `Lease` does, and a RangeError for a count that is not a positive integer. */
-  constructor(zk: ClientView, path: string, options: MultiLeaseOptions) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: MultiLeaseOptions) {
+    checkPlace(source, path);
     checkOptions(options, "{ count: 3, durationMs: 60_000, holder: 'host7' }");
     const { count } = options;
     if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`there are one lease or more, not ${count}`);
     this.path = path;
-    this.#zk = zk;
-    this.#leases = Array.from({ length: count }, (_, at) => new Lease(zk, childPath(path, String(at)), options));
+    this.#source = source;
+    this.#leases = Array.from({ length: count }, (_, at) => new Lease(source, childPath(path, String(at)), options));
   }
 
   /** The first of them that is free; undefined when others have them all. Rejects as `Lease.tryAcquire` does. */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldLease | undefined> {
-    using limit = new Limit(this.#zk, options, `an answer about the leases ${this.path}`);
+    using limit = new Limit(this.#source, options, `an answer about the leases ${this.path}`);
     for (const lease of this.#leases) {
       const held = await lease.tryAcquire({ signal: limit.signal });
       if (held !== undefined) return held;

@@ -2,6 +2,7 @@
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
 import { checkFunction, checkOptions, checkPath, checkWaitOptions, named } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import type { Contender } from './contender.ts';
 import { Held } from './held.ts';
@@ -41,13 +42,21 @@ export interface Claim {
 /** What is written to a znode to ask for it back. */
 const revocation = 'unlock';
 
-export async function acquire({ line, kind, data, ahead, what }: Claim, options: AcquireOptions): Promise<Held> {
-  using limit = new Limit(line.zk, options, what);
-  if (options.onRevocation !== undefined) checkFunction(options.onRevocation, 'onRevocation');
-  const revoking = options.onRevocation === undefined ? undefined : new Revocation(options.onRevocation, limit);
-  if (revoking !== undefined && isRevocation(data))
+/** With `Sessions` a wait goes on when its session ends: in the next one, from the end of the line. */
+export async function acquire(source: SessionSource, claim: Claim, options: AcquireOptions): Promise<Held> {
+  using limit = new Limit(source, options, claim.what);
+  const { onRevocation } = options;
+  if (onRevocation !== undefined) checkFunction(onRevocation, 'onRevocation');
+  if (onRevocation !== undefined && isRevocation(claim.data))
     throw new TypeError(`the data of a hold that can be revoked are not "${revocation}", which asks for it back`);
-  const place = await line.join(kind, data, limit.signal, revoking && ((now) => isRevocation(now) && revoking.asked()));
+  return await inSessions(source, limit.signal, (zk) => acquireIn(zk, claim, { signal: limit.signal, onRevocation }));
+}
+
+/** In one session. */
+async function acquireIn(zk: ClientView, { line, kind, data, ahead, what }: Claim, options: AcquireOptions): Promise<Held> {
+  using limit = new Limit(zk, options, what);
+  const revoking = options.onRevocation === undefined ? undefined : new Revocation(options.onRevocation, limit);
+  const place = await line.join(zk, kind, data, limit.signal, revoking && ((now) => isRevocation(now) && revoking.asked()));
   try {
     await place.turn(ahead, limit);
   } catch (error) {
@@ -60,12 +69,16 @@ export async function acquire({ line, kind, data, ahead, what }: Claim, options:
 }
 
 /** undefined when somebody is ahead. */
-export async function tryAcquire({ line, kind, data, ahead, what }: Claim, options: WaitOptions): Promise<Held | undefined> {
-  using limit = new Limit(line.zk, options, `an answer about ${what}`);
-  const place = await line.join(kind, data, limit.signal);
+export async function tryAcquire(source: SessionSource, claim: Claim, options: WaitOptions): Promise<Held | undefined> {
+  using limit = new Limit(source, options, `an answer about ${claim.what}`);
+  return await inSessions(source, limit.signal, (zk) => tryAcquireIn(zk, claim, limit.signal));
+}
+
+async function tryAcquireIn(zk: ClientView, { line, kind, data, ahead }: Claim, signal: AbortSignal): Promise<Held | undefined> {
+  const place = await line.join(zk, kind, data, signal);
   let isFree = false;
   try {
-    isFree = (await place.blocker(ahead, limit.signal)) === undefined;
+    isFree = (await place.blocker(ahead, signal)) === undefined;
   } finally {
     if (!isFree) await place.leave();
   }
@@ -110,7 +123,7 @@ class Revocation {
  * Asks a contender for its place back, and resolves when it is gone: at once if it is. Rejects with a RecipeError, TimedOut, and with the signal's
  * reason; the request stands all the same.
  */
-export async function revoke(zk: ClientView, contender: Contender, options: RevokeOptions): Promise<void> {
+export async function revoke(source: SessionSource, contender: Contender, options: RevokeOptions): Promise<void> {
   checkOptions(contender, 'contenders() lists them', 'a contender is');
   checkWaitOptions(options);
   const { path } = contender;
@@ -120,23 +133,27 @@ export async function revoke(zk: ClientView, contender: Contender, options: Revo
     throw new RangeError(`deleteAfterMs is a number of milliseconds from 0, not ${named(deleteAfterMs)}; leave it out to wait for consent`);
   if (deleteAfterMs !== undefined && timeoutMs <= deleteAfterMs)
     throw new RangeError(`nothing is deleted after ${deleteAfterMs} ms by a call that ends after ${timeoutMs} ms; let timeoutMs be longer`);
-  using limit = new Limit(zk, options, `the end of ${path}`);
+  using limit = new Limit(source, options, `the end of ${path}`);
   const { signal } = limit;
-  const timer = deleteAfterMs === undefined ? undefined : zk.clock.after(deleteAfterMs, () => void remove(zk, path, limit));
+  const { clock } = source;
+  const timer = deleteAfterMs === undefined ? undefined : clock.after(deleteAfterMs, () => void remove(source, path, limit));
   try {
-    await zk.setData(path, revocation, { ...untilTheEnd, signal, idempotent: true });
-    while (await nextEvent(zk, path, signal));
+    await inSessions(source, signal, async (zk) => {
+      await zk.setData(path, revocation, { ...untilTheEnd, signal, idempotent: true });
+      while (await nextEvent(zk, path, signal));
+    });
   } catch (error) {
     if (!KeeperError.is(error, 'NoNode')) throw error;
   } finally {
-    if (timer !== undefined) zk.clock.cancel(timer);
+    if (timer !== undefined) clock.cancel(timer);
   }
 }
 
 /** What speaks against it is told to whoever waits. */
-async function remove(zk: ClientView, path: string, limit: Limit): Promise<void> {
+async function remove(source: SessionSource, path: string, limit: Limit): Promise<void> {
+  const { signal } = limit;
   try {
-    await zk.delete(path, { ...untilTheEnd, signal: limit.signal, idempotent: true });
+    await inSessions(source, signal, (zk) => zk.delete(path, { ...untilTheEnd, signal, idempotent: true }));
   } catch (error) {
     if (!KeeperError.is(error, 'NoNode')) limit.end(error);
   }

@@ -9,7 +9,6 @@ import type { Held, HoldState } from './held.ts';
 export class HeldTogether implements AsyncDisposable {
   /** Each of them, with its own path and fencing token. */
   readonly holds: readonly Held[];
-  readonly #zk: ClientView;
   readonly #end = new AbortController();
   readonly #listeners = new Listeners<HoldState>();
   readonly #forget: (() => void)[] = [];
@@ -17,8 +16,7 @@ export class HeldTogether implements AsyncDisposable {
   #released: Promise<void> | undefined;
 
   /** Made by the recipe, when all of them are had. */
-  constructor(zk: ClientView, holds: readonly Held[]) {
-    this.#zk = zk;
+  constructor(holds: readonly Held[]) {
     this.holds = holds;
     for (const held of holds) {
       this.#forget.push(held.onStateChange(() => this.#look()));
@@ -37,6 +35,11 @@ export class HeldTogether implements AsyncDisposable {
     return this.#end.signal;
   }
 
+  /** As `Held.zk`: all of them belong to one session. */
+  get zk(): ClientView {
+    return this.holds[0]!.zk;
+  }
+
   /** As `Held.onStateChange`. */
   onStateChange(listener: (state: HoldState) => void): () => void {
     return this.#listeners.add(listener);
@@ -44,7 +47,7 @@ export class HeldTogether implements AsyncDisposable {
 
   /** As `Held.multi`: writes only if none of the holds is over, and rejects as that does. */
   multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    return fencedBy(this.#zk, ops, this.holds, options);
+    return fencedBy(this.zk, ops, this.holds, options);
   }
 
   /** Gives all of them back, the last that was had first. As `Held.release`, and rejects as that does, when all have been tried. */

@@ -10,7 +10,7 @@
  * may stand still, or its clock may be slow. What is written by the time a hold is lost has to be refused where it is written: by `multi`, whose
  * check on the znode fails as soon as it is gone, or elsewhere by `fencingToken`, which grows from holder to holder.
  */
-import type { CallOptions, SessionEvent, TimerHandle, WriteOp, WriteResults } from '@tskeeper/client';
+import type { CallOptions, ClientView, SessionEvent, TimerHandle, WriteOp, WriteResults } from '@tskeeper/client';
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { fencedBy } from './fenced.ts';
@@ -60,6 +60,11 @@ export class Held implements AsyncDisposable {
   /** Aborted when the hold is lost, with a RecipeError, Lost, as its reason; not by `release`. */
   get signal(): AbortSignal {
     return this.#end.signal;
+  }
+
+  /** The client whose session the hold belongs to: of `Sessions` the one that had it. */
+  get zk(): ClientView {
+    return this.#place.zk;
   }
 
   /** Listens to changes of `state` from now on; returns a function that ends it. */

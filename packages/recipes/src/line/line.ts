@@ -14,6 +14,7 @@ import { type Acl, type ClientView, type Data, KeeperError } from '@tskeeper/cli
 import { childPath } from '@tskeeper/client/internal';
 import { checkName } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type Contender, type Kinds, lineUp } from './contender.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -36,16 +37,15 @@ export type Ahead = (line: readonly Contender[], own: number) => Contender | und
 /** The one right ahead. */
 export const nextAhead: Ahead = (line, own) => line[own - 1];
 
+/** Where contenders stand, and how. It belongs to no session: a place in it does. */
 export class Line {
-  readonly zk: ClientView;
   /** The znode below which contenders stand. */
   readonly path: string;
   readonly #kinds: Kinds;
   readonly #acl: readonly Acl[] | undefined;
 
-  constructor(zk: ClientView, path: string, kinds: Kinds, { acl }: LineOptions) {
+  constructor(path: string, kinds: Kinds, { acl }: LineOptions) {
     if (typeof kinds !== 'function') for (const kind of kinds) checkName(kind, 'what stands in a name ahead of the number');
-    this.zk = zk;
     this.path = path;
     this.#kinds = kinds;
     this.#acl = acl;
@@ -55,17 +55,21 @@ export class Line {
    * Takes the last place. The line is made if it is not there, as a container, which servers delete when it has been empty for a while. `onData`
    * hears what is written to our znode. Rejects as `makeOwn` does.
    */
-  async join(kind: string, data: Data, signal: AbortSignal, onData?: (data: Uint8Array | null) => void): Promise<Place> {
+  async join(zk: ClientView, kind: string, data: Data, signal: AbortSignal, onData?: (data: Uint8Array | null) => void): Promise<Place> {
     const settings = { mode: 'ephemeralSequential', parents: 'container', acl: this.#acl, signal } as const;
-    const { path, stat } = await makeOwn(this.zk, childPath(this.path, kind), data, settings);
-    return new Place(this, path, stat.czxid, onData);
+    const { path, stat } = await makeOwn(zk, childPath(this.path, kind), data, settings);
+    return new Place(zk, this, path, stat.czxid, onData);
   }
 
   /** Who is there now, the first ahead; nobody when there is no line. */
-  async contenders(options: WaitOptions): Promise<readonly Contender[]> {
-    using limit = new Limit(this.zk, options, `the list of ${this.path}`);
+  async contenders(source: SessionSource, options: WaitOptions): Promise<readonly Contender[]> {
+    using limit = new Limit(source, options, `the list of ${this.path}`);
+    return await inSessions(source, limit.signal, (zk) => this.#list(zk, limit.signal));
+  }
+
+  async #list(zk: ClientView, signal: AbortSignal): Promise<readonly Contender[]> {
     try {
-      const { children } = await this.zk.getChildren(this.path, { ...untilTheEnd, signal: limit.signal });
+      const { children } = await zk.getChildren(this.path, { ...untilTheEnd, signal });
       return lineUp(this.path, children, this.#kinds);
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) return [];
@@ -76,6 +80,7 @@ export class Line {
 
 /** A place in a line, for as long as the znode is there. */
 export class Place {
+  readonly zk: ClientView;
   readonly path: string;
   /** The txn that made the znode: whoever comes later has a greater one. */
   readonly czxid: bigint;
@@ -85,11 +90,12 @@ export class Place {
   readonly #onGone = new Set<(reason: unknown) => void>();
   #holds = 0;
 
-  constructor(line: Line, path: string, czxid: bigint, onData: ((data: Uint8Array | null) => void) | undefined) {
+  constructor(zk: ClientView, line: Line, path: string, czxid: bigint, onData: ((data: Uint8Array | null) => void) | undefined) {
+    this.zk = zk;
     this.#line = line;
     this.path = path;
     this.czxid = czxid;
-    this.#watch = new OwnWatch(line.zk, path, {
+    this.#watch = new OwnWatch(zk, path, {
       deleted: () => this.#gone(deletedByOthers(path)),
       unreadable: (error) => this.#gone(error),
       data: onData,
@@ -119,10 +125,6 @@ export class Place {
     if (--this.#holds === 0) await this.leave();
   }
 
-  get zk(): ClientView {
-    return this.#line.zk;
-  }
-
   /** Resolves when it is our turn. Rejects with a RecipeError, Lost, when somebody has deleted our znode; with NoAuth when it may not be read; and with the signal's reason. */
   async turn(ahead: Ahead, limit: Limit): Promise<void> {
     const { signal } = limit;
@@ -136,7 +138,7 @@ export class Place {
 
   /** Who has to go first; undefined when it is our turn. */
   async blocker(ahead: Ahead, signal: AbortSignal): Promise<Contender | undefined> {
-    const line = await this.#line.contenders({ signal });
+    const line = await this.#line.contenders(this.zk, { signal });
     const own = line.findIndex(({ path }) => path === this.path);
     if (this.#goneBecause !== undefined) throw this.#goneBecause;
     if (own === -1) throw deletedByOthers(this.path);

@@ -6,12 +6,13 @@
  *       ├─ _c_91aa...-lock-0000000008    watches 7
  *       └─ _c_4d0c...-lock-0000000011    watches 8
  */
-import type { ClientView, Data } from '@tskeeper/client';
+import type { Data } from '@tskeeper/client';
 import { checkFunction, checkPlace } from '../given.ts';
 import type { Contender } from '../line/contender.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Held } from '../line/held.ts';
 import { Line, type LineOptions, nextAhead } from '../line/line.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** How a lock is kept. All who contend for one have the same. */
@@ -29,17 +30,17 @@ export interface LockOptions extends LineOptions {
 export class Lock {
   /** The znode below which contenders stand. */
   readonly path: string;
-  /** The client it is asked through. */
-  readonly zk: ClientView;
+  /** The client, or the Sessions, that it was made with. */
+  readonly source: SessionSource;
   readonly #claim: Claim;
 
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: LockOptions = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: LockOptions = {}) {
+    checkPlace(source, path);
     const { name = 'lock-', data = null } = options;
     this.path = path;
-    this.zk = zk;
-    this.#claim = { line: new Line(zk, path, [name], options), kind: name, data, ahead: nextAhead, what: `the lock ${path}` };
+    this.source = source;
+    this.#claim = { line: new Line(path, [name], options), kind: name, data, ahead: nextAhead, what: `the lock ${path}` };
   }
 
   /**
@@ -49,12 +50,12 @@ export class Lock {
    * this rejects with NoAuth.
    */
   acquire(options: AcquireOptions = {}): Promise<Held> {
-    return acquire(this.#claim, options);
+    return acquire(this.source, this.#claim, options);
   }
 
   /** The lock, if nobody has it or waits for it; undefined otherwise. Rejects as `acquire` does. */
   tryAcquire(options: WaitOptions = {}): Promise<Held | undefined> {
-    return tryAcquire(this.#claim, options);
+    return tryAcquire(this.source, this.#claim, options);
   }
 
   /** Calls `work` with the lock, and gives it back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
@@ -69,7 +70,7 @@ export class Lock {
    * place. Rejects as `Client.getChildren` does, but for NoNode.
    */
   contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#claim.line.contenders(options);
+    return this.#claim.line.contenders(this.source, options);
   }
 
   /**
@@ -77,6 +78,6 @@ export class Lock {
    * request stands all the same.
    */
   revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
-    return revoke(this.zk, contender, options);
+    return revoke(this.source, contender, options);
   }
 }

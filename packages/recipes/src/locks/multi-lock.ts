@@ -8,20 +8,20 @@
  *
  * Whoever acquires something else while it holds some, outside of a MultiLock, is on its own.
  */
-import type { ClientView } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
 import { checkArray, checkFunction, named } from '../given.ts';
 import type { Held } from '../line/held.ts';
 import { HeldTogether, releaseAll } from '../line/held-together.ts';
 import { Limit } from '../waiting/limit.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** What a MultiLock can take: a Lock, a Semaphore, a side of a SharedLock. */
 export interface Acquirable {
   /** Its znode, by which many are put in order. */
   readonly path: string;
-  /** The client it is asked through. */
-  readonly zk: ClientView;
+  /** The client, or the Sessions, that it was made with. */
+  readonly source: SessionSource;
   /** As `Lock.acquire`, and rejects as that does. */
   acquire(options?: WaitOptions): Promise<Held>;
   /** As `Lock.tryAcquire`, and rejects as that does. */
@@ -32,10 +32,10 @@ export interface Acquirable {
 export class MultiLock {
   /** What is acquired, in this order. */
   readonly parts: readonly Acquirable[];
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
 
   /**
-   * Nothing is asked of a server yet. Throws a TypeError when there are none, when they are not all of one client (or view), and for two of one path, of which the second
+   * Nothing is asked of a server yet. Throws a TypeError when there are none, when they are not all of one client (or view, or Sessions), and for two of one path, of which the second
    * would wait for the first.
    */
   constructor(parts: readonly Acquirable[]) {
@@ -46,10 +46,11 @@ export class MultiLock {
     }
     const [first] = parts;
     if (first === undefined) throw new TypeError('a MultiLock has at least one part');
-    this.#zk = first.zk;
+    this.#source = first.source;
     this.parts = parts.toSorted((one, other) => (one.path < other.path ? -1 : 1));
-    this.parts.forEach(({ path, zk }, at) => {
-      if (zk !== first.zk) throw new TypeError(`the parts of a MultiLock are of one client, but ${path} is of another than ${first.path}`);
+    this.parts.forEach(({ path, source }, at) => {
+      if (source !== first.source)
+        throw new TypeError(`the parts of a MultiLock are of one client, or of one Sessions, but ${path} is of another than ${first.path}`);
       if (path === this.parts[at + 1]?.path)
         throw new TypeError(`${path} is named twice, and the second would wait for the first; leave one out`);
     });
@@ -60,14 +61,12 @@ export class MultiLock {
    * others are had; nothing is kept then.
    */
   async acquire(options: WaitOptions = {}): Promise<HeldTogether> {
-    using limit = this.#limit(options);
-    return (await this.#all((part) => part.acquire({ signal: limit.signal }), limit))!;
+    return (await this.#all((part, signal) => part.acquire({ signal }), options))!;
   }
 
   /** All of them, if each can be had without waiting; undefined otherwise, and nothing is kept. Rejects as `acquire` does. */
   async tryAcquire(options: WaitOptions = {}): Promise<HeldTogether | undefined> {
-    using limit = this.#limit(options);
-    return await this.#all((part) => part.tryAcquire({ signal: limit.signal }), limit);
+    return await this.#all((part, signal) => part.tryAcquire({ signal }), options);
   }
 
   /** Calls `work` with all of them, and gives them back whatever comes of that. Resolves and rejects as `work` does, or as `acquire`. */
@@ -77,16 +76,29 @@ export class MultiLock {
     return await work(held);
   }
 
-  #limit(options: WaitOptions): Limit {
-    return new Limit(this.#zk, options, `all of ${this.parts.map(({ path }) => path).join(', ')}`);
+  /** Should the session end while some are waited for, those that were had are lost, and all of them are acquired again in the next session. */
+  async #all(
+    acquire: (part: Acquirable, signal: AbortSignal) => Promise<Held | undefined>,
+    options: WaitOptions,
+  ): Promise<HeldTogether | undefined> {
+    const what = `all of ${this.parts.map(({ path }) => path).join(', ')}`;
+    using limit = new Limit(this.#source, options, what);
+    const { signal } = limit;
+    return await inSessions(this.#source, signal, async (zk) => {
+      using ofSession = new Limit(zk, { signal }, what);
+      return await this.#allIn(acquire, ofSession);
+    });
   }
 
-  async #all(acquire: (part: Acquirable) => Promise<Held | undefined>, limit: Limit): Promise<HeldTogether | undefined> {
+  async #allIn(
+    acquire: (part: Acquirable, signal: AbortSignal) => Promise<Held | undefined>,
+    limit: Limit,
+  ): Promise<HeldTogether | undefined> {
     const holds: Held[] = [];
     const { signal } = limit;
     try {
       for (const part of this.parts) {
-        const held = await acquire(part);
+        const held = await acquire(part, signal);
         if (held === undefined) break;
         holds.push(held);
         if (held.signal.aborted) limit.end(held.signal.reason);
@@ -97,7 +109,7 @@ export class MultiLock {
       await releaseAll(holds);
       throw error;
     }
-    if (holds.length === this.parts.length) return new HeldTogether(this.#zk, holds);
+    if (holds.length === this.parts.length) return new HeldTogether(holds);
     await releaseAll(holds);
     return undefined;
   }

@@ -33,6 +33,7 @@ import { type Ahead, Line, type LineOptions, nextAhead, type Place } from '../li
 import { RecipeError } from '../recipe-error.ts';
 import { Limit } from '../waiting/limit.ts';
 import { nextEvent } from '../waiting/next-event.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import type { LockSide } from './shared-lock.ts';
 
@@ -90,18 +91,19 @@ interface Contention {
 export class PriorityLock {
   /** The znode of the lock. */
   readonly path: string;
-  readonly #zk: ClientView;
+  /** The client, or the Sessions, that it was made with. */
+  readonly source: SessionSource;
   readonly #waiting: Line;
   readonly #holding: Line;
   readonly #data: Data;
 
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: PriorityLockOptions = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: PriorityLockOptions = {}) {
+    checkPlace(source, path);
     this.path = path;
-    this.#zk = zk;
-    this.#waiting = new Line(zk, childPath(path, 'waiting'), kindOf, options);
-    this.#holding = new Line(zk, childPath(path, 'holding'), kindOf, options);
+    this.source = source;
+    this.#waiting = new Line(childPath(path, 'waiting'), kindOf, options);
+    this.#holding = new Line(childPath(path, 'holding'), kindOf, options);
     this.#data = options.data ?? null;
   }
 
@@ -117,17 +119,17 @@ export class PriorityLock {
 
   /** Who holds it, in the order in which they got it; who has the next place there is about to. Rejects as `Lock.contenders` does. */
   holders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#holding.contenders(options);
+    return this.#holding.contenders(this.source, options);
   }
 
   /** Who waits, the first ahead. Rejects as `Lock.contenders` does. */
   async contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return (await this.#waiting.contenders(options)).toSorted(byPriority);
+    return (await this.#waiting.contenders(this.source, options)).toSorted(byPriority);
   }
 
   /** Asks one of the `holders` for the lock back, as `Lock.revoke`, and rejects as that does. */
   revoke(holder: Contender, options: RevokeOptions = {}): Promise<void> {
-    return revoke(this.#zk, holder, options);
+    return revoke(this.source, holder, options);
   }
 
   #side(how: 'read' | 'write', priority: number, { preempt = false }: PreemptOptions): LockSide {
@@ -144,7 +146,7 @@ export class PriorityLock {
     const contention: Contention = { claim, how, priority, asks: preempt === true ? {} : preempt === false ? undefined : preempt };
     const mine = (options: AcquireOptions = {}) => this.#acquire(contention, options);
     return {
-      zk: this.#zk,
+      source: this.source,
       path: this.path,
       acquire: mine,
       tryAcquire: (options = {}) => this.#tryAcquire(contention, options),
@@ -157,16 +159,25 @@ export class PriorityLock {
   }
 
   async #acquire(contention: Contention, options: AcquireOptions): Promise<Held> {
-    const { claim } = contention;
-    using limit = new Limit(this.#zk, options, claim.what);
+    const { what } = contention.claim;
+    using limit = new Limit(this.source, options, what);
     const { signal } = limit;
-    const gate = await this.#waiting.join(claim.kind, this.#data, signal);
+    return await inSessions(this.source, signal, async (zk) => {
+      using ofSession = new Limit(zk, { signal }, what);
+      return await this.#acquireIn(zk, contention, ofSession, options.onRevocation);
+    });
+  }
+
+  async #acquireIn(zk: ClientView, contention: Contention, limit: Limit, onRevocation: AcquireOptions['onRevocation']): Promise<Held> {
+    const { claim } = contention;
+    const { signal } = limit;
+    const gate = await this.#waiting.join(zk, claim.kind, this.#data, signal);
     gate.whenGone((reason) => limit.end(reason));
     const mine = async () => {
       try {
         for (;;) {
           await this.#pass(gate, contention, limit);
-          const held = await this.#hold(claim, { signal, onRevocation: options.onRevocation });
+          const held = await this.#hold(zk, claim, { signal, onRevocation });
           if (held !== undefined) return held;
         }
       } catch (error) {
@@ -179,42 +190,47 @@ export class PriorityLock {
   }
 
   /** undefined when somebody more urgent had passed as well: the place at the gate is kept. */
-  async #hold(claim: Claim, options: AcquireOptions): Promise<Held | undefined> {
+  async #hold(zk: ClientView, claim: Claim, options: AcquireOptions): Promise<Held | undefined> {
     try {
-      return await acquire(claim, options);
+      return await acquire(zk, claim, options);
     } catch (error) {
       if (error instanceof RecipeError && error.code === 'Revoked') return undefined;
       throw error;
     }
   }
 
-  async #tryAcquire({ claim, how }: Contention, options: WaitOptions): Promise<Held | undefined> {
-    using limit = new Limit(this.#zk, options, `an answer about ${claim.what}`);
+  async #tryAcquire(contention: Contention, options: WaitOptions): Promise<Held | undefined> {
+    using limit = new Limit(this.source, options, `an answer about ${contention.claim.what}`);
     const { signal } = limit;
-    const gate = await this.#waiting.join(claim.kind, this.#data, signal);
+    return await inSessions(this.source, signal, (zk) => this.#tryAcquireIn(zk, contention, signal));
+  }
+
+  async #tryAcquireIn(zk: ClientView, { claim, how }: Contention, signal: AbortSignal): Promise<Held | undefined> {
+    const gate = await this.#waiting.join(zk, claim.kind, this.#data, signal);
     const mine = async () => {
       if ((await gate.blocker(aheadAtGate[how], signal)) !== undefined) return undefined;
-      if (inTheWay(how, await this.holders({ signal })).length > 0) return undefined;
-      return await tryAcquire(claim, { signal });
+      if (inTheWay(how, await this.#holding.contenders(zk, { signal })).length > 0) return undefined;
+      return await tryAcquire(zk, claim, { signal });
     };
     return await gate.leaveWith(mine, (held) => held?.release());
   }
 
   /** Resolves when nobody is ahead at the gate, and nobody who holds is in the way. */
   async #pass(gate: Place, { how, priority, asks }: Contention, limit: Limit): Promise<void> {
+    const { zk } = gate;
     const { signal } = limit;
     const asked = new Set<string>();
     for (;;) {
       const ahead = await gate.blocker(aheadAtGate[how], signal);
-      const holders = ahead === undefined ? inTheWay(how, await this.holders({ signal })) : [];
+      const holders = ahead === undefined ? inTheWay(how, await this.#holding.contenders(zk, { signal })) : [];
       const next = ahead ?? holders.at(-1);
       if (next === undefined) return;
       for (const holder of asks === undefined ? [] : holders) {
         if (priorityOf(holder) <= priority || asked.has(holder.path)) continue;
         asked.add(holder.path);
-        revoke(this.#zk, holder, { ...asks, signal }).catch((error: unknown) => limit.end(error));
+        revoke(zk, holder, { ...asks, signal }).catch((error: unknown) => limit.end(error));
       }
-      await nextEvent(this.#zk, next.path, signal);
+      await nextEvent(zk, next.path, signal);
     }
   }
 }

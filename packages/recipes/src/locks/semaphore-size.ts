@@ -3,6 +3,7 @@ import { type Acl, type ClientView, KeeperError, type ReadOptions } from '@tskee
 import { RecipeError } from '../recipe-error.ts';
 import { Limit } from '../waiting/limit.ts';
 import { eventUnless, untilTheEnd } from '../waiting/next-event.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 const utf8 = new TextDecoder();
@@ -16,28 +17,26 @@ export function checkSize(size: number, what: string): void {
 export class SemaphoreSize {
   /** By the program; undefined where the znode decides. */
   readonly fixed: number | undefined;
-  readonly #zk: ClientView;
   readonly #path: string;
   readonly #acl: readonly Acl[] | undefined;
 
-  constructor(zk: ClientView, path: string, fixed: number | undefined, acl: readonly Acl[] | undefined) {
+  constructor(path: string, fixed: number | undefined, acl: readonly Acl[] | undefined) {
     if (fixed !== undefined) checkSize(fixed, 'the size of a semaphore');
     this.fixed = fixed;
-    this.#zk = zk;
     this.#path = path;
     this.#acl = acl;
   }
 
   /** Writes the size of the program down, if nobody has; otherwise rejects with a RecipeError, Mismatch, unless it is the same. */
-  async agree(signal: AbortSignal): Promise<number> {
+  async agree(zk: ClientView, signal: AbortSignal): Promise<number> {
     const { fixed } = this;
     for (;;) {
-      const written = await this.#read(signal);
+      const written = await this.#read(zk, signal);
       if (fixed === undefined) return this.#known(written?.data);
       if (written === undefined) {
-        if (await this.#create(String(fixed), 'container', signal)) return fixed;
+        if (await this.#create(zk, String(fixed), 'container', signal)) return fixed;
       } else if (written.data === '') {
-        if (await this.#setData(String(fixed), written.version, signal)) return fixed;
+        if (await this.#setData(zk, String(fixed), written.version, signal)) return fixed;
       } else {
         const size = parsed(written.data);
         if (size !== undefined && size !== fixed)
@@ -48,19 +47,21 @@ export class SemaphoreSize {
   }
 
   /** Resolves when the znode says another size. */
-  async change(known: number, signal: AbortSignal): Promise<void> {
+  async change(zk: ClientView, known: number, signal: AbortSignal): Promise<void> {
     const isOther = (data: Uint8Array | null) => parsed(utf8.decode(data ?? undefined)) !== known;
-    const ask = (options: ReadOptions) => this.#zk.getData(this.#path, options);
-    while (await eventUnless(this.#zk, this.#path, ask, ({ data }) => isOther(data), signal));
+    const ask = (options: ReadOptions) => zk.getData(this.#path, options);
+    while (await eventUnless(zk, this.#path, ask, ({ data }) => isOther(data), signal));
   }
 
-  async set(size: number, options: WaitOptions): Promise<void> {
+  async set(source: SessionSource, size: number, options: WaitOptions): Promise<void> {
     checkSize(size, 'the size of a semaphore');
     if (this.fixed !== undefined)
       throw new TypeError(`the size of the semaphore ${this.#path} is ${this.fixed} by its options; leave that out to resize it`);
-    using limit = new Limit(this.#zk, options, `an answer about the semaphore ${this.#path}`);
+    using limit = new Limit(source, options, `an answer about the semaphore ${this.#path}`);
     const { signal } = limit;
-    while (!(await this.#setData(String(size), undefined, signal)) && !(await this.#create(String(size), 'persistent', signal)));
+    await inSessions(source, signal, async (zk) => {
+      while (!(await this.#setData(zk, String(size), undefined, signal)) && !(await this.#create(zk, String(size), 'persistent', signal)));
+    });
   }
 
   #known(written: string | undefined): number {
@@ -69,9 +70,9 @@ export class SemaphoreSize {
     throw new RecipeError('Mismatch', `the semaphore ${this.#path} has no size yet; say it by resize, or by the option size`);
   }
 
-  async #read(signal: AbortSignal): Promise<{ readonly data: string; readonly version: number } | undefined> {
+  async #read(zk: ClientView, signal: AbortSignal): Promise<{ readonly data: string; readonly version: number } | undefined> {
     try {
-      const { data, stat } = await this.#zk.getData(this.#path, { ...untilTheEnd, signal });
+      const { data, stat } = await zk.getData(this.#path, { ...untilTheEnd, signal });
       return { data: utf8.decode(data ?? undefined), version: stat.version };
     } catch (error) {
       if (KeeperError.is(error, 'NoNode')) return undefined;
@@ -80,9 +81,9 @@ export class SemaphoreSize {
   }
 
   /** Whether nobody was faster. */
-  async #create(data: string, mode: 'container' | 'persistent', signal: AbortSignal): Promise<boolean> {
+  async #create(zk: ClientView, data: string, mode: 'container' | 'persistent', signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#zk.create(this.#path, data, { mode, parents: 'container', acl: this.#acl, idempotent: true, ...untilTheEnd, signal });
+      await zk.create(this.#path, data, { mode, parents: 'container', acl: this.#acl, idempotent: true, ...untilTheEnd, signal });
       return true;
     } catch (error) {
       if (KeeperError.is(error, 'NodeExists')) return false;
@@ -91,9 +92,9 @@ export class SemaphoreSize {
   }
 
   /** Whether it was there, and of that version. */
-  async #setData(data: string, version: number | undefined, signal: AbortSignal): Promise<boolean> {
+  async #setData(zk: ClientView, data: string, version: number | undefined, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#zk.setData(this.#path, data, { version, idempotent: true, ...untilTheEnd, signal });
+      await zk.setData(this.#path, data, { version, idempotent: true, ...untilTheEnd, signal });
       return true;
     } catch (error) {
       if (KeeperError.is(error, 'NoNode', 'BadVersion')) return false;

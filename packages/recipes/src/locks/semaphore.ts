@@ -30,6 +30,7 @@ import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '
 import { firstOf } from '../waiting/first-of.ts';
 import { Limit } from '../waiting/limit.ts';
 import { eventUnless } from '../waiting/next-event.ts';
+import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { checkSize, SemaphoreSize } from './semaphore-size.ts';
 
@@ -51,8 +52,8 @@ const leaseKind = 'lease-';
 export class Semaphore {
   /** The znode of the semaphore. */
   readonly path: string;
-  /** The client it is asked through. */
-  readonly zk: ClientView;
+  /** The client, or the Sessions, that it was made with. */
+  readonly source: SessionSource;
   readonly #waiting: Line;
   readonly #leases: Line;
   readonly #data: Data;
@@ -62,15 +63,15 @@ export class Semaphore {
    * Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path, and a RangeError for a size that is not
    * a positive integer.
    */
-  constructor(zk: ClientView, path: string, options: SemaphoreOptions = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: SemaphoreOptions = {}) {
+    checkPlace(source, path);
     const { size, data = null, acl } = options;
-    this.zk = zk;
+    this.source = source;
     this.path = path;
-    this.#waiting = new Line(zk, childPath(path, 'locks'), [lockKind], options);
-    this.#leases = new Line(zk, childPath(path, 'leases'), [leaseKind], options);
+    this.#waiting = new Line(childPath(path, 'locks'), [lockKind], options);
+    this.#leases = new Line(childPath(path, 'leases'), [leaseKind], options);
     this.#data = data;
-    this.#size = new SemaphoreSize(zk, path, size, acl);
+    this.#size = new SemaphoreSize(path, size, acl);
   }
 
   /**
@@ -91,21 +92,22 @@ export class Semaphore {
     const { fixed } = this.#size;
     if (fixed !== undefined && count > fixed)
       throw new RangeError(`the semaphore ${this.path} has ${fixed} leases, so ${count} cannot be had at once`);
-    return new HeldTogether(this.zk, await this.#collect(count, options));
+    return new HeldTogether(await this.#collect(count, options));
   }
 
   /** A lease, if one is free and nobody waits for it; undefined otherwise. Rejects as `acquire` does. */
   async tryAcquire(options: WaitOptions = {}): Promise<Held | undefined> {
-    using limit = this.#limit(options);
-    const size = await this.#size.agree(limit.signal);
-    const place = await this.#waiting.join(lockKind, this.#data, limit.signal);
-    const taken = await place.leaveWith(
-      async () => {
-        if ((await place.blocker(nextAhead, limit.signal)) !== undefined) return [];
-        return await this.#take(1, limit, (lease) => this.#isAmong(lease, size, limit.signal));
-      },
-      (holds) => releaseAll(holds),
-    );
+    const taken = await this.#within(options, async (zk, limit) => {
+      const size = await this.#size.agree(zk, limit.signal);
+      const place = await this.#waiting.join(zk, lockKind, this.#data, limit.signal);
+      return await place.leaveWith(
+        async () => {
+          if ((await place.blocker(nextAhead, limit.signal)) !== undefined) return [];
+          return await this.#take(zk, 1, limit, (lease) => this.#isAmong(lease, size, limit.signal));
+        },
+        (holds) => releaseAll(holds),
+      );
+    });
     return taken[0];
   }
 
@@ -120,12 +122,12 @@ export class Semaphore {
    * Who has a lease, and behind them who is about to have one, in the order of coming. Whose znode is deleted has lost it. Rejects as `Lock.contenders` does.
    */
   leases(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#leases.contenders(options);
+    return this.#leases.contenders(this.source, options);
   }
 
   /** Who waits, in the order of coming. Whose znode is deleted has lost their place. Rejects as `Lock.contenders` does. */
   contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#waiting.contenders(options);
+    return this.#waiting.contenders(this.source, options);
   }
 
   /**
@@ -133,36 +135,44 @@ export class Semaphore {
    * one until enough have been given back. Rejects as `Client.setData` does; throws a RangeError, and a TypeError where the size is given by the constructor.
    */
   async resize(size: number, options: WaitOptions = {}): Promise<void> {
-    await this.#size.set(size, options);
+    await this.#size.set(this.source, size, options);
   }
 
-  #limit(options: WaitOptions): Limit {
-    return new Limit(this.zk, options, `a lease of the semaphore ${this.path}`);
+  /** `work` in the session of now, and again in the next one should that end. Its limit is that of one session. */
+  async #within<Result>(options: WaitOptions, work: (zk: ClientView, limit: Limit) => Promise<Result>): Promise<Result> {
+    const what = `a lease of the semaphore ${this.path}`;
+    using limit = new Limit(this.source, options, what);
+    const { signal } = limit;
+    return await inSessions(this.source, signal, async (zk) => {
+      using ofSession = new Limit(zk, { signal }, what);
+      return await work(zk, ofSession);
+    });
   }
 
-  async #collect(count: number, options: WaitOptions): Promise<readonly Held[]> {
-    using limit = this.#limit(options);
-    const size = await this.#size.agree(limit.signal);
-    const place = await this.#waiting.join(lockKind, this.#data, limit.signal);
-    return await place.leaveWith(
-      async () => {
-        await place.turn(nextAhead, limit);
-        return await this.#take(count, limit, async (last) => {
-          await this.#whenAmong(last, size, limit.signal);
-          return true;
-        });
-      },
-      (holds) => releaseAll(holds),
-    );
+  #collect(count: number, options: WaitOptions): Promise<readonly Held[]> {
+    return this.#within(options, async (zk, limit) => {
+      const size = await this.#size.agree(zk, limit.signal);
+      const place = await this.#waiting.join(zk, lockKind, this.#data, limit.signal);
+      return await place.leaveWith(
+        async () => {
+          await place.turn(nextAhead, limit);
+          return await this.#take(zk, count, limit, async (last) => {
+            await this.#whenAmong(last, size, limit.signal);
+            return true;
+          });
+        },
+        (holds) => releaseAll(holds),
+      );
+    });
   }
 
   /** Leases, if those who come later have them as well when `isHad` says so of the last; otherwise none is left. */
-  async #take(count: number, limit: Limit, isHad: (last: Place) => Promise<boolean>): Promise<readonly Held[]> {
+  async #take(zk: ClientView, count: number, limit: Limit, isHad: (last: Place) => Promise<boolean>): Promise<readonly Held[]> {
     const places: Place[] = [];
     let has = false;
     try {
       while (places.length < count) {
-        const place = await this.#leases.join(leaseKind, this.#data, limit.signal);
+        const place = await this.#leases.join(zk, leaseKind, this.#data, limit.signal);
         places.push(place);
         place.whenGone((reason) => limit.end(reason));
       }
@@ -177,22 +187,23 @@ export class Semaphore {
     for (let size = sizeBefore; !(await this.#isAmong(lease, size, signal));) {
       const leaseIsBack = (within: AbortSignal) => this.#changeOfLeases(lease, size, within);
       if (this.#size.fixed === undefined) {
-        await firstOf(signal, [leaseIsBack, (within) => this.#size.change(size, within)]);
-        size = await this.#size.agree(signal);
+        await firstOf(signal, [leaseIsBack, (within) => this.#size.change(lease.zk, size, within)]);
+        size = await this.#size.agree(lease.zk, signal);
       } else await leaseIsBack(signal);
     }
   }
 
   async #isAmong(lease: Place, size: number, signal: AbortSignal): Promise<boolean> {
-    return isAmongFirst(size, lease, await this.#leases.contenders({ signal }));
+    return isAmongFirst(size, lease, await this.#leases.contenders(lease.zk, { signal }));
   }
 
   async #changeOfLeases(lease: Place, size: number, signal: AbortSignal): Promise<void> {
+    const { zk } = lease;
     const { path } = this.#leases;
-    const ask = (options: ReadOptions) => this.zk.getChildren(path, options);
+    const ask = (options: ReadOptions) => zk.getChildren(path, options);
     const isHad = ({ children }: GetChildrenResult) => isAmongFirst(size, lease, lineUp(path, children, [leaseKind]));
     try {
-      await eventUnless(this.zk, path, ask, isHad, signal);
+      await eventUnless(zk, path, ask, isHad, signal);
     } catch (error) {
       // What is gone with its parent is gone.
       throw KeeperError.is(error, 'NoNode') ? deletedByOthers(lease.path) : error;

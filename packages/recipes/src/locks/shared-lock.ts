@@ -11,12 +11,13 @@
  * The page has `guid-/read-` for the name, which cannot be one znode, as it has a slash. When a writer goes, all readers that waited for it wake up
  * together: they may all go ahead.
  */
-import type { ClientView, Data } from '@tskeeper/client';
+import type { Data } from '@tskeeper/client';
 import { checkFunction, checkOptions, checkPlace } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import type { Held } from '../line/held.ts';
 import { type Ahead, Line, type LineOptions, nextAhead } from '../line/line.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** How a shared lock is kept. All who contend for one have the same. */
@@ -34,8 +35,8 @@ export interface SharedLockOptions extends LineOptions {
 export interface LockSide {
   /** As `SharedLock.path`. */
   readonly path: string;
-  /** The client it is asked through. */
-  readonly zk: ClientView;
+  /** As `SharedLock.source`. */
+  readonly source: SessionSource;
   /** As `Lock.acquire`, and rejects as that does. */
   acquire(options?: AcquireOptions): Promise<Held>;
   /** As `Lock.tryAcquire`, and rejects as that does: undefined when somebody is ahead who matters. */
@@ -48,50 +49,50 @@ export interface LockSide {
 export class SharedLock {
   /** The znode below which contenders stand. */
   readonly path: string;
+  /** The client, or the Sessions, that it was made with. */
+  readonly source: SessionSource;
   /** With others that read. */
   readonly reading: LockSide;
   /** Alone. */
   readonly writing: LockSide;
-  readonly #zk: ClientView;
   readonly #line: Line;
 
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: SharedLockOptions = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: SharedLockOptions = {}) {
+    checkPlace(source, path);
     const { names = { read: 'read-', write: 'write-' }, data = null } = options;
     checkOptions(names, "{ read: 'read-', write: 'write-' }", 'names are');
-    const line = new Line(zk, path, [names.read, names.write], options);
+    const line = new Line(path, [names.read, names.write], options);
     if (names.read.endsWith(names.write) || names.write.endsWith(names.read))
       throw new TypeError(`readers (${names.read}) and writers (${names.write}) could not be told apart by these names`);
     const writerAhead: Ahead = (all, own) => all.slice(0, own).findLast(({ kind }) => kind === names.write);
     this.path = path;
-    this.#zk = zk;
+    this.source = source;
     this.#line = line;
-    this.reading = side({ line, kind: names.read, data, ahead: writerAhead, what: `the shared lock ${path}, for reading,` });
-    this.writing = side({ line, kind: names.write, data, ahead: nextAhead, what: `the shared lock ${path}, for writing,` });
+    this.reading = side(source, { line, kind: names.read, data, ahead: writerAhead, what: `the shared lock ${path}, for reading,` });
+    this.writing = side(source, { line, kind: names.write, data, ahead: nextAhead, what: `the shared lock ${path}, for writing,` });
   }
 
   /** Who has the lock, or waits for it, in the order of coming; `kind` says for what. Rejects as `Lock.contenders` does. */
   contenders(options: WaitOptions = {}): Promise<readonly Contender[]> {
-    return this.#line.contenders(options);
+    return this.#line.contenders(this.source, options);
   }
 
   /** As `Lock.revoke`, and rejects as that does. */
   revoke(contender: Contender, options: RevokeOptions = {}): Promise<void> {
-    return revoke(this.#zk, contender, options);
+    return revoke(this.source, contender, options);
   }
 }
 
-function side(claim: Claim): LockSide {
-  const { zk, path } = claim.line;
+function side(source: SessionSource, claim: Claim): LockSide {
   return {
-    zk,
-    path,
-    acquire: (options = {}) => acquire(claim, options),
-    tryAcquire: (options = {}) => tryAcquire(claim, options),
+    source,
+    path: claim.line.path,
+    acquire: (options = {}) => acquire(source, claim, options),
+    tryAcquire: (options = {}) => tryAcquire(source, claim, options),
     run: async (work, options = {}) => {
       checkFunction(work, 'work');
-      await using held = await acquire(claim, options);
+      await using held = await acquire(source, claim, options);
       return await work(held);
     },
   };

@@ -18,6 +18,7 @@ import { RecipeError } from '../recipe-error.ts';
 import { unlessAborted } from '../waiting/limit.ts';
 import { makeOwn } from '../waiting/make-own.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { unsettled } from '../waiting/unanswered.ts';
 
 /** What a write has done. `results` has an entry for each operation; it is undefined when the answer was lost. */
 export interface Written {
@@ -81,7 +82,7 @@ export class Marks {
           throw error;
         }
         if (error.outcome === 'unknown') {
-          if (this.#zk.closedBecause !== undefined) throw error;
+          if (this.#zk.closedBecause !== undefined) throw unsettled(error);
           unanswered = error;
           continue;
         }
@@ -97,7 +98,7 @@ export class Marks {
   async #settle(mark: Mark, refusal: KeeperError, unanswered: unknown): Promise<Written> {
     const stat = await this.#zk.exists(mark.path, untilTheEnd).catch(() => null);
     // Taken away by somebody, or the session is over: nobody can say any more.
-    if (stat === null) throw unanswered;
+    if (stat === null) throw unsettled(unanswered);
     if (stat.version === mark.version) {
       this.#keep(mark);
       throw refusal;

@@ -23,7 +23,7 @@ import { checkArray, checkOptions, checkPlace } from '../given.ts';
 import type { Held } from '../line/held.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { isEndOfSession } from '../sessions/session-source.ts';
+import { inSessions, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
@@ -60,14 +60,14 @@ export interface AppliedMigration {
 export class Migrations {
   /** Of the znode that the lock and the records are below. */
   readonly path: string;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #acl: readonly Acl[] | undefined;
   readonly #list: readonly (Migration & { readonly checksum: string })[];
 
   /** Nothing is asked of a server yet. Throws a TypeError for a list that makes no sense, and as a `Lock` does. */
-  constructor(zk: ClientView, path: string, list: readonly Migration[], { acl }: MigrationsOptions = {}) {
-    checkPlace(zk, path);
-    this.#zk = zk;
+  constructor(source: SessionSource, path: string, list: readonly Migration[], { acl }: MigrationsOptions = {}) {
+    checkPlace(source, path);
+    this.#source = source;
     this.path = path;
     this.#acl = acl;
     checkArray(list, 'migrations are');
@@ -87,8 +87,9 @@ export class Migrations {
 
   /** What was applied, in order. Rejects as `Client.getData` does, but for NoNode, and with a RecipeError, Mismatch, for a record that is none. */
   async applied(options: WaitOptions = {}): Promise<readonly AppliedMigration[]> {
-    using limit = new Limit(this.#zk, options, `the migrations of ${this.path}`);
-    return await this.#read(limit.signal);
+    using limit = new Limit(this.#source, options, `the migrations of ${this.path}`);
+    const { signal } = limit;
+    return await inSessions(this.#source, signal, (zk) => this.#read(zk, signal));
   }
 
   /**
@@ -99,23 +100,28 @@ export class Migrations {
    * signal's reason, and as `Lock.acquire` does.
    */
   async migrate(options: WaitOptions = {}): Promise<readonly string[]> {
-    using limit = new Limit(this.#zk, options, `the end of the migrations of ${this.path}`);
+    using limit = new Limit(this.#source, options, `the end of the migrations of ${this.path}`);
+    const { signal } = limit;
+    const applied: string[] = [];
     try {
-      return await this.#migrate(limit.signal);
+      await inSessions(this.#source, signal, (zk) => this.#migrate(zk, applied, signal));
+      return applied;
     } catch (error) {
       if (!isEndOfSession(error)) throw error;
       throw new RecipeError('Lost', `the session has ended ahead of the end of the migrations of ${this.path}`, { cause: error });
     }
   }
 
-  async #migrate(signal: AbortSignal): Promise<readonly string[]> {
-    if (this.#missing(await this.#read(signal)).length === 0) return [];
-    await this.#zk.ensurePath(this.#records, { acl: this.#acl, ...untilTheEnd, signal });
-    const lock = new Lock(this.#zk, childPath(this.path, 'lock'), { acl: this.#acl });
+  /** Notes down in `applied` what it has applied, also when it fails then. */
+  async #migrate(zk: ClientView, applied: string[], signal: AbortSignal): Promise<void> {
+    if (this.#missing(await this.#read(zk, signal)).length === 0) return;
+    await zk.ensurePath(this.#records, { acl: this.#acl, ...untilTheEnd, signal });
+    const lock = new Lock(zk, childPath(this.path, 'lock'), { acl: this.#acl });
     await using held = await lock.acquire({ signal });
-    const missing = this.#missing(await this.#read(signal));
-    for (const number of missing) await this.#apply(held, number, signal);
-    return missing.map((number) => this.#list[number - 1]!.name);
+    for (const number of this.#missing(await this.#read(zk, signal))) {
+      await this.#apply(held, number, signal);
+      applied.push(this.#list[number - 1]!.name);
+    }
   }
 
   get #records(): string {
@@ -140,19 +146,19 @@ export class Migrations {
     return this.#list.slice(applied.length).map((_, at) => applied.length + at + 1);
   }
 
-  async #read(signal: AbortSignal): Promise<readonly AppliedMigration[]> {
-    const names = await this.#names(signal);
-    return await Promise.all(names.map((name) => this.#readRecord(name, signal)));
+  async #read(zk: ClientView, signal: AbortSignal): Promise<readonly AppliedMigration[]> {
+    const names = await this.#names(zk, signal);
+    return await Promise.all(names.map((name) => this.#readRecord(zk, name, signal)));
   }
 
-  async #names(signal: AbortSignal): Promise<readonly string[]> {
-    const found = await unlessGone(this.#zk.getChildren(this.#records, { ...untilTheEnd, signal }));
+  async #names(zk: ClientView, signal: AbortSignal): Promise<readonly string[]> {
+    const found = await unlessGone(zk.getChildren(this.#records, { ...untilTheEnd, signal }));
     return (found?.children ?? []).filter((name) => /^\d{10}$/.test(name)).toSorted();
   }
 
-  async #readRecord(record: string, signal: AbortSignal): Promise<AppliedMigration> {
+  async #readRecord(zk: ClientView, record: string, signal: AbortSignal): Promise<AppliedMigration> {
     const path = childPath(this.#records, record);
-    const { data, stat } = await this.#zk.getData(path, { ...untilTheEnd, signal });
+    const { data, stat } = await zk.getData(path, { ...untilTheEnd, signal });
     const { name, checksum } = recordOf(path, data);
     return { number: Number(record), name, checksum, appliedAtMs: stat.ctime };
   }

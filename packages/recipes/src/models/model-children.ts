@@ -2,6 +2,7 @@
 import type { ClientView, PlainReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
 import { ChildrenCache, type ChildrenCacheOptions } from '../caches/children-cache.ts';
+import { callIn, type SessionSource } from '../sessions/session-source.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 import type { Codec } from '../codecs/codec.ts';
 import { decoded, type ModelValue } from './model-value.ts';
@@ -20,13 +21,13 @@ const concurrency = 16;
 export class ModelChildren<Template extends string, Read> {
   /** Of the parent. */
   readonly path: string;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #template: PathTemplate<Template>;
   readonly #codec: Codec<Read, never>;
 
   /** Made by `Model.below`. */
-  constructor(zk: ClientView, path: string, template: PathTemplate<Template>, codec: Codec<Read, never>) {
-    this.#zk = zk;
+  constructor(source: SessionSource, path: string, template: PathTemplate<Template>, codec: Codec<Read, never>) {
+    this.#source = source;
     this.path = path;
     this.#template = template;
     this.#codec = codec;
@@ -38,11 +39,16 @@ export class ModelChildren<Template extends string, Read> {
    * not of the model.
    */
   async list(options: PlainReadOptions = {}): Promise<readonly ListedValue<Template, Read>[]> {
-    const paths = await this.#paths(options);
+    const what = `the values below ${this.path}`;
+    return await callIn(this.#source, what, options, (zk, within) => this.#listIn(zk, within));
+  }
+
+  async #listIn(zk: ClientView, options: PlainReadOptions): Promise<readonly ListedValue<Template, Read>[]> {
+    const paths = await this.#paths(zk, options);
     const found: ListedValue<Template, Read>[] = [];
     const readSome = async () => {
       for (let path = paths.shift(); path !== undefined; path = paths.shift()) {
-        const value = await this.#read(path, options);
+        const value = await this.#read(zk, path, options);
         if (value !== undefined) found.push(value);
       }
     };
@@ -55,19 +61,19 @@ export class ModelChildren<Template extends string, Read> {
     return found;
   }
 
-  async #paths(options: PlainReadOptions): Promise<string[]> {
-    const found = await unlessGone(this.#zk.getChildren(this.path, options));
+  async #paths(zk: ClientView, options: PlainReadOptions): Promise<string[]> {
+    const found = await unlessGone(zk.getChildren(this.path, options));
     return (found?.children ?? []).map((name) => childPath(this.path, name)).filter((path) => this.#template.match(path) !== undefined);
   }
 
-  async #read(path: string, options: PlainReadOptions): Promise<ListedValue<Template, Read> | undefined> {
-    const found = await unlessGone(this.#zk.getData(path, options));
+  async #read(zk: ClientView, path: string, options: PlainReadOptions): Promise<ListedValue<Template, Read> | undefined> {
+    const found = await unlessGone(zk.getData(path, options));
     return found && { ...decoded(this.#codec, path, found.data, found.stat), params: this.#template.match(path)! };
   }
 
   /** A cache of all of them, by name: at hand without asking a server, until it is closed. Data that the codec cannot read are a `decodeError`. */
   cache(options: Pick<ChildrenCacheOptions, 'concurrency'> = {}): ChildrenCache<Read> {
-    return new ChildrenCache(this.#zk, this.path, {
+    return new ChildrenCache(this.#source, this.path, {
       ...options,
       decode: (data) => this.#codec.decode(data),
       include: (name) => this.#template.match(childPath(this.path, name)) !== undefined,

@@ -21,6 +21,7 @@ import {
 } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
 import { checkFunction, checkPlace } from '../given.ts';
+import { callIn, mayBeDone, type SessionSource, watchOf } from '../sessions/session-source.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import { decoded, encoded, type ModelOptions, type ModelValue } from './model-value.ts';
@@ -54,20 +55,20 @@ export interface ModelOps<Written> {
 export class ModelZnode<Read, Written = Read> {
   /** Of the znode. */
   readonly path: string;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #options: ModelOptions<Read, Written>;
 
   /** Made by `Model.at`. */
-  constructor(zk: ClientView, path: string, options: ModelOptions<Read, Written>) {
-    checkPlace(zk, path);
-    this.#zk = zk;
+  constructor(source: SessionSource, path: string, options: ModelOptions<Read, Written>) {
+    checkPlace(source, path);
+    this.#source = source;
     this.path = path;
     this.#options = options;
   }
 
   /** The value and its Stat. Rejects as `Client.getData` does, and with a RecipeError, Mismatch. */
   async get(options: PlainReadOptions = {}): Promise<ModelValue<Read>> {
-    const { data, stat } = await this.#zk.getData(this.path, options);
+    const { data, stat } = await this.#call(options, (zk, within) => zk.getData(this.path, within));
     return decoded(this.#options.codec, this.path, data, stat);
   }
 
@@ -78,18 +79,21 @@ export class ModelZnode<Read, Written = Read> {
 
   /** The Stat, or null when there is no such znode. Rejects as `Client.exists` does. */
   exists(options: PlainReadOptions = {}): Promise<Stat | null> {
-    return this.#zk.exists(this.path, options);
+    return this.#call(options, (zk, within) => zk.exists(this.path, within));
   }
 
   /** Makes the znode, and its parents as the model says. Rejects as `Client.create` does, and with a RecipeError, Refused. */
   async create(value: Written, options: ModelCreateOptions = {}): Promise<CreateResult> {
     const { parents = 'container' } = this.#options;
-    return await this.#zk.create(this.path, this.#encoded(value), { ...this.#howToMake, parents, ...options });
+    const data = this.#encoded(value);
+    const make = (zk: ClientView, within: ModelCreateOptions) => zk.create(this.path, data, { ...this.#howToMake, parents, ...within });
+    return await this.#call(options, make);
   }
 
   /** Writes the value of a znode that is there. Rejects as `Client.setData` does, and with a RecipeError, Refused. */
   async set(value: Written, options: SetDataOptions = {}): Promise<Stat> {
-    return await this.#zk.setData(this.path, this.#encoded(value), options);
+    const data = this.#encoded(value);
+    return await this.#call(options, (zk, within) => zk.setData(this.path, data, within));
   }
 
   /**
@@ -122,10 +126,19 @@ export class ModelZnode<Read, Written = Read> {
   ): Promise<ModelValue<Read> | undefined> {
     checkFunction(updater, 'updater');
     if (create) this.#refuseSequential('update');
+    return await this.#call(options, (zk, within) => this.#updateIn(zk, updater, create, within));
+  }
+
+  async #updateIn(
+    zk: ClientView,
+    updater: (value: Read | undefined, stat: Stat | undefined) => Written | undefined | Promise<Written | undefined>,
+    create: boolean,
+    options: Omit<ModelUpdateOptions, 'create'>,
+  ): Promise<ModelValue<Read> | undefined> {
     const { codec, parents = 'container', acl } = this.#options;
     for (;;) {
       try {
-        const left = await this.#zk.update(
+        const left = await zk.update(
           this.path,
           async (data, stat) => {
             const before = stat === undefined ? undefined : decoded(codec, this.path, data, stat).value;
@@ -138,14 +151,22 @@ export class ModelZnode<Read, Written = Read> {
       } catch (error) {
         // With `create` that can only be the parent's.
         if (!create || parents === false || !KeeperError.is(error, 'NoNode') || error.outcome !== 'refused') throw error;
-        await this.#zk.ensurePath(parentOf(this.path), { mode: parents, acl, signal: options.signal, retry: options.retry });
+        await zk.ensurePath(parentOf(this.path), { mode: parents, acl, signal: options.signal, retry: options.retry });
       }
     }
   }
 
   /** Rejects as `Client.delete` does. */
   delete(options: DeleteOptions = {}): Promise<void> {
-    return this.#zk.delete(this.path, options);
+    return this.#call(options, (zk, within) => zk.delete(this.path, within));
+  }
+
+  /** With `Sessions` it goes on in the next one, unless it may have been carried out. */
+  #call<Options extends CallOptions, Result>(
+    options: Options,
+    work: (zk: ClientView, options: Options) => Promise<Result>,
+  ): Promise<Result> {
+    return callIn(this.#source, `an answer about ${this.path}`, options, work, mayBeDone);
   }
 
   /**
@@ -154,9 +175,9 @@ export class ModelZnode<Read, Written = Read> {
    */
   async *watch({ signal }: Pick<WatchLoopOptions, 'signal'> = {}): AsyncGenerator<ModelValue<Read> | undefined, void, undefined> {
     let last: Stat | undefined | null = null;
-    for await (const event of this.#zk.watch(this.path, { signal })) {
+    for await (const { zk, event } of watchOf(this.#source, this.path, signal)) {
       if (event.type === 'NodeChildrenChanged') continue;
-      const now = await this.#findUnlessLost(signal);
+      const now = await this.#findUnlessLost(zk, signal);
       if (now === null || (last !== null && last?.mzxid === now?.stat.mzxid)) continue;
       last = now?.stat;
       yield now;
@@ -164,9 +185,10 @@ export class ModelZnode<Read, Written = Read> {
   }
 
   /** null when no answer came: the loop hears of the next connection, or of the end. */
-  async #findUnlessLost(signal: AbortSignal | undefined): Promise<ModelValue<Read> | undefined | null> {
+  async #findUnlessLost(zk: ClientView, signal: AbortSignal | undefined): Promise<ModelValue<Read> | undefined | null> {
     try {
-      return await this.find({ signal });
+      const found = await unlessGone(zk.getData(this.path, { signal }));
+      return found && decoded(this.#options.codec, this.path, found.data, found.stat);
     } catch (error) {
       if (KeeperError.is(error, 'ConnectionLoss', 'SessionExpired', 'SessionMoved', 'AuthFailed')) return null;
       throw error;
@@ -175,7 +197,7 @@ export class ModelZnode<Read, Written = Read> {
 
   /** A cache of the value: at hand without asking a server, until it is closed. Data that the codec cannot read are its `decodeError`. */
   cache(): NodeCache<Read> {
-    return new NodeCache(this.#zk, this.path, { decode: (data) => this.#options.codec.decode(data) });
+    return new NodeCache(this.#source, this.path, { decode: (data) => this.#options.codec.decode(data) });
   }
 
   /** For a `multi`. */

@@ -6,12 +6,12 @@
  *     /users/7/orders/33                its path for { user: 7, order: 33 }
  *     {"sum":12}                        data by the codec, of the value { sum: 12 }
  */
-import type { ClientView } from '@tskeeper/client';
-import { checkClient, checkCodec, checkOptions } from '../given.ts';
+import { checkSource, checkCodec, checkOptions } from '../given.ts';
 import { ModelChildren } from './model-children.ts';
 import type { ModelOptions } from './model-value.ts';
 import { ModelZnode } from './model-znode.ts';
 import { type ParentTemplate, type PathArguments, PathTemplate } from './path-template.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { PathSchema } from './schema-rules.ts';
 
 /** What stands where in the tree, and how it is kept. (Curator's ModelSpec.) */
@@ -29,14 +29,14 @@ export class Model<const Template extends string, Read, Written = Read> {
   }
 
   /** One znode. Of sequential ones the last parameter is what stands in front of the number. Throws a TypeError for what is no name of a znode. */
-  at(zk: ClientView, ...params: PathArguments<Template>): ModelZnode<Read, Written> {
-    return new ModelZnode(zk, this.template.path(...params), this.#options);
+  at(source: SessionSource, ...params: PathArguments<Template>): ModelZnode<Read, Written> {
+    return new ModelZnode(source, this.template.path(...params), this.#options);
   }
 
   /** All znodes below one parent. Throws as `at` does. */
-  below(zk: ClientView, ...params: PathArguments<ParentTemplate<Template>>): ModelChildren<Template, Read> {
-    checkClient(zk);
-    return new ModelChildren(zk, this.template.parentPath(...params), this.template, this.#options.codec);
+  below(source: SessionSource, ...params: PathArguments<ParentTemplate<Template>>): ModelChildren<Template, Read> {
+    checkSource(source);
+    return new ModelChildren(source, this.template.parentPath(...params), this.template, this.#options.codec);
   }
 
   /**

@@ -94,7 +94,7 @@ export class PersistentNode implements AsyncDisposable {
    * no path.
    */
   constructor(source: SessionSource, path: string, data: Data = null, options: PersistentNodeOptions = {}) {
-    checkPlace(clientOf(source), path);
+    checkPlace(source, path);
     const { mode = 'ephemeral', ttlMs, protection } = options;
     if (!modes.includes(mode)) throw new TypeError(`there is no mode ${named(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
     if ((mode === 'persistentWithTtl') !== (ttlMs !== undefined))

@@ -25,7 +25,7 @@ class ClaimPlace extends Place {
   #goneBecause: unknown;
 
   constructor({ zk, list, marks }: Pick<QueueZnode<never>, 'zk' | 'list' | 'marks'>, { item, path, czxid }: MadeClaim) {
-    super(new Line(zk, path, [], {}), path, czxid, undefined);
+    super(zk, new Line(path, [], {}), path, czxid, undefined);
     this.#znode = { list, marks };
     this.#item = item;
   }

@@ -5,8 +5,9 @@
  * too early: who finds one due, and has not heard of the leader's clock for a minute, asks, since that may have been set and the own one may run fast. How late an item may be
  * had is a matter of the wire, and of clocks of leaders that differ or are set ahead.
  */
-import type { ClientView, Data } from '@tskeeper/client';
+import type { Data } from '@tskeeper/client';
 import { checkOptions } from '../given.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { delayNames } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
@@ -30,8 +31,8 @@ export type DelayPutOptions = WaitOptions & Delay;
 /** Items that may be had from some time on, the one whose time comes first ahead. */
 export class DelayQueue extends ItemQueue<number> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: ItemQueueOptions = {}) {
-    super(zk, { path, names: delayNames, rankKind: 'dueMs' }, options);
+  constructor(source: SessionSource, path: string, options: ItemQueueOptions = {}) {
+    super(source, { path, names: delayNames, rankKind: 'dueMs' }, options);
   }
 
   /** Puts an item that may be had when its time has come. Rejects as `Queue.put` does, and with a RangeError. */

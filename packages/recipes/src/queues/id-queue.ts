@@ -1,6 +1,7 @@
 /** Items that can be taken out again by an id (Curator's DistributedIdQueue). */
-import type { ClientView, Data } from '@tskeeper/client';
+import type { Data } from '@tskeeper/client';
 import { checkOptions } from '../given.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { idNames } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
@@ -14,8 +15,8 @@ export interface IdPutOptions extends WaitOptions {
 /** First come, first served, of items that have ids. */
 export class IdQueue extends ItemQueue<string> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: ItemQueueOptions = {}) {
-    super(zk, { path, names: idNames, rankKind: undefined }, options);
+  constructor(source: SessionSource, path: string, options: ItemQueueOptions = {}) {
+    super(source, { path, names: idNames, rankKind: undefined }, options);
   }
 
   /** Puts an item behind all others. Rejects as `Queue.put` does, and with a TypeError for what cannot be an id. */

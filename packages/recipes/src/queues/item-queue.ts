@@ -10,21 +10,22 @@
  *       ├─ producers/_c_91aa...-lock-...      those who wait for room (`maxItems`), in line
  *       └─ marks/_c_4d0c...-mark-...          whose versions say what was carried out (marks/marks.ts)
  */
-import type { Acl, ClientView, Data } from '@tskeeper/client';
+import type { Acl, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
 import { checkArray, checkData, checkFunction, checkPath, checkPlace } from '../given.ts';
-import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
+import { Sessions } from '../sessions/sessions.ts';
+import { clientOf, inSessions, PerSession, type SessionSource } from '../sessions/session-source.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
 import { bothSettled } from '../waiting/both.ts';
+import { isUnsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { ClaimedItem } from './claimed-item.ts';
-import { Consumers } from './consumers.ts';
 import type { ItemName, ItemNames } from './item-names.ts';
-import { Marks } from '../marks/marks.ts';
 import { itemOf, type QueueItem, type RankKind } from './queue-item.ts';
-import { type Look, QueueZnode } from './queue-znode.ts';
-import { Room } from './room.ts';
+import { QueueSession } from './queue-session.ts';
+import type { Look, QueueZnode } from './queue-znode.ts';
+import { checkMaxItems, checkRoom } from './room.ts';
 
 /** Of a queue, whatever its order. All who use it have the same, but for `maxItems`, which is the producers' affair. */
 export interface ItemQueueOptions {
@@ -66,13 +67,11 @@ export interface QueueSetup<Label> {
 export abstract class ItemQueue<Label> implements AsyncDisposable {
   /** The znode of the queue. */
   readonly path: string;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #rankKind: RankKind;
   readonly #names: ItemNames<Label>;
-  readonly #marks: Marks;
-  readonly #znodes: readonly QueueZnode<Label>[];
-  readonly #consumers: Consumers<Label>;
-  readonly #room: Room | undefined;
+  readonly #maxItems: number | undefined;
+  readonly #sessions: PerSession<QueueSession<Label>>;
   readonly #closing = new AbortController();
   /** Puts are carried out in the order in which they were called. */
   #putting: Promise<unknown> = Promise.resolve();
@@ -80,36 +79,20 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   #puts: number;
 
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, { path, shards, names, rankKind }: QueueSetup<Label>, options: ItemQueueOptions) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, { path, shards, names, rankKind }: QueueSetup<Label>, options: ItemQueueOptions) {
+    checkPlace(source, path);
     const { acl, items = 'persistent', maxItems, takenPath } = options;
     if (items !== 'persistent' && items !== 'ephemeral')
       throw new TypeError(`items are "persistent" or "ephemeral", not "${String(items)}"`);
     if (takenPath !== undefined) checkPath(takenPath);
-    const aside = `${path}-aside`;
-    const znode = (each: string, claimsPath: string) =>
-      new QueueZnode(zk, this.#marks, {
-        path: each,
-        names,
-        acl,
-        claimsPath,
-        mode: `${items}Sequential`,
-        sharesClaims: takenPath !== undefined,
-        drops: rankKind !== undefined,
-        isTimed: rankKind === 'dueMs',
-      });
-    const claims = takenPath ?? childPath(aside, 'claims');
+    checkMaxItems(maxItems);
     this.path = path;
-    this.#zk = zk;
+    this.#source = source;
     this.#rankKind = rankKind;
     this.#names = names;
-    this.#puts = Number(BigInt.asUintN(31, zk.sessionId));
-    this.#marks = new Marks(zk, childPath(aside, 'marks'), acl);
-    this.#znodes =
-      shards === undefined ? [znode(path, claims)] : shards.map((name) => znode(childPath(path, name), childPath(claims, name)));
-    this.#consumers = new Consumers(zk, this.#znodes, new Lock(zk, childPath(aside, 'consumers'), { acl }));
-    this.#room =
-      maxItems === undefined ? undefined : new Room(zk, path, names, new Lock(zk, childPath(aside, 'producers'), { acl }), maxItems);
+    this.#maxItems = maxItems;
+    this.#puts = Number(BigInt.asUintN(31, clientOf(source).sessionId));
+    this.#sessions = new PerSession((zk) => new QueueSession(zk, { path, shards, names, rankKind, acl, items, maxItems, takenPath }));
   }
 
   /** As `put` of each kind of queue has it, and rejects as that does. */
@@ -120,15 +103,17 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   ): Promise<void> {
     checkArray(items, 'items are');
     for (const item of items) checkData(item);
-    const room = this.#room;
-    room?.check(items.length);
+    if (this.#maxItems !== undefined) checkRoom(items.length, this.#maxItems);
     const ahead = this.#putting;
     const own = this.#within(options, `room in ${this.path}`, async (signal) => {
       const prefix = this.#names.prefixOf(await labelOf(signal));
       await unlessAborted(ahead, signal);
-      const znode = this.#znodes[this.#puts++ % this.#znodes.length]!;
-      if (room === undefined) await znode.put(items, prefix, [], signal);
-      else await room.put(items.length, (checks) => znode.put(items, prefix, checks, signal), signal);
+      const turn = this.#puts++;
+      await this.#inSessions(signal, async ({ znodes, room }) => {
+        const znode = znodes[turn % znodes.length]!;
+        if (room === undefined) await znode.put(items, prefix, [], signal);
+        else await room.put(items.length, (checks) => znode.put(items, prefix, checks, signal), signal);
+      });
     });
     this.#putting = bothSettled(ahead, own);
     await own;
@@ -136,7 +121,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
 
   /** The time of the ensemble, in ms since 1970. Rejects as `putItems` does. */
   protected ensembleTimeMs(signal: AbortSignal): Promise<number> {
-    return this.#marks.nowMs(signal);
+    return this.#inSessions(signal, ({ marks }) => marks.nowMs(signal));
   }
 
   /**
@@ -148,20 +133,30 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * have been taken, if the outcome is `unknown`; and with NoAuth.
    */
   async take(options: WaitOptions = {}): Promise<QueueItem> {
-    return itemOf(await this.#within(options, this.#what, (signal) => this.#consumers.wait(takeOf, signal)), this.#rankKind);
+    const item = await this.#within(options, this.#what, (signal) =>
+      this.#inSessions(signal, ({ consumers }) => consumers.wait(takeOf, signal)),
+    );
+    return itemOf(item, this.#rankKind);
   }
 
   /** The first item, if there is one to be had now; undefined otherwise. Rejects as `take` does. */
   async tryTake(options: WaitOptions = {}): Promise<QueueItem | undefined> {
-    const item = await this.#within(options, this.#what, (signal) => this.#consumers.first(takeOf, signal));
+    const item = await this.#within(options, this.#what, (signal) =>
+      this.#inSessions(signal, ({ consumers }) => consumers.first(takeOf, signal)),
+    );
     return item && itemOf(item, this.#rankKind);
   }
 
-  /** Takes one item after the other: `for await (const item of queue.items())`. Ends when the queue is closed, and throws as `take` rejects. */
+  /**
+   * Takes one item after the other: `for await (const item of queue.items())`. Ends when the queue is closed, and throws as `take` rejects; with `Sessions` it goes on when a
+   * session ends during a take, and the item that may have been taken then is lost.
+   */
   async *items(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<QueueItem, void, undefined> {
     while (!this.#closing.signal.aborted) {
       const item = await this.take(options).catch((error: unknown) => {
         if (this.#closing.signal.aborted) return undefined;
+        // What may have been taken is lost, as with a process that ends: the loop goes on.
+        if (this.#source instanceof Sessions && isUnsettled(error)) return undefined;
         throw error;
       });
       if (item !== undefined) yield item;
@@ -173,12 +168,16 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * the claim ends: at least once. Waits and rejects as `take` does.
    */
   async claim(options: WaitOptions = {}): Promise<ClaimedItem> {
-    return await this.#within(options, this.#what, (signal) => this.#consumers.wait(this.#claimOf, signal));
+    return await this.#within(options, this.#what, (signal) =>
+      this.#inSessions(signal, ({ consumers }) => consumers.wait(this.#claimOf, signal), mayClaimAgain),
+    );
   }
 
   /** A claim on the first item, if there is one to be had now; undefined otherwise. Rejects as `claim` does. */
   async tryClaim(options: WaitOptions = {}): Promise<ClaimedItem | undefined> {
-    return await this.#within(options, this.#what, (signal) => this.#consumers.first(this.#claimOf, signal));
+    return await this.#within(options, this.#what, (signal) =>
+      this.#inSessions(signal, ({ consumers }) => consumers.first(this.#claimOf, signal), mayClaimAgain),
+    );
   }
 
   /**
@@ -198,13 +197,15 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * NoNode.
    */
   async peek(options: WaitOptions = {}): Promise<QueueItem | undefined> {
-    return await this.#within(options, this.#what, async (signal) => {
-      for (const znode of this.#znodes) {
-        const item = await znode.peek(signal);
-        if (item !== undefined) return itemOf(item, this.#rankKind);
-      }
-      return undefined;
-    });
+    return await this.#within(options, this.#what, (signal) =>
+      this.#inSessions(signal, async ({ znodes }) => {
+        for (const znode of znodes) {
+          const item = await znode.peek(signal);
+          if (item !== undefined) return itemOf(item, this.#rankKind);
+        }
+        return undefined;
+      }),
+    );
   }
 
   /** Who is in the queue, in their order, and who of them is in process. Rejects as `Client.getChildren` does, but for NoNode. */
@@ -220,14 +221,14 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
           return { ...item, isClaimed: claimed.has(name.name) };
         });
       };
-      return (await Promise.all(this.#znodes.map(of))).flat();
+      return await this.#inSessions(signal, async ({ znodes }) => (await Promise.all(znodes.map(of))).flat());
     });
   }
 
   /** How many items there are, those in process included; one cheap request, however many there are. Rejects as `Client.exists` does. */
   async size(options: WaitOptions = {}): Promise<number> {
     return await this.#within(options, `the size of ${this.path}`, async (signal) => {
-      const sizes = await Promise.all(this.#znodes.map((znode) => znode.size(signal)));
+      const sizes = await this.#inSessions(signal, ({ znodes }) => Promise.all(znodes.map((znode) => znode.size(signal))));
       return sizes.reduce((sum, each) => sum + each, 0);
     });
   }
@@ -238,7 +239,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    */
   async close(): Promise<void> {
     this.#closing.abort(new RecipeError('Closed', `the queue ${this.path} is closed`));
-    await this.#marks.close();
+    await this.#sessions.latest?.marks.close();
   }
 
   /** As `close`; never rejects. */
@@ -261,12 +262,14 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   protected async takeAll(isMeant: (item: { readonly id: string | undefined }) => boolean, options: WaitOptions): Promise<number> {
     return await this.#within(options, `the contents of ${this.path}`, async (signal) => {
       let taken = 0;
-      for (const znode of this.#znodes) {
-        const look: Look = { signal, watches: false, claimed: undefined, isLate: false };
-        for (const item of await znode.contents(signal)) {
-          if (isMeant(item) && (await znode.take(item, look)) !== undefined) taken++;
+      await this.#inSessions(signal, async ({ znodes }) => {
+        for (const znode of znodes) {
+          const look: Look = { signal, watches: false, claimed: undefined, isLate: false };
+          for (const item of await znode.contents(signal)) {
+            if (isMeant(item) && (await znode.take(item, look)) !== undefined) taken++;
+          }
         }
-      }
+      });
       return taken;
     });
   }
@@ -275,7 +278,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
   async #within<Result>(options: WaitOptions, what: string, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const closing = this.#closing.signal;
     closing.throwIfAborted();
-    using limit = new Limit(this.#zk, options, what);
+    using limit = new Limit(this.#source, options, what);
     const forget = onAbort(closing, () => limit.end(closing.reason));
     try {
       return await work(limit.signal);
@@ -283,7 +286,19 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
       forget();
     }
   }
+
+  /** `work` in the session of now, and again in the next one should that end, unless something may have been put or taken by then. */
+  #inSessions<Result>(
+    signal: AbortSignal,
+    work: (session: QueueSession<Label>) => Promise<Result>,
+    isFinal: (error: unknown) => boolean = isUnsettled,
+  ): Promise<Result> {
+    return inSessions(this.#source, signal, (zk) => work(this.#sessions.of(zk)), isFinal);
+  }
 }
+
+/** A claim ends with its session, whether it is known to have been made or not. */
+const mayClaimAgain = () => false;
 
 function takeOf<Label>(znode: QueueZnode<Label>, item: ItemName, look: Look) {
   return znode.take(item, look);

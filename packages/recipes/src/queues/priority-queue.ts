@@ -1,6 +1,7 @@
 /** The most urgent first: ZooKeeper's recipes page, "Priority Queues". */
-import type { ClientView, Data } from '@tskeeper/client';
+import type { Data } from '@tskeeper/client';
 import { checkOptions } from '../given.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { priorityNames, type PriorityNaming } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
@@ -23,8 +24,8 @@ export interface PriorityPutOptions extends WaitOptions {
 /** Items with a lower number first, and of one number in the order of coming: the priority queue of ZooKeeper's recipes. */
 export class PriorityQueue extends ItemQueue<number> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: PriorityQueueOptions = {}) {
-    super(zk, { path, names: priorityNames(options.naming ?? 'page'), rankKind: 'priority' }, options);
+  constructor(source: SessionSource, path: string, options: PriorityQueueOptions = {}) {
+    super(source, { path, names: priorityNames(options.naming ?? 'page'), rankKind: 'priority' }, options);
   }
 
   /** Puts an item behind all those whose priority is not greater. Rejects as `Queue.put` does, and with a RangeError. */

@@ -1,5 +1,6 @@
 /** First come, first served: the queue of ZooKeeper's recipes page. */
-import type { ClientView, Data } from '@tskeeper/client';
+import type { Data } from '@tskeeper/client';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { plainNames } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
@@ -16,8 +17,8 @@ export interface QueueOptions extends ItemQueueOptions {
 /** First come, first served: the queue of ZooKeeper's recipes. */
 export class Queue extends ItemQueue<undefined> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: QueueOptions = {}) {
-    super(zk, { path, names: plainNames(options.prefix ?? 'queue-'), rankKind: undefined }, options);
+  constructor(source: SessionSource, path: string, options: QueueOptions = {}) {
+    super(source, { path, names: plainNames(options.prefix ?? 'queue-'), rankKind: undefined }, options);
   }
 
   /**

@@ -6,6 +6,18 @@ import { ItemList } from './item-list.ts';
 import type { ItemNames } from './item-names.ts';
 import { isAt } from './queue-znode.ts';
 
+/** Throws a RangeError for what bounds no queue. */
+export function checkMaxItems(maxItems: number | undefined): void {
+  if (maxItems !== undefined && (!Number.isInteger(maxItems) || maxItems < 1))
+    throw new RangeError(`maxItems is a whole number above 0, not ${maxItems}; leave it out for a queue without a limit`);
+}
+
+/** Throws a RangeError when so many will never go in. */
+export function checkRoom(count: number, maxItems: number): void {
+  if (count > maxItems)
+    throw new RangeError(`${count} items at once do not go into a queue of ${maxItems}; put fewer, or let maxItems be greater`);
+}
+
 export class Room {
   readonly #zk: ClientView;
   readonly #list: ItemList;
@@ -13,18 +25,10 @@ export class Room {
   readonly #maxItems: number;
 
   constructor(zk: ClientView, path: string, names: Pick<ItemNames<never>, 'read'>, producers: Lock, maxItems: number) {
-    if (!Number.isInteger(maxItems) || maxItems < 1)
-      throw new RangeError(`maxItems is a whole number above 0, not ${maxItems}; leave it out for a queue without a limit`);
     this.#zk = zk;
     this.#list = new ItemList(zk, path, names, true);
     this.#producers = producers;
     this.#maxItems = maxItems;
-  }
-
-  /** Throws a RangeError when so many will never go in. */
-  check(count: number): void {
-    if (count > this.#maxItems)
-      throw new RangeError(`${count} items at once do not go into a queue of ${this.#maxItems}; put fewer, or let maxItems be greater`);
   }
 
   /**

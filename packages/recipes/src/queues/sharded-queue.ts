@@ -8,8 +8,9 @@
  *       └─ shard-01
  *            └─ queue-0000000003
  */
-import type { ClientView, Data } from '@tskeeper/client';
+import type { Data } from '@tskeeper/client';
 import { checkOptions } from '../given.ts';
+import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { plainNames } from './item-names.ts';
 import { ItemQueue, type ItemQueueOptions } from './item-queue.ts';
@@ -23,12 +24,12 @@ export interface ShardedQueueOptions extends Omit<ItemQueueOptions, 'maxItems' |
 /** Spread over several znodes: in the order of coming within each of them only. */
 export class ShardedQueue extends ItemQueue<undefined> {
   /** Nothing is asked of a server yet. The znodes need not exist. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: ShardedQueueOptions) {
+  constructor(source: SessionSource, path: string, options: ShardedQueueOptions) {
     checkOptions(options, '{ shards: 4 }');
     const { shards: count } = options;
     if (!Number.isInteger(count) || count < 1 || count > 100) throw new RangeError(`shards is a whole number from 1 to 100, not ${count}`);
     const shards = Array.from({ length: count }, (_, at) => `shard-${String(at).padStart(2, '0')}`);
-    super(zk, { path, shards, names: plainNames('queue-'), rankKind: undefined }, options);
+    super(source, { path, shards, names: plainNames('queue-'), rankKind: undefined }, options);
   }
 
   /** Puts an item into the next znode in turn. Rejects as `Queue.put` does. */

@@ -5,17 +5,23 @@
  *              client ──closed, AuthFailed, moved──> over
  *     open ──rejects──> over
  */
-import type { Client } from '@tskeeper/client';
-import { checkClient, checkFunction } from '../given.ts';
+import { type Client, type Clock, connect, type ConnectOptions } from '@tskeeper/client';
+import { onAbort } from '@tskeeper/client/internal';
+import { checkClient, checkFunction, checkOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Listeners } from '../listeners.ts';
+import { Limit } from '../waiting/limit.ts';
+import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** Opens a client, for instance `(signal) => connect(servers, { connectTimeoutMs: Infinity, signal })`. The signal comes when it is not wanted any more. */
 export type OpenClient = (signal: AbortSignal) => Promise<Client>;
 
+/** How `Sessions.start` connects when it is given a connect string. */
+export type SessionsOptions = Omit<ConnectOptions, 'session'>;
+
 /**
- * Clients for one session each, the next opened when the session of the last has expired. For what is kept across sessions, such as `PersistentNode`: nothing
- * else is carried over, so watches and ephemerals of a program are its own to make again (`each`).
+ * Clients for one session each, the next opened when the session of the last has expired. Every recipe takes them in the place of a client, and goes on in the next
+ * session as its documentation says. Watches and ephemerals that a program has made by itself are not carried over: it makes them again in `each`.
  */
 export class Sessions implements AsyncDisposable {
   readonly #open: OpenClient;
@@ -32,19 +38,56 @@ export class Sessions implements AsyncDisposable {
   }
 
   /**
-   * Opens the first client. Rejects as `open` does. Later ones are opened by the same function; if it rejects then, that is the end, so let it try for as long as
-   * it takes: `connectTimeoutMs: Infinity`. (What Curator's CuratorFramework does about the session of its ZooKeeper handle.)
+   * Connects as `connect` of @tskeeper/client does, and connects again whenever the session has expired, then for as long as it takes (`connectTimeoutMs` bounds the first
+   * connection only). Rejects as `connect` does. `signal` ends the first connection only; `close` ends all. (What Curator's CuratorFramework does about the session of its
+   * ZooKeeper handle.)
    */
-  static async start(open: OpenClient, { signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<Sessions> {
-    checkFunction(open, 'what opens a client');
-    const client = await open(signal ?? new AbortController().signal);
+  static start(connectString: string, options?: SessionsOptions): Promise<Sessions>;
+  /**
+   * The same with a function that opens each client. Rejects as `open` does, and with a TypeError when it gives something else than a client. When `open` rejects for a
+   * later client that is the end of the Sessions, so let it try for as long as it takes: `connectTimeoutMs: Infinity`.
+   */
+  static start(open: OpenClient, options?: { readonly signal?: AbortSignal | undefined }): Promise<Sessions>;
+  static async start(how: string | OpenClient, options: SessionsOptions = {}): Promise<Sessions> {
+    if (typeof how !== 'string') checkFunction(how, 'what opens a client (or a connect string, "zk1:2181,zk2:2181")');
+    checkOptions(options, '{ sessionTimeoutMs: 10_000 }');
+    const { signal = new AbortController().signal } = options;
+    if (typeof how === 'string') {
+      const client = await connect(how, options);
+      return new Sessions((wanted) => connect(how, { ...options, connectTimeoutMs: Infinity, signal: wanted }), client);
+    }
+    const client = await how(signal);
     checkClient(client);
-    return new Sessions(open, client);
+    return new Sessions(how, client);
   }
 
   /** The youngest: the one that is at work, or the one whose session has just expired, as long as the next is not open. */
   get client(): Client {
     return this.#client;
+  }
+
+  /**
+   * A client whose session is not known to be over: at once if there is one, otherwise the next, as soon as it is open. Rejects with a RecipeError, TimedOut; with the
+   * reason of `signal` when there will be no other client; and with the reason of the signal given.
+   */
+  async ready(options: WaitOptions = {}): Promise<Client> {
+    using limit = new Limit(this, options, 'a client with a session');
+    return await new Promise<Client>((resolve, reject) => {
+      this.signal.throwIfAborted();
+      const endings: (() => void)[] = [];
+      const settle = (how: () => void) => {
+        for (const end of endings.splice(0)) end();
+        how();
+      };
+      for (const signal of [this.signal, limit.signal]) endings.push(onAbort(signal, () => settle(() => reject(signal.reason))));
+      if (this.#client.closedBecause === undefined) settle(() => resolve(this.#client));
+      else endings.push(this.#listeners.add((client) => settle(() => resolve(client))));
+    });
+  }
+
+  /** The clock of the clients. */
+  get clock(): Clock {
+    return this.#client.clock;
   }
 
   /** Aborted when there will be no other client, with what has ended it as its reason: a RecipeError, Closed, or what `open` has rejected with. */

@@ -30,7 +30,7 @@ export const reserved: readonly string[] = ['beginning', 'coordinator', 'decisio
 export const ephemerals: readonly string[] = ['beginning', 'coordinator'];
 
 /** The ephemeral of whoever begins it, and has not heard yet that it has begun. */
-export function beginningPath({ path }: Transaction): string {
+export function beginningPath({ path }: Pick<Transaction, 'path'>): string {
   return childPath(path, 'beginning');
 }
 

@@ -1,5 +1,6 @@
 /** One of those who have to agree, from the time it hears of the transaction until it has done what was decided. */
 import { RecipeError } from '../recipe-error.ts';
+import { clientOf, inSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { decide, type Transaction } from './decision.ts';
@@ -13,20 +14,23 @@ export class Site implements AsyncDisposable {
   readonly path: string;
   /** What the transaction is, as whoever began it has put it. */
   readonly data: Uint8Array | null;
-  readonly #transaction: Transaction;
+  readonly #source: SessionSource;
+  readonly #settings: Omit<Transaction, 'zk'>;
   readonly #seen: Ballot;
   readonly #end = new AbortController();
   readonly #decision: Promise<Vote>;
   #outcome: Vote | undefined;
 
   /** Made by `TwoPhaseCommit.join`. `seen`: its znode as it was read. */
-  constructor(transaction: Transaction, path: string, data: Uint8Array | null, seen: Ballot) {
+  constructor(source: SessionSource, settings: Omit<Transaction, 'zk'>, path: string, data: Uint8Array | null, seen: Ballot) {
     this.path = path;
     this.data = data;
-    this.#transaction = transaction;
+    this.#source = source;
+    this.#settings = settings;
     this.#seen = seen;
     // Votes are watched from now on, as on the page, though nobody may have asked for the outcome yet.
-    this.#decision = decide(transaction, this.#end.signal);
+    const { signal } = this.#end;
+    this.#decision = inSessions(source, signal, (zk) => decide({ zk, ...settings }, signal));
     this.#decision.catch(() => undefined);
   }
 
@@ -38,8 +42,9 @@ export class Site implements AsyncDisposable {
    */
   async vote(vote: Vote, options: WaitOptions = {}): Promise<Vote> {
     if (vote !== 'commit' && vote !== 'abort') throw new TypeError(`a vote is "commit" or "abort", not "${String(vote)}"`);
-    using limit = new Limit(this.#transaction.zk, options, `the vote ${this.path}`);
-    return await cast(this.#transaction.zk, this.path, vote, this.#seen, limit.signal);
+    using limit = new Limit(this.#source, options, `the vote ${this.path}`);
+    const { signal } = limit;
+    return await inSessions(this.#source, signal, (zk) => cast(zk, this.path, vote, this.#seen, signal));
   }
 
   /**
@@ -48,7 +53,7 @@ export class Site implements AsyncDisposable {
    * these says anything of the outcome: a site that has voted `commit` joins again and asks.
    */
   async outcome(options: WaitOptions = {}): Promise<Vote> {
-    using limit = new Limit(this.#transaction.zk, options, `the outcome of ${this.#transaction.path}`);
+    using limit = new Limit(this.#source, options, `the outcome of ${this.#settings.path}`);
     this.#outcome = await unlessAborted(this.#decision, limit.signal);
     return this.#outcome;
   }
@@ -61,10 +66,14 @@ export class Site implements AsyncDisposable {
   async acknowledge(options: WaitOptions = {}): Promise<void> {
     if (this.#outcome === undefined)
       throw new TypeError('what was decided is not known here yet; await outcome(), do what it says, and acknowledge it then');
-    const transaction = this.#transaction;
-    using limit = new Limit(transaction.zk, options, `the acknowledgement of ${this.path}`);
-    await leave(transaction, this.path, this.#outcome, limit.signal);
-    await clear(transaction, limit.signal);
+    const outcome = this.#outcome;
+    using limit = new Limit(this.#source, options, `the acknowledgement of ${this.path}`);
+    const { signal } = limit;
+    await inSessions(this.#source, signal, async (zk) => {
+      const transaction = { zk, ...this.#settings };
+      await leave(transaction, this.path, outcome, signal);
+      await clear(transaction, signal);
+    });
   }
 
   /**
@@ -74,7 +83,7 @@ export class Site implements AsyncDisposable {
   async close(): Promise<void> {
     const isFirst = !this.#end.signal.aborted;
     this.#end.abort(new RecipeError('Closed', `${this.path} was closed`));
-    if (isFirst && this.#transaction.presence) await takeBack(this.#transaction.zk, presencePath(this.path));
+    if (isFirst && this.#settings.presence) await takeBack(clientOf(this.#source), presencePath(this.path));
   }
 
   /** As `close`, and never rejects. */

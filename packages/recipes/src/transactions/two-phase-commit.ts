@@ -28,8 +28,10 @@
 import { type Acl, type ClientView, type Data, type GetDataResult, KeeperError, op } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
 import { checkArray, checkPlace, checkWaitOptions } from '../given.ts';
+import { inSessions, isEndOfSession, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { unsettled, isUnsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { beginningPath, decide, recorded, reserved, sitesOf, type Transaction } from './decision.ts';
 import { clear } from './ending.ts';
@@ -64,16 +66,18 @@ export interface BeginOptions extends WaitOptions {
 export class TwoPhaseCommit {
   /** The znode of the transaction. It stands for one transaction for ever, so its name is used once. */
   readonly path: string;
-  readonly #transaction: Transaction;
+  readonly #source: SessionSource;
+  readonly #settings: Omit<Transaction, 'zk'>;
 
   /** Nothing is asked of a server yet. Throws a TypeError for what is no client or no path. */
-  constructor(zk: ClientView, path: string, options: TwoPhaseCommitOptions = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: TwoPhaseCommitOptions = {}) {
+    checkPlace(source, path);
     const { watching = 'sites', presence = false, acl } = options;
     if (watching !== 'sites' && watching !== 'coordinator')
       throw new TypeError(`votes are watched by "sites" or by the "coordinator", not by "${String(watching)}"`);
     this.path = path;
-    this.#transaction = { zk, path, watching, presence, acl };
+    this.#source = source;
+    this.#settings = { path, watching, presence, acl };
   }
 
   /**
@@ -86,11 +90,15 @@ export class TwoPhaseCommit {
     checkSites(sites);
     checkWaitOptions(options);
     const { data = null } = options;
-    const { zk } = this.#transaction;
-    const beginning = beginningPath(this.#transaction);
-    using limit = new Limit(zk, options, `the beginning of ${this.path}`);
+    using limit = new Limit(this.#source, options, `the beginning of ${this.path}`);
+    const { signal } = limit;
+    await inSessions(this.#source, signal, (zk) => this.#beginIn(zk, sites, data, signal), isUnsettled);
+  }
+
+  async #beginIn(zk: ClientView, sites: readonly string[], data: Data, signal: AbortSignal): Promise<void> {
+    const beginning = beginningPath(this.#settings);
     try {
-      await this.#begin(sites, data, limit.signal);
+      await this.#begin(zk, sites, data, signal);
     } catch (error) {
       if (!KeeperError.is(error, 'NodeExists')) void takeBack(zk, beginning);
       throw error;
@@ -102,9 +110,9 @@ export class TwoPhaseCommit {
    * With the ephemeral of one who has not heard of it yet. As long as that is there the transaction stays, however quick its sites are. So if the answer is
    * lost, and there is no such transaction, it has not begun, rather than ended.
    */
-  async #begin(sites: readonly string[], data: Data, signal: AbortSignal): Promise<void> {
-    const { zk, path, acl } = this.#transaction;
-    const beginning = beginningPath(this.#transaction);
+  async #begin(zk: ClientView, sites: readonly string[], data: Data, signal: AbortSignal): Promise<void> {
+    const { path, acl } = this.#settings;
+    const beginning = beginningPath(this.#settings);
     const options = { ...untilTheEnd, signal };
     const ops = [
       op.create(path, data, { acl }),
@@ -116,12 +124,21 @@ export class TwoPhaseCommit {
         await zk.multi(ops, options);
         return;
       } catch (error) {
+        if (isEndOfSession(error)) throw mayHaveBegun || mayBeDone(error) ? unsettled(error) : error;
         if (KeeperError.is(error, 'ConnectionLoss')) mayHaveBegun = true;
         else if (KeeperError.is(error, 'NoNode')) await zk.ensurePath(parentOf(path), { mode: 'container', acl, ...options });
         else if (!mayHaveBegun || !KeeperError.is(error, 'NodeExists')) throw error;
-        else if ((await zk.exists(beginning, options))?.ephemeralOwner === zk.sessionId) return;
+        else if ((await this.#ownerOf(zk, beginning, signal)) === zk.sessionId) return;
         else throw error;
       }
+    }
+  }
+
+  async #ownerOf(zk: ClientView, path: string, signal: AbortSignal): Promise<bigint | undefined> {
+    try {
+      return (await zk.exists(path, { ...untilTheEnd, signal }))?.ephemeralOwner;
+    } catch (error) {
+      throw unsettled(error);
     }
   }
 
@@ -132,16 +149,20 @@ export class TwoPhaseCommit {
    */
   async join(site: string, options: WaitOptions = {}): Promise<Site> {
     checkSites([site]);
-    const transaction = this.#transaction;
-    const { zk, path, presence, acl } = transaction;
-    using limit = new Limit(zk, options, `the transaction ${path}`);
+    using limit = new Limit(this.#source, options, `the transaction ${this.path}`);
     const { signal } = limit;
+    return await inSessions(this.#source, signal, (zk) => this.#joinIn(zk, site, signal));
+  }
+
+  async #joinIn(zk: ClientView, site: string, signal: AbortSignal): Promise<Site> {
+    const { path, presence, acl } = this.#settings;
+    const transaction = { zk, ...this.#settings };
     const own = childPath(path, site);
     try {
-      const [{ data }, vote] = await this.#read(own, signal);
+      const [{ data }, vote] = await this.#read(zk, own, signal);
       const seen = ballotOf(vote);
       if (presence && seen.vote === undefined) await putUp(zk, presencePath(own), acl, signal);
-      return new Site(transaction, own, data, seen);
+      return new Site(this.#source, this.#settings, own, data, seen);
     } catch (error) {
       // One that crashed behind its acknowledgement may have been the last.
       if (KeeperError.is(error, 'NoNode')) await clear(transaction, signal);
@@ -150,8 +171,8 @@ export class TwoPhaseCommit {
   }
 
   /** Who is told of a transaction may hear of it before its server does. */
-  async #read(own: string, signal: AbortSignal): Promise<readonly [GetDataResult, GetDataResult]> {
-    const { zk, path } = this.#transaction;
+  async #read(zk: ClientView, own: string, signal: AbortSignal): Promise<readonly [GetDataResult, GetDataResult]> {
+    const { path } = this.#settings;
     const options = { ...untilTheEnd, signal };
     const both = () => Promise.all([zk.getData(path, options), zk.getData(own, options)]);
     try {
@@ -168,8 +189,9 @@ export class TwoPhaseCommit {
    * does.
    */
   async outcome(options: WaitOptions = {}): Promise<Vote> {
-    using limit = new Limit(this.#transaction.zk, options, `the outcome of ${this.path}`);
-    return await decide(this.#transaction, limit.signal);
+    using limit = new Limit(this.#source, options, `the outcome of ${this.path}`);
+    const { signal } = limit;
+    return await inSessions(this.#source, signal, (zk) => decide({ zk, ...this.#settings }, signal));
   }
 
   /**
@@ -177,10 +199,13 @@ export class TwoPhaseCommit {
    * all of them have voted so. Anybody may do that at any time. Rejects as `Site.outcome` does.
    */
   async abort(options: WaitOptions = {}): Promise<Vote> {
-    const transaction = this.#transaction;
-    const { zk } = transaction;
-    using limit = new Limit(zk, options, `the end of ${this.path}`);
+    using limit = new Limit(this.#source, options, `the end of ${this.path}`);
     const { signal } = limit;
+    return await inSessions(this.#source, signal, (zk) => this.#abortIn({ zk, ...this.#settings }, signal));
+  }
+
+  async #abortIn(transaction: Transaction, signal: AbortSignal): Promise<Vote> {
+    const { zk } = transaction;
     const sites = await sitesOf(transaction, signal);
     if (sites === undefined) return recorded(transaction, signal);
     try {

@@ -15,8 +15,10 @@ import { childPath } from '@tskeeper/client/internal';
 import { checkCodec, checkPath, checkPlace, named } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { Marks } from '../marks/marks.ts';
+import { inSessions, mayBeDone, PerSession, type SessionSource } from '../sessions/session-source.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
+import { isUnsettled } from '../waiting/unanswered.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { bigint64, type NumberFormat } from './number-format.ts';
 
@@ -47,11 +49,12 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   readonly path: string;
   /** How it stands there. */
   readonly format: NumberFormat<Value>;
-  /** The client it is asked through. */
-  readonly zk: ClientView;
+  /** The client, or the Sessions, that it was made with. */
+  readonly source: SessionSource;
   readonly #acl: readonly Acl[] | undefined;
-  readonly #marks: Marks;
-  readonly #lock: Lock;
+  readonly #lockPath: string;
+  readonly #marks: PerSession<Marks>;
+  #isClosed = false;
   /** One change after the other, so that those of one process do not lose to each other. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -59,17 +62,21 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    * Nothing is asked of a server yet. The znode need not exist, and is 0 until it does. Without a format it is a `bigint`. Throws a TypeError for what is no
    * client or no path.
    */
-  constructor(zk: ClientView, path: string, options: AtomicNumberOptions<Value> = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, options: AtomicNumberOptions<Value> = {}) {
+    checkPlace(source, path);
     const { format = bigint64 as unknown as NumberFormat<Value>, lockPath = childPath(path, 'lock'), acl } = options;
     checkCodec(format, 'int32');
     checkPath(lockPath);
     this.path = path;
     this.format = format;
-    this.zk = zk;
+    this.source = source;
     this.#acl = acl;
-    this.#marks = new Marks(zk, path, acl);
-    this.#lock = new Lock(zk, lockPath, { acl });
+    this.#lockPath = lockPath;
+    this.#marks = new PerSession((zk) => {
+      const marks = new Marks(zk, path, acl);
+      if (this.#isClosed) void marks.close();
+      return marks;
+    });
   }
 
   /**
@@ -77,8 +84,9 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    * number.
    */
   async get(options: WaitOptions = {}): Promise<Value> {
-    using limit = new Limit(this.zk, options, `the number ${this.path}`);
-    const found = await this.#read(limit.signal);
+    using limit = new Limit(this.source, options, `the number ${this.path}`);
+    const { signal } = limit;
+    const found = await inSessions(this.source, signal, (zk) => this.#read(zk, signal));
     return found?.value ?? this.format.zero;
   }
 
@@ -124,14 +132,19 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   /** Makes the znode with this number, if there is none, and tells whether there was none. Rejects as `Client.create` does, but for NodeExists. */
   async initialize(value: Value, options: WaitOptions = {}): Promise<boolean> {
     this.#check(value);
-    using limit = new Limit(this.zk, options, `the number ${this.path}`);
+    using limit = new Limit(this.source, options, `the number ${this.path}`);
+    const { signal } = limit;
+    return await inSessions(this.source, signal, (zk) => this.#initializeIn(zk, value, signal), mayBeDone);
+  }
+
+  async #initializeIn(zk: ClientView, value: Value, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.zk.create(this.path, this.format.encode(value), {
+      await zk.create(this.path, this.format.encode(value), {
         parents: 'container',
         acl: this.#acl,
         idempotent: true,
         ...untilTheEnd,
-        signal: limit.signal,
+        signal,
       });
       return true;
     } catch (error) {
@@ -141,8 +154,9 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   }
 
   /** Takes away what it has of its own below the number, which stays; else that goes with the session. Never rejects. */
-  close(): Promise<void> {
-    return this.#marks.close();
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#marks.latest?.close();
   }
 
   /** As `close`; never rejects. */
@@ -162,7 +176,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
 
   /** undefined when there is nothing to change. */
   async #maybeChange(next: (before: Value) => Value | undefined, options: WaitOptions): Promise<NumberChange<Value> | undefined> {
-    using limit = new Limit(this.zk, options, `a change of ${this.path}`);
+    using limit = new Limit(this.source, options, `a change of ${this.path}`);
     const { signal } = limit;
     const turn = this.#inTurn(this.#last, next, signal);
     this.#last = turn.catch(() => undefined);
@@ -175,32 +189,44 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
     signal: AbortSignal,
   ): Promise<NumberChange<Value> | undefined> {
     await last;
+    return await inSessions(this.source, signal, (zk) => this.#changeIn(zk, next, signal), isUnsettled);
+  }
+
+  async #changeIn(
+    zk: ClientView,
+    next: (before: Value) => Value | undefined,
+    signal: AbortSignal,
+  ): Promise<NumberChange<Value> | undefined> {
     for (let tries = 0; tries < optimisticTries; tries++) {
-      const change = await this.#try(next, signal);
+      const change = await this.#try(zk, next, signal);
       if (change !== 'lost') return change;
     }
-    await using _held = await this.#lock.acquire({ signal });
+    await using _held = await new Lock(zk, this.#lockPath, { acl: this.#acl }).acquire({ signal });
     for (;;) {
-      const change = await this.#try(next, signal);
+      const change = await this.#try(zk, next, signal);
       if (change !== 'lost') return change;
     }
   }
 
-  async #try(next: (before: Value) => Value | undefined, signal: AbortSignal): Promise<NumberChange<Value> | undefined | 'lost'> {
+  async #try(
+    zk: ClientView,
+    next: (before: Value) => Value | undefined,
+    signal: AbortSignal,
+  ): Promise<NumberChange<Value> | undefined | 'lost'> {
     signal.throwIfAborted();
-    const found = await this.#read(signal);
+    const found = await this.#read(zk, signal);
     const before = found?.value ?? this.format.zero;
     const after = next(before);
     if (after === undefined) return undefined;
     const data = this.format.encode(after);
     if (found === undefined) {
-      await this.initialize(this.format.zero, { signal });
+      await this.#initializeIn(zk, this.format.zero, signal);
       return 'lost';
     }
     if (found.version === -1)
       throw new RangeError(`the version of ${this.path} has run over to -1, which stands for any; write it once without a version`);
     try {
-      await this.#marks.write([op.setData(this.path, data, { version: found.version })]);
+      await this.#marks.of(zk).write([op.setData(this.path, data, { version: found.version })]);
       return { before, after };
     } catch (error) {
       if (!KeeperError.is(error, 'BadVersion', 'NoNode') || error.failedIndex !== 0) throw error;
@@ -209,9 +235,9 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
   }
 
   /** undefined when there is no znode. */
-  async #read(signal: AbortSignal): Promise<{ readonly value: Value; readonly version: number } | undefined> {
+  async #read(zk: ClientView, signal: AbortSignal): Promise<{ readonly value: Value; readonly version: number } | undefined> {
     try {
-      const { data, stat } = await this.zk.getData(this.path, { ...untilTheEnd, signal });
+      const { data, stat } = await zk.getData(this.path, { ...untilTheEnd, signal });
       // kazoo makes it without data.
       const value = data === null || data.length === 0 ? this.format.zero : this.format.decode(data);
       return { value, version: stat.version };

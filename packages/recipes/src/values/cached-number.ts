@@ -38,8 +38,8 @@ export class CachedNumber<Value extends number | bigint = bigint> {
   }
 
   async #next(last: Promise<unknown>, options: WaitOptions): Promise<Value> {
-    const { zk, path } = this.#number;
-    using limit = new Limit(zk, options, `a number of ${path}`);
+    const { source, path } = this.#number;
+    using limit = new Limit(source, options, `a number of ${path}`);
     const { signal } = limit;
     await unlessAborted(last, signal);
     const { add, of } = this.#number.format;

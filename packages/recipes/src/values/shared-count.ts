@@ -1,5 +1,5 @@
 /** A whole number that many read and some change, as a `SharedValue` (Curator's SharedCount). For one that is counted up by many, see `AtomicNumber`. */
-import type { ClientView } from '@tskeeper/client';
+import type { SessionSource } from '../sessions/session-source.ts';
 import { int32, type NumberFormat } from './number-format.ts';
 import { SharedValue, type SharedValueOptions } from './shared-value.ts';
 
@@ -11,10 +11,10 @@ export interface SharedCountOptions extends SharedValueOptions {
 
 /** A `SharedValue` that is a number. */
 export class SharedCount extends SharedValue<number> {
-  constructor(zk: ClientView, path: string, options: SharedCountOptions = {}) {
+  constructor(source: SessionSource, path: string, options: SharedCountOptions = {}) {
     const { format = int32 } = options;
     const decode = (data: Uint8Array | null) => (data === null || data.length === 0 ? format.zero : format.decode(data));
-    super(zk, path, { encode: (value) => format.encode(value), decode }, options);
+    super(source, path, { encode: (value) => format.encode(value), decode }, options);
   }
 
   /** As it was read last; 0 when there is no znode. */

@@ -1,10 +1,11 @@
 /** A value that many read and some change: at hand without asking, told when it changes, and changed only as it was known (Curator's SharedValue). */
-import { type Acl, type ClientView, KeeperError, type Stat, type Updater } from '@tskeeper/client';
+import { type Acl, type ClientView, type Data, KeeperError, type Stat, type Updater } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
 import { checkCodec, checkFunction, checkPlace } from '../given.ts';
-import { told } from '../caches/follow.ts';
+import { told } from '../caches/told.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import type { Codec } from '../codecs/codec.ts';
+import { inSessions, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -33,11 +34,11 @@ export interface SharedValueView<Value> {
   readonly inStep: boolean;
 }
 
-/** A value in a znode, shared by those who read and change it, for as long as its client lives. */
+/** A value in a znode, shared by those who read and change it: for as long as its client lives, or with `Sessions` for as long as those do. */
 export class SharedValue<Value> implements AsyncDisposable {
   /** The znode of the value. */
   readonly path: string;
-  readonly #zk: ClientView;
+  readonly #source: SessionSource;
   readonly #codec: Codec<Value>;
   readonly #acl: readonly Acl[] | undefined;
   readonly #cache: NodeCache<Value>;
@@ -48,14 +49,14 @@ export class SharedValue<Value> implements AsyncDisposable {
    *
    * @param codec what its `encode` throws, the call that writes rejects with; what its `decode` throws is shown as `decodeError`.
    */
-  constructor(zk: ClientView, path: string, codec: Codec<Value>, { acl }: SharedValueOptions = {}) {
-    checkPlace(zk, path);
+  constructor(source: SessionSource, path: string, codec: Codec<Value>, { acl }: SharedValueOptions = {}) {
+    checkPlace(source, path);
     checkCodec(codec, 'textCodec');
     this.path = path;
-    this.#zk = zk;
+    this.#source = source;
     this.#codec = codec;
     this.#acl = acl;
-    this.#cache = new NodeCache(zk, path, { decode: (data) => codec.decode(data) });
+    this.#cache = new NodeCache(source, path, { decode: (data) => codec.decode(data) });
   }
 
   /** As it was read last, without asking a server; undefined when there is no znode, or its data are no value. */
@@ -99,17 +100,22 @@ export class SharedValue<Value> implements AsyncDisposable {
    */
   async set(value: Value, options: WaitOptions = {}): Promise<void> {
     const data = this.#codec.encode(value);
-    using limit = new Limit(this.#zk, options, `a change of ${this.path}`);
-    const call = { ...untilTheEnd, idempotent: true, signal: limit.signal };
+    using limit = new Limit(this.#source, options, `a change of ${this.path}`);
+    const { signal } = limit;
+    await inSessions(this.#source, signal, (zk) => this.#setIn(zk, data, signal));
+  }
+
+  async #setIn(zk: ClientView, data: Data, signal: AbortSignal): Promise<void> {
+    const call = { ...untilTheEnd, idempotent: true, signal };
     for (;;) {
       try {
-        await this.#zk.setData(this.path, data, call);
+        await zk.setData(this.path, data, call);
         return;
       } catch (error) {
         if (!KeeperError.is(error, 'NoNode')) throw error;
       }
       try {
-        await this.#zk.create(this.path, data, { parents: 'container', acl: this.#acl, ...call });
+        await zk.create(this.path, data, { parents: 'container', acl: this.#acl, ...call });
         return;
       } catch (error) {
         if (!KeeperError.is(error, 'NodeExists')) throw error;
@@ -162,16 +168,20 @@ export class SharedValue<Value> implements AsyncDisposable {
 
   /** The Stat since then; undefined when there is no znode. */
   async #update(updater: Updater, options: WaitOptions): Promise<Stat | undefined> {
-    using limit = new Limit(this.#zk, options, `a change of ${this.path}`);
+    using limit = new Limit(this.#source, options, `a change of ${this.path}`);
     const { signal } = limit;
+    return await inSessions(this.#source, signal, (zk) => this.#updateIn(zk, updater, signal), mayBeDone);
+  }
+
+  async #updateIn(zk: ClientView, updater: Updater, signal: AbortSignal): Promise<Stat | undefined> {
     for (;;) {
       try {
-        const found = await this.#zk.update(this.path, updater, { create: { acl: this.#acl }, ...untilTheEnd, signal });
+        const found = await zk.update(this.path, updater, { create: { acl: this.#acl }, ...untilTheEnd, signal });
         return found?.stat;
       } catch (error) {
         // The parent is missing.
         if (!KeeperError.is(error, 'NoNode')) throw error;
-        await this.#zk.ensurePath(parentOf(this.path), { mode: 'container', acl: this.#acl, ...untilTheEnd, signal });
+        await zk.ensurePath(parentOf(this.path), { mode: 'container', acl: this.#acl, ...untilTheEnd, signal });
       }
     }
   }

@@ -5,3 +5,16 @@ import { KeeperError } from '@tskeeper/client';
 export function isUnanswered(error: unknown): boolean {
   return KeeperError.is(error, 'ConnectionLoss') && error.outcome === 'unknown';
 }
+
+const unsettledErrors = new WeakSet<object>();
+
+/** Marks what a write failed with whose session ended before it was known whether it was carried out: it must not be made again in the next session. */
+export function unsettled<Failure>(error: Failure): Failure {
+  if (typeof error === 'object' && error !== null) unsettledErrors.add(error);
+  return error;
+}
+
+/** Whether it was marked by `unsettled`. */
+export function isUnsettled(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && unsettledErrors.has(error);
+}

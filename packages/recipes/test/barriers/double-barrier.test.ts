@@ -217,11 +217,16 @@ describe('the way out of a double barrier', () => {
     const all = await clients(3);
     const inside = entering(all, 3);
     await t.settle();
-    const leaving = [inside[0]!.leave(), inside[1]!.leave()];
-    await t.pass(1000);
-    await t.until(all[2]!.close());
-    await t.until(Promise.all(leaving));
-    expect(inside[2]!.state).toBe('lost');
+    let haveLeft = false;
+    const leaving = Promise.all([inside[0]!.leave(), inside[1]!.leave()]).then(() => (haveLeft = true));
+    // Its process is gone: the connection, which is the youngest, breaks and never comes back, and the session is not closed.
+    t.world.wire.name('server', []);
+    t.world.break();
+    await t.pass(all[2]!.sessionTimeoutMs - 2000, 1000);
+    expect([haveLeft, all[2]!.closedBecause]).toEqual([false, undefined]);
+    await t.until(leaving);
+    expect(all[2]!.closedBecause).toBe(undefined);
+    await t.world.untilSo(() => inside[2]!.state === 'lost');
     await expect(t.until(inside[2]!.leave())).rejects.toMatchObject({ name: 'RecipeError', code: 'Lost' });
   });
 

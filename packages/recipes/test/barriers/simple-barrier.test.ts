@@ -83,10 +83,16 @@ describe('a simple barrier', () => {
   it('C0-6: is left by the others when one dies inside', async () => {
     const all = await Promise.all([1, 2, 3].map(() => t.client()));
     const inside = await t.until(Promise.all(all.map(async (zk) => (await SimpleBarrier.at(zk, path, 3)).enter())));
-    const leaving = inside.slice(0, 2).map((each) => each.leave());
-    await t.pass(1000);
-    await t.until(all[2]!.close());
-    await t.until(Promise.all(leaving));
+    let haveLeft = false;
+    const leaving = Promise.all(inside.slice(0, 2).map((each) => each.leave())).then(() => (haveLeft = true));
+    // Its process is gone: the connection, which is the youngest, breaks and never comes back, and the session is not closed.
+    t.world.wire.name('server', []);
+    t.world.break();
+    await t.pass(all[2]!.sessionTimeoutMs - 2000, 1000);
+    expect([haveLeft, all[2]!.closedBecause]).toEqual([false, undefined]);
+    await t.until(leaving);
+    expect(all[2]!.closedBecause).toBe(undefined);
+    await t.world.untilSo(() => inside[2]!.state === 'lost');
     expect(inside.map(({ state }) => state)).toEqual(['released', 'released', 'lost']);
   });
 

@@ -1,10 +1,12 @@
 /** What docs/guides/caches.md shows. */
 import type { Client } from '@tskeeper/client';
-import { type CacheChange, ChildrenCache, NodeCache, TreeCache } from '@tskeeper/recipes';
+import { type CacheChange, ChildrenCache, NodeCache, type Sessions, TreeCache } from '@tskeeper/recipes';
 
 /** A setting that is always at hand. What cannot be read as one leaves the default in force. */
-export async function openSettings(zk: Client): Promise<{ readonly current: () => Settings; readonly cache: NodeCache<Settings> }> {
-  const cache = new NodeCache(zk, '/app/settings', {
+export async function openSettings(
+  source: Client | Sessions,
+): Promise<{ readonly current: () => Settings; readonly cache: NodeCache<Settings> }> {
+  const cache = new NodeCache(source, '/app/settings', {
     decode: (data) => asSettings(JSON.parse(new TextDecoder().decode(data ?? undefined))),
   });
   await cache.ready({ timeoutMs: 10_000 });
@@ -24,8 +26,10 @@ function asSettings(value: unknown): Settings {
 }
 
 /** The workers that are there, and a turn for each. */
-export async function openWorkers(zk: Client): Promise<{ readonly next: () => string | undefined; readonly cache: ChildrenCache }> {
-  const cache = new ChildrenCache(zk, '/app/workers');
+export async function openWorkers(
+  source: Client | Sessions,
+): Promise<{ readonly next: () => string | undefined; readonly cache: ChildrenCache }> {
+  const cache = new ChildrenCache(source, '/app/workers');
   await cache.ready();
   let turn = 0;
   const next = (): string | undefined => {
@@ -36,8 +40,8 @@ export async function openWorkers(zk: Client): Promise<{ readonly next: () => st
 }
 
 /** Everything that happens below a znode, for as long as the signal lets it. */
-export async function follow(zk: Client, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
-  await using cache = new TreeCache(zk, '/app', { maxDepth: 2 });
+export async function follow(source: Client | Sessions, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
+  await using cache = new TreeCache(source, '/app', { maxDepth: 2 });
   const changes = cache.changes({ signal });
   await cache.ready({ signal });
   for await (const change of changes) tell(inWords(change));

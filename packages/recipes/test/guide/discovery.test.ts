@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ServiceRegistry } from '../../src/index.ts';
 import { expire } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+import { Program } from '../support/troubles.ts';
 import * as guide from './discovery.ts';
 
 let t: RecipeWorld;
@@ -55,4 +56,26 @@ test('instances that do not answer, or are disabled, are passed over', async () 
   await provider.close();
   await far.close();
   await t.until(sessions.close());
+});
+
+test('a client finds instances, and an operator hears of them, after a cut and in the next session', async () => {
+  const [server, client] = [await Program.start(t), await Program.start(t)];
+  const registration = await t.until(guide.announce(server.sessions, 'eu'));
+  const provider = guide.near(client.sessions, 'eu');
+  const lines: string[] = [];
+  const stop = new AbortController();
+  const reporting = failureOf(guide.report(client.sessions, (line) => lines.push(line), stop.signal));
+  const ask = () => t.until(guide.ask(provider, (uri) => Promise.resolve(uri)));
+  for (const trouble of [() => client.cut(), () => server.cut(), () => client.expire(), () => server.expire()]) {
+    await trouble();
+    await t.world.untilSo(() => provider.inStep && provider.instances.length === 1);
+    expect(await ask()).toBe('http://10.0.0.1:8080');
+  }
+  expect(lines.at(-1)).toBe('10.0.0.1:8080 has come');
+  await t.until(guide.setEnabled(client.sessions, '10.0.0.1:8080', false));
+  await t.world.untilSo(() => provider.instances.length === 0);
+  stop.abort(new Error('enough'));
+  expect(await t.until(reporting)).toMatchObject({ message: 'enough' });
+  await t.until(Promise.all([registration.unregister(), provider.close()]));
+  await t.until(Promise.all([server.sessions.close(), client.sessions.close()]));
 });

@@ -1,6 +1,15 @@
 /** What docs/guides/recipes/discovery.md shows. */
-import { type Client, connect } from '@tskeeper/client';
-import { randomly, type Registration, type ServiceProvider, ServiceRegistry, Sessions, sticky, uriOf } from '@tskeeper/recipes';
+import type { Client } from '@tskeeper/client';
+import {
+  randomly,
+  type Registration,
+  type ServiceProvider,
+  ServiceRegistry,
+  Sessions,
+  type SessionsOptions,
+  sticky,
+  uriOf,
+} from '@tskeeper/recipes';
 
 /** What instances say of themselves besides their address. */
 export interface Zone {
@@ -20,13 +29,13 @@ export async function announce(sessions: Sessions, zone: string): Promise<Regist
 }
 
 /** Clients one after another, for as long as the process lives. */
-export async function openSessions(servers: string, options: Parameters<typeof connect>[1]): Promise<Sessions> {
-  return await Sessions.start((signal) => connect(servers, { ...options, connectTimeoutMs: Infinity, signal }));
+export async function openSessions(servers: string, options?: SessionsOptions): Promise<Sessions> {
+  return await Sessions.start(servers, options);
 }
 
 /** Those of one zone: the same one as long as it can be used, and then any. */
-export function near(zk: Client, zone: string, random: () => number = Math.random): ServiceProvider<Zone> {
-  const registry = new ServiceRegistry<Zone>(zk, '/services');
+export function near(source: Client | Sessions, zone: string, random: () => number = Math.random): ServiceProvider<Zone> {
+  const registry = new ServiceRegistry<Zone>(source, '/services');
   return registry.provider('api', { strategy: sticky(randomly(random)), include: ({ payload }) => payload.zone === zone });
 }
 
@@ -46,13 +55,13 @@ export async function ask(provider: ServiceProvider<Zone>, get: (uri: string) =>
 }
 
 /** Takes an instance out of use, as an operator does, and back. It stays registered. */
-export async function setEnabled(zk: Client, id: string, enabled: boolean): Promise<void> {
-  await new ServiceRegistry<Zone>(zk, '/services').update('api', id, { enabled });
+export async function setEnabled(source: Client | Sessions, id: string, enabled: boolean): Promise<void> {
+  await new ServiceRegistry<Zone>(source, '/services').update('api', id, { enabled });
 }
 
 /** Tells who comes and goes. */
-export async function report(zk: Client, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
-  await using cache = new ServiceRegistry<Zone>(zk, '/services').cache('api');
+export async function report(source: Client | Sessions, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
+  await using cache = new ServiceRegistry<Zone>(source, '/services').cache('api');
   for await (const change of cache.changes({ signal })) {
     if (change.kind === 'created') tell(`${change.after.data?.id} has come`);
     if (change.kind === 'deleted') tell(`${change.before.data?.id} has gone`);

@@ -1,7 +1,9 @@
 /** What docs/guides/recipes/elections.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Election } from '../../src/index.ts';
-import { RecipeWorld } from '../support/recipe-world.ts';
+import { forgetful } from '../support/faults.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+import { Program } from '../support/troubles.ts';
 import * as guide from './elections.ts';
 
 let t: RecipeWorld;
@@ -49,4 +51,73 @@ test('something on the side while one leads, and one thing as a leader', async (
   await t.until(candidate.close());
   await t.until(once);
   expect(steps).toEqual(['start', 'stop', 'once']);
+});
+
+/** Leads until its signal says stop; `began` counts the terms. */
+function workOf(began: () => void): (signal: AbortSignal) => Promise<void> {
+  return (signal) => {
+    began();
+    return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+  };
+}
+
+test('leadForever leads again after a cut at any moment of its term', async () => {
+  await t.until(t.zk.create('/settings'));
+  for (const sent of ['multi', 'create2', 'getChildren2', 'exists'] as const) {
+    const forgets = await forgetful(t);
+    const { zk } = forgets;
+    forgets.lose(sent);
+    const stop = new AbortController();
+    let terms = 0;
+    const leading = failureOf(
+      guide.leadForever(
+        zk,
+        sent,
+        workOf(() => terms++),
+        stop.signal,
+      ),
+    );
+    const isOver = leading.then(String);
+    await t.world.untilSo(() => terms > 0);
+    // Once more, while it leads.
+    t.world.break();
+    await t.pass(1000);
+    expect([forgets.lost, await Promise.race([isOver, 'goes on'])], sent).toEqual([1, 'goes on']);
+    stop.abort(new Error('the end'));
+    expect(await t.until(leading)).toMatchObject({ message: 'the end' });
+    await t.until(zk.close());
+  }
+});
+
+test('leadForever leads again in the next session, and who looks on sees it', async () => {
+  await t.until(t.zk.create('/settings'));
+  const program = await Program.start(t);
+  const stop = new AbortController();
+  const told: string[] = [];
+  let terms = 0;
+  const onlooker = await Program.start(t);
+  const telling = failureOf(guide.tellLeaders(onlooker.sessions, (leader) => told.push(leader), stop.signal));
+  const leading = failureOf(
+    guide.leadForever(
+      program.sessions,
+      'one',
+      workOf(() => terms++),
+      stop.signal,
+    ),
+  );
+  await t.world.untilSo(() => terms === 1);
+  await program.cut();
+  await onlooker.cut();
+  await program.expire();
+  await t.world.untilSo(() => terms === 2);
+  await onlooker.expire();
+  await t.settle();
+  const once = guide.onceAsLeader(onlooker.sessions, 'once', () => Promise.resolve());
+  await onlooker.expire();
+  stop.abort(new Error('the end'));
+  await t.until(once);
+  expect(await t.until(Promise.all([leading, telling]))).toMatchObject([{ message: 'the end' }, { message: 'the end' }]);
+  expect(told).toContain('nobody');
+  expect(told.filter((line) => line === 'one, from now on').length).toBeGreaterThanOrEqual(2);
+  await t.until(Promise.all([program.sessions.close(), onlooker.sessions.close()]));
 });

@@ -12,7 +12,7 @@ export async function leadForever(
   await using candidate = new Candidate(source, '/election', { data: id });
   await candidate.run(
     async (leadership, stop) => {
-      await leadership.multi([op.setData('/settings', `led by ${id}`)]);
+      await leadership.multi([op.setData('/settings', `led by ${id}`)], { retry: true });
       await leadership.acknowledge();
       await work(stop);
     },
@@ -32,13 +32,13 @@ export function whileLeading(source: Client | Sessions, id: string, start: (lead
 }
 
 /** Leads once, to do one thing. */
-export async function onceAsLeader(zk: Client, id: string, work: (leadership: Leadership) => Promise<void>): Promise<void> {
-  await new Election(zk, '/election', { data: id }).run(work, { timeoutMs: 60_000 });
+export async function onceAsLeader(source: Client | Sessions, id: string, work: (leadership: Leadership) => Promise<void>): Promise<void> {
+  await new Election(source, '/election', { data: id }).run(work, { timeoutMs: 60_000 });
 }
 
 /** Tells who leads, now and whenever that changes. */
-export async function tellLeaders(zk: Client, tell: (leader: string) => void, signal: AbortSignal): Promise<void> {
-  for await (const leader of new Election(zk, '/election').observe({ signal })) {
+export async function tellLeaders(source: Client | Sessions, tell: (leader: string) => void, signal: AbortSignal): Promise<void> {
+  for await (const leader of new Election(source, '/election').observe({ signal })) {
     const id = leader === undefined ? 'nobody' : new TextDecoder().decode(leader.data ?? undefined);
     tell(leader?.acknowledged === false ? `${id}, from now on` : id);
   }

@@ -1,10 +1,10 @@
 /** What docs/guides/recipes/groups.md shows. */
-import { type Client, connect, type ConnectOptions } from '@tskeeper/client';
+import type { Client, ConnectOptions } from '@tskeeper/client';
 import { Group, type Held, type Membership, PersistentNode, Sessions, SetPartitioner } from '@tskeeper/recipes';
 
 /** Is listed until the signal comes, whatever becomes of its session. */
 export async function serve(servers: string, address: string, until: AbortSignal, options: ConnectOptions = {}): Promise<void> {
-  await using sessions = await Sessions.start((signal) => connect(servers, { ...options, connectTimeoutMs: Infinity, signal }));
+  await using sessions = await Sessions.start(servers, options);
   await using member = await new Group(sessions, '/workers').join('alice', { data: address });
   member.onStateChange((state) => console.log(`${member.path} is ${state}`));
   await new Promise((resolve) => until.addEventListener('abort', resolve, { once: true }));

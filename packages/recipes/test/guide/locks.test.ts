@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Lock, PriorityLock, SharedLock } from '../../src/index.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
+import { Program } from '../support/troubles.ts';
 import * as guide from './locks.ts';
 
 let t: RecipeWorld;
@@ -96,4 +97,55 @@ test('who has a lock can be seen', async () => {
   void new Lock(t.zk, '/locks/a', { data: 'two' }).acquire().catch(() => undefined);
   await t.settle();
   expect(await t.until(guide.shows(t.zk, '/locks/a'))).toEqual(['one', 'two']);
+});
+
+test('counting, writing and moving go on after a cut, and in the next session', async () => {
+  await t.until(Promise.all([t.zk.create('/counter', '0'), t.zk.create('/log'), t.zk.create('/things/a', '', { parents: true })]));
+  const { sessions, ...program } = await Program.start(t).then((each) => ({
+    sessions: each.sessions,
+    cut: () => each.cut(),
+    expire: () => each.expire(),
+  }));
+  const inTheWay = await t.client({ sessionTimeoutMs: 60_000 });
+  for (const trouble of [program.cut, program.expire]) {
+    const held = await t.until(
+      Promise.all(['counter', 'log', 'a', 'report'].map((name) => new Lock(inTheWay, `/locks/${name}`).acquire())),
+    );
+    const reports: bigint[] = [];
+    const all = [
+      guide.countUp(sessions),
+      guide.appendBoth(sessions, 'a', 'b'),
+      guide.move(sessions, 'a', 'b').then(() => guide.move(sessions, 'b', 'a')),
+      guide.writeReport(sessions, (_report, token) => Promise.resolve(void reports.push(token))),
+    ];
+    await t.settle();
+    await trouble();
+    await t.until(Promise.all(held.map((each) => each.release())));
+    await t.until(Promise.all(all));
+    expect(reports).toHaveLength(2);
+  }
+  expect(new TextDecoder().decode((await t.until(t.zk.getData('/counter'))).data ?? undefined)).toBe('2');
+  expect(await t.childrenOf('/log')).toHaveLength(4);
+  expect(await t.childrenOf('/things')).toEqual(['a']);
+  await t.until(sessions.close());
+});
+
+test('the index is rebuilt, and the table worked on, in the next session', async () => {
+  const program = await Program.start(t);
+  const reader = await t.client({ sessionTimeoutMs: 60_000 });
+  const reading = await t.until(new SharedLock(reader, '/locks/index').reading.acquire());
+  const steps: string[] = [];
+  const working = guide.whenThereIsTime(reader, async (asked) => {
+    while (!asked.aborted) await new Promise<void>((resolve) => t.world.clock.after(100, resolve));
+  });
+  await t.pass(500);
+  const both = [
+    guide.rebuild(program.sessions, () => Promise.resolve(void steps.push('rebuilt'))),
+    guide.urgently(program.sessions, () => Promise.resolve(void steps.push('urgent'))),
+  ];
+  await program.expire();
+  await t.until(Promise.all([...both, working]));
+  expect(steps.sort()).toEqual(['rebuilt', 'urgent']);
+  expect(reading.state).toBe('lost');
+  await t.until(program.sessions.close());
 });

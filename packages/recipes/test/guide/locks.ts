@@ -1,21 +1,21 @@
 /** What docs/guides/recipes/locks.md shows. */
 import { type Client, op } from '@tskeeper/client';
-import { type Contender, type Held, Lock, MultiLock, PriorityLock, SharedLock } from '@tskeeper/recipes';
+import { type Contender, type Held, Lock, MultiLock, PriorityLock, type Sessions, SharedLock } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 
 /** One at a time. What is written goes through the hold, so that nothing is written by one who has lost it. */
-export async function countUp(zk: Client): Promise<number> {
-  await using held = await new Lock(zk, '/locks/counter', { data: 'worker 7' }).acquire({ timeoutMs: 30_000 });
-  const { data } = await zk.getData('/counter');
+export async function countUp(source: Client | Sessions): Promise<number> {
+  await using held = await new Lock(source, '/locks/counter', { data: 'worker 7' }).acquire({ timeoutMs: 30_000 });
+  const { data, stat } = await held.zk.getData('/counter', { retry: true });
   const next = Number(utf8.decode(data ?? undefined)) + 1;
-  await held.multi([op.setData('/counter', String(next))]);
+  await held.multi([op.setData('/counter', String(next), { version: stat.version })], { retry: true });
   return next;
 }
 
 /** What is written elsewhere takes the token along; whoever stores it refuses a token lower than one it has seen. */
-export async function writeReport(zk: Client, store: (report: string, token: bigint) => Promise<void>): Promise<void> {
-  await new Lock(zk, '/locks/report').run(async (held) => {
+export async function writeReport(source: Client | Sessions, store: (report: string, token: bigint) => Promise<void>): Promise<void> {
+  await new Lock(source, '/locks/report').run(async (held) => {
     for (const report of ['january', 'february']) {
       held.signal.throwIfAborted();
       await store(report, held.fencingToken);
@@ -24,22 +24,22 @@ export async function writeReport(zk: Client, store: (report: string, token: big
 }
 
 /** For whoever has the lock already, and for whoever has not: it is given back when everyone who has it has given it back. */
-export async function append(zk: Client, line: string, mine?: Held): Promise<void> {
-  await using held = mine?.again() ?? (await new Lock(zk, '/locks/log').acquire());
+export async function append(source: Client | Sessions, line: string, mine?: Held): Promise<void> {
+  await using held = mine?.again() ?? (await new Lock(source, '/locks/log').acquire());
   await held.multi([op.create('/log/line-', line, { mode: 'persistentSequential' })]);
 }
 
 /** Two lines, with nothing of others between them. */
-export async function appendBoth(zk: Client, one: string, other: string): Promise<void> {
-  await new Lock(zk, '/locks/log').run(async (held) => {
-    await append(zk, one, held);
-    await append(zk, other, held);
+export async function appendBoth(source: Client | Sessions, one: string, other: string): Promise<void> {
+  await new Lock(source, '/locks/log').run(async (held) => {
+    await append(source, one, held);
+    await append(source, other, held);
   });
 }
 
 /** Both, or neither: in the order of their paths, so that nobody waits for one who waits for them. */
-export async function move(zk: Client, from: string, to: string): Promise<void> {
-  const both = new MultiLock([new Lock(zk, `/locks/${from}`), new Lock(zk, `/locks/${to}`)]);
+export async function move(source: Client | Sessions, from: string, to: string): Promise<void> {
+  const both = new MultiLock([new Lock(source, `/locks/${from}`), new Lock(source, `/locks/${to}`)]);
   await both.run((held) => held.multi([op.delete(`/things/${from}`), op.create(`/things/${to}`)]));
 }
 
@@ -52,15 +52,15 @@ export function pauses(held: Held, pause: () => void, goOn: () => void): () => v
 }
 
 /** Many readers, or one writer, who asks the readers to go and waits no longer than ten seconds for those who do not. */
-export async function rebuild(zk: Client, work: () => Promise<void>): Promise<void> {
-  const lock = new SharedLock(zk, '/locks/index');
+export async function rebuild(source: Client | Sessions, work: () => Promise<void>): Promise<void> {
+  const lock = new SharedLock(source, '/locks/index');
   const working = lock.writing.run(work);
   const readers = (await lock.contenders()).filter(({ kind }) => kind === 'read-');
   await Promise.all([working, ...readers.map((reader) => lock.revoke(reader, { deleteAfterMs: 10_000 }))]);
 }
 
 /** Reads for as long as it may: whoever asks for the hold back gets it when the query that runs is over. */
-export async function readUntilAsked(zk: Client, query: () => Promise<void>): Promise<void> {
+export async function readUntilAsked(source: Client | Sessions, query: () => Promise<void>): Promise<void> {
   const asked = new AbortController();
   let isOver!: () => void;
   const over = new Promise<void>((resolve) => (isOver = resolve));
@@ -68,7 +68,7 @@ export async function readUntilAsked(zk: Client, query: () => Promise<void>): Pr
     asked.abort();
     return over;
   };
-  await new SharedLock(zk, '/locks/index').reading.run(
+  await new SharedLock(source, '/locks/index').reading.run(
     async () => {
       while (!asked.signal.aborted) await query();
       isOver();
@@ -78,13 +78,13 @@ export async function readUntilAsked(zk: Client, query: () => Promise<void>): Pr
 }
 
 /** Urgent work goes ahead of all other, and asks those for the lock who have it for something less urgent. */
-export async function urgently(zk: Client, work: (held: Held) => Promise<void>): Promise<void> {
-  const lock = new PriorityLock(zk, '/locks/table');
+export async function urgently(source: Client | Sessions, work: (held: Held) => Promise<void>): Promise<void> {
+  const lock = new PriorityLock(source, '/locks/table');
   await lock.writing(0, { preempt: { deleteAfterMs: 10_000 } }).run(work);
 }
 
 /** Whatever has time goes behind, and gives the lock back when it is asked to, and its work has stopped. */
-export async function whenThereIsTime(zk: Client, work: (asked: AbortSignal) => Promise<void>): Promise<void> {
+export async function whenThereIsTime(source: Client | Sessions, work: (asked: AbortSignal) => Promise<void>): Promise<void> {
   const asked = new AbortController();
   let stopped!: () => void;
   const over = new Promise<void>((resolve) => (stopped = resolve));
@@ -92,7 +92,7 @@ export async function whenThereIsTime(zk: Client, work: (asked: AbortSignal) => 
     asked.abort();
     return over;
   };
-  await new PriorityLock(zk, '/locks/table').reading(90).run(() => work(asked.signal).finally(stopped), { onRevocation });
+  await new PriorityLock(source, '/locks/table').reading(90).run(() => work(asked.signal).finally(stopped), { onRevocation });
 }
 
 /** Who has a lock, and who waits for it. */

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { DelayQueue, IdQueue, PriorityQueue, Queue } from '../../src/index.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+import { Program } from '../support/troubles.ts';
 import * as guide from './queues.ts';
 
 let t: RecipeWorld;
@@ -36,7 +37,7 @@ test('work is done again when it failed, and put aside in the end', async () => 
     done.push(text);
     return text === 'bad' ? Promise.reject(new Error('it cannot be done')) : Promise.resolve();
   };
-  const working = failureOf(guide.work(await t.client(), job, stop.signal));
+  const working = failureOf(guide.work((await Program.start(t)).sessions, job, stop.signal));
   await t.pass(1000);
   stop.abort(new Error('enough'));
   await t.until(working);
@@ -89,4 +90,59 @@ test('letters of Curator are delivered, however many one znode has, and locked m
   expect(delivered).toEqual(['one, below queue-0000000000', 'two, below queue-0000000000', 'of ours 0, below queue-0000000001']);
   expect(await t.childrenOf('/mail')).toEqual(['queue-0000000002']);
   expect(await t.childrenOf('/mail-locks')).toEqual([]);
+});
+
+test('news are announced and told through cuts and sessions, each at most once', async () => {
+  const [speaker, listener] = [await Program.start(t), await Program.start(t)];
+  const told: string[] = [];
+  const stop = new AbortController();
+  const listening = failureOf(guide.listen(listener.sessions, (line) => told.push(line), stop.signal));
+  for (const trouble of [() => speaker.cut(), () => listener.cut(), () => speaker.expire(), () => listener.expire()]) {
+    await trouble();
+    await t.until(guide.announce(speaker.sessions, ['one', 'two']));
+    await t.world.untilSo(() => told.length % 2 === 0 && told.length > 0);
+  }
+  await t.world.untilSo(() => told.length === 8);
+  expect(told.join(' ')).toBe('one two one two one two one two');
+  stop.abort(new Error('enough'));
+  expect(await t.until(listening)).toMatchObject({ message: 'enough' });
+  await t.until(Promise.all([speaker.sessions.close(), listener.sessions.close()]));
+});
+
+test('a job that was under way when the connection was cut, or the session expired, is done all the same', async () => {
+  const program = await Program.start(t);
+  const jobs = new Queue(t.zk, '/jobs');
+  const done: string[] = [];
+  const stop = new AbortController();
+  let finish: (() => void) | undefined;
+  const job = async (text: string) => {
+    await new Promise<void>((resolve) => (finish = resolve));
+    done.push(text);
+  };
+  const working = failureOf(guide.work(program.sessions, job, stop.signal));
+  for (const [text, trouble] of [
+    ['cut', () => program.cut()],
+    ['expired', () => program.expire()],
+  ] as const) {
+    finish = undefined;
+    const other = new Queue(await t.client(), '/jobs');
+    await t.until(other.put(text));
+    await t.world.untilSo(() => finish !== undefined);
+    await trouble();
+    // What is finished now was begun before the trouble; after the end of the session it is begun again.
+    const first = finish!;
+    finish = undefined;
+    first();
+    if (text === 'expired') {
+      await t.world.untilSo(() => finish !== undefined);
+      finish!();
+    }
+    await t.world.untilSo(() => done.at(-1) === text);
+    await t.settle();
+    expect(await t.until(other.size())).toBe(0);
+  }
+  expect(done).toEqual(['cut', 'expired', 'expired']);
+  stop.abort(new Error('enough'));
+  expect(await t.until(working)).toMatchObject({ message: 'enough' });
+  await t.until(Promise.all([jobs.close(), program.sessions.close()]));
 });

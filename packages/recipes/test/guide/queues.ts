@@ -1,5 +1,5 @@
 /** What docs/guides/recipes/queues.md shows. */
-import { type Client, op } from '@tskeeper/client';
+import { type Client, KeeperError, op } from '@tskeeper/client';
 import {
   type ClaimedItem,
   curatorItemsCodec,
@@ -9,27 +9,32 @@ import {
   Queue,
   type QueueItem,
   RecipeError,
+  type Sessions,
 } from '@tskeeper/recipes';
 
 const utf8 = new TextDecoder();
 const textOf = ({ data }: QueueItem): string => utf8.decode(data ?? undefined);
 
 /** Makes a queue once, and uses it for as long as there is something to put. */
-export async function announce(zk: Client, news: readonly string[]): Promise<void> {
-  await using queue = new Queue(zk, '/news', { maxItems: 1000 });
+export async function announce(source: Client | Sessions, news: readonly string[]): Promise<void> {
+  await using queue = new Queue(source, '/news', { maxItems: 1000 });
   for (const each of news) await queue.put(each, { timeoutMs: 10_000 });
 }
 
 /** Has each item at most once: what is taken when this process dies is gone. */
-export async function listen(zk: Client, tell: (text: string) => void, signal: AbortSignal): Promise<void> {
-  await using queue = new Queue(zk, '/news');
+export async function listen(source: Client | Sessions, tell: (text: string) => void, signal: AbortSignal): Promise<void> {
+  await using queue = new Queue(source, '/news');
   for await (const item of queue.items({ signal })) tell(textOf(item));
 }
 
 /** Works on each item at least once; one that has failed three times is put aside, in the txn that acknowledges it. */
-export async function work(zk: Client, job: (text: string, signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
-  await using queue = new Queue(zk, '/jobs');
-  await zk.ensurePath('/failed');
+export async function work(
+  sessions: Sessions,
+  job: (text: string, signal: AbortSignal) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  await using queue = new Queue(sessions, '/jobs');
+  await sessions.client.ensurePath('/failed', { retry: true });
   while (!signal.aborted) {
     await using item = await queue.claim({ signal });
     const isDone = await job(textOf(item), item.signal).then(
@@ -39,8 +44,9 @@ export async function work(zk: Client, job: (text: string, signal: AbortSignal) 
     if (!isDone && item.attempt < 3) continue;
     const aside = isDone ? [] : [op.create('/failed/job-', item.data, { mode: 'persistentSequential' })];
     await item.done(aside).catch((error: unknown) => {
-      // Somebody else has it by now.
-      if (!(error instanceof RecipeError && error.code === 'Lost')) throw error;
+      // The claim is lost, so another worker has the item; or the session ended before the answer came, and the item is done or another worker has it.
+      const isLost = error instanceof RecipeError && error.code === 'Lost';
+      if (!isLost && !KeeperError.is(error, 'SessionExpired', 'ConnectionLoss')) throw error;
     });
   }
 }
@@ -53,32 +59,32 @@ export async function count(zk: Client, item: ClaimedItem): Promise<void> {
 }
 
 /** What is urgent comes first. */
-export async function report(zk: Client, trouble: string, isUrgent: boolean): Promise<void> {
-  await using queue = new PriorityQueue(zk, '/troubles');
+export async function report(source: Client | Sessions, trouble: string, isUrgent: boolean): Promise<void> {
+  await using queue = new PriorityQueue(source, '/troubles');
   await queue.put(trouble, { priority: isUrgent ? 0 : 50 });
 }
 
 /** Reminds of something later, unless it is settled by then. */
-export async function remind(zk: Client, order: string): Promise<void> {
-  await using later = new DelayQueue(zk, '/reminders');
+export async function remind(source: Client | Sessions, order: string): Promise<void> {
+  await using later = new DelayQueue(source, '/reminders');
   await later.put(order, { delayMs: 60_000 });
 }
 
 /** Takes back what nobody works on yet. */
-export async function cancel(zk: Client, order: string): Promise<number> {
-  await using orders = new IdQueue(zk, '/orders');
+export async function cancel(source: Client | Sessions, order: string): Promise<number> {
+  await using orders = new IdQueue(source, '/orders');
   return await orders.remove(order);
 }
 
 /** Who is in the queue, and who is being worked on. */
-export async function shows(zk: Client, path: string): Promise<string[]> {
-  await using queue = new Queue(zk, path);
+export async function shows(source: Client | Sessions, path: string): Promise<string[]> {
+  await using queue = new Queue(source, path);
   return (await queue.contents()).map(({ name, isClaimed }) => (isClaimed ? `${name} (in process)` : name));
 }
 
 /** Shares a queue with Curator's DistributedQueue, whose consumers lock their items below `/mail-locks`. */
-export async function relay(zk: Client, letter: string, deliver: (letter: string) => Promise<void>): Promise<void> {
-  await using queue = new Queue(zk, '/mail', { takenPath: '/mail-locks' });
+export async function relay(source: Client | Sessions, letter: string, deliver: (letter: string) => Promise<void>): Promise<void> {
+  await using queue = new Queue(source, '/mail', { takenPath: '/mail-locks' });
   await queue.put(curatorItemsCodec.encode([letter]));
   await queue.process(async ({ data }) => {
     for (const each of curatorItemsCodec.decode(data)) await deliver(utf8.decode(each));

@@ -90,7 +90,7 @@ describe('a hold that is had again', () => {
 describe('a hold that is over', () => {
   it('C1-3: says why as soon as it says that it is lost', async () => {
     const held = await t.until(new Lock(t.zk, path).acquire());
-    const together = new HeldTogether(t.zk, [held]);
+    const together = new HeldTogether([held]);
     const reasons: unknown[] = [];
     held.onStateChange(() => reasons.push(held.signal.reason));
     together.onStateChange(() => reasons.push(together.signal.reason));
@@ -125,8 +125,8 @@ describe('a znode of another session', () => {
 
   it.each(Object.keys(ways))('E29: is no hold, first in line as it may be: %s', async (name) => {
     const ofOther = await t.until(new Lock(await t.client(), path).acquire());
-    vi.spyOn(Line.prototype, 'join').mockImplementation(function (this: Line, _kind, _data, _signal, onData) {
-      return Promise.resolve(new Place(this, ofOther.path, ofOther.fencingToken, onData));
+    vi.spyOn(Line.prototype, 'join').mockImplementation(function (this: Line, zk, _kind, _data, _signal, onData) {
+      return Promise.resolve(new Place(zk, this, ofOther.path, ofOther.fencingToken, onData));
     });
     // The znode is its owner's, and is not deleted along with the belief.
     vi.spyOn(Place.prototype, 'leave').mockResolvedValue();

@@ -44,15 +44,15 @@ describe('holders', () => {
     },
     'does not look for the znode whose making was not answered': {
       plant: () =>
-        vi.spyOn(Line.prototype, 'join').mockImplementation(async function (this: Line, kind, data, signal) {
+        vi.spyOn(Line.prototype, 'join').mockImplementation(async function (this: Line, zk, kind, data, signal) {
           for (;;) {
             try {
-              const { path: own, stat } = await this.zk.create(`${path}/${kind}`, data, {
+              const { path: own, stat } = await zk.create(`${path}/${kind}`, data, {
                 mode: 'ephemeralSequential',
                 parents: 'container',
                 signal,
               });
-              return new Place(this, own, stat.czxid, undefined);
+              return new Place(zk, this, own, stat.czxid, undefined);
             } catch (error) {
               if (!KeeperError.is(error, 'ConnectionLoss')) throw error;
             }
@@ -62,8 +62,8 @@ describe('holders', () => {
     },
     'stays in line when it gives up': {
       plant: () =>
-        vi.spyOn(Line.prototype, 'join').mockImplementation(async function (this: Line, kind, data, signal) {
-          const place = await join.call(this, kind, data, signal);
+        vi.spyOn(Line.prototype, 'join').mockImplementation(async function (this: Line, zk, kind, data, signal) {
+          const place = await join.call(this, zk, kind, data, signal);
           const leave = place.leave.bind(place);
           place.leave = () => (signal.aborted ? Promise.resolve() : leave());
           return place;

@@ -121,6 +121,12 @@ describe('a lock', () => {
     await world.settle();
     expect(held.state).toBe('lost');
     expect(held.signal.reason).toEqual(new RecipeError('Lost', `${held.path} is gone: somebody has deleted it, or the session was closed`));
+    expect(await childrenOf(path)).toEqual([]);
+    const next = await world.until(new Lock(zk, path).tryAcquire());
+    expect(next?.state).toBe('held');
+    // The hold that was broken takes nothing from the next one.
+    await world.until(held.release());
+    expect([next?.state, await childrenOf(path)]).toMatchObject(['held', { length: 1 }]);
   });
 });
 

@@ -39,7 +39,7 @@ function byHand({ inOrder, givesBack }: { readonly inOrder: boolean; readonly gi
         if (givesBack) await releaseAll(holds);
         throw error;
       }
-      return { held: new HeldTogether(zk, holds), paths: holds.map(({ path }) => path), how: mine.join(''), token: undefined };
+      return { held: new HeldTogether(holds), paths: holds.map(({ path }) => path), how: mine.join(''), token: undefined };
     },
   };
 }

@@ -1,6 +1,9 @@
+import { OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Held, SharedLock } from '../../src/index.ts';
+import { type Departing, type Fate, fated } from '../support/fates.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
+import { recording } from '../support/requests.ts';
 
 let t: RecipeWorld;
 
@@ -46,6 +49,31 @@ describe('a shared lock', () => {
     await t.until(reader.release());
     await t.until((await t.until(fourth)).release());
     expect(await t.childrenOf(path)).toEqual([]);
+  });
+
+  it('C1-26: lists the line again when the znode that it is about to watch is gone by then', async () => {
+    const holder = new SharedLock(t.zk, path);
+    const first = await t.until(holder.reading.acquire());
+    const second = await t.until(holder.reading.acquire());
+    const lines: string[] = [];
+    let looks = 0;
+    // The first look is at its own znode, the second at the reader right ahead, who leaves before that request arrives.
+    const fateOf = ({ opCode }: Departing): Fate =>
+      opCode === OpCode.exists && ++looks === 2 ? { ahead: () => second.release() } : undefined;
+    const zk = await fated(t, fateOf, recording(t.world.options(), lines));
+    let has = false;
+    const writing = new SharedLock(zk, path).writing.acquire().then(() => (has = true));
+    await t.pass(500);
+    expect(lines.slice(-5)).toEqual([
+      'getChildren /locks/catalogue',
+      'exists /locks/catalogue/guid-read-0000000001 watch',
+      'removeWatches /locks/catalogue/guid-read-0000000001',
+      'getChildren /locks/catalogue',
+      'exists /locks/catalogue/guid-read-0000000000 watch',
+    ]);
+    expect(has).toBe(false);
+    await t.until(first.release());
+    await t.until(writing);
   });
 
   it('C1-27: lets all 50 readers in at once that waited for a writer', async () => {

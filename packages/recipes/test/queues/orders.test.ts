@@ -237,9 +237,15 @@ describe('a sharded queue', () => {
 });
 
 describe('the names of items', () => {
-  it('C1-42: are those of queues that are ready to use, as locks are', () => {
-    const { Lock: lock, Queue: queue } = recipes;
-    expect([lock, queue].map((each) => typeof each)).toEqual(['function', 'function']);
+  it('C1-42: are those of queues that are ready to use, as locks are', async () => {
+    const held = await t.until(new recipes.Lock(t.zk, '/lock').acquire());
+    expect(await t.until(new recipes.Lock(t.zk, '/lock').tryAcquire())).toBe(undefined);
+    await t.until(held.release());
+    const queue = new recipes.Queue(t.zk, path);
+    await t.until(queue.putAll(['first', 'second']));
+    expect(await t.childrenOf(path)).toEqual(['queue-0000000000', 'queue-0000000001']);
+    expect([textOf(await t.until(queue.take())), textOf(await t.until(queue.take()))]).toEqual(['first', 'second']);
+    expect(await t.childrenOf(path)).toEqual([]);
   });
 
   it('are told from those of others, which nobody takes, and nobody reads', async () => {

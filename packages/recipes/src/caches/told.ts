@@ -1,7 +1,4 @@
-/** What a cache shows, told whenever it is something else, through as many sessions as there are. */
-import { type ClientView, KeeperError } from '@tskeeper/client';
-import { type SessionSource, sessionsOf } from '../sessions/session-source.ts';
-import { Sessions } from '../sessions/sessions.ts';
+/** What a cache shows, told whenever it is something else. */
 import type { Cache } from './cache.ts';
 
 /** Whether there is nothing to tell of two, the latter of which is shown now. */
@@ -35,29 +32,5 @@ export async function* told<Data, Shown>(
     if (last !== undefined && isSame(last.shown, shown)) continue;
     last = { shown };
     yield shown;
-  }
-}
-
-/** The same of a cache for each session: with `Sessions` the end of one is not the end. */
-export async function* follow<Data, Shown>(
-  source: SessionSource,
-  signal: AbortSignal | undefined,
-  open: (zk: ClientView) => { readonly cache: Cache<Data>; readonly show: () => Shown },
-  isSame: IsSame<Shown>,
-): AsyncGenerator<Shown, void, undefined> {
-  let last: { readonly shown: Shown } | undefined;
-  for await (const zk of sessionsOf(source, signal)) {
-    const { cache, show } = open(zk);
-    await using _cache = cache;
-    try {
-      for await (const shown of told(cache, signal, show, isSame)) {
-        if (last !== undefined && isSame(last.shown, shown)) continue;
-        last = { shown };
-        yield shown;
-      }
-    } catch (error) {
-      // No other follows on a session that has ended in another way.
-      if (!(source instanceof Sessions) || !KeeperError.is(error, 'SessionExpired')) throw error;
-    }
   }
 }
