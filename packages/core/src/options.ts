@@ -30,7 +30,10 @@ export interface CoreOptions {
   readonly treeDigestEnabled: boolean;
   /** zookeeper.closeSessionTxn.enabled: closeSession txns carry the paths they delete. */
   readonly closeSessionTxnEnabled: boolean;
-  /** reconfigEnabled: a standalone server answers reconfig with ReconfigDisabled (off) or Unimplemented (on). */
+  /**
+   * reconfigEnabled: a standalone server answers reconfig with ReconfigDisabled (off) or Unimplemented (on). Servers of an ensemble answer
+   * ReconfigDisabled either way; where it is on they exchange the version of their configuration, as ZooKeeper's do.
+   */
   readonly reconfigEnabled: boolean;
   /** znode.container.checkIntervalMs; 0 turns the sweeps of containers and TTL znodes off. */
   readonly containerCheckIntervalMs: Millis;

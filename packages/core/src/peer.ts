@@ -699,7 +699,10 @@ export class Peer {
   }
 
   #newServer(out: Out, now: Now, orderOf: (parts: OrderParts, now: Now) => Order, notesTouches: boolean): Server {
-    const server = new Server(this.#options.core, out, this.#random, this.#observer, now, this.#replica, orderOf, notesTouches);
+    // No server carries out a reconfig, so each answers it as where it is switched off, also where `reconfigEnabled` lets servers exchange
+    // the version of their configuration.
+    const options = { ...this.#options.core, reconfigEnabled: false };
+    const server = new Server(options, out, this.#random, this.#observer, now, this.#replica, orderOf, notesTouches);
     server.memory(this.#memory.state, this.#memory.watchesMayGrow);
     return server;
   }

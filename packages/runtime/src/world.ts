@@ -24,7 +24,7 @@ export interface SnappyCodec {
 
 /** What a server can say of the program and the machine it runs on, for four letter words. */
 export interface HostFacts {
-  /** Behind `Zookeeper version: `: the release whose behaviour this is, then our own. Tools parse its beginning. */
+  /** After `Zookeeper version: `: the release of ZooKeeper whose behaviour this is, our own, and `, built on mm/dd/yyyy hh:mm GMT`. Tools parse it. */
   readonly version: string;
   /** Names and values of envi, in the order they are printed. */
   environment(): Iterable<readonly [name: string, value: string]>;

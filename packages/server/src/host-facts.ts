@@ -1,24 +1,46 @@
 /** What this program is and what it runs on, for srvr, envi and mntr. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { arch, freemem, homedir, hostname, release, totalmem, type, userInfo } from 'node:os';
+import { arch, freemem, homedir, hostname, release, tmpdir, totalmem, type, userInfo } from 'node:os';
 import type { HostFacts } from '@tskeeper/runtime';
 
 /** The release of Apache ZooKeeper whose behaviour this is. Tools that ask for a version compare it with such numbers. */
 const zookeeperRelease = '3.9.5';
 const megabyte = 1024 * 1024;
 
-const ownVersion = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+/** `buildDate` is set with `version`, by each release: an installed package keeps no date of its own. */
+const own = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string; buildDate: string };
 
 export const hostFacts: HostFacts = {
-  version: `${zookeeperRelease}-tskeeper-${ownVersion}, built on node ${process.version}`,
+  version: `${zookeeperRelease}-tskeeper-${own.version}, built on ${formatBuildDate(own.buildDate)}`,
   environment,
   openFileDescriptors,
   maxFileDescriptors,
 };
 
+/**
+ * `mm/dd/yyyy hh:mm GMT`, as ZooKeeper up to 3.6 prints it. Later releases print `yyyy-mm-dd hh:mm UTC`, which go-zookeeper cannot parse;
+ * no parser is known that needs the later form.
+ */
+export function formatBuildDate(text: string): string {
+  const date = new Date(text);
+  if (Number.isNaN(date.getTime())) {
+    throw new Error(`buildDate in package.json must be a date such as 2026-01-31T12:00Z, not "${text}"`);
+  }
+  const [year, month, day, time] = date.toISOString().split(/[-T]/);
+  return `${month}/${day}/${year} ${time!.slice(0, 5)} GMT`;
+}
+
 function* environment(): Iterable<readonly [string, string]> {
   yield ['zookeeper.version', hostFacts.version];
   yield ['host.name', hostname()];
+  // Scripts and ZooKeeper's own tests look for the names; <NA> is what Java prints for a property without a value.
+  yield ['java.version', `none (Node ${process.version})`];
+  yield ['java.vendor', 'none (tskeeper)'];
+  yield ['java.home', '<NA>'];
+  yield ['java.class.path', '<NA>'];
+  yield ['java.library.path', '<NA>'];
+  yield ['java.io.tmpdir', tmpdir()];
+  yield ['java.compiler', '<NA>'];
   yield ['node.version', process.version];
   yield ['node.home', process.execPath];
   yield ['node.arguments', process.execArgv.join(' ')];

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { basename, resolve } from 'node:path';
 import type { CoreOptions, Inspect } from '@tskeeper/core';
@@ -199,11 +199,13 @@ class End {
   }
 }
 
-function sourcesOf(options: ServerOptions, { config, readMyid }: Surroundings): ConfigSources {
+function sourcesOf(options: ServerOptions, { config, readMyid, disk }: Surroundings): ConfigSources {
   const sources = withDefaults(options);
   const { readFile } = sources;
   const readOne = (path: string): string => (readMyid !== undefined && basename(path) === 'myid' ? readMyid(path) : readFile(path));
-  return { ...sources, readFile: readOne, ...(config === undefined ? {} : { file: config }) };
+  // What another disk has is not seen here.
+  const isFile = disk === undefined ? isFileOnDisk : undefined;
+  return { ...sources, readFile: readOne, isFile, ...(config === undefined ? {} : { file: config }) };
 }
 
 function withDefaults(options: ServerOptions): ConfigSources & { readonly readFile: (path: string) => string } {
@@ -212,6 +214,15 @@ function withDefaults(options: ServerOptions): ConfigSources & { readonly readFi
   const shared = { definitions, environment, readFile: readText };
   if (configFile !== undefined) return { ...shared, file: readConfigFile(configFile, readText), dataDir, clientPort, clientAddress };
   return { ...shared, dataDir: dataDir ?? 'data', clientPort: clientPort ?? 2181, clientAddress: clientAddress ?? '127.0.0.1' };
+}
+
+function isFileOnDisk(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
+  } catch {
+    // What may not be looked at shows when the folder is used.
+    return false;
+  }
 }
 
 /** A Java properties file is Latin-1, whatever the locale: the same bytes must name the same folder as under ZooKeeper. */

@@ -21,6 +21,16 @@ it.each<[Error, number, string]>([
     'the disk failed: open /d/log.1: EACCES. Give the user of this process the right to write there.',
   ],
   [
+    new DiskError('EEXIST', 'make folder', '/d/version-2'),
+    exitCodes.refused,
+    'make folder /d/version-2: EEXIST. A file has the name of a folder that the server needs. Rename the file, or correct the configuration.',
+  ],
+  [
+    new DiskError('ENOTDIR', 'list', '/d/version-2'),
+    exitCodes.refused,
+    'list /d/version-2: ENOTDIR. A file has the name of a folder that the server needs. Rename the file, or correct the configuration.',
+  ],
+  [
     new DiskError('EIO', 'sync', '/d/log.1'),
     exitCodes.diskFailure,
     'the disk failed: sync /d/log.1: EIO. Check the disk before starting the server again.',

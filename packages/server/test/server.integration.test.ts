@@ -127,6 +127,21 @@ describe('startServer', () => {
     });
   });
 
+  it('is refused a data folder that is a file, as a slip in the configuration', async () => {
+    const [path, dataDir] = [join(folder, 'zoo.cfg'), join(folder, 'file')];
+    writeFileSync(dataDir, '');
+    writeFileSync(path, `clientPort=0\ndataDir=${dataDir}\n`);
+    await expect(startServerWith(probe.start, { configFile: path })).rejects.toThrow(
+      new ConfigError(`${path}:2: dataDir is ${dataDir}, which is a file. Name a folder; the server makes it if it is missing.`),
+    );
+    await expect(startServerWith(probe.start, { dataDir: join(dataDir, 'below') })).rejects.toThrow(
+      new ConfigError(
+        `--data-dir: dataDir is ${dataDir}/below, and ${dataDir} is a file. Name a folder; the server makes it if it is missing.`,
+      ),
+    );
+    expect(probe.options).toBeUndefined();
+  });
+
   it('is refused for an ensemble that asks for what is not built', async () => {
     const path = join(folder, 'zoo.cfg');
     const lines = 'initLimit=5\nsyncLimit=2\nserver.1=a:1:2\nserver.2=b:3:4\nserver.3=c:3:4\nlocalSessionsEnabled=true\n';

@@ -114,6 +114,16 @@ describe('a test ensemble', () => {
     expect(another.sessionTimeoutMs).toBe(900);
   });
 
+  it('option reconfigEnabled: an ensemble serves with it, and every server answers a reconfig with ReconfigDisabled', async () => {
+    await using ensemble = await TestEnsemble.start({ config: { reconfigEnabled: true } });
+    for (const { connectString } of ensemble.servers) {
+      await using client = await connect(connectString);
+      await expect(client.reconfig({ leavingServers: [3] })).rejects.toMatchObject({ code: 'ReconfigDisabled' });
+      await client.create('/a-', null, { mode: 'persistentSequential' });
+      expect(Buffer.from((await client.getConfig()).data!).toString()).toMatch(/\nversion=[0-9a-f]+$/);
+    }
+  });
+
   it('counts groups and weights when it looks for a quorum', async () => {
     // Server 1 decides alone.
     await using ensemble = await TestEnsemble.start({ config: { 'group.1': '1:2:3', 'weight.1': 1, 'weight.2': 0, 'weight.3': 0 } });

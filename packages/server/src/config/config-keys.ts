@@ -112,7 +112,7 @@ export const configKeys: readonly ConfigKey[] = [
   inEnsemble('commitLogCount', 'property', whole, '500'),
 
   // Limits.
-  built('jute.maxbuffer', 'bare', { min: 1024, max: 2 ** 30 }, '1048575'),
+  built('jute.maxbuffer', 'bare', { min: 1, max: 2 ** 30 }, '1048575'),
   built('jute.maxbuffer.extrasize', 'property', { min: 0, max: 2 ** 30 }, ''),
   built('maxClientCnxns', 'file', whole, '60'),
   built('maxCnxns', 'property', whole, '0'),

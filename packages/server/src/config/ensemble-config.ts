@@ -204,6 +204,13 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
     localSessionsEnabled: boolean('localSessionsEnabled'),
     oraclePath: text('oraclePath') || undefined,
   };
+  if (config.reconfigEnabled) {
+    // It is written into many a zoo.cfg, and an ensemble serves as well without.
+    settings.warn(
+      settings.where('reconfigEnabled'),
+      'reconfigEnabled=true: this version cannot change the servers of an ensemble while it runs, and answers reconfig with ReconfigDisabled (-123). To change them, change the lines on all servers and restart one after the other.',
+    );
+  }
   return { ...config, unbuilt: unbuiltOf(config, settings) };
 }
 
@@ -214,7 +221,6 @@ export function readEnsemble(quorum: QuorumConfig, source: QuorumLines, dataDir:
 function unbuiltOf(config: Omit<EnsembleConfig, 'unbuilt'>, settings: KnownSettings): string[] {
   const asked: readonly (readonly [isAsked: boolean, name: string, value: string, what: string])[] = [
     [config.localSessionsEnabled, 'localSessionsEnabled', 'true', 'sessions that only their own server knows'],
-    [config.reconfigEnabled, 'reconfigEnabled', 'true', 'an ensemble whose servers can be changed while it runs'],
     [config.readOnlyMode, 'readonlymode.enabled', 'true', 'reads from a server that has lost its ensemble'],
     [config.observerMasterPort !== undefined, 'observerMasterPort', `${config.observerMasterPort}`, 'observers that observe a follower'],
     [

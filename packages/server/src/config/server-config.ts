@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { dirname } from 'node:path';
 import { coreDefaults, type CoreOptions } from '@tskeeper/core';
 import { digestAlgorithmDefault, type HostPort, isDigestAlgorithm, type QuorumServer } from '@tskeeper/protocol';
 import type { RuntimeOptions } from '@tskeeper/runtime';
@@ -22,6 +23,8 @@ export interface ConfigSources {
   readonly clientAddress?: string | undefined;
   /** Reads the file that `dynamicConfigFile` names, the one beside zoo.cfg that a reconfig leaves behind, and myid. Throws as readFileSync. */
   readonly readFile?: ((path: string) => string) | undefined;
+  /** Whether something other than a folder has this name. Unless given, nothing has. */
+  readonly isFile?: ((path: string) => boolean) | undefined;
 }
 
 export interface ConfigFile {
@@ -50,6 +53,17 @@ const snapshotsKeptMin = 3;
 /** Room beyond a frame that ZooKeeper grants at least. */
 const juteExtraMin = 1024;
 const hourMs = 3_600_000;
+/** Requests of ordinary length are longer. */
+const juteMaxBufferUsualMin = 1024;
+/** Keys whose value is a path, and what stands there. A Java properties file has no quotes: they would be part of the name. */
+const pathKeys: ReadonlyMap<string, string> = new Map([
+  ['dataDir', 'folder'],
+  ['dataLogDir', 'folder'],
+  ['dynamicConfigFile', 'file'],
+  ['oraclePath', 'file'],
+]);
+/** Families whose members name one server or group each. */
+const quorumFamilies: readonly string[] = ['server.*', 'group.*', 'weight.*'];
 
 /** Turns sources into options. Throws `ConfigError` for whatever must not be guessed. */
 export function resolveConfig(sources: ConfigSources): ServerConfig {
@@ -76,11 +90,14 @@ class Resolver {
     const { file } = this.#sources;
     if (file !== undefined) this.#takeFile(file);
     const dataDir = this.#dataDir();
+    const dataLogDir = this.#sources.dataDir === undefined ? this.#text('dataLogDir') || dataDir : dataDir;
+    this.#checkFolder('dataDir', dataDir);
+    if (dataLogDir !== dataDir) this.#checkFolder('dataLogDir', dataLogDir);
     const { ensemble, server } = this.#servers(dataDir);
 
     const tickTimeMs = this.#int('tickTime');
     const [minSessionTimeoutMs, maxSessionTimeoutMs] = this.#sessionTimeouts(tickTimeMs);
-    const juteMaxBuffer = this.#int('jute.maxbuffer');
+    const juteMaxBuffer = this.#juteMaxBuffer();
     const core: CoreOptions = {
       // A standalone server is number 1 in ZooKeeper too, whatever myid says.
       serverId: ensemble?.myid ?? 1,
@@ -116,7 +133,7 @@ class Resolver {
     const runtime: RuntimeOptions = {
       unsafe: this.#unsafe(),
       dataDir,
-      dataLogDir: this.#sources.dataDir === undefined ? this.#text('dataLogDir') || dataDir : dataDir,
+      dataLogDir,
       dataDirAutocreate: this.#boolean('datadir.autocreate'),
       dbAutocreate: this.#boolean('db.autocreate'),
       snapshotTrustEmpty: this.#boolean('snapshot.trust.empty'),
@@ -217,6 +234,13 @@ class Resolver {
     return settings.filter((setting) => {
       const counts = last.get(setting.name)!;
       if (counts === setting) return true;
+      const family = findKey(setting.name, ['file'])?.name ?? '';
+      // A server that is left out of the list by a slip of the pen would be no part of any quorum.
+      if (quorumFamilies.includes(family) && counts.value !== setting.value) {
+        throw new ConfigError(
+          `${counts.where}: ${setting.name} has another value at ${setting.where}. Keep one of the lines; each server has a number of its own.`,
+        );
+      }
       this.#warn(setting.where, `${setting.name} is set again at ${counts.where}; the last one counts.`);
       return false;
     });
@@ -241,7 +265,7 @@ class Resolver {
       case 'ensemble':
       case 'built': {
         if (key.status === 'ensemble') this.#ensembleSettings.push(setting);
-        if (['server.*', 'group.*', 'weight.*'].includes(key.name)) {
+        if (quorumFamilies.includes(key.name)) {
           this.#quorumLines.set(name, setting);
           return;
         }
@@ -272,6 +296,13 @@ class Resolver {
 
   #check(key: ConfigKey, setting: Setting): void {
     if (key.name.endsWith('.*')) return;
+    const kind = pathKeys.get(key.name);
+    const unquoted = /^(["'])(.*)\1$/.exec(setting.value)?.[2];
+    if (kind !== undefined && unquoted !== undefined) {
+      throw new ConfigError(
+        `${setting.where}: the value of ${key.name} is in quotes, which would be part of the name of the ${kind}. Write ${key.name}=${unquoted}.`,
+      );
+    }
     if (key.value === 'boolean') readBoolean(setting);
     else if (key.value === 'yes or no') readYesNo(setting);
     // An empty value of a number means that it is not set.
@@ -441,6 +472,32 @@ class Resolver {
     return dataDir;
   }
 
+  /** Otherwise the disk would seem to fail when the folder is made. */
+  #checkFolder(name: string, folder: string): void {
+    const isFile = this.#sources.isFile ?? (() => false);
+    let file = folder;
+    while (!isFile(file)) {
+      const parent = dirname(file);
+      if (parent === file) return;
+      file = parent;
+    }
+    const where = this.#sources.dataDir === undefined ? this.#where(name) : '--data-dir';
+    const what = file === folder ? `${folder}, which is a file` : `${folder}, and ${file} is a file`;
+    throw new ConfigError(`${where}: ${name} is ${what}. Name a folder; the server makes it if it is missing.`);
+  }
+
+  #juteMaxBuffer(): number {
+    const name = 'jute.maxbuffer';
+    const bytes = this.#int(name);
+    if (bytes < juteMaxBufferUsualMin) {
+      this.#warn(
+        this.#where(name),
+        `${name} is ${bytes} bytes: a request that is longer costs its client the connection, and most requests are. Leave it out for the default of ${findKey(name, ['bare'])!.default}.`,
+      );
+    }
+    return bytes;
+  }
+
   /** The client port may stand in the server's line as well. */
   #clientEndpoint(server: QuorumServer | undefined): { clientPort: number; clientPortAddress: string | undefined } {
     const line = server?.clientAddress;
@@ -535,7 +592,7 @@ class Resolver {
         throw new ConfigError(`${setting.where}: the version of a dynamic file is the end of its name. Remove the line.`);
       }
       const key = findKey(setting.name, ['file']);
-      if (key === undefined || !['server.*', 'group.*', 'weight.*'].includes(key.name)) {
+      if (key === undefined || !quorumFamilies.includes(key.name)) {
         throw new ConfigError(
           `${setting.where}: a dynamic file holds server, group and weight lines only. Move ${setting.name} to zoo.cfg or remove it.`,
         );

@@ -143,7 +143,6 @@ describe('an ensemble', () => {
 
   it.each([
     ['localSessionsEnabled=true', 'sessions that only their own server knows'],
-    ['reconfigEnabled=true', 'an ensemble whose servers can be changed while it runs'],
     ['-Dreadonlymode.enabled=true', 'reads from a server that has lost its ensemble'],
     ['observerMasterPort=2191', 'observers that observe a follower'],
   ])('that asks for %s says that it is not built', (setting, what) => {
@@ -154,6 +153,16 @@ describe('an ensemble', () => {
     expect(unbuilt).toEqual([
       `${where}: ${name} asks for ${what}, which this version does not have. Remove the setting, on all servers, to run without it.`,
     ]);
+  });
+
+  it('starts with reconfigEnabled=true, and warns that nothing can be reconfigured', () => {
+    const { ensemble, core, warnings } = read(`${three}reconfigEnabled=true`);
+    expect(ensemble!.unbuilt).toEqual([]);
+    expect(core.reconfigEnabled).toBe(true);
+    expect(warnings).toEqual([
+      'zoo.cfg:8: reconfigEnabled=true: this version cannot change the servers of an ensemble while it runs, and answers reconfig with ReconfigDisabled (-123). To change them, change the lines on all servers and restart one after the other.',
+    ]);
+    expect(read(`${three}reconfigEnabled=false`).warnings).toEqual([]);
   });
 
   it('says that an observer without a log is not built, to observers only', () => {
@@ -264,7 +273,7 @@ describe('a dynamic file', () => {
     const { ensemble } = read(dynamic, { files: { ...files, 'zoo.cfg.dynamic.next': next } });
     expect(sids(ensemble!.lastSeen!)).toEqual([1, 2, 3, 4]);
     expect(ensemble!.lastSeen!.version).toBe(0x1_00000009);
-    expect(ensemble!.unbuilt[1]).toBe(
+    expect(ensemble!.unbuilt[0]).toBe(
       'zoo.cfg.dynamic.next: a change of the ensemble was under way when this server last ended, and this version cannot finish it. Let ZooKeeper finish it first.',
     );
   });
@@ -290,11 +299,11 @@ describe('a dynamic file', () => {
     );
   });
 
-  it('with two lines for one server goes by the later and warns', () => {
-    const text = `server.1=x:2888:3888\n${three}`;
-    const { ensemble, warnings } = read('dynamicConfigFile=/x', { files: { '/x': text } });
-    expect(ensemble!.quorum.servers.get(1)!.addresses[0]!.host).toBe('a');
-    expect(warnings).toEqual(['/x:1: server.1 is set again at /x:2; the last one counts.']);
+  it('with two lines for one server is refused', () => {
+    const files = { '/x': `server.1=x:2888:3888\n${three}` };
+    expect(refusal(`${base}${limits}dynamicConfigFile=/x`, { files })).toBe(
+      '/x:2: server.1 has another value at /x:1. Keep one of the lines; each server has a number of its own.',
+    );
   });
 });
 

@@ -117,6 +117,18 @@ describe('a key that is built', () => {
     ['snapCount=08', 'zoo.cfg:3: snapCount must be a whole number from 2 to 2147483647, not "08".'],
     ['\nclientPort=65536', 'zoo.cfg:4: clientPort must be a whole number from 0 to 65535, not "65536".'],
     ['electionAlg=0', 'zoo.cfg:3: electionAlg must be 3, not "0".'],
+    [
+      'dataDir="/var/lib/zookeeper"',
+      'zoo.cfg:3: the value of dataDir is in quotes, which would be part of the name of the folder. Write dataDir=/var/lib/zookeeper.',
+    ],
+    [
+      "dataLogDir='/l'",
+      'zoo.cfg:3: the value of dataLogDir is in quotes, which would be part of the name of the folder. Write dataLogDir=/l.',
+    ],
+    [
+      'dynamicConfigFile="/x"',
+      'zoo.cfg:3: the value of dynamicConfigFile is in quotes, which would be part of the name of the file. Write dynamicConfigFile=/x.',
+    ],
     ['reconfigEnabled=yes', 'zoo.cfg:3: reconfigEnabled must be true or false, not "yes".'],
     ['forceSync=false', 'zoo.cfg:3: forceSync must be yes or no, not "false".'],
     ['connection_throttle_drop_increase=-1', 'zoo.cfg:3: connection_throttle_drop_increase must be a number of at least 0, not "-1".'],
@@ -289,6 +301,18 @@ describe('settings of the command line', () => {
     ]);
   });
 
+  it('jute.maxbuffer below 1024 is accepted with a warning, and 0 is refused', () => {
+    const { core, warnings } = read('', { definitions: ['jute.maxbuffer=100'] });
+    expect(core.juteMaxBuffer).toBe(100);
+    expect(warnings).toEqual([
+      '-Djute.maxbuffer: jute.maxbuffer is 100 bytes: a request that is longer costs its client the connection, and most requests are. Leave it out for the default of 1048575.',
+    ]);
+    expect(read('', { definitions: ['jute.maxbuffer=1024'] }).warnings).toEqual([]);
+    expect(refusal('', { definitions: ['jute.maxbuffer=0'] })).toBe(
+      '-Djute.maxbuffer: jute.maxbuffer must be a whole number from 1 to 1073741824, not "0".',
+    );
+  });
+
   it('--data-dir, --client-port and --client-address win over zoo.cfg', () => {
     const { runtime } = read('dataLogDir=/l\nclientPortAddress=10.0.0.1', { dataDir: '/e', clientPort: 0, clientAddress: '127.0.0.1' });
     expect([runtime.dataDir, runtime.dataLogDir, runtime.clientPort, runtime.clientPortAddress]).toEqual(['/e', '/e', 0, '127.0.0.1']);
@@ -299,7 +323,45 @@ describe('settings of the command line', () => {
   });
 });
 
+describe('a data folder', () => {
+  const isFile = (path: string): boolean => path === '/d' || path === '/e/file';
+
+  it.each<[string, Partial<ConfigSources>, string]>([
+    ['', {}, 'zoo.cfg:1: dataDir is /d, which is a file. Name a folder; the server makes it if it is missing.'],
+    [
+      'dataDir=/e/file/below\n',
+      {},
+      'zoo.cfg:3: dataDir is /e/file/below, and /e/file is a file. Name a folder; the server makes it if it is missing.',
+    ],
+    ['dataDir=/f\ndataLogDir=/d', {}, 'zoo.cfg:4: dataLogDir is /d, which is a file. Name a folder; the server makes it if it is missing.'],
+    ['', { dataDir: '/e/file' }, '--data-dir: dataDir is /e/file, which is a file. Name a folder; the server makes it if it is missing.'],
+  ])('that is a file is refused: %j %j', (lines, more, message) => {
+    expect(refusal(lines, { isFile, ...more })).toBe(message);
+  });
+
+  it('that is a folder, or is missing, is accepted', () => {
+    expect(read('dataDir=/e\ndataLogDir=/missing/folder', { isFile }).runtime.dataLogDir).toBe('/missing/folder');
+  });
+});
+
 describe('server lines', () => {
+  it.each([
+    ['server.1=a:1:2\nserver.1=b:1:2', 'server.1', 'zoo.cfg:3', 'zoo.cfg:4'],
+    ['server.1=a:1:2\nserver.2=b:1:2\nserver.1=c:1:2', 'server.1', 'zoo.cfg:3', 'zoo.cfg:5'],
+    ['group.1=1\ngroup.1=2', 'group.1', 'zoo.cfg:3', 'zoo.cfg:4'],
+    ['weight.1=1\nweight.1=2', 'weight.1', 'zoo.cfg:3', 'zoo.cfg:4'],
+  ])('of one server that say two things are refused: %j', (lines, name, first, second) => {
+    expect(refusal(lines)).toBe(
+      `${second}: ${name} has another value at ${first}. Keep one of the lines; each server has a number of its own.`,
+    );
+  });
+
+  it('of one server that say the same twice are warned of', () => {
+    expect(read('server.1=a:1:2\nserver.1=a:1:2').warnings).toEqual([
+      'zoo.cfg:3: server.1 is set again at zoo.cfg:4; the last one counts.',
+    ]);
+  });
+
   it.each([
     [
       'server.1=a:2888:3888:observer',
