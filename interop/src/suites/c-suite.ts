@@ -15,7 +15,7 @@ import type { ServerKind } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { buildCSuite, type CProgram } from './c-suite-build.ts';
 import { suiteEnvironment } from './environment.ts';
-import { count, type Exceptions, type SuiteResult } from './exceptions.ts';
+import { countResult, cSuiteExceptions, type SuiteResult } from './exceptions.ts';
 
 /** How many tests each fixture has in each program: a suite that lost some of them would look green. */
 const fixtures: Readonly<Record<CProgram, Readonly<Record<string, number>>>> = {
@@ -45,13 +45,6 @@ const fixtures: Readonly<Record<CProgram, Readonly<Record<string, number>>>> = {
 
 /** What the bounded form runs: of the fixtures that ask a server at all, those that take less than half a minute. */
 const boundedFixtures: readonly string[] = ['Zookeeper_multi', 'Zookeeper_clientretry', 'Zookeeper_logClientEnv'];
-
-/** ZooKeeper passes all of them. */
-const exceptions: Exceptions = new Map([
-  ['mt Zookeeper_readOnly::testReadOnly', 'tskeeper has no read-only mode'],
-  ['mt Zookeeper_SASLAuth::testServerRequireClientSASL', 'tskeeper has no SASL'],
-  ['mt TestReconfigServer::*', 'tskeeper has no reconfiguration'],
-]);
 
 /** Only a guard against a hang. */
 const fixtureTimeoutMs = 600_000;
@@ -84,38 +77,31 @@ async function endServers(ground: string): Promise<void> {
   }
 }
 
-/** A test's name, and later how it ended; between the two stands whatever the test, its servers and their scripts print. */
-const landmarks = /^((?:Zookeeper|Test)\w+::\w+)|( : assertion| : error)? : elapsed \d+( : OK)?$/gm;
+/**
+ * A test's name, and later how it ended; between the two stands whatever the test, its servers and their scripts print. Two of these texts
+ * begin right after the name.
+ */
+const landmarks = /^((?:Zookeeper|Test)\w+::\w+?)(?=Log Message|terminate called|\W|$)|( : assertion| : error)? : elapsed \d+( : OK)?$/gm;
+
+/** At the end each failure stands on a line of its own, in the order in which the tests ran, by its place in the source alone. */
+const failures = /^\S+:\d+: (?:Assertion|Error): .*$/gm;
 
 /** What a run of one fixture printed, read test by test. `ending` says how its process ended. */
 export function readResults(printed: string, fixture: string, expected: number, ending: string): SuiteResult[] {
+  const reasons = [...printed.matchAll(failures)].map(([line]) => line);
   const results: SuiteResult[] = [];
   let current: string | undefined;
   for (const [, name, , isOk] of printed.matchAll(landmarks)) {
     if (name !== undefined) current = name;
     else if (current !== undefined) {
-      results.push({ test: current, detail: isOk === undefined ? reasonIn(printed, current) : undefined });
+      results.push({ test: current, detail: isOk === undefined ? (reasons.shift() ?? 'no reason given') : undefined });
       current = undefined;
     }
   }
-  if (current !== undefined) results.push({ test: current, detail: `it ended the process: ${ending}; ${printed.trim().slice(-500)}` });
-  const missing = expected - results.length;
-  if (missing !== 0) {
-    results.push({ test: fixture, detail: `${results.length} tests ran instead of ${expected}; ${ending}; ${printed.trim().slice(-500)}` });
-  }
+  const tail = `${ending}; ${printed.trim().slice(-500)}`;
+  if (current !== undefined) results.push({ test: current, detail: `it ended the process: ${tail}` });
+  if (results.length !== expected) results.push({ test: fixture, detail: `${results.length} tests ran instead of ${expected}; ${tail}` });
   return results;
-}
-
-/** At the end each failure is explained on two lines, the first of which has the test's name, the second the place. */
-function reasonIn(printed: string, test: string): string {
-  const at = printed.lastIndexOf(test);
-  return at === -1
-    ? 'no reason given'
-    : printed
-        .slice(at, at + 500)
-        .split('\n')
-        .slice(0, 3)
-        .join(' ');
 }
 
 async function runFixture(program: string, fixture: string, ground: string, variables: NodeJS.ProcessEnv): Promise<[string, string]> {
@@ -135,7 +121,7 @@ async function runFixture(program: string, fixture: string, ground: string, vari
 
 export async function runCSuite(kind: ServerKind, isBounded: boolean, suite: SourcePeer, java: JavaPeer, report: Report): Promise<void> {
   const { variables, classpath } = await suiteEnvironment(kind);
-  const listed = kind === 'ours' ? exceptions : new Map<string, string>();
+  const listed = kind === 'ours' ? cSuiteExceptions : new Map<string, string>();
   // Their ports and their pid file are the same in every checkout, so a pid of an earlier run may be anyone's by now.
   await rm(pidFile, { force: true });
   for (const program of isBounded ? (['mt'] as const) : (['mt', 'st'] as const)) {
@@ -147,7 +133,7 @@ export async function runCSuite(kind: ServerKind, isBounded: boolean, suite: Sou
         const places = { base_dir: ground, ZKROOT: ground, CLASSPATH: classpath };
         const [printed, ending] = await runFixture(executable, fixture, ground, { ...variables, ...places });
         for (const { test, detail } of readResults(printed, fixture, expected, ending)) {
-          count('c-suite', { test: `${program} ${test}`, detail }, listed, report);
+          countResult('c-suite', { test: `${program} ${test}`, detail }, listed, report);
         }
       } finally {
         await endServers(ground);

@@ -14,20 +14,7 @@ import type { ServerKind } from '../../../scripts/server-process.js';
 import type { Report } from '../report.ts';
 import { versionOf } from '../settings.ts';
 import { suiteEnvironment } from './environment.ts';
-import { count, type Exceptions, type SuiteResult } from './exceptions.ts';
-
-/** kazoo skips these by itself; with any server they need a Kerberos realm, another package or kazoo's own build machines. */
-const skippedByKazoo: Exceptions = new Map([
-  ['test_build::TestBuildEnvironment::*', 'kazoo runs it on its own build machines only'],
-  ['test_sasl::*', 'kazoo runs it with pure-sasl or Kerberos only; tskeeper has no SASL'],
-]);
-
-const exceptions: Exceptions = new Map([
-  ...skippedByKazoo,
-  ['test_client::TestSSLClient::test_create', 'tskeeper has no TLS'],
-  ['test_client::TestReconfig::*', 'tskeeper has no reconfiguration'],
-  ['test_connection::TestReadOnlyMode::test_read_only', 'tskeeper has no read-only mode'],
-]);
+import { countResult, kazooSkips, kazooSuiteExceptions, type SuiteResult } from './exceptions.ts';
 
 /** Fewer would mean that pytest has not found them all. */
 const testsMin = 480;
@@ -93,7 +80,7 @@ export async function runKazooSuite(kind: ServerKind, isBounded: boolean, { pyth
     const { test, detail } = JSON.parse(line) as { test: string; detail?: string };
     seen += 1;
     const result: SuiteResult = { test, detail };
-    count('kazoo-suite', result, kind === 'ours' ? exceptions : skippedByKazoo, report);
+    countResult('kazoo-suite', result, kind === 'ours' ? kazooSuiteExceptions : kazooSkips, report);
   }
   const [code, signal] = await exited;
   clearTimeout(timer);
