@@ -1,5 +1,7 @@
 import { writeSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { endProcess } from './end-process.ts';
+import { isWhole, lineToNpm, processTable } from './npm-watch.ts';
 
 /** What a command may touch of the process it runs in. */
 export interface Terminal {
@@ -22,14 +24,28 @@ export interface Terminal {
   write(bytes: Uint8Array): Promise<boolean>;
   /** Calls back for SIGTERM and SIGINT until the returned function is called. */
   onSignal(callback: (signal: string) => void): () => void;
+  /**
+   * Calls back for SIGHUP until the returned function is called; with whether this process was started on a terminal, which has been closed
+   * then.
+   */
+  onHangup(callback: (hadTerminal: boolean) => void): () => void;
+  /** Calls back once when npm or npx, which started this process, has ended, with its pid; never where neither did. */
+  onNpmGone(callback: (pid: number) => void): () => void;
+  /** Milliseconds on a clock that never goes back. */
+  elapsedMs(): number;
   /** Calls back for errors nobody caught. */
   onUncaught(callback: (error: unknown) => void): void;
   /** Ends the process at once. */
   exit(code: number): void;
 }
 
+/** A server that npm has left ends within this time, beside what it takes to close. */
+const npmWatchMs = 500;
+
 /** The process this command runs in. */
 export function processTerminal(): Terminal {
+  // Once a terminal has been closed it is none any more.
+  const hadTerminal = [0, 1, 2].some((fd) => isatty(fd));
   return {
     isTty: process.stdout.isTTY,
     // Looked at when the shell asks: touching standard input keeps a process alive, or stops it in the background.
@@ -58,6 +74,23 @@ export function processTerminal(): Terminal {
         process.off('SIGINT', onInt);
       };
     },
+    onHangup(callback) {
+      const onHup = () => callback(hadTerminal);
+      process.on('SIGHUP', onHup);
+      return () => process.off('SIGHUP', onHup);
+    },
+    onNpmGone(callback) {
+      const line = lineToNpm(process.env, processTable);
+      if (line === undefined) return () => undefined;
+      const timer = setInterval(() => {
+        if (isWhole(line, processTable)) return;
+        clearInterval(timer);
+        callback(line.at(-1)!);
+      }, npmWatchMs);
+      timer.unref();
+      return () => clearInterval(timer);
+    },
+    elapsedMs: () => performance.now(),
     onUncaught(callback) {
       process.on('uncaughtException', callback);
       process.on('unhandledRejection', callback);

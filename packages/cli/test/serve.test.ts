@@ -130,13 +130,37 @@ describe('tskeeper serve', () => {
     }
   });
 
-  it('ends cleanly on a signal, and at once on a second one', async () => {
+  it('ends cleanly on a signal, and at once on one that comes a second later', async () => {
     const { code, server, terminal } = await begin(['serve']);
-    terminal.signal('SIGTERM');
-    terminal.signal('SIGTERM');
+    terminal.signal('SIGINT');
+    // Ctrl+C under npm: the terminal sends it, and npm passes it on.
+    terminal.nowMs = 999;
+    terminal.signal('SIGINT');
+    expect(terminal.exited).toEqual([]);
+    terminal.nowMs = 1000;
+    terminal.signal('SIGINT');
     expect(terminal.exited).toEqual([exitCodes.internalError]);
     expect(await code).toBe(exitCodes.ended);
     expect([server.closed, terminal.listening]).toEqual([1, 0]);
+  });
+
+  it('ends cleanly on SIGHUP if it was started on a terminal, and goes on if it was not', async () => {
+    const { code, server, terminal } = await begin(['serve']);
+    terminal.hangUp(false);
+    expect(terminal.output).toContain('SIGHUP: the server goes on, as it was started without a terminal. SIGTERM ends it.');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(server.closed).toBe(0);
+    terminal.hangUp(true);
+    expect(await code).toBe(exitCodes.ended);
+    expect(terminal.output).toContain('SIGHUP: ending');
+  });
+
+  it('ends cleanly, with one sentence, when npm, which started it, has ended', async () => {
+    const { code, server, terminal } = await begin(['serve']);
+    terminal.npmGone(77);
+    expect(await code).toBe(exitCodes.ended);
+    expect([server.closed, terminal.listening]).toEqual([1, 0]);
+    expect(terminal.output).toContain('npm (process 77), which started this server, or its shell has ended: ending\n');
   });
 
   it('ends with the failure of the server', async () => {

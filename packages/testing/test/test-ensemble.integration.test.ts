@@ -114,7 +114,7 @@ describe('a test ensemble', () => {
     expect(another.sessionTimeoutMs).toBe(900);
   });
 
-  it('option reconfigEnabled: an ensemble serves with it, and every server answers a reconfig with ReconfigDisabled', async () => {
+  it('A58: option reconfigEnabled: an ensemble serves with it, and every server answers a reconfig with ReconfigDisabled', async () => {
     await using ensemble = await TestEnsemble.start({ config: { reconfigEnabled: true } });
     for (const { connectString } of ensemble.servers) {
       await using client = await connect(connectString);

@@ -52,9 +52,13 @@ export function defineServe(startServer: StartServer): DefineCommand {
   };
 }
 
+/** The terminal sends Ctrl+C to npm and to its children, and npm passes it on: what comes within this time is the same request. */
+const sameSignalMs = 1000;
+
 const helpText = `
 Settings in JVMFLAGS and SERVER_JVMFLAGS (-Dname=value) are honoured as well.
-SIGTERM and SIGINT end the server cleanly; a second one ends it at once.
+SIGTERM and SIGINT end the server cleanly; one that comes a second later ends it at once. SIGHUP ends it if it was started on a terminal.
+A server that npm or npx has started ends when npm has ended.
 
 Exit codes:
   ${exitCodes.ended}  ended as asked
@@ -70,13 +74,23 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
   const stopped = new Promise<void>((resolve) => {
     stop = resolve;
   });
-  let signals = 0;
-  const ignoreSignals = terminal.onSignal((signal) => {
-    signals++;
-    if (signals > 1) return terminal.exit(exitCodes.internalError);
-    logger.info(`${signal}: ending`);
+  let endsAtOnceFromMs = Number.POSITIVE_INFINITY;
+  const end = (reason: string): void => {
+    if (terminal.elapsedMs() >= endsAtOnceFromMs) return terminal.exit(exitCodes.internalError);
+    if (endsAtOnceFromMs !== Number.POSITIVE_INFINITY) return;
+    endsAtOnceFromMs = terminal.elapsedMs() + sameSignalMs;
+    logger.info(`${reason}: ending`);
     stop();
-  });
+  };
+  const watches = [
+    terminal.onSignal(end),
+    terminal.onHangup((hadTerminal) => {
+      if (hadTerminal) end('SIGHUP');
+      // As for a program under nohup, whose request to ignore the signal Node does not keep.
+      else logger.info('SIGHUP: the server goes on, as it was started without a terminal. SIGTERM ends it.');
+    }),
+    terminal.onNpmGone((pid) => end(`npm (process ${pid}), which started this server, or its shell has ended`)),
+  ];
   // Whatever nobody caught leaves the server in an unknown state: it says so and ends, since going on could break a promise.
   terminal.onUncaught((error) => {
     const { code, message } = verdictOf(error);
@@ -114,7 +128,7 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
     if (format === 'json') terminal.err(`tskeeper: ${message}\n`);
     return code;
   } finally {
-    ignoreSignals();
+    for (const unwatch of watches) unwatch();
   }
 }
 

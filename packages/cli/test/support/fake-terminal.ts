@@ -32,6 +32,23 @@ export class FakeTerminal implements Terminal {
     this.listening++;
     return () => this.listening--;
   }
+  hangUp: (hadTerminal: boolean) => void = () => undefined;
+  npmGone: (pid: number) => void = () => undefined;
+  nowMs = 0;
+
+  onHangup(callback: (hadTerminal: boolean) => void): () => void {
+    this.hangUp = callback;
+    this.listening++;
+    return () => this.listening--;
+  }
+  onNpmGone(callback: (pid: number) => void): () => void {
+    this.npmGone = callback;
+    this.listening++;
+    return () => this.listening--;
+  }
+  elapsedMs(): number {
+    return this.nowMs;
+  }
   onUncaught(callback: (error: unknown) => void): void {
     this.uncaught = callback;
   }
