@@ -16,13 +16,18 @@ export interface LibraryPeer {
   readonly include: string;
   readonly library: string;
 }
+export interface SourcePeer extends LibraryPeer {
+  readonly source: string;
+}
 export interface PeerFacts {
   'zookeeper-3.9.5': JavaPeer;
   'zookeeper-3.8.0': JavaPeer;
   'zookeeper-3.5.10': JavaPeer;
   curator: JavaPeer;
   kazoo: PythonPeer;
+  'kazoo-suite': PythonPeer;
   'zookeeper-c': LibraryPeer;
+  'zookeeper-c-suite': SourcePeer;
   'node-zookeeper-client': NpmPeer;
   'zookeeper-npm': NpmPeer;
 }

@@ -111,6 +111,41 @@ const curatorVersion = '5.9.0';
 const kazooVersion = '2.11.0';
 
 /**
+ * What kazoo's own tests import, and what these packages need. pyOpenSSL has no longer what kazoo's harness makes certificates with from
+ * 26.2.0 on. pure-sasl is not among them, so kazoo skips its tests of SASL.
+ */
+const kazooSuitePackages = [
+  `kazoo==${kazooVersion}`,
+  'objgraph==3.6.2',
+  'pytest==8.4.2',
+  'pytest-timeout==2.4.0',
+  'gevent>=24.2.1',
+  'eventlet>=0.40.0',
+  'pyjks==20.0.0',
+  'pyOpenSSL>=24.2.1,<26.2.0',
+];
+
+/** Debian's source package of ZooKeeper, whose C client has the tests, and the packages they are compiled and linked with. */
+const cSuiteSource = 'zookeeper';
+const cSuitePackages = ['libcppunit-dev'];
+
+/** kazoo with other packages of Python. */
+function kazooRecipe(packages) {
+  return {
+    text: packages.join(' '),
+    /** @param {string} folder */
+    async install(folder) {
+      const target = path.join(folder, 'site');
+      await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', target, ...packages], { timeout: installTimeoutMs });
+    },
+    /** @param {string} folder */
+    async facts(folder) {
+      return { version: kazooVersion, pythonPath: path.join(folder, 'site') };
+    },
+  };
+}
+
+/**
  * A package of npm. `dependencies` are pinned too, since they are measured along with it. `isNative`: it is compiled here, which needs a C++
  * compiler, make, and the headers of Node.
  */
@@ -132,6 +167,57 @@ function npmRecipe(name, version, dependencies, { isNative = false } = {}) {
   };
 }
 
+/** Packages of Debian, unpacked into `folder`/root instead of installed, so that neither root nor a change to the machine is needed. */
+async function unpackDebianPackages(folder, packages) {
+  const options = { cwd: folder, timeout: installTimeoutMs };
+  try {
+    await run('apt-get', ['-qq', 'download', ...packages], options);
+  } catch {
+    // A fresh machine, or one whose lists are older than the archive.
+    await run('apt-get', ['-qq', 'update'], options);
+    await run('apt-get', ['-qq', 'download', ...packages], options);
+  }
+  for (const name of await readdir(folder)) {
+    if (name.endsWith('.deb')) await run('dpkg-deb', ['-x', name, 'root'], options);
+  }
+}
+
+/** The folder of libraries in what `unpackDebianPackages` unpacked. Its name depends on the processor. */
+async function libraryFolderOf(folder) {
+  const libraries = path.join(folder, 'root', 'usr', 'lib');
+  const [triplet] = (await readdir(libraries)).filter((name) => name.includes('-linux-'));
+  if (triplet === undefined) throw new Error(`no library folder in ${libraries}`);
+  return path.join(libraries, triplet);
+}
+
+/**
+ * Unpacks a source package of Debian, with Debian's patches, into `folder`/source. apt is given a list of sources of its own: the archives of
+ * Debian that this machine takes its packages from, asked for sources.
+ */
+async function unpackDebianSource(folder, name) {
+  const options = { cwd: folder, timeout: installTimeoutMs };
+  const format = '$(ORIGIN) deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)';
+  const { stdout } = await run('apt-get', ['indextargets', '--format', format, 'Created-By: Packages'], options);
+  const lines = stdout.split('\n').flatMap((line) => (line.startsWith('Debian ') ? [line.slice('Debian '.length)] : []));
+  if (lines.length === 0) throw new Error('error: apt-get knows no archive of Debian to take sources from');
+  const list = path.join(folder, 'sources.list');
+  await writeFile(list, `${lines.join('\n')}\n`);
+  for (const needed of ['lists/partial', 'cache/archives/partial']) await mkdir(path.join(folder, 'apt', needed), { recursive: true });
+  const settings = {
+    'Dir::Etc::SourceList': list,
+    'Dir::Etc::SourceParts': '/dev/null',
+    'Dir::State::Lists': path.join(folder, 'apt', 'lists'),
+    'Dir::Cache': path.join(folder, 'apt', 'cache'),
+  };
+  const apt = ['-qq', ...Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`])];
+  await run('apt-get', [...apt, 'update'], options);
+  await run('apt-get', [...apt, 'source', '--download-only', name], options);
+  const description = (await readdir(folder)).find((file) => file.endsWith('.dsc'));
+  // apt-get has compared the files with the checksums of the archive; the keys of the maintainers are not on every machine.
+  await run('dpkg-source', ['--no-check', '-x', description, 'source'], options);
+  await rm(path.join(folder, 'apt'), { recursive: true, force: true });
+}
+
 /** @type {Record<import('./peers.js').PeerName, { text: string, install(folder: string): Promise<void>, facts(folder: string): Promise<Record<string, string>> }>} */
 const recipes = {
   'zookeeper-3.9.5': zookeeperRecipe('3.9.5'),
@@ -143,18 +229,8 @@ const recipes = {
     'org.apache.zookeeper:zookeeper:3.9.5',
     ...zookeeperExtras['3.9.5'],
   ]),
-  kazoo: {
-    text: `kazoo ${kazooVersion}`,
-    async install(folder) {
-      const target = path.join(folder, 'site');
-      await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', target, `kazoo==${kazooVersion}`], {
-        timeout: installTimeoutMs,
-      });
-    },
-    async facts(folder) {
-      return { version: kazooVersion, pythonPath: path.join(folder, 'site') };
-    },
-  },
+  kazoo: kazooRecipe([`kazoo==${kazooVersion}`]),
+  'kazoo-suite': kazooRecipe(kazooSuitePackages),
   'node-zookeeper-client': npmRecipe('node-zookeeper-client', '1.1.3', { async: '3.2.6', underscore: '1.13.8' }),
   'zookeeper-npm': npmRecipe(
     'zookeeper',
@@ -164,26 +240,23 @@ const recipes = {
   ),
   'zookeeper-c': {
     text: 'libzookeeper-mt-dev libzookeeper-mt2',
+    install: (folder) => unpackDebianPackages(folder, ['libzookeeper-mt-dev', 'libzookeeper-mt2']),
+    async facts(folder) {
+      return { include: path.join(folder, 'root', 'usr', 'include', 'zookeeper'), library: await libraryFolderOf(folder) };
+    },
+  },
+  'zookeeper-c-suite': {
+    text: `source of ${cSuiteSource}, ${cSuitePackages.join(' ')}`,
     async install(folder) {
-      // Unpacked beside us instead of installed, so that neither root nor a change to the machine is needed.
-      const packages = ['libzookeeper-mt-dev', 'libzookeeper-mt2'];
-      const options = { cwd: folder, timeout: installTimeoutMs };
-      try {
-        await run('apt-get', ['-qq', 'download', ...packages], options);
-      } catch {
-        // A fresh machine, or one whose lists are older than the archive.
-        await run('apt-get', ['-qq', 'update'], options);
-        await run('apt-get', ['-qq', 'download', ...packages], options);
-      }
-      for (const name of await readdir(folder)) {
-        if (name.endsWith('.deb')) await run('dpkg-deb', ['-x', name, 'root'], options);
-      }
+      // Its scripts watch over servers with ps.
+      await run('ps', ['-p', String(process.pid)]);
+      // Packages first: on a fresh machine that fetches the lists, which name the archives.
+      await unpackDebianPackages(folder, cSuitePackages);
+      await unpackDebianSource(folder, cSuiteSource);
     },
     async facts(folder) {
-      const root = path.join(folder, 'root', 'usr');
-      const [triplet] = (await readdir(path.join(root, 'lib'))).filter((name) => name.includes('-linux-'));
-      if (triplet === undefined) throw new Error(`no library folder in ${root}`);
-      return { include: path.join(root, 'include', 'zookeeper'), library: path.join(root, 'lib', triplet) };
+      const include = path.join(folder, 'root', 'usr', 'include');
+      return { source: path.join(folder, 'source'), include, library: await libraryFolderOf(folder) };
     },
   },
 };

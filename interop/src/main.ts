@@ -29,8 +29,23 @@ import { countRequests, runRecipes } from './recipes/run.ts';
 import { crowdTimeoutMs } from './recipes/traffic.ts';
 import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
+import { runCSuite } from './suites/c-suite.ts';
+import { runKazooSuite } from './suites/kazoo-suite.ts';
 
-const partNames = ['kazoo', 'java', 'cli', 'c', 'client', 'recipes', 'conformance', 'exchange', 'differential', 'ensemble'] as const;
+const partNames = [
+  'kazoo',
+  'kazoo-suite',
+  'java',
+  'cli',
+  'c',
+  'c-suite',
+  'client',
+  'recipes',
+  'conformance',
+  'exchange',
+  'differential',
+  'ensemble',
+] as const;
 type PartName = (typeof partNames)[number];
 const kinds: readonly ServerKind[] = ['ours', 'java-3.9.5', 'java-3.8.0'];
 
@@ -101,6 +116,13 @@ const parts: Record<PartName, Part> = {
         await runDriver('kazoo', 'python3', [script, JSON.stringify(factsOf(server))], { PYTHONPATH: kazoo.pythonPath }, report);
       }),
   },
+  'kazoo-suite': {
+    peers: ['kazoo-suite'],
+    run: async ({ kind, bounded }, report) => {
+      const { 'kazoo-suite': suite } = await ensurePeers(['kazoo-suite']);
+      if (suite.installed) await runKazooSuite(kind, bounded, suite, report);
+    },
+  },
   java: {
     peers: ['zookeeper-3.9.5'],
     run: async ({ kind }, report) => {
@@ -135,6 +157,14 @@ const parts: Record<PartName, Part> = {
       if (!library.installed) return;
       const program = await buildCDriver(library);
       await withServer(kind, (server) => runDriver('c', program, factArguments(factsOf(server)), {}, report));
+    },
+  },
+  'c-suite': {
+    // The compiler of records, which the client is built with, comes with ZooKeeper.
+    peers: ['zookeeper-c-suite', 'zookeeper-3.8.0'],
+    run: async ({ kind, bounded }, report) => {
+      const { 'zookeeper-c-suite': suite, 'zookeeper-3.8.0': java } = await ensurePeers(['zookeeper-c-suite', 'zookeeper-3.8.0']);
+      if (suite.installed && java.installed) await runCSuite(kind, bounded, suite, java, report);
     },
   },
   client: {

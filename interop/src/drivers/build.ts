@@ -11,7 +11,7 @@ import { cacheFolder, type JavaPeer, type LibraryPeer, repositoryFolder } from '
 const run = promisify(execFile);
 
 /** Runs `compile` in a folder that appears under its final name only when all of it is there. */
-async function builtOnce(
+export async function builtOnce(
   name: string,
   sources: readonly string[],
   built: string,

@@ -1,0 +1,24 @@
+/** The environment in which the scripts of a foreign suite find the servers to start: ours by way of the stand-in, or Apache's. */
+import path from 'node:path';
+
+import { ensurePeers, repositoryFolder } from '../../../scripts/peers.js';
+import type { ServerKind } from '../../../scripts/server-process.js';
+
+export interface SuiteEnvironment {
+  readonly variables: NodeJS.ProcessEnv;
+  /** Of the servers that `java` starts; of no meaning to the stand-in. */
+  readonly classpath: string;
+}
+
+export async function suiteEnvironment(kind: ServerKind): Promise<SuiteEnvironment> {
+  // The scripts prefer the JVM of JAVA_HOME to the one on PATH.
+  const { JAVA_HOME: _, ...variables } = process.env;
+  if (kind === 'ours') {
+    const standIn = path.join(repositoryFolder, 'interop', 'stand-in');
+    return { variables: { ...variables, PATH: `${standIn}:${variables['PATH']}` }, classpath: standIn };
+  }
+  const name = kind === 'java-3.8.0' ? 'zookeeper-3.8.0' : 'zookeeper-3.9.5';
+  const { [name]: java } = await ensurePeers([name]);
+  if (!java.installed) throw new Error(`${name} could not be installed: ${java.reason}`);
+  return { variables, classpath: java.classpath };
+}

@@ -1,0 +1,55 @@
+/** The command line of a JVM that would start a program of ZooKeeper, and what becomes of its server's settings where tskeeper stands in. */
+
+export interface JvmCommand {
+  /** `-Dname=value`, as they were given. */
+  readonly properties: readonly string[];
+  readonly mainClass: string;
+  readonly args: readonly string[];
+}
+
+/** Options of the JVM itself, such as `-Xmx1g` and the class path, have no effect. */
+export function parseJvmCommand(argv: readonly string[]): JvmCommand {
+  const properties: string[] = [];
+  let at = 0;
+  for (; at < argv.length && argv[at]!.startsWith('-'); at++) {
+    const word = argv[at]!;
+    if (word === '-cp' || word === '-classpath') at++;
+    else if (word.startsWith('-D')) properties.push(word);
+  }
+  return { properties, mainClass: argv[at] ?? '', args: argv.slice(at + 1) };
+}
+
+/** TLS on the client port and SASL: no server of ours starts with one of these. */
+const missing = /^(secureClientPort(Address)?|ssl\..+|serverCnxnFactory|authProvider\..+|sessionRequireClientSASLAuth)$/;
+/** Local sessions and read-only mode: no member of an ensemble starts with one of these. */
+const missingInEnsemble = /^(localSessions(Upgrading)?Enabled|readonlymode\.enabled)$/;
+
+export interface ServerSettings {
+  /** The text of zoo.cfg. */
+  readonly config: string;
+  readonly properties: readonly string[];
+}
+
+/**
+ * The settings without those that keep tskeeper from starting, and the names of these. The suites configure TLS, SASL and the like for every
+ * server, also for tests that need none of it.
+ */
+export function withoutMissing({ config, properties }: ServerSettings): ServerSettings & { readonly leftOut: readonly string[] } {
+  const isEnsemble = /^\s*server\.\d+\s*=/m.test(config);
+  const leftOut: string[] = [];
+  const isKept = (setting: string): boolean => {
+    const name = setting.split('=')[0]!.trim();
+    const key = name.replace(/^zookeeper\./, '');
+    if (!missing.test(key) && !(isEnsemble && missingInEnsemble.test(key))) return true;
+    leftOut.push(name);
+    return false;
+  };
+  return {
+    config: config
+      .split('\n')
+      .filter((line) => isKept(line))
+      .join('\n'),
+    properties: properties.filter((property) => isKept(property.slice('-D'.length))),
+    leftOut,
+  };
+}
