@@ -442,6 +442,10 @@ export class Ensemble {
   #order = 0;
   /** Pairs of servers that cannot reach each other. */
   readonly cuts = new Set<string>();
+  /** Nothing arrives that the one sends to the other over a stream: `1>2`. The other direction works. */
+  readonly muted = new Set<string>();
+  /** Called for each packet that arrives. */
+  arrived: ((from: Sid, to: Sid, type: number) => void) | undefined;
   /** Servers whose learner port nobody can reach, while their votes are heard. */
   readonly closedPorts = new Set<Sid>();
 
@@ -564,12 +568,13 @@ export class Ensemble {
     end.lastArrivalMs = Math.max(end.lastArrivalMs, this.nowMs + this.delayMs());
     this.after(end.lastArrivalMs - this.nowMs, () => {
       // What was lost is never made up for, and nothing overtakes it.
-      other.isDeaf ||= this.isCut(end.node.sid, other.node.sid);
+      other.isDeaf ||= this.isCut(end.node.sid, other.node.sid) || this.muted.has(`${end.node.sid}>${other.node.sid}`);
       if (!other.isOpen || other.isDeaf) return;
       other.node.turn((peer) => {
         const { cutter, channel, node } = other;
         cutter.feed(bytes, 0, bytes.length, {
           packet: (packet) => {
+            this.arrived?.(end.node.sid, node.sid, packet.type);
             peer.packet(channel, packet, node.now);
             if (peer.isLoading(channel)) cutter.beginRaw();
             return true;

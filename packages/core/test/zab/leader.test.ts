@@ -302,7 +302,7 @@ describe('broadcast', () => {
 });
 
 describe('leading on', () => {
-  it('C4-13: is told every half tick, and a learner that is silent for syncLimit is dropped', () => {
+  it('C4-13: a learner is sent a PING every half tick, and dropped when it is silent for syncLimit', () => {
     const leader = serving();
     leader.wake(at(50));
     expect(notes.take()).toEqual(['2 <- PING 0x400000000']);

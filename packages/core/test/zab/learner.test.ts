@@ -262,7 +262,7 @@ describe('a reconfig', () => {
 });
 
 describe('silence', () => {
-  it('a leader that says nothing is left: after initLimit at first, after syncLimit once in step', () => {
+  it('C4-13: a leader that is silent is given up: after initLimit at first, after syncLimit once in step', () => {
     const learner = accepted();
     const at = (ms: number) => ({ elapsedMs: now.elapsedMs + ms, wallMs: 0 });
     learner.wake(at(1000));
@@ -294,7 +294,7 @@ describe('silence', () => {
     expect(learner.over).toContain('nothing came from the leader for 1001 ms');
   });
 
-  it('is broken by a PING, which is answered once UPTODATE has come, and not before', () => {
+  it('C4-13: is broken by a PING, which is answered once UPTODATE has come, and not before', () => {
     const learner = accepted();
     const ping = packet(PacketType.PING, makeZxid(3, 7));
     learner.packet(ping, now);

@@ -1,8 +1,11 @@
 /** What clients of an ensemble can rely on, whichever of its servers they speak to. */
-import { CreateMode, ErrorCode, EventType, openAcl } from '@tskeeper/protocol';
+import { CreateMode, ErrorCode, EventType, openAcl, PacketType } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 import { type Asked, EnsembleClient } from './ensemble-client.ts';
 import { Ensemble, type Node } from './ensemble.ts';
+
+/** Of an `Ensemble`. */
+const tickTimeMs = 100;
 
 function served(voters: number, observers = 0, seed = 1, counterMax = 0xffff_0000): Ensemble {
   const ensemble = new Ensemble(seed, voters, observers, 0);
@@ -91,6 +94,61 @@ describe('any server of an ensemble', () => {
       expect(sync.answer?.err).toBe(ErrorCode.Ok);
       expect((read.answer!.body as { stat: { version: number } }).stat.version).toBe(version);
     }
+  });
+
+  it('C4-13: leader and learners send each other something every half tick, while nobody asks for anything', () => {
+    const ensemble = served(3, 1);
+    const leader = ensemble.leader!;
+    ensemble.run(500);
+    const arrivals = new Map<string, number[]>();
+    ensemble.arrived = (from, to, type) => {
+      expect(type).toBe(PacketType.PING);
+      const times = arrivals.get(`${from}>${to}`) ?? [];
+      arrivals.set(`${from}>${to}`, [...times, ensemble.nowMs]);
+    };
+    ensemble.run(20 * tickTimeMs);
+    const pairs = followersOf(ensemble).flatMap(({ sid }) => [`${leader.sid}>${sid}`, `${sid}>${leader.sid}`]);
+    expect([...arrivals.keys()].sort()).toEqual(pairs.sort());
+    for (const times of arrivals.values()) {
+      const gaps = times.slice(1).map((time, at) => time - times[at]!);
+      // Half a tick, and what the network adds.
+      expect(Math.max(...gaps)).toBeLessThan(tickTimeMs / 2 + 10);
+      expect(times.length).toBeGreaterThanOrEqual(39);
+    }
+    expect(ensemble.leader).toBe(leader);
+  });
+
+  it.each([
+    [
+      'what the leader sends',
+      (leader: number, follower: number) => `${leader}>${follower}`,
+      /closes \d+: nothing came from the leader for ([\d.]+) ms/,
+    ],
+    [
+      'what the learner sends',
+      (leader: number, follower: number) => `${follower}>${leader}`,
+      /closes \d+: nothing came from it for ([\d.]+) ms/,
+    ],
+  ])('C4-13: where %s does not arrive, the other gives it up after syncLimit, and not before', (_what, direction, given) => {
+    const ensemble = served(3);
+    const leader = ensemble.leader!;
+    const [follower] = followersOf(ensemble);
+    const [reader, other] = [follower!.sid, leader.sid];
+    const isGivenUp = () => ensemble.notes.some((note) => given.test(note));
+    ensemble.run(500);
+    expect(isGivenUp()).toBe(false);
+    ensemble.muted.add(direction(other, reader));
+    const limitMs = 5 * tickTimeMs;
+    ensemble.run(limitMs - tickTimeMs);
+    expect(isGivenUp()).toBe(false);
+    expect(ensemble.runUntil(isGivenUp, 2 * tickTimeMs)).toBe(true);
+    const silentMs = Number(given.exec(ensemble.notes.find((note) => given.test(note))!)![1]);
+    expect(silentMs).toBeGreaterThan(limitMs);
+    expect(silentMs).toBeLessThan(limitMs + tickTimeMs);
+    // It comes back as soon as it can be heard, and the others have not noticed anything.
+    ensemble.muted.clear();
+    expect(ensemble.runUntil(() => ensemble.isWhole, 5000)).toBe(true);
+    expect(ensemble.leader).toBe(leader);
   });
 
   it('C0-12: shows nothing that no quorum has: a read while a write is stalled is answered with the old value', () => {

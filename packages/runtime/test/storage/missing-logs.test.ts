@@ -22,7 +22,7 @@ describe('a log that is gone', () => {
     for (const path of paths) disk.lose(path);
     const before = filesOf(disk);
     await expect(new Member(disk).open()).rejects.toThrow(
-      `txns are missing: ${folder}/log.200000001 was begun behind 0x10000000c, and what lies before it ends with 0x100000008; bring the missing log or snapshot back, or start from a backup that has it`,
+      `txns are missing: ${folder}/log.200000001 was begun behind 0x10000000c, and what lies before it ends with 0x100000008; move ${folder} aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact`,
     );
     expect(filesOf(disk)).toEqual(before);
   });
