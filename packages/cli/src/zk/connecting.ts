@@ -19,7 +19,7 @@ import {
 import { exitCodes } from '../exit-codes.ts';
 import { aborted } from './aborted.ts';
 import { CommandFailed } from './command.ts';
-import type { ConnectionSettings } from './session.ts';
+import type { ConnectionSettings } from './connection-settings.ts';
 import { troubleText } from './trouble-text.ts';
 
 /** Longer than a server takes to start and an ensemble to elect a leader; no longer than a person waits without wondering. */
