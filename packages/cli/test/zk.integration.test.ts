@@ -86,7 +86,10 @@ describe('a process of tskeeper', () => {
   it('stores what is piped into it byte by byte, and gives it back so', async () => {
     using folder = temporaryFolder({ data: Buffer.from(Array.from({ length: 70_000 }, (_, at) => (at * 7) % 256)) });
     const [data, copy] = [join(folder.path, 'data'), join(folder.path, 'copy')];
-    expect(await shellLine(`cat ${data} | $TSKEEPER create /bytes - && $TSKEEPER get /bytes > ${copy}`)).toMatchObject({ code: 0, err: '' });
+    expect(await shellLine(`cat ${data} | $TSKEEPER create /bytes - && $TSKEEPER get /bytes > ${copy}`)).toMatchObject({
+      code: 0,
+      err: '',
+    });
     expect(readFileSync(copy)).toEqual(Buffer.concat([readFileSync(data), Buffer.from('\n')]));
     expect(await shellLine(`$TSKEEPER set /bytes @${copy} && $TSKEEPER set /bytes - < ${data}`)).toMatchObject({ code: 0, err: '' });
   });

@@ -6,7 +6,7 @@ import type { Terminal } from '../terminal.ts';
 import { optionLines, usageText, type ZkCommand } from '../zk/command.ts';
 import { HistoryFile } from '../zk/history-file.ts';
 import { runOneShot } from '../zk/one-shot.ts';
-import type { ConnectionSettings } from '../zk/session.ts';
+import type { ConnectionSettings } from '../zk/connection-settings.ts';
 import { Shell } from '../zk/shell.ts';
 import { shellCommands } from '../zk/shell-commands.ts';
 import { readCount } from './arguments.ts';

@@ -6,7 +6,7 @@ import type { CallOptions, Client, WatchListener } from '@tskeeper/client';
 import { exitCodes } from '../exit-codes.ts';
 import type { OutputFormat } from '../files/output.ts';
 import type { OptionSpec, ParsedLine } from './option-parser.ts';
-import type { ConnectionSettings } from './session.ts';
+import type { ConnectionSettings } from './connection-settings.ts';
 import { pathComplaint } from './texts.ts';
 
 export interface ZkCommand {

@@ -19,13 +19,13 @@ import {
 import { exitCodes } from '../exit-codes.ts';
 import { aborted } from './aborted.ts';
 import { CommandFailed } from './command.ts';
-import type { ConnectionSettings } from './session.ts';
+import type { ConnectionSettings } from './connection-settings.ts';
 import { troubleText } from './trouble-text.ts';
 
 /** Longer than a server takes to start and an ensemble to elect a leader; no longer than a person waits without wondering. */
 const patienceMs = 4000;
 /** Without any failure to tell of, for so long nothing is said. */
-const quietMs = 1000;
+const quietMs = 2000;
 
 export interface ConnectingParts {
   readonly clock: Clock;

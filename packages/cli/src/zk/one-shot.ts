@@ -11,7 +11,8 @@ import type { Terminal } from '../terminal.ts';
 import { aborted } from './aborted.ts';
 import { CommandFailed, type ZkCommand } from './command.ts';
 import { eventText, formatOf, readLine, runCommand, searchText, tellFailure } from './runner.ts';
-import { type ConnectionSettings, ZkSession } from './session.ts';
+import type { ConnectionSettings } from './connection-settings.ts';
+import { ZkSession } from './session.ts';
 
 export async function runOneShot(
   command: ZkCommand,

@@ -5,7 +5,7 @@ import { Output, type OutputFormat } from '../files/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Call, CommandFailed, unexpected, type ZkCommand } from './command.ts';
 import { OptionError, parseLine, type ParsedLine } from './option-parser.ts';
-import type { ConnectionSettings } from './session.ts';
+import type { ConnectionSettings } from './connection-settings.ts';
 import { eventLines, eventView, refusalText } from './texts.ts';
 
 export interface RunnerParts {

@@ -4,20 +4,7 @@ import { SystemClock } from '@tskeeper/server/internal';
 import { exitCodes } from '../exit-codes.ts';
 import { CommandFailed } from './command.ts';
 import { Connecting } from './connecting.ts';
-
-/** How to reach an ensemble; the options in front of a command. */
-export interface ConnectionSettings {
-  /** `host:port,host:port/chroot` */
-  readonly server: string;
-  /** Session time-out asked for. */
-  readonly timeoutMs: number;
-  /** How long to look for a server that opens a session; undefined where the user did not say: then zk/connecting.ts decides. */
-  readonly connectTimeoutMs: number | undefined;
-  readonly readOnly: boolean;
-  /** Longest request and answer; undefined: ZooKeeper's default. */
-  readonly maxPacketBytes: number | undefined;
-  readonly auth: readonly { readonly scheme: string; readonly auth: string }[];
-}
+import type { ConnectionSettings } from './connection-settings.ts';
 
 /** zkCli's words, which are those of its client: one that has lost its connection is connecting, and only a refused identity has an end of its own. */
 const stateTexts: Readonly<Record<ClientState, string>> = {

@@ -16,7 +16,8 @@ import { complete } from './completion.ts';
 import { HistoryFile } from './history-file.ts';
 import type { ParsedLine } from './option-parser.ts';
 import { eventText, formatOf, readLine, runCommand, searchText, tellFailure } from './runner.ts';
-import { type ConnectionSettings, ZkSession } from './session.ts';
+import type { ConnectionSettings } from './connection-settings.ts';
+import { ZkSession } from './session.ts';
 import { endNames, type ShellCommand, shellCommands, type ShellState } from './shell-commands.ts';
 import { wordsOf } from './words.ts';
 

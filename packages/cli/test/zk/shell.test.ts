@@ -288,7 +288,7 @@ describe('a shell with a keyboard', () => {
       await using _second = await testServer(Number(connectString.split(':')[1]));
       await keyboard.shows(`[zk: ${connectString}(CONNECTED) 0] half a li`);
       keyboard.input.write('\u0003\u0004');
-      await ended;
+      expect((await ended).code).toBe(exitCodes.done);
     });
   });
 
