@@ -5,7 +5,7 @@
  *
  *   node scripts/ensure-built.js [--install-only]
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,6 +19,8 @@ const lockfile = join(root, 'package-lock.json');
  */
 const stamp = join(root, 'node_modules/.installed-from');
 
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
 function isInstalled() {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash();
 }
@@ -27,8 +29,16 @@ function lockHash() {
   return createHash('sha256').update(readFileSync(lockfile)).digest('hex');
 }
 
-function run(command, args, what) {
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' });
+/** Runs a command to its end. A signal to end goes to the command as well: an installation that goes on would be in the way of the next one. */
+async function run(command, args, what) {
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' });
+  const pass = (signal) => child.kill(signal);
+  for (const signal of signals) process.on(signal, pass);
+  const [status, error] = await new Promise((resolve) => {
+    child.on('error', (reason) => resolve([null, reason]));
+    child.on('close', (code) => resolve([code]));
+  });
+  for (const signal of signals) process.off(signal, pass);
   if (status === 0) return;
   console.error(`${what} failed${error ? `: ${error.message}` : ''}. Run \`${[command, ...args].join(' ')}\` in ${root} to see more.`);
   process.exit(1);
@@ -37,10 +47,10 @@ function run(command, args, what) {
 if (!isInstalled()) {
   console.error('Installing what package-lock.json names (npm ci) ...');
   rmSync(stamp, { force: true });
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], 'The installation');
+  await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], 'The installation');
   writeFileSync(stamp, lockHash());
 }
 if (!process.argv.includes('--install-only')) {
   // The compiler knows what is stale; when nothing is, it is done in a third of a second.
-  run(process.execPath, [join('node_modules', 'typescript-7', 'bin', 'tsc'), '-b'], 'The build');
+  await run(process.execPath, [join('node_modules', 'typescript-7', 'bin', 'tsc'), '-b'], 'The build');
 }

@@ -26,7 +26,7 @@ export function sample<T>(cases: readonly T[], count: number): T[] {
 }
 
 /** In `npm test` each `step`-th of the numbers below `end`, beginning with `from`; all of them in the full form. */
-export function* each(end: number, step: number, from = 0): Iterable<number> {
+export function* strided(end: number, step: number, from = 0): Iterable<number> {
   for (let number = from; number < end; number += isFull ? 1 : step) yield number;
 }
 

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -14,6 +15,10 @@ rm -rf node_modules
 mkdir node_modules
 echo '{}' > node_modules/.package-lock.json
 if [ "$NPM_ENDS" = killed ]; then kill -KILL $$; fi
+if [ "$NPM_ENDS" = never ]; then
+  echo $$ > pid
+  while :; do sleep 0.1; done
+fi
 `;
 
 let root: string;
@@ -33,10 +38,24 @@ afterEach(() => {
   rmSync(root, { recursive: true });
 });
 
+const environment = (npmEnds: string) => ({
+  ...process.env,
+  PATH: [join(root, 'bin'), process.env['PATH']].join(delimiter),
+  NPM_ENDS: npmEnds,
+});
+const command = () => [join(root, 'scripts', 'ensure-built.js'), '--install-only'];
+
 /** Its exit code. */
 function install(npmEnds = 'well'): number | null {
-  const env = { ...process.env, PATH: [join(root, 'bin'), process.env['PATH']].join(delimiter), NPM_ENDS: npmEnds };
-  return spawnSync(process.execPath, [join(root, 'scripts', 'ensure-built.js'), '--install-only'], { cwd: root, env }).status;
+  return spawnSync(process.execPath, command(), { cwd: root, env: environment(npmEnds) }).status;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 const installations = (): number =>
@@ -56,4 +75,23 @@ describe.skipIf(process.platform === 'win32')('what makes a clone ready', () => 
     expect(existsSync(join(root, 'node_modules', '.package-lock.json'))).toBe(true);
     expect([install(), installations()]).toEqual([0, 2]);
   });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'takes npm along when it is ended by %s, so that no installation goes on beside the next',
+    async (signal) => {
+      const script = spawn(process.execPath, command(), { cwd: root, env: environment('never'), stdio: 'ignore' });
+      const pidFile = join(root, 'pid');
+      await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8').endsWith('\n')).toBe(true);
+      const pid = Number(readFileSync(pidFile, 'utf8'));
+      try {
+        const ended = once(script, 'exit');
+        script.kill(signal);
+        expect(await ended).not.toEqual([0, null]);
+        expect(isAlive(pid)).toBe(false);
+      } finally {
+        if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+      }
+      expect([install(), installations()]).toEqual([0, 2]);
+    },
+  );
 });

@@ -1,6 +1,6 @@
 /** What nobody honest sends. Every decoder answers it with a ProtocolError or with a record, and with no memory to speak of. */
 import { describe, expect, test } from 'vitest';
-import { breadth, each } from '../../../test/breadth.ts';
+import { breadth, strided } from '../../../test/breadth.ts';
 import {
   fixupAcl,
   FrameCutter,
@@ -145,7 +145,7 @@ test('the samples are many, and each is read by its decoder to the last byte', (
 test('a record cut short at any length is a ProtocolError, unless only an optional part is missing', () => {
   for (const { title, bytes, read, optionalFrom = bytes.length } of recorded) {
     // Behind the cut are the bytes that were cut off: a decoder that looks beyond its limit would find them.
-    const lengths = [...each(bytes.length, 7)];
+    const lengths = [...strided(bytes.length, 7)];
     const outcomes = lengths.map((length) => outcomeOf(read, new Reader(bytes, 0, length)));
     for (const outcome of outcomes) expectOnlyProtocolError(outcome, title);
     const readable = lengths.filter((_length, index) => !(outcomes[index] instanceof ProtocolError));
@@ -168,7 +168,7 @@ test('a lie in the place of any int is a ProtocolError or a record, and costs no
   const before = process.memoryUsage();
   for (const { title, bytes, read } of recorded) {
     const lying = Buffer.from(bytes);
-    for (const at of each(bytes.length - 3, 11)) {
+    for (const at of strided(bytes.length - 3, 11)) {
       const truth = bytes.readInt32BE(at);
       for (const lie of lies) {
         lying.writeInt32BE(lie, at);

@@ -2,7 +2,7 @@
 import { type MultiMember, OpCode, ProtocolError, sessionIdOf, type Txn } from '@tskeeper/protocol';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { breadth, each } from '../../../../test/breadth.ts';
+import { breadth, strided } from '../../../../test/breadth.ts';
 import type { Notice } from '../../src/observer.ts';
 import { Replica } from '../../src/request/replica.ts';
 import { type LoadedSnapshot, SnapshotLoader } from '../../src/snapshot/snapshot-loader.ts';
@@ -104,7 +104,7 @@ describe('a snapshot in a stream', () => {
     const whole = snapshotOf(both.tree, 9, sessions).toString('hex');
     const stream = Buffer.concat([bytes, packets]);
     const differs: number[] = [];
-    for (const cut of each(stream.length + 1, 11)) {
+    for (const cut of strided(stream.length + 1, 11)) {
       const loaded = loadStream(stream, [cut]);
       if (loaded.taken !== bytes.length || fileOf(loaded) !== whole) differs.push(cut);
     }
@@ -211,7 +211,7 @@ describe('a snapshot in a stream', () => {
   });
 
   it('is not over before its mark is, and says what is missing', () => {
-    for (const length of each(bytes.length, 11)) {
+    for (const length of strided(bytes.length, 11)) {
       const loader = new SnapshotLoader(treeOptions, { itemBytesMax });
       expect(loader.feed(bytes.subarray(0, length))).toBe(length);
       expect(loader.isComplete).toBe(false);
@@ -277,7 +277,7 @@ describe('a snapshot in a stream', () => {
 
     it('in a bit of any byte is refused as what it is, or leads to a tree', () => {
       let refused = 0;
-      for (const at of each(bytes.length, 7)) {
+      for (const at of strided(bytes.length, 7)) {
         const flipped = Buffer.from(bytes);
         flipped[at]! ^= 1 << (at % 8);
         try {

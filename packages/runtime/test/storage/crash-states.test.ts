@@ -1,6 +1,6 @@
 import { loseAll, MemoryDisk, SeededRandom, type StorageOptions } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
-import { breadth, each } from '../../../../test/breadth.ts';
+import { breadth, strided } from '../../../../test/breadth.ts';
 import { checkPoints, type CrashPoint, CrashRecorder } from './crash-states.ts';
 import { dataOf, quiesce, Server } from './support.ts';
 
@@ -97,7 +97,7 @@ test(
       states += result.states;
       repaired += result.repaired;
     };
-    for (const stepCount of each(80, 13)) await check(await killedWhileLogBegins(stepCount));
+    for (const stepCount of strided(80, 13)) await check(await killedWhileLogBegins(stepCount));
     for (const seed of breadth([1], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])) await check(await workload(seed, breadth(8, 24)));
     expect(states).toBeGreaterThanOrEqual(breadth(500, 50_000));
     // Many of them are damaged; if none were, this would prove little.

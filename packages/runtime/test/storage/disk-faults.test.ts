@@ -1,6 +1,6 @@
 import { type DiskCall, type DiskFault, keepAll, loseAll, MemoryDisk, type StorageOptions } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
-import { each, isFull } from '../../../../test/breadth.ts';
+import { strided, isFull } from '../../../../test/breadth.ts';
 import { dataOf, quiesce, Server } from './support.ts';
 
 const options: Partial<StorageOptions> = { preAllocSizeBytes: 4096, snapCount: 6, snapRetainCount: 3, dataLogDir: '/logs' };
@@ -74,7 +74,7 @@ test.each(faults)(
     expect(calls).toBeGreaterThan(200);
     let fatal = 0;
     let survived = 0;
-    for (const failing of each(calls, 11)) {
+    for (const failing of strided(calls, 11)) {
       const disk = new MemoryDisk();
       let failed: DiskCall | undefined;
       disk.fault = (call) => {

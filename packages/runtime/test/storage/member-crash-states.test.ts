@@ -14,7 +14,7 @@ import {
   type StorageOptions,
 } from '@tskeeper/runtime';
 import { expect, test } from 'vitest';
-import { breadth, each, isFull, sample } from '../../../../test/breadth.ts';
+import { breadth, strided, isFull, sample } from '../../../../test/breadth.ts';
 import { historyOf, Member, stateWith, zxids } from './member.ts';
 import { testOptions } from './support.ts';
 
@@ -182,7 +182,7 @@ test(
     let total = none;
     for (const options of breadth([twoFolders], [small, twoFolders])) {
       for (const shape of sample(shapes, 2)) {
-        for (const length of each(shape.logs.flat().length, 3, breadth(1, 0))) {
+        for (const length of strided(shape.logs.flat().length, 3, breadth(1, 0))) {
           const disk = new MemoryDisk();
           const old = await build(disk, shape, options);
           const target = old.slice(0, length);
