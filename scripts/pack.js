@@ -14,15 +14,12 @@ const workspace = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 /** Where the tarballs are, and the folders that they are made of. */
 export const packedFolder = join(root, '.cache', 'packages');
 
-/** Fields of a manifest that a user's npm, compiler or registry reads. */
-const published = [
-  ['name', 'version', 'description', 'keywords', 'license', 'bin', 'type', 'sideEffects', 'exports'],
-  ['dependencies', 'peerDependencies', 'peerDependenciesMeta', 'engines'],
-].flat();
+/** Fields of a manifest that are for this repository only. All others go with the package, as its code may read them. */
+const unpublished = ['private', 'scripts', 'files', 'devDependencies'];
 
 /** The manifest of a staged package: without what is for this repository only, and with the addresses that the manifest of the workspace has. */
 export function stagedManifest(manifest, folderName, { homepage, bugs, repository } = workspace) {
-  const staged = Object.fromEntries(published.filter((field) => manifest[field] !== undefined).map((field) => [field, manifest[field]]));
+  const staged = Object.fromEntries(Object.entries(manifest).filter(([field]) => !unpublished.includes(field)));
   const directory = `packages/${folderName}`;
   const addresses = {
     homepage: `${homepage}/tree/HEAD/${directory}#readme`,

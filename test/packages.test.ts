@@ -23,6 +23,8 @@ const source = {
   exports: { '.': { 'tskeeper-source': './src/index.ts', types: './dist/index.d.ts', default: './dist/index.js' } },
   dependencies: { '@k/protocol': '1.0.0' },
   devDependencies: { '@k/testing': '1.0.0' },
+  scripts: { test: 'x' },
+  buildDate: '2026-01-31',
   engines: { node: '>=20' },
 };
 const manifest = stagedManifest(source, 'client', workspace);
@@ -71,6 +73,7 @@ describe('a package that is packed', () => {
       type: 'module',
       exports: { '.': { types: './dist/index.d.ts', default: './dist/index.js' } },
       dependencies: { '@k/protocol': '1.0.0' },
+      buildDate: '2026-01-31',
       engines: { node: '>=20' },
       homepage: 'https://example.org/keeper/tree/HEAD/packages/client#readme',
       bugs: 'https://example.org/keeper/issues',
