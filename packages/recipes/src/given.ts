@@ -1,6 +1,6 @@
 /** What programs give to recipes, looked at when it is given: so a mistake is told where it is made, and not by a request that fails later, or by nobody. */
 import type { ClientView } from '@tskeeper/client';
-import { pathFault } from '@tskeeper/client/internal';
+import { checkOptions as checkNamedOptions, type Kind, kinds, optionKinds, type OptionKinds, pathFault } from '@tskeeper/client/internal';
 import type { SessionSource } from './sessions/session-source.ts';
 import type { WaitOptions } from './waiting/wait-options.ts';
 
@@ -30,6 +30,11 @@ const howToConnect = 'await connect() of @tskeeper/client, or Sessions.start(), 
 export function checkPath(path: string): void {
   const fault = typeof path === 'string' ? pathFault(path) : 'must be a text';
   if (fault !== undefined) throw new TypeError(`${named(path)} is no path of a znode: it ${fault}`);
+}
+
+/** Throws a TypeError for what is not a text; `what`: `the name of a znode`. */
+export function checkText(given: unknown, what: string): void {
+  if (typeof given !== 'string') throw new TypeError(`${what} is a string, not ${named(given)}`);
 }
 
 /** What stands in the name of a znode. Throws a TypeError for what cannot; `what`: `the name of a lock`. */
@@ -65,27 +70,110 @@ export function checkOptions(given: unknown, example: string, what = 'options ar
   if (!isObject(given)) throw new TypeError(`${what} an object, as ${example}, not ${named(given)}`);
 }
 
-/** How other libraries call `timeoutMs` and `signal`, and how these are misspelled. */
-const likeTimeoutMs = /^(max_?)?(time_?out|wait)(_?(ms|millis|milliseconds|time))?$/i;
-const likeSignal = /^(abort_?)?(signal|controller)$/i;
+const wait = {
+  signal: kinds.signal,
+  timeoutMs: {
+    wanted: 'a number of milliseconds; leave it out to wait for as long as it takes',
+    isNumber: true,
+    fits: (given: unknown) => typeof given === 'number' && !Number.isNaN(given),
+  },
+};
+
+/** A value that is checked elsewhere; `wanted` says what it is, for an error about a name that is nearly this one. */
+function checkedElsewhere(wanted: string): Kind {
+  return { wanted, fits: () => true };
+}
+
+const milliseconds = checkedElsewhere('a number of milliseconds');
+const flag = kinds.boolean;
+const line = { acl: kinds.acl };
+
+/** The options of calls, by what they are for. */
+export const callOptions = {
+  wait: optionKinds(wait),
+  acquire: optionKinds(wait, { onRevocation: checkedElsewhere('a function') }),
+  revoke: optionKinds(wait, { deleteAfterMs: milliseconds }),
+  preempt: optionKinds({ preempt: checkedElsewhere('true, or { deleteAfterMs: 5000 }') }),
+  loop: optionKinds({ signal: kinds.signal }),
+  changes: optionKinds({ signal: kinds.signal, maxQueuedChanges: checkedElsewhere('a whole number from 1') }),
+  join: optionKinds(wait, { data: kinds.data, takesOver: flag }),
+  begin: optionKinds(wait, { data: kinds.data }),
+  register: optionKinds(wait, { takesOver: flag }),
+  putPriority: optionKinds(wait, { priority: checkedElsewhere('a whole number, lower first') }),
+  putDelay: optionKinds(wait, { delayMs: milliseconds, dueMs: checkedElsewhere('a time in ms since 1970') }),
+  putId: optionKinds(wait, { id: checkedElsewhere('a string') }),
+} as const;
+
+const item = { acl: kinds.acl, items: checkedElsewhere('"persistent" or "ephemeral"') };
+const queue = { ...item, maxItems: checkedElsewhere('a whole number from 1'), takenPath: checkedElsewhere('a path') };
+const decode = { decode: checkedElsewhere('a function') };
+const many = { ...decode, data: flag, concurrency: checkedElsewhere('a whole number from 1') };
+const include = checkedElsewhere('a function');
+const participant = { name: checkedElsewhere('a string without "/"'), data: kinds.data, acl: kinds.acl };
+const lease = { ...line, durationMs: milliseconds, holder: checkedElsewhere('a string') };
+
+/** The options of constructors, by the name of the class. */
+export const settings = {
+  AtomicNumber: optionKinds({ format: checkedElsewhere('a format such as int32'), lockPath: checkedElsewhere('a path'), acl: kinds.acl }),
+  Barrier: optionKinds({ data: kinds.data, ephemeral: flag, acl: kinds.acl }),
+  ChildrenCache: optionKinds(many, { include }),
+  DelayQueue: optionKinds(queue),
+  DoubleBarrier: optionKinds(participant),
+  Election: optionKinds(line, { data: kinds.data, name: checkedElsewhere('a string without "/"') }),
+  EventHandle: optionKinds(line, { autoReset: flag }),
+  Group: optionKinds(line, { naming: checkedElsewhere('"plain", "party" or "shallowParty"') }),
+  IdQueue: optionKinds(queue),
+  Lease: optionKinds(lease),
+  Lock: optionKinds(line, { name: checkedElsewhere('a string without "/"'), data: kinds.data }),
+  Migrations: optionKinds(line),
+  MultiLease: optionKinds(lease, { count: checkedElsewhere('a whole number from 1') }),
+  NodeCache: optionKinds(decode),
+  PersistentNode: optionKinds({
+    mode: checkedElsewhere('"ephemeral" or another mode'),
+    ttlMs: milliseconds,
+    acl: kinds.acl,
+    protection: flag,
+    takesOver: flag,
+  }),
+  PriorityLock: optionKinds(line, { data: kinds.data }),
+  PriorityQueue: optionKinds(queue, { naming: checkedElsewhere('"page", "kazoo" or "curator"') }),
+  Queue: optionKinds(queue, { prefix: checkedElsewhere('a string without "/"') }),
+  Semaphore: optionKinds(line, { size: checkedElsewhere('a whole number from 1'), data: kinds.data }),
+  ServiceProvider: optionKinds({
+    strategy: checkedElsewhere('a function, as roundRobin()'),
+    include,
+    downAfterErrors: checkedElsewhere('a whole number from 1'),
+    downForMs: milliseconds,
+  }),
+  ServiceRegistry: optionKinds(line, { payload: checkedElsewhere('a function or a schema') }),
+  SetPartitioner: optionKinds(line, { timeBoundaryMs: milliseconds, plan: kinds.function }),
+  ShardedQueue: optionKinds(item, { shards: checkedElsewhere('a whole number from 1 to 100') }),
+  SharedCount: optionKinds(line, { format: checkedElsewhere('a format such as int32') }),
+  SharedLock: optionKinds(line, { names: checkedElsewhere("{ read: 'read-', write: 'write-' }"), data: kinds.data }),
+  SharedValue: optionKinds(line),
+  SimpleBarrier: optionKinds(participant, wait),
+  TreeCache: optionKinds(many, { maxDepth: checkedElsewhere('a whole number from 1'), include }),
+  TwoPhaseCommit: optionKinds(line, { watching: checkedElsewhere('"sites" or "coordinator"'), presence: flag }),
+} as const;
+
+/** The options of a constructor. Throws a TypeError or a RangeError that says what to write. */
+export function checkSettings(given: unknown, name: keyof typeof settings): void {
+  if (!isObject(given)) throw new TypeError(`new ${name}: options are an object, as { acl }, not ${named(given)}`);
+  checkNamedOptions(given, settings[name], `new ${name}`);
+}
 
 /**
- * Throws a TypeError or a RangeError for what does not bound a wait, one that would have no bound by a slip of the pen among them. What else is in the options is passed
- * over, as compilers do with all but literals.
+ * The options of a call. Throws a TypeError or a RangeError that says what to write: for what is not an object, for a name that is none of the options, and for a value of
+ * another kind. `what` the call is about: `the lock /a`.
  */
-export function checkWaitOptions(options: WaitOptions): void {
-  checkOptions(options, '{ timeoutMs: 5000 }');
-  const { signal, timeoutMs } = options;
-  for (const name of Object.keys(options)) {
-    if (timeoutMs === undefined && name !== 'timeoutMs' && likeTimeoutMs.test(name))
-      throw new TypeError(`there is no option ${named(name)}; how long to wait is timeoutMs, in milliseconds`);
-    if (signal === undefined && name !== 'signal' && likeSignal.test(name))
-      throw new TypeError(`there is no option ${named(name)}; what ends a wait is signal, an AbortSignal`);
-  }
-  if (signal !== undefined && typeof (signal as Partial<AbortSignal> | null)?.throwIfAborted !== 'function')
-    throw new TypeError(`signal is an AbortSignal, not ${named(signal)}; of an AbortController hand over the signal`);
-  if (timeoutMs !== undefined && (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)))
-    throw new RangeError(`timeoutMs is a number of milliseconds, not ${named(timeoutMs)}; leave it out to wait for as long as it takes`);
+export function checkCallOptions(given: unknown, options: OptionKinds, what: string): void {
+  checkOptions(given, '{ timeoutMs: 5000 }');
+  checkNamedOptions(given, options, what);
+}
+
+/** Throws a TypeError or a RangeError for what does not bound a wait; `what` is waited for. */
+export function checkWaitOptions(given: WaitOptions, what: string): void {
+  checkCallOptions(given, callOptions.wait, what);
 }
 
 /** For an error: what it is, of what has no words of its own. */

@@ -282,7 +282,7 @@ describe('what waits', () => {
       for (const [what, options] of Object.entries(bad)) {
         const error = await mistake(() => wait(options));
         const isTold =
-          /^(options are|signal is|timeoutMs is|there is no option)/.test(error.message) &&
+          /(options are an object|: signal is|: timeoutMs is|unknown option .*(timeoutMs|signal))/.test(error.message) &&
           /^(Type|Range)Error$/.test(error.constructor.name);
         if (!isTold) failures.push(`${name}, ${what}: ${error.message}`);
       }
@@ -345,6 +345,92 @@ describe('what waits', () => {
     expect(failures).toEqual([]);
   });
 });
+
+// --- Loops and constructors
+
+/** Each call that takes a signal alone. */
+async function loopsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
+  const candidate = new recipes.Candidate(zk, '/loops/candidates');
+  const cache = new recipes.NodeCache(zk, '/loops/cached');
+  const value = new recipes.SharedValue(zk, '/loops/value', textCodec);
+  const model = new recipes.Model('/loops/model', { codec: textCodec });
+  await t.settle();
+  return {
+    'Election.observe': (options) => new recipes.Election(zk, '/loops/e').observe(options),
+    'Group.observe': (options) => new recipes.Group(zk, '/loops/g').observe(options),
+    'SharedValue.changes': (options) => value.changes(options),
+    'Cache.changes': (options) => cache.changes(options),
+    'NodeCache.changes': (options) => cache.changes(options),
+    'ModelZnode.watch': (options) => model.at(zk).watch(options),
+    'ItemQueue.items': (options) => new recipes.Queue(zk, '/loops/q').items(options),
+    'Candidate.run': (options) => candidate.run(work, options),
+  };
+}
+
+/** Each class that takes options, made with these. */
+function constructorsOf(zk: Client): Readonly<Record<string, (options: Any) => unknown>> {
+  const merged = (options: Any, needed: object): Any => (typeof options === 'object' ? { ...needed, ...options } : options);
+  return {
+    AtomicNumber: (options) => new recipes.AtomicNumber(zk, '/a', options),
+    Barrier: (options) => new recipes.Barrier(zk, '/a', options),
+    Candidate: (options) => new recipes.Candidate(zk, '/a', options),
+    ChildrenCache: (options) => new recipes.ChildrenCache(zk, '/a', options),
+    DelayQueue: (options) => new recipes.DelayQueue(zk, '/a', options),
+    DoubleBarrier: (options) => new recipes.DoubleBarrier(zk, '/a', 2, options),
+    Election: (options) => new recipes.Election(zk, '/a', options),
+    EventHandle: (options) => new recipes.EventHandle(zk, '/a', options),
+    Group: (options) => new recipes.Group(zk, '/a', options),
+    IdQueue: (options) => new recipes.IdQueue(zk, '/a', options),
+    Lease: (options) => new recipes.Lease(zk, '/a', merged(options, lease)),
+    Lock: (options) => new recipes.Lock(zk, '/a', options),
+    Migrations: (options) => new recipes.Migrations(zk, '/a', [], options),
+    MultiLease: (options) => new recipes.MultiLease(zk, '/a', merged(options, { ...lease, count: 2 })),
+    NodeCache: (options) => new recipes.NodeCache(zk, '/a', options),
+    PersistentNode: (options) => new recipes.PersistentNode(zk, '/a', null, options),
+    PriorityLock: (options) => new recipes.PriorityLock(zk, '/a', options),
+    PriorityQueue: (options) => new recipes.PriorityQueue(zk, '/a', options),
+    Queue: (options) => new recipes.Queue(zk, '/a', options),
+    Semaphore: (options) => new recipes.Semaphore(zk, '/a', options),
+    ServiceRegistry: (options) => new recipes.ServiceRegistry(zk, '/a', options),
+    SetPartitioner: (options) => new recipes.SetPartitioner(zk, '/a', 'alice', ['a'], work, options),
+    ShardedQueue: (options) => new recipes.ShardedQueue(zk, '/a', merged(options, { shards: 2 })),
+    SharedCount: (options) => new recipes.SharedCount(zk, '/a', options),
+    SharedLock: (options) => new recipes.SharedLock(zk, '/a', options),
+    SharedValue: (options) => new recipes.SharedValue(zk, '/a', textCodec, options),
+    TreeCache: (options) => new recipes.TreeCache(zk, '/a', options),
+    TwoPhaseCommit: (options) => new recipes.TwoPhaseCommit(zk, '/a', options),
+  };
+}
+
+/** Methods that hand what they are given to a method that is tried, or to the client, which checks it. */
+const passedOn: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['Held', 'HeldTogether', 'HeldLease', 'Leadership', 'Participation', 'ClaimedItem'].map((name) => [`${name}.multi`, 'Client.multi']),
+  ),
+  ...Object.fromEntries(
+    ['Held', 'HeldTogether', 'Leadership', 'Participation', 'ClaimedItem', 'Registration', 'SetPartitioner'].map((name) => [
+      `${name}.onStateChange`,
+      'PersistentNode.onStateChange',
+    ]),
+  ),
+  ...Object.fromEntries(['get', 'find', 'exists', 'create', 'set', 'put', 'delete'].map((name) => [`ModelZnode.${name}`, 'Client'])),
+  ...Object.fromEntries(['DelayQueue', 'IdQueue', 'PriorityQueue'].map((name) => [`${name}.putAll`, `${name}.put`])),
+  'ShardedQueue.putAll': 'Queue.putAll',
+  // Not public.
+  ...Object.fromEntries(['putItems', 'ensembleTimeMs', 'takeAll'].map((name) => [`ItemQueue.${name}`, ''])),
+  'AtomicNumber.decrement': 'AtomicNumber.subtract',
+  'ClaimedItem.done': 'tried by itself',
+  'HeldLease.renew': 'Client.setData',
+  'Leadership.acknowledge': 'Client.multi',
+  'ModelChildren.list': 'Client.getChildren',
+  'ModelChildren.cache': 'ChildrenCache',
+  'Participation.leave': 'Limit, as all that waits',
+  'Site.acknowledge': 'Limit, as all that waits',
+  'PathTemplate.path': 'Model.at',
+  'PathTemplate.parentPath': 'Model.below',
+  'PathTemplate.canBeBelow': 'SchemaSet',
+  'RecipeError.toString': 'Error',
+};
 
 // --- What else is given
 
@@ -497,7 +583,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'ChildrenCache, concurrency 0': [(zk) => new recipes.ChildrenCache(zk, '/a', { concurrency: 0 }), /^concurrency is a whole number/],
   'Cache.changes, a signal that is none': [
     (zk) => new recipes.NodeCache(zk, '/a').changes({ signal: new AbortController() as Any }),
-    /^signal is/,
+    /^changes: signal is/,
   ],
   'TwoPhaseCommit, a watching there is not': [
     (zk) => new recipes.TwoPhaseCommit(zk, '/a', { watching: 'all' as Any }),
@@ -558,6 +644,34 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /^strategy is a function, not "random"/,
   ],
   'ServiceRegistry.update of nothing': [(zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', none), /^a change is an object/],
+  'ChildrenCache.get of a number': [(zk) => new recipes.ChildrenCache(zk, '/a').get(5 as Any), /^the name of a znode is a string, not 5/],
+  'ServiceCache.get of a number': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').cache('b').get(5 as Any),
+    /^the name of a znode is a string, not 5/,
+  ],
+  'TreeCache.get of nothing': [(zk) => new recipes.TreeCache(zk, '/a').get(none), /^the path of a znode is a string, not undefined/],
+  'TreeCache.children of nothing': [(zk) => new recipes.TreeCache(zk, '/a').children(none), /^the path of a znode is a string/],
+  'ServiceProvider.noteError of nothing': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').provider('b').noteError(none),
+    /^an instance is an object, as choose\(\) gives/,
+  ],
+  'PriorityLock.reading with options that it does not know': [
+    (zk) => new recipes.PriorityLock(zk, '/a').reading(1, { preemt: true } as Any),
+    /^reading: unknown option "preemt"; write preempt/,
+  ],
+  'PriorityLock.writing with a number in the place of options': [
+    (zk) => new recipes.PriorityLock(zk, '/a').writing(1, 5 as Any),
+    /^options are an object/,
+  ],
+  'Sessions.ready, a time-out of text': [
+    async (zk) => await (await recipes.Sessions.start(() => Promise.resolve(zk))).ready({ timeoutMs: '5' as Any }),
+    /timeoutMs is a number/,
+  ],
+  'Sessions.each without a function': [
+    async (zk) => (await recipes.Sessions.start(() => Promise.resolve(zk))).each(none),
+    /^a listener is a function/,
+  ],
+  'Sessions.start, options that are none': [() => recipes.Sessions.start('zk1:2181', 5 as Any), /^options are an object/],
   'randomly without a function': [() => recipes.randomly(none), /is a function, not undefined/],
   'sticky by what is none': [() => recipes.sticky('random' as Any), /is a function, not "random"/],
   'uriOf nothing': [() => recipes.uriOf(none), /^an instance is an object/],
@@ -565,4 +679,113 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
 
 it.each(Object.entries(others))('%s', async (_title, [call, words]) => {
   expectInputError(await mistake(() => call(t.zk)), words, 'that');
+});
+
+it('ClaimedItem.done says that operations are an array, and the claim stands', async () => {
+  const queue = new recipes.Queue(t.zk, '/a');
+  await t.until(queue.put('item'));
+  const item = await t.until(queue.claim());
+  expectInputError(await mistake(() => item.done(5 as Any)), /^the operations of done are an array, not 5/, 'that');
+  await t.until(item.done());
+  await t.until(queue.close());
+});
+
+// --- All of it
+
+/** Classes of the package by name. */
+const classes = Object.entries(recipes as Readonly<Record<string, unknown>>).flatMap(([name, each]) =>
+  typeof each === 'function' && /^class\b/.test(String(each)) ? [[name, each as new (...given: never[]) => object] as const] : [],
+);
+
+/** Methods that take something, of a class and of those it extends. */
+function methodsOf(each: { readonly prototype: object }): Map<string, unknown> {
+  const methods = new Map<string, unknown>();
+  for (let at = each.prototype; at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (name !== 'constructor' && typeof value === 'function' && takesSomething(value as () => unknown) && !methods.has(name))
+        methods.set(name, value);
+  }
+  return methods;
+}
+
+function takesSomething(method: () => unknown): boolean {
+  return !/^(?:async\s+)?\*?\s*\w+\(\s*\)/.test(String(method));
+}
+
+it('every public method that takes something is tried with what it does not take', async () => {
+  const tried = [
+    ...Object.keys(await waitsOf(t.zk)),
+    ...Object.keys(others),
+    ...Object.keys(await loopsOf(t.zk)),
+    ...Object.keys(passedOn),
+  ];
+  const untried = classes.flatMap(([name, each]) =>
+    [...methodsOf(each)]
+      .filter(([method, value]) => {
+        // What several classes inherit is tried once.
+        const owners = classes.filter(([, other]) => methodsOf(other).get(method) === value);
+        return !owners.some(([owner]) =>
+          tried.some(
+            (title) => title === `${owner}.${method}` || title.startsWith(`${owner}.${method},`) || title.startsWith(`${owner}.${method} `),
+          ),
+        );
+      })
+      .map(([method]) => `${name}.${method}`),
+  );
+  expect(untried.join(' ')).toBe('');
+});
+
+it('every public constructor refuses options that it does not know, and names the nearest', () => {
+  const known = { acl: [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }] };
+  const failures: string[] = [];
+  for (const [name, make] of Object.entries(constructorsOf(t.zk))) {
+    for (const [given, words] of [
+      [{ ...known, acll: known.acl }, /unknown option "acll"; write acl, which is/],
+      [{ nonsense: 1 }, /unknown option "nonsense"; the options are .*/],
+      [5, /options are an object/],
+      [{ acl: 31 }, /acl is an array/],
+    ] as const) {
+      const isWithoutAcl = /Cache$/.test(name);
+      if (isWithoutAcl && typeof given === 'object' && !('nonsense' in given)) continue;
+      try {
+        make(given);
+        failures.push(`${name} takes ${JSON.stringify(given)}`);
+      } catch (error) {
+        if (!(error instanceof TypeError && words.test(error.message))) failures.push(`${name}: ${String(error)}`);
+      }
+    }
+  }
+  expect(failures).toEqual([]);
+  const withoutOptions = ['AtomicNumber, CachedNumber', 'CachedNumber', 'MultiLock', 'Model', 'PathTemplate', 'SchemaSet', 'RecipeError'];
+  // Made by recipes, and not by programs.
+  const made = [
+    'ClaimedItem',
+    'Held',
+    'HeldLease',
+    'HeldTogether',
+    'Leadership',
+    'ModelChildren',
+    'ModelZnode',
+    'Participation',
+    'Registration',
+    'ServiceCache',
+    'ServiceProvider',
+    'Sessions',
+    'Site',
+  ];
+  const base = ['Cache', 'ItemQueue', 'SimpleBarrier'];
+  const all = [...Object.keys(constructorsOf(t.zk)), ...withoutOptions, ...made, ...base];
+  expect(classes.map(([name]) => name).filter((name) => !all.includes(name))).toEqual([]);
+});
+
+it('every loop refuses options that it does not know, at once', async () => {
+  const failures: string[] = [];
+  for (const [name, loop] of Object.entries(await loopsOf(t.zk))) {
+    for (const given of [5, null, { singal: new AbortController().signal }, { timeoutMs: 5 }, { signal: new AbortController() }]) {
+      const error = await mistake(() => loop(given));
+      if (!/(options are an object|unknown option|signal is an AbortSignal)/.test(error.message))
+        failures.push(`${name}: ${error.message}`);
+    }
+  }
+  expect(failures).toEqual([]);
 });

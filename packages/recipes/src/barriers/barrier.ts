@@ -9,7 +9,7 @@
  *     remove   delete b
  */
 import { type Acl, type Data, KeeperError } from '@tskeeper/client';
-import { checkPlace } from '../given.ts';
+import { checkPlace, checkSettings } from '../given.ts';
 import { Limit } from '../waiting/limit.ts';
 import { nextEvent, untilTheEnd } from '../waiting/next-event.ts';
 import { inSessions, type SessionSource } from '../sessions/session-source.ts';
@@ -35,6 +35,7 @@ export class Barrier {
   /** Nothing is asked of a server yet. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: BarrierOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'Barrier');
     this.path = path;
     this.#source = source;
     this.#options = options;

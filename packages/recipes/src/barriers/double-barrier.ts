@@ -10,7 +10,7 @@
  * In is entrance.ts, out is exit.ts.
  */
 import type { Acl, Data } from '@tskeeper/client';
-import { checkFunction, checkName, checkPlace } from '../given.ts';
+import { checkFunction, checkName, checkPlace, checkSettings } from '../given.ts';
 import { Held } from '../line/held.ts';
 import { Limit } from '../waiting/limit.ts';
 import { inSessions, type SessionSource } from '../sessions/session-source.ts';
@@ -44,8 +44,10 @@ export class DoubleBarrier {
    * Nothing is asked of a server yet. The znode need not exist. `size` is the same for all who take part. Throws a TypeError for what is no client or no
    * path.
    */
-  constructor(source: SessionSource, path: string, size: number, { name = 'p', data = null, acl }: DoubleBarrierOptions = {}) {
+  constructor(source: SessionSource, path: string, size: number, options: DoubleBarrierOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'DoubleBarrier');
+    const { name = 'p', data = null, acl } = options;
     checkSize(size);
     checkName(name, 'the name of a participant');
     this.path = path;

@@ -15,7 +15,7 @@
  */
 import { type Acl, type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkFunction, checkName, checkPlace } from '../given.ts';
+import { checkFunction, checkName, checkPlace, settings } from '../given.ts';
 import { Held } from '../line/held.ts';
 import { Line, Place } from '../line/line.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -70,7 +70,7 @@ export class SimpleBarrier {
   ): Promise<SimpleBarrier> {
     checkPlace(source, path);
     checkSize(size);
-    using limit = new Limit(source, options, `the root of the barrier ${path}`);
+    using limit = new Limit(source, options, `the root of the barrier ${path}`, settings.SimpleBarrier);
     if (options.name !== undefined) checkName(options.name, 'the name of a participant');
     const { signal } = limit;
     await inSessions(source, signal, (zk) => zk.ensurePath(path, { acl: options.acl, ...untilTheEnd, signal }));

@@ -81,7 +81,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
    * when it or the client was closed, TimedOut; and with the signal's reason.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
-    checkWaitOptions(options);
+    checkWaitOptions(options, `the cache of ${this.path}`);
     options.signal?.throwIfAborted();
     if (this.isClosed) throw this.#endReason();
     if (!this.inStep) await this.#waiting.wait(options);

@@ -3,7 +3,7 @@
  * together. Bounded: one change too many, and a single `overflowed` takes the place of everything in it, and of what comes until it is taken.
  */
 import { onAbort } from '@tskeeper/client/internal';
-import { checkWaitOptions } from '../given.ts';
+import { callOptions, checkCallOptions } from '../given.ts';
 import type { CacheChange } from './cached-znode.ts';
 
 /** Of one loop. */
@@ -47,7 +47,7 @@ export class ChangeStream<Data> implements CacheChanges<Data> {
   #unheed: (() => void) | undefined;
 
   constructor(options: ChangesOptions, forget: (stream: ChangeStream<Data>) => void) {
-    checkWaitOptions(options);
+    checkCallOptions(options, callOptions.changes, 'changes');
     const { signal, maxQueuedChanges = maxQueuedChangesDefault } = options;
     if (!Number.isInteger(maxQueuedChanges) || maxQueuedChanges < 1)
       throw new RangeError(`maxQueuedChanges is a whole number from 1, not ${maxQueuedChanges}`);

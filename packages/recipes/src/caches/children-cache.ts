@@ -1,6 +1,6 @@
 /** The children of a znode, and their data, at hand without asking a server. */
 import { childPath, nameOf } from '@tskeeper/client/internal';
-import { checkFunction } from '../given.ts';
+import { checkFunction, checkSettings, checkText } from '../given.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
@@ -18,6 +18,7 @@ export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnod
  */
 export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(source: SessionSource, path: string, options: ChildrenCacheOptions<Data> = {}) {
+    checkSettings(options, 'ChildrenCache');
     const { include, ...others } = options;
     if (include !== undefined) checkFunction(include, 'include');
     const includes = include && ((child: string) => include(nameOf(child)));
@@ -26,6 +27,7 @@ export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> impleme
 
   /** undefined when there is no such child, or when it is not shown. */
   get(name: string): CachedZnode<Data> | undefined {
+    checkText(name, 'the name of a znode');
     return this.znodes.get(childPath(this.path, name));
   }
 

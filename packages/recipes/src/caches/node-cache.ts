@@ -1,4 +1,5 @@
 /** One znode and its data, at hand without asking a server. */
+import { checkSettings } from '../given.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, CacheOptions } from './cached-znode.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
@@ -12,6 +13,7 @@ export type NodeCacheOptions<Data = Uint8Array | null> = CacheOptions<Data>;
  */
 export class NodeCache<Data = Uint8Array | null> extends Cache<Data> {
   constructor(source: SessionSource, path: string, options: NodeCacheOptions<Data> = {}) {
+    checkSettings(options, 'NodeCache');
     super(source, path, { ...options, maxDepth: 0, tellsRoot: true });
   }
 

@@ -1,4 +1,5 @@
 /** A znode and everything below it, at hand without asking a server. */
+import { checkSettings, checkText } from '../given.ts';
 import { Cache } from './cache.ts';
 import type { CachedZnode, ManyZnodesOptions } from './cached-znode.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
@@ -20,6 +21,7 @@ export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOp
  */
 export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(source: SessionSource, path: string, options: TreeCacheOptions<Data> = {}) {
+    checkSettings(options, 'TreeCache');
     const { maxDepth = Infinity } = options;
     if (maxDepth !== Infinity && (!Number.isInteger(maxDepth) || maxDepth < 1))
       throw new RangeError(
@@ -30,11 +32,13 @@ export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements 
 
   /** undefined when there is none, or when it is not shown. */
   get(path: string): CachedZnode<Data> | undefined {
+    checkText(path, 'the path of a znode');
     return this.znodes.get(path);
   }
 
   /** Names of the children that are shown, in no defined order; undefined when the znode itself is not. */
   children(path: string): readonly string[] | undefined {
+    checkText(path, 'the path of a znode');
     return this.znodes.get(path) === undefined ? undefined : [...this.znodes.namesBelow(path)];
   }
 

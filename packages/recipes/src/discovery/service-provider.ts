@@ -6,7 +6,7 @@
  *                        after a while, or anew ────┘<────noteError, again and again
  */
 import type { Millis } from '@tskeeper/client';
-import { checkFunction, checkWaitOptions } from '../given.ts';
+import { checkFunction, checkOptions, checkSettings, checkWaitOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -47,8 +47,10 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     source: SessionSource,
     name: string,
     open: (source: SessionSource) => ServiceCache<Payload>,
-    { strategy = roundRobin(), include = () => true, downAfterErrors = 2, downForMs = 30_000 }: ServiceProviderOptions<Payload> = {},
+    options: ServiceProviderOptions<Payload> = {},
   ) {
+    checkSettings(options, 'ServiceProvider');
+    const { strategy = roundRobin(), include = () => true, downAfterErrors = 2, downForMs = 30_000 } = options;
     checkFunction(strategy, 'strategy');
     checkFunction(include, 'include');
     if (!Number.isInteger(downAfterErrors) || downAfterErrors < 1)
@@ -71,7 +73,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
    * they cannot be read for, as SessionExpired.
    */
   async ready(options: WaitOptions = {}): Promise<void> {
-    checkWaitOptions(options);
+    checkWaitOptions(options, `the instances of ${this.name}`);
     options.signal?.throwIfAborted();
     if (this.#end !== undefined) throw this.#end.reason;
     if (!this.#isShown) await this.#waiting.wait(options);
@@ -95,6 +97,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
 
   /** An instance was not to be reached, or has not answered: after so many times it is passed over for a while. */
   noteError(instance: ServiceInstance<Payload>): void {
+    checkOptions(instance, 'choose() gives', 'an instance is');
     this.#down.note(instance);
   }
 

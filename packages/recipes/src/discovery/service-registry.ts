@@ -11,7 +11,7 @@
  */
 import type { Acl } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkName, checkOptions, checkPlace, checkWaitOptions } from '../given.ts';
+import { checkName, checkOptions, checkPlace, checkSettings, callOptions, checkCallOptions } from '../given.ts';
 import type { ReadingOptions } from '../caches/cached-znode.ts';
 import { reasonOf } from '../models/model-value.ts';
 import { type Check, checked } from '../codecs/standard-schema.ts';
@@ -58,8 +58,10 @@ export class ServiceRegistry<Payload = unknown> {
    * Nothing is asked of a server yet. `source`: a client, whose end is the end of what is registered with it, or `Sessions`. Throws a TypeError for what is
    * no client or no path.
    */
-  constructor(source: SessionSource, path: string, { acl, payload }: ServiceRegistryOptions<Payload> = {}) {
+  constructor(source: SessionSource, path: string, options: ServiceRegistryOptions<Payload> = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'ServiceRegistry');
+    const { acl, payload } = options;
     this.path = path;
     this.#source = source;
     this.#acl = acl;
@@ -75,7 +77,7 @@ export class ServiceRegistry<Payload = unknown> {
    */
   async register(service: ServiceSettings<Payload>, options: RegisterOptions = {}): Promise<Registration<Payload>> {
     checkOptions(service, "{ name: 'mail', address: '10.0.0.7', port: 25 }", 'a service is');
-    checkWaitOptions(options);
+    checkCallOptions(options, callOptions.register, 'register');
     options.signal?.throwIfAborted();
     const { takesOver, ...waitOptions } = options;
     const { name, address, port, serviceType = 'dynamic', id = port === undefined ? address : `${address}:${port}` } = service;

@@ -9,7 +9,7 @@
  */
 import { type ClientView, KeeperError } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
-import { checkFunction, checkPlace } from '../given.ts';
+import { callOptions, checkCallOptions, checkFunction, checkPlace, checkSettings } from '../given.ts';
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, isEndOfSession, type SessionSource, sessionsOf } from '../sessions/session-source.ts';
@@ -43,6 +43,7 @@ export class Candidate implements AsyncDisposable {
    */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'Election');
     this.path = path;
     this.#options = options;
     this.#zk = clientOf(source);
@@ -91,9 +92,11 @@ export class Candidate implements AsyncDisposable {
    */
   async run(
     work: (leadership: Leadership, signal: AbortSignal) => Promise<void> | void,
-    { signal }: Pick<WaitOptions, 'signal'> = {},
+    options: Pick<WaitOptions, 'signal'> = {},
   ): Promise<void> {
     checkFunction(work, 'work');
+    checkCallOptions(options, callOptions.loop, 'run');
+    const { signal } = options;
     if (this.#isRunning)
       throw new TypeError(`the candidate for ${this.path} runs something already, and resigns behind it; give what else there is to that`);
     this.#isRunning = true;

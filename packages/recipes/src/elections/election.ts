@@ -10,7 +10,7 @@
  * That nobody stands ahead of a znode does not mean that its owner knows that it leads. Whoever has to know waits for `acknowledged`.
  */
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
-import { checkFunction, checkPlace } from '../given.ts';
+import { callOptions, checkCallOptions, checkFunction, checkPlace, checkSettings } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import { Line, type LineOptions, nextAhead } from '../line/line.ts';
@@ -51,6 +51,7 @@ export class Election {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'Election');
     const { name = 'n_', data = null } = options;
     this.path = path;
     this.#source = source;
@@ -102,7 +103,12 @@ export class Election {
    * Tells who leads, now and whenever that changes: undefined when nobody stands. Ends and throws as `Client.watch` does. Each one that looks on asks two or three
    * questions with each candidate that comes or goes; candidates themselves need not look on.
    */
-  async *observe({ signal }: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Leader | undefined, void, undefined> {
+  observe(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Leader | undefined, void, undefined> {
+    checkCallOptions(options, callOptions.loop, 'observe');
+    return this.#observe(options.signal);
+  }
+
+  async *#observe(signal: AbortSignal | undefined): AsyncGenerator<Leader | undefined, void, undefined> {
     const never = new AbortController().signal;
     let last: Leader | undefined | null = null;
     for await (const { zk, event } of watchOf(this.#source, this.path, signal)) {

@@ -21,7 +21,7 @@
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkPlace } from '../given.ts';
+import { checkPlace, checkSettings } from '../given.ts';
 import { deletedByOthers, Line, type LineOptions, nextAhead, type Place } from '../line/line.ts';
 import { Marks } from '../marks/marks.ts';
 import { inSessions, type SessionSource } from '../sessions/session-source.ts';
@@ -53,6 +53,7 @@ export class EventHandle {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: EventHandleOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'EventHandle');
     this.path = path;
     this.autoReset = options.autoReset ?? false;
     this.#source = source;

@@ -8,7 +8,7 @@
  */
 import type { Acl, ClientView, Data } from '@tskeeper/client';
 import { childPath, nameOf } from '@tskeeper/client/internal';
-import { checkName, checkPlace, checkWaitOptions } from '../given.ts';
+import { callOptions, checkCallOptions, checkName, checkPlace, checkSettings } from '../given.ts';
 import { ChildrenCache } from '../caches/children-cache.ts';
 import { told } from '../caches/told.ts';
 import { PersistentNode } from '../nodes/persistent-node.ts';
@@ -75,8 +75,10 @@ export class Group {
    * Nothing is asked of a server yet. The znode need not exist. `source`: a client, whose end is the end of its membership, or `Sessions`. Throws a TypeError
    * for what is no client or no path.
    */
-  constructor(source: SessionSource, path: string, { naming = 'plain', acl }: GroupOptions = {}) {
+  constructor(source: SessionSource, path: string, options: GroupOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'Group');
+    const { naming = 'plain', acl } = options;
     if (!Object.hasOwn(namings, naming)) throw new TypeError(`naming is one of ${Object.keys(namings).join(', ')}, not ${naming}`);
     this.path = path;
     this.#source = source;
@@ -90,7 +92,7 @@ export class Group {
    */
   async join(name: string, options: JoinOptions = {}): Promise<PersistentNode> {
     checkName(name, 'the name of a member');
-    checkWaitOptions(options);
+    checkCallOptions(options, callOptions.join, `a member of ${this.path}`);
     options.signal?.throwIfAborted();
     const { data, takesOver, ...waitOptions } = options;
     const naming = namings[this.#naming];
@@ -135,7 +137,12 @@ export class Group {
    * who look on one event and one read. Ends when the client is closed, and throws the signal's reason, or SessionExpired and the like; with `Sessions` it goes on
    * with the next client, and throws what has ended those.
    */
-  async *observe({ signal }: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Membership, void, undefined> {
+  observe(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<Membership, void, undefined> {
+    checkCallOptions(options, callOptions.loop, 'observe');
+    return this.#observe(options.signal);
+  }
+
+  async *#observe(signal: AbortSignal | undefined): AsyncGenerator<Membership, void, undefined> {
     const { includes, isShallow } = namings[this.#naming];
     await using cache = new ChildrenCache(this.#source, this.path, { data: !isShallow, include: includes });
     const show = () => this.#show(cache);

@@ -19,7 +19,7 @@
  */
 import type { Acl, Millis, TimerHandle } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
-import { checkFunction, checkName, checkPlace, checkWaitOptions, named } from '../given.ts';
+import { checkFunction, checkName, checkPlace, checkSettings, checkWaitOptions, named } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { isEndOfSession } from '../sessions/session-source.ts';
@@ -85,6 +85,7 @@ export class SetPartitioner implements AsyncDisposable {
     options: SetPartitionerOptions = {},
   ) {
     checkPlace(source, path);
+    checkSettings(options, 'SetPartitioner');
     checkName(name, 'the name of a member');
     // A text is a set of letters, which nobody means.
     if (typeof items === 'string' || typeof (items as Partial<Iterable<string>> | undefined)?.[Symbol.iterator] !== 'function')
@@ -130,7 +131,7 @@ export class SetPartitioner implements AsyncDisposable {
 
   /** Resolves when the share is acquired, at once if it is. Rejects with a RecipeError, TimedOut; with the signal's reason; and with the reason of the end. */
   async ready(options: WaitOptions = {}): Promise<void> {
-    checkWaitOptions(options);
+    checkWaitOptions(options, `the share of ${this.path}`);
     options.signal?.throwIfAborted();
     if (this.#isOver) throw this.#closing.signal.reason;
     if (this.#state !== 'acquired') await this.#waiting.wait(options);

@@ -18,7 +18,7 @@
  */
 import { type ClientView, KeeperError, op, type Stat, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkOptions, checkPlace, named } from '../given.ts';
+import { checkOptions, checkPlace, checkSettings, named } from '../given.ts';
 import { acquire } from '../line/acquire.ts';
 import { lineUp } from '../line/contender.ts';
 import { fenced } from '../line/fenced.ts';
@@ -69,6 +69,7 @@ export class Lease {
   constructor(source: SessionSource, path: string, options: LeaseOptions) {
     checkPlace(source, path);
     checkOptions(options, "{ durationMs: 60_000, holder: 'host7' }");
+    checkSettings(options, 'Lease');
     const { durationMs, holder } = options;
     if (!(typeof durationMs === 'number' && durationMs > 0 && durationMs <= durationMsMax))
       throw new RangeError(`a lease is for a positive number of milliseconds, up to a hundred years, not for ${named(durationMs)}`);

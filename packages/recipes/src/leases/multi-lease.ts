@@ -6,7 +6,7 @@
  *       └─ 1         another
  */
 import { childPath } from '@tskeeper/client/internal';
-import { checkOptions, checkPlace } from '../given.ts';
+import { checkOptions, checkPlace, checkSettings } from '../given.ts';
 import { Limit } from '../waiting/limit.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -30,11 +30,12 @@ export class MultiLease {
   constructor(source: SessionSource, path: string, options: MultiLeaseOptions) {
     checkPlace(source, path);
     checkOptions(options, "{ count: 3, durationMs: 60_000, holder: 'host7' }");
-    const { count } = options;
+    checkSettings(options, 'MultiLease');
+    const { count, ...ofEach } = options;
     if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`there are one lease or more, not ${count}`);
     this.path = path;
     this.#source = source;
-    this.#leases = Array.from({ length: count }, (_, at) => new Lease(source, childPath(path, String(at)), options));
+    this.#leases = Array.from({ length: count }, (_, at) => new Lease(source, childPath(path, String(at)), ofEach));
   }
 
   /** The first of them that is free; undefined when others have them all. Rejects as `Lease.tryAcquire` does. */

@@ -1,6 +1,6 @@
 /** From the end of a line to its head: what an acquire is, whatever is had there. */
 import { type ClientView, type Data, KeeperError } from '@tskeeper/client';
-import { checkFunction, checkOptions, checkPath, checkWaitOptions, named } from '../given.ts';
+import { callOptions, checkCallOptions, checkFunction, checkOptions, checkPath, named } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { inSessions, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -44,7 +44,7 @@ const revocation = 'unlock';
 
 /** With `Sessions` a wait goes on when its session ends: in the next one, from the end of the line. */
 export async function acquire(source: SessionSource, claim: Claim, options: AcquireOptions): Promise<Held> {
-  using limit = new Limit(source, options, claim.what);
+  using limit = new Limit(source, options, claim.what, callOptions.acquire);
   const { onRevocation } = options;
   if (onRevocation !== undefined) checkFunction(onRevocation, 'onRevocation');
   if (onRevocation !== undefined && isRevocation(claim.data))
@@ -54,7 +54,7 @@ export async function acquire(source: SessionSource, claim: Claim, options: Acqu
 
 /** In one session. */
 async function acquireIn(zk: ClientView, { line, kind, data, ahead, what }: Claim, options: AcquireOptions): Promise<Held> {
-  using limit = new Limit(zk, options, what);
+  using limit = new Limit(zk, options, what, callOptions.acquire);
   const revoking = options.onRevocation === undefined ? undefined : new Revocation(options.onRevocation, limit);
   const place = await line.join(zk, kind, data, limit.signal, revoking && ((now) => isRevocation(now) && revoking.asked()));
   try {
@@ -125,7 +125,7 @@ class Revocation {
  */
 export async function revoke(source: SessionSource, contender: Contender, options: RevokeOptions): Promise<void> {
   checkOptions(contender, 'contenders() lists them', 'a contender is');
-  checkWaitOptions(options);
+  checkCallOptions(options, callOptions.revoke, 'revoke');
   const { path } = contender;
   checkPath(path);
   const { deleteAfterMs, timeoutMs = Infinity } = options;
@@ -133,7 +133,7 @@ export async function revoke(source: SessionSource, contender: Contender, option
     throw new RangeError(`deleteAfterMs is a number of milliseconds from 0, not ${named(deleteAfterMs)}; leave it out to wait for consent`);
   if (deleteAfterMs !== undefined && timeoutMs <= deleteAfterMs)
     throw new RangeError(`nothing is deleted after ${deleteAfterMs} ms by a call that ends after ${timeoutMs} ms; let timeoutMs be longer`);
-  using limit = new Limit(source, options, `the end of ${path}`);
+  using limit = new Limit(source, options, `the end of ${path}`, callOptions.revoke);
   const { signal } = limit;
   const { clock } = source;
   const timer = deleteAfterMs === undefined ? undefined : clock.after(deleteAfterMs, () => void remove(source, path, limit));

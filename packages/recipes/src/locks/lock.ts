@@ -7,7 +7,7 @@
  *       └─ _c_4d0c...-lock-0000000011    watches 8
  */
 import type { Data } from '@tskeeper/client';
-import { checkFunction, checkPlace } from '../given.ts';
+import { checkFunction, checkPlace, checkSettings } from '../given.ts';
 import type { Contender } from '../line/contender.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Held } from '../line/held.ts';
@@ -37,6 +37,7 @@ export class Lock {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: LockOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'Lock');
     const { name = 'lock-', data = null } = options;
     this.path = path;
     this.source = source;

@@ -25,7 +25,7 @@
  */
 import { type ClientView, compareSequences, type Data } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkFunction, checkOptions, checkPlace } from '../given.ts';
+import { callOptions, checkCallOptions, checkFunction, checkOptions, checkPlace, checkSettings } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import type { Held } from '../line/held.ts';
@@ -100,6 +100,7 @@ export class PriorityLock {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: PriorityLockOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'PriorityLock');
     this.path = path;
     this.source = source;
     this.#waiting = new Line(childPath(path, 'waiting'), kindOf, options);
@@ -132,7 +133,9 @@ export class PriorityLock {
     return revoke(this.source, holder, options);
   }
 
-  #side(how: 'read' | 'write', priority: number, { preempt = false }: PreemptOptions): LockSide {
+  #side(how: 'read' | 'write', priority: number, options: PreemptOptions): LockSide {
+    checkCallOptions(options, callOptions.preempt, how === 'read' ? 'reading' : 'writing');
+    const { preempt = false } = options;
     if (!Number.isInteger(priority) || priority < 0 || priority > 99)
       throw new RangeError(`a priority is an integer from 0 to 99, not ${priority}`);
     if (typeof preempt !== 'boolean') checkOptions(preempt, '{ deleteAfterMs: 5000 }', 'preempt is true, or');
@@ -144,15 +147,15 @@ export class PriorityLock {
       what: `the priority lock ${this.path}`,
     };
     const contention: Contention = { claim, how, priority, asks: preempt === true ? {} : preempt === false ? undefined : preempt };
-    const mine = (options: AcquireOptions = {}) => this.#acquire(contention, options);
+    const mine = (acquiring: AcquireOptions = {}) => this.#acquire(contention, acquiring);
     return {
       source: this.source,
       path: this.path,
       acquire: mine,
-      tryAcquire: (options = {}) => this.#tryAcquire(contention, options),
-      run: async (work, options = {}) => {
+      tryAcquire: (trying = {}) => this.#tryAcquire(contention, trying),
+      run: async (work, acquiring = {}) => {
         checkFunction(work, 'work');
-        await using held = await mine(options);
+        await using held = await mine(acquiring);
         return await work(held);
       },
     };
@@ -160,7 +163,7 @@ export class PriorityLock {
 
   async #acquire(contention: Contention, options: AcquireOptions): Promise<Held> {
     const { what } = contention.claim;
-    using limit = new Limit(this.source, options, what);
+    using limit = new Limit(this.source, options, what, callOptions.acquire);
     const { signal } = limit;
     return await inSessions(this.source, signal, async (zk) => {
       using ofSession = new Limit(zk, { signal }, what);

@@ -22,7 +22,7 @@
  */
 import { type ClientView, type Data, type GetChildrenResult, KeeperError, type ReadOptions } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkFunction, checkPlace } from '../given.ts';
+import { checkFunction, checkPlace, checkSettings } from '../given.ts';
 import { type Contender, lineUp } from '../line/contender.ts';
 import { Held } from '../line/held.ts';
 import { HeldTogether, releaseAll } from '../line/held-together.ts';
@@ -65,6 +65,7 @@ export class Semaphore {
    */
   constructor(source: SessionSource, path: string, options: SemaphoreOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'Semaphore');
     const { size, data = null, acl } = options;
     this.source = source;
     this.path = path;

@@ -12,7 +12,7 @@
  * together: they may all go ahead.
  */
 import type { Data } from '@tskeeper/client';
-import { checkFunction, checkOptions, checkPlace } from '../given.ts';
+import { checkFunction, checkOptions, checkPlace, checkSettings } from '../given.ts';
 import { acquire, type AcquireOptions, type Claim, revoke, type RevokeOptions, tryAcquire } from '../line/acquire.ts';
 import type { Contender } from '../line/contender.ts';
 import type { Held } from '../line/held.ts';
@@ -60,6 +60,7 @@ export class SharedLock {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: SharedLockOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'SharedLock');
     const { names = { read: 'read-', write: 'write-' }, data = null } = options;
     checkOptions(names, "{ read: 'read-', write: 'write-' }", 'names are');
     const line = new Line(path, [names.read, names.write], options);

@@ -19,7 +19,7 @@
 import { createHash } from 'node:crypto';
 import { type Acl, type ClientView, KeeperError, op, type WriteOp } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkArray, checkOptions, checkPlace } from '../given.ts';
+import { checkArray, checkOptions, checkPlace, checkSettings } from '../given.ts';
 import type { Held } from '../line/held.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
@@ -65,8 +65,10 @@ export class Migrations {
   readonly #list: readonly (Migration & { readonly checksum: string })[];
 
   /** Nothing is asked of a server yet. Throws a TypeError for a list that makes no sense, and as a `Lock` does. */
-  constructor(source: SessionSource, path: string, list: readonly Migration[], { acl }: MigrationsOptions = {}) {
+  constructor(source: SessionSource, path: string, list: readonly Migration[], options: MigrationsOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'Migrations');
+    const { acl } = options;
     this.#source = source;
     this.path = path;
     this.#acl = acl;

@@ -20,7 +20,7 @@ import {
   type WatchLoopOptions,
 } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
-import { checkFunction, checkPlace } from '../given.ts';
+import { callOptions, checkCallOptions, checkFunction, checkPlace } from '../given.ts';
 import { callIn, mayBeDone, type SessionSource, watchOf } from '../sessions/session-source.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
 import { NodeCache } from '../caches/node-cache.ts';
@@ -173,7 +173,12 @@ export class ModelZnode<Read, Written = Read> {
    * The value as it is now, and whenever it has changed: undefined while there is no such znode. What follows faster than it can be read is told as one.
    * Ends and throws as `Client.watch` does, and throws as `get` does.
    */
-  async *watch({ signal }: Pick<WatchLoopOptions, 'signal'> = {}): AsyncGenerator<ModelValue<Read> | undefined, void, undefined> {
+  watch(options: Pick<WatchLoopOptions, 'signal'> = {}): AsyncGenerator<ModelValue<Read> | undefined, void, undefined> {
+    checkCallOptions(options, callOptions.loop, 'watch');
+    return this.#watch(options.signal);
+  }
+
+  async *#watch(signal: AbortSignal | undefined): AsyncGenerator<ModelValue<Read> | undefined, void, undefined> {
     let last: Stat | undefined | null = null;
     for await (const { zk, event } of watchOf(this.#source, this.path, signal)) {
       if (event.type === 'NodeChildrenChanged') continue;

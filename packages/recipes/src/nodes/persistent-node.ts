@@ -12,7 +12,7 @@
  *     closed: delete it, if it is still the one that was made
  */
 import type { Acl, ClientView, Data, Millis, SessionEvent } from '@tskeeper/client';
-import { checkData, checkPlace, checkWaitOptions, named } from '../given.ts';
+import { checkData, checkPlace, checkSettings, checkWaitOptions, named } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { clientOf, eachSession, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { Listeners } from '../listeners.ts';
@@ -95,6 +95,7 @@ export class PersistentNode implements AsyncDisposable {
    */
   constructor(source: SessionSource, path: string, data: Data = null, options: PersistentNodeOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'PersistentNode');
     const { mode = 'ephemeral', ttlMs, protection } = options;
     if (!modes.includes(mode)) throw new TypeError(`there is no mode ${named(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
     if ((mode === 'persistentWithTtl') !== (ttlMs !== undefined))
@@ -153,7 +154,7 @@ export class PersistentNode implements AsyncDisposable {
    * reason; with what a server refuses to make it with, as NoAuth; and so do later calls.
    */
   async ready(options: WaitOptions = {}): Promise<string> {
-    checkWaitOptions(options);
+    checkWaitOptions(options, `the znode ${this.#path}`);
     await this.#present(options);
     return this.path;
   }

@@ -7,6 +7,7 @@
  * Who has lost the claim cannot acknowledge the item any more: the txn would have to delete the claim.
  */
 import { type CallOptions, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { checkArray } from '../given.ts';
 import { Held, type HoldState } from '../line/held.ts';
 import { Line, Place } from '../line/line.ts';
 import { RecipeError } from '../recipe-error.ts';
@@ -153,6 +154,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
    * claim stands as before; with a RecipeError, Closed, the second time; and with the end of the session, the outcome being `unknown` when no answer had come by then.
    */
   async done(ops: readonly WriteOp[] = []): Promise<void> {
+    checkArray(ops, 'the operations of done are');
     this.signal.throwIfAborted();
     try {
       await this.#place.finish(ops);

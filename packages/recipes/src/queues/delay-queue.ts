@@ -6,7 +6,7 @@
  * had is a matter of the wire, and of clocks of leaders that differ or are set ahead.
  */
 import type { Data } from '@tskeeper/client';
-import { checkOptions } from '../given.ts';
+import { callOptions, checkCallOptions, checkOptions, checkSettings } from '../given.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { delayNames } from './item-names.ts';
@@ -32,6 +32,7 @@ export type DelayPutOptions = WaitOptions & Delay;
 export class DelayQueue extends ItemQueue<number> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: ItemQueueOptions = {}) {
+    checkSettings(options, 'DelayQueue');
     super(source, { path, names: delayNames, rankKind: 'dueMs' }, options);
   }
 
@@ -43,11 +44,13 @@ export class DelayQueue extends ItemQueue<number> {
   /** Puts several of one time, one behind the other: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: DelayPutOptions): Promise<void> {
     checkOptions(options, '{ delayMs: 5000 }');
+    checkCallOptions(options, callOptions.putDelay, 'put');
+    const { signal, timeoutMs } = options;
     const { delayMs, dueMs } = options;
     if (delayMs === undefined && dueMs === undefined)
       throw new TypeError('an item of a DelayQueue is put with delayMs or dueMs, and neither is there');
     if (delayMs !== undefined && !(Number.isFinite(delayMs) && delayMs >= 0))
       throw new RangeError(`delayMs is a number of milliseconds from 0 on, not ${delayMs}`);
-    await this.putItems(items, async (signal) => dueMs ?? Math.ceil((await this.ensembleTimeMs(signal)) + delayMs), options);
+    await this.putItems(items, async (signal) => dueMs ?? Math.ceil((await this.ensembleTimeMs(signal)) + delayMs), { signal, timeoutMs });
   }
 }

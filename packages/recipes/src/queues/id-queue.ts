@@ -1,6 +1,6 @@
 /** Items that can be taken out again by an id (Curator's DistributedIdQueue). */
 import type { Data } from '@tskeeper/client';
-import { checkOptions } from '../given.ts';
+import { callOptions, checkCallOptions, checkOptions, checkSettings } from '../given.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { idNames } from './item-names.ts';
@@ -16,6 +16,7 @@ export interface IdPutOptions extends WaitOptions {
 export class IdQueue extends ItemQueue<string> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: ItemQueueOptions = {}) {
+    checkSettings(options, 'IdQueue');
     super(source, { path, names: idNames, rankKind: undefined }, options);
   }
 
@@ -27,7 +28,9 @@ export class IdQueue extends ItemQueue<string> {
   /** Puts several of one id, one behind the other: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: IdPutOptions): Promise<void> {
     checkOptions(options, "{ id: 'a' }");
-    await this.putItems(items, () => options.id, options);
+    checkCallOptions(options, callOptions.putId, 'put');
+    const { signal, timeoutMs } = options;
+    await this.putItems(items, () => options.id, { signal, timeoutMs });
   }
 
   /** Takes all items with this id out, but for those that somebody works on; resolves with how many they were. Rejects as `take` does. */

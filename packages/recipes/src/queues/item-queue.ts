@@ -12,7 +12,7 @@
  */
 import type { Acl, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
-import { checkArray, checkData, checkFunction, checkPath, checkPlace } from '../given.ts';
+import { callOptions, checkArray, checkCallOptions, checkData, checkFunction, checkPath, checkPlace } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Sessions } from '../sessions/sessions.ts';
 import { clientOf, inSessions, PerSession, type SessionSource } from '../sessions/session-source.ts';
@@ -151,7 +151,12 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
    * Takes one item after the other: `for await (const item of queue.items())`. Ends when the queue is closed, and throws as `take` rejects; with `Sessions` it goes on when a
    * session ends during a take, and the item that may have been taken then is lost.
    */
-  async *items(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<QueueItem, void, undefined> {
+  items(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<QueueItem, void, undefined> {
+    checkCallOptions(options, callOptions.loop, 'items');
+    return this.#items(options);
+  }
+
+  async *#items(options: Pick<WaitOptions, 'signal'>): AsyncGenerator<QueueItem, void, undefined> {
     while (!this.#closing.signal.aborted) {
       const item = await this.take(options).catch((error: unknown) => {
         if (this.#closing.signal.aborted) return undefined;

@@ -1,6 +1,6 @@
 /** The most urgent first: ZooKeeper's recipes page, "Priority Queues". */
 import type { Data } from '@tskeeper/client';
-import { checkOptions } from '../given.ts';
+import { callOptions, checkCallOptions, checkOptions, checkSettings } from '../given.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { priorityNames, type PriorityNaming } from './item-names.ts';
@@ -25,6 +25,7 @@ export interface PriorityPutOptions extends WaitOptions {
 export class PriorityQueue extends ItemQueue<number> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: PriorityQueueOptions = {}) {
+    checkSettings(options, 'PriorityQueue');
     super(source, { path, names: priorityNames(options.naming ?? 'page'), rankKind: 'priority' }, options);
   }
 
@@ -36,6 +37,8 @@ export class PriorityQueue extends ItemQueue<number> {
   /** Puts several of one priority, one behind the other: all or none. Rejects as `put` does. */
   async putAll(items: readonly Data[], options: PriorityPutOptions): Promise<void> {
     checkOptions(options, '{ priority: 5 }');
-    await this.putItems(items, () => options.priority, options);
+    checkCallOptions(options, callOptions.putPriority, 'put');
+    const { signal, timeoutMs } = options;
+    await this.putItems(items, () => options.priority, { signal, timeoutMs });
   }
 }

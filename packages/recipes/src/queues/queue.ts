@@ -1,4 +1,5 @@
 /** First come, first served: the queue of ZooKeeper's recipes page. */
+import { checkSettings } from '../given.ts';
 import type { Data } from '@tskeeper/client';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -18,6 +19,7 @@ export interface QueueOptions extends ItemQueueOptions {
 export class Queue extends ItemQueue<undefined> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: QueueOptions = {}) {
+    checkSettings(options, 'Queue');
     super(source, { path, names: plainNames(options.prefix ?? 'queue-'), rankKind: undefined }, options);
   }
 

@@ -9,7 +9,7 @@
  *            └─ queue-0000000003
  */
 import type { Data } from '@tskeeper/client';
-import { checkOptions } from '../given.ts';
+import { checkOptions, checkSettings } from '../given.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { plainNames } from './item-names.ts';
@@ -26,6 +26,7 @@ export class ShardedQueue extends ItemQueue<undefined> {
   /** Nothing is asked of a server yet. The znodes need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: ShardedQueueOptions) {
     checkOptions(options, '{ shards: 4 }');
+    checkSettings(options, 'ShardedQueue');
     const { shards: count } = options;
     if (!Number.isInteger(count) || count < 1 || count > 100) throw new RangeError(`shards is a whole number from 1 to 100, not ${count}`);
     const shards = Array.from({ length: count }, (_, at) => `shard-${String(at).padStart(2, '0')}`);

@@ -27,7 +27,7 @@
  */
 import { type Acl, type ClientView, type Data, type GetDataResult, KeeperError, op } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
-import { checkArray, checkPlace, checkWaitOptions } from '../given.ts';
+import { callOptions, checkArray, checkPlace, checkSettings } from '../given.ts';
 import { inSessions, isEndOfSession, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
@@ -72,6 +72,7 @@ export class TwoPhaseCommit {
   /** Nothing is asked of a server yet. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: TwoPhaseCommitOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'TwoPhaseCommit');
     const { watching = 'sites', presence = false, acl } = options;
     if (watching !== 'sites' && watching !== 'coordinator')
       throw new TypeError(`votes are watched by "sites" or by the "coordinator", not by "${String(watching)}"`);
@@ -88,9 +89,8 @@ export class TwoPhaseCommit {
    */
   async begin(sites: readonly string[], options: BeginOptions = {}): Promise<void> {
     checkSites(sites);
-    checkWaitOptions(options);
+    using limit = new Limit(this.#source, options, `the beginning of ${this.path}`, callOptions.begin);
     const { data = null } = options;
-    using limit = new Limit(this.#source, options, `the beginning of ${this.path}`);
     const { signal } = limit;
     await inSessions(this.#source, signal, (zk) => this.#beginIn(zk, sites, data, signal), isUnsettled);
   }

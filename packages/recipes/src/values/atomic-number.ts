@@ -12,7 +12,7 @@
  */
 import { type Acl, type ClientView, KeeperError, op } from '@tskeeper/client';
 import { childPath } from '@tskeeper/client/internal';
-import { checkCodec, checkPath, checkPlace, named } from '../given.ts';
+import { checkCodec, checkPath, checkPlace, checkSettings, named } from '../given.ts';
 import { Lock } from '../locks/lock.ts';
 import { Marks } from '../marks/marks.ts';
 import { inSessions, mayBeDone, PerSession, type SessionSource } from '../sessions/session-source.ts';
@@ -64,6 +64,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    */
   constructor(source: SessionSource, path: string, options: AtomicNumberOptions<Value> = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'AtomicNumber');
     const { format = bigint64 as unknown as NumberFormat<Value>, lockPath = childPath(path, 'lock'), acl } = options;
     checkCodec(format, 'int32');
     checkPath(lockPath);

@@ -1,4 +1,5 @@
 /** A whole number that many read and some change, as a `SharedValue` (Curator's SharedCount). For one that is counted up by many, see `AtomicNumber`. */
+import { checkSettings } from '../given.ts';
 import type { SessionSource } from '../sessions/session-source.ts';
 import { int32, type NumberFormat } from './number-format.ts';
 import { SharedValue, type SharedValueOptions } from './shared-value.ts';
@@ -12,9 +13,10 @@ export interface SharedCountOptions extends SharedValueOptions {
 /** A `SharedValue` that is a number. */
 export class SharedCount extends SharedValue<number> {
   constructor(source: SessionSource, path: string, options: SharedCountOptions = {}) {
-    const { format = int32 } = options;
+    checkSettings(options, 'SharedCount');
+    const { format = int32, acl } = options;
     const decode = (data: Uint8Array | null) => (data === null || data.length === 0 ? format.zero : format.decode(data));
-    super(source, path, { encode: (value) => format.encode(value), decode }, options);
+    super(source, path, { encode: (value) => format.encode(value), decode }, { acl });
   }
 
   /** As it was read last; 0 when there is no znode. */

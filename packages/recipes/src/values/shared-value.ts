@@ -1,7 +1,7 @@
 /** A value that many read and some change: at hand without asking, told when it changes, and changed only as it was known (Curator's SharedValue). */
 import { type Acl, type ClientView, type Data, KeeperError, type Stat, type Updater } from '@tskeeper/client';
 import { parentOf } from '@tskeeper/client/internal';
-import { checkCodec, checkFunction, checkPlace } from '../given.ts';
+import { callOptions, checkCallOptions, checkCodec, checkFunction, checkPlace, checkSettings } from '../given.ts';
 import { told } from '../caches/told.ts';
 import { NodeCache } from '../caches/node-cache.ts';
 import type { Codec } from '../codecs/codec.ts';
@@ -49,8 +49,10 @@ export class SharedValue<Value> implements AsyncDisposable {
    *
    * @param codec what its `encode` throws, the call that writes rejects with; what its `decode` throws is shown as `decodeError`.
    */
-  constructor(source: SessionSource, path: string, codec: Codec<Value>, { acl }: SharedValueOptions = {}) {
+  constructor(source: SessionSource, path: string, codec: Codec<Value>, options: SharedValueOptions = {}) {
     checkPlace(source, path);
+    checkSettings(options, 'SharedValue');
+    const { acl } = options;
     checkCodec(codec, 'textCodec');
     this.path = path;
     this.#source = source;
@@ -84,7 +86,9 @@ export class SharedValue<Value> implements AsyncDisposable {
    * Tells the value now, and whenever it is another, or the connection comes and goes. Values that follow each other fast may be told as one. Ends and throws as
    * `Cache.changes` does.
    */
-  changes({ signal }: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<SharedValueView<Value>, void, undefined> {
+  changes(options: Pick<WaitOptions, 'signal'> = {}): AsyncGenerator<SharedValueView<Value>, void, undefined> {
+    checkCallOptions(options, callOptions.loop, 'changes');
+    const { signal } = options;
     const show = () => ({
       current: this.current,
       decodeError: this.decodeError,

@@ -1,7 +1,7 @@
 /** What bounds a wait of several steps: one signal for the program's own, for its time, and for a reason that comes up meanwhile. */
 import type { ClientView, TimerHandle } from '@tskeeper/client';
-import { onAbort } from '@tskeeper/client/internal';
-import { checkWaitOptions } from '../given.ts';
+import { onAbort, type OptionKinds } from '@tskeeper/client/internal';
+import { callOptions, checkCallOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import type { WaitOptions } from './wait-options.ts';
 
@@ -11,9 +11,9 @@ export class Limit implements Disposable {
   readonly #timer: TimerHandle | undefined;
   readonly #forget: (() => void) | undefined;
 
-  /** `what` was waited for in vain: `the lock /a`. */
-  constructor(zk: Pick<ClientView, 'clock'>, options: WaitOptions, what: string) {
-    checkWaitOptions(options);
+  /** `what` was waited for in vain: `the lock /a`. `kinds` are the options of the call, if it has more than those of a wait. */
+  constructor(zk: Pick<ClientView, 'clock'>, options: WaitOptions, what: string, kinds: OptionKinds = callOptions.wait) {
+    checkCallOptions(options, kinds, what);
     const { signal, timeoutMs } = options;
     signal?.throwIfAborted();
     this.#clock = zk.clock;
