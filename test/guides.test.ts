@@ -133,7 +133,7 @@ describe('guides', () => {
   it.each(operating)('%s is about operating servers, and shows commands only', (path) => {
     const page = read(path);
     expect(piecesOf(page)).toEqual([]);
-    expect(page).toMatch(/`npx tskeeper serve/);
+    expect(page).toMatch(/`node_modules\/\.bin\/tskeeper serve/);
   });
 
   it.each(others)('the code in %s is a program that is compiled and run', (path) => {

@@ -17,7 +17,7 @@ describe('the line of ancestors up to npm', () => {
     ['yarn', { 10: [1, '/usr/bin/node /usr/lib/yarn/bin/yarn.js start'] }, [10]],
     ['a program that npm runs', { 10: [9, 'node test.js'], 9: [1, 'npm test'] }, undefined],
     ['a shell that npm did not start', { 10: [9, 'bash'], 9: [1, 'sshd: user'] }, undefined],
-    ['a folder of that name', { 10: [1, 'node /home/npm/run.js'] }, undefined],
+    ['a folder of that name', { 10: [1, 'node /srv/npm/run.js'] }, undefined],
     ['a system without /proc', {}, [10]],
   ])('for a child of %s', (_, processes, line) => {
     expect(lineToNpm(byNpm, table(10, processes))).toEqual(line);

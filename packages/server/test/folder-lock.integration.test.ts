@@ -28,14 +28,14 @@ function plant(owner: Partial<Owner> | string, name = 'tskeeper.lock.0123456789a
 async function killedProcess(): Promise<{ pid: number; started: string }> {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
   await once(child, 'spawn');
-  const started = startOf(child.pid!);
+  const started = startTimeOf(child.pid!);
   child.kill('SIGKILL');
   await once(child, 'exit');
   return { pid: child.pid!, started };
 }
 
 /** Field 22 of /proc/<pid>/stat. */
-function startOf(pid: number): string {
+function startTimeOf(pid: number): string {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]!;
 }
@@ -45,7 +45,7 @@ async function zombieProcess(): Promise<{ pid: number; started: string; endParen
   const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] });
   const [line] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(line.toString());
-  const started = startOf(pid);
+  const started = startTimeOf(pid);
   // Until the exec a shell would wait for its child.
   await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n');
   process.kill(pid, 'SIGKILL');
@@ -149,7 +149,7 @@ describe('a folder', () => {
   it('of a process that ends within a second is taken over when it has ended', async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
     await once(child, 'spawn');
-    plant({ pid: child.pid!, started: startOf(child.pid!) });
+    plant({ pid: child.pid!, started: startTimeOf(child.pid!) });
     const clock = new HandClock();
     const locking = lockFolder(folder, { clock });
     await clock.asked();
@@ -164,22 +164,21 @@ describe('a folder', () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
     await once(child, 'spawn');
     try {
-      plant({ pid: child.pid!, started: startOf(child.pid!) });
+      plant({ pid: child.pid!, started: startTimeOf(child.pid!) });
       const clock = new HandClock();
-      let refusedAtMs: number | undefined;
-      const locking = lockFolder(folder, { clock }).catch((error: unknown) => {
-        refusedAtMs = clock.now().elapsedMs;
-        throw error;
-      });
-      const refused = expect(locking).rejects.toThrow(`is in use by process ${child.pid}.`);
-      while (refusedAtMs === undefined) {
-        await Promise.race([clock.asked(), locking.catch(() => undefined)]);
+      const locking = lockFolder(folder, { clock });
+      const isOver = locking.then(
+        () => true,
+        () => true,
+      );
+      const waits = async (): Promise<boolean> => !(await Promise.race([clock.asked().then(() => false), isOver]));
+      while (await waits()) {
         // While it waits it claims nothing.
         expect(readdirSync(folder)).toHaveLength(1);
         clock.pass(50);
       }
-      await refused;
-      expect(refusedAtMs).toBe(1000);
+      await expect(locking).rejects.toThrow(`is in use by process ${child.pid}.`);
+      expect(clock.now().elapsedMs).toBe(1000);
     } finally {
       child.kill('SIGKILL');
     }

@@ -300,8 +300,8 @@ describe('a dynamic file', () => {
   });
 
   it('with two lines for one server is refused', () => {
-    const files = { '/x': `server.1=x:2888:3888\n${three}` };
-    expect(refusal(`${base}${limits}dynamicConfigFile=/x`, { files })).toBe(
+    const twice = { '/x': `server.1=x:2888:3888\n${three}` };
+    expect(refusal(`${base}${limits}dynamicConfigFile=/x`, { files: twice })).toBe(
       '/x:2: server.1 has another value at /x:1. Keep one of the lines; each server has a number of its own.',
     );
   });
