@@ -21,12 +21,10 @@ export type CProgram = 'mt' | 'st';
 const clientFiles = ['zookeeper', 'recordio', 'zk_log', 'zk_hashtable', 'addrvec', 'hashtable/hashtable', 'hashtable/hashtable_itr'];
 
 /** What configure finds on a Linux with glibc. */
-const found = [
-  ...['ARPA_INET_H', 'NETDB_H', 'NETINET_IN_H', 'STRING_H', 'SYS_SOCKET_H', 'SYS_TIME_H', 'SYS_UTSNAME_H', 'UNISTD_H'],
-  ...['GETCWD', 'GETHOSTNAME', 'GETLOGIN', 'GETPWUID_R', 'GETUID', 'POLL'],
-];
+const foundHeaders = ['ARPA_INET_H', 'NETDB_H', 'NETINET_IN_H', 'STRING_H', 'SYS_SOCKET_H', 'SYS_TIME_H', 'SYS_UTSNAME_H', 'UNISTD_H'];
+const foundFunctions = ['GETCWD', 'GETHOSTNAME', 'GETLOGIN', 'GETPWUID_R', 'GETUID', 'POLL'];
 const configuration = [
-  ...found.map((name) => `#define HAVE_${name} 1`),
+  ...[...foundHeaders, ...foundFunctions].map((name) => `#define HAVE_${name} 1`),
   '#define POLL_NFDS_TYPE nfds_t',
   '#define PACKAGE_STRING "zookeeper C client"\n',
 ].join('\n');
@@ -75,6 +73,21 @@ async function compileAll(compilations: readonly Compilation[], options: readonl
   await Promise.all(Array.from({ length: availableParallelism() }, worker));
 }
 
+const commonOptions = [
+  '-g',
+  '-O2',
+  // Warnings are theirs to mend.
+  '-w',
+  // Util.cc leaves out the header that declares nanosleep.
+  '-include',
+  'time.h',
+  '-D_GNU_SOURCE',
+  '-DHAVE_CONFIG_H',
+  '-DUSE_STATIC_LIB',
+  '-DZOO_IPV6_ENABLED',
+  '-DZKSERVER_CMD="./tests/zkServer.sh"',
+];
+
 async function compile(program: CProgram, { source, include, library }: SourcePeer, java: JavaPeer, folder: string): Promise<void> {
   const client = path.join(source, 'zookeeper-client', 'zookeeper-client-c');
   const tests = path.join(folder, 'tests');
@@ -102,13 +115,7 @@ async function compile(program: CProgram, { source, include, library }: SourcePe
     ...['include', 'src', 'src/hashtable'].map((name) => path.join(client, name)),
     include,
   ];
-  await compileAll(compilations, [
-    // Warnings are theirs. Util.cc leaves out the header that declares nanosleep.
-    ...['-g', '-O2', '-w', '-include', 'time.h', '-D_GNU_SOURCE', '-DHAVE_CONFIG_H', '-DUSE_STATIC_LIB', '-DZOO_IPV6_ENABLED'],
-    '-DZKSERVER_CMD="./tests/zkServer.sh"',
-    ...(program === 'mt' ? ['-DTHREADED'] : []),
-    ...included.map((each) => `-I${each}`),
-  ]);
+  await compileAll(compilations, [...commonOptions, ...(program === 'mt' ? ['-DTHREADED'] : []), ...included.map((each) => `-I${each}`)]);
 
   // The linker puts the mock-ups of the tests in place of these functions.
   const wrapped: string[] = [];

@@ -50,7 +50,7 @@ const boundedFixtures: readonly string[] = ['Zookeeper_multi', 'Zookeeper_client
 const fixtureTimeoutMs = 600_000;
 
 /** The one file outside of the folder that is handed to them: their script ends the process whose pid it finds there. */
-const pidFile = '/tmp/zk.pid';
+const pidFile = path.join('/tmp', 'zk.pid');
 
 /** What the tests find around them: the source as it is, and folders for what they write. */
 async function makeGround(source: string): Promise<string> {

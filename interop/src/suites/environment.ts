@@ -11,8 +11,8 @@ export interface SuiteEnvironment {
 }
 
 export async function suiteEnvironment(kind: ServerKind): Promise<SuiteEnvironment> {
-  // The scripts prefer the JVM of JAVA_HOME to the one on PATH.
-  const { JAVA_HOME: _, ...variables } = process.env;
+  // The scripts prefer the JVM of JAVA_HOME to the one on PATH. A server with npm's variables would look for npm among its ancestors.
+  const variables = Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== 'JAVA_HOME' && !name.startsWith('npm_')));
   if (kind === 'ours') {
     const standIn = path.join(repositoryFolder, 'interop', 'stand-in');
     return { variables: { ...variables, PATH: `${standIn}:${variables['PATH']}` }, classpath: standIn };
