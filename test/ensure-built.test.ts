@@ -79,13 +79,13 @@ describe.skipIf(process.platform === 'win32')('what makes a clone ready', () => 
   it.each(['SIGTERM', 'SIGINT'] as const)(
     'takes npm along when it is ended by %s, so that no installation goes on beside the next',
     async (signal) => {
-      const script = spawn(process.execPath, command(), { cwd: root, env: environment('never'), stdio: 'ignore' });
+      const installing = spawn(process.execPath, command(), { cwd: root, env: environment('never'), stdio: 'ignore' });
       const pidFile = join(root, 'pid');
       await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8').endsWith('\n')).toBe(true);
       const pid = Number(readFileSync(pidFile, 'utf8'));
       try {
-        const ended = once(script, 'exit');
-        script.kill(signal);
+        const ended = once(installing, 'exit');
+        installing.kill(signal);
         expect(await ended).not.toEqual([0, null]);
         expect(isAlive(pid)).toBe(false);
       } finally {
