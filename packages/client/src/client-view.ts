@@ -656,7 +656,7 @@ export class ClientView {
 }
 
 function rejection(misuse: unknown): Promise<never> {
-  return Promise.reject(misuse as Error);
+  return Promise.reject(misuse);
 }
 
 function badArguments(reason: string): Refusal {

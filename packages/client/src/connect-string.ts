@@ -113,7 +113,7 @@ export function isHost(host: string): boolean {
 
 function checkServer(server: ServerAddress): ServerAddress {
   checkValue(server, serverKind, 'each element of the list of servers');
-  const { host, port = defaultPort } = server;
+  const { host, port } = server;
   if (!isHost(host)) {
     throw new ConnectStringError(`"${host}" in the list of servers is no host. Give a name or an address; IPv6 without brackets.`);
   }

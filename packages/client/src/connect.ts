@@ -129,7 +129,7 @@ const connectTimeoutMsDefault = 30_000;
  */
 export function connect(servers: Servers, options: ConnectOptions = {}): Promise<Client> {
   const misuse = functionForms.connect.misuse(arguments.length, options);
-  if (misuse !== undefined) return Promise.reject(misuse as Error);
+  if (misuse !== undefined) return Promise.reject(misuse);
   const { tracer = diagnosticsTracer } = options;
   if (!tracer.hearsCalls) return connected(servers, options, tracer);
   const traced = tracedCall('connect', options.session?.id ?? 0n);

@@ -31,7 +31,7 @@ export class DataFormatError extends SyntaxError {
   readonly data: Uint8Array;
 
   /** Made by `getText` and `getJson`. */
-  constructor(op: string, path: string, refusal: FormatRefusal) {
+  constructor(op: string, path: string, refusal: { readonly data: Uint8Array; readonly format: string; readonly cause: unknown }) {
     const { data, format, cause } = refusal;
     const why = cause instanceof SyntaxError ? `: ${cause.message}` : '';
     super(`${op} ${path}: the ${data.length} bytes of data are not ${format}${why}; read them with getData`, { cause });

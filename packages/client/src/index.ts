@@ -1,4 +1,4 @@
-import './node/node-version.ts';
+export {} from './node/node-version.ts';
 export {
   type Acl,
   anyone,

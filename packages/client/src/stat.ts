@@ -60,11 +60,17 @@ class ServerStat implements Stat {
 
   toJSON(): object {
     return {
-      ...this,
       czxid: formatZxid(this.czxid),
       mzxid: formatZxid(this.mzxid),
       pzxid: formatZxid(this.pzxid),
+      ctime: this.ctime,
+      mtime: this.mtime,
+      version: this.version,
+      cversion: this.cversion,
+      aversion: this.aversion,
       ephemeralOwner: formatSessionId(this.ephemeralOwner),
+      dataLength: this.dataLength,
+      numChildren: this.numChildren,
     };
   }
 }

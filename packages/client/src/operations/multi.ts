@@ -103,10 +103,6 @@ export type WriteResults<Ops extends readonly WriteOp[]> = { readonly [At in key
 /** The results of a `multiRead`, each of the type of its operation. */
 export type ReadResults<Ops extends readonly ReadOp[]> = { readonly [At in keyof Ops]: ReadResult<Ops[At]> };
 
-interface VersionSetting {
-  readonly version?: number | undefined;
-}
-
 const noOptions = {};
 
 /** Makes the operations of a `multi` or a `multiRead`. `version` -1, the default, stands for any. */
@@ -117,17 +113,17 @@ export const op = {
     return { ...options, op: 'create', path, data };
   },
   /** Deletes a znode, with this version if one is given. Throws a TypeError. */
-  delete(path: string, options: VersionSetting = {}): DeleteOp {
+  delete(path: string, options: { readonly version?: number | undefined } = {}): DeleteOp {
     opForms.delete.check(arguments.length, options, path);
     return { op: 'delete', path, version: options.version };
   },
   /** Writes data, where the znode has this version if one is given. Throws a TypeError. */
-  setData(path: string, data: Data, options: VersionSetting = {}): SetDataOp {
+  setData(path: string, data: Data, options: { readonly version?: number | undefined } = {}): SetDataOp {
     opForms.setData.check(arguments.length, options, path, data);
     return { op: 'setData', path, data, version: options.version };
   },
   /** Fails the multi unless the znode exists, with this version if one is given. Throws a TypeError. */
-  check(path: string, options: VersionSetting = {}): CheckOp {
+  check(path: string, options: { readonly version?: number | undefined } = {}): CheckOp {
     opForms.check.check(arguments.length, options, path);
     return { op: 'check', path, version: options.version };
   },

@@ -2,13 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { compileFunction } from 'node:vm';
 import { expect, test } from 'vitest';
 
 /** Evaluates CommonJS as Jest does, in a function of its own. */
 function load(code: string, file: string, require: (name: string) => unknown): Record<string, unknown> {
   const module = { exports: {} };
-  // oxlint-disable-next-line no-new-func
-  new Function('module', 'exports', 'require', '__filename', code)(module, module.exports, require, file);
+  compileFunction(code, ['module', 'exports', 'require', '__filename'])(module, module.exports, require, file);
   return module.exports;
 }
 
