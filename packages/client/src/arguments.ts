@@ -106,7 +106,7 @@ export function secret(kind: Kind): Kind {
 /** This kind, or one of the values. */
 export function orOneOf(kind: Kind, ...values: readonly unknown[]): Kind {
   return {
-    wanted: `${values.map((value) => (typeof value === 'string' ? JSON.stringify(value) : String(value))).join(', ')} or ${kind.wanted}`,
+    wanted: [...values.filter((value) => value !== undefined).map(described), kind.wanted].join(' or '),
     fits: (given) => values.includes(given) || kind.fits(given),
     inside: (given, what) => {
       if (!values.includes(given)) kind.inside?.(given, what);
@@ -292,8 +292,8 @@ function nearest(plain: string, known: readonly string[]): string | undefined {
   let fewest = Math.min(2, Math.floor(plain.length / 3)) + 1;
   for (const name of known) {
     const lower = name.toLowerCase();
-    // The unit that our names end in is left out by many.
-    const distance = lower === `${plain}ms` ? 0 : editDistance(plain, lower);
+    // The unit that our names end in is left out by many, and the end of a name by some.
+    const distance = lower === `${plain}ms` ? 0 : plain.length >= 3 && lower.startsWith(plain) ? 1 : editDistance(plain, lower);
     if (distance >= fewest) continue;
     fewest = distance;
     best = name;
@@ -347,7 +347,6 @@ function isOptionsObject(given: unknown): given is object {
     given instanceof Error ||
     given instanceof Map ||
     given instanceof Set ||
-    given instanceof String ||
     typeof (given as { readonly then?: unknown }).then === 'function'
   );
 }

@@ -6,12 +6,13 @@ import type { CreateSettings } from './operations/create.ts';
 import type { ReconfigSettings } from './operations/single.ts';
 import type { CallOptions } from './session/operation.ts';
 import type { EndReason } from './session/session-machine.ts';
-import type { NodeEvent, SessionEvent, WatchListener } from './watched-event.ts';
+import type { ConnectFailure, NodeEvent, SessionEvent, WatchListener } from './watched-event.ts';
 
 /**
  * How things stand with a client, in one word.
- * - `connecting`: looking for a server, and there is no session yet that the ensemble would know. `connect` gives out no such client; one that has had
- *   to do with read-only servers only becomes so when it loses them.
+ * - `connecting`: looking for a server, and there is no session yet that the ensemble would know. Calls wait. A client of `createClient` begins so (unless
+ *   it takes a session up: then it begins `suspended`); `connect` gives out no such client; one that has only been connected to read-only servers
+ *   becomes so when it loses them.
  * - `connected`: at work.
  * - `connectedReadOnly`: with a server that has lost its quorum; reads are answered, writes fail with NotReadOnly. Only with the option `readOnly`.
  * - `suspended`: the connection is lost, and the client looks for another. The session may live, and so may its ephemerals; only a server
@@ -133,4 +134,9 @@ export interface ClientEvents {
   readonly state: SessionEvent;
   /** A server has told of a change, whichever watch asked for it. */
   readonly event: NodeEvent;
+  /**
+   * An attempt to connect has failed: a sign of life while the client looks for a server. A command line can show each one while it waits:
+   * `const zk = createClient(servers); zk.on('connectFailed', ({ server, reason }) => console.error(`${server}: ${reason}`)); await zk.connected();`
+   */
+  readonly connectFailed: ConnectFailure;
 }

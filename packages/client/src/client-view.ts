@@ -5,7 +5,16 @@
  * reason), and nothing is ever thrown from an event. Paths are checked here and lengthened by the chroot; whatever comes back, errors and
  * events included, carries paths as the program knows them.
  */
-import { type Acl, type ClientInfo, ErrorCode, type Millis, pathFault, type SessionId, systemPath } from '@tskeeper/protocol';
+import {
+  type Acl,
+  type ClientInfo,
+  ErrorCode,
+  formatSessionId,
+  type Millis,
+  pathFault,
+  type SessionId,
+  systemPath,
+} from '@tskeeper/protocol';
 import { credentialsOf } from './auth/credentials.ts';
 import { Bounds } from './calls/bounds.ts';
 import { type CallDefaults, Caller, inWordsOf } from './calls/caller.ts';
@@ -15,8 +24,9 @@ import { deleteGuaranteed } from './calls/guaranteed-delete.ts';
 import { deleteIdempotently, setDataIdempotently } from './calls/idempotent.ts';
 import { ensurePaths, type Parents } from './calls/parents.ts';
 import { update, type Updater } from './calls/update.ts';
-import { checkConcurrency, walk, type WalkedZnode } from './calls/walk.ts';
+import { walk, type WalkedZnode } from './calls/walk.ts';
 import { ancestorsOf, parentOf } from './paths.ts';
+import { checkListening, methodForms } from './call-forms.ts';
 import { Chroot } from './chroot.ts';
 import type { Clock } from './clock.ts';
 import type {
@@ -37,7 +47,9 @@ import type {
 } from './client-options.ts';
 import { formatServer } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
+import { type GetJsonResult, type GetTextResult, jsonFault, readAs, textOf, valueOf } from './data-forms.ts';
 import { checkCreatePath, checkPath, type CreateSettings, type Data, isSequential } from './operations/create.ts';
+import { checkOps } from './operations/op-forms.ts';
 import { multiOperation, multiReadOperation, type ReadOp, type ReadResults, type WriteOp, type WriteResults } from './operations/multi.ts';
 import {
   createOperation,
@@ -63,10 +75,13 @@ import type { CallOptions, Operation } from './session/operation.ts';
 import type { Session } from './session/session.ts';
 import type { EndReason } from './session/session-machine.ts';
 import type { Stat } from './stat.ts';
-import type { NodeEvent, SessionEvent, WatchListener } from './watched-event.ts';
+import type { NodeEvent, WatchListener } from './watched-event.ts';
 import { ViewWatches } from './watches/view-watches.ts';
 import { type RecursiveWatchLoopEvent, WatchLoop, type WatchLoopOptions } from './watches/watch-loop.ts';
 import { addWatchOperation } from './watches/watch-operations.ts';
+
+/** What a call without options has: one object for all of them. */
+const noOptions = Object.freeze({});
 
 /**
  * A client without the end of it: what `chroot` gives. Everything below some znode, with paths of its own, on the session of the client it came
@@ -78,8 +93,11 @@ export class ClientView {
   readonly #defaults: CallDefaults;
   readonly #caller: Caller;
   readonly #watches: ViewWatches;
-  readonly #stateListeners = new Set<(event: SessionEvent) => void>();
-  readonly #eventListeners = new Set<(event: NodeEvent) => void>();
+  readonly #listeners: { readonly [Name in keyof ClientEvents]: Set<(event: ClientEvents[Name]) => void> } = {
+    state: new Set(),
+    event: new Set(),
+    connectFailed: new Set(),
+  };
   #unobserve: (() => void) | undefined;
 
   /** Made by `connect` and by `chroot`. */
@@ -96,12 +114,15 @@ export class ClientView {
     const session = this.#session;
     return session.observe({
       state: (event) => {
-        for (const listener of this.#stateListeners) session.tell(() => listener(event));
+        for (const listener of this.#listeners.state) session.tell(() => listener(event));
       },
       event: (type, path, zxid) => {
-        if (this.#eventListeners.size === 0) return;
+        if (this.#listeners.event.size === 0) return;
         const event: NodeEvent = { type, state: 'SyncConnected', path: this.#chroot.inner(path), zxid };
-        for (const listener of this.#eventListeners) session.tell(() => listener(event));
+        for (const listener of this.#listeners.event) session.tell(() => listener(event));
+      },
+      connectFailed: (failure) => {
+        for (const listener of this.#listeners.connectFailed) session.tell(() => listener(failure));
       },
     });
   }
@@ -112,10 +133,22 @@ export class ClientView {
    * the view that has set it. (Curator's `usingNamespace`; the chroot of ZooKeeper's connect string.) Throws a KeeperError, BadArguments.
    */
   chroot(path: string): ClientView {
-    const fault = typeof path === 'string' ? pathFault(path) : `is a string, not ${typeof path}`;
+    methodForms.chroot.check(arguments.length, noOptions, path);
+    const fault = pathFault(path);
     if (fault !== undefined) throw new KeeperError('chroot', path, badArguments(`a path ${fault}`));
     const outer = this.#chroot.outer(path);
     return new ClientView(this.#session, outer === '/' ? '' : outer, this.#defaults);
+  }
+
+  /** What `console.log` shows of a client: never its password. */
+  [Symbol.for('nodejs.util.inspect.custom')](
+    _depth: unknown,
+    options: unknown,
+    inspect: (shown: object, options: unknown) => string,
+  ): string {
+    const { state, sessionId, connectedTo: server } = this;
+    const shown = { state, sessionId: formatSessionId(sessionId), server, chroot: this.#chroot.outer('/') };
+    return `${this.constructor.name} ${inspect(shown, options)}`;
   }
 
   // --- The session
@@ -179,10 +212,11 @@ export class ClientView {
 
   /**
    * Listens from now on; returns a function that ends it at once. What a listener throws is the program's own error and becomes an unhandled
-   * rejection; it never reaches the client. (ZooKeeper's default watcher.)
+   * rejection; it never reaches the client. Throws a TypeError for another event than those of `ClientEvents`. (ZooKeeper's default watcher.)
    */
   on<Name extends keyof ClientEvents>(name: Name, listener: (event: ClientEvents[Name]) => void): () => void {
-    const listeners = (name === 'state' ? this.#stateListeners : this.#eventListeners) as Set<typeof listener>;
+    checkListening(arguments.length, name, listener, Object.keys(this.#listeners));
+    const listeners: Set<typeof listener> = this.#listeners[name];
     // A function of its own for each call, so that one listener given twice is told twice and taken back once.
     const own = (event: ClientEvents[Name]) => {
       // News that is on its way may find the listener taken back.
@@ -192,7 +226,8 @@ export class ClientView {
     this.#unobserve ??= this.#observe();
     return () => {
       listeners.delete(own);
-      if (this.#stateListeners.size + this.#eventListeners.size > 0) return;
+      const { state, event, connectFailed } = this.#listeners;
+      if (state.size + event.size + connectFailed.size > 0) return;
       this.#unobserve?.();
       this.#unobserve = undefined;
     };
@@ -203,7 +238,9 @@ export class ClientView {
    * accepted it, on another connection if the first is lost. A refusal ends the client, as in ZooKeeper, and rejects with AuthFailed. Time-out and signal end
    * the waiting; the identity is proved all the same. (ZooKeeper's `addAuthInfo`.)
    */
-  addAuth(scheme: string, auth: Uint8Array | string, options: CallOptions = {}): Promise<void> {
+  addAuth(scheme: string, auth: Uint8Array | string, options: CallOptions = noOptions): Promise<void> {
+    const misuse = methodForms.addAuth.misuse(arguments.length, options, scheme, auth);
+    if (misuse !== undefined) return rejection(misuse);
     // It survives the loss of a connection by itself.
     return this.#caller.guard('addAuth', undefined, { ...options, retry: false }, true, (limits) =>
       this.#session.authenticate(credentialsOf(scheme, auth), limits),
@@ -211,7 +248,9 @@ export class ClientView {
   }
 
   /** Who this client is to the servers: the identities of its connection (ZOOKEEPER-3969). Fails with Unimplemented before ZooKeeper 3.7. */
-  whoAmI(options: CallOptions = {}): Promise<readonly ClientInfo[]> {
+  whoAmI(options: CallOptions = noOptions): Promise<readonly ClientInfo[]> {
+    const misuse = methodForms.whoAmI.misuse(arguments.length, options);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#caller.call('whoAmI', undefined, options, whoAmIOperation, true);
   }
 
@@ -221,11 +260,17 @@ export class ClientView {
    * Makes a znode, as ZooKeeper's `create` with a Stat does (ZOOKEEPER-1297; containers ZOOKEEPER-2163, TTLs ZOOKEEPER-2169). Fails with NodeExists, NoNode (no parent), NoChildrenForEphemerals, InvalidACL, NoAuth, QuotaExceeded, and with
    * Unimplemented for a TTL where the servers have no extended types.
    */
-  create(path: string, data?: Data, options: CreateOptions = {}): Promise<CreateResult> {
-    if (!hasExtras(options)) return this.#create(path, data, options);
+  create(path: string, data?: Data, options: CreateOptions = noOptions): Promise<CreateResult> {
+    const misuse = methodForms.create.misuse(arguments.length, options, path, data);
+    if (misuse !== undefined) return rejection(misuse);
+    return this.#make('create', path, data, options);
+  }
+
+  #make(method: string, path: string, data: Data | undefined, options: CreateOptions): Promise<CreateResult> {
+    if (!hasExtras(options)) return this.#create(method, path, data, options);
     const { signal: _signal, timeoutMs: _timeoutMs, retry, parents, protection, idempotent, ...settings } = options;
     const { mode, acl } = settings;
-    return this.#caller.compound('create', path, options, (bounds) => {
+    return this.#caller.compound(method, path, options, (bounds) => {
       checkCreatePath(path, mode ?? 'persistent');
       return createWithExtras({
         session: this.#session,
@@ -242,8 +287,8 @@ export class ClientView {
     });
   }
 
-  #create(path: string, data: Data | undefined, options: CreateSettings & CallOptions): Promise<CreateResult> {
-    return this.#caller.call('create', path, options, () => {
+  #create(method: string, path: string, data: Data | undefined, options: CreateSettings & CallOptions): Promise<CreateResult> {
+    return this.#caller.call(method, path, options, () => {
       checkCreatePath(path, options.mode ?? 'persistent');
       return createOperation(this.#chroot.outer(path), data, options, (outer) => this.#chroot.inner(outer));
     });
@@ -254,7 +299,9 @@ export class ClientView {
    * QuotaExceeded, and with NoChildrenForEphemerals where an ephemeral stands in the way. Under a chroot, that is made as well. (Curator's
    * `createContainers` and `creatingParentsIfNeeded`.)
    */
-  ensurePath(path: string, options: EnsurePathOptions = {}): Promise<void> {
+  ensurePath(path: string, options: EnsurePathOptions = noOptions): Promise<void> {
+    const misuse = methodForms.ensurePath.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#caller.compound('ensurePath', path, options, (bounds) => {
       checkPath(path);
       return ensurePaths(this.#parents(path, options, bounds));
@@ -270,7 +317,9 @@ export class ClientView {
   }
 
   /** Fails with NoNode, BadVersion, NotEmpty, NoAuth (on the parent), and with BadArguments for a znode that ZooKeeper itself needs. */
-  delete(path: string, options: DeleteOptions = {}): Promise<void> {
+  delete(path: string, options: DeleteOptions = noOptions): Promise<void> {
+    const misuse = methodForms.delete.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     const { version, retry, idempotent, guaranteed } = options;
     if (idempotent !== true && guaranteed !== true) return this.#delete(path, options);
     return this.#caller.compound('delete', path, options, (bounds) => {
@@ -293,7 +342,9 @@ export class ClientView {
    * how far it came, a part is gone. `timeoutMs` is for all of it; `requestTimeoutMs` of the client for each request. Fails with NoAuth, and with
    * BadArguments for the root and for `/zookeeper`. (ZooKeeper's `ZKUtil.deleteRecursive`, for a tree that others work in.)
    */
-  deleteRecursive(path: string, options: CallOptions = {}): Promise<DeleteRecursiveResult> {
+  deleteRecursive(path: string, options: CallOptions = noOptions): Promise<DeleteRecursiveResult> {
+    const misuse = methodForms.deleteRecursive.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     const bounds = new Bounds(this.#session, options);
     return this.#caller.within('deleteRecursive', path, async () => {
       checkPath(path);
@@ -308,19 +359,74 @@ export class ClientView {
    * The znode's Stat, or null when there is none; absence is an answer, not an error. A watch is set in both cases. (ZooKeeper's `exists`.) Fails
    * only as any call does: ConnectionLoss, SessionExpired, RequestTimeout, BadArguments for what is no path.
    */
-  exists(path: string, options: ReadOptions = {}): Promise<Stat | null> {
+  exists(path: string, options: ReadOptions = noOptions): Promise<Stat | null> {
+    const misuse = methodForms.exists.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#readOn('exists', path, options, (outer) => existsOperation(outer, this.#note(outer, options.watch)));
   }
 
   /** Data and Stat of one moment (ZooKeeper's `getData`). Fails with NoNode and NoAuth; then no watch is set. */
-  getData(path: string, options: ReadOptions = {}): Promise<GetDataResult> {
+  getData(path: string, options: ReadOptions = noOptions): Promise<GetDataResult> {
+    const misuse = methodForms.getData.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#readOn('getData', path, options, (outer) => getDataOperation(outer, this.#note(outer, options.watch)));
   }
 
+  /**
+   * As `getData`, with the data as text. `text` is null when the znode has no data. Fails with NoNode and NoAuth, and with a DataFormatError when the
+   * data are not UTF-8. (ZooKeeper's `getData`.)
+   */
+  getText(path: string, options: ReadOptions = noOptions): Promise<GetTextResult> {
+    const misuse = methodForms.getText.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
+    return this.#readOn('getText', path, options, (outer) =>
+      readAs(getDataOperation(outer, this.#note(outer, options.watch)), ({ data, stat }) => ({
+        text: textOf(data),
+        stat,
+      })),
+    );
+  }
+
+  /**
+   * As `getData`, with what the data say as JSON. `value` is undefined when the znode has no data, neither null nor bytes: null is a value of JSON. Its type is what
+   * the program says it is; nothing checks that. Fails with NoNode and NoAuth, and with a DataFormatError when the data are not JSON. (ZooKeeper's `getData`.)
+   */
+  getJson<Value = unknown>(path: string, options: ReadOptions = noOptions): Promise<GetJsonResult<Value>> {
+    const misuse = methodForms.getJson.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
+    return this.#readOn('getJson', path, options, (outer) =>
+      readAs(getDataOperation(outer, this.#note(outer, options.watch)), ({ data, stat }) => ({
+        value: valueOf(data) as Value | undefined,
+        stat,
+      })),
+    );
+  }
+
+  /** As `setData`, with the value as JSON. Fails with NoNode, BadVersion, NoAuth, QuotaExceeded, and with a TypeError for what JSON cannot say. (ZooKeeper's `setData`.) */
+  setJson(path: string, value: unknown, options: SetDataOptions = noOptions): Promise<Stat> {
+    const misuse = methodForms.setJson.misuse(arguments.length, options, path) ?? jsonFault('setJson', value);
+    if (misuse !== undefined) return rejection(misuse);
+    return this.#writeData('setJson', path, JSON.stringify(value), options);
+  }
+
+  /** As `create`, with the value as JSON. Fails as `create` does, and with a TypeError for what JSON cannot say. (ZooKeeper's `create`.) */
+  createJson(path: string, value: unknown, options: CreateOptions = noOptions): Promise<CreateResult> {
+    const misuse = methodForms.createJson.misuse(arguments.length, options, path) ?? jsonFault('createJson', value);
+    if (misuse !== undefined) return rejection(misuse);
+    return this.#make('createJson', path, JSON.stringify(value), options);
+  }
+
   /** Writes data whole (ZooKeeper's `setData`). Resolves with the new Stat. Fails with NoNode, BadVersion, NoAuth, QuotaExceeded. */
-  setData(path: string, data: Data, options: SetDataOptions = {}): Promise<Stat> {
-    if (options.idempotent !== true) return this.#setData(path, data, options);
-    return this.#caller.compound('setData', path, options, (bounds) =>
+  setData(path: string, data: Data, options: SetDataOptions = noOptions): Promise<Stat> {
+    const misuse = methodForms.setData.misuse(arguments.length, options, path, data);
+    if (misuse !== undefined) return rejection(misuse);
+    return this.#writeData('setData', path, data, options);
+  }
+
+  #writeData(method: string, path: string, data: Data, options: SetDataOptions): Promise<Stat> {
+    if (options.idempotent !== true)
+      return this.#callOn(method, path, options, (outer) => setDataOperation(outer, data, options.version ?? -1));
+    return this.#caller.compound(method, path, options, (bounds) =>
       setDataIdempotently(this, path, data, options.version, this.#caller.repetitions(options, bounds)),
     );
   }
@@ -334,7 +440,9 @@ export class ClientView {
    * cannot always be told, as when another may have written the same: then it rejects, with the outcome `unknown`; see `idempotent`.
    * (Compare and set, as ZooKeeper's versions are meant for: Programmer's Guide, "ZNodes".)
    */
-  update(path: string, updater: Updater, options: UpdateOptions = {}): Promise<GetDataResult | undefined> {
+  update(path: string, updater: Updater, options: UpdateOptions = noOptions): Promise<GetDataResult | undefined> {
+    const misuse = methodForms.update.misuse(arguments.length, options, path, updater);
+    if (misuse !== undefined) return rejection(misuse);
     const { create: createOption, idempotent = false, retry } = options;
     const create = createOption === true ? {} : createOption === false ? undefined : createOption;
     return this.#caller.compound('update', path, options, async (bounds) => {
@@ -345,12 +453,10 @@ export class ClientView {
     });
   }
 
-  #setData(path: string, data: Data, options: VersionOptions): Promise<Stat> {
-    return this.#callOn('setData', path, options, (outer) => setDataOperation(outer, data, options.version ?? -1));
-  }
-
   /** Names of children, and the Stat of the znode (ZooKeeper's `getChildren`). Fails with NoNode and NoAuth; then no watch is set. */
-  getChildren(path: string, options: ReadOptions = {}): Promise<GetChildrenResult> {
+  getChildren(path: string, options: ReadOptions = noOptions): Promise<GetChildrenResult> {
+    const misuse = methodForms.getChildren.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#readOn('getChildren', path, options, (outer) => getChildrenOperation(outer, this.#note(outer, options.watch)));
   }
 
@@ -360,19 +466,26 @@ export class ClientView {
    * A slow loop slows the walk. `timeoutMs` is for all of it, the loop's own time included; `requestTimeoutMs` of the client for each request.
    * (ZooKeeper's `ZKUtil.visitSubTreeDFS`, with several requests at once.)
    */
-  async *walk(path: string, options: WalkOptions = {}): AsyncGenerator<WalkedZnode, void, undefined> {
+  walk(path: string, options: WalkOptions = noOptions): AsyncGenerator<WalkedZnode, void, undefined> {
+    methodForms.walk.check(arguments.length, options, path);
+    return this.#walk(path, options);
+  }
+
+  async *#walk(path: string, options: WalkOptions): AsyncGenerator<WalkedZnode, void, undefined> {
     const { concurrency = 16, data = false, retry } = options;
     const bounds = new Bounds(this.#session, options);
     try {
       checkPath(path);
-      yield* walk(this, path, { concurrency: checkConcurrency(concurrency), data, retry }, bounds);
+      yield* walk(this, path, { concurrency, data, retry }, bounds);
     } catch (error) {
       throw inWordsOf('walk', path, error);
     }
   }
 
   /** How many znodes there are below, at any depth (ZOOKEEPER-3167, ZooKeeper 3.6). Fails with NoNode and NoAuth. */
-  getAllChildrenNumber(path: string, options: PlainReadOptions = {}): Promise<number> {
+  getAllChildrenNumber(path: string, options: PlainReadOptions = noOptions): Promise<number> {
+    const misuse = methodForms.getAllChildrenNumber.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#readOn('getAllChildrenNumber', path, options, getAllChildrenNumberOperation);
   }
 
@@ -380,7 +493,9 @@ export class ClientView {
    * Paths of this session's ephemerals that begin with a text; all of those below the chroot by default (ZOOKEEPER-3209, ZooKeeper 3.6). Fails with
    * BadArguments for a text that does not begin with a slash.
    */
-  getEphemerals(prefix = '/', options: PlainReadOptions = {}): Promise<readonly string[]> {
+  getEphemerals(prefix = '/', options: PlainReadOptions = noOptions): Promise<readonly string[]> {
+    const misuse = methodForms.getEphemerals.misuse(arguments.length, options, prefix);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#read('getEphemerals', prefix, options, () => {
       if (prefix !== '' && !prefix.startsWith('/')) throw badArguments('a prefix of paths begins with "/"');
       // To a server `/` stands for all. Below a chroot it must not: `/app` is no prefix to match `/apple` by.
@@ -390,12 +505,16 @@ export class ClientView {
   }
 
   /** A znode's ACL (ZooKeeper's `getACL`). Fails with NoNode, and with NoAuth unless READ or ADMIN is granted. */
-  getACL(path: string, options: PlainReadOptions = {}): Promise<GetAclResult> {
+  getACL(path: string, options: PlainReadOptions = noOptions): Promise<GetAclResult> {
+    const misuse = methodForms.getACL.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#readOn('getACL', path, options, getAclOperation);
   }
 
   /** Replaces the ACL (ZooKeeper's `setACL`). `version` is compared with `aversion`. Fails with NoNode, BadVersion, InvalidACL, NoAuth. */
-  setACL(path: string, acl: readonly Acl[], options: VersionOptions = {}): Promise<Stat> {
+  setACL(path: string, acl: readonly Acl[], options: VersionOptions = noOptions): Promise<Stat> {
+    const misuse = methodForms.setACL.misuse(arguments.length, options, path, acl);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#callOn('setACL', path, options, (outer) => setAclOperation(outer, acl, options.version ?? -1));
   }
 
@@ -403,7 +522,9 @@ export class ClientView {
    * Resolves when the server has caught up with what the leader had committed, so that a read made next (also without waiting) sees it. Fails only as any
    * call does. (ZooKeeper's `sync`; Programmer's Guide, "Consistency Guarantees".)
    */
-  sync(path = '/', options: CallOptions = {}): Promise<void> {
+  sync(path = '/', options: CallOptions = noOptions): Promise<void> {
+    const misuse = methodForms.sync.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#callOn('sync', path, options, syncOperation, true);
   }
 
@@ -413,18 +534,28 @@ export class ClientView {
    * Carries out all operations or none, in order, under one zxid. When one fails, rejects with its error; `failedIndex` says which it was
    * and `results` what became of each. (ZooKeeper's `multi`, ZOOKEEPER-965.)
    */
-  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
-    if (ops.length === 0) return Promise.resolve([] as unknown as WriteResults<Ops>);
-    return this.#caller.call('multi', undefined, options, () => multiOperation(ops, this.#chroot));
+  multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = noOptions): Promise<WriteResults<Ops>> {
+    const misuse = methodForms.multi.misuse(arguments.length, options);
+    if (misuse !== undefined) return rejection(misuse);
+    if (Array.isArray(ops) && ops.length === 0) return Promise.resolve([] as unknown as WriteResults<Ops>);
+    return this.#caller.call('multi', undefined, options, () => {
+      checkOps(ops, 'multi', ['create', 'delete', 'setData', 'check']);
+      return multiOperation(ops, this.#chroot);
+    });
   }
 
   /**
    * Reads many znodes in one request, each for itself: what cannot be read is an error in its place, and the others are there. Fails as a whole only as any
    * call does. (ZOOKEEPER-3402, ZooKeeper 3.6.)
    */
-  multiRead<const Ops extends readonly ReadOp[]>(ops: Ops, options: PlainReadOptions = {}): Promise<ReadResults<Ops>> {
-    if (ops.length === 0) return Promise.resolve([] as unknown as ReadResults<Ops>);
-    return this.#read('multiRead', undefined, options, () => multiReadOperation(ops, this.#chroot));
+  multiRead<const Ops extends readonly ReadOp[]>(ops: Ops, options: PlainReadOptions = noOptions): Promise<ReadResults<Ops>> {
+    const misuse = methodForms.multiRead.misuse(arguments.length, options);
+    if (misuse !== undefined) return rejection(misuse);
+    if (Array.isArray(ops) && ops.length === 0) return Promise.resolve([] as unknown as ReadResults<Ops>);
+    return this.#read('multiRead', undefined, options, () => {
+      checkOps(ops, 'multiRead', ['getData', 'getChildren']);
+      return multiReadOperation(ops, this.#chroot);
+    });
   }
 
   // --- Watches
@@ -434,7 +565,10 @@ export class ClientView {
    * with Unimplemented.
    */
   addWatch(path: string, options: AddWatchOptions): Promise<void> {
+    const misuse = methodForms.addWatch.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     const { mode = 'persistent', watch } = options;
+    if (watch === undefined) return rejection(new TypeError('addWatch: watch is missing: write addWatch(path, { watch: listener })'));
     const add = (outer: string) => addWatchOperation(mode, outer, () => this.#watches.add(mode, outer, watch));
     return this.#callOn('addWatch', path, options, add, true);
   }
@@ -451,12 +585,15 @@ export class ClientView {
   watch(path: string, options: WatchLoopOptions & { readonly recursive: true }): WatchLoop<RecursiveWatchLoopEvent>;
   /** The same over one znode and its children coming and going. */
   watch(path: string, options?: WatchLoopOptions): WatchLoop;
-  watch(path: string, options: WatchLoopOptions = {}): WatchLoop | WatchLoop<RecursiveWatchLoopEvent> {
+  watch(path: string, options: WatchLoopOptions = noOptions): WatchLoop | WatchLoop<RecursiveWatchLoopEvent> {
+    methodForms.watch.check(arguments.length, options, path);
     return new WatchLoop(this.#session, this.#chroot, path, options);
   }
 
   /** Takes watches away again; each is told so (`DataWatchRemoved` ...), and loops over the path end. Fails with NoWatcher when there is none. (ZOOKEEPER-442.) */
-  removeWatches(path: string, options: RemoveWatchesOptions = {}): Promise<void> {
+  removeWatches(path: string, options: RemoveWatchesOptions = noOptions): Promise<void> {
+    const misuse = methodForms.removeWatches.misuse(arguments.length, options, path);
+    if (misuse !== undefined) return rejection(misuse);
     const { type = 'any', watch, local = false } = options;
     return this.#caller.guard('removeWatches', path, options, true, async (limits) => {
       checkPath(path);
@@ -467,7 +604,9 @@ export class ClientView {
   // --- The ensemble
 
   /** The configuration of the ensemble, whatever the chroot (ZooKeeper's `getConfig`, ZOOKEEPER-107). Empty on a standalone server. Fails with NoAuth. */
-  getConfig(options: ReadOptions = {}): Promise<GetDataResult> {
+  getConfig(options: ReadOptions = noOptions): Promise<GetDataResult> {
+    const misuse = methodForms.getConfig.misuse(arguments.length, options);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#read('getConfig', systemPath.config, options, () =>
       getDataOperation(systemPath.config, this.#note(systemPath.config, options.watch)),
     );
@@ -478,6 +617,8 @@ export class ClientView {
    * ReconfigInProgress, BadVersion, BadArguments, NoAuth. (ZooKeeperAdmin's `reconfigure`, ZOOKEEPER-107.)
    */
   reconfig(options: ReconfigOptions): Promise<GetDataResult> {
+    const misuse = methodForms.reconfig.misuse(arguments.length, options);
+    if (misuse !== undefined) return rejection(misuse);
     return this.#caller.call('reconfig', systemPath.config, options, () => reconfigOperation(options));
   }
 
@@ -512,6 +653,10 @@ export class ClientView {
     if (options.linearizable !== true) return this.#caller.call(method, path, options, make, true);
     return this.#caller.readBehindSync(method, path, options, make);
   }
+}
+
+function rejection(misuse: unknown): Promise<never> {
+  return Promise.reject(misuse);
 }
 
 function badArguments(reason: string): Refusal {

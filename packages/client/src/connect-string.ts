@@ -8,10 +8,21 @@
  * what stands behind the colon of a host is a number.
  */
 import { pathFault } from '@tskeeper/protocol';
+import { checkValue, type Kind, kinds } from './arguments.ts';
 import type { ServerAddress } from './transport.ts';
 
 /** Where servers listen unless a connect string says otherwise: ZooKeeper's clientPort. */
 export const defaultPort = 2181;
+
+const connectStringKind: Kind = { ...kinds.string, wanted: 'a string, as in "zk1:2181,zk2:2181/app"' };
+const serversKind: Kind = {
+  wanted: 'a string, as in "zk1:2181,zk2:2181", or an array, as in ["zk1:2181", { host: "zk2", port: 2181 }]',
+  fits: Array.isArray,
+};
+const serverKind: Kind = {
+  wanted: 'a string, as in "zk1:2181", or an object, as in { host: "zk1", port: 2181 }',
+  fits: (given) => kinds.object.fits(given) && typeof (given as { readonly host?: unknown }).host === 'string',
+};
 
 /** What a connect string says. */
 export interface ConnectString {
@@ -32,8 +43,18 @@ function fail(text: string, complaint: string, form = 'host:port,host:port/chroo
   throw new ConnectStringError(`connect string "${text}": ${complaint} Write it as ${form}.`);
 }
 
-/** Reads ZooKeeper's `host:port,host:port/chroot`, or `srv:name/chroot`. Throws a ConnectStringError. */
+/** Servers as a program names them: a connect string, or an array of `host:port` and `{ host, port }`. */
+export type Servers = string | readonly (string | ServerAddress)[];
+
+/** Reads what `connect` was given. Throws a ConnectStringError or a TypeError. */
+export function parseServers(servers: Servers): ConnectString {
+  if (typeof servers === 'string') return parseConnectString(servers);
+  return { servers: parseServerList(servers), service: undefined, chroot: '' };
+}
+
+/** Reads ZooKeeper's `host:port,host:port/chroot`, or `srv:name/chroot`. Throws a ConnectStringError, and a TypeError for what is not a string. */
 export function parseConnectString(text: string): ConnectString {
+  checkValue(text, connectStringKind, 'the connect string');
   const slash = text.indexOf('/');
   const hosts = slash === -1 ? text : text.slice(0, slash);
   const chroot = slash === -1 ? '/' : text.slice(slash);
@@ -48,7 +69,8 @@ export function parseConnectString(text: string): ConnectString {
   const service = parts.map((part) => parseService(text, part)).find((name) => name !== undefined);
   if (service !== undefined && parts.length > 1)
     fail(text, `"srv:${service}" names all the servers there are, so nothing stands beside it.`);
-  const servers = service === undefined ? parts.map((part) => parseServer(text, part)) : [];
+  const servers: ServerAddress[] = [];
+  for (const part of service === undefined ? parts : []) servers.push(parseServer(text, part));
   return { servers, service, chroot: chroot === '/' ? '' : chroot };
 }
 
@@ -63,18 +85,24 @@ function parseService(text: string, part: string): string | undefined {
 }
 
 /** What a living client goes by from now on: `host:port,host:port`, or a list. Throws a ConnectStringError. */
-export function parseServerList(list: string | readonly (string | ServerAddress)[]): readonly ServerAddress[] {
+export function parseServerList(list: Servers): readonly ServerAddress[] {
   if (typeof list === 'string') return parseHostsOnly(list);
+  checkValue(list, serversKind, 'the list of servers');
   const servers = list.flatMap((each) => (typeof each === 'string' ? parseHostsOnly(each) : [checkServer(each)]));
   if (servers.length === 0) throw new ConnectStringError('The list of servers is empty. Give one server at least.');
   return servers;
 }
 
 function parseHostsOnly(text: string): readonly ServerAddress[] {
-  if (text.includes('/')) fail(text, 'a living client keeps its chroot, so a list of servers has none.', 'host:port,host:port');
+  if (text.includes('/'))
+    fail(
+      text,
+      'a list of servers has no chroot; it stands at the end of a connect string, or client.chroot(path) gives it.',
+      'host:port,host:port',
+    );
   const { servers, service } = parseConnectString(text);
   if (service !== undefined)
-    fail(text, 'a living client is given servers one by one; for an SRV name connect anew.', 'host:port,host:port');
+    fail(text, 'a list names servers one by one; an SRV name is a connect string of its own.', 'host:port,host:port');
   return servers;
 }
 
@@ -83,7 +111,9 @@ export function isHost(host: string): boolean {
   return host !== '' && !/[\s,/[\]]/.test(host);
 }
 
-function checkServer({ host, port }: ServerAddress): ServerAddress {
+function checkServer(server: ServerAddress): ServerAddress {
+  checkValue(server, serverKind, 'each element of the list of servers');
+  const { host, port } = server;
   if (!isHost(host)) {
     throw new ConnectStringError(`"${host}" in the list of servers is no host. Give a name or an address; IPv6 without brackets.`);
   }

@@ -4,18 +4,20 @@ import { credentialsOf } from './auth/credentials.ts';
 import { fullPolicy, type RetryPolicy } from './calls/retry-policy.ts';
 import { Client } from './client.ts';
 import { type Clock, type Random, timerMsMax } from './clock.ts';
+import { functionForms } from './connect-forms.ts';
 import { ConnectOptionsError } from './connect-options-error.ts';
-import { ConnectStringError, parseConnectString } from './connect-string.ts';
+import { type ConnectString, ConnectStringError, parseServers, type Servers } from './connect-string.ts';
 import { followConfig } from './ensemble/follow-config.ts';
-import { KeeperError, Refusal } from './keeper-error.ts';
+import { Refusal } from './keeper-error.ts';
 import { diagnosticsTracer } from './node/diagnostics-tracer.ts';
 import { NodeTransport } from './node/node-transport.ts';
-import { systemClock } from './node/system-clock.ts';
+import { TimerHold } from './node/process-hold.ts';
+import { backgroundClock, systemClock } from './node/system-clock.ts';
 import { type SaslOptions, saslMechanism } from './node/sasl-mechanism.ts';
 import { systemRandom } from './node/system-random.ts';
 import type { TlsOptions } from './node/tls-material.ts';
 import { TlsTransport } from './node/tls-transport.ts';
-import { Session } from './session/session.ts';
+import { Session, type Trouble } from './session/session.ts';
 import { failed, succeeded, tracedCall, type Tracer } from './tracing.ts';
 import type { Transport } from './transport.ts';
 import type { SessionEvent } from './watched-event.ts';
@@ -27,7 +29,7 @@ export interface ConnectOptions {
    * allow (2 to 20 ticks by default); `client.sessionTimeoutMs` says what was granted. Default: 30 000.
    */
   readonly sessionTimeoutMs?: Millis | undefined;
-  /** How long to look for a server that opens the session before `connect` rejects. Default: 30 000. `Infinity`: for ever. */
+  /** How long to look for a server that opens the session, in milliseconds, before `connect` rejects and a client of `createClient` is closed. Default: 30 000. `Infinity`: without a limit. */
   readonly connectTimeoutMs?: Millis | undefined;
   /** Time-out of every call that has none of its own. Default: none; a call ends with its connection at the latest. */
   readonly requestTimeoutMs?: Millis | undefined;
@@ -92,6 +94,12 @@ export interface ConnectOptions {
    * The addresses are those of the plain client port, and need not be reachable from here: whoever has to know another way in leaves this off.
    */
   readonly followConfig?: boolean | undefined;
+  /**
+   * Whether the client keeps the process running for as long as it is not closed. With `false` a program, or a test runner, ends although a client was forgotten: an idle
+   * connection, its pings and the attempts at a server hold nothing up. What the program waits for still does: `connect`, `connected`, calls, `close`. Then the
+   * session ends by its time-out, and its ephemerals with it. Only with the default transport and clock. Default: true.
+   */
+  readonly keepProcessAlive?: boolean | undefined;
   /** Default: TCP, or TLS where `tls` asks for it. */
   readonly transport?: Transport | undefined;
   /** Default: the machine's. */
@@ -106,25 +114,28 @@ export interface ConnectOptions {
 }
 
 const sessionTimeoutMsDefault = 30_000;
-/** Not that of the session: who asks for a session of a millisecond gets one of two ticks, and it takes as long to open as any other. */
+/** Not that of the session: a program that asks for a session of a millisecond gets one of two ticks, and it takes as long to open as any other. */
 const connectTimeoutMsDefault = 30_000;
 
 /**
- * Opens a session with the ensemble that `connectString` names: `host:port,host:port/chroot`, or `srv:_zookeeper._tcp.example.com/chroot`
- * for the servers of an SRV name, which is looked up now and whenever all of them have been tried in vain. Resolves when a server has opened it.
- * Rejects with a ConnectStringError; with a ConnectOptionsError, when a file or a package that the options ask for is not there; with
- * ConnectionLoss when no server was reached in time; with SessionExpired when the session to take
+ * Opens a session with the ensemble that `servers` names: a connect string `host:port,host:port/chroot`, or
+ * `srv:_zookeeper._tcp.example.com/chroot` for the servers of an SRV name, which is looked up now and whenever all of them have been tried in vain; or an array of `host:port`
+ * and `{ host, port }`. Resolves when a server has opened it.
+ * Rejects with a TypeError or a RangeError for arguments that are wrong; with a ConnectStringError; with a ConnectOptionsError, when a file or a package that the options ask for is not there; with
+ * ConnectionLoss when no server was reached in time, which says what was tried and why it failed; with SessionExpired when the session to take
  * up is gone; with AuthFailed; or with the reason of the signal.
  *
  * From then on the client keeps the session by itself: it pings, and goes on to another server when it loses one.
  */
-export function connect(connectString: string, options: ConnectOptions = {}): Promise<Client> {
+export function connect(servers: Servers, options: ConnectOptions = {}): Promise<Client> {
+  const misuse = functionForms.connect.misuse(arguments.length, options);
+  if (misuse !== undefined) return Promise.reject(misuse);
   const { tracer = diagnosticsTracer } = options;
-  if (!tracer.hearsCalls) return open(connectString, options, tracer);
+  if (!tracer.hearsCalls) return connected(servers, options, tracer);
   const traced = tracedCall('connect', options.session?.id ?? 0n);
   return tracer.run(traced, async () => {
     try {
-      const client = await open(connectString, options, tracer);
+      const client = await connected(servers, options, tracer);
       traced.sessionId = client.sessionId;
       traced.server = client.connectedTo;
       succeeded(tracer, traced, client);
@@ -136,27 +147,51 @@ export function connect(connectString: string, options: ConnectOptions = {}): Pr
   });
 }
 
-async function open(connectString: string, options: ConnectOptions, tracer: Tracer): Promise<Client> {
-  const { servers, service, chroot } = parseConnectString(connectString);
-  const sessionTimeoutMs = options.sessionTimeoutMs ?? sessionTimeoutMsDefault;
-  const { signal, clock = systemClock, random = systemRandom } = options;
-  check('sessionTimeoutMs', sessionTimeoutMs);
-  check('maxPacketBytes', options.maxPacketBytes);
-  const defaults = { requestTimeoutMs: options.requestTimeoutMs, retry: fullPolicy(options.retry) };
-  const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
+async function connected(servers: Servers, options: ConnectOptions, tracer: Tracer): Promise<Client> {
+  const parsed = parseServers(servers);
   const transport = transportOf(options);
-  // Only what has files to read takes a turn: the first server is dialled in the turn of the call.
+  // Only what has files to read takes a turn. The error names the file at once, and its stack the caller.
   if (transport instanceof TlsTransport) await transport.check();
-  signal?.throwIfAborted();
+  const client = clientOf(parsed, transport, options, tracer);
+  await client.connected();
+  return client;
+}
+
+/**
+ * A client at once, which is looking for a server: what `new ZooKeeper(...)` is in Java. Calls that are made before the session exists wait for it, in their order.
+ * `client.connected()` resolves when a server has opened the session, `client.on('connectFailed', ...)` tells of each attempt in vain, and
+ * `close` works at any time. When no server opens the session within `connectTimeoutMs`, the client is closed and what waits fails with ConnectionLoss; the
+ * state event `Closed` says why. `servers` and `options` are those of `connect`.
+ *
+ * Throws a TypeError or a RangeError for arguments that are wrong, a ConnectStringError, and a ConnectOptionsError for options that exclude each other. A file that cannot be
+ * read ends the client, as a time-out does.
+ */
+export function createClient(servers: Servers, options: ConnectOptions = {}): Client {
+  functionForms.createClient.check(arguments.length, options);
+  const transport = transportOf(options);
+  const checks = transport instanceof TlsTransport ? transport.check() : undefined;
+  return clientOf(parseServers(servers), transport, options, options.tracer ?? diagnosticsTracer, checks);
+}
+
+/** `checks`: what else has to go well before the client is ready. */
+function clientOf(
+  { servers, service, chroot }: ConnectString,
+  transport: Transport,
+  options: ConnectOptions,
+  tracer: Tracer,
+  checks?: Promise<void>,
+): Client {
+  const { clock = systemClock, random = systemRandom, keepProcessAlive = true } = options;
+  const sasl = options.sasl === undefined ? undefined : saslMechanism(options.sasl, random);
   if (service !== undefined && transport.resolveService === undefined) {
     throw new ConnectStringError(
-      `connect string "${connectString}": the transport looks up no SRV names, as it has no resolveService. Name the servers one by one.`,
+      `connect string "srv:${service}": the transport looks up no SRV names, as it has no resolveService. Name the servers one by one.`,
     );
   }
   const session = new Session(
     servers,
     {
-      sessionTimeoutMs,
+      sessionTimeoutMs: options.sessionTimeoutMs ?? sessionTimeoutMsDefault,
       readOnly: options.readOnly ?? false,
       packetBytesMax: options.maxPacketBytes ?? juteMaxBufferDefault,
       session:
@@ -166,46 +201,78 @@ async function open(connectString: string, options: ConnectOptions, tracer: Trac
       expireLocally: options.expireLocally ?? false,
       yieldsSession: options.yieldsSession ?? false,
       service,
+      waitsForFirst: true,
     },
     (options.auth ?? []).map(({ scheme, auth }) => credentialsOf(scheme, auth)),
-    { clock, transport, random, tracer, sasl },
+    {
+      clock,
+      transport,
+      random,
+      tracer,
+      sasl,
+      ...(keepProcessAlive ? {} : { background: backgroundClock, hold: new TimerHold() }),
+    },
   );
-  const client = new Client(session, chroot, defaults);
-  if (options.onState !== undefined) client.on('state', options.onState);
-  const ready = options.followConfig === true ? session.established.then(() => followConfig(client)) : session.established;
-  try {
-    await firstOf(ready, session, clock, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
-  } catch (error) {
-    // Whoever waits is told at once; what there is of a session ends by itself.
-    void session.close();
-    throw error instanceof Refusal ? new KeeperError('connect', undefined, error) : error;
-  }
-  return client;
+  const defaults = { requestTimeoutMs: options.requestTimeoutMs, retry: fullPolicy(options.retry) };
+  return new Client(session, chroot, defaults, (client) => {
+    if (options.onState !== undefined) client.on('state', options.onState);
+    return open(client, session, checks, options);
+  });
 }
 
-function transportOf({ transport, tls = false }: ConnectOptions): Transport {
-  if (tls === false) return transport ?? new NodeTransport();
+/** Settles when the client is ready for its program, or was given up. */
+async function open(client: Client, session: Session, checks: Promise<void> | undefined, options: ConnectOptions): Promise<void> {
+  const { signal } = options;
+  let ready = session.established;
+  if (options.followConfig === true) ready = ready.then(() => followConfig(client));
+  if (checks !== undefined) ready = Promise.all([ready, checks]).then(() => undefined);
+  // With a signal that has come already it is not waited for.
+  ready.catch(() => undefined);
+  try {
+    signal?.throwIfAborted();
+    await firstOf(ready, session, options.connectTimeoutMs ?? connectTimeoutMsDefault, signal);
+  } catch (error) {
+    const refusal =
+      error instanceof Refusal
+        ? error
+        : new Refusal(ErrorCode.ConnectionLoss, 'notSent', `connecting was given up: ${wordsOf(error)}`, { cause: error });
+    session.giveUp(refusal);
+    throw error;
+  }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function transportOf({ transport, clock, tls = false, keepProcessAlive = true }: ConnectOptions): Transport {
+  if (!keepProcessAlive && (transport ?? clock) !== undefined)
+    throw new ConnectOptionsError(
+      'keepProcessAlive: false is for the default transport and clock; a transport or a clock of your own decides that by itself',
+    );
+  if (tls === false) return transport ?? new NodeTransport({ keepProcessAlive });
   if (transport !== undefined)
     throw new ConnectOptionsError('tls and transport exclude each other: a transport of your own makes its own TLS');
-  return new TlsTransport(tls === true ? {} : tls);
+  return new TlsTransport(tls === true ? {} : tls, { keepProcessAlive });
 }
 
-/** What travels as an int. */
-function check(name: string, value: number | undefined): void {
-  if (value === undefined || (Number.isInteger(value) && value > 0 && value <= 0x7fffffff)) return;
-  throw new RangeError(`${name} is a whole number from 1 to 2147483647, not ${value}`);
+/** So many servers are named in the error of a session that could not be opened. */
+const troublesNamed = 8;
+
+function noSessionWithin(timeoutMs: Millis, troubles: readonly Trouble[]): Refusal {
+  const named = troubles
+    .slice(0, troublesNamed)
+    .map(({ place, reason, attempts }) => `${place}: ${reason}${attempts === 1 ? '' : ` (${attempts} attempts)`}`);
+  if (troubles.length > troublesNamed) named.push(`and ${troubles.length - troublesNamed} more`);
+  const tried = named.length === 0 ? 'no server has answered' : named.join('; ');
+  return new Refusal(ErrorCode.ConnectionLoss, 'notSent', `no session within ${timeoutMs} ms; ${tried}`);
 }
 
 /** Settles with the session that is made ready, with the time that is allowed, or with the signal, whichever comes first. */
-function firstOf(ready: Promise<void>, session: Session, clock: Clock, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
+function firstOf(ready: Promise<void>, session: Session, timeoutMs: Millis, signal: AbortSignal | undefined): Promise<void> {
+  const { background: clock } = session;
   return new Promise((resolve, reject) => {
-    const timer =
-      timeoutMs > timerMsMax
-        ? undefined
-        : clock.after(timeoutMs, () => {
-            const trouble = session.lastTrouble === undefined ? '' : `; the last attempt: ${session.lastTrouble}`;
-            reject(new Refusal(ErrorCode.ConnectionLoss, 'notSent', `no session within ${timeoutMs} ms${trouble}`));
-          });
+    const timer = timeoutMs > timerMsMax ? undefined : clock.after(timeoutMs, () => reject(noSessionWithin(timeoutMs, session.troubles)));
     const onAbort = () => reject(signal!.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
     const over = () => {

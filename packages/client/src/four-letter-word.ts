@@ -1,5 +1,6 @@
 /** Four letter words: what a server says of itself, in plain text, to whoever sends it four bytes instead of a handshake. */
 import { ErrorCode, type Millis } from '@tskeeper/protocol';
+import { functionForms } from './connect-forms.ts';
 import { type Clock, timerMsMax } from './clock.ts';
 import { formatServer, parseServerList } from './connect-string.ts';
 import { KeeperError, Refusal } from './keeper-error.ts';
@@ -33,6 +34,7 @@ const refusedByWhitelist = 'is not executed because it is not in the whitelist';
  * what is no word, or several servers; with a ConnectStringError for what names no server; or with the reason of the signal. Source: ZooKeeper's administrator's guide, "The Four Letter Words".
  */
 export async function fourLetterWord(server: string, word: string, options: FourLetterWordOptions = {}): Promise<string> {
+  functionForms.fourLetterWord.check(arguments.length, options, server, word);
   try {
     return await ask(server, word, options);
   } catch (error) {

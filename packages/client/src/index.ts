@@ -1,3 +1,4 @@
+export {} from './node/node-version.ts';
 export {
   type Acl,
   anyone,
@@ -45,13 +46,14 @@ export type {
   WatchOption,
 } from './client-options.ts';
 export { ClientView } from './client-view.ts';
+export { DataFormatError, type GetJsonResult, type GetTextResult } from './data-forms.ts';
 export type { Clock, Random, TimerHandle } from './clock.ts';
-export { type ConnectString, ConnectStringError, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
-export { connect, type ConnectOptions } from './connect.ts';
+export { type ConnectString, ConnectStringError, type Servers, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
+export { connect, type ConnectOptions, createClient } from './connect.ts';
 export { ConnectOptionsError } from './connect-options-error.ts';
 export { fourLetterWord, type FourLetterWordOptions } from './four-letter-word.ts';
 export { KeeperError, type KeeperErrorCode, type OperationOutcome, type Outcome } from './keeper-error.ts';
-export { NodeTransport } from './node/node-transport.ts';
+export { NodeTransport, type NodeTransportOptions } from './node/node-transport.ts';
 export type { GssapiOptions } from './node/gssapi.ts';
 export type { SaslOptions } from './node/sasl-mechanism.ts';
 export type { TlsOptions, TlsSource } from './node/tls-material.ts';
@@ -87,6 +89,15 @@ export { compareSequences, sequenceOf } from './sequence.ts';
 export type { Stat } from './stat.ts';
 export type { SessionNews, TracedCall, TracedSessionEvent, Tracer } from './tracing.ts';
 export type { DialledAddress, ServerAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from './transport.ts';
-export type { ChangeType, KeeperState, NodeEvent, NodeEventType, SessionEvent, WatchedEvent, WatchListener } from './watched-event.ts';
+export type {
+  ChangeType,
+  ConnectFailure,
+  KeeperState,
+  NodeEvent,
+  NodeEventType,
+  SessionEvent,
+  WatchedEvent,
+  WatchListener,
+} from './watched-event.ts';
 export type { Reread, ZnodeChange } from './watches/change-queue.ts';
 export type { RecursiveWatchLoopEvent, WatchLoop, WatchLoopEvent, WatchLoopOptions } from './watches/watch-loop.ts';

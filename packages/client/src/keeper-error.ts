@@ -118,12 +118,26 @@ export class KeeperError extends Error {
     return true;
   }
 
-  /** Whether something thrown is a KeeperError, with one of these codes if any are given. */
+  /** Whether something thrown is a KeeperError, with one of these codes if any are given. Throws a TypeError for a word that is not a code. */
   static is<Code extends KeeperErrorCode = KeeperErrorCode>(
     error: unknown,
     ...codes: readonly Code[]
   ): error is KeeperError & { readonly code: Code } {
+    if (codes.length > 0) checkErrorCodes(codes);
     if (typeof error !== 'object' || error === null || !(brand in error)) return false;
     return codes.length === 0 || codes.includes((error as unknown as KeeperError).code as Code);
+  }
+}
+
+const errorCodes: ReadonlySet<string> = new Set([...Object.keys(ErrorCode), 'Unknown']);
+
+/** Throws a TypeError for a word that is not an error code of ZooKeeper: an error would never have it. */
+function checkErrorCodes(codes: readonly unknown[]): void {
+  for (const code of codes) {
+    if (typeof code === 'string' && errorCodes.has(code)) continue;
+    const plain = String(code).toLowerCase().replaceAll('_', '');
+    const near = [...errorCodes].find((each) => each.toLowerCase() === plain);
+    const remedy = near === undefined ? "codes are ZooKeeper's, as in NoNode" : `write ${near}`;
+    throw new TypeError(`KeeperError.is: unknown code ${JSON.stringify(code)}; ${remedy}`);
   }
 }

@@ -6,8 +6,10 @@
  * counter has run over.
  */
 import { sequenceSuffix } from '@tskeeper/protocol';
+import { checkValue, type Kind, kinds } from './arguments.ts';
 import { nameOf } from './paths.ts';
 
+const sequence: Kind = { ...kinds.version, wanted: `${kinds.version.wanted}, as sequenceOf gives it` };
 /** What `protection` puts in front of a name. */
 const guidPrefix = /^_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-/i;
 const numberForm = /^-?\d{9,10}$/;
@@ -18,6 +20,8 @@ const numberForm = /^-?\d{9,10}$/;
  * hyphen, and then nothing else tells whose that is: `lock-2000000000` is number 2000000000 of `lock-`, and number -2000000000 of `lock`.
  */
 export function sequenceOf(name: string, prefix: string): number | undefined {
+  checkValue(name, kinds.string, 'sequenceOf: the name');
+  checkValue(prefix, kinds.string, 'sequenceOf: the prefix');
   const last = nameOf(name).replace(guidPrefix, '');
   if (!last.startsWith(prefix)) return undefined;
   const digits = last.slice(prefix.length);
@@ -32,5 +36,7 @@ export function sequenceOf(name: string, prefix: string): number | undefined {
  * overflow, for as long as fewer than 2^31 creates lie between the two. For `sort`: all of them have to lie that close together.
  */
 export function compareSequences(first: number, second: number): number {
+  checkValue(first, sequence, 'compareSequences: the first number');
+  checkValue(second, sequence, 'compareSequences: the second number');
   return (first - second) | 0;
 }

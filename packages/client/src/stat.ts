@@ -1,7 +1,10 @@
 /** What is known of a znode besides its data, as the client shows it. */
-import type { Millis, SessionId, Stat as WireStat } from '@tskeeper/protocol';
+import { formatSessionId, formatZxid, type Millis, type SessionId, type Stat as WireStat } from '@tskeeper/protocol';
 
-/** ZooKeeper's Stat. zxids are bigints, since they are 64-bit numbers; `formatZxid` prints them as ZooKeeper does. */
+/**
+ * ZooKeeper's Stat. zxids are bigints, since they are 64-bit numbers; `formatZxid` prints them as ZooKeeper does. JSON has no bigints:
+ * `JSON.stringify` writes zxids and `ephemeralOwner` as ZooKeeper prints them, `"0x100000001"`, and `BigInt` reads that again (a session id by `BigInt.asIntN(64, ...)`).
+ */
 export interface Stat {
   /** The txn that created the znode. */
   readonly czxid: bigint;
@@ -27,19 +30,54 @@ export interface Stat {
   readonly numChildren: number;
 }
 
+/** A Stat of a server. Its fields are its own, so it can be spread and compared; what it is in JSON is not. */
+class ServerStat implements Stat {
+  readonly czxid: bigint;
+  readonly mzxid: bigint;
+  readonly pzxid: bigint;
+  readonly ctime: Millis;
+  readonly mtime: Millis;
+  readonly version: number;
+  readonly cversion: number;
+  readonly aversion: number;
+  readonly ephemeralOwner: SessionId;
+  readonly dataLength: number;
+  readonly numChildren: number;
+
+  constructor(stat: WireStat) {
+    this.czxid = BigInt(stat.czxid);
+    this.mzxid = BigInt(stat.mzxid);
+    this.pzxid = BigInt(stat.pzxid);
+    this.ctime = stat.ctime;
+    this.mtime = stat.mtime;
+    this.version = stat.version;
+    this.cversion = stat.cversion;
+    this.aversion = stat.aversion;
+    this.ephemeralOwner = stat.ephemeralOwner;
+    this.dataLength = stat.dataLength;
+    this.numChildren = stat.numChildren;
+  }
+
+  toJSON(): object {
+    return {
+      czxid: formatZxid(this.czxid),
+      mzxid: formatZxid(this.mzxid),
+      pzxid: formatZxid(this.pzxid),
+      ctime: this.ctime,
+      mtime: this.mtime,
+      version: this.version,
+      cversion: this.cversion,
+      aversion: this.aversion,
+      ephemeralOwner: formatSessionId(this.ephemeralOwner),
+      dataLength: this.dataLength,
+      numChildren: this.numChildren,
+    };
+  }
+}
+// `console.log` names a value by its class, and the program knows it as a Stat.
+Object.defineProperty(ServerStat, 'name', { value: 'Stat' });
+
 /** Exact: a connection that speaks of zxids beyond 2^53 is refused by the session (docs/decisions/zxid-as-number.md). */
 export function toStat(stat: WireStat): Stat {
-  return {
-    czxid: BigInt(stat.czxid),
-    mzxid: BigInt(stat.mzxid),
-    pzxid: BigInt(stat.pzxid),
-    ctime: stat.ctime,
-    mtime: stat.mtime,
-    version: stat.version,
-    cversion: stat.cversion,
-    aversion: stat.aversion,
-    ephemeralOwner: stat.ephemeralOwner,
-    dataLength: stat.dataLength,
-    numChildren: stat.numChildren,
-  };
+  return new ServerStat(stat);
 }

@@ -40,6 +40,19 @@ export interface SessionEvent {
   readonly reason: string | undefined;
 }
 
+/**
+ * An attempt to connect has failed, before the first connection or after the loss of one. The client goes on: with the next address of the
+ * server, then with the next server, after a short pause.
+ */
+export interface ConnectFailure {
+  /** The server as the connect string names it, with the address that was dialled where that is another: `zk1:2181 at 10.0.0.1`. */
+  readonly server: string;
+  /** One clause that says why, for people: `it could not be connected to: ECONNREFUSED`. */
+  readonly reason: string;
+  /** How many attempts have failed since the client was connected, or was created: 1 for the first. */
+  readonly attempt: number;
+}
+
 /** What a listener is told; `type` tells the two apart. */
 export type WatchedEvent = NodeEvent | SessionEvent;
 

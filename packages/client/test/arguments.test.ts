@@ -9,6 +9,7 @@ import {
   nested,
   oneOf,
   optionKinds,
+  secret,
   arrayOf,
 } from '../src/arguments.ts';
 

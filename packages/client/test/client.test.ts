@@ -197,7 +197,7 @@ describe('operations', () => {
     expect(await failureOf(zk.create('/a', 5 as never))).toBeInstanceOf(TypeError);
     expect(await failureOf(zk.create('/a', null, { mode: 'constructor' as never }))).toBeInstanceOf(TypeError);
     expect(await failureOf(zk.removeWatches('/a', { type: 'toString' as never }))).toBeInstanceOf(TypeError);
-    expect(await failureOf(zk.getData(undefined as never))).toMatchObject({ code: 'BadArguments' });
+    expect(await failureOf(zk.getData(undefined as never))).toBeInstanceOf(TypeError);
     // Nothing of it has left.
     expect(await world.until(zk.exists('/a'))).toBe(null);
   });
@@ -233,7 +233,7 @@ describe('connect', () => {
     const error = await failureOf(connect('server:2181', world.options({ connectTimeoutMs: 5000 })));
     expect(error).toMatchObject({ code: 'ConnectionLoss', op: 'connect', retryable: true, outcome: 'notSent' });
     expect((error as Error).message).toBe(
-      'KeeperErrorCode = ConnectionLoss (no session within 5000 ms; the last attempt: server:2181: its addresses could not be looked up: the name server does not resolve (ENOTFOUND).)',
+      'KeeperErrorCode = ConnectionLoss (no session within 5000 ms; server:2181: its addresses could not be looked up: the name server does not resolve (ENOTFOUND). (9 attempts))',
     );
     await world.boot();
   });

@@ -2,6 +2,7 @@
  * The promises about sessions, through real sockets and a proxy that cuts, stalls, refuses and delays: an ensemble of three, and a client that
  * sees nothing of it but what comes through. Sessions are short, since time is real here; figures of time are for the tests in virtual time.
  */
+import { SeededRandom } from '@tskeeper/runtime';
 import { TestEnsemble } from '@tskeeper/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, type Clock, connect, type ConnectOptions, type KeeperState, type WatchedEvent } from '../src/index.ts';
@@ -93,7 +94,18 @@ describe('through a proxy with faults', () => {
     expect(await heard.atLeast(1)).toEqual(['SyncConnected']);
   });
 
-  it('C2-3, C2-5, C2-6, C2-30: each server that is lost is followed by the next of the list, round and round, with one session', async () => {
+  it('C2-5: which server comes first is up to chance, and each of them does', async () => {
+    // Seeds of their own, so that it is the same chance each time.
+    const seeds = Array.from({ length: 30 }, (_, index) => 1 + index * 7919);
+    const begun = await Promise.all(seeds.map((seed) => opened({ random: new SeededRandom(seed) })));
+    const firsts = begun.map(({ zk }) => zk.connectedTo);
+    for (const { connectString } of proxies) expect(firsts.filter((server) => server === connectString).length).toBeGreaterThanOrEqual(5);
+    // Without chance all of them begin at the same one.
+    const alike = await Promise.all(seeds.slice(0, 3).map(() => opened()));
+    expect(new Set(alike.map(({ zk }) => zk.connectedTo)).size).toBe(1);
+  });
+
+  it('C2-3, C2-6, C2-30: each server that is lost is followed by the next of the list, round and round, with one session', async () => {
     const { zk, heard } = await opened();
     const { sessionId } = zk;
     const visited: (string | undefined)[] = [zk.connectedTo];

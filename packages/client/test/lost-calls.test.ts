@@ -150,10 +150,23 @@ describe('C2-20: when the server is lost', () => {
     expect(outcome).toBe('ConnectionLoss unknown');
     expect(error!.message).toContain('nothing was heard for 6666 ms');
     expect(world.clock.now().elapsedMs - called).toBeLessThanOrEqual(6800);
-    // The ensemble may still get the request: the wire gives it back when it heals. The session is found again, or its end is told.
+    // The server may still get the request: the wire gives it back when it heals. A third of the session's time is left to find the session again.
+    const { sessionId } = zk;
     world.wire.heal(dialer, listener);
     await world.untilSo(() => zk.state !== 'suspended');
-    expect(['connected', 'closed']).toContain(zk.state);
+    expect([zk.state, zk.sessionId]).toEqual(['connected', sessionId]);
+  });
+
+  it.each(cases)('by a partition that outlasts the session, whose end is told: $name', async (each) => {
+    const [dialer, listener] = [world.cnxn.dialer.address, world.cnxn.listener.address];
+    world.wire.cut(dialer, listener);
+    expect((await world.until(settle(each.call(zk)))).outcome).toBe('ConnectionLoss unknown');
+    await world.pass(20_000);
+    expect(zk.state).toBe('suspended');
+    world.wire.heal(dialer, listener);
+    await world.untilSo(() => zk.state !== 'suspended');
+    expect([zk.state, zk.closedBecause]).toEqual(['expired', 'expired']);
+    expect((await world.until(settle(each.call(zk)))).outcome).toBe('SessionExpired notSent');
   });
 });
 

@@ -65,9 +65,9 @@ describe('updateServerList', () => {
   it.each([
     [
       'zk1,zk2/app',
-      'connect string "zk1,zk2/app": a living client keeps its chroot, so a list of servers has none. Write it as host:port,host:port.',
+      'connect string "zk1,zk2/app": a list of servers has no chroot; it stands at the end of a connect string, or client.chroot(path) gives it. Write it as host:port,host:port.',
     ],
-    ['srv:_zk._tcp.test', 'a living client is given servers one by one; for an SRV name connect anew. Write it as host:port,host:port.'],
+    ['srv:_zk._tcp.test', 'a list names servers one by one; an SRV name is a connect string of its own. Write it as host:port,host:port.'],
     ['', 'it names no host. Write it as host:port'],
     [[], 'The list of servers is empty. Give one server at least.'],
     [['zk:0'], 'the port of "zk:0" is not a number from 1 to 65535'],
@@ -208,7 +208,7 @@ describe('B37: an SRV name', () => {
     const { transport } = withService(() => Promise.resolve([]));
     await expect(
       world.until(connect('srv:_zookeeper._tcp.example.com', world.options({ transport, connectTimeoutMs: 3000 }))),
-    ).rejects.toThrow('no session within 3000 ms; the last attempt: srv:_zookeeper._tcp.example.com: it has no servers');
+    ).rejects.toThrow('no session within 3000 ms; srv:_zookeeper._tcp.example.com: it has no servers (9 attempts)');
   });
 });
 

@@ -167,7 +167,7 @@ describe('a watch loop', () => {
     expect(thrown).toMatchObject({ name: 'KeeperError', code: 'BadArguments', op: 'watch', path: 'a' });
     for (const maxQueuedEvents of [0, -1, 1.5, Number.NaN]) {
       expect(() => zk.watch('/a', { maxQueuedEvents })).toThrow(
-        new RangeError(`maxQueuedEvents is a whole number from 1 on, not ${maxQueuedEvents}`),
+        new RangeError(`watch: maxQueuedEvents is a whole number from 1, not ${maxQueuedEvents}`),
       );
     }
   });

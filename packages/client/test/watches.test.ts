@@ -79,7 +79,13 @@ describe('a watch', () => {
     await go(zk.create('/a', '1'));
     const first = heard();
     const second = heard();
-    await go(Promise.all([zk.getData('/a', first), zk.exists('/a', first), zk.getData('/a', second)]));
+    await go(
+      Promise.all([
+        zk.getData('/a', { watch: first.watch }),
+        zk.exists('/a', { watch: first.watch }),
+        zk.getData('/a', { watch: second.watch }),
+      ]),
+    );
     await go(other.setData('/a', '2'));
     await world.settle();
     expect(first.lines).toEqual(['NodeDataChanged /a']);
@@ -135,7 +141,7 @@ describe('a watch', () => {
   it('has a mode there is, or is refused with the modes there are', async () => {
     const [result] = await Promise.allSettled([zk.addWatch('/a', { mode: 'recursive' as never, watch: true })]);
     expect((result as PromiseRejectedResult).reason).toEqual(
-      new TypeError('there is no mode of watch "recursive"; modes are persistent, persistentRecursive'),
+      new TypeError('addWatch: mode is "persistent" or "persistentRecursive", not "recursive"'),
     );
   });
 
@@ -168,12 +174,12 @@ describe('after a lost connection', () => {
     await go(zk.create('/parent'));
     await go(zk.create('/same', '1'));
     const watches = { data: heard(), gone: heard(), parent: heard(), born: heard(), same: heard(), unborn: heard() };
-    await go(zk.getData('/data', watches.data));
-    await go(zk.exists('/gone', watches.gone));
-    await go(zk.getChildren('/parent', watches.parent));
-    await go(zk.exists('/born', watches.born));
-    await go(zk.getData('/same', watches.same));
-    await go(zk.exists('/unborn', watches.unborn));
+    await go(zk.getData('/data', { watch: watches.data.watch }));
+    await go(zk.exists('/gone', { watch: watches.gone.watch }));
+    await go(zk.getChildren('/parent', { watch: watches.parent.watch }));
+    await go(zk.exists('/born', { watch: watches.born.watch }));
+    await go(zk.getData('/same', { watch: watches.same.watch }));
+    await go(zk.exists('/unborn', { watch: watches.unborn.watch }));
     await whileGone(async () => {
       await go(other.setData('/data', '2'));
       await go(other.delete('/gone'));
@@ -268,8 +274,8 @@ describe('removeWatches', () => {
     const first = heard();
     const second = heard();
     await go(zk.create('/a'));
-    await go(zk.getData('/a', first));
-    await go(zk.getChildren('/a', first));
+    await go(zk.getData('/a', { watch: first.watch }));
+    await go(zk.getChildren('/a', { watch: first.watch }));
     await go(zk.addWatch('/a', { watch: second.watch }));
     await go(zk.removeWatches('/a'));
     await world.settle();
@@ -302,11 +308,11 @@ describe('removeWatches', () => {
     await go(zk.exists('/b', { watch: first.watch }));
     const next = [heard(), heard(), heard(), heard(), heard()] as const;
     const setting = [
-      zk.addWatch('/a', next[0]),
-      zk.addWatch('/a', { mode: 'persistentRecursive', ...next[1] }),
-      zk.getData('/a', { ...next[2], linearizable: true }),
-      zk.getChildren('/a', next[3]),
-      zk.exists('/b', next[4]),
+      zk.addWatch('/a', { watch: next[0].watch }),
+      zk.addWatch('/a', { mode: 'persistentRecursive', watch: next[1].watch }),
+      zk.getData('/a', { watch: next[2].watch, linearizable: true }),
+      zk.getChildren('/a', { watch: next[3].watch }),
+      zk.exists('/b', { watch: next[4].watch }),
     ];
     const removals = [zk.removeWatches('/a', { watch: first.watch }), zk.removeWatches('/b', { watch: first.watch })];
     await go(Promise.all([...setting, ...removals]));
@@ -359,9 +365,9 @@ describe('removeWatches', () => {
     const first = heard();
     const second = heard();
     await go(zk.create('/a'));
-    await go(zk.getData('/a', first));
-    await go(zk.getChildren('/a', first));
-    await go(zk.getChildren('/a', second));
+    await go(zk.getData('/a', { watch: first.watch }));
+    await go(zk.getChildren('/a', { watch: first.watch }));
+    await go(zk.getChildren('/a', { watch: second.watch }));
     await go(zk.removeWatches('/a', { watch: first.watch }));
     await go(other.create('/a/b'));
     await world.settle();

@@ -1,1 +1,1 @@
-export {};
+export { nodeVersionFault } from './node-version.ts';

@@ -1,3 +1,4 @@
+export {} from './node-version.ts';
 export type { SessionId } from '@tskeeper/protocol';
 export { ConfigError } from './config/config-error.ts';
 export { exitCodes, verdictOf } from './exit.ts';

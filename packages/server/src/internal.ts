@@ -1,3 +1,4 @@
+export {} from './node-version.ts';
 export { FsDisk, openForReading } from './fs-disk.ts';
 export { formatEndpoint, NetNetwork, type NetNetworkOptions } from './net-network.ts';
 export { type Surroundings, startServerWith, type StartRuntime } from './server.ts';

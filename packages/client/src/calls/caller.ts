@@ -2,6 +2,7 @@
  * How every call of a client is made: within its limits, again where that was asked for and is safe, and with its failure put into words.
  */
 import { ErrorCode, type Millis, type Reader } from '@tskeeper/protocol';
+import { DataFormatError, FormatRefusal } from '../data-forms.ts';
 import { KeeperError, Refusal } from '../keeper-error.ts';
 import { syncOperation } from '../operations/single.ts';
 import type { CallOptions, Operation } from '../session/operation.ts';
@@ -154,6 +155,7 @@ export class Caller {
             if (traced !== undefined) traced.attempt++;
             continue;
           }
+          if (reason instanceof FormatRefusal) throw new DataFormatError(method, path!, reason);
           const last = retries?.summed(reason, isRepeatable) ?? reason;
           throw last instanceof Refusal ? new KeeperError(method, path, last) : last;
         }

@@ -1,4 +1,5 @@
 /** How often, for how long and after which pauses a call is made again. */
+import { described } from '../arguments.ts';
 import type { Millis } from '@tskeeper/protocol';
 
 /** Each part may be left out. Whichever limit is reached first ends it. */
@@ -28,7 +29,7 @@ export const untilTheEnd: FullRetryPolicy = { ...policyDefault, attempts: Infini
 export function fullPolicy(retry: RetryPolicy | boolean | undefined): FullRetryPolicy | undefined {
   if (retry === undefined || retry === false) return undefined;
   if (retry === true) return policyDefault;
-  if (typeof retry !== 'object' || retry === null) throw new TypeError(`retry is true, false or a policy, not ${String(retry)}`);
+  if (typeof retry !== 'object' || retry === null) throw new TypeError(`retry is true, false or a policy, not ${described(retry)}`);
   for (const [part, value] of Object.entries(retry as Readonly<Record<string, unknown>>)) {
     if (!Object.hasOwn(policyDefault, part))
       throw new TypeError(`retry.${part} is not known; a policy has ${Object.keys(policyDefault).join(', ')}`);

@@ -30,11 +30,6 @@ interface Visit {
   readonly children: readonly string[];
 }
 
-export function checkConcurrency(concurrency: number): number {
-  if (Number.isInteger(concurrency) && concurrency >= 1) return concurrency;
-  throw new RangeError(`concurrency is a whole number from 1, not ${concurrency}`);
-}
-
 /** Each znode ahead of what is below it. Throws NoNode when the top is not there. */
 export async function* walk(
   znodes: Znodes,

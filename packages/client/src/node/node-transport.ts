@@ -1,14 +1,36 @@
 /** TCP over node:net, names by the system's resolver, SRV names by DNS. */
 import dns from 'node:dns';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { checkOptions, kinds, optionKinds } from '../arguments.ts';
 import type { DialledAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import { SocketCnxn } from './socket-cnxn.ts';
+
+const nodeTransportOptions = optionKinds({ keepProcessAlive: kinds.boolean });
 
 /** What is taken from a socket at once. */
 const receiveBytes = 64 * 1024;
 
+/** How the sockets of a NodeTransport are set up. */
+export interface NodeTransportOptions {
+  /** Whether an open connection keeps the process running. Default: true. */
+  readonly keepProcessAlive?: boolean | undefined;
+}
+
 /** TCP, with names looked up by the system and SRV names by DNS: what `connect` uses where no other is given. */
 export class NodeTransport implements Transport {
+  readonly #keepProcessAlive: boolean;
+
+  /** Throws a TypeError for unknown options. */
+  constructor(options: NodeTransportOptions = {}) {
+    checkOptions(options, nodeTransportOptions, 'new NodeTransport(options)');
+    this.#keepProcessAlive = options.keepProcessAlive ?? true;
+  }
+
+  /** A socket of this transport, before it connects. */
+  protected prepare(socket: Socket): void {
+    if (!this.#keepProcessAlive) socket.unref();
+  }
+
   /** All addresses of a name, by getaddrinfo. Rejects with the system's error. */
   resolve(host: string): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
@@ -43,6 +65,7 @@ export class NodeTransport implements Transport {
     };
     // The session tries addresses one by one with its own time limit; Node's racing of addresses would cut attempts short.
     const socket = connect({ host, port, noDelay: true, autoSelectFamily: false, onread });
+    this.prepare(socket);
     const cnxn = new SocketCnxn(socket, sink, { readyEvent: 'connect', words: wordsOfSystem });
     return cnxn;
   }

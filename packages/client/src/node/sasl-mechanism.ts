@@ -1,5 +1,6 @@
 /** The mechanism that the options of `connect` ask for. */
 import { DigestMd5, type DigestMd5Options } from '../auth/digest-md5.ts';
+import { checkOptions, kinds, optionKinds, secret } from '../arguments.ts';
 import type { SaslMechanism } from '../auth/sasl.ts';
 import type { Random } from '../clock.ts';
 import { ConnectOptionsError } from '../connect-options-error.ts';
@@ -9,8 +10,14 @@ import { optionalPackage } from './optional-package.ts';
 /** How to prove an identity by SASL. */
 export type SaslOptions = DigestMd5Options | GssapiOptions;
 
-/** Throws a ConnectOptionsError. */
+const saslOptionKinds = {
+  'DIGEST-MD5': optionKinds({ mechanism: kinds.string, username: kinds.string, password: secret(kinds.string) }),
+  GSSAPI: optionKinds({ mechanism: kinds.string, serviceName: kinds.string, serviceHost: kinds.string, principal: kinds.string }),
+} as const;
+
+/** Throws a TypeError for unknown options, and a ConnectOptionsError. */
 export function saslMechanism(options: SaslOptions, random: Random): SaslMechanism {
+  if (Object.hasOwn(saslOptionKinds, options.mechanism)) checkOptions(options, saslOptionKinds[options.mechanism], `connect: sasl`);
   switch (options.mechanism) {
     case 'DIGEST-MD5':
       if (typeof options.username !== 'string' || options.username === '' || typeof options.password !== 'string') {

@@ -2,22 +2,33 @@
 import type { Millis } from '@tskeeper/protocol';
 import { type Clock, timerMsMax } from '../clock.ts';
 
-export const systemClock: Clock = {
-  now: () => ({ elapsedMs: performance.now() }),
-  after: (delayMs, callback) => (delayMs > timerMsMax ? new LongTimer(delayMs, callback) : setTimeout(callback, Math.ceil(delayMs))),
-  cancel: (timer) => {
-    if (timer instanceof LongTimer) timer.cancel();
-    else clearTimeout(timer as NodeJS.Timeout);
-  },
-};
+/** Its timers keep the process running. */
+export const systemClock: Clock = clockOf((timer) => timer);
+
+/** The same clock, whose timers do not keep the process running. */
+export const backgroundClock: Clock = clockOf((timer) => timer.unref());
+
+function clockOf(made: (timer: NodeJS.Timeout) => NodeJS.Timeout): Clock {
+  return {
+    now: () => ({ elapsedMs: performance.now() }),
+    after: (delayMs, callback) =>
+      delayMs > timerMsMax ? new LongTimer(delayMs, callback, made) : made(setTimeout(callback, Math.ceil(delayMs))),
+    cancel: (timer) => {
+      if (timer instanceof LongTimer) timer.cancel();
+      else clearTimeout(timer as NodeJS.Timeout);
+    },
+  };
+}
 
 /** Node fires a timer at once that is longer than it can wait, so such a one is made of several. */
 class LongTimer {
   readonly #callback: () => void;
+  readonly #made: (timer: NodeJS.Timeout) => NodeJS.Timeout;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(delayMs: Millis, callback: () => void) {
+  constructor(delayMs: Millis, callback: () => void, made: (timer: NodeJS.Timeout) => NodeJS.Timeout) {
     this.#callback = callback;
+    this.#made = made;
     this.#set(delayMs);
   }
 
@@ -26,7 +37,8 @@ class LongTimer {
   }
 
   #set(leftMs: Millis): void {
-    this.#timer =
-      leftMs > timerMsMax ? setTimeout(() => this.#set(leftMs - timerMsMax), timerMsMax) : setTimeout(this.#callback, Math.ceil(leftMs));
+    this.#timer = this.#made(
+      leftMs > timerMsMax ? setTimeout(() => this.#set(leftMs - timerMsMax), timerMsMax) : setTimeout(this.#callback, Math.ceil(leftMs)),
+    );
   }
 }

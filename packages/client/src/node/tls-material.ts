@@ -9,6 +9,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import * as tls from 'node:tls';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import { type Kind, kinds, oneOf, optionKinds, secret } from '../arguments.ts';
 import { ConnectOptionsError } from '../connect-options-error.ts';
 import { optionalPackage } from './optional-package.ts';
 
@@ -47,6 +48,31 @@ export interface TlsOptions {
   /** Default: `TLSv1.2`. */
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined;
 }
+
+const sourceKind: Kind = secret({
+  wanted: 'PEM text, the path of a file, or a Uint8Array',
+  fits: (given) => typeof given === 'string' || given instanceof Uint8Array,
+});
+const passwordKind = secret(kinds.string);
+
+/** What `tls` may hold. */
+export const tlsOptionKinds = optionKinds({
+  ca: secret({
+    ...sourceKind,
+    wanted: `${sourceKind.wanted}, or an array of these`,
+    fits: (given) => [given].flat().every((each) => sourceKind.fits(each)),
+  }),
+  cert: sourceKind,
+  key: sourceKind,
+  keyPassword: passwordKind,
+  keyStore: sourceKind,
+  keyStorePassword: passwordKind,
+  trustStore: sourceKind,
+  trustStorePassword: passwordKind,
+  serverName: kinds.string,
+  hostnameVerification: kinds.boolean,
+  minVersion: oneOf('TLSv1.2', 'TLSv1.3'),
+});
 
 /** What the package `jks-js` makes of a store: by alias, a key with its chain, or a certificate to be trusted. */
 interface JksPackage {

@@ -3,9 +3,10 @@ import { isIP } from 'node:net';
 import { X509Certificate } from 'node:crypto';
 import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
 import type { DialledAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
-import { NodeTransport } from './node-transport.ts';
+import { checkOptions } from '../arguments.ts';
+import { NodeTransport, type NodeTransportOptions } from './node-transport.ts';
 import { SocketCnxn } from './socket-cnxn.ts';
-import { TlsMaterial, type TlsOptions, type TlsSetting } from './tls-material.ts';
+import { TlsMaterial, type TlsOptions, tlsOptionKinds, type TlsSetting } from './tls-material.ts';
 import { chainFault, isFor, leadsTo, nameFault, wordsOfTls } from './tls-trouble.ts';
 
 /** TLS over TCP: what `connect` uses for the option `tls`. */
@@ -13,9 +14,10 @@ export class TlsTransport extends NodeTransport implements Transport {
   readonly #options: TlsOptions;
   readonly #material: TlsMaterial;
 
-  /** Throws a ConnectOptionsError for options that cannot be meant together. */
-  constructor(options: TlsOptions = {}) {
-    super();
+  /** Throws a TypeError for unknown options, and a ConnectOptionsError for options that cannot be meant together. */
+  constructor(options: TlsOptions = {}, socketOptions: NodeTransportOptions = {}) {
+    checkOptions(options, tlsOptionKinds, 'new TlsTransport(options)');
+    super(socketOptions);
     this.#options = options;
     this.#material = new TlsMaterial(options);
   }
@@ -56,6 +58,7 @@ export class TlsTransport extends NodeTransport implements Transport {
       rejectUnauthorized: false,
       checkServerIdentity: () => undefined,
     });
+    this.prepare(socket);
     socket.setNoDelay(true);
     let secure = false;
     const cnxn = new SocketCnxn(socket, sink, {

@@ -23,6 +23,7 @@ import type { Chroot } from '../chroot.ts';
 import { KeeperError, type OperationOutcome, Refusal } from '../keeper-error.ts';
 import type { Operation } from '../session/operation.ts';
 import { type Stat, toStat } from '../stat.ts';
+import { opForms } from './op-forms.ts';
 import { checkCreatePath, checkPath, type CreateSettings, createForm, type Data, toBytes } from './create.ts';
 
 /** Makes a znode, as `create` does. */
@@ -102,20 +103,40 @@ export type WriteResults<Ops extends readonly WriteOp[]> = { readonly [At in key
 /** The results of a `multiRead`, each of the type of its operation. */
 export type ReadResults<Ops extends readonly ReadOp[]> = { readonly [At in keyof Ops]: ReadResult<Ops[At]> };
 
+const noOptions = {};
+
 /** Makes the operations of a `multi` or a `multiRead`. `version` -1, the default, stands for any. */
 export const op = {
-  create: (path: string, data?: Data, settings: CreateSettings = {}): CreateOp => ({ ...settings, op: 'create', path, data }),
-  delete: (path: string, { version }: { readonly version?: number } = {}): DeleteOp => ({ op: 'delete', path, version }),
-  setData: (path: string, data: Data, { version }: { readonly version?: number } = {}): SetDataOp => ({
-    op: 'setData',
-    path,
-    data,
-    version,
-  }),
-  /** Fails the multi unless the znode exists, with this version if one is given. */
-  check: (path: string, { version }: { readonly version?: number } = {}): CheckOp => ({ op: 'check', path, version }),
-  getData: (path: string): GetDataOp => ({ op: 'getData', path }),
-  getChildren: (path: string): GetChildrenOp => ({ op: 'getChildren', path }),
+  /** Makes a znode. Throws a TypeError. */
+  create(path: string, data?: Data, options: CreateSettings = {}): CreateOp {
+    opForms.create.check(arguments.length, options, path, data);
+    return { ...options, op: 'create', path, data };
+  },
+  /** Deletes a znode, with this version if one is given. Throws a TypeError. */
+  delete(path: string, options: { readonly version?: number | undefined } = {}): DeleteOp {
+    opForms.delete.check(arguments.length, options, path);
+    return { op: 'delete', path, version: options.version };
+  },
+  /** Writes data, where the znode has this version if one is given. Throws a TypeError. */
+  setData(path: string, data: Data, options: { readonly version?: number | undefined } = {}): SetDataOp {
+    opForms.setData.check(arguments.length, options, path, data);
+    return { op: 'setData', path, data, version: options.version };
+  },
+  /** Fails the multi unless the znode exists, with this version if one is given. Throws a TypeError. */
+  check(path: string, options: { readonly version?: number | undefined } = {}): CheckOp {
+    opForms.check.check(arguments.length, options, path);
+    return { op: 'check', path, version: options.version };
+  },
+  /** Reads data. Throws a TypeError. */
+  getData(path: string): GetDataOp {
+    opForms.getData.check(arguments.length, noOptions, path);
+    return { op: 'getData', path };
+  },
+  /** Lists children. Throws a TypeError. */
+  getChildren(path: string): GetChildrenOp {
+    opForms.getChildren.check(arguments.length, noOptions, path);
+    return { op: 'getChildren', path };
+  },
 } as const;
 
 interface Part {

@@ -16,7 +16,8 @@
  *
  * A session outlives its connections. Requests do not: when a connection is cut, everything submitted before fails, since nobody can say
  * what became of it and since nothing may be carried out behind a request that was not. What is submitted afterwards waits for the next
- * connection, until every address of every server of the list has been tried in vain.
+ * connection, until every address of every server of the list has been tried in vain. Before the first connection they wait for as long as
+ * the session is being opened: that has a time limit of its own (`giveUp`), and a server that starts late is no reason to fail them.
  */
 import {
   ErrorCode,
@@ -79,6 +80,11 @@ export interface SessionOptions extends RouteOptions {
   readonly expireLocally: boolean;
   /** Leave the session to another client that uses it as well, rather than take it back for ever. */
   readonly yieldsSession: boolean;
+  /**
+   * Whether requests wait for the first connection for as long as the session is being opened, which its owner limits (`giveUp`). If not, they fail when all servers
+   * have been tried in vain, as after the loss of a connection.
+   */
+  readonly waitsForFirst: boolean;
   /** Whether an identity is proved by SASL on each connection, before anything else is asked. */
   readonly sasl: boolean;
 }
@@ -106,8 +112,8 @@ export interface SessionOut<R extends Request> {
   authenticated(call: AuthCall): void;
   authFailed(call: AuthCall, refusal: Refusal): void;
   event(event: WatcherEvent, zxid: Zxid): void;
-  /** A connection was lost, or could not be made. */
-  troubled(reason: string): void;
+  /** A connection to this place was lost, or could not be made. */
+  troubled(place: string, what: string): void;
   state(state: KeeperState, reason: string | undefined): void;
   /** Pieces of the watches to set anew, for a server that has to compare with this zxid. */
   restoreWatches(lastZxid: Zxid): Iterable<{ readonly opCode: OpCode; write(writer: Writer): void }>;
@@ -160,6 +166,10 @@ export class SessionMachine<R extends Request> {
 
   #phase: Phase = 'waiting';
   #endReason: EndReason | undefined;
+  /** Why the session was closed, where the program did not ask for it. */
+  #closedFor: string | undefined;
+  /** Requests wait, however many attempts are in vain. */
+  #isPatient: boolean;
   /** Connections in a row that were good and did not last. */
   #takenAway = 0;
   /** Off to another server, as soon as what was asked of this one is answered. */
@@ -205,6 +215,7 @@ export class SessionMachine<R extends Request> {
 
   constructor(options: SessionOptions, hosts: HostList, random: Random, out: SessionOut<R>, nowMs: Millis) {
     this.#options = options;
+    this.#isPatient = options.waitsForFirst;
     this.#route = new Route(hosts, random, options);
     this.#outbox = new Outbox(options.packetBytesMax);
     this.#random = random;
@@ -348,7 +359,7 @@ export class SessionMachine<R extends Request> {
   close(): void {
     if (this.#phase === 'closed' || this.#phase === 'closing') return;
     if (this.#phase !== 'connected') {
-      // Nobody to tell: the ensemble ends the session when its time-out has passed.
+      // Without a connection the ensemble cannot be asked: it ends the session when its time-out has passed.
       this.#end('closed', undefined);
       return;
     }
@@ -360,6 +371,17 @@ export class SessionMachine<R extends Request> {
     this.#phase = 'closing';
     this.#closeXid = this.#outbox.nextXid();
     this.#outbox.say(this.#closeXid, OpCode.closeSession);
+  }
+
+  /** Ends a session that could not be opened, and fails what waits for it with the refusal. */
+  giveUp(refusal: Refusal): void {
+    if (this.#phase === 'closed') return;
+    if (this.isConnected) {
+      this.close();
+      return;
+    }
+    this.#closedFor = refusal.reason;
+    this.#end('closed', refusal.reason, refusal);
   }
 
   /**
@@ -640,7 +662,8 @@ export class SessionMachine<R extends Request> {
 
   /** The connection is no more. */
   #lose(what: string, nowMs: Millis, cause?: unknown): void {
-    const reason = `${this.#route.place}: ${what}`;
+    const { place } = this.#route;
+    const reason = `${place}: ${what}`;
     const phase = this.#phase;
     const wasLeaving = this.#leaving !== undefined;
     // What waits for the next server was asked behind what this one has not answered, and is not carried out ahead of it.
@@ -663,8 +686,8 @@ export class SessionMachine<R extends Request> {
     this.#planDial(phase === 'dialling', wasLeaving, nowMs);
     const isRoundOver = !wasConnected && this.#route.failed();
     this.#failUnderWay(ErrorCode.ConnectionLoss, reason, cause);
-    if (torn || isRoundOver) this.#failKept(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
-    this.#out.troubled(reason);
+    if (torn || (isRoundOver && !this.#isPatient)) this.#failKept(new Refusal(ErrorCode.ConnectionLoss, 'notSent', reason, { cause }));
+    this.#out.troubled(place, what);
     if (wasConnected) this.#out.state('Disconnected', reason);
   }
 
@@ -772,6 +795,7 @@ export class SessionMachine<R extends Request> {
   /** The server is ready for what the program wants. */
   #enter(nowMs: Millis): void {
     this.#phase = 'connected';
+    this.#isPatient = false;
     this.#connectedMs = nowMs;
     this.#probePauseMs = probePauseMsMin;
     this.#probeAtMs = nowMs + probePauseMsMin;
@@ -887,13 +911,13 @@ export class SessionMachine<R extends Request> {
     this.#end('expired', reason);
   }
 
-  #end(endReason: EndReason, reason: string | undefined): void {
+  #end(endReason: EndReason, reason: string | undefined, why?: Refusal): void {
     // A call that is still being made is not worth completing; an answer that was read asks for nothing more.
     this.#hangUp(this.isConnected || this.#phase === 'handshaking');
     this.#forgetCnxn();
     this.#phase = 'closed';
     this.#endReason = endReason;
-    const refusal = this.#ended('notSent', reason);
+    const refusal = why ?? this.#ended('notSent', reason);
     this.#failKept(refusal);
     for (const call of this.#authAwaiting) this.#out.authFailed(call, refusal);
     this.#authAwaiting.clear();
@@ -909,7 +933,11 @@ export class SessionMachine<R extends Request> {
       case 'expired':
         return new Refusal(ErrorCode.SessionExpired, outcome, reason ?? 'the session of this client has expired; connect anew');
       default:
-        return new Refusal(ErrorCode.SessionExpired, outcome, reason ?? 'this client was closed');
+        return new Refusal(
+          ErrorCode.SessionExpired,
+          outcome,
+          reason ?? `this client was closed${this.#closedFor === undefined ? '' : `: ${this.#closedFor}`}`,
+        );
     }
   }
 }

@@ -22,7 +22,7 @@ import { formatServer } from '../connect-string.ts';
 import { Refusal } from '../keeper-error.ts';
 import type { SessionNews, TracedCall, Tracer } from '../tracing.ts';
 import type { DialledAddress, ServerAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
-import type { KeeperState, NodeEventType, SessionEvent } from '../watched-event.ts';
+import type { ConnectFailure, KeeperState, NodeEventType, SessionEvent } from '../watched-event.ts';
 import { setWatchesPieces } from '../watches/set-watches.ts';
 import { type Watcher, WatchTable } from '../watches/watch-table.ts';
 import { HostList } from './host-list.ts';
@@ -44,11 +44,32 @@ export interface SessionWorld {
   readonly tracer: Tracer;
   /** How an identity is proved by SASL on each connection; undefined: none is. */
   readonly sasl?: SaslMechanism | undefined;
+  /** The clock of what goes on without the program: pings, attempts at servers. undefined: `clock`. */
+  readonly background?: Clock | undefined;
+  /** Keeps the process running while the program waits for something; undefined: connections and timers do so by themselves. */
+  readonly hold?: ProcessHold | undefined;
 }
+
+/** Keeps the process running for as long as it was held more often than released. */
+export interface ProcessHold {
+  hold(): void;
+  release(): void;
+}
+
+/** Where an attempt to connect failed, why, and how often it did. */
+export interface Trouble {
+  readonly place: string;
+  readonly reason: string;
+  readonly attempts: number;
+}
+
+/** So many places are remembered for the error of a session that could not be opened. */
+const troublesMax = 16;
 
 /** Hears everything, with the paths the server knows. */
 export interface SessionObserver {
   state(event: SessionEvent): void;
+  connectFailed(failure: ConnectFailure): void;
   event(type: NodeEventType, path: string, zxid: bigint | undefined): void;
 }
 
@@ -140,7 +161,9 @@ export class Session {
   #timer: TimerHandle | undefined;
   #timerAtMs: Millis = 0;
   #flushPlanned = false;
-  #lastTrouble: string | undefined;
+  /** Of the attempts at each place since the session was begun, or was connected for the last time. */
+  readonly #troubles = new Map<string, Trouble>();
+  #attemptsFailed = 0;
   /** Connected, as far as others have been told. */
   #isUp = false;
   readonly #authWaiters = new Map<AuthCall, { resolve(): void; reject(reason: unknown): void }>();
@@ -222,6 +245,11 @@ export class Session {
     return this.#world.clock;
   }
 
+  /** For what goes on without the program. */
+  get background(): Clock {
+    return this.#world.background ?? this.#world.clock;
+  }
+
   get random(): Random {
     return this.#world.random;
   }
@@ -253,9 +281,9 @@ export class Session {
     this.tracer.session({ ...news, sessionId: this.id, server: this.#server });
   }
 
-  /** Why a connection was lost, or could not be made, for the last time. */
-  get lastTrouble(): string | undefined {
-    return this.#lastTrouble;
+  /** What came of the attempts to connect since there was a connection. */
+  get troubles(): readonly Trouble[] {
+    return [...this.#troubles.values()];
   }
 
   observe(observer: SessionObserver): () => void {
@@ -274,6 +302,7 @@ export class Session {
       }
       const call = new Call(operation, traced, resolve as (result: unknown) => void, reject);
       this.#machine.submit(call);
+      this.#world.hold?.hold();
       if (operation.watches !== undefined) this.watches.expect(operation.watches);
       if (signal !== undefined) this.#heed(call, signal);
       if (timeoutMs !== undefined && timeoutMs <= timerMsMax) this.#limit(call, timeoutMs);
@@ -301,7 +330,7 @@ export class Session {
       onAbort = () => reject(signal!.reason);
       signal?.addEventListener('abort', onAbort, { once: true });
     });
-    return verdict.finally(() => {
+    return this.held(verdict).finally(() => {
       if (timer !== undefined) this.#world.clock.cancel(timer);
       if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
     });
@@ -327,7 +356,21 @@ export class Session {
     });
     this.#machine.close();
     this.#touched();
-    return closed;
+    return this.held(closed);
+  }
+
+  /** Ends a session that could not be opened; what waits for it fails with the refusal. */
+  giveUp(refusal: Refusal): void {
+    this.#machine.giveUp(refusal);
+    this.#touched();
+  }
+
+  /** Keeps the process running until the promise is settled. */
+  held<Result>(promise: Promise<Result>): Promise<Result> {
+    const { hold } = this.#world;
+    if (hold === undefined) return promise;
+    hold.hold();
+    return promise.finally(() => hold.release());
   }
 
   #verdict(call: AuthCall): Promise<void> {
@@ -382,6 +425,7 @@ export class Session {
     if (call.operation.watches !== undefined) this.watches.settle(call.operation.watches);
     if (call.timer !== undefined) this.#world.clock.cancel(call.timer);
     call.timer = undefined;
+    this.#world.hold?.release();
     if (call.signal !== undefined) this.#unheed(call, call.signal);
     if (call.traced !== undefined) this.#note(call, call.traced);
   }
@@ -416,12 +460,12 @@ export class Session {
     const deadline = this.#machine.deadline();
     if (this.#timer !== undefined) {
       if (deadline !== undefined && this.#timerAtMs <= deadline) return;
-      this.#world.clock.cancel(this.#timer);
+      this.background.cancel(this.#timer);
       this.#timer = undefined;
     }
     if (deadline === undefined) return;
     this.#timerAtMs = deadline;
-    this.#timer = this.#world.clock.after(Math.max(0, deadline - this.#nowMs), this.#wake);
+    this.#timer = this.background.after(Math.max(0, deadline - this.#nowMs), this.#wake);
   }
 
   readonly #wake = (): void => {
@@ -495,7 +539,7 @@ export class Session {
 
   /** Asks by a four letter word, on a connection of its own. */
   #probe(server: ServerAddress): void {
-    const { clock } = this.#world;
+    const { background: clock } = this;
     let text = '';
     let address: string | undefined;
     const over = (hasQuorum: boolean) => {
@@ -590,18 +634,30 @@ export class Session {
       this.#authWaiters.delete(call);
     },
     event: (event, zxid) => this.#event(event, zxid),
-    troubled: (reason) => {
-      this.#lastTrouble = reason;
-      if (!this.#isUp && this.tracer.hearsSession) this.trace({ kind: 'attemptFailed', reason });
+    troubled: (place, reason) => {
+      // The loss of a connection is told as a state.
+      if (!this.#isUp) this.#attemptFailed(place, reason);
     },
     state: (state, reason) => {
       this.#isUp = state === 'SyncConnected' || state === 'ConnectedReadOnly';
+      if (this.#isUp) {
+        this.#troubles.clear();
+        this.#attemptsFailed = 0;
+      }
       this.#tellOfState(state, reason);
       if (this.#isUp) this.#begun?.resolve();
       else if (state !== 'Disconnected') this.#ended(state, reason);
     },
     restoreWatches: (lastZxid) => setWatchesPieces(this.watches, lastZxid, this.#packetBytesMax),
   };
+
+  #attemptFailed(place: string, reason: string): void {
+    this.#attemptsFailed++;
+    if (this.#troubles.size < troublesMax || this.#troubles.has(place))
+      this.#troubles.set(place, { place, reason, attempts: (this.#troubles.get(place)?.attempts ?? 0) + 1 });
+    if (this.tracer.hearsSession) this.trace({ kind: 'attemptFailed', reason: `${place}: ${reason}` });
+    for (const observer of this.#observers) observer.connectFailed({ server: place, reason, attempt: this.#attemptsFailed });
+  }
 
   #answered(call: Call, err: number, reader: Reader, zxid: Zxid): void {
     if (call.traced !== undefined) call.traced.zxid = BigInt(zxid);

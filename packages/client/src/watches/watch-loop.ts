@@ -70,8 +70,6 @@ export class WatchLoop<Event extends WatchLoopEvent = WatchLoopEvent>
 
   constructor(session: Session, chroot: Chroot, path: string, options: WatchLoopOptions) {
     const { recursive = false, signal, maxQueuedEvents = maxQueuedEventsDefault } = options;
-    if (!Number.isInteger(maxQueuedEvents) || maxQueuedEvents < 1)
-      throw new RangeError(`maxQueuedEvents is a whole number from 1 on, not ${maxQueuedEvents}`);
     try {
       checkPath(path);
     } catch (error) {

@@ -65,8 +65,8 @@ describe('create with parents', () => {
     expect(below.outcome).toBe('NoChildrenForEphemerals refused');
     expect(below.error).toMatchObject({ op: 'create', path: '/e/x/y' });
     expect(below.error!.message).toContain('(create /e/x)');
-    expect((await go(settle(zk.create('/x/y', null, { parents: 'ephemeral' as never })))).error!.message).toContain(
-      'parents is true, false, "persistent"',
+    await expect(go(zk.create('/x/y', null, { parents: 'ephemeral' as never }))).rejects.toThrow(
+      'create: parents is true, false, "persistent" or "container", not "ephemeral"',
     );
     expect((await go(settle(zk.create('/x//y', null, { parents: true })))).outcome).toBe('BadArguments notSent');
     expect(await go(other.exists('/x'))).toBe(null);

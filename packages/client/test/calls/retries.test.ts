@@ -266,7 +266,7 @@ describe('a policy', () => {
     [{ pauseMs: '5' }, 'retry.pauseMs is a number of milliseconds from 0, or Infinity, not string'],
     [{ pauseMsMax: NaN }, 'retry.pauseMsMax is a number of milliseconds from 0, or Infinity, not NaN'],
     [{ tries: 3 }, 'retry.tries is not known; a policy has attempts, maxElapsedMs, pauseMs, pauseMsMax'],
-    ['yes', 'retry is true, false or a policy, not yes'],
+    ['yes', 'retry is true, false or a policy, not "yes"'],
   ])('B51: %j cannot be meant', async (retry, message) => {
     expect(() => fullPolicy(retry as never)).toThrow(message);
     await expect(go(world.connect({ retry: retry as never }))).rejects.toThrow(message);

@@ -106,6 +106,6 @@ describe('walk', () => {
 
   it('B53: an impossible path or concurrency is refused', async () => {
     await expect(go(all(zk.walk('t')))).rejects.toMatchObject({ code: 'BadArguments', op: 'walk' });
-    await expect(go(all(zk.walk('/t', { concurrency: 0 })))).rejects.toThrow('concurrency is a whole number from 1, not 0');
+    expect(() => zk.walk('/t', { concurrency: 0 })).toThrow('walk: concurrency is a whole number from 1, not 0');
   });
 });

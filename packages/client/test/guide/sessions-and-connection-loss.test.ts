@@ -78,6 +78,35 @@ test('work ends with the session', async () => {
   await Promise.all([expect(over).rejects.toThrow('This operation was aborted'), world.until(zk.close())]);
 });
 
+test('work ends when the session has expired, and its successor may begin: never both at once', async () => {
+  const zk = await world.connect();
+  await world.until(zk.create('/leader', 'me', { mode: 'ephemeral' }));
+  const log: string[] = [];
+  const workAs = (name: string) => (signal: AbortSignal) =>
+    new Promise<void>((_, reject) => {
+      log.push(`${name} works`);
+      signal.addEventListener('abort', () => {
+        log.push(`${name} stops`);
+        reject(signal.reason as Error);
+      });
+    });
+  const over = guide.whileHolding(zk, '/leader', workAs('the first'));
+  const failure = over.catch((error: unknown) => error);
+  await world.settle();
+  const { dialer, listener } = world.cnxn;
+  world.wire.cut(dialer.address, listener.address);
+  await world.untilSo(() => log.length === 2);
+  expect((await world.until(other.exists('/leader')))?.ephemeralOwner).toBe(zk.sessionId);
+  await world.pass(15_000);
+  await world.until(other.create('/leader', 'the next', { mode: 'ephemeral' }));
+  void guide.whileHolding(other, '/leader', workAs('the next')).catch(() => undefined);
+  await world.settle();
+  world.wire.heal(dialer.address, listener.address);
+  await world.untilSo(() => zk.closedBecause !== undefined);
+  expect(KeeperError.is(await world.until(failure), 'SessionExpired')).toBe(true);
+  expect(log).toEqual(['the first works', 'the first stops', 'the next works']);
+});
+
 test('who stays registered is registered again after the session has expired, until the signal', async () => {
   const stop = new AbortController();
   const clients: Client[] = [];

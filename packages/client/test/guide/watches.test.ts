@@ -52,6 +52,39 @@ test('a mirror is right from the beginning, after each change, and after a lost 
   await expect(over).rejects.toBe(stop.signal.reason);
 });
 
+/** Longer than its session lives the client finds no server; meanwhile something happens. */
+async function untilExpired(doing: () => Promise<unknown>): Promise<void> {
+  const { dialer, listener } = [...world.wire.cnxns].find(({ dialer: { address } }) => address === '10.1.0.2')!;
+  world.wire.cut(dialer.address, listener.address);
+  await world.pass(20_000);
+  await world.until(doing());
+  world.wire.heal(dialer.address, listener.address);
+  await world.untilSo(() => zk.state === 'expired');
+  await world.settle();
+}
+
+test('a mirror ends with an expired session, and one of the next session is right', async () => {
+  const { signal } = new AbortController();
+  const copies: Record<string, string>[] = [];
+  const over = guide.mirror(zk, '/a', (now) => copies.push(Object.fromEntries(now)), signal).catch((error: unknown) => error);
+  await world.settle();
+  await untilExpired(() => other.setData('/a/b', '2'));
+  expect(await over).toMatchObject({ code: 'SessionExpired', op: 'watch' });
+  expect(copies).toEqual([{ '/a': '1', '/a/b': '1' }]);
+  const next = await world.connect();
+  void guide.mirror(next, '/a', (now) => copies.push(Object.fromEntries(now)), signal).catch(() => undefined);
+  await world.settle();
+  expect(copies.at(-1)).toEqual({ '/a': '1', '/a/b': '2' });
+  await world.until(next.close());
+});
+
+test('a program that waits for a znode to go learns that its session has expired', async () => {
+  const gone = guide.untilGone(zk, '/a').catch((error: unknown) => error);
+  await world.settle();
+  await untilExpired(() => other.deleteRecursive('/a'));
+  expect(await gone).toMatchObject({ code: 'SessionExpired' });
+});
+
 test('a mirror whose connection breaks while it reads is right nevertheless', async () => {
   const stop = new AbortController();
   const copies: Record<string, string>[] = [];

@@ -438,6 +438,7 @@ function bare(
       service: undefined,
       resolves: false,
       sasl: false,
+      waitsForFirst: false,
       ...options,
     },
     new HostList(named(...hosts), random),

@@ -78,6 +78,7 @@ class Story {
         service: hasService ? '_zk._tcp.test' : undefined,
         resolves: random.below(2) === 0,
         sasl: false,
+        waitsForFirst: false,
       },
       new HostList(hasService ? [] : this.#servers(), random),
       random,

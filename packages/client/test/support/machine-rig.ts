@@ -78,6 +78,7 @@ export class MachineRig {
         service: undefined,
         resolves: false,
         sasl: false,
+        waitsForFirst: false,
         ...options,
       },
       new HostList(servers, { uint32: () => listChance }),

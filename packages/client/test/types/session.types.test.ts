@@ -44,8 +44,9 @@ export async function connecting(): Promise<void> {
   expectTypeOf(closing).toEqualTypeOf<Client>();
   // @ts-expect-error whom to connect to is said
   void connect();
-  // @ts-expect-error servers are one string
-  void connect(['a:2181', 'b:2181']);
+  void connect(['a:2181', { host: 'b', port: 2181 }]);
+  // @ts-expect-error an array holds servers
+  void connect([2181]);
   // @ts-expect-error the unit is in the name
   void connect('a', { sessionTimeout: 30_000 });
   // @ts-expect-error time-outs are numbers

@@ -29,7 +29,7 @@ describe('a mark', () => {
   it('serves again behind what was no request at all, and goes when it is closed', async () => {
     const marks = new Marks(t.zk, '/marks', undefined);
     for (let round = 0; round < 3; round++)
-      expect(await t.until(failureOf(marks.write([op.create('/something', 5 as never)])))).toBeInstanceOf(TypeError);
+      expect(await t.until(failureOf(marks.write([{ op: 'create', path: '/something', data: 5 as never }])))).toBeInstanceOf(TypeError);
     expect(await t.childrenOf('/marks')).toHaveLength(1);
     await t.until(marks.close());
     expect(await t.childrenOf('/marks')).toEqual([]);

@@ -10,7 +10,8 @@
  * then another server has worked in the folder since, one that knows nothing of notes, and may have acknowledged what is there: then nothing
  * is removed but the note.
  */
-import { crc32 } from 'node:zlib';
+// As a whole: an old Node lacks crc32, and would refuse the import before the server can say that it is too old.
+import * as zlib from 'node:zlib';
 import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import type { SnappyCodec } from '../world.ts';
@@ -54,7 +55,7 @@ export async function writeInstallNote(disk: Disk, folders: DataFolders, unnamed
     older: await historyFiles(disk, folders),
   };
   const text = JSON.stringify(note);
-  const bytes = Buffer.from(`${crc32(text).toString(16)} ${text}\n`, 'utf8');
+  const bytes = Buffer.from(`${zlib.crc32(text).toString(16)} ${text}\n`, 'utf8');
   await replaceFile(disk, folders.snapshots, installNoteName, `${unfinishedPrefix}${installNoteName}`, bytes);
 }
 
@@ -105,7 +106,7 @@ export async function finishInstall(disk: Disk, folders: DataFolders, snappy: Sn
 async function readNote(disk: Disk, path: string): Promise<InstallNote> {
   const text = await withFile(disk, path, async (file) => (await file.read(0, await file.size())).toString('utf8'));
   const [, sum, json] = /^([0-9a-f]{1,8}) (\{.*\})\n$/.exec(text) ?? [];
-  if (sum === undefined || json === undefined || Number.parseInt(sum, 16) !== crc32(json)) {
+  if (sum === undefined || json === undefined || Number.parseInt(sum, 16) !== zlib.crc32(json)) {
     throw new StorageRefused(
       `${path} is damaged: a snapshot of the leader was taking the place of all else here, and which cannot be told; empty the data folder and let this server fetch everything from the ensemble anew`,
     );

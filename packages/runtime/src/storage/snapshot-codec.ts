@@ -5,7 +5,8 @@
  * Writing is done in slices by synchronous calls, since a slice takes less than a millisecond and the simulator must be able to repeat
  * it. Reading happens at start-up, where nobody waits for a heartbeat, and uses the stream that Node has.
  */
-import { constants, crc32, createGunzip, deflateRawSync } from 'node:zlib';
+// As a whole: an old Node lacks crc32, and would refuse the import before the server can say that it is too old.
+import * as zlib from 'node:zlib';
 import { gzipMagic, ProtocolError, snappyMagic, type Writer } from '@tskeeper/protocol';
 import type { ReadableFile } from '../disk.ts';
 import type { SnappyCodec } from '../world.ts';
@@ -42,10 +43,10 @@ class GzipEncoder implements SnapshotEncoder {
   }
 
   add(bytes: Buffer, out: Writer): void {
-    this.#crc = crc32(bytes, this.#crc);
+    this.#crc = zlib.crc32(bytes, this.#crc);
     this.#bytes += bytes.length;
     for (let at = 0; at < bytes.length; at += blockBytes) {
-      out.raw(deflateRawSync(bytes.subarray(at, at + blockBytes), { finishFlush: constants.Z_SYNC_FLUSH }));
+      out.raw(zlib.deflateRawSync(bytes.subarray(at, at + blockBytes), { finishFlush: zlib.constants.Z_SYNC_FLUSH }));
     }
   }
 
@@ -136,7 +137,7 @@ export async function decodeSnapshot(
 }
 
 async function decodeGzip(file: ReadableFile, visit: (piece: Buffer) => void): Promise<void> {
-  const gunzip = createGunzip();
+  const gunzip = zlib.createGunzip();
   const feed = async () => {
     for await (const piece of piecesOf(file)) {
       if (gunzip.destroyed) return;

@@ -14,7 +14,8 @@
  *
  * The file has two sectors that are written in turn, each followed by a sync, so a torn write leaves the other one whole.
  */
-import { crc32 } from 'node:zlib';
+// As a whole: an old Node lacks crc32, and would refuse the import before the server can say that it is too old.
+import * as zlib from 'node:zlib';
 import { highHalf, int64, lowHalf, type Millis, type Zxid } from '@tskeeper/protocol';
 import type { Clock, TimerHandle } from '../clock.ts';
 import type { Disk, DiskFile } from '../disk.ts';
@@ -60,7 +61,7 @@ function encodeSlot(mark: SyncedMark): Buffer {
   putLong(slot, 28, mark.offset);
   putLong(slot, 36, mark.lastZxid);
   putLong(slot, 44, mark.after);
-  slot.writeUInt32BE(crc32(slot.subarray(0, fieldBytes)), fieldBytes);
+  slot.writeUInt32BE(zlib.crc32(slot.subarray(0, fieldBytes)), fieldBytes);
   return slot;
 }
 
@@ -77,7 +78,7 @@ function decodeSlot(bytes: Buffer, start: number): SyncedMark | undefined {
   if (bytes.length < start + fieldBytes + 4) return undefined;
   const slot = bytes.subarray(start, start + fieldBytes + 4);
   if (slot.readInt32BE(0) !== magic || slot.readInt32BE(4) !== version) return undefined;
-  if (slot.readUInt32BE(fieldBytes) !== crc32(slot.subarray(0, fieldBytes))) return undefined;
+  if (slot.readUInt32BE(fieldBytes) !== zlib.crc32(slot.subarray(0, fieldBytes))) return undefined;
   return {
     sequence: getLong(slot, 8),
     logZxid: getLong(slot, 16),

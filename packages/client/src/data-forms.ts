@@ -1,0 +1,98 @@
+/** Data as text and as JSON. ZooKeeper knows bytes only; what they mean is agreed between programs, so what they do not mean is an error. */
+import { ErrorCode } from '@tskeeper/protocol';
+import { Refusal } from './keeper-error.ts';
+import type { Operation } from './session/operation.ts';
+import type { Stat } from './stat.ts';
+
+/** A znode's data as text. */
+export interface GetTextResult {
+  /** null when the znode has no data (`getData` gives null), and empty when it has no bytes. */
+  readonly text: string | null;
+  /** Of the same moment as the data. */
+  readonly stat: Stat;
+}
+
+/** What a znode's data say as JSON. */
+export interface GetJsonResult<Value = unknown> {
+  /** undefined when the znode has no data, neither null nor bytes. */
+  readonly value: Value | undefined;
+  /** Of the same moment as the data. */
+  readonly stat: Stat;
+}
+
+/** The data of a znode are not what the call expects: not UTF-8 (`getText`), or not JSON (`getJson`). */
+export class DataFormatError extends SyntaxError {
+  override readonly name = 'DataFormatError';
+  /** The method that was called: `getJson`. */
+  readonly op: string;
+  /** As the caller gave it, that is without the chroot. */
+  readonly path: string;
+  /** The data as they were read. */
+  readonly data: Uint8Array;
+
+  /** Made by `getText` and `getJson`. */
+  constructor(op: string, path: string, refusal: { readonly data: Uint8Array; readonly format: string; readonly cause: unknown }) {
+    const { data, format, cause } = refusal;
+    const why = cause instanceof SyntaxError ? `: ${cause.message}` : '';
+    super(`${op} ${path}: the ${data.length} bytes of data are not ${format}${why}; read them with getData`, { cause });
+    this.op = op;
+    this.path = path;
+    this.data = data;
+  }
+}
+
+/** A read that was answered with data of another format. It becomes a DataFormatError where its stack shows the caller. */
+export class FormatRefusal extends Refusal {
+  readonly data: Uint8Array;
+  readonly format: string;
+
+  constructor(data: Uint8Array, format: string, cause: unknown) {
+    super(ErrorCode.MarshallingError, 'refused', `not ${format}`, { cause });
+    this.data = data;
+    this.format = format;
+  }
+}
+
+/** Strict, so that bytes which are not text are not read as something else, and perhaps written back. A byte order mark is a part of the text. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Throws a FormatRefusal. */
+export function textOf(data: Uint8Array | null): string | null {
+  if (data === null) return null;
+  try {
+    return utf8.decode(data);
+  } catch (error) {
+    throw new FormatRefusal(data, 'UTF-8', error);
+  }
+}
+
+/** Throws a FormatRefusal. */
+export function valueOf(data: Uint8Array | null): unknown {
+  if (data === null || data.length === 0) return undefined;
+  const text = textOf(data)!;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new FormatRefusal(data, 'JSON', error);
+  }
+}
+
+/** Why a value cannot be written as JSON; undefined when it can. */
+export function jsonFault(op: string, value: unknown): TypeError | undefined {
+  const fault = (why: string, cause?: unknown) => new TypeError(`${op}: the value cannot be written as JSON: ${why}`, { cause });
+  try {
+    return JSON.stringify(value) === undefined ? fault(`JSON has no ${typeof value}`) : undefined;
+  } catch (error) {
+    return fault(error instanceof Error ? error.message.split('\n')[0]! : String(error), error);
+  }
+}
+
+/** An operation whose result is shown in another form. */
+export function readAs<From, To>(operation: Operation<From>, form: (result: From) => To): Operation<To> {
+  return {
+    opCode: operation.opCode,
+    watches: operation.watches,
+    write: (writer) => operation.write(writer),
+    read: (reader) => form(operation.read(reader)),
+  };
+}

@@ -1,0 +1,58 @@
+/** The operations of a `multi` and a `multiRead`, and what they may hold. */
+import { checkOptions, checkValue, type Kind, kinds, oneOf, optionKinds, type OptionKinds, orOneOf } from '../arguments.ts';
+import { CallForm } from '../call-form.ts';
+
+/** Its range is a matter of the servers, who answer BadArguments. */
+const ttlMs: Kind = { wanted: 'a number of milliseconds', fits: (given) => typeof given === 'number' };
+export const createSettings = {
+  mode: oneOf(
+    'persistent',
+    'ephemeral',
+    'persistentSequential',
+    'ephemeralSequential',
+    'container',
+    'persistentWithTtl',
+    'persistentSequentialWithTtl',
+  ),
+  acl: kinds.acl,
+  ttlMs,
+};
+/** A znode may be made without data. */
+export const optionalData: Kind = orOneOf(kinds.data, undefined);
+
+/** The operations that `op` makes. */
+export const opForms = {
+  create: new CallForm('op.create(path, data, options)', optionKinds(createSettings), optionalData),
+  delete: new CallForm('op.delete(path, options)', optionKinds({ version: kinds.version })),
+  setData: new CallForm('op.setData(path, data, options)', optionKinds({ version: kinds.version }), kinds.data),
+  check: new CallForm('op.check(path, options)', optionKinds({ version: kinds.version })),
+  getData: new CallForm('op.getData(path)'),
+  getChildren: new CallForm('op.getChildren(path)'),
+} as const;
+
+const opKinds: Readonly<Record<string, OptionKinds>> = (() => {
+  const on = { op: kinds.string, path: kinds.string };
+  const version = { version: kinds.version };
+  return {
+    create: optionKinds(on, { data: kinds.data }, createSettings),
+    delete: optionKinds(on, version),
+    setData: optionKinds(on, { data: kinds.data }, version),
+    check: optionKinds(on, version),
+    getData: optionKinds(on),
+    getChildren: optionKinds(on),
+  };
+})();
+
+/** Throws a TypeError for what is not an array of operations of these kinds; `method` is `multi` or `multiRead`. */
+export function checkOps(ops: unknown, method: 'multi' | 'multiRead', known: readonly string[]): void {
+  const example = method === 'multi' ? '[op.create(path), op.delete(path)]' : '[op.getData(path)]';
+  checkValue(ops, { wanted: `an array, as in ${example}`, fits: Array.isArray }, `${method}: ops`);
+  (ops as readonly unknown[]).forEach((each, index) => {
+    const name: unknown = kinds.object.fits(each) ? (each as { readonly op?: unknown }).op : undefined;
+    if (typeof name !== 'string' || !known.includes(name)) {
+      const made = known.map((one) => `op.${one}`).join(', ');
+      throw new TypeError(`${method}: ops[${index}] is not an operation of ${method}, which ${made} make`);
+    }
+    checkOptions(each, opKinds[name]!, `${method}: ops[${index}], op.${name}`);
+  });
+}

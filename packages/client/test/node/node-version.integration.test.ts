@@ -1,0 +1,49 @@
+/** A Node that is too old is refused in one sentence, whichever package is loaded first. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { nodeVersionFault } from '@tskeeper/protocol/internal';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { bundle } from '../support/bundle.ts';
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tskeeper-node-'));
+});
+
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+it.each(['0.12.18', '18.20.8', '20.18.3'])('Node %s is too old', (version) => {
+  expect(nodeVersionFault(version)).toBe(
+    `tskeeper needs Node 20.19 or later, and this is Node ${version}: install a later one, as from https://nodejs.org`,
+  );
+});
+
+it.each(['20.19.0', '20.20.1', '22.0.0', '26.1.0-nightly'])('Node %s will do', (version) => {
+  expect(nodeVersionFault(version)).toBe(undefined);
+});
+
+it.each(['client', 'server'])('%s says so when it is loaded', async (name) => {
+  const file = await bundle(`export * from '@tskeeper/${name}';`, join(folder, `${name}.mjs`), { ignoreAnnotations: true });
+  const pretend = "data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '18.20.8' })";
+  const output = await new Promise<string>((resolve) => {
+    execFile(process.execPath, ['--import', pretend, file], (_error, _stdout, stderr) => resolve(stderr));
+  });
+  expect(output).toContain('Error: tskeeper needs Node 20.19 or later, and this is Node 18.20.8: install a later one');
+});
+
+it('no module names an export that an old Node lacks, as the refusal of that import would come first', () => {
+  const packages = join(import.meta.dirname, '../../..');
+  for (const name of ['protocol', 'client', 'recipes', 'core', 'runtime', 'server', 'testing', 'cli']) {
+    for (const file of readdirSync(join(packages, name, 'src'), { recursive: true, encoding: 'utf8' }).filter((each) =>
+      each.endsWith('.ts'),
+    )) {
+      const source = readFileSync(join(packages, name, 'src', file), 'utf8');
+      expect(/import \{[^}]*\bcrc32\b[^}]*\} from 'node:zlib'/.test(source) ? `${name}/src/${file}` : undefined).toBe(undefined);
+    }
+  }
+});
