@@ -1,17 +1,16 @@
 /** What programs give to recipes, looked at when it is given: so a mistake is told where it is made, and not by a request that fails later, or by nobody. */
 import type { ClientView } from '@tskeeper/client';
 import { checkOptions as checkNamedOptions, type Kind, kinds, optionKinds, type OptionKinds, pathFault } from '@tskeeper/client/internal';
-import type { SessionSource } from './sessions/session-source.ts';
 import type { WaitOptions } from './waiting/wait-options.ts';
 
 /** What a recipe works with, and the path of what it is about. Throws a TypeError. */
-export function checkPlace(source: SessionSource, path: string): void {
+export function checkPlace(source: unknown, path: string): void {
   checkSource(source);
   checkPath(path);
 }
 
 /** Throws a TypeError for what is neither a client, nor a view of one, nor Sessions. */
-export function checkSource(source: SessionSource): void {
+export function checkSource(source: unknown): void {
   if (!isClient(source) && !(isObject(source) && isClient(source['client'])))
     throw new TypeError(`a recipe takes a client, a view of one, or Sessions, not ${named(source)}; ${howToConnect}`);
 }

@@ -51,6 +51,6 @@ export class DelayQueue extends ItemQueue<number> {
       throw new TypeError('an item of a DelayQueue is put with delayMs or dueMs, and neither is there');
     if (delayMs !== undefined && !(Number.isFinite(delayMs) && delayMs >= 0))
       throw new RangeError(`delayMs is a number of milliseconds from 0 on, not ${delayMs}`);
-    await this.putItems(items, async (signal) => dueMs ?? Math.ceil((await this.ensembleTimeMs(signal)) + delayMs), { signal, timeoutMs });
+    await this.putItems(items, async (within) => dueMs ?? Math.ceil((await this.ensembleTimeMs(within)) + delayMs), { signal, timeoutMs });
   }
 }

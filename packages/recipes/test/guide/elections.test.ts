@@ -82,7 +82,7 @@ test('leadForever leads again after a cut at any moment of its term', async () =
     // Once more, while it leads.
     t.world.break();
     await t.pass(1000);
-    expect([forgets.lost, await Promise.race([isOver, 'goes on'])], sent).toEqual([1, 'goes on']);
+    expect([forgets.lost, await Promise.race([isOver, Promise.resolve('goes on')])], sent).toEqual([1, 'goes on']);
     stop.abort(new Error('the end'));
     expect(await t.until(leading)).toMatchObject({ message: 'the end' });
     await t.until(zk.close());

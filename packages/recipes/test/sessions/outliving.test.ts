@@ -350,11 +350,11 @@ describe('what is asked after a session has ended', () => {
       expect(await number.increment()).toEqual({ before, after: before + 1n });
       await cached.next();
       await value.set(`round ${round}`);
-      const { value: updated } = await value.update((before) => `${before}, updated`);
+      const { value: updated } = await value.update((now) => `${now}, updated`);
       expect(updated).toBe(`round ${round}, updated`);
       await model.put(`user ${round}`);
       expect((await users.list()).map((each) => each.value)).toEqual([`user ${round}`]);
-      expect((await model.update((before) => `${before}!`))!.value).toBe(`user ${round}!`);
+      expect((await model.update((now) => `${now}!`))!.value).toBe(`user ${round}!`);
       await event.set();
       await event.wait();
       expect(await event.isSet()).toBe(false);

@@ -109,3 +109,48 @@ describe('sessions', () => {
     expect(opened.filter((zk) => zk.closedBecause === undefined)).toEqual([]);
   });
 });
+
+describe('Sessions.start', () => {
+  it('B23: takes a connect string, whose connection time bounds the first connection only', async () => {
+    const options = t.world.options({ connectTimeoutMs: 5000 });
+    const sessions = await t.until(Sessions.start('server:2181', options));
+    const { client } = sessions;
+    t.world.wire.name('server', []);
+    t.world.break();
+    const waiting = t.until(sessions.ready(), 120_000);
+    await t.pass(30_000, 1000);
+    t.world.wire.name('server', [t.world.address]);
+    await waiting;
+    await t.world.untilSo(() => sessions.client !== client);
+    expect([client.closedBecause, sessions.client.state, (await t.until(sessions.ready())).sessionId]).toEqual([
+      'expired',
+      'connected',
+      sessions.client.sessionId,
+    ]);
+    await t.until(sessions.close());
+    expect(await failureOf(sessions.ready())).toMatchObject({ code: 'Closed' });
+  });
+
+  it('B23: ready waits for the next client, within its time and signal', async () => {
+    let openNext!: () => void;
+    const next = new Promise<void>((resolve) => (openNext = resolve));
+    let isFirst = true;
+    const sessions = await t.until(
+      Sessions.start(async (signal) => {
+        if (!isFirst) await next;
+        isFirst = false;
+        return await open(signal);
+      }),
+    );
+    expect(await t.until(sessions.ready())).toBe(sessions.client);
+    await expire(t, sessions.client);
+    const waiting = sessions.ready();
+    expect(await t.until(failureOf(sessions.ready({ timeoutMs: 100 })))).toMatchObject({ code: 'TimedOut' });
+    expect(await t.until(failureOf(sessions.ready({ signal: AbortSignal.abort(new Error('enough')) })))).toMatchObject({
+      message: 'enough',
+    });
+    openNext();
+    expect(await t.until(waiting)).toBe(opened[1]);
+    await t.until(sessions.close());
+  });
+});

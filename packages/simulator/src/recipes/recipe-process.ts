@@ -2,9 +2,9 @@
  * A process that lives by a recipe: it has a session, begins another when that is over, and goes through its program again and again, as
  * programs do. It can stand still and go on as if nothing had been, and it can end at any moment.
  */
-import { type Client, connect, KeeperError } from '@tskeeper/client';
+import { type Client, type ClientView, connect, KeeperError } from '@tskeeper/client';
 import type { Millis } from '@tskeeper/protocol';
-import { RecipeError } from '@tskeeper/recipes';
+import { RecipeError, Sessions, type SessionSource } from '@tskeeper/recipes';
 import type { Clock, SeededRandom } from '@tskeeper/runtime';
 import type { VirtualCnxn } from '@tskeeper/runtime/internal';
 import { serverPort } from '../clients/client-world.ts';
@@ -51,6 +51,7 @@ export class RecipeProcess implements Owner {
   readonly #stop = new AbortController();
   #client: Client | undefined;
   #connecting: Promise<Client> | undefined;
+  #sessions: Promise<Sessions> | undefined;
 
   constructor(stage: Stage, random: SeededRandom, { name, address, number, timeoutMs }: ProcessOptions) {
     this.name = name;
@@ -108,6 +109,24 @@ export class RecipeProcess implements Owner {
       this.#connecting = undefined;
     });
     return this.#connecting;
+  }
+
+  /**
+   * What this process makes its recipes with: half of the processes have Sessions, one for as long as they run, so that their recipes go on in the next session; the others have the
+   * client of now, and make their recipes again.
+   */
+  async source(zk: Client): Promise<SessionSource> {
+    if (this.number % 2 === 0) return zk;
+    this.#sessions ??= Sessions.start(() => this.session());
+    const sessions = await this.#sessions;
+    if (!sessions.signal.aborted) return sessions;
+    this.#sessions = undefined;
+    return zk;
+  }
+
+  /** Takes note when a recipe has gone on in another session than that in which it was asked. */
+  wentOn(asked: Client, had: ClientView): void {
+    if (had !== asked) this.note('a recipe went on in the next session');
   }
 
   async #connect(): Promise<Client> {

@@ -51,19 +51,21 @@ class ElectionStory implements RecipeStory {
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
     // Two of them, as each costs some questions whenever anybody comes or goes.
     if (process.number < 2) await this.#lookOn(process, zk);
-    const leadership = await new Election(zk, linePath, { data: process.name }).lead(drawWait(process));
-    const hold = this.#holds.enter(process, zk, leadership, 'n_');
+    const leadership = await new Election(await process.source(zk), linePath, { data: process.name }).lead(drawWait(process));
+    process.wentOn(zk, leadership.zk);
+    const own = leadership.zk as Client;
+    const hold = this.#holds.enter(process, own, leadership, 'n_');
     const acknowledges = process.below(2) === 0;
     try {
       if (acknowledges) {
         await leadership.acknowledge();
         process.note('a leader acknowledged');
-        this.#acknowledged.push({ process: process.name, path: leadership.path, seenZxid: zk.lastZxid });
+        this.#acknowledged.push({ process: process.name, path: leadership.path, seenZxid: own.lastZxid });
       }
       await workWith(process, this.#holds, hold, storePath);
     } finally {
       hold.over();
-      if (acknowledges && !process.isHealed && process.below(3) === 0) await this.#closeSession(process, zk);
+      if (acknowledges && !process.isHealed && process.below(3) === 0) await this.#closeSession(process, own);
       else await leadership.resign();
     }
     return true;

@@ -27,6 +27,7 @@ export const locks: Family = {
     'gave up: Revoked',
     'gave up: Lost',
     'gave up: SessionExpired',
+    'a recipe went on in the next session',
   ],
   draw: (random) => new LockStory(random),
 };
@@ -48,12 +49,14 @@ class LockStory implements RecipeStory {
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
-    const lock = new Lock(zk, linePath);
+    const lock = new Lock(await process.source(zk), linePath);
     const held = await this.#had(process, lock);
     if (held === undefined) return false;
-    const hold = this.#holds.enter(process, zk, held, 'lock-');
+    process.wentOn(zk, held.zk);
+    const own = held.zk as Client;
+    const hold = this.#holds.enter(process, own, held, 'lock-');
     try {
-      if (process.below(3) === 0) await breakOwn(process, zk, hold);
+      if (process.below(3) === 0) await breakOwn(process, own, hold);
       await workWith(process, this.#holds, hold, storePath);
     } finally {
       hold.over();

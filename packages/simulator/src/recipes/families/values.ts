@@ -1,6 +1,6 @@
 /** Numbers that everybody counts up, a count and a text that everybody changes, and numbers that are given out once: each change is told from every other. */
 import type { Client } from '@tskeeper/client';
-import { AtomicNumber, CachedNumber, Lock, SharedCount, SharedValue, textCodec, textInteger } from '@tskeeper/recipes';
+import { AtomicNumber, CachedNumber, Lock, type SessionSource, SharedCount, SharedValue, textCodec, textInteger } from '@tskeeper/recipes';
 import type { SeededRandom } from '@tskeeper/runtime';
 import type { Evidence, Family, RecipeStory } from '../family.ts';
 import type { RecipeProcess } from '../recipe-process.ts';
@@ -38,7 +38,6 @@ const setStep = 1_000_000_000;
 /** As one session of a process has them. */
 interface Values {
   readonly number: AtomicNumber<number>;
-  readonly ids: CachedNumber<number>;
   readonly count: SharedCount;
   readonly text: SharedValue<string>;
 }
@@ -48,7 +47,8 @@ class ValueStory implements RecipeStory {
   readonly restMsMax: number;
   readonly #rangeSize: number;
   readonly #witness = new ValueWitness();
-  readonly #values = new WeakMap<Client, Values>();
+  readonly #values = new WeakMap<SessionSource, Values>();
+  readonly #ids = new WeakMap<Client, CachedNumber<number>>();
   #changes = 0;
 
   constructor(random: SeededRandom) {
@@ -58,12 +58,12 @@ class ValueStory implements RecipeStory {
   }
 
   async turn(process: RecipeProcess, zk: Client): Promise<boolean> {
-    const own = this.#valuesOf(zk);
+    const own = this.#valuesOf(await process.source(zk));
     const acts: readonly Act[] = [
       () => this.#add(process, own),
       () => this.#set(process, own),
       () => this.#compareAndSet(process, own),
-      () => this.#give(process, zk, own),
+      () => this.#give(process, zk),
       () => this.#changeCount(process, own),
       () => this.#changeText(process, own),
       () => this.#compareText(process, own),
@@ -80,20 +80,29 @@ class ValueStory implements RecipeStory {
     await Promise.all(calls);
   }
 
-  /** Kept for as long as the session, as a program keeps them. */
-  #valuesOf(zk: Client): Values {
-    let own = this.#values.get(zk);
+  /** Kept for as long as the session, or with Sessions as the process, as a program keeps them. */
+  #valuesOf(source: SessionSource): Values {
+    let own = this.#values.get(source);
     if (own === undefined) {
       const options = { format: textInteger };
       own = {
-        number: new AtomicNumber(zk, numberPath, options),
-        ids: new CachedNumber(new AtomicNumber(zk, idsPath, options), this.#rangeSize),
-        count: new SharedCount(zk, countPath, options),
-        text: new SharedValue(zk, textPath, textCodec),
+        number: new AtomicNumber(source, numberPath, options),
+        count: new SharedCount(source, countPath, options),
+        text: new SharedValue(source, textPath, textCodec),
       };
-      this.#values.set(zk, own);
+      this.#values.set(source, own);
     }
     return own;
+  }
+
+  /** Kept for as long as the session: what is given out has to be of a range that this session has taken. */
+  #idsOf(zk: Client): CachedNumber<number> {
+    let ids = this.#ids.get(zk);
+    if (ids === undefined) {
+      ids = new CachedNumber(new AtomicNumber(zk, idsPath, { format: textInteger }), this.#rangeSize);
+      this.#ids.set(zk, ids);
+    }
+    return ids;
   }
 
   async #add(process: RecipeProcess, { number }: Values): Promise<void> {
@@ -123,7 +132,8 @@ class ValueStory implements RecipeStory {
     process.note(isSet ? 'a number was compared and set' : 'a number was another when it was compared');
   }
 
-  async #give(process: RecipeProcess, zk: Client, { ids }: Values): Promise<void> {
+  async #give(process: RecipeProcess, zk: Client): Promise<void> {
+    const ids = this.#idsOf(zk);
     const give = async () => {
       this.#witness.gives(process.name, zk.sessionId, idsPath, await ids.next(drawWait(process)));
       process.note('a number was given out');
