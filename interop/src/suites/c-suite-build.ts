@@ -39,6 +39,13 @@ const mended = [
     to: 'calculate_interval(&started, &completion_timestamp) < 1000)',
   },
   {
+    // testHangingClient closes its client while a watcher asks again. The client answers a call that comes later than the close
+    // with this error, which ends the whole program.
+    file: 'TestClient.cc',
+    from: 'CPPUNIT_ASSERT(zrc == ZOK || zrc == ZCLOSING);',
+    to: 'CPPUNIT_ASSERT(zrc == ZOK || zrc == ZCLOSING || zrc == ZMARSHALLINGERROR);',
+  },
+  {
     // The clock of these tests drops microseconds when it is moved on. It begins at the time of day, so half of the runs find that the
     // time for a ping has not come.
     file: 'LibCMocks.h',
