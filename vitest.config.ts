@@ -43,8 +43,9 @@ export default defineConfig(({ mode }) => {
             ...kept,
             include: ['packages/*/test/**/*.integration.test.ts', 'test/**/*.integration.test.ts'],
             pool: 'forks',
-            // More than there are processors, since these tests wait for real time to pass. So they do not run beside the unit tests, which compute.
-            maxWorkers: 4,
+            // More than there are processors of a small machine, since these tests wait for real time to pass, and no more, since each worker imports everything.
+            // They do not run beside the unit tests, which compute.
+            maxWorkers: 3,
             sequence: { groupOrder: 0 },
           },
         },

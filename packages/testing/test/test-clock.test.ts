@@ -9,6 +9,16 @@ const standStill = (ms: number): void => {
   while (performance.now() < until);
 };
 
+/** No clock of the machine moves meanwhile, and none of its timers goes off. */
+async function whileMachineStops(run: () => Promise<void>): Promise<void> {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
+  try {
+    await run();
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
 describe('a test clock', () => {
   it('goes on by itself, and calls back in time', async () => {
     const clock = clockOf();
@@ -30,13 +40,7 @@ describe('a test clock', () => {
     });
     clock.after(1000, note);
     const { wallMs } = clock.now();
-    // No clock of the machine moves meanwhile, and none of its timers goes off.
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
-    try {
-      await clock.advance(4000);
-    } finally {
-      vi.useRealTimers();
-    }
+    await whileMachineStops(() => clock.advance(4000));
     expect(called).toEqual([1, 1, 2, 3]);
     expect(clock.now().elapsedMs - start).toBeGreaterThanOrEqual(4000);
     expect(clock.now().wallMs - wallMs).toBeGreaterThanOrEqual(4000);
@@ -51,8 +55,10 @@ describe('a test clock', () => {
       activity.soon(() => activity.soon(() => heard.push(clock.now().elapsedMs - start)));
       clock.after(50, ping);
     };
-    ping();
-    await clock.advance(1000);
+    await whileMachineStops(async () => {
+      ping();
+      await clock.advance(1000);
+    });
     expect(heard.length).toBeGreaterThanOrEqual(20);
     // The answer to a ping comes before the next ping is sent.
     const latest = heard.map((ms, index) => ms - 50 * index);
@@ -116,10 +122,11 @@ describe('the clock of a process', () => {
   });
 });
 
-it('a look at memory is taken in real time', () => {
+it('a look at memory is taken in real time', async () => {
   let looks = 0;
-  const probe = inRealTime(() => (looks++, []));
-  for (let look = 0; look < 1000; look++) probe(0);
-  expect(looks).toBeLessThan(5);
-  expect(looks).toBeGreaterThan(0);
+  await whileMachineStops(async () => {
+    const probe = inRealTime(() => (looks++, []));
+    for (let look = 0; look < 1000; look++) probe(0);
+  });
+  expect(looks).toBe(1);
 });

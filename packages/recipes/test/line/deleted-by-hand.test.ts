@@ -148,8 +148,8 @@ async function atEachStep(
 ): Promise<void> {
   for (const [when, unanswered] of cases) {
     let isReached = true;
-    // In `npm test` at every third step.
-    for (let step = breadth(1, 0); isReached; step += breadth(3, 1)) {
+    // In `npm test` at every fifth step.
+    for (let step = breadth(1, 0); isReached; step += breadth(5, 1)) {
       isReached = false;
       const path = `/${act.name}-${unanswered}-${when}-${step}`;
       let creates = 0;
