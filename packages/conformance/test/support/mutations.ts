@@ -143,7 +143,7 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
     ].flatMap(([type, name]): [string, () => Wrongness][] => [
       [`${name} is not sent`, events((event) => (event.type === type ? [] : [event]))],
       [`${name} is sent twice`, events((event) => (event.type === type ? [event, event] : [event]))],
-      [`${name} has another type`, events((event) => [event.type === type ? { ...event, type: ((type as number) % 4) + 1 } : event])],
+      [`${name} has another type`, events((event) => [event.type === type ? { ...event, type: (type % 4) + 1 } : event])],
       [
         `${name} has the path of the parent`,
         events((event) => [event.type === type ? { ...event, path: event.path.replace(/\/[^/]*$/, '') || '/' } : event]),
