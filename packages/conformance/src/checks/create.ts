@@ -69,7 +69,7 @@ export const createChecks: readonly RunnableCheck[] = [
   },
   {
     name: 'create.container',
-    title: 'a container is no ephemeral, and has children',
+    title: 'a container is no ephemeral, has children, and a create below one that is gone is NoNode until it is made again',
     rows: ['A8', 'B46', 'C3-22'],
     docs: `${modes}, Container Nodes`,
     async run(ground) {
@@ -79,6 +79,13 @@ export const createChecks: readonly RunnableCheck[] = [
       await zk.create(`${path}/x`, null, { mode: 'ephemeral' });
       equal('ephemeralOwner, read', (await zk.exists(path))?.ephemeralOwner, 0n);
       equal('children', (await zk.getChildren(path)).children, ['x']);
+      // A server that sweeps it takes its own time; for those who create below it, it is gone in the same way.
+      await zk.delete(`${path}/x`);
+      await zk.delete(path);
+      const child = () => zk.create(`${path}/y`, null, { mode: 'ephemeral' });
+      await refused('a create below a container that is gone', child(), 'NoNode');
+      await zk.create(path, null, { mode: 'container' });
+      equal('path, once the container was made again', (await child()).path, `${path}/y`);
     },
   },
   {

@@ -144,15 +144,21 @@ export const ensembleChecks: readonly RunnableCheck[] = [
       const [a, b] = [`${ground.root}/a`, `${ground.root}/b`];
       await zk.multi([op.create(a, '0'), op.create(b, '0')]);
       await ground.caughtUp(other);
-      const writing = underWay(Array.from({ length: 100 }, (_, at) => zk.multi([op.setData(b, String(at)), op.setData(a, String(at))])));
-      for (let at = 0; at < 50; at++) {
-        const [first, second] = await Promise.all([other.getData(a), other.getData(b)]);
-        holds(
-          'mzxid of the second, read behind the first',
-          second.stat.mzxid >= first.stat.mzxid,
-          `at least ${first.stat.mzxid}`,
-          second.stat.mzxid,
-        );
+      const writing = underWay(
+        Array.from({ length: 100 }, (_, at) => zk.multi([op.setData(b, `value ${at}`), op.setData(a, `value ${at}`)])),
+      );
+      /** The zxid of each value: the parts of a multi have one. */
+      const zxids = new Map<string, bigint>();
+      for (let round = 0; round < 50; round++) {
+        // Between two reads of the one, the other is read: whichever part a server showed first, one of the two pairs would be out of step.
+        const reads = await Promise.all([other.getData(b), other.getData(a), other.getData(b)]);
+        for (const [at, { data, stat }] of reads.entries()) {
+          const before = reads[at - 1]?.stat.mzxid ?? stat.mzxid;
+          holds('mzxid of one, read behind the other', stat.mzxid >= before, `at least ${before}`, stat.mzxid);
+          const value = String(data);
+          if (!zxids.has(value)) zxids.set(value, stat.mzxid);
+          equal(`mzxid of the value ${value}, in either znode`, stat.mzxid, zxids.get(value)!);
+        }
       }
       await writing;
     },

@@ -141,11 +141,18 @@ export const watchOnceChecks: readonly RunnableCheck[] = [
       const path = `${ground.root}/a`;
       await refused('getData', zk.getData(path, { watch: heard.watch }), 'NoNode');
       await refused('getChildren', zk.getChildren(path, { watch: heard.watch }), 'NoNode');
+      // A client passes no event on that it has not asked for, so frames are looked at as well.
+      const cnxn = await ground.openRawSession();
+      const reply = await cnxn.call(OpCode.getData, (writer) => operations.getData.request.write(writer, { path, watch: true }));
+      equal('the error of getData', reply?.err, -101);
       await other.create(path);
       await other.create(`${path}/b`);
       await other.setData(path, 'x');
       await ground.caughtUp(zk);
       equal('the events', heard.takeText(ground.root), []);
+      await cnxn.call(OpCode.sync, (writer) => operations.sync.request.write(writer, { path: '/' }));
+      await cnxn.ping();
+      equal('the events sent', cnxn.events, []);
     },
   },
   {

@@ -399,7 +399,7 @@ describe('limits', () => {
     expect(rig.port.inFlightBytes).toBe(0);
   });
 
-  test('C2-13: thousands of honest clients that reconnect at once are all served', async () => {
+  test('thousands of connections that shake hands at once, and slowly, all reach the core', async () => {
     const rig = await PortRig.open({ options: { maxClientCnxns: 0 } });
     rig.wire.mannersOf = () => ({ delayMs: 200 });
     const clients = Array.from({ length: 3000 }, () => rig.dial());

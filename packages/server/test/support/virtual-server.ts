@@ -48,6 +48,8 @@ const clientPort = 2181;
 const passes = 12;
 
 export interface VirtualServerOptions {
+  /** How many files the process may have open; 1024 unless given. */
+  readonly maxFileDescriptors?: number;
   /** -D settings. */
   readonly definitions?: readonly string[];
   /** What is on the disk already; a new one otherwise. */
@@ -104,7 +106,12 @@ export class VirtualServer {
         snappy,
         // That of the process this test runs in, where a limit is set.
         memory: config.memoryLimitBytes === undefined ? undefined : memoryProbe({ processBytes: config.memoryLimitBytes }),
-        host: { version: '3.9.5', environment: () => [], openFileDescriptors: () => 1, maxFileDescriptors: () => 1024 },
+        host: {
+          version: '3.9.5',
+          environment: () => [],
+          openFileDescriptors: () => 1,
+          maxFileDescriptors: () => options.maxFileDescriptors ?? 1024,
+        },
         failed: (error) => void (server.failure = error),
       },
     );
@@ -146,7 +153,14 @@ export class VirtualServer {
   }
 
   /** A connection without a handshake. */
-  async dial(address = '10.0.9.1'): Promise<VirtualClient> {
+  async dial(address?: string): Promise<VirtualClient> {
+    const client = this.begin(address);
+    await this.settle();
+    return client;
+  }
+
+  /** The same, and nothing has happened yet. */
+  begin(address = '10.0.9.1'): VirtualClient {
     const network = this.wire.stack(address);
     let clients = this.#stacks.get(address);
     if (clients === undefined) {
@@ -174,7 +188,6 @@ export class VirtualServer {
     }
     const client = new VirtualClient(this, network, network.connect({ address: serverAddress, port: clientPort }));
     clients.set(client.stream, client);
-    await this.settle();
     return client;
   }
 
@@ -317,7 +330,13 @@ export class VirtualClient {
     this.sendRaw(Buffer.from(writer.written()));
   }
 
-  async shakeHands(timeoutMs = 10_000, session = 0n, password: Uint8Array = Buffer.alloc(16)): Promise<void> {
+  async shakeHands(timeoutMs?: number, session?: SessionId, password?: Uint8Array): Promise<void> {
+    this.sendHandshake(timeoutMs, session, password);
+    await this.#server.settle();
+  }
+
+  /** Its answer comes when it comes. */
+  sendHandshake(timeoutMs = 10_000, session = 0n, password: Uint8Array = Buffer.alloc(16)): void {
     this.#shakes = true;
     this.#sendFrame((writer) =>
       writeConnectRequest(writer, {
@@ -329,7 +348,6 @@ export class VirtualClient {
         readOnly: false,
       }),
     );
-    await this.#server.settle();
   }
 
   /** Sends a request; its answer comes when it comes. */

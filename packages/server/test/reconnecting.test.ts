@@ -1,0 +1,55 @@
+/** Very many clients come back at once, to the real core behind the real port. */
+import { describe, expect, it } from 'vitest';
+import { VirtualServer } from './support/virtual-server.ts';
+
+const count = 2000;
+
+/** Lets everything go on, without any time passing, until it is so. */
+async function settled(server: VirtualServer, isSo: () => boolean): Promise<void> {
+  for (let round = 0; !isSo(); round++) {
+    if (round === 200) throw new Error('it does not come to that without time passing');
+    await server.settle();
+  }
+}
+
+describe('a server whose clients have all lost their connections', () => {
+  it('C2-13: takes up thousands of sessions at once, without a txn for any, in bounded memory, while another client is served', async () => {
+    const server = await VirtualServer.start('maxClientCnxns=0', { maxFileDescriptors: 65_536 });
+    const before = Array.from({ length: count }, () => server.begin());
+    await server.settle();
+    for (const client of before) client.sendHandshake(20_000);
+    await settled(server, () => before.every(({ timeoutMs }) => timeoutMs !== undefined));
+    const other = await server.join('10.0.9.2');
+    await other.create('/a', 'x');
+    await settled(server, () => server.runtime.inspect.sessionCount() === count + 1);
+    const zxid = server.runtime.inspect.lastZxid();
+    const txns = server.txns().length;
+
+    for (const client of before) client.hangUp();
+    await settled(server, () => server.runtime.inspect.cnxnCount() === 1);
+
+    const lines = server.lines.length;
+    const startMs = server.clock.now().elapsedMs;
+    const again = before.map(() => server.begin());
+    await server.settle();
+    for (const [at, client] of again.entries()) client.sendHandshake(20_000, before[at]!.session, before[at]!.password);
+    const meanwhile = await other.call('getData', { path: '/a', watch: false });
+    await settled(server, () => again.every(({ timeoutMs, closed }) => timeoutMs !== undefined || closed));
+    const asked = again.map((client) => client.send('exists', { path: '/a', watch: false }));
+    await settled(server, () => again.every(({ answered, closed }) => answered > 0 || closed));
+    const reads = again.map((client, at) => client.answer<'exists'>(asked[at]!));
+
+    expect(again.filter(({ timeoutMs, session }, at) => timeoutMs !== 20_000 || session !== before[at]!.session)).toEqual([]);
+    expect(reads.filter((read) => read?.err !== 'Ok')).toEqual([]);
+    expect(meanwhile.err).toBe('Ok');
+    // Nobody had to wait for time to pass, and no session was made anew, closed or expired.
+    expect(server.clock.now().elapsedMs).toBe(startMs);
+    expect(server.runtime.inspect.sessionCount()).toBe(count + 1);
+    // What it costs: no txn and no sync, nothing held for clients afterwards, and a few lines of log.
+    expect([server.runtime.inspect.lastZxid(), server.txns().length]).toEqual([zxid, txns]);
+    expect(server.runtime.inspect.outstandingRequests()).toBe(0);
+    expect(server.lines.length - lines).toBeLessThanOrEqual(200);
+    await server.pass(30_000);
+    expect(server.failure).toBeUndefined();
+  });
+});
