@@ -8,9 +8,12 @@ const ssr = { resolve: { conditions: ['tskeeper-source'], externalConditions: ['
 const testTimeout = 120_000;
 const patience = { testTimeout, hookTimeout: testTimeout, expect: { poll: { timeout: testTimeout } } };
 
-/** `vitest run --mode full` does all that tests can do, and has as long as that takes; test/breadth.ts explains it. */
+/**
+ * `vitest run --mode full` does all that tests can do, and has as long as that takes; test/breadth.ts explains it. Only the tests against the reference model are left
+ * to `npm run proofs`, which runs them with `--mode proofs`, so that `.ci/run` runs nothing twice.
+ */
 export default defineConfig(({ mode }) => {
-  const isFull = mode === 'full';
+  const isFull = mode === 'full' || mode === 'proofs';
   const limits = isFull ? { ...patience, testTimeout: 10 * testTimeout } : patience;
   // Workers are kept from file to file: importing everything anew for each file takes longer than the tests.
   const kept = { isolate: false, provide: { breadth: isFull ? ('full' as const) : ('small' as const) } };
@@ -28,7 +31,7 @@ export default defineConfig(({ mode }) => {
             ...limits,
             ...kept,
             include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
-            exclude: ['**/*.integration.test.ts'],
+            exclude: ['**/*.integration.test.ts', ...(mode === 'full' ? ['test/model/**'] : [])],
             pool: 'threads',
             maxWorkers: '100%',
             sequence: { groupOrder: 1 },

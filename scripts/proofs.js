@@ -44,7 +44,7 @@ function prove(name, args) {
   }
 }
 
-prove('model', ['--mode', 'full', '--project', 'unit', 'test/model']);
+prove('model', ['--mode', 'proofs', '--project', 'unit', 'test/model/']);
 prove('process', ['--config', 'test/process/vitest.config.ts']);
 prove('chaos', ['--config', 'test/chaos/vitest.config.ts']);
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);

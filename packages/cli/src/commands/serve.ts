@@ -87,7 +87,10 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
     terminal.onHangup((hadTerminal) => {
       if (hadTerminal) end('SIGHUP');
       // As for a program under nohup, whose request to ignore the signal Node does not keep.
-      else logger.info('SIGHUP: the server goes on, as it was started without a terminal. SIGTERM ends it.', { event: 'server.hangup-ignored' });
+      else
+        logger.info('SIGHUP: the server goes on, as it was started without a terminal. SIGTERM ends it.', {
+          event: 'server.hangup-ignored',
+        });
     }),
     terminal.onNpmGone((pid) => end(`npm (process ${pid}), which started this server, or its shell has ended`)),
   ];
