@@ -147,12 +147,8 @@ describe('its start', () => {
   const stopTime = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
   afterEach(() => void vi.useRealTimers());
 
-<<<<<<< HEAD
-  it('D5: takes less than 500 ms of work, on the median of twenty', async () => {
-=======
-  it('takes less than 500 ms of work, on the median', async () => {
+  it('D5: takes less than 500 ms of work, on the median', async () => {
     const count = breadth(6, 20);
->>>>>>> fast
     const times: number[] = [];
     for (let start = 0; start < count; start++) {
       // What the machine does besides is not counted.
