@@ -105,7 +105,7 @@ describe.skipIf(process.platform === 'win32')('a server', () => {
     ['npm run with a shell in between', 'SIGHUP'],
   ] as const)('started by %s ends cleanly when npm has been sent %s', async (way, signal) => {
     const server = ways[way]();
-    await server.logs(/^serving on /);
+    await server.logs(/^serving clients on /);
     // Ctrl+C is a signal to all processes of the terminal's foreground group. Sent to npm alone, SIGINT has no effect: the shell waits on.
     process.kill(signal === 'SIGINT' ? -server.child.pid! : server.child.pid!, signal);
     await server.closed;
@@ -116,7 +116,7 @@ describe.skipIf(process.platform === 'win32')('a server', () => {
 
   it('that a shell has put into the background outlives the shell and SIGHUP', async () => {
     const server = new Started('sh', ['-c', '"$@" & :', 'sh', 'nohup', process.execPath, bin, 'serve', ...args()], folder);
-    await server.logs(/^serving on /);
+    await server.logs(/^serving clients on /);
     if (server.child.exitCode === null) await once(server.child, 'exit');
     process.kill(server.serverPid, 'SIGHUP');
     await server.logs(/^SIGHUP: the server goes on/);

@@ -105,7 +105,7 @@ describe('tskeeper serve', () => {
       .split('\n')
       .map((line) => (JSON.parse(line) as { msg: string }).msg);
     expect(messages).toEqual(['SIGTERM: ending', 'ended']);
-    expect(JSON.parse(terminal.output.split('\n')[0]!)).toMatchObject({ level: 'info', event: 'server.stopping', signal: 'SIGTERM' });
+    expect(JSON.parse(terminal.output.split('\n')[0]!)).toMatchObject({ level: 'info', event: 'server.stopping', reason: 'SIGTERM' });
   });
 
   it('says which server of an ensemble it is', async () => {

@@ -30,7 +30,7 @@ export interface Stat {
   readonly numChildren: number;
 }
 
-/** A Stat of a server. Its fields are its own, so it can be spread and compared; what it is in JSON is not. */
+/** A Stat from a server. Its fields are its own, so it can be spread; `toJSON` is not, so it does not show among them. */
 class ServerStat implements Stat {
   readonly czxid: bigint;
   readonly mzxid: bigint;

@@ -16,7 +16,7 @@ export const statChecks: readonly RunnableCheck[] = [
       const { stat: before } = await zk.create(`${ground.root}/a`, 'one');
       const after = await zk.setData(`${ground.root}/a`, 'three');
       const { mzxid, mtime } = after;
-      equal('the Stat', after, { ...before, mzxid, mtime, version: 1, dataLength: 5 });
+      equal('the Stat', { ...after }, { ...before, mzxid, mtime, version: 1, dataLength: 5 });
       holds('mzxid', mzxid > before.mzxid, `above ${before.mzxid}`, mzxid);
       holds('mtime', mtime >= before.ctime, 'no earlier than ctime', { mtime, ctime: before.ctime });
       equal('the Stat, read', await zk.exists(`${ground.root}/a`), after);
@@ -30,8 +30,8 @@ export const statChecks: readonly RunnableCheck[] = [
     async run(ground) {
       const zk = await ground.open();
       const { stat: before } = await zk.create(`${ground.root}/a`, 'one');
-      equal('the Stat', await zk.setACL(`${ground.root}/a`, openAcl), { ...before, aversion: 1 });
-      equal('the Stat, read', await zk.exists(`${ground.root}/a`), { ...before, aversion: 1 });
+      equal('the Stat', { ...(await zk.setACL(`${ground.root}/a`, openAcl)) }, { ...before, aversion: 1 });
+      equal('the Stat, read', { ...(await zk.exists(`${ground.root}/a`))! }, { ...before, aversion: 1 });
     },
   },
   {
@@ -43,11 +43,11 @@ export const statChecks: readonly RunnableCheck[] = [
       const zk = await ground.open();
       const { stat: born } = await zk.create(`${ground.root}/p`, 'x');
       const { stat: child } = await zk.create(`${ground.root}/p/a`);
-      equal('behind a create', await zk.exists(`${ground.root}/p`), { ...born, cversion: 1, pzxid: child.czxid, numChildren: 1 });
+      equal('behind a create', { ...(await zk.exists(`${ground.root}/p`))! }, { ...born, cversion: 1, pzxid: child.czxid, numChildren: 1 });
       await zk.create(`${ground.root}/p/b`);
       await zk.delete(`${ground.root}/p/a`);
       const after = (await zk.exists(`${ground.root}/p`))!;
-      equal('behind two creates and a delete', after, { ...born, cversion: 3, pzxid: after.pzxid, numChildren: 1 });
+      equal('behind two creates and a delete', { ...after }, { ...born, cversion: 3, pzxid: after.pzxid, numChildren: 1 });
       const { stat: other } = await zk.create(`${ground.root}/q`);
       holds('pzxid', after.pzxid > child.czxid && after.pzxid < other.czxid, 'the zxid of the delete', after.pzxid);
     },

@@ -100,7 +100,6 @@ export const canaries: Readonly<Record<string, Bug>> = {
   'order.headers': 'zxids of replies fall',
   'order.never-back': 'reads go back in time',
   'order.one-order-for-all': 'exists answers what it answered before',
-  'opcodes.check-alone': 'Unimplemented is BadArguments',
   'opcodes.undecodable': 'MarshallingError is BadArguments',
   'config.read': 'getConfig has data',
   'config.below-a-chroot': 'getConfig has other data each time',
