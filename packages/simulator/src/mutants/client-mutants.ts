@@ -50,8 +50,8 @@ export const clientMutants: Readonly<Record<string, Mutant>> = {
     what: 'calls that wait for a server are forgotten when the session ends',
     from: 'C2-2, P35',
     file: machine,
-    replace: "const refusal = this.#ended('notSent', reason);\n    this.#failKept(refusal);",
-    by: "const refusal = this.#ended('notSent', reason);",
+    replace: "const refusal = why ?? this.#ended('notSent', reason);\n    this.#failKept(refusal);",
+    by: "const refusal = why ?? this.#ended('notSent', reason);",
   },
   'client-pings-late': {
     what: 'pings wait for two thirds of the time-out instead of a third',

@@ -226,8 +226,9 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       what: 'who looks on at an election overlooks what happens right behind a connection that was lost and found',
       from: 'C1-40',
       file: election,
-      replace: "for await (const event of zk.watch(this.path, { signal })) {\n      if (event.type === 'NodeDataChanged') continue;",
-      by: "let isDeaf = false;\n    for await (const event of zk.watch(this.path, { signal })) {\n      const wasDeaf = isDeaf;\n      isDeaf = event.type === 'Reread';\n      if (wasDeaf || event.type === 'NodeDataChanged') continue;",
+      replace:
+        "for await (const { zk, event } of watchOf(this.#source, this.path, signal)) {\n      if (event.type === 'NodeDataChanged') continue;",
+      by: "let isDeaf = false;\n    for await (const { zk, event } of watchOf(this.#source, this.path, signal)) {\n      const wasDeaf = isDeaf;\n      isDeaf = event.type === 'Reread';\n      if (wasDeaf || event.type === 'NodeDataChanged') continue;",
     },
     'onlooker-believes-any-word': {
       what: 'who looks on at an election takes the word of an earlier leader for that of the present one',
@@ -257,8 +258,8 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       what: 'who waits for a barrier goes on at the first event, whatever that is of',
       from: 'C1-6',
       file: 'packages/recipes/src/barriers/barrier.ts',
-      replace: 'while (await nextEvent(this.#zk, this.path, limit.signal));',
-      by: 'await nextEvent(this.#zk, this.path, limit.signal);',
+      replace: 'while (await nextEvent(zk, this.path, signal));',
+      by: 'await nextEvent(zk, this.path, signal);',
     },
   }),
   ...caughtBy('gatherings', {
@@ -273,15 +274,15 @@ export const recipeMutants: Readonly<Record<string, Mutant>> = Object.fromEntrie
       what: 'who leaves a simple barrier does not wait for the others',
       from: 'C0-5',
       file: simpleBarrier,
-      replace: '      await this.#untilEmpty(signal);\n',
-      by: '      void signal;\n      void (() => this.#untilEmpty(signal));\n',
+      replace: '      await this.#untilEmpty(zk, signal);\n',
+      by: '      void signal;\n      void (() => this.#untilEmpty(zk, signal));\n',
     },
     'gathering-full-unsaid': {
       what: 'who sees a simple barrier full does not say so, and one that is slow to look waits for ever',
       from: 'C0-7',
       file: simpleBarrier,
-      replace: 'if (stat.version === 0) await this.#sayFull(signal);',
-      by: 'void (() => this.#sayFull(signal));',
+      replace: 'if (stat.version === 0) await this.#sayFull(zk, signal);',
+      by: 'void (() => this.#sayFull(zk, signal));',
     },
   }),
   ...caughtBy('barriers', {

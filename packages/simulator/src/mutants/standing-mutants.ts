@@ -24,8 +24,8 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'a change of a number whose answer was lost is taken for one that lost, and is made again',
       from: 'B19',
       file: atomicNumber,
-      replace: 'await this.#marks.write([op.setData(this.path, data, { version: found.version })]);',
-      by: 'await this.#marks.write([]).catch(() => undefined);\n      await this.#zk.setData(this.path, data, { ...untilTheEnd, idempotent: true, version: found.version });\n      void op;',
+      replace: 'await this.#marks.of(zk).write([op.setData(this.path, data, { version: found.version })]);',
+      by: 'await this.#marks.of(zk).write([]).catch(() => undefined);\n      await zk.setData(this.path, data, { ...untilTheEnd, idempotent: true, version: found.version });\n      void op;',
     },
     'number-set-whatever-it-is': {
       what: 'a number that is compared and set is set, whatever it is',
@@ -61,8 +61,8 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'a lease that could not be renewed lasts as if it had been',
       from: 'B24',
       file: heldLease,
-      replace: '    const askedAtMs = zk.clock.now().elapsedMs;\n    try {',
-      by: '    const askedAtMs = zk.clock.now().elapsedMs;\n    this.#runFrom(askedAtMs);\n    try {',
+      replace: '    const askedAtMs = source.clock.now().elapsedMs;\n    try {',
+      by: '    const askedAtMs = source.clock.now().elapsedMs;\n    this.#runFrom(askedAtMs);\n    try {',
     },
     'lease-not-looked-at': {
       what: 'a lease is taken, whoever has it and for how long',
@@ -139,7 +139,7 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
     'members-untold-when-read': {
       what: 'who looks on at a group is told nothing when all members have been read, first or behind a lost connection',
       from: 'B2',
-      file: 'packages/recipes/src/caches/follow.ts',
+      file: 'packages/recipes/src/caches/told.ts',
       replace: 'if (!inStep && !wasInStep) continue;',
       by: 'if (inStep && !wasInStep) continue;',
     },
@@ -154,8 +154,8 @@ export const standingMutants: Readonly<Record<string, Mutant>> = Object.fromEntr
       what: 'the instances of a service are those that were there at the first look',
       from: 'B26',
       file: 'packages/recipes/src/discovery/service-provider.ts',
-      replace: '(this.#shown?.instances ?? [])',
-      by: '((this.#shown as any) === undefined ? [] : ((this.#shown as any).first ??= this.#shown!.instances) as readonly ServiceInstance<Payload>[])',
+      replace: 'return this.#cache.instances.filter(',
+      by: 'return (((this.#cache as any).first ??= this.#cache.instances) as readonly ServiceInstance<Payload>[]).filter(',
     },
   }),
   ...caughtBy('caches', {

@@ -160,7 +160,7 @@ export class Stage {
   /** The server says why it cannot go on from what is on its disk, and what would help. One thing or the other is done. */
   #operatorReads(server: ServerHost, message: string): void {
     this.note('damage was refused');
-    if (!/\/version-2/.test(message) || !/; (restore|bring|delete|empty)/.test(message)) {
+    if (!/\/version-2/.test(message) || !/; (restore|bring|delete|empty|move)/.test(message)) {
       this.complain(`${server.name} does not say what is wrong where, and what helps: ${message}`);
     }
     if (!server.options.dbAutocreate && this.mayWipe(server) && this.#random.below(2) === 0) {
