@@ -170,6 +170,20 @@ describe('justified differences', () => {
       'delete-container-from-client',
     ]);
     expect(judge([reply(deleteContainer, 5, -101)], [reply(deleteContainer, 5, 0)])).toEqual([undefined]);
+
+    // A second client asks next, as the first one's connection is closed: the zxid that only the first server has taken is known already.
+    const comparison = new Comparison(new Map(), new Map());
+    comparison.round(
+      0,
+      [[reply(ping, 5, 0)], [reply(deleteContainer, 5, -101), reply(ping, 5, 0)]],
+      [[reply(ping, 4, 0)], [reply(deleteContainer, -1, -6), closed]],
+      1,
+    );
+    comparison.round(1, [[reply(create, 6, 0)], []], [[reply(create, 5, 0)], []], 0);
+    expect(comparison.differences.map((each) => justified.find((rule) => rule.explains(each))?.id)).toEqual(
+      comparison.differences.map(() => 'delete-container-from-client'),
+    );
+    expect(comparison.differences.every(({ client }) => client === 1)).toBe(true);
   });
 
   test('a character outside the BMP given back as it was sent, and no other change of a path', () => {

@@ -166,8 +166,14 @@ export class Comparison {
     // Of the replies that carry the zxid at which the servers parted, those before that point match the one way, those after it the other.
     if (seen === a || this.#headers.get(b) === a) return;
     this.#add(client, name, text, quirk, 'zxid', String(a), String(seen));
-    if (a <= 0 || b <= 0) return;
-    // From here on we compare how far each server moves.
+    if (a <= 0) return;
+    if (b > 0) this.#partAt(a, b);
+    // The second server has taken no zxid and closed the connection: it still is where the first was before.
+    else if (quirk === 'delete-container') this.#partAt(a, this.toSecond(a - 1));
+  }
+
+  /** From here on the comparison is of how far each server moves. */
+  #partAt(a: number, b: number): void {
     this.#headers.set(b, a);
     this.#shifts.push({ from: b + 1, by: a - b });
   }
