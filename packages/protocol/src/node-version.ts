@@ -1,11 +1,8 @@
-/** Which versions of Node the packages run on. Each package's `engines` says it too, but npm only warns. */
+/** Which versions of Node the packages run on. Each package's `engines` says the lowest one, but npm only warns. */
 
-/** The lowest one: it loads ES modules by `require`, and has what the packages use. */
-const lowest = [20, 19] as const;
-
-/** Why this version, `process.versions.node`, will not do; undefined when it will. */
+/** Why this version, `process.versions.node`, will not do; undefined when it will. `zlib` has no crc32 before 20.15, in 21, 22.0 and 22.1. */
 export function nodeVersionFault(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major > lowest[0] || (major === lowest[0] && minor >= lowest[1])) return undefined;
-  return `tskeeper needs Node ${lowest.join('.')} or later, and this is Node ${version}: install a later one, as from https://nodejs.org`;
+  if (major > 22 || (major === 22 && minor >= 2) || (major === 20 && minor >= 19)) return undefined;
+  return `tskeeper needs Node 20.19 or later in line 20, or 22.2 or later. This is Node ${version}: install a newer one, for example from https://nodejs.org.`;
 }
