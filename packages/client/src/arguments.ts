@@ -5,6 +5,7 @@
  * A call is named by its form, as a program writes it: `setData(path, data, options)`. Errors quote that form and say what to write. A value of the wrong type is a
  * TypeError, a number out of its range a RangeError. Checks that pass allocate nothing: they stand on the path of every request.
  */
+import { editDistance } from '@tskeeper/protocol/internal';
 
 /** What a value must be. */
 export interface Kind {
@@ -301,24 +302,6 @@ function nearest(plain: string, known: readonly string[]): string | undefined {
   return best;
 }
 
-/** Letters inserted, dropped, replaced, or exchanged with their neighbour (Damerau). */
-export function editDistance(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1];
-      let cost = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (same ? 0 : 1));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) cost = Math.min(cost, beforeLast[j - 2]! + 1);
-      row.push(cost);
-    }
-    beforeLast = last;
-    last = row;
-  }
-  return last[b.length]!;
-}
-
 // --- What things are
 
 function isString(given: unknown): boolean {
@@ -334,7 +317,7 @@ function isSignal(given: unknown): given is AbortSignal {
   return isObject(given) && typeof (given as Partial<AbortSignal>).aborted === 'boolean' && 'addEventListener' in given;
 }
 
-/** A plain object at once; an object of a class unless it is of one that nobody makes options of. */
+/** A plain object at once; an object of a class unless its class is one that programs do not use for options. */
 function isOptionsObject(given: unknown): given is object {
   if (typeof given !== 'object' || given === null) return false;
   const prototype: unknown = Object.getPrototypeOf(given);

@@ -4,7 +4,6 @@ import {
   checkOptions,
   checkPathType,
   checkValue,
-  editDistance,
   kinds,
   nested,
   oneOf,
@@ -154,14 +153,4 @@ it.each([
   [oneOf('persistent', 'container'), 'CONTAINER', 'TypeError: x is "persistent" or "container", not "CONTAINER"'],
 ])('a value of the wrong kind: %o, %o', (kind, given, message) => {
   expect(messageOf(() => checkValue(given, kind, 'x'))).toBe(message);
-});
-
-it.each([
-  ['verison', 'version', 1],
-  ['', 'abc', 3],
-  ['abc', 'abc', 0],
-  ['abcd', 'acbd', 1],
-  ['kitten', 'sitting', 3],
-])('from %s to %s are %i slips', (a, b, distance) => {
-  expect(editDistance(a, b)).toBe(distance);
 });

@@ -1,1 +1,2 @@
+export { editDistance } from './edit-distance.ts';
 export { nodeVersionFault } from './node-version.ts';

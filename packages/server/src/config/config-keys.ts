@@ -5,6 +5,8 @@
  * A key that protects something and is not built stops the start: a server that silently ignores `secureClientPort` is open where its
  * operator believes it closed. A key that only observes warns. A key that tunes machinery this server does not have is accepted.
  */
+import { editDistance } from '@tskeeper/protocol/internal';
+
 export interface ConfigKey {
   /** A name that ends in `.*` stands for a family. */
   readonly name: string;
@@ -311,18 +313,4 @@ export function nearestKey(name: string): string | undefined {
     }
   }
   return best;
-}
-
-/** Letters to insert, delete or replace. */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(replaced, previous[j]! + 1, row[j - 1]! + 1));
-    }
-    previous = row;
-  }
-  return previous[b.length]!;
 }

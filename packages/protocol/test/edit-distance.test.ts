@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest';
+import { editDistance } from '../src/edit-distance.ts';
+
+it.each([
+  ['verison', 'version', 1],
+  ['', 'abc', 3],
+  ['abc', 'abc', 0],
+  ['abcd', 'acbd', 1],
+  ['kitten', 'sitting', 3],
+])('from %s to %s are %i slips', (a, b, distance) => {
+  expect(editDistance(a, b)).toBe(distance);
+});
