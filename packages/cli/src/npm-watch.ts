@@ -5,7 +5,7 @@
  * the shell does not pass the signal on, a server would stay as an orphan that keeps its port and its folder. Nothing tells a process
  * that its parent has ended, so the line of ancestors up to npm is read twice a second.
  *
- * A process that npm did not start has no such line, whoever its parent is: a server that a shell has put into the background outlives
+ * A process that npm did not start has no such line, whatever its parent is: a server that a shell has put into the background outlives
  * that shell.
  */
 import { readFileSync } from 'node:fs';

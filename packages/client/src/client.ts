@@ -26,7 +26,7 @@ export class Client extends ClientView implements AsyncDisposable {
   /**
    * Resolves when a server has opened the session for the first time: at once for a client that `connect` gave. Rejects with what `connect` would reject with:
    * ConnectionLoss when no server was reached within `connectTimeoutMs`, SessionExpired when the session to take up is gone or the client was closed before it was connected,
-   * AuthFailed, a ConnectOptionsError, or the reason of the signal. Later losses of the connection are told by `on('state', ...)`. (ZooKeeper's first `SyncConnected`.)
+   * AuthFailed, a ConnectOptionsError, or the reason of the signal. `on('state', ...)` reports later losses of the connection. (ZooKeeper's first `SyncConnected`.)
    */
   async connected(): Promise<void> {
     methodForms.connected.check(arguments.length, {});

@@ -34,7 +34,7 @@ describe('C2-1: a client that is created', () => {
     expect(states.map(({ state }) => state)).toEqual(['SyncConnected']);
   });
 
-  it('C2-1: goes on while no server answers, its calls wait, and each attempt in vain is told', async () => {
+  it('C2-1: goes on while no server answers, its calls wait, and it reports each failed attempt', async () => {
     world.kill();
     const { zk, failures } = create();
     const call = settle(zk.create('/a', 'one'));
@@ -78,7 +78,7 @@ describe('C2-1: a client that is created', () => {
     await zk.close();
   });
 
-  it('C2-1: can be closed while it is connecting, and then dials nobody', async () => {
+  it('C2-1: can be closed while it is connecting, and then dials no server', async () => {
     world.kill();
     const { zk, states, failures } = create();
     const call = settle(zk.getData('/a'));
@@ -121,7 +121,7 @@ describe('C2-1: a client that is created', () => {
     expect(late.state).toBe('expired');
   });
 
-  it('C2-1: whose failure nobody waits for leaves no unhandled rejection', async () => {
+  it('C2-1: whose failure no caller waits for leaves no unhandled rejection', async () => {
     const { zk } = create({ connectTimeoutMs: 1000 }, 'nowhere:1');
     await world.untilSo(() => zk.state === 'closed');
     // vitest fails the run for an unhandled rejection.

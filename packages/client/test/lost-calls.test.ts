@@ -157,7 +157,7 @@ describe('C2-20: when the server is lost', () => {
     expect([zk.state, zk.sessionId]).toEqual(['connected', sessionId]);
   });
 
-  it.each(cases)('by a partition that outlasts the session, whose end is told: $name', async (each) => {
+  it.each(cases)('by a partition that outlasts the session, whose end the client reports: $name', async (each) => {
     const [dialer, listener] = [world.cnxn.dialer.address, world.cnxn.listener.address];
     world.wire.cut(dialer, listener);
     expect((await world.until(settle(each.call(zk)))).outcome).toBe('ConnectionLoss unknown');

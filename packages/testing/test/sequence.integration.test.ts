@@ -16,7 +16,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A log in which /q has counted so many creates: nobody waits for two thousand million of them. */
+/** A log in which /q has counted so many creates: two thousand million of them would take hours. */
 function logAfterCreates(count: number): Buffer {
   const writer = new Writer();
   writeFileHeader(writer, logFileHeader);
@@ -59,7 +59,7 @@ it('A6, C3-20: behind 2147483647 clients of an ensemble get -2147483648, at each
   const beyond = await createsAt(two, 2);
   expect(beyond).toEqual(['/q/n--2147483648', '/q/n--2147483647', '/q/n--2147483646']);
 
-  // The counter is in logs and snapshots, and whoever leads next has it.
+  // The counter is in logs and snapshots, so the next leader has it.
   const leader = ensemble.leader;
   await leader.restart();
   await ensemble.ready();

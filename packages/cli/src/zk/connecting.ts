@@ -126,7 +126,7 @@ export class Connecting {
   }
 
   #failed({ server: place, reason }: ConnectFailure): void {
-    // What becomes of a session that was open is told by its state.
+    // The state of the client says what becomes of a session that was open.
     if (this.#client !== undefined) return;
     // A name may have several addresses, of which one is named: `zk1:2181 at 10.0.0.1`.
     const server = place.split(' at ')[0]!;
@@ -138,7 +138,7 @@ export class Connecting {
     else this.#say(`cannot connect to ${this.#troubleList}; trying again for ${secondsText(left)}`);
   }
 
-  /** Nothing has come of it so far, and not every server has failed. */
+  /** No server has opened the session yet, and not every server has failed. */
   #sayConnecting(): void {
     const troubles = this.#troubles.size === 0 ? '' : ` (${this.#troubleList})`;
     const left = secondsText(this.#limitMs - this.#elapsedMs);

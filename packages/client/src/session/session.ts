@@ -635,7 +635,7 @@ export class Session {
     },
     event: (event, zxid) => this.#event(event, zxid),
     troubled: (place, reason) => {
-      // The loss of a connection is told as a state.
+      // The state event reports the loss of a connection.
       if (!this.#isUp) this.#attemptFailed(place, reason);
     },
     state: (state, reason) => {

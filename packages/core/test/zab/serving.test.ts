@@ -96,7 +96,7 @@ describe('any server of an ensemble', () => {
     }
   });
 
-  it('C4-13: leader and learners send each other something every half tick, while nobody asks for anything', () => {
+  it('C4-13: leader and learners send each other something every half tick, while no client asks for anything', () => {
     const ensemble = served(3, 1);
     const leader = ensemble.leader!;
     ensemble.run(500);

@@ -49,7 +49,7 @@ export const fourLetterWordCommand: ZkCommand = {
     const servers = await serversOf(call.settings.server);
     const { signal, settings } = call;
     const answers = servers.map((server) => fourLetterWord(server, word, { signal, timeoutMs: settings.connectTimeoutMs }));
-    // Each is looked at in its turn, and a failure that comes before that is no failure of the process.
+    // Each answer is awaited in its turn; a rejection before that must not end the process.
     for (const answer of answers) answer.catch(() => undefined);
     const failures: CommandFailed[] = [];
     for (const [index, server] of servers.entries()) {
