@@ -86,7 +86,10 @@ export interface LoadedState {
   readonly comparesDigests?: DigestComparison;
 }
 
-/** A digest is remembered at every 128th zxid, at most 1024 of them, so that servers can be compared afterwards. */
+/**
+ * A digest is remembered at every 128th zxid, at most 1024 of them, so that servers can be compared afterwards. As in ZooKeeper none is
+ * while the state may hold effects of later txns.
+ */
 const digestIntervalTxns = 128;
 const digestsRemembered = 1024;
 
@@ -113,7 +116,7 @@ export class Replica {
   readonly digests: { readonly zxid: Zxid; readonly high: number; readonly low: number }[] = [];
   /**
    * A snapshot taken while txns went on holds effects of txns after its name. Until replay has passed them the digests in the log do
-   * not describe our tree, and are not compared.
+   * not describe our tree, and are neither compared nor remembered.
    */
   #comparesDigestsAfter: Zxid;
   #comparesDigests: DigestComparison;
@@ -196,13 +199,15 @@ export class Replica {
     // The log of a Java server may hold a zxid twice; time does not run backwards for that.
     if (zxid > this.lastZxid) this.lastZxid = zxid;
     if (!this.#digestEnabled) return;
+    // Until then the digest is that of no moment.
+    if (zxid <= this.#comparesDigestsAfter) return;
     const { digestHigh, digestLow } = this.tree;
-    if (digest !== undefined && digest.version === digestVersion && zxid > this.#comparesDigestsAfter) {
+    if (digest !== undefined && digest.version === digestVersion) {
       const agrees = digest.high === digestHigh && digest.low === digestLow;
       if (agrees && this.#comparesDigests === 'once one agrees') this.#comparesDigests = 'at once';
       if (!agrees && this.isExact) this.notice({ kind: 'digestMismatch', zxid });
     }
-    if (zxid % digestIntervalTxns === 0) {
+    if (this.isExact && zxid % digestIntervalTxns === 0) {
       this.digests.push({ zxid, high: digestHigh, low: digestLow });
       if (this.digests.length > digestsRemembered) this.digests.shift();
     }

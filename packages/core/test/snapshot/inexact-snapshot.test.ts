@@ -74,4 +74,30 @@ describe('a snapshot that holds effects of later txns', () => {
     expect(alarms).toEqual([{ kind: 'digestMismatch', zxid: 8 }]);
     expect(load(drain(replica.snapshot())).digest).toMatchObject({ zxid: 8 });
   });
+
+  it('has no tree digest remembered for a zxid whose effects it may hold in part, so that hash shows none that is wrong', () => {
+    const leader = new Replica(options);
+    for (let zxid = 1; zxid <= 126; zxid++) apply(leader, zxid);
+    // Java names a snapshot by the last txn when it begins to write, and gives the digest of the moment when it ends.
+    for (let zxid = 127; zxid <= 130; zxid++) apply(leader, zxid);
+    const snapshot = load(drain(leader.snapshot()));
+    expect(snapshot.digest?.zxid).toBe(130);
+    const replica = new Replica(options, { snapshot, zxid: 126 });
+    for (let zxid = 127; zxid <= 256; zxid++) {
+      apply(replica, zxid);
+      if (zxid > 130) apply(leader, zxid);
+    }
+    expect(leader.digests.map(({ zxid }) => zxid)).toEqual([128, 256]);
+    expect(replica.digests).toEqual([leader.digests[1]]);
+  });
+
+  it('has no tree digest remembered before the leader has sent all that may be in it', () => {
+    const { stream } = history();
+    const { replica } = learner(stream, 'when told');
+    for (let zxid = 4; zxid <= 128; zxid++) apply(replica, zxid);
+    expect(replica.digests).toEqual([]);
+    replica.becomesExact();
+    for (let zxid = 129; zxid <= 256; zxid++) apply(replica, zxid);
+    expect(replica.digests.map(({ zxid }) => zxid)).toEqual([256]);
+  });
 });
