@@ -5,7 +5,7 @@
  * without a hole, and where there is a state to begin with, the txns are replayed and the tree must come to the digests they bear.
  */
 import { counterOf, epochOf, formatZxid, type LoggedTxn, type Zxid } from '@tskeeper/protocol';
-import { behind, explain, isUnreadable, judgeLog, type LogVerdict, markMisfit } from '@tskeeper/runtime/internal';
+import { behind, damageOf, explain, isUnreadable, judgeLog, type LogVerdict, markMisfit } from '@tskeeper/runtime/internal';
 import { exitCodes } from '../exit-codes.ts';
 import type { FoundFile } from './find-files.ts';
 import { endText, type LogFile, readLogFile } from './log-files.ts';
@@ -153,7 +153,8 @@ class Verification {
         verdict === 'lost'
           ? `, though txns up to ${formatZxid(read.mark?.lastZxid ?? 0)} at offset ${read.mark?.offset} were safe on the disk`
           : '';
-      damage.push(`at offset ${end.offset}, ${behind(end)}: ${explain(end)}${promised}${await this.#rest(log)}`);
+      const found = damageOf(end, verdict === 'lost' ? read.mark : undefined);
+      damage.push(`at offset ${found.offset}, ${behind(found)}: ${found.reason}${promised}${await this.#rest(log)}`);
     } else if (verdict !== 'whole') {
       notes.push(`${tails[verdict]} at offset ${end.offset}, ${behind(end)}: ${explain(end)}`);
     }

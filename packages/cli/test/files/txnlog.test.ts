@@ -222,6 +222,13 @@ describe('txnlog verify', () => {
     const lost = await verify(rotten);
     expect(lost).toMatchObject({ code: exitCodes.failed, verdict: 'lost' });
     expect(lost.damage[0]).toMatch(/though txns up to 0x3 at offset \d+ were safe on the disk$/);
+    // What the disk has written to the place of another entry can be read, and is damage all the same.
+    const misplaced = Buffer.from(whole);
+    const { length } = setDataEntry(1);
+    whole.copy(misplaced, 16 + 2 * length, 16, 16 + length);
+    expect((await verify(misplaced)).damage).toContainEqual(
+      expect.stringMatching(/^at offset \d+, behind 0x2: the txn 0x1 stands where a later one was written, though txns up to 0x3/),
+    );
     const behindMark = Buffer.concat([whole, setDataEntry(4)]);
     behindMark[behindMark.indexOf('data of 4')]! ^= 1;
     expect(await verify(behindMark)).toMatchObject({ code: exitCodes.tornTail, verdict: 'torn' });

@@ -4,13 +4,14 @@
  * How a log ends is half of what it says. A clean end is padding or the end of the file; anything else may be a torn tail or rot, and
  * which of the two cannot be told from here. So the reader reports exactly where it stopped and why, and recovery judges.
  */
-import { fileHeaderBytes, int64, LogEntryCursor, logMagic, txnHeaderBytes, type Zxid } from '@tskeeper/protocol';
+import { fileHeaderBytes, int64, LogEntryCursor, logMagic, OpCode, txnHeaderBytes, type Zxid } from '@tskeeper/protocol';
 import type { ReadableFile } from '../disk.ts';
 
 /** Enough for the disk to be fast, little enough for nobody to notice the memory. */
 const pieceBytes = 256 * 1024;
-/** Where the zxid stands in a txn: behind clientId and cxid. */
+/** Where the zxid stands in a txn, after clientId and cxid, and where its type does, after zxid and time. */
 const zxidAt = 12;
+const typeAt = 28;
 
 export type LogEndReason =
   /** The file ends behind an entry, or behind the header. */
@@ -34,6 +35,15 @@ export type LogEndReason =
   /** The part that was asked for ends here. */
   | 'limit';
 
+/** An entry whose zxid does not come after that of the entry before it. */
+export interface OutOfOrder {
+  /** Where the entry begins. */
+  readonly offset: number;
+  readonly zxid: Zxid;
+  /** The zxid of the entry before it. */
+  readonly after: Zxid;
+}
+
 export interface LogEnd {
   readonly reason: LogEndReason;
   /** One past the last whole entry, or past the header. */
@@ -45,6 +55,11 @@ export interface LogEnd {
   readonly lastZxid: Zxid | undefined;
   /** Checksum of the first entry as it stands in the file, whether or not the entry could be read. */
   readonly firstChecksum: number | undefined;
+  /**
+   * The first entry that is out of order; undefined when there is none. An error txn may repeat the zxid before it: ZooKeeper logs a request
+   * that it could not decode so.
+   */
+  readonly outOfOrder: OutOfOrder | undefined;
 }
 
 /** Gets the bytes [start, end) of a txn that are not what was written, from the entry at `offset`. */
@@ -85,7 +100,8 @@ export async function readLog(
   let count = 0;
   let lastZxid: Zxid | undefined;
   let firstChecksum: number | undefined;
-  const end = (reason: LogEndReason): LogEnd => ({ reason, offset, size, count, lastZxid, firstChecksum });
+  let outOfOrder: OutOfOrder | undefined;
+  const end = (reason: LogEndReason): LogEnd => ({ reason, offset, size, count, lastZxid, firstChecksum, outOfOrder });
 
   if (size === 0) return end('empty');
   if (rangeStart === 0) {
@@ -109,6 +125,10 @@ export async function readLog(
         if (cursor.txnEnd - start < txnHeaderBytes) return end('bad length');
         const zxid = int64(piece.readInt32BE(start + zxidAt), piece.readInt32BE(start + zxidAt + 4));
         if (zxid > zxidMax) return end('limit');
+        if (outOfOrder === undefined && lastZxid !== undefined && zxid <= lastZxid) {
+          const isRepeatedByError = zxid === lastZxid && piece.readInt32BE(start + typeAt) === OpCode.error;
+          if (!isRepeatedByError) outOfOrder = { offset, zxid, after: lastZxid };
+        }
         const next = cursor.next + pieceStart;
         visit(zxid, piece, start, cursor.txnEnd, offset, next);
         offset = next;

@@ -5,7 +5,7 @@
  * Here both are put together, for recovery, which acts upon it, and for tools that only say so.
  */
 import { formatZxid, type Zxid } from '@tskeeper/protocol';
-import type { LogEnd } from './log-reader.ts';
+import type { LogEnd, OutOfOrder } from './log-reader.ts';
 import type { SyncedMark } from './synced-mark.ts';
 
 export type LogVerdict =
@@ -25,7 +25,7 @@ export type LogVerdict =
 /** `isLast`: it is the newest of its folder. `allZero`: the file holds nothing but zeros; only matters for the end `zero header`. */
 export function judgeLog(end: LogEnd, mark: SyncedMark | undefined, isLast: boolean, allZero: boolean): LogVerdict {
   if (mark !== undefined) {
-    if (end.offset < mark.offset) return 'lost';
+    if (end.offset < mark.offset || misplacedEntry(end, mark) !== undefined) return 'lost';
     return end.reason === 'end of file' || end.reason === 'padding' || end.reason === 'limit' ? 'whole' : 'torn';
   }
   switch (end.reason) {
@@ -51,6 +51,29 @@ export function judgeLog(end: LogEnd, mark: SyncedMark | undefined, isLast: bool
 }
 
 /**
+ * The first entry before the mark that no server wrote where it stands: a server writes zxids in order, so the disk has written a sector to the
+ * wrong place. Such an entry has a checksum that is right.
+ */
+export function misplacedEntry({ outOfOrder }: LogEnd, mark: SyncedMark): OutOfOrder | undefined {
+  return outOfOrder !== undefined && outOfOrder.offset < mark.offset ? outOfOrder : undefined;
+}
+
+/** Where a log is damaged, and how; for the verdicts 'lost' and 'damaged'. */
+export interface LogDamage {
+  readonly offset: number;
+  /** The last zxid before the damage. */
+  readonly lastZxid: Zxid | undefined;
+  readonly reason: string;
+}
+
+export function damageOf(end: LogEnd, mark: SyncedMark | undefined): LogDamage {
+  const misplaced = mark === undefined ? undefined : misplacedEntry(end, mark);
+  if (misplaced === undefined) return { offset: end.offset, lastZxid: end.lastZxid, reason: explain(end) };
+  const { offset, after, zxid } = misplaced;
+  return { offset, lastZxid: after, reason: `the txn ${formatZxid(zxid)} stands where a later one was written` };
+}
+
+/**
  * Why a mark cannot be that of this log, as the rest of a sentence about the log; undefined when it is. A mark belongs to its log when the
  * log begins with the entry the mark knows, and either holds the entry the mark ends with (`markMet`) or breaks off before. A log that
  * simply ends before, behind a whole entry, was cut by ZooKeeper (TRUNC): that is no damage.
@@ -60,6 +83,8 @@ export function markMisfit(mark: SyncedMark, end: LogEnd, markMet: boolean): str
   if (end.count > 0 && end.firstChecksum !== mark.firstChecksum) {
     return 'is not the log that the mark beside it was made for';
   }
+  // ZooKeeper may have cut the log and gone on, but then in order.
+  if (misplacedEntry(end, mark) !== undefined) return undefined;
   if (end.offset >= mark.offset) return markMet ? undefined : 'does not hold what the mark beside it says';
   if (end.reason === 'end of file' && end.count > 0) {
     return `ends behind ${formatZxid(end.lastZxid ?? 0)}, though it once reached to ${formatZxid(mark.lastZxid)}: it has been truncated by another server`;

@@ -29,7 +29,7 @@ import { copyBytes, syncFile, withFile } from './disk-helpers.ts';
 import { logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
 import { isAllZero, type LogEnd, type OnLoggedTxn, readLog } from './log-reader.ts';
 import { mayFollow } from './log-order.ts';
-import { behind, explain, judgeLog, markMisfit } from './log-verdict.ts';
+import { behind, damageOf, explain, judgeLog, markMisfit, misplacedEntry } from './log-verdict.ts';
 import { type LoggedTxn, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
 import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
 import { refetchRemedy } from './remedy.ts';
@@ -258,7 +258,7 @@ export class Recovery {
 
     if (mark !== undefined && this.#txnCount > countBefore) this.#checkBeginning(path, mark, end, before);
     // What comes behind the limit is going to be cut off, with its mark; whether it is whole is of no interest.
-    if (end.reason === 'limit') return;
+    if (end.reason === 'limit' && (mark === undefined || misplacedEntry(end, mark) === undefined)) return;
     if (mark !== undefined && !this.#fits(mark, end, markMet, path)) mark = undefined;
     if (hadMark && mark === undefined) {
       // It would be wrong again at each start.
@@ -289,6 +289,7 @@ export class Recovery {
     path: string,
   ): void {
     const verdict = judgeLog(end, mark, isLast, end.allZero);
+    const damage = damageOf(end, mark);
     switch (verdict) {
       case 'whole':
         break;
@@ -309,15 +310,15 @@ export class Recovery {
         break;
       case 'lost':
         throw new StorageRefused(
-          `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}), though its txns up to ${formatZxid(mark?.lastZxid ?? 0)} at offset ${mark?.offset} were safe on the disk and may have been acknowledged; ${this.#remedy(
-            `restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs, and cut the file with: truncate -s ${end.offset} ${path}`,
+          `${path} is damaged at offset ${damage.offset}, ${behind(damage)} (${damage.reason}), though its txns up to ${formatZxid(mark?.lastZxid ?? 0)} at offset ${mark?.offset} were safe on the disk and may have been acknowledged; ${this.#remedy(
+            `restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs, and cut the file with: truncate -s ${damage.offset} ${path}`,
           )}`,
         );
       case 'damaged':
         throw new StorageRefused(
-          `${path} is damaged at offset ${end.offset}, ${behind(end)} (${explain(end)}); ${this.#remedy(
+          `${path} is damaged at offset ${damage.offset}, ${behind(damage)} (${damage.reason}); ${this.#remedy(
             `restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and ${
-              end.count === 0 ? `the file itself` : `cut it with: truncate -s ${end.offset} ${path}`
+              end.count === 0 ? `the file itself` : `cut it with: truncate -s ${damage.offset} ${path}`
             }`,
           )}`,
         );

@@ -2,6 +2,8 @@
 import { type DiskImage, keepAll, MemoryDisk, type StorageOptions, StorageRefused } from '@tskeeper/runtime';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { breadth } from '../../../../test/breadth.ts';
+import { fileHeaderBytes } from '@tskeeper/protocol';
+import { decodeMark } from '@tskeeper/runtime/internal';
 import { dataOf, ListLogger, Server } from './support.ts';
 
 const options: Partial<StorageOptions> = { preAllocSizeBytes: 64 };
@@ -104,4 +106,52 @@ test('without its mark a log can lose its end in silence: this is what the mark 
   disk.lose(`${folder}/synced.7`);
   disk.zero(`${folder}/log.7`, 16, disk.contents(`${folder}/log.7`).length);
   await expect(outcome(disk)).rejects.toThrow('txns are gone: 6 up to 6');
+});
+
+describe('a log in which the disk has written entries to the place of later ones', () => {
+  const path = `${folder}/log.1`;
+  const count = 6;
+  let whole: Buffer;
+  let equalEntries: DiskImage;
+  let entryBytes = 0;
+
+  beforeAll(async () => {
+    const disk = new MemoryDisk();
+    const server = new Server(disk, options);
+    await server.open();
+    for (let i = 0; i < count; i++) await server.write(dataOf(i, 40));
+    await server.storage.close();
+    equalEntries = disk.capture();
+    whole = disk.contents(path);
+    const mark = decodeMark(disk.contents(`${folder}/synced.1`))!;
+    expect(mark.lastZxid).toBe(count);
+    entryBytes = (mark.offset - fileHeaderBytes) / count;
+    expect(Number.isInteger(entryBytes)).toBe(true);
+  });
+
+  function withCopied(from: number, to: number, entries: number): MemoryDisk {
+    const disk = new MemoryDisk(equalEntries);
+    const at = (entry: number) => fileHeaderBytes + entry * entryBytes;
+    const bytes = Buffer.from(whole);
+    whole.copy(bytes, at(to), at(from), at(from + entries));
+    disk.plant(path, bytes);
+    return disk;
+  }
+
+  const cases: { from: number; to: number }[] = [];
+  for (let to = 1; to < count; to++) for (let from = 0; from < to; from++) cases.push({ from, to });
+  test.each(cases)('is refused: entry $from in the place of entry $to, and with those that follow', async ({ from, to }) => {
+    for (let entries = 1; entries <= count - to; entries++) {
+      const disk = withCopied(from, to, entries);
+      const start = new Server(disk, options).open();
+      await expect(start, `${entries} entries`).rejects.toThrow(/log\.1 is damaged at offset|txns are missing/);
+    }
+  });
+
+  test('is refused with the offset of the first of them, and what was there', async () => {
+    const at = fileHeaderBytes + 4 * entryBytes;
+    await expect(new Server(withCopied(1, 4, 2), options).open()).rejects.toThrow(
+      `${path} is damaged at offset ${at}, behind 0x4 (the txn 0x2 stands where a later one was written), though its txns up to 0x6`,
+    );
+  });
 });
