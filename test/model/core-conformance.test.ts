@@ -21,11 +21,14 @@ const streamLength = 2000;
 describe('the core against the reference model', () => {
   for (const log of ['serial', 'delayed'] as const) {
     it(`answers as the model does when the log is ${log}`, { timeout: 600_000 }, () => {
+      let digests = 0;
       for (let seed = 1; seed <= streams / 2; seed++) {
         const report = runStream({ makeCore, seeds: stream(seed, streamLength), log });
         expect(report.wrong, `stream ${seed}`).toBeUndefined();
-        expect(report.digests).toBeGreaterThan(10);
+        digests += report.digests;
       }
+      // A stream whose connections are often closed has few txns, so this holds of all together.
+      expect(digests / (streams / 2)).toBeGreaterThan(15);
     });
   }
 
