@@ -31,6 +31,7 @@ import { Report } from './report.ts';
 import { superAuth, superDigestProperty, versionOf } from './settings.ts';
 import { runCSuite } from './suites/c-suite.ts';
 import { runKazooSuite } from './suites/kazoo-suite.ts';
+import { twoAtATime } from './two-at-a-time.ts';
 
 const partNames = [
   'kazoo',
@@ -172,7 +173,7 @@ const parts: Record<PartName, Part> = {
     run: async ({ kind }, report) => {
       // What is tried here is our client, so the others are there for it as well, unless one is asked for by name.
       const servers = kind === 'ours' ? kinds : [kind];
-      for (const each of servers) await withServer(each, (server) => runClient(server, factsOf(server), report));
+      await twoAtATime(servers, (each) => withServer(each, (server) => runClient(server, factsOf(server), report)));
       // Ours has no secureClientPort and no SASL.
       await runSecureClient(
         servers.filter((each) => each !== 'ours'),
@@ -212,10 +213,10 @@ const parts: Record<PartName, Part> = {
         const back = other === kind ? [] : scenariosFor(kind, other, seed + 100);
         // Bounded, each pair still meets a crash, a clean end and a compressed snapshot, if not in every combination.
         const chosen = bounded ? [there[1]!, there[2]!, there.at(-1)!, ...back.slice(3)] : [...there, ...back];
-        for (const scenario of chosen) await runExchange(scenario, report);
+        await twoAtATime(chosen, (scenario) => runExchange(scenario, report));
       }
       const rewritings = rewritingsFor(kind === 'ours' ? reference : kind, seed);
-      for (const scenario of bounded ? [rewritings[0]!, rewritings[2]!] : rewritings) await runRewriting(scenario, report);
+      await twoAtATime(bounded ? [rewritings[0]!, rewritings[2]!] : rewritings, (scenario) => runRewriting(scenario, report));
     },
   },
   differential: {

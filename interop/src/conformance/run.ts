@@ -12,6 +12,7 @@ import { type ServerKind, startServer } from '../../../scripts/server-process.js
 import { Ensemble } from '../ensemble/ensemble.ts';
 import type { Report } from '../report.ts';
 import { superAuth, superDigestProperty } from '../settings.ts';
+import { twoAtATime } from '../two-at-a-time.ts';
 
 /** Short, so that the checks that wait for the end of a session wait for seconds; and not so short that a busy machine ends it for them. */
 const tickTime = 1500;
@@ -56,6 +57,6 @@ async function runEnsemble(kind: ServerKind, report: Report): Promise<void> {
 }
 
 export async function runConformance(kinds: readonly ServerKind[], report: Report): Promise<void> {
-  for (const kind of kinds) await runAlone(kind, report);
+  await twoAtATime(kinds, (kind) => runAlone(kind, report));
   for (const kind of kinds.filter((each) => each === 'java-3.9.5')) await runEnsemble(kind, report);
 }
