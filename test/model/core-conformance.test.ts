@@ -20,7 +20,7 @@ const streamLength = 2000;
 
 describe('the core against the reference model', () => {
   for (const log of ['serial', 'delayed'] as const) {
-    it(`answers as the model does when the log is ${log}`, { timeout: 600_000 }, () => {
+    it(`answers as the model does when the log is ${log}`, () => {
       let digests = 0;
       for (let seed = 1; seed <= streams / 2; seed++) {
         const report = runStream({ makeCore, seeds: stream(seed, streamLength), log });
