@@ -271,7 +271,7 @@ test('work that stands still does not go on when the session has expired', async
 });
 
 /** Something that takes 700 ms each time, until it is no longer called. */
-function queries() {
+function slowQueries() {
   const counted = { begun: 0, query: () => Promise.resolve() };
   counted.query = () => {
     counted.begun++;
@@ -282,18 +282,20 @@ function queries() {
 
 test('a reader reads on after a cut, and gives the lock back when it is asked to', async () => {
   const program = await Program.start(t);
-  const counted = queries();
+  const counted = slowQueries();
   const reading = guide.readUntilAsked(program.sessions, counted.query);
   await t.world.untilSo(() => counted.begun === 1);
   await program.cut();
   await t.world.untilSo(() => counted.begun >= 4);
-  await t.until(Promise.all([guide.rebuild(t.zk, () => Promise.resolve()), reading]));
+  let isRebuilt = false;
+  await t.until(Promise.all([guide.rebuild(t.zk, () => Promise.resolve(void (isRebuilt = true))), reading]));
+  expect(isRebuilt).toBe(true);
   await t.until(program.sessions.close());
 });
 
 test('a reader that has lost the lock with its session begins no other query, and says so', async () => {
   const program = await Program.start(t);
-  const counted = queries();
+  const counted = slowQueries();
   const reading = failureOf(guide.readUntilAsked(program.sessions, counted.query));
   await t.world.untilSo(() => counted.begun === 1);
   await program.expire();
