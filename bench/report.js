@@ -53,6 +53,7 @@ const measureNames = {
   p99Us: 'p99',
   rssMb: 'MB of memory',
   stallMs: 'ms of the longest stall',
+  startMs: 'ms until all serve',
   fullSeconds: 's to start full',
   emptySeconds: 's to start empty',
   fireSeconds: 's until all are told',

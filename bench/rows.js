@@ -113,6 +113,22 @@ export const rows = [
     // A heartbeat is harmed when it is answered so late that a client begins to doubt its server: a third of the shortest session.
     demands: [limit('fireSeconds', 5, 'goal'), limit('heartbeatMs', 1333, 'goal')],
   },
+  {
+    name: 'idle-memory',
+    title: 'a server that has nothing to do, ten seconds after its start',
+    group: 'idle',
+    kind: 'idle-memory',
+    servers: ['java', 'ours'],
+    demands: [limit('rssMb', 100, 'tripwire'), atMost('rssMb', 'java', 1, 'goal')],
+  },
+  {
+    name: 'test-ensemble',
+    title: 'three servers of a TestEnsemble, until all take clients',
+    group: 'test-ensemble',
+    kind: 'test-ensemble',
+    servers: ['ours'],
+    demands: [limit('startMs', 500, 'tripwire')],
+  },
   ensembleLoad('getData-50x16', 'getData, 50 connections x 16 in flight', { op: 'getData', connections: 50, inFlight: 16 }, [
     atLeast('throughput', 'java', 5, 'goal'),
   ]),

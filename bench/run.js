@@ -24,7 +24,7 @@ import { turnsOf } from './turns.js';
 
 const usage = `npm run bench -- [group ...] [options]
 
-  group              ensemble, failover: the rows of that name; those of a single server when there is none;
+  group              ensemble, failover, idle, test-ensemble: the rows of that name; those of a single server when there is none;
                      clients: our client beside others, against one server
   --rows a,b         only these rows (see --list)
   --server a,b       only these of ${serverKinds.join(', ')}

@@ -4,9 +4,11 @@
  * A stall is seen from outside: an honest client reads one znode a thousand times a second while something heavy goes on, and the longest
  * it waits for an answer is the stall. `probeLateMs` is how late that client itself was at most; a stall of that size says nothing.
  */
+import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 
 import { runGenerator, startGenerator } from './generator/generator.js';
 
@@ -14,6 +16,10 @@ const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers
 
 /** Starts of one server differ little; the median of three leaves out the odd one. */
 const starts = 3;
+/** Long enough for what a server does after its start, such as a first collection of garbage. */
+const idleMs = 10_000;
+/** Starts of a TestEnsemble, each in a process of its own, as a test file has it: nothing is compiled yet. */
+const coldStarts = 20;
 const sessionTimeoutMs = 4000;
 const tickMs = 2000;
 
@@ -104,4 +110,30 @@ async function millionWatches({ program, row, start }) {
   return { ...value, heartbeatMs: maxMs, probeLateMs: lateMs, peakRssMb };
 }
 
-export const stories = { 'million-znodes': millionZnodes, restart, 'million-watches': millionWatches };
+async function idleMemory({ start }) {
+  const megabytes = [];
+  for (let i = 0; i < starts; i++) {
+    const server = await start({ fresh: true });
+    await delay(idleMs);
+    megabytes.push((await server.memory()).rssMb);
+    await server.stop();
+  }
+  return { rssMb: median(megabytes), leastRssMb: Math.min(...megabytes), mostRssMb: Math.max(...megabytes) };
+}
+
+async function testEnsemble() {
+  const milliseconds = [];
+  for (let i = 0; i < coldStarts; i++) {
+    const { stdout } = await promisify(execFile)(process.execPath, [path.join(import.meta.dirname, 'test-ensemble.js')]);
+    milliseconds.push(Number(stdout));
+  }
+  return { startMs: median(milliseconds), leastStartMs: Math.min(...milliseconds), mostStartMs: Math.max(...milliseconds) };
+}
+
+export const stories = {
+  'million-znodes': millionZnodes,
+  restart,
+  'million-watches': millionWatches,
+  'idle-memory': idleMemory,
+  'test-ensemble': testEnsemble,
+};

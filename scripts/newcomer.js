@@ -5,7 +5,8 @@
  *
  *  - The tour of README.md against `npm start` in this clone, ended as by Ctrl+C.
  *  - `npm run packages` into an empty project of ES modules; there the tour again, against the server of the installed package, ended by SIGTERM.
- *  - A project of CommonJS, and one of TypeScript (NodeNext), which compiles and runs the first example of each package README.
+ *  - The program of the picture in README.md, and the test for node:test of the guide, in that project.
+ *  - A project of CommonJS, which also runs Jest as its guide says; and one of TypeScript, which compiles and runs the first steps, and (NodeNext) the first example of each package README.
  *
  * Needs npm and its registry. Ends with a line of counts, and leaves no process and no folder.
  */
@@ -19,6 +20,7 @@ import { packAll } from './pack.js';
 import { installInto } from './packages.js';
 import { commandsOf, firstExample, piecesOf, sectionOf, withProject, withServer, worded } from './pages.js';
 import { root } from './public-packages.js';
+import { picture, program as pictured, shownIn } from './terminal-picture.js';
 
 const patienceMs = 120_000;
 const home = mkdtempSync(join(tmpdir(), 'tskeeper-newcomer-'));
@@ -218,9 +220,80 @@ async function inAProject() {
   if (code !== 0) throw new Error(`the server ended with ${code} after SIGTERM, not 0:\n${server.output}`);
 }
 
+/** In the project of README.md, where everything is installed. */
+async function thePicture() {
+  const cwd = join(home, 'my-app');
+  writeFileSync(join(cwd, 'failover.mjs'), pictured);
+  const output = await run('node failover.mjs', { cwd, port: 0 });
+  const { printed } = shownIn(readFileSync(picture, 'utf8')).find(({ command }) => command === 'node failover.mjs');
+  if (!worded(printed.replaceAll(/[\d.]+ms/g, '...')).test(output)) throw new Error(`it printed:\n${output}\nthe picture has:\n${printed}`);
+}
+
+/** `# pass 1`, or with another reporter `ℹ pass 1`; and it has to end by itself. */
+async function withNodeTest() {
+  const cwd = join(home, 'my-app');
+  writeFileSync(
+    join(cwd, 'ensemble.test.mjs'),
+    firstExample(sectionOf(page('docs/guides/test-with-a-real-ensemble.md'), 'With node:test'), 'js'),
+  );
+  const output = await run('node --test', { cwd, port: 0 });
+  if (!/^\S pass 1$/m.test(output)) throw new Error(`it printed:\n${output}`);
+}
+
+/** Both remedies of docs/guides/jest.md, with the version that it names. */
+async function withJest(project) {
+  const guide = page('docs/guides/jest.md');
+  const [, version] = /with Jest ([\d.]+\d)/.exec(guide);
+  const { devDependencies } = JSON.parse(page('package.json'));
+  await run(`npm install --no-audit --no-fund --save-dev jest@${version} esbuild@${devDependencies.esbuild}`, { cwd: project, port: 0 });
+  const manifest = readFileSync(join(project, 'package.json'), 'utf8');
+  const asModules = sectionOf(guide, 'Tests as ES modules');
+  const asCommonJs = sectionOf(guide, 'Tests as CommonJS');
+  const test = firstExample(asModules, 'js');
+  const jest = async (section, file, line) => {
+    writeFileSync(join(project, 'package.json'), JSON.stringify({ ...JSON.parse(manifest), ...JSON.parse(firstExample(section, 'json')) }));
+    const text = file.endsWith('.mjs') ? test : test.replaceAll(/^import (.*) from (.*);$/gm, 'const $1 = require($2);');
+    writeFileSync(join(project, file), text);
+    // Jest prints its results on standard error, and ends with an error when a test fails, or there is none.
+    await run(line, { cwd: project, port: 0 });
+    rmSync(join(project, file));
+  };
+  await jest(
+    asModules,
+    'worker.test.mjs',
+    firstExample(asModules, '')
+      .trim()
+      .replace(/^NODE_OPTIONS/, 'env NODE_OPTIONS'),
+  );
+  writeFileSync(join(project, 'esm-to-commonjs.mjs'), firstExample(asCommonJs, 'js'));
+  await jest(asCommonJs, 'worker.test.js', 'npx jest');
+}
+
+/** The programs of docs/guides/first-steps.md, by its own commands, before the project has a tsconfig.json. */
+async function firstSteps(cwd, port) {
+  const guide = page('docs/guides/first-steps.md');
+  const typeScript = sectionOf(guide, 'The program');
+  const [printed, commands] = piecesOf(typeScript).filter(({ language }) => language === '');
+  writeFileSync(join(cwd, 'first-steps.ts'), firstExample(typeScript, 'ts'));
+  const [compile, start] = commands.code.trim().split('\n');
+  await run(compile, { cwd, port });
+  const javaScript = sectionOf(guide, 'In plain JavaScript');
+  writeFileSync(join(cwd, 'first-steps.mjs'), withServer(firstExample(javaScript, 'js'), port));
+  const [also] = piecesOf(javaScript).filter(({ language }) => language === '');
+  for (const [line, wanted] of [
+    [start, printed.code],
+    ['node first-steps.mjs', also.code],
+  ]) {
+    const output = await run(withServer(line, port), { cwd, port });
+    if (output !== wanted) throw new Error(`$ ${line}\nprinted:\n${output}\nthe page has:\n${wanted}`);
+  }
+  for (const name of ['first-steps.ts', 'first-steps.js', 'first-steps.mjs']) rmSync(join(cwd, name));
+}
+
 async function inCommonJs(packed) {
   const project = makeProject('common-js', { type: 'commonjs' });
   installInto(project, packed);
+  await check('the tests of docs/guides/jest.md run in Jest, as ES modules and as CommonJS', () => withJest(project));
   const port = await freePort();
   const server = await serve(`node_modules/.bin/tskeeper serve --client-port ${port} --data-dir ${project}-data`, { cwd: project, port });
   try {
@@ -246,15 +319,15 @@ const programs = [
 
 async function inTypeScript(packed) {
   const project = makeProject('type-script', { type: 'module' });
-  const { devDependencies } = JSON.parse(page('package.json'));
-  const compilers = ['typescript', '@types/node'].map((name) => `${name}@${devDependencies[name]}`);
+  const [, ...compilers] = /`npm install --save-dev (typescript@\S+) (@types\/node@\S+)`/.exec(page('docs/guides/first-steps.md'));
   installInto(project, packed, compilers);
   const options = { target: 'es2023', module: 'nodenext', lib: ['es2023', 'esnext.disposable'], types: ['node'], strict: true };
-  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions: options }));
   const port = await freePort();
   const cwd = project;
   const server = await serve(`node_modules/.bin/tskeeper serve --client-port ${port} --data-dir ${project}-data`, { cwd, port });
   try {
+    await check('the first steps compile, run and print what their guide says', () => firstSteps(cwd, port));
+    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions: options }));
     for (const { name } of programs)
       writeFileSync(join(project, `${name}.ts`), withServer(firstExample(page(`packages/${name}/README.md`), 'ts'), port));
     await check('the first examples of the package READMEs compile with TypeScript', () => run('node_modules/.bin/tsc', { cwd, port }));
@@ -283,6 +356,8 @@ async function main() {
   const packed = packAll();
   await check('the tour of README.md, with npm start in the clone', inTheClone);
   await check('the tour of README.md, with the packages installed into a project of ES modules', inAProject);
+  await check('the program of the picture in README.md prints what the picture shows', thePicture);
+  await check('the test of docs/guides/test-with-a-real-ensemble.md runs in node:test', withNodeTest);
   await check('the packages in a project of CommonJS', () => inCommonJs(packed));
   await check('the packages in a project of TypeScript', () => inTypeScript(packed));
 }

@@ -1,17 +1,19 @@
 #!/usr/bin/env node
 /**
  * `node scripts/terminal-picture.js`: makes docs/images/terminal.svg, the picture in README.md, of what these commands print when they are run now. Needs bash, a build, and
- * port 2181. Run it anew when the output of these commands has changed.
+ * port 2181. Run it anew when the output of these commands has changed; test/terminal-picture.test.ts and `npm run newcomer` say so.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { root } from './public-packages.js';
 
-const picture = join(root, 'docs/images/terminal.svg');
+export const picture = join(root, 'docs/images/terminal.svg');
 
-const program = `import { connect } from '@tskeeper/client';
+/** The file that the picture shows first. */
+export const program = `import { connect } from '@tskeeper/client';
 import { TestEnsemble } from '@tskeeper/testing';
 
 console.time('three servers serve');
@@ -31,7 +33,7 @@ await ensemble.close();
 `;
 
 /** What is typed, and what is done unseen before the next line is. */
-const typed = [
+export const typed = [
   { line: 'cat failover.mjs' },
   { line: 'node failover.mjs' },
   { line: 'tskeeper serve --log-format text > server.log &', unseen: 'until grep -q "serving" server.log; do :; done' },
@@ -109,6 +111,23 @@ ${rows.join('\n')}
 `;
 }
 
-mkdirSync(join(picture, '..'), { recursive: true });
-writeFileSync(picture, svgOf(record()));
-console.log(picture);
+/** What a picture shows: each command, and what it prints. */
+export function shownIn(svg) {
+  const shown = [];
+  for (const [, row] of svg.matchAll(/<text [^>]*>(.*)<\/text>/g)) {
+    const text = row
+      .replaceAll(/<[^>]*>/g, '')
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>')
+      .replaceAll('&amp;', '&');
+    if (row.includes('class="command"')) shown.push({ command: text.slice('$ '.length), printed: '' });
+    else shown.at(-1).printed += `${text}\n`;
+  }
+  return shown;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  mkdirSync(join(picture, '..'), { recursive: true });
+  writeFileSync(picture, svgOf(record()));
+  console.log(picture);
+}

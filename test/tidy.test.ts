@@ -168,6 +168,36 @@ function orphans(all: readonly TextFile[], doors: readonly string[]): string[] {
   return all.map(({ path }) => path).filter((path) => !seen.has(path) && !path.endsWith('.d.ts'));
 }
 
+/** Tests that run in `npm test`: those of test/process and test/chaos have configurations of their own, and other names. */
+const isTest = ({ path }: TextFile): boolean => path.endsWith('.test.ts');
+/** A call that begins a test, a group of them, or a hook, at the start of a line. */
+const testCall =
+  /^( *)(?:it|test|describe|suite|before(?:All|Each)|after(?:All|Each))(?:\.(?:each|for|skip|only|concurrent|sequential|fails|runIf|skipIf))*\(/;
+
+/**
+ * Limits of time that tests set by themselves: in options, or as a last argument. Relies on the formatter: a call ends on the line on which it begins, or on the first one with the same
+ * indentation that closes it; where each argument has a line, these are indented by two more.
+ */
+function ownLimits({ path, text }: TextFile): string[] {
+  const lines = text.split('\n');
+  const complaints = /\b(?:test|hook)Timeout\b/.test(codeOf(text)) ? [`${path} sets the limit of all its tests`] : [];
+  for (const [at, first] of lines.entries()) {
+    const indent = testCall.exec(first)?.[1];
+    if (indent === undefined) continue;
+    const isClosed = (line: string) => line.startsWith(indent) && /^[)}\]].*;$/.test(line.slice(indent.length));
+    const own = first.endsWith(';') ? [first] : lines.slice(at, lines.findIndex((line, other) => other > at && isClosed(line)) + 1);
+    // The rows of `each` are no arguments of the test.
+    const inner = own.slice(own.findIndex((line) => line.startsWith(`${indent}])(`)) + 1, -1);
+    const limits = [
+      /['`], *\{[^{}]*\btimeout\b/.test(first),
+      /[)}\w], *(?:\d[\d_]+[^,(]*|\{[^{}]*\btimeout\b.*)\);$/.test(own.at(-1) ?? ''),
+      inner.some((line) => new RegExp(`^${indent}  (?:\\{[^{}]*\\btimeout\\b.*\\}|\\d[\\d_]+[^()]*),$`).test(line)),
+    ];
+    if (limits.includes(true)) complaints.push(`${path}:${at + 1}: ${first.trim()}`);
+  }
+  return complaints;
+}
+
 describe('sources', () => {
   it('import siblings as the table of layers says, by their front doors', () => {
     const wrong = {
@@ -218,6 +248,35 @@ describe('sources', () => {
     expect(orphans(all, ['packages/a/src/index.ts'])).toEqual(['packages/a/src/lost.ts']);
     const doors = packages.flatMap((name) => [`packages/${name}/src/index.ts`, `packages/${name}/src/internal.ts`]);
     expect(orphans(sources, doors)).toEqual([]);
+  });
+});
+
+describe('tests', () => {
+  it('have no time limit of their own, beside the guard of vitest.config.ts', () => {
+    const wrong = [
+      "it('a', { timeout: 300_000 }, () => {\n});",
+      '  it(`a ${b}`, { retry: 0, timeout: 1000 }, async () => {\n  });',
+      "it('a', async () => {\n  await b();\n}, 300_000);",
+      "it('a', () => {\n}, 120_000 + stories * 20);",
+      "it('a', () => {\n}, { timeout: 5000 });",
+      "test(\n  'a',\n  { timeout: 300_000 },\n  async () => {\n  },\n);",
+      "test(\n  'a',\n  async () => {\n  },\n  300_000,\n);",
+      "it.each([1, 2])('a %i', () => {\n}, 9000);",
+      "it.each([\n  1,\n])('a %i', () => {\n}, 9000);",
+      'beforeAll(build, 120_000);',
+      "it('a', () => b(), 5000);",
+      "describe('a', { timeout: 1 }, () => {\n});",
+      'vi.setConfig({ testTimeout: 1000 });',
+    ];
+    for (const text of wrong) expect(ownLimits({ path: 'x.test.ts', text }), text).toHaveLength(1);
+    const right = [
+      "it('a', () => {\n  b.until(c, 10_000);\n  d(\n    e,\n    5000,\n  );\n});",
+      "it('a', async () => {\n  await connect('b', { timeoutMs: 5 });\n});",
+      "it.each([\n  10,\n  20,\n])('a %i', () => {\n});",
+      'beforeEach(() => {\n  timer = setTimeout(() => {\n  }, 100);\n});',
+    ];
+    for (const text of right) expect(ownLimits({ path: 'x.test.ts', text }), text).toEqual([]);
+    expect(files.filter(isTest).flatMap(ownLimits)).toEqual([]);
   });
 });
 

@@ -20,15 +20,15 @@ const streamLength = 2000;
 
 describe('the core against the reference model', () => {
   for (const log of ['serial', 'delayed'] as const) {
-    it(`answers as the model does when the log is ${log}`, { timeout: 600_000 }, () => {
+    it(`answers as the model does when the log is ${log}`, () => {
       let digests = 0;
       for (let seed = 1; seed <= streams / 2; seed++) {
         const report = runStream({ makeCore, seeds: stream(seed, streamLength), log });
         expect(report.wrong, `stream ${seed}`).toBeUndefined();
         digests += report.digests;
       }
-      // A stream whose connections are often closed has few txns, so this holds of all together.
-      expect(digests / (streams / 2)).toBeGreaterThan(15);
+      // A stream whose connections are often closed has few txns, so this holds of all together; the small form has one stream, with 14.
+      expect(digests / (streams / 2)).toBeGreaterThan(breadth(10, 15));
     });
   }
 

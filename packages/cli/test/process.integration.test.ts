@@ -10,7 +10,7 @@ import { bin, build } from './support/built.ts';
 let folder: string;
 let processes: ChildProcess[];
 
-beforeAll(build, 120_000);
+beforeAll(build);
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tskeeper-process-'));
   processes = [];

@@ -177,11 +177,11 @@ async function story(seed: number): Promise<string> {
   return results.some(({ status }) => status === 'rejected') ? 'recovered' : 'unharmed';
 }
 
-/** `TSKEEPER_HOSTILE_STORIES=100000` for a long run. */
+/** `TSKEEPER_HOSTILE_STORIES=100000`, with `--test-timeout=0`, for a long run. */
 const stories = Number(process.env['TSKEEPER_HOSTILE_STORIES'] ?? breadth(60, 500));
 
 describe('a hostile server', () => {
-  it('harms nobody, whatever it sends', { timeout: 120_000 + stories * 20 }, async () => {
+  it('harms nobody, whatever it sends', async () => {
     const ends = new Map<string, number>();
     for (let seed = 1; seed <= stories; seed++) {
       const end = await story(seed).catch((error: unknown) => {

@@ -343,5 +343,5 @@ describe('servers of an ensemble in a storm', () => {
       }
     }
     expect(acknowledged).toBeGreaterThan(storms * 5);
-  }, 300_000);
+  });
 });

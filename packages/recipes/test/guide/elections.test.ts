@@ -1,6 +1,6 @@
 /** What docs/guides/recipes/elections.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Election } from '../../src/index.ts';
+import { Election, type Leadership } from '../../src/index.ts';
 import { forgetful } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 import { Program } from '../support/troubles.ts';
@@ -120,4 +120,51 @@ test('leadForever leads again in the next session, and who looks on sees it', as
   expect(told).toContain('nobody');
   expect(told.filter((line) => line === 'one, from now on').length).toBeGreaterThanOrEqual(2);
   await t.until(Promise.all([program.sessions.close(), onlooker.sessions.close()]));
+});
+
+test('what is done on the side goes on through a cut, stops when the session expires, and is begun again in the next', async () => {
+  const program = await Program.start(t);
+  const steps: string[] = [];
+  const start = (name: string) => (leadership: Leadership) => {
+    steps.push(`${name} starts`);
+    return () => void steps.push(`${name} stops, ${leadership.state}`);
+  };
+  const one = guide.whileLeading(program.sessions, 'one', start('one'));
+  await t.until(one.leading());
+  const two = guide.whileLeading(await t.client(), 'two', start('two'));
+  await t.settle();
+  await program.cut();
+  await t.pass(2000);
+  expect(steps).toEqual(['one starts']);
+  await program.expire();
+  await t.until(two.leading());
+  expect(steps.toSorted()).toEqual(['one starts', 'one stops, lost', 'two starts']);
+  // It stands again, and leads when the other has gone.
+  await t.until(two.close());
+  await t.until(one.leading());
+  expect(steps.slice(-2)).toEqual(['two stops, held', 'one starts']);
+  await program.expire();
+  await t.until(one.leading());
+  expect(steps.slice(-2)).toEqual(['one stops, lost', 'one starts']);
+  await t.until(one.close());
+  expect(steps.at(-1)).toBe('one stops, held');
+  await t.until(program.sessions.close());
+});
+
+test('what is done on the side begins once after a cut at any moment before', async () => {
+  for (const sent of ['create2', 'getChildren2'] as const) {
+    const forgets = await forgetful(t);
+    forgets.lose(sent);
+    const steps: string[] = [];
+    const candidate = guide.whileLeading(forgets.zk, sent, () => {
+      steps.push('start');
+      return () => steps.push('stop');
+    });
+    await t.until(candidate.leading());
+    await t.settle();
+    expect([forgets.lost, steps], sent).toEqual([1, ['start']]);
+    await t.until(candidate.close());
+    expect(steps, sent).toEqual(['start', 'stop']);
+    await t.until(forgets.zk.close());
+  }
 });

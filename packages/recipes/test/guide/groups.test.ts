@@ -1,7 +1,9 @@
 /** What docs/guides/recipes/groups.md says, in virtual time. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Group } from '../../src/index.ts';
+import { forgetful } from '../support/faults.ts';
 import { RecipeWorld } from '../support/recipe-world.ts';
+import { Program } from '../support/troubles.ts';
 import * as guide from './groups.ts';
 
 let t: RecipeWorld;
@@ -61,4 +63,127 @@ test('queues are shared', async () => {
   expect([...new Set(done.get('one'))].toSorted()).toEqual(['mail', 'reports']);
   expect(done.get('two')).toEqual(['pictures']);
   await t.until(Promise.all([one.close(), two.close()]));
+});
+
+// --- Trouble while a member is there, signs, or works on its share
+
+const textAt = async (path: string): Promise<string> => new TextDecoder().decode((await t.until(t.zk.getData(path))).data ?? undefined);
+const idOf = async (path: string) => (await t.until(t.zk.exists(path)))?.ephemeralOwner;
+
+test('a member is listed after a cut, and again in the next session', async () => {
+  vi.spyOn(console, 'log').mockImplementation(() => undefined);
+  const stop = new AbortController();
+  const serving = guide.serve('server:2181', '10.0.0.7:80', stop.signal, t.world.options());
+  await t.settle();
+  const first = await idOf('/workers/alice');
+  t.world.break();
+  await t.pass(1000);
+  expect(await idOf('/workers/alice')).toBe(first);
+  // It reaches no server for longer than its session lasts.
+  t.world.wire.name('server', []);
+  t.world.break(t.world.cnxn);
+  await t.pass(15_000, 1000);
+  expect(await idOf('/workers/alice')).toBe(undefined);
+  t.world.wire.name('server', [t.world.address]);
+  await t.pass(5000);
+  const next = await idOf('/workers/alice');
+  expect(next === undefined || next === first).toBe(false);
+  stop.abort();
+  await t.until(serving);
+  expect(await idOf('/workers/alice')).toBe(undefined);
+});
+
+test('a member that is to end before it has a session ends', async () => {
+  vi.spyOn(console, 'log').mockImplementation(() => undefined);
+  t.world.wire.name('server', []);
+  const stop = new AbortController();
+  const serving = guide.serve('server:2181', '10.0.0.7:80', stop.signal, t.world.options());
+  await t.pass(1000);
+  stop.abort();
+  t.world.wire.name('server', [t.world.address]);
+  await t.until(serving);
+  expect(await idOf('/workers/alice')).toBe(undefined);
+});
+
+test('who looks on goes on after a cut, and in the next session', async () => {
+  const program = await Program.start(t);
+  const told: string[] = [];
+  const looking = guide.look(program.sessions, (line) => told.push(line));
+  const group = new Group(t.zk, '/workers');
+  const alice = await t.until(group.join('alice'));
+  await t.settle();
+  await program.cut();
+  const bob = await t.until(group.join('bob'));
+  await t.settle();
+  expect(told.at(-1)).toBe('alice, bob');
+  await program.expire(() => t.until(alice.close()));
+  await t.settle();
+  expect(told.at(-1)).toBe('bob');
+  expect(told).toContain('alice, bob, as far as is known');
+  await t.until(bob.close());
+  await t.settle();
+  expect(told.at(-1)).toBe('nobody');
+  await t.until(program.sessions.close());
+  await t.until(looking);
+});
+
+test('a machine that has signed is there after a cut, in the next session, and when it is deleted', async () => {
+  const program = await Program.start(t);
+  const node = await t.until(guide.sign(program.sessions));
+  for (const trouble of ['cut', 'expire'] as const) {
+    await program[trouble]();
+    await t.until(t.zk.deleteRecursive('/machines/m7'));
+    await t.settle();
+    await t.until(node.ready());
+    expect([node.state, await textAt('/machines/m7')], trouble).toEqual(['present', 'up, and warm']);
+  }
+  await t.until(node.close());
+  expect(await t.until(t.zk.exists('/machines/m7'))).toBe(null);
+  await t.until(program.sessions.close());
+});
+
+test('a machine signs when the connection is cut at any moment', async () => {
+  for (let at = 0, isHit = true; isHit; at++) {
+    const forgets = await forgetful(t);
+    forgets.loseAt(at);
+    const node = await t.until(guide.sign(forgets.zk));
+    expect(await textAt('/machines/m7'), `request ${at}`).toBe('up, and warm');
+    isHit = forgets.lost === 1;
+    await t.until(node.close());
+    await t.until(forgets.zk.close());
+  }
+});
+
+test('a share is kept through a cut, is lost with its session, and is had again in the next', async () => {
+  const program = await Program.start(t);
+  const log: string[] = [];
+  const working = new Map<string, number>();
+  const sharing = (source: Parameters<typeof guide.share>[0], name: string) =>
+    guide.share(source, name, async (queue, held) => {
+      working.set(queue, (working.get(queue) ?? 0) + 1);
+      if (held.state === 'held') log.push(`${name} ${queue} ${held.fencingToken}`);
+      await new Promise<void>((resolve) => t.world.clock.after(1000, resolve));
+      working.set(queue, working.get(queue)! - 1);
+    });
+  const own = () => new Set(log.splice(0));
+  const one = sharing(program.sessions, 'one');
+  await t.until(one.ready());
+  await t.pass(3000);
+  const before = own();
+  expect(before.size).toBe(3);
+  await program.cut();
+  await t.pass(3000);
+  expect(own()).toEqual(before);
+  const two = sharing(await t.client(), 'two');
+  // While it is away another member takes its queues, and gives back what is not its own when it has come back.
+  await program.expire(() => t.pass(5000));
+  await t.until(Promise.all([one.ready(), two.ready()]));
+  log.length = 0;
+  await t.pass(3000);
+  const after = [...own()];
+  expect(after.map((line) => line.split(' ').slice(0, 2).join(' ')).toSorted()).toEqual(['one mail', 'one reports', 'two pictures']);
+  for (const line of after) expect(before, line).not.toContain(line);
+  await t.until(Promise.all([one.close(), two.close()]));
+  expect([...working.values()]).toEqual([0, 0, 0]);
+  await t.until(program.sessions.close());
 });

@@ -7,12 +7,12 @@ export async function serve(servers: string, address: string, until: AbortSignal
   await using sessions = await Sessions.start(servers, options);
   await using member = await new Group(sessions, '/workers').join('alice', { data: address });
   member.onStateChange((state) => console.log(`${member.path} is ${state}`));
-  await new Promise((resolve) => until.addEventListener('abort', resolve, { once: true }));
+  if (!until.aborted) await new Promise((resolve) => until.addEventListener('abort', resolve, { once: true }));
 }
 
 /** Tells who is there, and whether that is known to be so. */
-export async function look(zk: Client, tell: (line: string) => void): Promise<void> {
-  for await (const { members, inStep } of new Group(zk, '/workers').observe()) {
+export async function look(source: Client | Sessions, tell: (line: string) => void): Promise<void> {
+  for await (const { members, inStep } of new Group(source, '/workers').observe()) {
     tell(`${members.map(({ name }) => name).join(', ') || 'nobody'}${inStep ? '' : ', as far as is known'}`);
   }
 }
@@ -24,18 +24,18 @@ export function addressOf({ members }: Membership, name: string): string | undef
 }
 
 /** Says that this machine is up, to those who come a day later as well. */
-export async function sign(zk: Client): Promise<PersistentNode> {
-  const node = new PersistentNode(zk, '/machines/m7', 'up', { mode: 'persistentWithTtl', ttlMs: 24 * 3_600_000 });
+export async function sign(source: Client | Sessions): Promise<PersistentNode> {
+  const node = new PersistentNode(source, '/machines/m7', 'up', { mode: 'persistentWithTtl', ttlMs: 24 * 3_600_000 });
   await node.ready({ timeoutMs: 30_000 });
   await node.setData('up, and warm');
   return node;
 }
 
 /** Works on its share of the queues, whoever else comes and goes. */
-export function share(zk: Client, name: string, process: (queue: string, held: Held) => Promise<void>): SetPartitioner {
+export function share(source: Client | Sessions, name: string, process: (queue: string, held: Held) => Promise<void>): SetPartitioner {
   const queues = ['mail', 'pictures', 'reports'];
   return new SetPartitioner(
-    zk,
+    source,
     '/queues',
     name,
     queues,

@@ -1,7 +1,11 @@
 /** What docs/guides/recipes/locks.md says, in virtual time. */
+import { type Client, KeeperError } from '@tskeeper/client';
+import { OpCode } from '@tskeeper/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Lock, PriorityLock, SharedLock } from '../../src/index.ts';
-import { RecipeWorld } from '../support/recipe-world.ts';
+import { fated } from '../support/fates.ts';
+import { expire, forgetful } from '../support/faults.ts';
+import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 import { Program } from '../support/troubles.ts';
 import * as guide from './locks.ts';
 
@@ -147,5 +151,237 @@ test('the index is rebuilt, and the table worked on, in the next session', async
   await t.until(Promise.all([...both, working]));
   expect(steps.sort()).toEqual(['rebuilt', 'urgent']);
   expect(reading.state).toBe('lost');
+  await t.until(program.sessions.close());
+});
+
+// --- Trouble while the lock is held
+
+const textAt = async (path: string): Promise<string> => new TextDecoder().decode((await t.until(t.zk.getData(path))).data ?? undefined);
+
+/** A client whose first request of this kind waits on its way, with that; its session expires then. */
+async function expiring(sent: keyof typeof OpCode) {
+  let goOn: (() => void) | undefined;
+  const ahead = () => new Promise<void>((resolve) => (goOn = resolve));
+  const zk = await fated(t, ({ opCode }) => (opCode === OpCode[sent] && goOn === undefined ? { ahead } : undefined));
+  const untilExpired = async () => {
+    await t.world.untilSo(() => goOn !== undefined);
+    await expire(t, zk);
+  };
+  return { zk, untilExpired, goOn: () => goOn!() };
+}
+
+/** What programs do that write through the hold, and how often each has been carried out. */
+const writing: readonly {
+  readonly name: string;
+  readonly run: (zk: Client) => Promise<unknown>;
+  readonly times: () => Promise<number>;
+}[] = [
+  { name: 'countUp', run: (zk) => guide.countUp(zk), times: async () => Number(await textAt('/counter')) },
+  { name: 'append', run: (zk) => guide.append(zk, 'a'), times: async () => (await t.childrenOf('/log')).length },
+  { name: 'move', run: (zk) => guide.move(zk, 'a', 'b'), times: async () => Number((await t.childrenOf('/things')).includes('b')) },
+];
+
+const prepare = () =>
+  t.until(Promise.all([t.zk.create('/counter', '0'), t.zk.create('/log'), t.zk.create('/things/a', '', { parents: true })]));
+
+test('what is written through a hold is written once when the answer is lost, the program hears of it, and the lock is given back', async () => {
+  await prepare();
+  for (const { name, run, times } of writing) {
+    const forgets = await forgetful(t);
+    forgets.lose('multi');
+    const failure = await t.until(failureOf(run(forgets.zk)));
+    expect([forgets.lost, KeeperError.is(failure, 'ConnectionLoss') && failure.outcome], name).toEqual([1, 'unknown']);
+    expect(await times(), name).toBe(1);
+    // The lock is free: the next one gets it, with the session of the first still there.
+    await t.until(Promise.allSettled([run(t.zk)]));
+    expect(await times(), name).toBe(name === 'move' ? 1 : 2);
+    expect(forgets.zk.state, name).toBe('connected');
+  }
+});
+
+test('a counter is counted up when the connection is cut while it is read, and while the lock is given back', async () => {
+  await prepare();
+  for (const [at, sent] of (['getData', 'delete'] as const).entries()) {
+    const forgets = await forgetful(t);
+    forgets.lose(sent);
+    expect([await t.until(guide.countUp(forgets.zk)), forgets.lost], sent).toEqual([at + 1, 1]);
+  }
+  expect(await t.until(guide.countUp(t.zk))).toBe(3);
+});
+
+test('nothing is written by one whose session has expired while it held the lock, and the next holder goes on', async () => {
+  await prepare();
+  for (const { name, run, times } of writing) {
+    const { zk, untilExpired, goOn } = await expiring('multi');
+    const running = failureOf(run(zk));
+    await untilExpired();
+    await t.until(run(t.zk));
+    goOn();
+    expect(await t.until(running), name).toMatchObject({ code: expect.stringMatching(/^(?:Lost|SessionExpired|ConnectionLoss)$/) });
+    expect(await times(), name).toBe(1);
+  }
+});
+
+test('reports go on after a cut with the token they had, and end when the session expires', async () => {
+  const program = await Program.start(t);
+  for (const trouble of ['cut', 'expire'] as const) {
+    const written: string[] = [];
+    const tokens = new Set<bigint>();
+    let held = 0;
+    let goOn = (): void => {};
+    const store = (report: string, token: bigint) => {
+      written.push(report);
+      tokens.add(token);
+      held++;
+      return new Promise<void>((resolve) => (goOn = resolve));
+    };
+    const running = failureOf(guide.writeReport(program.sessions, store).then(() => 'done'));
+    await t.world.untilSo(() => held === 1);
+    await program[trouble]();
+    goOn();
+    if (trouble === 'cut') {
+      await t.world.untilSo(() => held === 2);
+      goOn();
+      expect(await t.until(running)).toMatchObject({ message: expect.stringContaining('done') });
+      expect([written, tokens.size]).toEqual([['january', 'february'], 1]);
+    } else {
+      expect(await t.until(running)).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+      expect(written).toEqual(['january']);
+    }
+  }
+  // The lock is free, in the session that is there now.
+  const held = await t.until(new Lock(t.zk, '/locks/report').acquire());
+  await t.until(held.release());
+  await t.until(program.sessions.close());
+});
+
+test('work that stands still does not go on when the session has expired', async () => {
+  const program = await Program.start(t);
+  const held = await t.until(new Lock(program.sessions, '/locks/a').acquire());
+  const steps: string[] = [];
+  const end = guide.pauses(
+    held,
+    () => steps.push('pause'),
+    () => steps.push('go on'),
+  );
+  await program.expire();
+  expect([steps, held.state]).toEqual([['pause'], 'lost']);
+  end();
+  await t.until(program.sessions.close());
+});
+
+/** Something that takes 700 ms each time, until it is no longer called. */
+function slowQueries() {
+  const counted = { begun: 0, query: () => Promise.resolve() };
+  counted.query = () => {
+    counted.begun++;
+    return new Promise<void>((resolve) => t.world.clock.after(700, resolve));
+  };
+  return counted;
+}
+
+test('a reader reads on after a cut, and gives the lock back when it is asked to', async () => {
+  const program = await Program.start(t);
+  const counted = slowQueries();
+  const reading = guide.readUntilAsked(program.sessions, counted.query);
+  await t.world.untilSo(() => counted.begun === 1);
+  await program.cut();
+  await t.world.untilSo(() => counted.begun >= 4);
+  let isRebuilt = false;
+  await t.until(Promise.all([guide.rebuild(t.zk, () => Promise.resolve(void (isRebuilt = true))), reading]));
+  expect(isRebuilt).toBe(true);
+  await t.until(program.sessions.close());
+});
+
+test('a reader that has lost the lock with its session begins no other query, and says so', async () => {
+  const program = await Program.start(t);
+  const counted = slowQueries();
+  const reading = failureOf(guide.readUntilAsked(program.sessions, counted.query));
+  await t.world.untilSo(() => counted.begun === 1);
+  await program.expire();
+  expect(await t.until(reading)).toMatchObject({ name: 'RecipeError', code: 'Lost' });
+  const { begun } = counted;
+  await t.pass(5000);
+  expect(counted.begun).toBe(begun);
+  await t.until(program.sessions.close());
+});
+
+test('a reader whose znode is deleted, as it was slow to give the lock back, begins no other query', async () => {
+  const reader = await t.client();
+  let begun = 0;
+  const query = () => {
+    begun++;
+    return new Promise<void>((resolve) => t.world.clock.after(begun === 1 ? 15_000 : 700, resolve));
+  };
+  const reading = guide.readUntilAsked(reader, query);
+  await t.world.untilSo(() => begun === 1);
+  await t.until(guide.rebuild(t.zk, () => Promise.resolve()));
+  await t.until(Promise.allSettled([reading]));
+  expect(begun).toBe(1);
+});
+
+test('work that has time goes on after a cut until it is asked, and is stopped when the lock is lost', async () => {
+  const program = await Program.start(t);
+  for (const trouble of ['cut', 'expire'] as const) {
+    let state: 'not begun' | 'works' | 'stopped' = 'not begun';
+    const working = guide.whenThereIsTime(program.sessions, async (stop) => {
+      state = 'works';
+      await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve()));
+      state = 'stopped';
+    });
+    await t.world.untilSo(() => state === 'works');
+    await program[trouble]();
+    expect(state, trouble).toBe(trouble === 'cut' ? 'works' : 'stopped');
+    if (trouble === 'cut') await t.until(guide.urgently(t.zk, () => Promise.resolve()));
+    await t.until(working);
+    expect(state, trouble).toBe('stopped');
+  }
+  await t.until(program.sessions.close());
+});
+
+test('the index is rebuilt through a cut, and its work hears when the lock is lost', async () => {
+  const program = await Program.start(t);
+  for (const trouble of ['cut', 'expire'] as const) {
+    let signal: AbortSignal | undefined;
+    let goOn = (): void => {};
+    const rebuilding = guide.rebuild(program.sessions, (held) => {
+      signal = held.signal;
+      return new Promise<void>((resolve) => (goOn = resolve));
+    });
+    await t.world.untilSo(() => signal !== undefined);
+    await program[trouble]();
+    expect(signal!.aborted, trouble).toBe(trouble === 'expire');
+    goOn();
+    await t.until(rebuilding);
+  }
+  await t.until(program.sessions.close());
+});
+
+test('a rebuild whose session expires fails once, and nothing of it fails beside that', async () => {
+  const { zk, untilExpired, goOn } = await expiring('getChildren2');
+  const reading = await t.until(new SharedLock(t.zk, '/locks/index').reading.acquire());
+  const rebuilding = failureOf(guide.rebuild(zk, () => Promise.resolve()));
+  await untilExpired();
+  goOn();
+  expect(await t.until(rebuilding)).toMatchObject({ code: expect.stringMatching(/^(?:Lost|SessionExpired)$/) });
+  await t.until(reading.release());
+});
+
+test('urgent work goes on after a cut, and hears when the lock is lost', async () => {
+  const program = await Program.start(t);
+  for (const trouble of ['cut', 'expire'] as const) {
+    let isLost: boolean | undefined;
+    let goOn = (): void => {};
+    const working = guide.urgently(program.sessions, async (held) => {
+      isLost = false;
+      await new Promise<void>((resolve) => (goOn = resolve));
+      isLost = held.signal.aborted;
+    });
+    await t.world.untilSo(() => isLost === false);
+    await program[trouble]();
+    goOn();
+    await t.until(working);
+    expect(isLost, trouble).toBe(trouble === 'expire');
+  }
   await t.until(program.sessions.close());
 });

@@ -52,14 +52,16 @@ export function pauses(held: Held, pause: () => void, goOn: () => void): () => v
 }
 
 /** Many readers, or one writer, who asks the readers to go and waits no longer than ten seconds for those who do not. */
-export async function rebuild(source: Client | Sessions, work: () => Promise<void>): Promise<void> {
+export async function rebuild(source: Client | Sessions, work: (held: Held) => Promise<void>): Promise<void> {
   const lock = new SharedLock(source, '/locks/index');
-  const working = lock.writing.run(work);
-  const readers = (await lock.contenders()).filter(({ kind }) => kind === 'read-');
-  await Promise.all([working, ...readers.map((reader) => lock.revoke(reader, { deleteAfterMs: 10_000 }))]);
+  const ask = async () => {
+    const readers = (await lock.contenders()).filter(({ kind }) => kind === 'read-');
+    await Promise.all(readers.map((reader) => lock.revoke(reader, { deleteAfterMs: 10_000 })));
+  };
+  await Promise.all([lock.writing.run(work), ask()]);
 }
 
-/** Reads for as long as it may: whoever asks for the hold back gets it when the query that runs is over. */
+/** Reads for as long as it may: whoever asks for the hold back gets it when the query that runs is over. Rejects when the hold is lost. */
 export async function readUntilAsked(source: Client | Sessions, query: () => Promise<void>): Promise<void> {
   const asked = new AbortController();
   let isOver!: () => void;
@@ -69,8 +71,11 @@ export async function readUntilAsked(source: Client | Sessions, query: () => Pro
     return over;
   };
   await new SharedLock(source, '/locks/index').reading.run(
-    async () => {
-      while (!asked.signal.aborted) await query();
+    async (held) => {
+      while (!asked.signal.aborted) {
+        held.signal.throwIfAborted();
+        await query();
+      }
       isOver();
     },
     { onRevocation },
@@ -83,8 +88,8 @@ export async function urgently(source: Client | Sessions, work: (held: Held) => 
   await lock.writing(0, { preempt: { deleteAfterMs: 10_000 } }).run(work);
 }
 
-/** Whatever has time goes behind, and gives the lock back when it is asked to, and its work has stopped. */
-export async function whenThereIsTime(source: Client | Sessions, work: (asked: AbortSignal) => Promise<void>): Promise<void> {
+/** What has time waits for all other work. Its signal is aborted when the lock is asked back, which is given back when the work has stopped, and when the lock is lost. */
+export async function whenThereIsTime(source: Client | Sessions, work: (stop: AbortSignal) => Promise<void>): Promise<void> {
   const asked = new AbortController();
   let stopped!: () => void;
   const over = new Promise<void>((resolve) => (stopped = resolve));
@@ -92,7 +97,9 @@ export async function whenThereIsTime(source: Client | Sessions, work: (asked: A
     asked.abort();
     return over;
   };
-  await new PriorityLock(source, '/locks/table').reading(90).run(() => work(asked.signal).finally(stopped), { onRevocation });
+  await new PriorityLock(source, '/locks/table')
+    .reading(90)
+    .run((held) => work(AbortSignal.any([asked.signal, held.signal])).finally(stopped), { onRevocation });
 }
 
 /** Who has a lock, and who waits for it. */

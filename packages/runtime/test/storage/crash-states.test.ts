@@ -86,24 +86,20 @@ async function killedWhileLogBegins(stepCount: number): Promise<CrashPoint[]> {
   return recorder.points;
 }
 
-test(
-  'every state a power loss can leave behind starts, holds what was acknowledged, and takes new txns',
-  { timeout: 300_000 },
-  async () => {
-    let states = 0;
-    let repaired = 0;
-    const check = async (points: readonly CrashPoint[]) => {
-      const result = await checkPoints(points, options);
-      states += result.states;
-      repaired += result.repaired;
-    };
-    for (const stepCount of strided(80, 13)) await check(await killedWhileLogBegins(stepCount));
-    for (const seed of breadth([1], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])) await check(await workload(seed, breadth(8, 24)));
-    expect(states).toBeGreaterThanOrEqual(breadth(500, 50_000));
-    // Many of them are damaged; if none were, this would prove little.
-    expect(repaired).toBeGreaterThan(breadth(50, 5_000));
-  },
-);
+test('every state a power loss can leave behind starts, holds what was acknowledged, and takes new txns', async () => {
+  let states = 0;
+  let repaired = 0;
+  const check = async (points: readonly CrashPoint[]) => {
+    const result = await checkPoints(points, options);
+    states += result.states;
+    repaired += result.repaired;
+  };
+  for (const stepCount of strided(80, 13)) await check(await killedWhileLogBegins(stepCount));
+  for (const seed of breadth([1], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])) await check(await workload(seed, breadth(8, 24)));
+  expect(states).toBeGreaterThanOrEqual(breadth(500, 50_000));
+  // Many of them are damaged; if none were, this would prove little.
+  expect(repaired).toBeGreaterThan(breadth(50, 5_000));
+});
 
 test('a log that acknowledges before its sync is caught', async () => {
   const disk = new MemoryDisk();

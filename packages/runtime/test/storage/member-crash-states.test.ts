@@ -175,80 +175,72 @@ function add(total: Result, result: Result): Result {
 
 const none: Result = { states: 0, old: 0, between: 0, target: 0 };
 
-test(
-  'whatever a power loss leaves of a truncation is the old history, its beginning, or what was to stay',
-  { timeout: 300_000 },
-  async () => {
-    let total = none;
-    for (const options of breadth([twoFolders], [small, twoFolders])) {
-      for (const shape of sample(shapes, 2)) {
-        for (const length of strided(shape.logs.flat().length, 3, breadth(1, 0))) {
-          const disk = new MemoryDisk();
-          const old = await build(disk, shape, options);
-          const target = old.slice(0, length);
-          if (shape.lost !== undefined && shape.logs[shape.lost]!.slice(0, -1).includes(target.at(-1)!)) continue;
-          const { member } = await openOn(disk, options);
-          // Something that is in no file yet when it begins.
-          await member.write([makeZxid(4, 1)]);
-          const longest = [...old, makeZxid(4, 1)];
-          const recorder = new Recorder(disk, ({ history }) =>
-            history.length >= target.length && isPrefix(history, longest) ? undefined : 'it is no beginning of the old history',
-          );
-          recorder.capture();
-          const finish = (other: Member) => other.truncate(target.at(-1) ?? 0);
-          await finish(member);
-          recorder.expect(exactly(target));
-          recorder.stop();
-          total = add(total, await check(recorder.points, { old: longest, target, finish }, options));
-        }
+test('whatever a power loss leaves of a truncation is the old history, its beginning, or what was to stay', async () => {
+  let total = none;
+  for (const options of breadth([twoFolders], [small, twoFolders])) {
+    for (const shape of sample(shapes, 2)) {
+      for (const length of strided(shape.logs.flat().length, 3, breadth(1, 0))) {
+        const disk = new MemoryDisk();
+        const old = await build(disk, shape, options);
+        const target = old.slice(0, length);
+        if (shape.lost !== undefined && shape.logs[shape.lost]!.slice(0, -1).includes(target.at(-1)!)) continue;
+        const { member } = await openOn(disk, options);
+        // Something that is in no file yet when it begins.
+        await member.write([makeZxid(4, 1)]);
+        const longest = [...old, makeZxid(4, 1)];
+        const recorder = new Recorder(disk, ({ history }) =>
+          history.length >= target.length && isPrefix(history, longest) ? undefined : 'it is no beginning of the old history',
+        );
+        recorder.capture();
+        const finish = (other: Member) => other.truncate(target.at(-1) ?? 0);
+        await finish(member);
+        recorder.expect(exactly(target));
+        recorder.stop();
+        total = add(total, await check(recorder.points, { old: longest, target, finish }, options));
       }
     }
-    expect(total.states).toBeGreaterThan(breadth(20, 400));
-    if (isFull) for (const count of [total.old, total.between, total.target]) expect(count).toBeGreaterThan(20);
-  },
-);
+  }
+  expect(total.states).toBeGreaterThan(breadth(20, 400));
+  if (isFull) for (const count of [total.old, total.between, total.target]) expect(count).toBeGreaterThan(20);
+});
 
-test(
-  'whatever a power loss leaves of a snapshot that replaces everything is the old history, its beginning, or the snapshot',
-  { timeout: 300_000 },
-  async () => {
-    let total = none;
-    const leaders = [
-      [...zxids(1, 1, 2), ...zxids(2, 1, 1)],
-      zxids(1, 1, 4),
-      [...zxids(1, 1, 8), ...zxids(3, 1, 40)],
-      zxids(1, 1, 1),
-      zxids(1, 1, 5),
-    ];
-    for (const options of breadth([twoFolders], [small, twoFolders])) {
-      for (const shape of sample(shapes, 2)) {
-        for (const target of sample(leaders, 2)) {
-          const disk = new MemoryDisk();
-          const old = await build(disk, shape, options);
-          const zxid = target.at(-1)!;
-          const { member } = await openOn(disk, options);
-          await member.accept(5);
-          const kept = old.filter((other) => other <= zxid).length;
-          const recorder = new Recorder(disk, ({ history, accepted }) => {
-            if (accepted !== 5) return `acceptedEpoch is ${accepted}`;
-            if (isSame(history, target)) return undefined;
-            return history.length >= kept && isPrefix(history, old)
-              ? undefined
-              : 'it is neither the snapshot nor a beginning of the old history';
-          });
-          recorder.capture();
-          const finish = (other: Member) => other.replace(target);
-          await finish(member);
-          recorder.expect(exactly(target));
-          recorder.stop();
-          total = add(total, await check(recorder.points, { old, target, finish }, options));
-        }
+test('whatever a power loss leaves of a snapshot that replaces everything is the old history, its beginning, or the snapshot', async () => {
+  let total = none;
+  const leaders = [
+    [...zxids(1, 1, 2), ...zxids(2, 1, 1)],
+    zxids(1, 1, 4),
+    [...zxids(1, 1, 8), ...zxids(3, 1, 40)],
+    zxids(1, 1, 1),
+    zxids(1, 1, 5),
+  ];
+  for (const options of breadth([twoFolders], [small, twoFolders])) {
+    for (const shape of sample(shapes, 2)) {
+      for (const target of sample(leaders, 2)) {
+        const disk = new MemoryDisk();
+        const old = await build(disk, shape, options);
+        const zxid = target.at(-1)!;
+        const { member } = await openOn(disk, options);
+        await member.accept(5);
+        const kept = old.filter((other) => other <= zxid).length;
+        const recorder = new Recorder(disk, ({ history, accepted }) => {
+          if (accepted !== 5) return `acceptedEpoch is ${accepted}`;
+          if (isSame(history, target)) return undefined;
+          return history.length >= kept && isPrefix(history, old)
+            ? undefined
+            : 'it is neither the snapshot nor a beginning of the old history';
+        });
+        recorder.capture();
+        const finish = (other: Member) => other.replace(target);
+        await finish(member);
+        recorder.expect(exactly(target));
+        recorder.stop();
+        total = add(total, await check(recorder.points, { old, target, finish }, options));
       }
     }
-    expect(total.states).toBeGreaterThan(breadth(20, 400));
-    if (isFull) for (const count of [total.old, total.between, total.target]) expect(count).toBeGreaterThan(20);
-  },
-);
+  }
+  expect(total.states).toBeGreaterThan(breadth(20, 400));
+  if (isFull) for (const count of [total.old, total.between, total.target]) expect(count).toBeGreaterThan(20);
+});
 
 test('a truncation that does not wait for the disk is caught', async () => {
   const disk = new MemoryDisk();
@@ -267,55 +259,51 @@ test('a truncation that does not wait for the disk is caught', async () => {
   await expect(check(recorder.points, { old, target, finish }, small)).rejects.toThrow(/kept/);
 });
 
-test(
-  'at every moment of joining an epoch a crash leaves epochs that are not ahead of the history (ZOOKEEPER-4643, ZOOKEEPER-2307)',
-  { timeout: 300_000 },
-  async () => {
-    let total = none;
-    for (const sync of sample(['snap', 'trunc', 'diff'] as const, 1)) {
-      const disk = new MemoryDisk();
-      const old = await build(disk, shapes[1]!, small);
-      const { member } = await openOn(disk, small);
-      const basis = sync === 'trunc' ? old.slice(0, 5) : sync === 'snap' ? [...zxids(1, 1, 9), ...zxids(2, 1, 4)] : old;
-      // With what epoch 6 begins, and what its leader has written since.
-      const initial = [...basis, ...zxids(3, 1, 3)];
-      const target = [...initial, ...zxids(6, 1, 2)];
-      let accepted = 1;
-      let current = 1;
-      let longest: readonly Zxid[] = old;
-      let shortest: readonly Zxid[] = [];
-      const promised = (): Judge => {
-        const [acceptedNow, currentNow, longestNow, shortestNow] = [accepted, current, longest, shortest];
-        return (found) => {
-          if (found.accepted < acceptedNow) return `acceptedEpoch went back to ${found.accepted} from ${acceptedNow}`;
-          if (found.current < currentNow) return `currentEpoch went back to ${found.current} from ${currentNow}`;
-          if (found.current > found.accepted) return `currentEpoch ${found.current} is ahead of acceptedEpoch ${found.accepted}`;
-          if (found.current === 6 && !isPrefix(initial, found.history)) return 'currentEpoch is ahead of the history';
-          if (!isPrefix(found.history, longestNow) && !isPrefix(found.history, old)) return 'the history is another';
-          return isPrefix(shortestNow, found.history) ? undefined : 'txns are missing';
-        };
+test('at every moment of joining an epoch a crash leaves epochs that are not ahead of the history (ZOOKEEPER-4643, ZOOKEEPER-2307)', async () => {
+  let total = none;
+  for (const sync of sample(['snap', 'trunc', 'diff'] as const, 1)) {
+    const disk = new MemoryDisk();
+    const old = await build(disk, shapes[1]!, small);
+    const { member } = await openOn(disk, small);
+    const basis = sync === 'trunc' ? old.slice(0, 5) : sync === 'snap' ? [...zxids(1, 1, 9), ...zxids(2, 1, 4)] : old;
+    // With what epoch 6 begins, and what its leader has written since.
+    const initial = [...basis, ...zxids(3, 1, 3)];
+    const target = [...initial, ...zxids(6, 1, 2)];
+    let accepted = 1;
+    let current = 1;
+    let longest: readonly Zxid[] = old;
+    let shortest: readonly Zxid[] = [];
+    const promised = (): Judge => {
+      const [acceptedNow, currentNow, longestNow, shortestNow] = [accepted, current, longest, shortest];
+      return (found) => {
+        if (found.accepted < acceptedNow) return `acceptedEpoch went back to ${found.accepted} from ${acceptedNow}`;
+        if (found.current < currentNow) return `currentEpoch went back to ${found.current} from ${currentNow}`;
+        if (found.current > found.accepted) return `currentEpoch ${found.current} is ahead of acceptedEpoch ${found.accepted}`;
+        if (found.current === 6 && !isPrefix(initial, found.history)) return 'currentEpoch is ahead of the history';
+        if (!isPrefix(found.history, longestNow) && !isPrefix(found.history, old)) return 'the history is another';
+        return isPrefix(shortestNow, found.history) ? undefined : 'txns are missing';
       };
-      const recorder = new Recorder(disk, promised());
-      await member.storage.saveEpoch('acceptedEpoch', 6);
-      accepted = member.acceptedEpoch = 6;
-      longest = target;
-      recorder.expect(promised());
-      if (sync === 'trunc') await member.truncate(basis.at(-1)!);
-      if (sync === 'snap') await member.storage.replaceBySnapshot(basis.at(-1)!, stateWith(basis).source());
-      shortest = basis;
-      recorder.expect(promised());
-      // Not yet: the epoch is only said to be current when all of it is durable.
-      member.currentEpoch = 6;
-      await member.write(target.slice(basis.length));
-      shortest = target;
-      recorder.expect(promised());
-      await member.storage.saveEpoch('currentEpoch', 6);
-      current = 6;
-      recorder.expect(promised());
-      recorder.stop();
-      const finish = (other: Member) => other.replace(target);
-      total = add(total, await check(recorder.points, { old, target, finish }, small));
-    }
-    expect(total.states).toBeGreaterThan(breadth(20, 150));
-  },
-);
+    };
+    const recorder = new Recorder(disk, promised());
+    await member.storage.saveEpoch('acceptedEpoch', 6);
+    accepted = member.acceptedEpoch = 6;
+    longest = target;
+    recorder.expect(promised());
+    if (sync === 'trunc') await member.truncate(basis.at(-1)!);
+    if (sync === 'snap') await member.storage.replaceBySnapshot(basis.at(-1)!, stateWith(basis).source());
+    shortest = basis;
+    recorder.expect(promised());
+    // Not yet: the epoch is only said to be current when all of it is durable.
+    member.currentEpoch = 6;
+    await member.write(target.slice(basis.length));
+    shortest = target;
+    recorder.expect(promised());
+    await member.storage.saveEpoch('currentEpoch', 6);
+    current = 6;
+    recorder.expect(promised());
+    recorder.stop();
+    const finish = (other: Member) => other.replace(target);
+    total = add(total, await check(recorder.points, { old, target, finish }, small));
+  }
+  expect(total.states).toBeGreaterThan(breadth(20, 150));
+});
