@@ -1,6 +1,7 @@
 /** What sibling packages need of the client and users do not. */
 export { childPath, nameOf, parentOf } from './paths.ts';
 export { Refusal } from './keeper-error.ts';
+export { CallForm } from './call-form.ts';
 export { onAbort } from './signals.ts';
 export { pathFault } from '@tskeeper/protocol';
 export {

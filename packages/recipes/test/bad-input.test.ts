@@ -166,6 +166,9 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
     'Lock.contenders': (options) => lock.contenders(options),
     'Lock.revoke': (options) => lock.revoke(contender, options),
     'SharedLock.reading.acquire': (options) => shared.reading.acquire(options),
+    'SharedLock.reading.tryAcquire': (options) => shared.reading.tryAcquire(options),
+    'SharedLock.reading.run': (options) => shared.reading.run(work, options),
+    'SharedLock.writing.acquire': (options) => shared.writing.acquire(options),
     'SharedLock.writing.tryAcquire': (options) => shared.writing.tryAcquire(options),
     'SharedLock.writing.run': (options) => shared.writing.run(work, options),
     'SharedLock.contenders': (options) => shared.contenders(options),
@@ -436,6 +439,11 @@ const passedOn: Readonly<Record<string, string>> = {
 
 const none = undefined as Any;
 
+/** Without its types, as a program in JavaScript has it. */
+function znodeOf(zk: Client): Any {
+  return new recipes.Model('/a', { codec: textCodec }).at(zk);
+}
+
 /** Each call, and what it is told. */
 const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, words: RegExp]>> = {
   'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { name: 'x/y' }), /is a text without "\/"/],
@@ -607,6 +615,43 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.Model('/a', { codec: textCodec }).at(zk).update(none),
     /^updater is a function/,
   ],
+  'ModelZnode.op.create, options': [
+    (zk) => znodeOf(zk).op.create('x', { mode: 'ephemeral' }),
+    /^op\.create\(value\) takes 1 argument, not 2/,
+  ],
+  'ModelZnode.op.set, a number in the place of options': [
+    (zk) => znodeOf(zk).op.set('x', 0),
+    /^op\.set: options are an object, not 0: write op\.set\(value, { version: 0 }\)/,
+  ],
+  'ModelZnode.op.set, null in the place of options': [(zk) => znodeOf(zk).op.set('x', null), /^op\.set: options are an object, not null/],
+  'ModelZnode.op.set, a misspelt version': [
+    (zk) => znodeOf(zk).op.set('x', { verison: 0 }),
+    /^op\.set: unknown option "verison"; write version/,
+  ],
+  'ModelZnode.op.set, a version of text': [
+    (zk) => znodeOf(zk).op.set('x', { version: '0' }),
+    /^op\.set: version is a whole number .* not "0"/,
+  ],
+  'ModelZnode.op.set, an argument too many': [
+    (zk) => znodeOf(zk).op.set('x', {}, 0),
+    /^op\.set\(value, options\) takes 2 arguments, not 3/,
+  ],
+  'ModelZnode.op.delete, a number in the place of options': [
+    (zk) => znodeOf(zk).op.delete(0),
+    /^op\.delete: options are an object, not 0: write op\.delete\({ version: 0 }\)/,
+  ],
+  'ModelZnode.op.delete, a misspelt version': [
+    (zk) => znodeOf(zk).op.delete({ verison: 0 }),
+    /^op\.delete: unknown option "verison"; write version/,
+  ],
+  'ModelZnode.op.check, a number in the place of options': [
+    (zk) => znodeOf(zk).op.check(0),
+    /^op\.check: options are an object, not 0: write op\.check\({ version: 0 }\)/,
+  ],
+  'ModelZnode.op.check, a misspelt version': [
+    (zk) => znodeOf(zk).op.check({ verison: 0 }),
+    /^op\.check: unknown option "verison"; write version/,
+  ],
   'PathTemplate of nothing': [() => new recipes.PathTemplate(none), /is no template of a path/],
   'PathTemplate.match of nothing': [() => new recipes.PathTemplate('/a/{b}').match(none), /^a path is a text, not undefined/],
   'SchemaSet of nothing': [() => new recipes.SchemaSet(none), /^schemas are an array/],
@@ -733,6 +778,84 @@ it('every public method that takes something is tried with what it does not take
       .map(([method]) => `${name}.${method}`),
   );
   expect(untried.join(' ')).toBe('');
+});
+
+/** One of each class that recipes can be, by the name of the class. */
+async function instancesOf(zk: Client): Promise<ReadonlyMap<string, object>> {
+  const made = await t.until(Promise.all(Object.values(places).map(async (make, at) => (await make(zk, `/each/${at}`)) as object)));
+  const lock = new recipes.Lock(zk, '/each/lock');
+  const queue = new recipes.Queue(zk, '/each/queue');
+  await t.until(queue.put('item'));
+  const registry = new recipes.ServiceRegistry(zk, '/each/services');
+  const transaction = new recipes.TwoPhaseCommit(zk, '/each/transaction');
+  await t.until(transaction.begin(['berlin']));
+  const model = new recipes.Model('/each/{znode}', { codec: textCodec });
+  const waited = await t.until(
+    Promise.all([
+      lock.acquire(),
+      new recipes.Semaphore(zk, '/each/semaphore', { size: 2 }).acquireMany(2),
+      new recipes.Lease(zk, '/each/lease', lease).acquire(),
+      new recipes.Election(zk, '/each/election').lead(),
+      queue.claim(),
+      new recipes.DoubleBarrier(zk, '/each/barrier', 1).enter(),
+      registry.register({ name: 'mail', address: '10.0.0.1', payload: null }),
+      transaction.join('berlin'),
+      recipes.Sessions.start(() => Promise.resolve(zk)),
+    ]),
+  );
+  const others = [
+    new recipes.CachedNumber(new recipes.AtomicNumber(zk, '/each/number'), 1),
+    new recipes.MultiLock([lock]),
+    model,
+    model.at(zk, { znode: 'a' }),
+    model.below(zk),
+    model.template,
+    new recipes.SchemaSet([]),
+    registry.cache('mail'),
+    registry.provider('mail'),
+  ];
+  return new Map([...made, ...waited, ...others].map((each) => [each.constructor.name, each]));
+}
+
+/** What an object of a recipe gives to call methods of, by the name of the property: `op` of a ModelZnode. */
+function partsOf(object: object): ReadonlyMap<string, object> {
+  const names = new Set(Object.keys(object));
+  for (let at = Object.getPrototypeOf(object) as object; at !== Object.prototype; at = Object.getPrototypeOf(at) as object)
+    for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(at))) if (get !== undefined) names.add(name);
+  const parts = [...names].map((name) => [name, (object as Readonly<Record<string, unknown>>)[name]] as const);
+  return new Map(parts.filter((part): part is [string, object] => isPart(part[1])));
+}
+
+/** Properties whose methods are not called by programs, and why. */
+const partsElsewhere: Readonly<Record<string, string>> = {
+  format: 'given by the program',
+  schema: 'handed to a SchemaSet',
+  znodes: 'protected',
+};
+
+/** Not what others have made, and not what is tried as a class of its own. */
+function isPart(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const isElsewhere = 'clock' in value || 'aborted' in value || 'now' in value || value instanceof Uint8Array;
+  return !isElsewhere && !classes.some(([, each]) => value instanceof each);
+}
+
+it('every method of what a public object gives is tried with what it does not take', async () => {
+  const tried = [...Object.keys(await waitsOf(t.zk)), ...Object.keys(others)];
+  const instances = await instancesOf(t.zk);
+  const base = ['Cache', 'ItemQueue', 'SimpleBarrier', 'RecipeError'];
+  expect(classes.map(([name]) => name).filter((name) => !instances.has(name) && !base.includes(name))).toEqual([]);
+  const untried: string[] = [];
+  for (const [owner, object] of instances) {
+    for (const [name, part] of partsOf(object)) {
+      if (name in partsElsewhere) continue;
+      for (const method of methodsOf({ prototype: part }).keys()) {
+        const title = `${owner}.${name}.${method}`;
+        if (!tried.some((each) => each === title || each.startsWith(`${title},`) || each.startsWith(`${title} `))) untried.push(title);
+      }
+    }
+  }
+  expect(untried).toEqual([]);
 });
 
 it('every public constructor refuses options that it does not know, and names the nearest', () => {

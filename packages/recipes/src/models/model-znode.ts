@@ -19,7 +19,7 @@ import {
   type VersionOption,
   type WatchLoopOptions,
 } from '@tskeeper/client';
-import { parentOf } from '@tskeeper/client/internal';
+import { CallForm, kinds, optionKinds, parentOf } from '@tskeeper/client/internal';
 import { callOptions, checkCallOptions, checkFunction, checkPlace } from '../given.ts';
 import { callIn, mayBeDone, type SessionSource, watchOf } from '../sessions/session-source.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
@@ -35,7 +35,10 @@ export interface ModelUpdateOptions extends Omit<UpdateOptions, 'create'> {
   readonly create?: boolean | undefined;
 }
 
-/** Operations of a `multi`: fenced by what is held, say. Each throws a RecipeError, Refused, for a value that the codec does not take. */
+/**
+ * Operations of a `multi`: fenced by what is held, say. Each throws a RecipeError, Refused, for a value that the codec does not take, and a TypeError or a RangeError for
+ * options that are not those of the operation.
+ */
 export interface ModelOps<Written> {
   /** Makes the znode. Its parent has to be there. */
   create(value: Written): CreateOp;
@@ -46,6 +49,14 @@ export interface ModelOps<Written> {
   /** Lets all of it fail unless the znode is there, with the version if one is given. */
   check(options?: VersionOption): CheckOp;
 }
+
+const versioned = optionKinds({ version: kinds.version });
+const opForms = {
+  create: new CallForm('op.create(value)'),
+  set: new CallForm('op.set(value, options)', versioned),
+  delete: new CallForm('op.delete(options)', versioned),
+  check: new CallForm('op.check(options)', versioned),
+} as const;
 
 /**
  * One znode of a model. What a server or the client refuses is theirs, as in the calls of `Client` of the same name; data that the codec cannot read
@@ -208,11 +219,26 @@ export class ModelZnode<Read, Written = Read> {
   /** For a `multi`. */
   get op(): ModelOps<Written> {
     const { path } = this;
+    const encoded = (value: Written) => this.#encoded(value);
+    const howToMake = this.#howToMake;
+    // Not arrow functions, which have no `arguments` of their own: a version that is lost on the way would make a condition of none.
     return {
-      create: (value) => op.create(path, this.#encoded(value), this.#howToMake),
-      set: (value, { version = -1 } = {}) => op.setData(path, this.#encoded(value), { version }),
-      delete: ({ version = -1 } = {}) => op.delete(path, { version }),
-      check: ({ version = -1 } = {}) => op.check(path, { version }),
+      create(value) {
+        opForms.create.check(arguments.length, {});
+        return op.create(path, encoded(value), howToMake);
+      },
+      set(value, options = {}) {
+        opForms.set.check(arguments.length, options);
+        return op.setData(path, encoded(value), options);
+      },
+      delete(options = {}) {
+        opForms.delete.check(arguments.length, options);
+        return op.delete(path, options);
+      },
+      check(options = {}) {
+        opForms.check.check(arguments.length, options);
+        return op.check(path, options);
+      },
     };
   }
 
