@@ -24,7 +24,11 @@ const create = {
   ...call,
 };
 const setData = { ...versioned, idempotent: kinds.boolean };
+const deletion = { ...versioned, idempotent: kinds.boolean, guaranteed: kinds.boolean };
 const serverLines: Kind = { wanted: 'a string or an array', fits: (given) => typeof given === 'string' || Array.isArray(given) };
+
+/** The options of calls, for packages whose calls hand them on. */
+export const callKinds = { call, plainRead, create, setData, deletion } as const;
 
 /** The methods of a client. */
 export const methodForms = {
@@ -38,7 +42,7 @@ export const methodForms = {
   connected: new CallForm('connected()'),
   create: new CallForm('create(path, data, options)', optionKinds(create), optionalData),
   createJson: new CallForm('createJson(path, value, options)', optionKinds(create)),
-  delete: new CallForm('delete(path, options)', optionKinds({ ...versioned, idempotent: kinds.boolean, guaranteed: kinds.boolean })),
+  delete: new CallForm('delete(path, options)', optionKinds(deletion)),
   deleteRecursive: new CallForm('deleteRecursive(path, options)', optionKinds(call)),
   ensurePath: new CallForm('ensurePath(path, options)', optionKinds({ mode: oneOf('persistent', 'container'), acl: kinds.acl, ...call })),
   exists: new CallForm('exists(path, options)', optionKinds(read)),

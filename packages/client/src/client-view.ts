@@ -539,7 +539,7 @@ export class ClientView {
     if (misuse !== undefined) return rejection(misuse);
     if (Array.isArray(ops) && ops.length === 0) return Promise.resolve([] as unknown as WriteResults<Ops>);
     return this.#caller.call('multi', undefined, options, () => {
-      checkOps(ops, 'multi', ['create', 'delete', 'setData', 'check']);
+      checkOps(ops, 'multi');
       return multiOperation(ops, this.#chroot);
     });
   }
@@ -553,7 +553,7 @@ export class ClientView {
     if (misuse !== undefined) return rejection(misuse);
     if (Array.isArray(ops) && ops.length === 0) return Promise.resolve([] as unknown as ReadResults<Ops>);
     return this.#read('multiRead', undefined, options, () => {
-      checkOps(ops, 'multiRead', ['getData', 'getChildren']);
+      checkOps(ops, 'multiRead');
       return multiReadOperation(ops, this.#chroot);
     });
   }

@@ -1,6 +1,19 @@
 /** What programs give to recipes, looked at when it is given: so a mistake is told where it is made, and not by a request that fails later, or by nobody. */
 import type { ClientView } from '@tskeeper/client';
-import { checkOptions as checkNamedOptions, type Kind, kinds, optionKinds, type OptionKinds, pathFault } from '@tskeeper/client/internal';
+import {
+  checkOps,
+  checkOptions as checkNamedOptions,
+  checkValue,
+  connectOptions,
+  createSettings,
+  type Kind,
+  kinds,
+  methodForms,
+  oneOf,
+  optionKinds,
+  type OptionKinds,
+  pathFault,
+} from '@tskeeper/client/internal';
 import type { WaitOptions } from './waiting/wait-options.ts';
 
 /** What a recipe works with, and the path of what it is about. Throws a TypeError. */
@@ -54,6 +67,23 @@ export function checkCodec(given: unknown, example: string): void {
     throw new TypeError(`data are written and read by encode and decode of an object, as ${example}, not by ${named(given)}`);
 }
 
+/** A program's check of values: a function, or a schema of a library. */
+const check: Kind = {
+  wanted: 'a function or a schema',
+  fits: (given) => typeof given === 'function' || (isObject(given) && '~standard' in given),
+};
+
+/** Throws a TypeError for what checks no values. */
+export function checkCheck(given: unknown): void {
+  checkValue(given, check, 'a check of values');
+}
+
+/** Operations of a `multi` and the options of the call, looked at before anything is added to them. Throws a TypeError or a RangeError. */
+export function checkMulti(ops: unknown, options: unknown): void {
+  methodForms.multi.check(2, options);
+  checkOps(ops, 'multi');
+}
+
 /** Throws a TypeError for what is no array; `what`: `items are`. */
 export function checkArray(given: unknown, what: string): void {
   if (!Array.isArray(given)) throw new TypeError(`${what} an array, not ${named(given)}`);
@@ -79,7 +109,7 @@ const wait = {
 };
 
 /** A value that is checked elsewhere; `wanted` says what it is, for an error about a name that is nearly this one. */
-function checkedElsewhere(wanted: string): Kind {
+export function checkedElsewhere(wanted: string): Kind {
   return { wanted, fits: () => true };
 }
 
@@ -91,6 +121,10 @@ const line = { acl: kinds.acl };
 export const callOptions = {
   wait: optionKinds(wait),
   acquire: optionKinds(wait, { onRevocation: checkedElsewhere('a function') }),
+  read: optionKinds({ concurrency: checkedElsewhere('a whole number from 1') }),
+  start: optionKinds({ signal: kinds.signal }),
+  // A session that has expired cannot be taken up again.
+  startOfServers: optionKinds(Object.fromEntries(Object.entries(connectOptions).filter(([name]) => name !== 'session'))),
   revoke: optionKinds(wait, { deleteAfterMs: milliseconds }),
   preempt: optionKinds({ preempt: checkedElsewhere('true, or { deleteAfterMs: 5000 }') }),
   loop: optionKinds({ signal: kinds.signal }),
@@ -125,6 +159,10 @@ export const settings = {
   Lease: optionKinds(lease),
   Lock: optionKinds(line, { name: checkedElsewhere('a string without "/"'), data: kinds.data }),
   Migrations: optionKinds(line),
+  Model: optionKinds(createSettings, {
+    codec: checkedElsewhere('a codec, as jsonCodec()'),
+    parents: oneOf('persistent', 'container', false),
+  }),
   MultiLease: optionKinds(lease, { count: checkedElsewhere('a whole number from 1') }),
   NodeCache: optionKinds(decode),
   PersistentNode: optionKinds({
@@ -137,6 +175,7 @@ export const settings = {
   PriorityLock: optionKinds(line, { data: kinds.data }),
   PriorityQueue: optionKinds(queue, { naming: checkedElsewhere('"page", "kazoo" or "curator"') }),
   Queue: optionKinds(queue, { prefix: checkedElsewhere('a string without "/"') }),
+  SchemaSet: optionKinds({ others: oneOf('allowed', 'refused') }),
   Semaphore: optionKinds(line, { size: checkedElsewhere('a whole number from 1'), data: kinds.data }),
   ServiceProvider: optionKinds({
     strategy: checkedElsewhere('a function, as roundRobin()'),
@@ -144,7 +183,7 @@ export const settings = {
     downAfterErrors: checkedElsewhere('a whole number from 1'),
     downForMs: milliseconds,
   }),
-  ServiceRegistry: optionKinds(line, { payload: checkedElsewhere('a function or a schema') }),
+  ServiceRegistry: optionKinds(line, { payload: check }),
   SetPartitioner: optionKinds(line, { timeBoundaryMs: milliseconds, plan: kinds.function }),
   ShardedQueue: optionKinds(item, { shards: checkedElsewhere('a whole number from 1 to 100') }),
   SharedCount: optionKinds(line, { format: checkedElsewhere('a format such as int32') }),

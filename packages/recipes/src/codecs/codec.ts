@@ -1,6 +1,6 @@
 /** From values to the data of a znode, and back. */
 import type { Data } from '@tskeeper/client';
-import { named } from '../given.ts';
+import { checkCheck } from '../given.ts';
 import { type Check, checked, type StandardSchema } from './standard-schema.ts';
 
 /** Makes data of what is written, and values of what is read; the two may differ, as when a schema fills in what is missing. Both throw what is wrong. */
@@ -35,8 +35,7 @@ export function jsonCodec<Input, Output>(schema: StandardSchema<Input, Output>):
 /** JSON that a function judges: it returns the value, or throws what is wrong with it. */
 export function jsonCodec<Value>(check: (value: unknown) => Value): Codec<Value>;
 export function jsonCodec<Value>(check?: Check<Value>): Codec<Value> {
-  if (check !== undefined && typeof check !== 'function' && typeof check !== 'object')
-    throw new TypeError(`what judges values is a function or a schema, not ${named(check)}`);
+  if (check !== undefined) checkCheck(check);
   const decode = (json: string): Value => {
     const value: unknown = JSON.parse(json);
     return check === undefined ? (value as Value) : checked(check, value);

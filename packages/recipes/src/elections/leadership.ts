@@ -1,6 +1,6 @@
 /** To lead: a hold, with a word to those who look on. */
 import { type CallOptions, type ClientView, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
-import { childPath, nameOf } from '@tskeeper/client/internal';
+import { CallForm, callKinds, childPath, nameOf, optionKinds } from '@tskeeper/client/internal';
 import type { Held, HoldState } from '../line/held.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
@@ -9,6 +9,8 @@ import { isUnanswered } from '../waiting/unanswered.ts';
 export function acknowledgedPath(election: string): string {
   return childPath(election, 'acknowledged');
 }
+
+const acknowledgeForm = new CallForm('acknowledge(options)', optionKinds(callKinds.call));
 
 /** The lead, from the turn until `resign` or the loss. */
 export class Leadership implements AsyncDisposable {
@@ -62,6 +64,7 @@ export class Leadership implements AsyncDisposable {
    * when it does not lead any more, and as `Held.multi` does.
    */
   async acknowledge(options: CallOptions = {}): Promise<void> {
+    acknowledgeForm.check(arguments.length, options);
     const own = op.create(this.#acknowledged, nameOf(this.path), { mode: 'ephemeral' });
     while (!(await this.#settles(own, 'NodeExists', options))) {
       // Of a leader of the past, whose session lives on, or of this one, whose answer was lost.

@@ -15,6 +15,8 @@ import {
   type WriteOp,
   type WriteResults,
 } from '@tskeeper/client';
+import { CallForm, callKinds, optionKinds } from '@tskeeper/client/internal';
+import { checkMulti } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { callIn, clientOf, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
 import { fenced } from '../line/fenced.ts';
@@ -33,6 +35,8 @@ export interface HeldLeaseSettings {
   /** Before the request went out by which the leader told the time. */
   readonly askedAtMs: number;
 }
+
+const renewForm = new CallForm('renew(options)', optionKinds(callKinds.call));
 
 /** A lease that is held. It does not belong to a session: it goes on, and ends, whether there is a connection or not; with `Sessions` it is renewed in the next session as well. */
 export class HeldLease implements AsyncDisposable {
@@ -75,6 +79,7 @@ export class HeldLease implements AsyncDisposable {
 
   /** Writes only as long as nobody else has got the lease: as `Held.multi`, and rejects as that does; when somebody has, it is lost. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkMulti(ops, options);
     const { source, holderPath } = this.#settings;
     const results = await callIn(
       source,
@@ -91,6 +96,7 @@ export class HeldLease implements AsyncDisposable {
    * lasts as long as it would have.
    */
   async renew(options: CallOptions = {}): Promise<void> {
+    renewForm.check(arguments.length, options);
     if (this.#state !== 'held') throw this.#over();
     const { source, holder, holderPath, durationMs } = this.#settings;
     const askedAtMs = source.clock.now().elapsedMs;

@@ -19,7 +19,7 @@ import {
   type VersionOption,
   type WatchLoopOptions,
 } from '@tskeeper/client';
-import { CallForm, kinds, optionKinds, parentOf } from '@tskeeper/client/internal';
+import { CallForm, callKinds, kinds, optionKinds, parentOf } from '@tskeeper/client/internal';
 import { callOptions, checkCallOptions, checkFunction, checkPlace } from '../given.ts';
 import { callIn, mayBeDone, type SessionSource, watchOf } from '../sessions/session-source.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
@@ -50,6 +50,18 @@ export interface ModelOps<Written> {
   check(options?: VersionOption): CheckOp;
 }
 
+const { call, plainRead, create, setData, deletion } = callKinds;
+const forms = {
+  get: new CallForm('get(options)', optionKinds(plainRead)),
+  find: new CallForm('find(options)', optionKinds(plainRead)),
+  exists: new CallForm('exists(options)', optionKinds(plainRead)),
+  create: new CallForm('create(value, options)', optionKinds({ protection: create.protection, idempotent: create.idempotent, ...call })),
+  set: new CallForm('set(value, options)', optionKinds(setData)),
+  put: new CallForm('put(value, options)', optionKinds(call)),
+  update: new CallForm('update(updater, options)', optionKinds({ create: kinds.boolean, idempotent: kinds.boolean, ...call })),
+  delete: new CallForm('delete(options)', optionKinds(deletion)),
+} as const;
+
 const versioned = optionKinds({ version: kinds.version });
 const opForms = {
   create: new CallForm('op.create(value)'),
@@ -79,22 +91,26 @@ export class ModelZnode<Read, Written = Read> {
 
   /** The value and its Stat. Rejects as `Client.getData` does, and with a RecipeError, Mismatch. */
   async get(options: PlainReadOptions = {}): Promise<ModelValue<Read>> {
+    forms.get.check(arguments.length, options);
     const { data, stat } = await this.#call(options, (zk, within) => zk.getData(this.path, within));
     return decoded(this.#options.codec, this.path, data, stat);
   }
 
   /** The same, or undefined when there is no such znode. Rejects as `get` does otherwise. */
   async find(options: PlainReadOptions = {}): Promise<ModelValue<Read> | undefined> {
+    forms.find.check(arguments.length, options);
     return await unlessGone(this.get(options));
   }
 
   /** The Stat, or null when there is no such znode. Rejects as `Client.exists` does. */
-  exists(options: PlainReadOptions = {}): Promise<Stat | null> {
-    return this.#call(options, (zk, within) => zk.exists(this.path, within));
+  async exists(options: PlainReadOptions = {}): Promise<Stat | null> {
+    forms.exists.check(arguments.length, options);
+    return await this.#call(options, (zk, within) => zk.exists(this.path, within));
   }
 
   /** Makes the znode, and its parents as the model says. Rejects as `Client.create` does, and with a RecipeError, Refused. */
   async create(value: Written, options: ModelCreateOptions = {}): Promise<CreateResult> {
+    forms.create.check(arguments.length, options);
     const { parents = 'container' } = this.#options;
     const data = this.#encoded(value);
     const make = (zk: ClientView, within: ModelCreateOptions) => zk.create(this.path, data, { ...this.#howToMake, parents, ...within });
@@ -103,6 +119,7 @@ export class ModelZnode<Read, Written = Read> {
 
   /** Writes the value of a znode that is there. Rejects as `Client.setData` does, and with a RecipeError, Refused. */
   async set(value: Written, options: SetDataOptions = {}): Promise<Stat> {
+    forms.set.check(arguments.length, options);
     const data = this.#encoded(value);
     return await this.#call(options, (zk, within) => zk.setData(this.path, data, within));
   }
@@ -112,6 +129,7 @@ export class ModelZnode<Read, Written = Read> {
    * NodeExists and NoNode. Throws a TypeError for a model of sequential znodes. (What Curator's `set` does.)
    */
   async put(value: Written, options: CallOptions = {}): Promise<Stat> {
+    forms.put.check(arguments.length, options);
     this.#refuseSequential('put');
     for (;;) {
       try {
@@ -133,11 +151,13 @@ export class ModelZnode<Read, Written = Read> {
    */
   async update(
     updater: (value: Read | undefined, stat: Stat | undefined) => Written | undefined | Promise<Written | undefined>,
-    { create = false, ...options }: ModelUpdateOptions = {},
+    options: ModelUpdateOptions = {},
   ): Promise<ModelValue<Read> | undefined> {
     checkFunction(updater, 'updater');
+    forms.update.check(arguments.length, options);
+    const { create = false, ...others } = options;
     if (create) this.#refuseSequential('update');
-    return await this.#call(options, (zk, within) => this.#updateIn(zk, updater, create, within));
+    return await this.#call(others, (zk, within) => this.#updateIn(zk, updater, create, within));
   }
 
   async #updateIn(
@@ -168,8 +188,9 @@ export class ModelZnode<Read, Written = Read> {
   }
 
   /** Rejects as `Client.delete` does. */
-  delete(options: DeleteOptions = {}): Promise<void> {
-    return this.#call(options, (zk, within) => zk.delete(this.path, within));
+  async delete(options: DeleteOptions = {}): Promise<void> {
+    forms.delete.check(arguments.length, options);
+    await this.#call(options, (zk, within) => zk.delete(this.path, within));
   }
 
   /** With `Sessions` it goes on in the next one, unless it may have been carried out. */

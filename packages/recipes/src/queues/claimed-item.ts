@@ -7,7 +7,7 @@
  * Who has lost the claim cannot acknowledge the item any more: the txn would have to delete the claim.
  */
 import { type CallOptions, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
-import { checkArray } from '../given.ts';
+import { checkArray, checkMulti } from '../given.ts';
 import { Held, type HoldState } from '../line/held.ts';
 import { Line, Place } from '../line/line.ts';
 import { RecipeError } from '../recipe-error.ts';
@@ -141,6 +141,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
 
   /** As `Held.multi`: writes only as long as the claim lasts, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkMulti(ops, options);
     this.signal.throwIfAborted();
     this.#place.assertNotLeft();
     return await this.#held.multi(ops, options);

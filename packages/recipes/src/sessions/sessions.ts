@@ -7,7 +7,7 @@
  */
 import { type Client, type Clock, connect, type ConnectOptions } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
-import { checkClient, checkFunction, checkOptions } from '../given.ts';
+import { callOptions, checkCallOptions, checkClient, checkFunction, checkOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Listeners } from '../listeners.ts';
 import { Limit } from '../waiting/limit.ts';
@@ -51,6 +51,7 @@ export class Sessions implements AsyncDisposable {
   static async start(how: string | OpenClient, options: SessionsOptions = {}): Promise<Sessions> {
     if (typeof how !== 'string') checkFunction(how, 'what opens a client (or a connect string, "zk1:2181,zk2:2181")');
     checkOptions(options, '{ sessionTimeoutMs: 10_000 }');
+    checkCallOptions(options, typeof how === 'string' ? callOptions.startOfServers : callOptions.start, 'Sessions.start');
     const { signal = new AbortController().signal } = options;
     if (typeof how === 'string') {
       const client = await connect(how, options);
