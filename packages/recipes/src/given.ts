@@ -1,6 +1,7 @@
 /** What programs give to recipes, looked at when it is given: so a mistake is told where it is made, and not by a request that fails later, or by nobody. */
 import type { ClientView } from '@tskeeper/client';
 import {
+  checkCount,
   checkOps,
   checkOptions as checkNamedOptions,
   checkValue,
@@ -143,16 +144,18 @@ const decode = { decode: checkedElsewhere('a function') };
 const many = { ...decode, data: flag, concurrency: checkedElsewhere('a whole number from 1') };
 const include = checkedElsewhere('a function');
 const participant = { name: checkedElsewhere('a string without "/"'), data: kinds.data, acl: kinds.acl };
+const candidate = { ...line, data: kinds.data, name: checkedElsewhere('a string without "/"') };
 const lease = { ...line, durationMs: milliseconds, holder: checkedElsewhere('a string') };
 
 /** The options of constructors, by the name of the class. */
 export const settings = {
   AtomicNumber: optionKinds({ format: checkedElsewhere('a format such as int32'), lockPath: checkedElsewhere('a path'), acl: kinds.acl }),
   Barrier: optionKinds({ data: kinds.data, ephemeral: flag, acl: kinds.acl }),
+  Candidate: optionKinds(candidate),
   ChildrenCache: optionKinds(many, { include }),
   DelayQueue: optionKinds(queue),
   DoubleBarrier: optionKinds(participant),
-  Election: optionKinds(line, { data: kinds.data, name: checkedElsewhere('a string without "/"') }),
+  Election: optionKinds(candidate),
   EventHandle: optionKinds(line, { autoReset: flag }),
   Group: optionKinds(line, { naming: checkedElsewhere('"plain", "party" or "shallowParty"') }),
   IdQueue: optionKinds(queue),
@@ -194,10 +197,23 @@ export const settings = {
   TwoPhaseCommit: optionKinds(line, { watching: checkedElsewhere('"sites" or "coordinator"'), presence: flag }),
 } as const;
 
-/** The options of a constructor. Throws a TypeError or a RangeError that says what to write. */
-export function checkSettings(given: unknown, name: keyof typeof settings): void {
-  if (!isObject(given)) throw new TypeError(`new ${name}: options are an object, as { acl }, not ${named(given)}`);
-  checkNamedOptions(given, settings[name], `new ${name}`);
+/** What stands in front of the options of a constructor, where that is not a source and a path. */
+const inFront: Partial<Readonly<Record<keyof typeof settings, string>>> = {
+  DoubleBarrier: 'source, path, size',
+  Migrations: 'source, path, list',
+  Model: 'template',
+  PersistentNode: 'source, path, data',
+  SchemaSet: 'schemas',
+  ServiceProvider: 'source, name, open',
+  SetPartitioner: 'source, path, name, items, work',
+  SharedValue: 'source, path, codec',
+};
+
+/** The options of a constructor; `count` is its `arguments.length`. Throws a TypeError or a RangeError that says what to write. */
+export function checkSettings(given: unknown, name: keyof typeof settings, count: number): void {
+  const form = `new ${name}(${inFront[name] ?? 'source, path'}, options)`;
+  checkCount(count, form.split(', ').length, form);
+  checkNamedOptions(given, settings[name], form);
 }
 
 /**

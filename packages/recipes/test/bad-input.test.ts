@@ -371,40 +371,40 @@ async function loopsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
 }
 
 /** Each class that takes options, made with these. */
-function constructorsOf(zk: Client): Readonly<Record<string, (options: Any) => unknown>> {
+function constructorsOf(zk: Client): Readonly<Record<string, (options: Any, ...more: []) => unknown>> {
   const merged = (options: Any, needed: object): Any => (typeof options === 'object' ? { ...needed, ...options } : options);
   return {
-    AtomicNumber: (options) => new recipes.AtomicNumber(zk, '/a', options),
-    Barrier: (options) => new recipes.Barrier(zk, '/a', options),
-    Candidate: (options) => new recipes.Candidate(zk, '/a', options),
-    ChildrenCache: (options) => new recipes.ChildrenCache(zk, '/a', options),
-    DelayQueue: (options) => new recipes.DelayQueue(zk, '/a', options),
-    DoubleBarrier: (options) => new recipes.DoubleBarrier(zk, '/a', 2, options),
-    Election: (options) => new recipes.Election(zk, '/a', options),
-    EventHandle: (options) => new recipes.EventHandle(zk, '/a', options),
-    Group: (options) => new recipes.Group(zk, '/a', options),
-    IdQueue: (options) => new recipes.IdQueue(zk, '/a', options),
-    Lease: (options) => new recipes.Lease(zk, '/a', merged(options, lease)),
-    Lock: (options) => new recipes.Lock(zk, '/a', options),
-    Migrations: (options) => new recipes.Migrations(zk, '/a', [], options),
-    MultiLease: (options) => new recipes.MultiLease(zk, '/a', merged(options, { ...lease, count: 2 })),
-    Model: (options) => new recipes.Model('/a', merged(options, { codec: textCodec })),
-    NodeCache: (options) => new recipes.NodeCache(zk, '/a', options),
-    PersistentNode: (options) => new recipes.PersistentNode(zk, '/a', null, options),
-    PriorityLock: (options) => new recipes.PriorityLock(zk, '/a', options),
-    PriorityQueue: (options) => new recipes.PriorityQueue(zk, '/a', options),
-    Queue: (options) => new recipes.Queue(zk, '/a', options),
-    SchemaSet: (options) => new recipes.SchemaSet([], options),
-    Semaphore: (options) => new recipes.Semaphore(zk, '/a', options),
-    ServiceProvider: (options) => new recipes.ServiceRegistry(zk, '/a').provider('mail', options),
-    ServiceRegistry: (options) => new recipes.ServiceRegistry(zk, '/a', options),
-    SetPartitioner: (options) => new recipes.SetPartitioner(zk, '/a', 'alice', ['a'], work, options),
-    ShardedQueue: (options) => new recipes.ShardedQueue(zk, '/a', merged(options, { shards: 2 })),
-    SharedCount: (options) => new recipes.SharedCount(zk, '/a', options),
-    SharedLock: (options) => new recipes.SharedLock(zk, '/a', options),
-    SharedValue: (options) => new recipes.SharedValue(zk, '/a', textCodec, options),
-    TreeCache: (options) => new recipes.TreeCache(zk, '/a', options),
-    TwoPhaseCommit: (options) => new recipes.TwoPhaseCommit(zk, '/a', options),
+    AtomicNumber: (options, ...more) => new recipes.AtomicNumber(zk, '/a', options, ...more),
+    Barrier: (options, ...more) => new recipes.Barrier(zk, '/a', options, ...more),
+    Candidate: (options, ...more) => new recipes.Candidate(zk, '/a', options, ...more),
+    ChildrenCache: (options, ...more) => new recipes.ChildrenCache(zk, '/a', options, ...more),
+    DelayQueue: (options, ...more) => new recipes.DelayQueue(zk, '/a', options, ...more),
+    DoubleBarrier: (options, ...more) => new recipes.DoubleBarrier(zk, '/a', 2, options, ...more),
+    Election: (options, ...more) => new recipes.Election(zk, '/a', options, ...more),
+    EventHandle: (options, ...more) => new recipes.EventHandle(zk, '/a', options, ...more),
+    Group: (options, ...more) => new recipes.Group(zk, '/a', options, ...more),
+    IdQueue: (options, ...more) => new recipes.IdQueue(zk, '/a', options, ...more),
+    Lease: (options, ...more) => new recipes.Lease(zk, '/a', merged(options, lease), ...more),
+    Lock: (options, ...more) => new recipes.Lock(zk, '/a', options, ...more),
+    Migrations: (options, ...more) => new recipes.Migrations(zk, '/a', [], options, ...more),
+    MultiLease: (options, ...more) => new recipes.MultiLease(zk, '/a', merged(options, { ...lease, count: 2 }), ...more),
+    Model: (options, ...more) => new recipes.Model('/a', merged(options, { codec: textCodec }), ...more),
+    NodeCache: (options, ...more) => new recipes.NodeCache(zk, '/a', options, ...more),
+    PersistentNode: (options, ...more) => new recipes.PersistentNode(zk, '/a', null, options, ...more),
+    PriorityLock: (options, ...more) => new recipes.PriorityLock(zk, '/a', options, ...more),
+    PriorityQueue: (options, ...more) => new recipes.PriorityQueue(zk, '/a', options, ...more),
+    Queue: (options, ...more) => new recipes.Queue(zk, '/a', options, ...more),
+    SchemaSet: (options, ...more) => new recipes.SchemaSet([], options, ...more),
+    Semaphore: (options, ...more) => new recipes.Semaphore(zk, '/a', options, ...more),
+    ServiceProvider: (options, ...more) => new recipes.ServiceRegistry(zk, '/a').provider('mail', options, ...more),
+    ServiceRegistry: (options, ...more) => new recipes.ServiceRegistry(zk, '/a', options, ...more),
+    SetPartitioner: (options, ...more) => new recipes.SetPartitioner(zk, '/a', 'alice', ['a'], work, options, ...more),
+    ShardedQueue: (options, ...more) => new recipes.ShardedQueue(zk, '/a', merged(options, { shards: 2 }), ...more),
+    SharedCount: (options, ...more) => new recipes.SharedCount(zk, '/a', options, ...more),
+    SharedLock: (options, ...more) => new recipes.SharedLock(zk, '/a', options, ...more),
+    SharedValue: (options, ...more) => new recipes.SharedValue(zk, '/a', textCodec, options, ...more),
+    TreeCache: (options, ...more) => new recipes.TreeCache(zk, '/a', options, ...more),
+    TwoPhaseCommit: (options, ...more) => new recipes.TwoPhaseCommit(zk, '/a', options, ...more),
   };
 }
 
@@ -1070,6 +1070,23 @@ it('every public constructor refuses options that it does not know, and names th
   const base = ['Cache', 'ItemQueue', 'SimpleBarrier'];
   const all = [...Object.keys(constructorsOf(t.zk)), ...withoutOptions, ...made, ...base];
   expect(classes.map(([name]) => name).filter((name) => !all.includes(name))).toEqual([]);
+});
+
+it('every public constructor refuses an argument too many', () => {
+  const surplus = [5] as unknown as [];
+  const taken: string[] = [];
+  for (const [name, make] of Object.entries(constructorsOf(t.zk))) {
+    // Made by a method of a registry.
+    if (name === 'ServiceProvider') continue;
+    try {
+      make({}, ...surplus);
+      taken.push(name);
+    } catch (error) {
+      if (!(error instanceof TypeError && new RegExp(`^new ${name}\\(.*options\\) takes \\d arguments, not \\d`).test(error.message)))
+        taken.push(`${name}: ${String(error)}`);
+    }
+  }
+  expect(taken).toEqual([]);
 });
 
 it('every loop refuses options that it does not know, at once', async () => {

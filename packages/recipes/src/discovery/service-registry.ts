@@ -67,7 +67,7 @@ export class ServiceRegistry<Payload = unknown> {
    */
   constructor(source: SessionSource, path: string, options: ServiceRegistryOptions<Payload> = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'ServiceRegistry');
+    checkSettings(options, 'ServiceRegistry', arguments.length);
     const { acl, payload } = options;
     this.path = path;
     this.#source = source;

@@ -43,7 +43,7 @@ export class Candidate implements AsyncDisposable {
    */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'Election');
+    checkSettings(options, 'Candidate', arguments.length);
     this.path = path;
     this.#options = options;
     this.#zk = clientOf(source);

@@ -69,7 +69,7 @@ export class Migrations {
   /** Nothing is asked of a server yet. Throws a TypeError for a list that makes no sense, and as a `Lock` does. */
   constructor(source: SessionSource, path: string, list: readonly Migration[], options: MigrationsOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'Migrations');
+    checkSettings(options, 'Migrations', arguments.length);
     const { acl } = options;
     this.#source = source;
     this.path = path;

@@ -24,7 +24,7 @@ export class Model<const Template extends string, Read, Written = Read> {
   constructor(template: Template, options: ModelOptions<Read, Written>) {
     this.template = new PathTemplate(template);
     checkOptions(options, '{ codec: jsonCodec() }');
-    checkSettings(options, 'Model');
+    checkSettings(options, 'Model', arguments.length);
     checkCodec(options.codec, 'jsonCodec()');
     this.#options = options;
   }

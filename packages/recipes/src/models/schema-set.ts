@@ -13,7 +13,7 @@ export class SchemaSet {
 
   /** `schemas` that have parameters are tried in this order, behind those that have none. Throws a TypeError for what is no template. */
   constructor(schemas: readonly PathSchema[], options: SchemaSetOptions = {}) {
-    checkSettings(options, 'SchemaSet');
+    checkSettings(options, 'SchemaSet', arguments.length);
     this.#rules = new SchemaRules(schemas, options);
   }
 

@@ -72,7 +72,7 @@ export class TwoPhaseCommit {
   /** Nothing is asked of a server yet. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: TwoPhaseCommitOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'TwoPhaseCommit');
+    checkSettings(options, 'TwoPhaseCommit', arguments.length);
     const { watching = 'sites', presence = false, acl } = options;
     if (watching !== 'sites' && watching !== 'coordinator')
       throw new TypeError(`votes are watched by "sites" or by the "coordinator", not by "${String(watching)}"`);
