@@ -72,7 +72,7 @@ import {
   whoAmIOperation,
 } from './operations/single.ts';
 import type { CallOptions, Operation } from './session/operation.ts';
-import type { Session } from './session/session.ts';
+import { Session } from './session/session.ts';
 import type { EndReason } from './session/session-machine.ts';
 import type { Stat } from './stat.ts';
 import type { NodeEvent, WatchListener } from './watched-event.ts';
@@ -100,8 +100,12 @@ export class ClientView {
   };
   #unobserve: (() => void) | undefined;
 
-  /** Made by `connect` and by `chroot`. */
+  /** Made by `connect` and by `chroot`. Throws a TypeError when a program makes it. */
   constructor(session: Session, chroot: string, defaults: CallDefaults) {
+    if (!(session instanceof Session)) {
+      const [made, how] = new.target === ClientView ? ['ClientView', 'client.chroot(path)'] : ['Client', "await connect('zk1:2181')"];
+      throw new TypeError(`a ${made} is made by ${how}, not by new`);
+    }
     this.#session = session;
     this.#chroot = new Chroot(chroot);
     this.#defaults = defaults;

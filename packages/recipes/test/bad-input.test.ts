@@ -927,7 +927,17 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Sessions.start, options that are none': [() => recipes.Sessions.start('zk1:2181', 5 as Any), /^options are an object/],
   'randomly without a function': [() => recipes.randomly(none), /is a function, not undefined/],
   'sticky by what is none': [() => recipes.sticky('random' as Any), /is a function, not "random"/],
-  'uriOf nothing': [() => recipes.uriOf(none), /^an instance is an object/],
+  'uriOf nothing': [() => recipes.uriOf(none), /^uriOf: the instance is a ServiceInstance, as a registry gives it, not undefined/],
+  'uriOf what is no instance': [() => recipes.uriOf({} as Any), /^uriOf: the instance is a ServiceInstance, .* not an object/],
+  'uriOf an instance of a kind there is not': [
+    () => recipes.uriOf({ uriSpec: '{address}', serviceType: 'DYNAMIC' } as Any),
+    /^uriOf: the instance is a ServiceInstance/,
+  ],
+  'uriOf, variables that are none': [
+    () => recipes.uriOf({ uriSpec: null, serviceType: 'dynamic' } as Any, 5 as Any),
+    /^uriOf: variables is an object, as in { path: "\/api" }, not 5/,
+  ],
+  'Sessions by new': [(zk) => new (recipes.Sessions as Any)(zk), /^Sessions are made by await Sessions\.start\('zk1:2181'\), not by new/],
 };
 
 it.each(Object.entries(others))('%s', async (_title, [call, words]) => {
@@ -1028,6 +1038,16 @@ it('every method of what a public object gives is tried with what it does not ta
     }
   }
   expect(untried).toEqual([]);
+});
+
+it('every public function that takes something is tried with what it does not take', () => {
+  const functions = Object.entries(recipes as Readonly<Record<string, unknown>>)
+    .filter(([name, each]) => typeof each === 'function' && !classes.some(([other]) => other === name))
+    .map(([name]) => name);
+  expect(functions).toContain('uriOf');
+  // It takes nothing.
+  const tried = ['roundRobin', ...Object.keys(others)];
+  expect(functions.filter((name) => !tried.some((title) => title === name || new RegExp(`^${name}[ ,]`).test(title)))).toEqual([]);
 });
 
 it('every public constructor refuses options that it does not know, and names the nearest', () => {

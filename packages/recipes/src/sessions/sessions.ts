@@ -32,6 +32,7 @@ export class Sessions implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   private constructor(open: OpenClient, client: Client) {
+    if (typeof open !== 'function') throw new TypeError("Sessions are made by await Sessions.start('zk1:2181'), not by new");
     this.#open = open;
     this.#client = client;
     this.#follow(client);
