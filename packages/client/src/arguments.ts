@@ -302,7 +302,7 @@ function unknownOption(given: object, name: string, options: OptionKinds, what: 
 }
 
 /** The name that the fewest slips of the pen lead to; undefined when all of them are too many. */
-function nearest(plain: string, known: readonly string[]): string | undefined {
+export function nearest(plain: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = Math.min(2, Math.floor(plain.length / 3)) + 1;
   for (const name of known) {

@@ -3,8 +3,9 @@
  * made. A call that returns a promise rejects with what is wrong; one that returns something else throws it.
  */
 import { CallForm } from './call-form.ts';
-import { checkValue, type Kind, kinds, nested, oneOf, optionKinds, orOneOf, secret } from './arguments.ts';
+import { checkValue, described, type Kind, kinds, nearest, nested, oneOf, optionKinds, orOneOf, secret } from './arguments.ts';
 import { createSettings, optionalData } from './operations/op-forms.ts';
+import type { KeeperState } from './watched-event.ts';
 import { fullPolicy, type RetryPolicy } from './calls/retry-policy.ts';
 
 export const retryKind: Kind = {
@@ -96,9 +97,42 @@ export const methodForms = {
 
 const noOptions = {};
 
+/** What programs listen to by name with other emitters, in small letters: the states that `on('state')` reports. */
+const stateNames: ReadonlyMap<string, KeeperState> = new Map([
+  ['authfailed', 'AuthFailed'],
+  ['close', 'Closed'],
+  ['closed', 'Closed'],
+  ['connect', 'SyncConnected'],
+  ['connected', 'SyncConnected'],
+  ['connectedreadonly', 'ConnectedReadOnly'],
+  ['connectionlost', 'Disconnected'],
+  ['disconnect', 'Disconnected'],
+  ['disconnected', 'Disconnected'],
+  ['end', 'Closed'],
+  ['expired', 'Expired'],
+  ['lost', 'Expired'],
+  ['reconnected', 'SyncConnected'],
+  ['sessionexpired', 'Expired'],
+  ['suspended', 'Disconnected'],
+  ['syncconnected', 'SyncConnected'],
+]);
+
+function unknownEvent(name: unknown, names: readonly string[]): TypeError {
+  if (typeof name !== 'string') return new TypeError(`on: the event is ${oneOf(...names).wanted}, not ${described(name)}`);
+  const plain = name.toLowerCase().replaceAll(/[_ -]/g, '');
+  const state = stateNames.get(plain);
+  const near = nearest(plain, names);
+  if (state !== undefined)
+    return new TypeError(
+      `on: there is no event "${name}"; it is a state: write on('state', ({ state }) => ...), where state is '${state}'`,
+    );
+  if (near !== undefined) return new TypeError(`on: there is no event ${described(name)}; write on('${near}', listener)`);
+  return new TypeError(`on: the event is ${oneOf(...names).wanted}, not ${described(name)}`);
+}
+
 /** `count` is `arguments.length`. Throws a TypeError for an event that a client does not have, or a listener that cannot be called. */
 export function checkListening(count: number, name: unknown, listener: unknown, names: readonly string[]): void {
   methodForms.on.check(count, noOptions);
-  checkValue(name, oneOf(...names), 'on: the event');
+  if (!names.includes(name as string)) throw unknownEvent(name, names);
   checkValue(listener, kinds.function, 'on: the listener');
 }
