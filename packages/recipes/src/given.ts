@@ -15,6 +15,7 @@ import {
   type OptionKinds,
   pathFault,
 } from '@tskeeper/client/internal';
+import { isSessions } from './sessions/sessions-brand.ts';
 import type { WaitOptions } from './waiting/wait-options.ts';
 
 /** What a recipe works with, and the path of what it is about. Throws a TypeError. */
@@ -25,27 +26,26 @@ export function checkPlace(source: unknown, path: string): void {
 
 /** Throws a TypeError for what is neither a client, nor a view of one, nor Sessions. */
 export function checkSource(source: unknown): void {
-  if (!isClient(source) && !(isObject(source) && isClient(source['client'])))
-    throw new TypeError(`a recipe takes a client, a view of one, or Sessions, not ${named(source)}; ${howToConnect}`);
+  if (!isClient(source) && !isSessions(source))
+    throw new TypeError(`expected a Client from connect(), a view of one, or Sessions, got ${named(source)}; ${howToConnect}`);
 }
 
 /** Throws a TypeError for what is neither a client nor a view of one. */
 export function checkClient(zk: ClientView): void {
   if (isClient(zk)) return;
-  const isSessions = isObject(zk) && isClient(zk['client']);
-  const remedy = isSessions ? 'hand over the client of each session: sessions.each((client) => ...)' : howToConnect;
-  throw new TypeError(`expected a client, or a view of one, not ${isSessions ? 'Sessions' : named(zk)}; ${remedy}`);
+  const remedy = isSessions(zk) ? 'hand over the client of each session: sessions.each((client) => ...)' : howToConnect;
+  throw new TypeError(`expected a Client from connect(), or a view of one, got ${isSessions(zk) ? 'Sessions' : named(zk)}; ${remedy}`);
 }
 
 const howToConnect = 'await connect() of @tskeeper/client, or Sessions.start(), and hand over the result';
 
-/** Throws a TypeError for what is no path. */
+/** Throws a TypeError for what is not a path. */
 export function checkPath(path: string): void {
-  const fault = typeof path === 'string' ? pathFault(path) : 'must be a text';
-  if (fault !== undefined) throw new TypeError(`${named(path)} is no path of a znode: it ${fault}`);
+  const fault = typeof path === 'string' ? pathFault(path) : 'must be a string';
+  if (fault !== undefined) throw new TypeError(`${named(path)} is not a path of a znode: it ${fault}`);
 }
 
-/** Throws a TypeError for what is not a text; `what`: `the name of a znode`. */
+/** Throws a TypeError for what is not a string; `what`: `the name of a znode`. */
 export function checkText(given: unknown, what: string): void {
   if (typeof given !== 'string') throw new TypeError(`${what} is a string, not ${named(given)}`);
 }
@@ -53,7 +53,7 @@ export function checkText(given: unknown, what: string): void {
 /** What stands in the name of a znode. Throws a TypeError for what cannot; `what`: `the name of a lock`. */
 export function checkName(given: unknown, what: string): void {
   if (typeof given !== 'string' || given === '' || given.includes('/'))
-    throw new TypeError(`${what} is a text without "/", and not empty, so not ${named(given)}`);
+    throw new TypeError(`${what} is a string without "/" that is not empty, not ${named(given)}`);
 }
 
 /** Throws a TypeError for what no znode can have. */

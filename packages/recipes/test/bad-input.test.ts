@@ -88,13 +88,17 @@ const places: Readonly<Record<string, (source: recipes.SessionSource, path: stri
 
 describe.each(Object.entries(places))('%s', (_name, make) => {
   it('says that it is given no client', async () => {
-    for (const given of [undefined, null, {}, 'zk1:2181', Promise.resolve(t.zk)])
-      expectInputError(await mistake(() => make(given as Any, '/a')), /^a recipe takes a client, .* not .*; await connect/, given);
+    for (const given of [undefined, null, {}, { client: t.zk }, 'zk1:2181', Promise.resolve(t.zk)])
+      expectInputError(
+        await mistake(() => make(given as Any, '/a')),
+        /^expected a Client from connect\(\), a view of one, or Sessions, got .*; await connect/,
+        given,
+      );
   });
 
   it('says what is wrong with a path', async () => {
     for (const given of [undefined, null, 5, {}, '', 'locks/a', '/a/', '//a', '/a//b', '/a/../b', '/a\0b'])
-      expectInputError(await mistake(() => make(t.zk, given as Any)), /is no path of a znode: it must/, given);
+      expectInputError(await mistake(() => make(t.zk, given as Any)), /is not a path of a znode: it must/, given);
   });
 
   it('takes a view of a client', async () => {
@@ -550,10 +554,10 @@ function znodeOf(zk: Client): Any {
 
 /** Each call, and what it is told. */
 const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, words: RegExp]>> = {
-  'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { name: 'x/y' }), /is a text without "\/"/],
-  'Lock, no name': [(zk) => new recipes.Lock(zk, '/a', { name: '' }), /and not empty/],
-  'Election, a name with a slash': [(zk) => new recipes.Election(zk, '/a', { name: '/n_' }), /is a text without "\/"/],
-  'SharedLock, a name that is none': [(zk) => new recipes.SharedLock(zk, '/a', { names: { read: 'r', write: 5 as Any } }), /so not 5/],
+  'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { name: 'x/y' }), /is a string without "\/"/],
+  'Lock, no name': [(zk) => new recipes.Lock(zk, '/a', { name: '' }), /that is not empty, not ""/],
+  'Election, a name with a slash': [(zk) => new recipes.Election(zk, '/a', { name: '/n_' }), /is a string without "\/"/],
+  'SharedLock, a name that is none': [(zk) => new recipes.SharedLock(zk, '/a', { names: { read: 'r', write: 5 as Any } }), /not 5/],
   'SharedLock, names that are none': [(zk) => new recipes.SharedLock(zk, '/a', { names: 'read' as Any }), /names are an object/],
   'Lock.run without work': [(zk) => new recipes.Lock(zk, '/a').run(none), /^work is a function, not undefined/],
   'SharedLock.reading.run without work': [(zk) => new recipes.SharedLock(zk, '/a').reading.run(none), /^work is a function/],
@@ -580,7 +584,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /^a contender is an object, as contenders\(\) lists them, not undefined/,
   ],
   'Lock.revoke of a path': [(zk) => new recipes.Lock(zk, '/a').revoke('/a/b' as Any), /^a contender is an object, .* not "\/a\/b"/],
-  'Lock.revoke of what has no path': [(zk) => new recipes.Lock(zk, '/a').revoke({} as Any), /undefined is no path/],
+  'Lock.revoke of what has no path': [(zk) => new recipes.Lock(zk, '/a').revoke({} as Any), /undefined is not a path/],
   'Lock.revoke, deleteAfterMs NaN': [
     (zk) => new recipes.Lock(zk, '/a').revoke({ kind: '', name: 'b', path: '/a/b', sequence: 0 }, { deleteAfterMs: NaN }),
     /^deleteAfterMs is a number of milliseconds from 0, not NaN/,
@@ -624,16 +628,19 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.SetPartitioner(zk, '/a', 'b', 'abc', work),
     /^items are an array or a Set of names, not "abc"/,
   ],
-  'SetPartitioner of numbers': [(zk) => new recipes.SetPartitioner(zk, '/a', 'b', [1, 2] as Any, work), /^an item is a text .* not 1/],
+  'SetPartitioner of numbers': [(zk) => new recipes.SetPartitioner(zk, '/a', 'b', [1, 2] as Any, work), /^an item is a string .* not 1/],
   'SetPartitioner without a name': [(zk) => new recipes.SetPartitioner(zk, '/a', '', ['a'], work), /^the name of a member/],
   'SetPartitioner without work': [(zk) => new recipes.SetPartitioner(zk, '/a', 'b', ['a'], none), /^work is a function/],
   'SetPartitioner, a boundary that is none': [
     (zk) => new recipes.SetPartitioner(zk, '/a', 'b', ['a'], work, { timeBoundaryMs: NaN }),
     /^timeBoundaryMs is a number of milliseconds from 0/,
   ],
-  'Queue, a prefix with a slash': [(zk) => new recipes.Queue(zk, '/a', { prefix: 'x/y' }), /what stands ahead of the number/],
+  'Queue, a prefix with a slash': [
+    (zk) => new recipes.Queue(zk, '/a', { prefix: 'x/y' }),
+    /^the prefix of items is a string without "\/" that is not empty, not "x\/y"/,
+  ],
   'Queue, maxItems NaN': [(zk) => new recipes.Queue(zk, '/a', { maxItems: NaN }), /^maxItems is a whole number/],
-  'Queue, a takenPath that is none': [(zk) => new recipes.Queue(zk, '/a', { takenPath: 'taken' }), /"taken" is no path/],
+  'Queue, a takenPath that is none': [(zk) => new recipes.Queue(zk, '/a', { takenPath: 'taken' }), /"taken" is not a path/],
   'Queue.put of a number': [(zk) => new recipes.Queue(zk, '/a').put(5 as Any), /^data are a Uint8Array, a string or null, not 5/],
   'Queue.put of nothing': [(zk) => new recipes.Queue(zk, '/a').put(none), /^data are a Uint8Array, a string or null, not undefined/],
   'Queue.putAll of a text': [(zk) => new recipes.Queue(zk, '/a').putAll('abc' as Any), /^items are an array, not "abc"/],
@@ -653,14 +660,14 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.DelayQueue(zk, '/a').put('a', { dueMs: new Date(5) as Any }),
     /a time is a whole number/,
   ],
-  'IdQueue.put without an id': [(zk) => new recipes.IdQueue(zk, '/a').put('a', {} as Any), /^an id is a text/],
-  'IdQueue.remove without an id': [(zk) => new recipes.IdQueue(zk, '/a').remove(none), /^an id is a text/],
+  'IdQueue.put without an id': [(zk) => new recipes.IdQueue(zk, '/a').put('a', {} as Any), /^an id is a string/],
+  'IdQueue.remove without an id': [(zk) => new recipes.IdQueue(zk, '/a').remove(none), /^an id is a string/],
   'ShardedQueue without options': [(zk) => new recipes.ShardedQueue(zk, '/a', none), /^options are an object, as { shards/],
   'AtomicNumber, a format that is none': [
     (zk) => new recipes.AtomicNumber(zk, '/a', { format: 'int32' as Any }),
     /as int32, not by "int32"/,
   ],
-  'AtomicNumber, a lock without a path': [(zk) => new recipes.AtomicNumber(zk, '/a', { lockPath: 'lock' }), /"lock" is no path/],
+  'AtomicNumber, a lock without a path': [(zk) => new recipes.AtomicNumber(zk, '/a', { lockPath: 'lock' }), /"lock" is not a path/],
   'AtomicNumber.add of a number to bigints': [
     (zk) => new recipes.AtomicNumber(zk, '/a').add(1 as Any),
     /^a number of \/a is a bigint, not 1/,
@@ -702,7 +709,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /votes are watched/,
   ],
   'TwoPhaseCommit.begin without sites': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').begin(none), /^sites are an array/],
-  'TwoPhaseCommit.join without a site': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').join(none), /is no name of a site/],
+  'TwoPhaseCommit.join without a site': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').join(none), /is not a name of a site/],
   'Migrations without a list': [(zk) => new recipes.Migrations(zk, '/a', none), /^migrations are an array/],
   'Migrations, one without operations': [
     (zk) => new recipes.Migrations(zk, '/a', [{ name: 'a' } as Any]),
@@ -717,11 +724,17 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /^migrations\[0\]: ops\[0\] is not an operation of multi/,
   ],
   'Migrations, one that is none': [(zk) => new recipes.Migrations(zk, '/a', [none]), /^migration 1 of \/a is an object/],
-  'Model without a template': [() => new recipes.Model(none, { codec: textCodec }), /is no template of a path/],
+  'Model without a template': [() => new recipes.Model(none, { codec: textCodec }), /is not a template of a path/],
   'Model without options': [() => new recipes.Model('/a', none), /^options are an object, as { codec/],
   'Model without a codec': [() => new recipes.Model('/a', {} as Any), /not by undefined/],
-  'Model.at without a client': [() => new recipes.Model('/a', { codec: textCodec }).at(none), /^a recipe takes a client/],
-  'Model.below without a client': [() => new recipes.Model('/a/{b}', { codec: textCodec }).below(none), /^a recipe takes a client/],
+  'Model.at without a client': [
+    () => new recipes.Model('/a', { codec: textCodec }).at(none),
+    /^expected a Client from connect\(\), a view of one, or Sessions, got undefined/,
+  ],
+  'Model.below without a client': [
+    () => new recipes.Model('/a/{b}', { codec: textCodec }).below(none),
+    /^expected a Client from connect\(\), a view of one, or Sessions, got undefined/,
+  ],
   'Model.at without a parameter': [(zk) => new recipes.Model('/a/{b}', { codec: textCodec }).at(zk, {} as Any), /needs the parameter b/],
   'ModelZnode.update without a function': [
     (zk) => new recipes.Model('/a', { codec: textCodec }).at(zk).update(none),
@@ -764,8 +777,8 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => znodeOf(zk).op.check({ verison: 0 }),
     /^op\.check: unknown option "verison"; write version/,
   ],
-  'PathTemplate of nothing': [() => new recipes.PathTemplate(none), /is no template of a path/],
-  'PathTemplate.match of nothing': [() => new recipes.PathTemplate('/a/{b}').match(none), /^a path is a text, not undefined/],
+  'PathTemplate of nothing': [() => new recipes.PathTemplate(none), /is not a template of a path/],
+  'PathTemplate.match of nothing': [() => new recipes.PathTemplate('/a/{b}').match(none), /^a path is a string, not undefined/],
   'Model, a mode there is not': [
     () => new recipes.Model('/a', { codec: textCodec, mode: 'ephemeralish' as Any }),
     /^new Model: mode is "persistent", .* not "ephemeralish"/,
@@ -799,10 +812,13 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     () => new recipes.SchemaSet([{ path: '/a', ephemeral: 'never' as Any }]),
     /^schemas\[0\]: ephemeral is "can", "must" or "cannot", not "never"/,
   ],
-  'SchemaSet, a schema without a path': [() => new recipes.SchemaSet([{ ephemeral: 'can' } as Any]), /is no template of a path/],
+  'SchemaSet, a schema without a path': [() => new recipes.SchemaSet([{ ephemeral: 'can' } as Any]), /is not a template of a path/],
   'SchemaSet of nothing': [() => new recipes.SchemaSet(none), /^schemas are an array/],
   'SchemaSet of a template': [() => new recipes.SchemaSet(['/a' as Any]), /^a schema is an object, as { path: .*not "\/a"/],
-  'SchemaSet.view of nothing': [() => new recipes.SchemaSet([]).view(none), /^expected a client/],
+  'SchemaSet.view of nothing': [
+    () => new recipes.SchemaSet([]).view(none),
+    /^expected a Client from connect\(\), or a view of one, got undefined/,
+  ],
   'jsonCodec, a check that is none': [
     () => recipes.jsonCodec('object' as Any),
     /^a check of values is a function or a schema, not "object"/,
@@ -832,7 +848,10 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /unknown option "sesionTimeoutMs"; write sessionTimeoutMs/,
   ],
   'Sessions.start without a function': [() => recipes.Sessions.start(none), /^what opens a client .* is a function/],
-  'Sessions.start with what gives no client': [() => recipes.Sessions.start((() => 'zk') as Any), /^expected a client/],
+  'Sessions.start with what gives no client': [
+    () => recipes.Sessions.start((() => 'zk') as Any),
+    /^expected a Client from connect\(\), or a view of one, got "zk"/,
+  ],
   'ServiceRegistry, a payload that checks nothing': [
     (zk) => new recipes.ServiceRegistry(zk, '/a', { payload: 5 as Any }),
     /^new ServiceRegistry: payload is a function or a schema, not 5/,

@@ -49,7 +49,7 @@ export function jsonCodec<Value>(check?: Check<Value>): Codec<Value> {
       return json;
     },
     decode: (data) => {
-      if (data === null || data.length === 0) throw new TypeError('there are no data, which is no JSON');
+      if (data === null || data.length === 0) throw new TypeError('there are no data, and JSON is never empty');
       return decode(utf8.decode(data));
     },
   };

@@ -222,5 +222,5 @@ export class ServiceRegistry<Payload = unknown> {
 }
 
 function mismatch(path: string, cause: unknown): RecipeError {
-  return new RecipeError('Mismatch', `the data of ${path} are no instance of a service: ${reasonOf(cause)}`, { cause });
+  return new RecipeError('Mismatch', `the data of ${path} are not an instance of a service: ${reasonOf(cause)}`, { cause });
 }

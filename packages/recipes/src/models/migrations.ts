@@ -216,7 +216,7 @@ function recordOf(path: string, data: Uint8Array | null): { readonly name: strin
   } catch {
     // As below.
   }
-  throw mismatch(`${path} is no record of a migration; whoever has written it has to say what was applied`);
+  throw mismatch(`${path} is not a record of a migration; only its writer can say what was applied`);
 }
 
 /** The same for the same operations, however they are written down: defaults left out or not, data as text or as bytes. */

@@ -227,7 +227,9 @@ function checkSites(sites: readonly string[]): void {
   if (sites.length === 0) throw new TypeError('a transaction has at least one site');
   for (const site of sites) {
     if (typeof site !== 'string' || site === '' || site.includes('/') || reserved.includes(site))
-      throw new TypeError(`"${site}" is no name of a site: it is not empty, has no slash, and is none of ${reserved.join(', ')}`);
+      throw new TypeError(
+        `"${site}" is not a name of a site: write one that is not empty, has no slash, and is none of ${reserved.join(', ')}`,
+      );
   }
   if (new Set(sites).size < sites.length) throw new TypeError(`each site votes once, and so it is named once: ${sites.join(', ')}`);
 }
