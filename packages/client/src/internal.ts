@@ -5,6 +5,7 @@ export { CallForm } from './call-form.ts';
 export { callKinds, methodForms } from './call-forms.ts';
 export { connectOptions } from './connect-forms.ts';
 export { checkOps, createSettings } from './operations/op-forms.ts';
+export { parsedJson } from './json-text.ts';
 export { onAbort } from './signals.ts';
 export { pathFault } from '@tskeeper/protocol';
 export {

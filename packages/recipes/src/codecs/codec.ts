@@ -1,5 +1,6 @@
 /** From values to the data of a znode, and back. */
 import type { Data } from '@tskeeper/client';
+import { parsedJson } from '@tskeeper/client/internal';
 import { checkCheck } from '../given.ts';
 import { type Check, checked, type StandardSchema } from './standard-schema.ts';
 
@@ -37,7 +38,7 @@ export function jsonCodec<Value>(check: (value: unknown) => Value): Codec<Value>
 export function jsonCodec<Value>(check?: Check<Value>): Codec<Value> {
   if (check !== undefined) checkCheck(check);
   const decode = (json: string): Value => {
-    const value: unknown = JSON.parse(json);
+    const value = parsedJson(json);
     return check === undefined ? (value as Value) : checked(check, value);
   };
   return {
