@@ -1,6 +1,7 @@
 /** To lead: a hold, with a word to those who look on. */
-import { type CallOptions, type ClientView, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { type CallOptions, type ClientView, formatSessionId, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { CallForm, callKinds, childPath, nameOf, optionKinds } from '@tskeeper/client/internal';
+import { type Inspect, inspected } from '../inspection.ts';
 import type { Held, HoldState } from '../line/held.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
@@ -100,6 +101,12 @@ export class Leadership implements AsyncDisposable {
         if (!isUnanswered(error)) return;
       }
     }
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const { state, path, fencingToken } = this;
+    return inspected(this, { state, path, fencingToken, sessionId: formatSessionId(this.zk.sessionId) }, options, inspect);
   }
 
   /** As `resign`, and rejects as that does. */

@@ -8,6 +8,7 @@
 import {
   type CallOptions,
   type ClientView,
+  formatSessionId,
   KeeperError,
   op,
   type Stat,
@@ -16,6 +17,7 @@ import {
   type WriteResults,
 } from '@tskeeper/client';
 import { CallForm, callKinds, optionKinds } from '@tskeeper/client/internal';
+import { type Inspect, inspected } from '../inspection.ts';
 import { checkMulti } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { callIn, clientOf, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
@@ -121,6 +123,13 @@ export class HeldLease implements AsyncDisposable {
   release(): Promise<void> {
     this.#released ??= this.#giveBack();
     return this.#released;
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const { state, path, fencingToken, leftMs } = this;
+    const { sessionId } = clientOf(this.#settings.source);
+    return inspected(this, { state, path, fencingToken, leftMs, sessionId: formatSessionId(sessionId) }, options, inspect);
   }
 
   /** As `release`, and rejects as that does. */

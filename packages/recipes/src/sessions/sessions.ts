@@ -5,8 +5,9 @@
  *              client ──closed, AuthFailed, moved──> over
  *     open ──rejects──> over
  */
-import { type Client, type Clock, connect, type ConnectOptions, type Servers } from '@tskeeper/client';
+import { type Client, type Clock, connect, type ConnectOptions, formatSessionId, type Servers } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
+import { type Inspect, inspected } from '../inspection.ts';
 import { callOptions, checkCallOptions, checkClient, checkFunction, checkOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Listeners } from '../listeners.ts';
@@ -117,6 +118,12 @@ export class Sessions implements AsyncDisposable {
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  /** What `console.log` shows of Sessions: the client of now. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const { state, sessionId, connectedTo: server } = this.client;
+    return inspected(this, { state, sessionId: formatSessionId(sessionId), server }, options, inspect);
   }
 
   /** As `close`; never rejects. */
