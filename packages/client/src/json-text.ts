@@ -13,6 +13,7 @@ export function parsedJson(text: string): unknown {
 }
 
 const space = /[\t\n\r ]*/y;
+// oxlint-disable-next-line no-control-regex -- they are what a string of JSON cannot have
 const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
 const plain = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null)/y;
 

@@ -15,7 +15,7 @@ import {
   type OptionKinds,
   pathFault,
 } from '@tskeeper/client/internal';
-import { isSessions } from './sessions/sessions-brand.ts';
+import { hasSessionsBrand } from './sessions/sessions-brand.ts';
 import type { WaitOptions } from './waiting/wait-options.ts';
 
 /** What a recipe works with, and the path of what it is about. Throws a TypeError. */
@@ -26,15 +26,17 @@ export function checkPlace(source: unknown, path: string): void {
 
 /** Throws a TypeError for what is neither a client, nor a view of one, nor Sessions. */
 export function checkSource(source: unknown): void {
-  if (!isClient(source) && !isSessions(source))
+  if (!isClient(source) && !hasSessionsBrand(source))
     throw new TypeError(`expected a Client from connect(), a view of one, or Sessions, got ${named(source)}; ${howToConnect}`);
 }
 
 /** Throws a TypeError for what is neither a client nor a view of one. */
 export function checkClient(zk: ClientView): void {
   if (isClient(zk)) return;
-  const remedy = isSessions(zk) ? 'hand over the client of each session: sessions.each((client) => ...)' : howToConnect;
-  throw new TypeError(`expected a Client from connect(), or a view of one, got ${isSessions(zk) ? 'Sessions' : named(zk)}; ${remedy}`);
+  const remedy = hasSessionsBrand(zk) ? 'hand over the client of each session: sessions.each((client) => ...)' : howToConnect;
+  throw new TypeError(
+    `expected a Client from connect(), or a view of one, got ${hasSessionsBrand(zk) ? 'Sessions' : named(zk)}; ${remedy}`,
+  );
 }
 
 const howToConnect = 'await connect() of @tskeeper/client, or Sessions.start(), and hand over the result';

@@ -1022,7 +1022,8 @@ it('every public method that takes something is tried with what it does not take
 function partsOf(object: object): ReadonlyMap<string, object> {
   const names = new Set(Object.keys(object));
   for (let at = Object.getPrototypeOf(object) as object; at !== Object.prototype; at = Object.getPrototypeOf(at) as object)
-    for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(at))) if (get !== undefined) names.add(name);
+    for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (descriptor.get !== undefined) names.add(name);
   const parts = [...names].map((name) => [name, (object as Readonly<Record<string, unknown>>)[name]] as const);
   return new Map(parts.filter((part): part is [string, object] => isPart(part[1])));
 }

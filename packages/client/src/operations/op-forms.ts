@@ -43,7 +43,10 @@ const opKinds: Readonly<Record<string, OptionKinds>> = (() => {
   };
 })();
 
-const known = { multi: ['create', 'delete', 'setData', 'check'], multiRead: ['getData', 'getChildren'] } as const;
+const known: Readonly<Record<'multi' | 'multiRead', readonly string[]>> = {
+  multi: ['create', 'delete', 'setData', 'check'],
+  multiRead: ['getData', 'getChildren'],
+};
 const arrays = {
   multi: { wanted: 'an array, as in [op.create(path), op.delete(path)]', fits: Array.isArray },
   multiRead: { wanted: 'an array, as in [op.getData(path)]', fits: Array.isArray },
@@ -54,10 +57,10 @@ export function checkOps(ops: unknown, method: 'multi' | 'multiRead', what: stri
   checkValue(ops, arrays[method], `${what}: ops`);
   (ops as readonly unknown[]).forEach((each, index) => {
     const name: unknown = kinds.object.fits(each) ? (each as { readonly op?: unknown }).op : undefined;
-    if (!(known[method] as readonly unknown[]).includes(name)) {
+    if (typeof name !== 'string' || !known[method].includes(name)) {
       const made = known[method].map((one) => `op.${one}`).join(', ');
       throw new TypeError(`${what}: ops[${index}] is not an operation of ${method}, which ${made} make`);
     }
-    checkOptions(each, opKinds[name as string]!, `${what}: ops[${index}], op.${name}`);
+    checkOptions(each, opKinds[name]!, `${what}: ops[${index}], op.${name}`);
   });
 }

@@ -14,8 +14,7 @@
 import { type ClientView, KeeperError, type Stat, type WatchLoop, type WatchLoopEvent } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
 import { isRecipeError } from '../recipe-error.ts';
-import { eachSession, type SessionSource } from '../sessions/session-source.ts';
-import { isSessions } from '../sessions/sessions-brand.ts';
+import { eachSession, isSessions, type SessionSource } from '../sessions/session-source.ts';
 import { pause } from '../waiting/pause.ts';
 import type { CacheChange } from './cached-znode.ts';
 import { Shown, type ShownOptions } from './shown.ts';

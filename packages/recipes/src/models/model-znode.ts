@@ -50,16 +50,18 @@ export interface ModelOps<Written> {
   check(options?: VersionOption): CheckOp;
 }
 
-const { call, plainRead, create, setData, deletion } = callKinds;
 const forms = {
-  get: new CallForm('get(options)', optionKinds(plainRead)),
-  find: new CallForm('find(options)', optionKinds(plainRead)),
-  exists: new CallForm('exists(options)', optionKinds(plainRead)),
-  create: new CallForm('create(value, options)', optionKinds({ protection: create.protection, idempotent: create.idempotent, ...call })),
-  set: new CallForm('set(value, options)', optionKinds(setData)),
-  put: new CallForm('put(value, options)', optionKinds(call)),
-  update: new CallForm('update(updater, options)', optionKinds({ create: kinds.boolean, idempotent: kinds.boolean, ...call })),
-  delete: new CallForm('delete(options)', optionKinds(deletion)),
+  get: new CallForm('get(options)', optionKinds(callKinds.plainRead)),
+  find: new CallForm('find(options)', optionKinds(callKinds.plainRead)),
+  exists: new CallForm('exists(options)', optionKinds(callKinds.plainRead)),
+  create: new CallForm(
+    'create(value, options)',
+    optionKinds({ protection: callKinds.create.protection, idempotent: kinds.boolean, ...callKinds.call }),
+  ),
+  set: new CallForm('set(value, options)', optionKinds(callKinds.setData)),
+  put: new CallForm('put(value, options)', optionKinds(callKinds.call)),
+  update: new CallForm('update(updater, options)', optionKinds({ create: kinds.boolean, idempotent: kinds.boolean, ...callKinds.call })),
+  delete: new CallForm('delete(options)', optionKinds(callKinds.deletion)),
 } as const;
 
 const versioned = optionKinds({ version: kinds.version });
@@ -240,17 +242,17 @@ export class ModelZnode<Read, Written = Read> {
   /** For a `multi`. */
   get op(): ModelOps<Written> {
     const { path } = this;
-    const encoded = (value: Written) => this.#encoded(value);
+    const dataOf = (value: Written) => this.#encoded(value);
     const howToMake = this.#howToMake;
     // Not arrow functions, which have no `arguments` of their own: a version that is lost on the way would make a condition of none.
     return {
       create(value) {
         opForms.create.check(arguments.length, {});
-        return op.create(path, encoded(value), howToMake);
+        return op.create(path, dataOf(value), howToMake);
       },
       set(value, options = {}) {
         opForms.set.check(arguments.length, options);
-        return op.setData(path, encoded(value), options);
+        return op.setData(path, dataOf(value), options);
       },
       delete(options = {}) {
         opForms.delete.check(arguments.length, options);

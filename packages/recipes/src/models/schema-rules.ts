@@ -33,11 +33,11 @@ interface Rule extends PathSchema {
   readonly template: PathTemplate;
 }
 
-const allowance = oneOf('can', 'must', 'cannot');
+const allowanceKind = oneOf('can', 'must', 'cannot');
 const schemaKinds = optionKinds({
   path: kinds.string,
-  ephemeral: allowance,
-  sequential: allowance,
+  ephemeral: allowanceKind,
+  sequential: allowanceKind,
   canBeDeleted: kinds.boolean,
   check: kinds.function,
 });

@@ -15,10 +15,14 @@ import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { isUnsettled } from '../waiting/unanswered.ts';
 import type { Sessions } from './sessions.ts';
-import { isSessions } from './sessions-brand.ts';
+import { hasSessionsBrand } from './sessions-brand.ts';
 
 /** A client: what is kept on it ends with its session. Or clients, one after another: it goes on with the next. */
 export type SessionSource = ClientView | Sessions;
+
+export function isSessions(source: SessionSource): source is Sessions {
+  return hasSessionsBrand(source);
+}
 
 export interface SessionUser {
   /** A session to work in. What is asked of it fails when it is over. */
