@@ -14,7 +14,7 @@ export function parsedJson(text: string): unknown {
 
 const space = /[\t\n\r ]*/y;
 // oxlint-disable-next-line no-control-regex -- they are what a string of JSON cannot have
-const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
+const string = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\u0000-\u001f]*)*"/y;
 const plain = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null)/y;
 
 /** Of a text that is not JSON. It keeps what is open in an array, since a text may be nested more deeply than calls can be. */
@@ -56,7 +56,7 @@ function faultIn(text: string): number {
       }
       if (!take(string) && !take(plain)) return at;
     }
-    // Behind a value: the end of what is open, as often as it comes, or a comma.
+    // After a value: the end of what is open, as often as it comes, or a comma.
     for (take(space); open.length > 0 && takeSign(open.at(-1) === '{' ? '}' : ']'); take(space)) open.pop();
     if (open.length === 0 || !takeSign(',')) return at;
     mayClose = false;

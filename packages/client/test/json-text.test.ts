@@ -25,7 +25,6 @@ it.each([
   ['{"a":"secret', 5],
   ['null null', 5],
   ['\ufeff1', 0],
-  ['['.repeat(100_000), 100_000],
 ])('%j is not JSON, and the error has the position alone', (text, position) => {
   let message = 'nothing is thrown';
   try {
@@ -36,6 +35,14 @@ it.each([
     message = (error as Error).message;
   }
   expect(message).toBe(`not JSON at position ${position}`);
+});
+
+it.each([
+  ['an array in an array', '['.repeat(1_000_000), 1_000_000],
+  ['a long string, and no comma', `["${'a'.repeat(1_000_000)}" 1]`, 1_000_004],
+  ['a long string with escapes, and no end', `["${'\\n'.repeat(500_000)}`, 1],
+])('%s: the position is found in as many steps as there are characters', (_, text, position) => {
+  expect(() => parsedJson(text)).toThrow(new SyntaxError(`not JSON at position ${position}`));
 });
 
 it.each(['1', ' [1, -2.5e+3, "a\\u0041\\n", null, true, {}] ', '{"a":{"b":[]},"c":false}', '"\u2028 größer"'])('%j is JSON', (text) => {
