@@ -1,6 +1,7 @@
 /** Compares docs/reference/errors.md with the codes there are, and with those that the sources of the server answer. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { op } from '@tskeeper/client';
 import { ErrorCode } from '@tskeeper/protocol';
 import { describe, expect, it } from 'vitest';
 
@@ -30,6 +31,14 @@ describe('docs/reference/errors.md', () => {
     const codes = Object.entries(ErrorCode).map(([name, code]) => ({ code, name }));
     expect(rowsOf(page).map(({ code, name }) => ({ code, name }))).toEqual(codes);
     expect(rowsOf(page.replace('-101', '-109')).map(({ code, name }) => ({ code, name }))).not.toEqual(codes);
+  });
+
+  it('names as BadArguments of the client what is not a TypeError of its calls', () => {
+    const [, row] = /^\| `BadArguments` \| (.+) \|$/m.exec(page)!;
+    const [refused, misused] = row!.split('. Nothing was sent. ');
+    expect(refused).not.toContain('mode');
+    expect(misused).toMatch(/a mode that does not exist.*TypeError/);
+    expect(() => op.create('/a', 'x', { mode: 'CONTAINER' as never })).toThrow(TypeError);
   });
 
   it('says "never" of the codes that the server does not use, and of no other', () => {

@@ -65,9 +65,23 @@ export const kinds = {
   bytes: { wanted: 'a Uint8Array or a string', fits: (given) => typeof given === 'string' || given instanceof Uint8Array },
   acl: {
     wanted: 'an array of { perms: Perms.read, id: { scheme, id } }',
-    fits: (given) => Array.isArray(given) && given.every(isAclEntry),
+    fits: Array.isArray,
+    inside: (given, what) => {
+      for (const [index, each] of (given as readonly unknown[]).entries()) if (!isAclEntry(each)) checkAclEntry(each, `${what}[${index}]`);
+    },
   },
 } as const satisfies Readonly<Record<string, Kind>>;
+
+const aclEntry: Kind = { wanted: 'an object: { perms, id: { scheme, id } }', fits: isObject };
+const perms: Kind = { wanted: 'a whole number, as Perms.read | Perms.write', fits: Number.isInteger };
+const aclId: Kind = { wanted: 'an object: { scheme, id }, both strings', fits: isAclId };
+
+function checkAclEntry(given: unknown, what: string): void {
+  checkValue(given, aclEntry, what);
+  const entry = given as { readonly perms?: unknown; readonly id?: unknown };
+  checkValue(entry.perms, perms, `${what}.perms`);
+  checkValue(entry.id, aclId, `${what}.id`);
+}
 
 /** One of these words. */
 export function oneOf(...words: readonly (string | boolean)[]): Kind {
@@ -288,7 +302,7 @@ function unknownOption(given: object, name: string, options: OptionKinds, what: 
 }
 
 /** The name that the fewest slips of the pen lead to; undefined when all of them are too many. */
-function nearest(plain: string, known: readonly string[]): string | undefined {
+export function nearest(plain: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = Math.min(2, Math.floor(plain.length / 3)) + 1;
   for (const name of known) {
@@ -336,6 +350,12 @@ function isOptionsObject(given: unknown): given is object {
 
 function isAclEntry(given: unknown): boolean {
   if (!isObject(given)) return false;
-  const { perms, id } = given as { readonly perms?: unknown; readonly id?: { readonly scheme?: unknown; readonly id?: unknown } };
-  return Number.isInteger(perms) && isObject(id) && typeof id.scheme === 'string' && typeof id.id === 'string';
+  const entry = given as { readonly perms?: unknown; readonly id?: unknown };
+  return Number.isInteger(entry.perms) && isAclId(entry.id);
+}
+
+function isAclId(given: unknown): boolean {
+  if (!isObject(given)) return false;
+  const { scheme, id } = given as { readonly scheme?: unknown; readonly id?: unknown };
+  return typeof scheme === 'string' && typeof id === 'string';
 }

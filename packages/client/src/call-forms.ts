@@ -3,8 +3,9 @@
  * made. A call that returns a promise rejects with what is wrong; one that returns something else throws it.
  */
 import { CallForm } from './call-form.ts';
-import { checkValue, type Kind, kinds, nested, oneOf, optionKinds, orOneOf, secret } from './arguments.ts';
+import { checkValue, described, type Kind, kinds, nearest, nested, oneOf, optionKinds, orOneOf, secret } from './arguments.ts';
 import { createSettings, optionalData } from './operations/op-forms.ts';
+import type { KeeperState } from './watched-event.ts';
 import { fullPolicy, type RetryPolicy } from './calls/retry-policy.ts';
 
 export const retryKind: Kind = {
@@ -24,7 +25,11 @@ const create = {
   ...call,
 };
 const setData = { ...versioned, idempotent: kinds.boolean };
+const deletion = { ...versioned, idempotent: kinds.boolean, guaranteed: kinds.boolean };
 const serverLines: Kind = { wanted: 'a string or an array', fits: (given) => typeof given === 'string' || Array.isArray(given) };
+
+/** The options of calls, for packages whose calls hand them on. */
+export const callKinds = { call, plainRead, create, setData, deletion } as const;
 
 /** The methods of a client. */
 export const methodForms = {
@@ -38,7 +43,7 @@ export const methodForms = {
   connected: new CallForm('connected()'),
   create: new CallForm('create(path, data, options)', optionKinds(create), optionalData),
   createJson: new CallForm('createJson(path, value, options)', optionKinds(create)),
-  delete: new CallForm('delete(path, options)', optionKinds({ ...versioned, idempotent: kinds.boolean, guaranteed: kinds.boolean })),
+  delete: new CallForm('delete(path, options)', optionKinds(deletion)),
   deleteRecursive: new CallForm('deleteRecursive(path, options)', optionKinds(call)),
   ensurePath: new CallForm('ensurePath(path, options)', optionKinds({ mode: oneOf('persistent', 'container'), acl: kinds.acl, ...call })),
   exists: new CallForm('exists(path, options)', optionKinds(read)),
@@ -92,9 +97,42 @@ export const methodForms = {
 
 const noOptions = {};
 
+/** What programs listen to by name with other emitters, in small letters: the states that `on('state')` reports. */
+const stateNames: ReadonlyMap<string, KeeperState> = new Map([
+  ['authfailed', 'AuthFailed'],
+  ['close', 'Closed'],
+  ['closed', 'Closed'],
+  ['connect', 'SyncConnected'],
+  ['connected', 'SyncConnected'],
+  ['connectedreadonly', 'ConnectedReadOnly'],
+  ['connectionlost', 'Disconnected'],
+  ['disconnect', 'Disconnected'],
+  ['disconnected', 'Disconnected'],
+  ['end', 'Closed'],
+  ['expired', 'Expired'],
+  ['lost', 'Expired'],
+  ['reconnected', 'SyncConnected'],
+  ['sessionexpired', 'Expired'],
+  ['suspended', 'Disconnected'],
+  ['syncconnected', 'SyncConnected'],
+]);
+
+function unknownEvent(name: unknown, names: readonly string[]): TypeError {
+  if (typeof name !== 'string') return new TypeError(`on: the event is ${oneOf(...names).wanted}, not ${described(name)}`);
+  const plain = name.toLowerCase().replaceAll(/[_ -]/g, '');
+  const state = stateNames.get(plain);
+  const near = nearest(plain, names);
+  if (state !== undefined)
+    return new TypeError(
+      `on: there is no event "${name}"; it is a state: write on('state', ({ state }) => ...), where state is '${state}'`,
+    );
+  if (near !== undefined) return new TypeError(`on: there is no event ${described(name)}; write on('${near}', listener)`);
+  return new TypeError(`on: the event is ${oneOf(...names).wanted}, not ${described(name)}`);
+}
+
 /** `count` is `arguments.length`. Throws a TypeError for an event that a client does not have, or a listener that cannot be called. */
 export function checkListening(count: number, name: unknown, listener: unknown, names: readonly string[]): void {
   methodForms.on.check(count, noOptions);
-  checkValue(name, oneOf(...names), 'on: the event');
+  if (!names.includes(name as string)) throw unknownEvent(name, names);
   checkValue(listener, kinds.function, 'on: the listener');
 }

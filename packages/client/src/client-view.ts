@@ -72,7 +72,7 @@ import {
   whoAmIOperation,
 } from './operations/single.ts';
 import type { CallOptions, Operation } from './session/operation.ts';
-import type { Session } from './session/session.ts';
+import { Session } from './session/session.ts';
 import type { EndReason } from './session/session-machine.ts';
 import type { Stat } from './stat.ts';
 import type { NodeEvent, WatchListener } from './watched-event.ts';
@@ -100,8 +100,12 @@ export class ClientView {
   };
   #unobserve: (() => void) | undefined;
 
-  /** Made by `connect` and by `chroot`. */
+  /** Made by `connect` and by `chroot`. Throws a TypeError when a program makes it. */
   constructor(session: Session, chroot: string, defaults: CallDefaults) {
+    if (!(session instanceof Session)) {
+      const [made, how] = new.target === ClientView ? ['ClientView', 'client.chroot(path)'] : ['Client', "await connect('zk1:2181')"];
+      throw new TypeError(`a ${made} is made by ${how}, not by new`);
+    }
     this.#session = session;
     this.#chroot = new Chroot(chroot);
     this.#defaults = defaults;
@@ -539,7 +543,7 @@ export class ClientView {
     if (misuse !== undefined) return rejection(misuse);
     if (Array.isArray(ops) && ops.length === 0) return Promise.resolve([] as unknown as WriteResults<Ops>);
     return this.#caller.call('multi', undefined, options, () => {
-      checkOps(ops, 'multi', ['create', 'delete', 'setData', 'check']);
+      checkOps(ops, 'multi');
       return multiOperation(ops, this.#chroot);
     });
   }
@@ -553,7 +557,7 @@ export class ClientView {
     if (misuse !== undefined) return rejection(misuse);
     if (Array.isArray(ops) && ops.length === 0) return Promise.resolve([] as unknown as ReadResults<Ops>);
     return this.#read('multiRead', undefined, options, () => {
-      checkOps(ops, 'multiRead', ['getData', 'getChildren']);
+      checkOps(ops, 'multiRead');
       return multiReadOperation(ops, this.#chroot);
     });
   }

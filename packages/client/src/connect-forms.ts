@@ -19,7 +19,7 @@ const world = {
   clock: withMethods('a clock', 'now', 'after', 'cancel'),
 };
 
-const connectOptions = optionKinds({
+export const connectOptions = optionKinds({
   sessionTimeoutMs: kinds.int,
   connectTimeoutMs: kinds.milliseconds,
   requestTimeoutMs: kinds.milliseconds,

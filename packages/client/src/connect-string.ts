@@ -24,6 +24,11 @@ const serverKind: Kind = {
   fits: (given) => kinds.object.fits(given) && typeof (given as { readonly host?: unknown }).host === 'string',
 };
 
+const addressKind: Kind = {
+  wanted: 'an object, as in { host: "zk1", port: 2181 }',
+  fits: (given) => serverKind.fits(given) && typeof (given as { readonly port?: unknown }).port === 'number',
+};
+
 /** What a connect string says. */
 export interface ConnectString {
   /** In the order given; at least one, but for a service. */
@@ -148,7 +153,9 @@ function parsePort(text: string, part: string, digits: string): number {
   return port;
 }
 
-/** `10.0.0.1:2181`, `[::1]:2181`: as it stands in a connect string. */
-export function formatServer({ host, port }: ServerAddress): string {
+/** `10.0.0.1:2181`, `[::1]:2181`: as it stands in a connect string. Throws a TypeError for what is not a server. */
+export function formatServer(server: ServerAddress): string {
+  checkValue(server, addressKind, 'formatServer: the server');
+  const { host, port } = server;
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,5 +1,6 @@
 /** Data as text and as JSON. ZooKeeper knows bytes only; what they mean is agreed between programs, so what they do not mean is an error. */
 import { ErrorCode } from '@tskeeper/protocol';
+import { parsedJson } from './json-text.ts';
 import { Refusal } from './keeper-error.ts';
 import type { Operation } from './session/operation.ts';
 import type { Stat } from './stat.ts';
@@ -27,29 +28,33 @@ export class DataFormatError extends SyntaxError {
   readonly op: string;
   /** As the caller gave it, that is without the chroot. */
   readonly path: string;
-  /** The data as they were read. */
-  readonly data: Uint8Array;
+  readonly #data: Uint8Array;
 
   /** Made by `getText` and `getJson`. */
-  constructor(op: string, path: string, refusal: { readonly data: Uint8Array; readonly format: string; readonly cause: unknown }) {
-    const { data, format, cause } = refusal;
-    const why = cause instanceof SyntaxError ? `: ${cause.message}` : '';
-    super(`${op} ${path}: the ${data.length} bytes of data are not ${format}${why}; read them with getData`, { cause });
+  constructor(op: string, path: string, refusal: { readonly data: Uint8Array; readonly fault: string }) {
+    const { data, fault } = refusal;
+    super(`${op} ${path}: the ${data.length} bytes of data are ${fault}; read them with getData`);
     this.op = op;
     this.path = path;
-    this.data = data;
+    this.#data = data;
+  }
+
+  /** The data as they were read. `console.log` and a log that writes all of an error do not show them, since they may be secret. */
+  get data(): Uint8Array {
+    return this.#data;
   }
 }
 
 /** A read that was answered with data of another format. It becomes a DataFormatError where its stack shows the caller. */
 export class FormatRefusal extends Refusal {
   readonly data: Uint8Array;
-  readonly format: string;
+  /** `not JSON at position 7`: nothing of the content. */
+  readonly fault: string;
 
-  constructor(data: Uint8Array, format: string, cause: unknown) {
-    super(ErrorCode.MarshallingError, 'refused', `not ${format}`, { cause });
+  constructor(data: Uint8Array, fault: string) {
+    super(ErrorCode.MarshallingError, 'refused', fault);
     this.data = data;
-    this.format = format;
+    this.fault = fault;
   }
 }
 
@@ -61,8 +66,8 @@ export function textOf(data: Uint8Array | null): string | null {
   if (data === null) return null;
   try {
     return utf8.decode(data);
-  } catch (error) {
-    throw new FormatRefusal(data, 'UTF-8', error);
+  } catch {
+    throw new FormatRefusal(data, 'not UTF-8');
   }
 }
 
@@ -71,9 +76,9 @@ export function valueOf(data: Uint8Array | null): unknown {
   if (data === null || data.length === 0) return undefined;
   const text = textOf(data)!;
   try {
-    return JSON.parse(text);
+    return parsedJson(text);
   } catch (error) {
-    throw new FormatRefusal(data, 'JSON', error);
+    throw new FormatRefusal(data, (error as Error).message);
   }
 }
 

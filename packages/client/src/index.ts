@@ -5,10 +5,7 @@ export {
   authenticated,
   type ClientInfo,
   creatorAcl,
-  digestId,
   ErrorCode,
-  formatSessionId,
-  formatZxid,
   type ErrorName,
   type Id,
   type Millis,
@@ -51,6 +48,7 @@ export type { Clock, Random, TimerHandle } from './clock.ts';
 export { type ConnectString, ConnectStringError, type Servers, defaultPort, formatServer, parseConnectString } from './connect-string.ts';
 export { connect, type ConnectOptions, createClient } from './connect.ts';
 export { ConnectOptionsError } from './connect-options-error.ts';
+export { digestId, formatSessionId, formatZxid } from './formats.ts';
 export { fourLetterWord, type FourLetterWordOptions } from './four-letter-word.ts';
 export { KeeperError, type KeeperErrorCode, type OperationOutcome, type Outcome } from './keeper-error.ts';
 export { NodeTransport, type NodeTransportOptions } from './node/node-transport.ts';

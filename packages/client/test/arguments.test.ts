@@ -148,7 +148,7 @@ it.each([
   [
     kinds.acl,
     [{ perms: 'rw', id: { scheme: 'world', id: 'anyone' } }],
-    'TypeError: x is an array of { perms: Perms.read, id: { scheme, id } }, not an array',
+    'TypeError: x[0].perms is a whole number, as Perms.read | Perms.write, not "rw"',
   ],
   [oneOf('persistent', 'container'), 'CONTAINER', 'TypeError: x is "persistent" or "container", not "CONTAINER"'],
 ])('a value of the wrong kind: %o, %o', (kind, given, message) => {

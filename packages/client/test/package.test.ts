@@ -68,7 +68,7 @@ const parts: readonly [name: string, use: string, files: readonly string[]][] = 
   ['op', "op.create('/a', 'x')", ['client/src/operations/multi.ts', 'client/src/operations/op-forms.ts', ...checks]],
   ['KeeperError', "KeeperError.is(1, 'NoNode')", ['client/src/keeper-error.ts', 'protocol/src/constants.ts', 'protocol/src/error-text.ts']],
   ['openAcl', 'openAcl', ['protocol/src/acl.ts', 'protocol/src/constants.ts']],
-  ['formatZxid', 'formatZxid(5n)', ['protocol/src/numbers.ts']],
+  ['formatZxid', 'formatZxid(5n)', ['client/src/formats.ts', 'protocol/src/numbers.ts', ...checks]],
   ['ErrorCode', 'ErrorCode.NoNode', ['protocol/src/constants.ts']],
   ['parseConnectString', "parseConnectString('a:2181')", ['client/src/connect-string.ts', 'protocol/src/paths.ts', ...checks]],
 ];

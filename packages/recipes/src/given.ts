@@ -1,6 +1,21 @@
 /** What programs give to recipes, looked at when it is given: so a mistake is told where it is made, and not by a request that fails later, or by nobody. */
 import type { ClientView } from '@tskeeper/client';
-import { checkOptions as checkNamedOptions, type Kind, kinds, optionKinds, type OptionKinds, pathFault } from '@tskeeper/client/internal';
+import {
+  checkCount,
+  checkOps,
+  checkOptions as checkNamedOptions,
+  checkValue,
+  connectOptions,
+  createSettings,
+  type Kind,
+  kinds,
+  methodForms,
+  oneOf,
+  optionKinds,
+  type OptionKinds,
+  pathFault,
+} from '@tskeeper/client/internal';
+import { hasSessionsBrand } from './sessions/sessions-brand.ts';
 import type { WaitOptions } from './waiting/wait-options.ts';
 
 /** What a recipe works with, and the path of what it is about. Throws a TypeError. */
@@ -11,27 +26,28 @@ export function checkPlace(source: unknown, path: string): void {
 
 /** Throws a TypeError for what is neither a client, nor a view of one, nor Sessions. */
 export function checkSource(source: unknown): void {
-  if (!isClient(source) && !(isObject(source) && isClient(source['client'])))
-    throw new TypeError(`a recipe takes a client, a view of one, or Sessions, not ${named(source)}; ${howToConnect}`);
+  if (!isClient(source) && !hasSessionsBrand(source))
+    throw new TypeError(`expected a Client from connect(), a view of one, or Sessions, got ${named(source)}; ${howToConnect}`);
 }
 
 /** Throws a TypeError for what is neither a client nor a view of one. */
 export function checkClient(zk: ClientView): void {
   if (isClient(zk)) return;
-  const isSessions = isObject(zk) && isClient(zk['client']);
-  const remedy = isSessions ? 'hand over the client of each session: sessions.each((client) => ...)' : howToConnect;
-  throw new TypeError(`expected a client, or a view of one, not ${isSessions ? 'Sessions' : named(zk)}; ${remedy}`);
+  const remedy = hasSessionsBrand(zk) ? 'hand over the client of each session: sessions.each((client) => ...)' : howToConnect;
+  throw new TypeError(
+    `expected a Client from connect(), or a view of one, got ${hasSessionsBrand(zk) ? 'Sessions' : named(zk)}; ${remedy}`,
+  );
 }
 
 const howToConnect = 'await connect() of @tskeeper/client, or Sessions.start(), and hand over the result';
 
-/** Throws a TypeError for what is no path. */
+/** Throws a TypeError for what is not a path. */
 export function checkPath(path: string): void {
-  const fault = typeof path === 'string' ? pathFault(path) : 'must be a text';
-  if (fault !== undefined) throw new TypeError(`${named(path)} is no path of a znode: it ${fault}`);
+  const fault = typeof path === 'string' ? pathFault(path) : 'must be a string';
+  if (fault !== undefined) throw new TypeError(`${named(path)} is not a path of a znode: it ${fault}`);
 }
 
-/** Throws a TypeError for what is not a text; `what`: `the name of a znode`. */
+/** Throws a TypeError for what is not a string; `what`: `the name of a znode`. */
 export function checkText(given: unknown, what: string): void {
   if (typeof given !== 'string') throw new TypeError(`${what} is a string, not ${named(given)}`);
 }
@@ -39,7 +55,7 @@ export function checkText(given: unknown, what: string): void {
 /** What stands in the name of a znode. Throws a TypeError for what cannot; `what`: `the name of a lock`. */
 export function checkName(given: unknown, what: string): void {
   if (typeof given !== 'string' || given === '' || given.includes('/'))
-    throw new TypeError(`${what} is a text without "/", and not empty, so not ${named(given)}`);
+    throw new TypeError(`${what} is a string without "/" that is not empty, not ${named(given)}`);
 }
 
 /** Throws a TypeError for what no znode can have. */
@@ -52,6 +68,23 @@ export function checkData(given: unknown): void {
 export function checkCodec(given: unknown, example: string): void {
   if (!isObject(given) || typeof given['encode'] !== 'function' || typeof given['decode'] !== 'function')
     throw new TypeError(`data are written and read by encode and decode of an object, as ${example}, not by ${named(given)}`);
+}
+
+/** A program's check of values: a function, or a schema of a library. */
+const check: Kind = {
+  wanted: 'a function or a schema',
+  fits: (given) => typeof given === 'function' || (isObject(given) && '~standard' in given),
+};
+
+/** Throws a TypeError for what checks no values. */
+export function checkCheck(given: unknown): void {
+  checkValue(given, check, 'a check of values');
+}
+
+/** Operations of a `multi` and the options of the call, looked at before anything is added to them. Throws a TypeError or a RangeError. */
+export function checkMulti(ops: unknown, options: unknown): void {
+  methodForms.multi.check(2, options);
+  checkOps(ops, 'multi');
 }
 
 /** Throws a TypeError for what is no array; `what`: `items are`. */
@@ -79,7 +112,7 @@ const wait = {
 };
 
 /** A value that is checked elsewhere; `wanted` says what it is, for an error about a name that is nearly this one. */
-function checkedElsewhere(wanted: string): Kind {
+export function checkedElsewhere(wanted: string): Kind {
   return { wanted, fits: () => true };
 }
 
@@ -91,6 +124,10 @@ const line = { acl: kinds.acl };
 export const callOptions = {
   wait: optionKinds(wait),
   acquire: optionKinds(wait, { onRevocation: checkedElsewhere('a function') }),
+  read: optionKinds({ concurrency: checkedElsewhere('a whole number from 1') }),
+  start: optionKinds({ signal: kinds.signal }),
+  // A session that has expired cannot be taken up again.
+  startOfServers: optionKinds(Object.fromEntries(Object.entries(connectOptions).filter(([name]) => name !== 'session'))),
   revoke: optionKinds(wait, { deleteAfterMs: milliseconds }),
   preempt: optionKinds({ preempt: checkedElsewhere('true, or { deleteAfterMs: 5000 }') }),
   loop: optionKinds({ signal: kinds.signal }),
@@ -109,22 +146,28 @@ const decode = { decode: checkedElsewhere('a function') };
 const many = { ...decode, data: flag, concurrency: checkedElsewhere('a whole number from 1') };
 const include = checkedElsewhere('a function');
 const participant = { name: checkedElsewhere('a string without "/"'), data: kinds.data, acl: kinds.acl };
+const candidate = { ...line, data: kinds.data, name: checkedElsewhere('a string without "/"') };
 const lease = { ...line, durationMs: milliseconds, holder: checkedElsewhere('a string') };
 
 /** The options of constructors, by the name of the class. */
 export const settings = {
   AtomicNumber: optionKinds({ format: checkedElsewhere('a format such as int32'), lockPath: checkedElsewhere('a path'), acl: kinds.acl }),
   Barrier: optionKinds({ data: kinds.data, ephemeral: flag, acl: kinds.acl }),
+  Candidate: optionKinds(candidate),
   ChildrenCache: optionKinds(many, { include }),
   DelayQueue: optionKinds(queue),
   DoubleBarrier: optionKinds(participant),
-  Election: optionKinds(line, { data: kinds.data, name: checkedElsewhere('a string without "/"') }),
+  Election: optionKinds(candidate),
   EventHandle: optionKinds(line, { autoReset: flag }),
   Group: optionKinds(line, { naming: checkedElsewhere('"plain", "party" or "shallowParty"') }),
   IdQueue: optionKinds(queue),
   Lease: optionKinds(lease),
   Lock: optionKinds(line, { name: checkedElsewhere('a string without "/"'), data: kinds.data }),
   Migrations: optionKinds(line),
+  Model: optionKinds(createSettings, {
+    codec: checkedElsewhere('a codec, as jsonCodec()'),
+    parents: oneOf('persistent', 'container', false),
+  }),
   MultiLease: optionKinds(lease, { count: checkedElsewhere('a whole number from 1') }),
   NodeCache: optionKinds(decode),
   PersistentNode: optionKinds({
@@ -137,6 +180,7 @@ export const settings = {
   PriorityLock: optionKinds(line, { data: kinds.data }),
   PriorityQueue: optionKinds(queue, { naming: checkedElsewhere('"page", "kazoo" or "curator"') }),
   Queue: optionKinds(queue, { prefix: checkedElsewhere('a string without "/"') }),
+  SchemaSet: optionKinds({ others: oneOf('allowed', 'refused') }),
   Semaphore: optionKinds(line, { size: checkedElsewhere('a whole number from 1'), data: kinds.data }),
   ServiceProvider: optionKinds({
     strategy: checkedElsewhere('a function, as roundRobin()'),
@@ -144,7 +188,7 @@ export const settings = {
     downAfterErrors: checkedElsewhere('a whole number from 1'),
     downForMs: milliseconds,
   }),
-  ServiceRegistry: optionKinds(line, { payload: checkedElsewhere('a function or a schema') }),
+  ServiceRegistry: optionKinds(line, { payload: check }),
   SetPartitioner: optionKinds(line, { timeBoundaryMs: milliseconds, plan: kinds.function }),
   ShardedQueue: optionKinds(item, { shards: checkedElsewhere('a whole number from 1 to 100') }),
   SharedCount: optionKinds(line, { format: checkedElsewhere('a format such as int32') }),
@@ -155,10 +199,23 @@ export const settings = {
   TwoPhaseCommit: optionKinds(line, { watching: checkedElsewhere('"sites" or "coordinator"'), presence: flag }),
 } as const;
 
-/** The options of a constructor. Throws a TypeError or a RangeError that says what to write. */
-export function checkSettings(given: unknown, name: keyof typeof settings): void {
-  if (!isObject(given)) throw new TypeError(`new ${name}: options are an object, as { acl }, not ${named(given)}`);
-  checkNamedOptions(given, settings[name], `new ${name}`);
+/** What stands in front of the options of a constructor, where that is not a source and a path. */
+const inFront: Partial<Readonly<Record<keyof typeof settings, string>>> = {
+  DoubleBarrier: 'source, path, size',
+  Migrations: 'source, path, list',
+  Model: 'template',
+  PersistentNode: 'source, path, data',
+  SchemaSet: 'schemas',
+  ServiceProvider: 'source, name, open',
+  SetPartitioner: 'source, path, name, items, work',
+  SharedValue: 'source, path, codec',
+};
+
+/** The options of a constructor; `count` is its `arguments.length`. Throws a TypeError or a RangeError that says what to write. */
+export function checkSettings(given: unknown, name: keyof typeof settings, count: number): void {
+  const form = `new ${name}(${inFront[name] ?? 'source, path'}, options)`;
+  checkCount(count, form.split(', ').length, form);
+  checkNamedOptions(given, settings[name], form);
 }
 
 /**

@@ -10,6 +10,11 @@
  */
 export type RecipeErrorCode = 'TimedOut' | 'Closed' | 'Lost' | 'Revoked' | 'Refused' | 'Mismatch';
 
+/** Also of a second copy of this package, whose Sessions have ended. */
+export function isRecipeError(error: unknown): boolean {
+  return error instanceof Error && error.name === 'RecipeError';
+}
+
 /** Thrown and rejected with by recipes, whatever their kind. */
 export class RecipeError extends Error {
   override readonly name = 'RecipeError';

@@ -88,13 +88,17 @@ const places: Readonly<Record<string, (source: recipes.SessionSource, path: stri
 
 describe.each(Object.entries(places))('%s', (_name, make) => {
   it('says that it is given no client', async () => {
-    for (const given of [undefined, null, {}, 'zk1:2181', Promise.resolve(t.zk)])
-      expectInputError(await mistake(() => make(given as Any, '/a')), /^a recipe takes a client, .* not .*; await connect/, given);
+    for (const given of [undefined, null, {}, { client: t.zk }, 'zk1:2181', Promise.resolve(t.zk)])
+      expectInputError(
+        await mistake(() => make(given as Any, '/a')),
+        /^expected a Client from connect\(\), a view of one, or Sessions, got .*; await connect/,
+        given,
+      );
   });
 
   it('says what is wrong with a path', async () => {
     for (const given of [undefined, null, 5, {}, '', 'locks/a', '/a/', '//a', '/a//b', '/a/../b', '/a\0b'])
-      expectInputError(await mistake(() => make(t.zk, given as Any)), /is no path of a znode: it must/, given);
+      expectInputError(await mistake(() => make(t.zk, given as Any)), /is not a path of a znode: it must/, given);
   });
 
   it('takes a view of a client', async () => {
@@ -166,6 +170,9 @@ async function waitsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
     'Lock.contenders': (options) => lock.contenders(options),
     'Lock.revoke': (options) => lock.revoke(contender, options),
     'SharedLock.reading.acquire': (options) => shared.reading.acquire(options),
+    'SharedLock.reading.tryAcquire': (options) => shared.reading.tryAcquire(options),
+    'SharedLock.reading.run': (options) => shared.reading.run(work, options),
+    'SharedLock.writing.acquire': (options) => shared.writing.acquire(options),
     'SharedLock.writing.tryAcquire': (options) => shared.writing.tryAcquire(options),
     'SharedLock.writing.run': (options) => shared.writing.run(work, options),
     'SharedLock.contenders': (options) => shared.contenders(options),
@@ -368,62 +375,168 @@ async function loopsOf(zk: Client): Promise<Readonly<Record<string, Wait>>> {
 }
 
 /** Each class that takes options, made with these. */
-function constructorsOf(zk: Client): Readonly<Record<string, (options: Any) => unknown>> {
+function constructorsOf(zk: Client): Readonly<Record<string, (options: Any, ...more: []) => unknown>> {
   const merged = (options: Any, needed: object): Any => (typeof options === 'object' ? { ...needed, ...options } : options);
   return {
-    AtomicNumber: (options) => new recipes.AtomicNumber(zk, '/a', options),
-    Barrier: (options) => new recipes.Barrier(zk, '/a', options),
-    Candidate: (options) => new recipes.Candidate(zk, '/a', options),
-    ChildrenCache: (options) => new recipes.ChildrenCache(zk, '/a', options),
-    DelayQueue: (options) => new recipes.DelayQueue(zk, '/a', options),
-    DoubleBarrier: (options) => new recipes.DoubleBarrier(zk, '/a', 2, options),
-    Election: (options) => new recipes.Election(zk, '/a', options),
-    EventHandle: (options) => new recipes.EventHandle(zk, '/a', options),
-    Group: (options) => new recipes.Group(zk, '/a', options),
-    IdQueue: (options) => new recipes.IdQueue(zk, '/a', options),
-    Lease: (options) => new recipes.Lease(zk, '/a', merged(options, lease)),
-    Lock: (options) => new recipes.Lock(zk, '/a', options),
-    Migrations: (options) => new recipes.Migrations(zk, '/a', [], options),
-    MultiLease: (options) => new recipes.MultiLease(zk, '/a', merged(options, { ...lease, count: 2 })),
-    NodeCache: (options) => new recipes.NodeCache(zk, '/a', options),
-    PersistentNode: (options) => new recipes.PersistentNode(zk, '/a', null, options),
-    PriorityLock: (options) => new recipes.PriorityLock(zk, '/a', options),
-    PriorityQueue: (options) => new recipes.PriorityQueue(zk, '/a', options),
-    Queue: (options) => new recipes.Queue(zk, '/a', options),
-    Semaphore: (options) => new recipes.Semaphore(zk, '/a', options),
-    ServiceRegistry: (options) => new recipes.ServiceRegistry(zk, '/a', options),
-    SetPartitioner: (options) => new recipes.SetPartitioner(zk, '/a', 'alice', ['a'], work, options),
-    ShardedQueue: (options) => new recipes.ShardedQueue(zk, '/a', merged(options, { shards: 2 })),
-    SharedCount: (options) => new recipes.SharedCount(zk, '/a', options),
-    SharedLock: (options) => new recipes.SharedLock(zk, '/a', options),
-    SharedValue: (options) => new recipes.SharedValue(zk, '/a', textCodec, options),
-    TreeCache: (options) => new recipes.TreeCache(zk, '/a', options),
-    TwoPhaseCommit: (options) => new recipes.TwoPhaseCommit(zk, '/a', options),
+    AtomicNumber: (options, ...more) => new recipes.AtomicNumber(zk, '/a', options, ...more),
+    Barrier: (options, ...more) => new recipes.Barrier(zk, '/a', options, ...more),
+    Candidate: (options, ...more) => new recipes.Candidate(zk, '/a', options, ...more),
+    ChildrenCache: (options, ...more) => new recipes.ChildrenCache(zk, '/a', options, ...more),
+    DelayQueue: (options, ...more) => new recipes.DelayQueue(zk, '/a', options, ...more),
+    DoubleBarrier: (options, ...more) => new recipes.DoubleBarrier(zk, '/a', 2, options, ...more),
+    Election: (options, ...more) => new recipes.Election(zk, '/a', options, ...more),
+    EventHandle: (options, ...more) => new recipes.EventHandle(zk, '/a', options, ...more),
+    Group: (options, ...more) => new recipes.Group(zk, '/a', options, ...more),
+    IdQueue: (options, ...more) => new recipes.IdQueue(zk, '/a', options, ...more),
+    Lease: (options, ...more) => new recipes.Lease(zk, '/a', merged(options, lease), ...more),
+    Lock: (options, ...more) => new recipes.Lock(zk, '/a', options, ...more),
+    Migrations: (options, ...more) => new recipes.Migrations(zk, '/a', [], options, ...more),
+    MultiLease: (options, ...more) => new recipes.MultiLease(zk, '/a', merged(options, { ...lease, count: 2 }), ...more),
+    Model: (options, ...more) => new recipes.Model('/a', merged(options, { codec: textCodec }), ...more),
+    NodeCache: (options, ...more) => new recipes.NodeCache(zk, '/a', options, ...more),
+    PersistentNode: (options, ...more) => new recipes.PersistentNode(zk, '/a', null, options, ...more),
+    PriorityLock: (options, ...more) => new recipes.PriorityLock(zk, '/a', options, ...more),
+    PriorityQueue: (options, ...more) => new recipes.PriorityQueue(zk, '/a', options, ...more),
+    Queue: (options, ...more) => new recipes.Queue(zk, '/a', options, ...more),
+    SchemaSet: (options, ...more) => new recipes.SchemaSet([], options, ...more),
+    Semaphore: (options, ...more) => new recipes.Semaphore(zk, '/a', options, ...more),
+    ServiceProvider: (options, ...more) => new recipes.ServiceRegistry(zk, '/a').provider('mail', options, ...more),
+    ServiceRegistry: (options, ...more) => new recipes.ServiceRegistry(zk, '/a', options, ...more),
+    SetPartitioner: (options, ...more) => new recipes.SetPartitioner(zk, '/a', 'alice', ['a'], work, options, ...more),
+    ShardedQueue: (options, ...more) => new recipes.ShardedQueue(zk, '/a', merged(options, { shards: 2 }), ...more),
+    SharedCount: (options, ...more) => new recipes.SharedCount(zk, '/a', options, ...more),
+    SharedLock: (options, ...more) => new recipes.SharedLock(zk, '/a', options, ...more),
+    SharedValue: (options, ...more) => new recipes.SharedValue(zk, '/a', textCodec, options, ...more),
+    TreeCache: (options, ...more) => new recipes.TreeCache(zk, '/a', options, ...more),
+    TwoPhaseCommit: (options, ...more) => new recipes.TwoPhaseCommit(zk, '/a', options, ...more),
   };
 }
 
+// --- Calls with the options of a call of the client
+
+/** One of each class that recipes can be, by the name of the class. */
+async function instancesOf(zk: recipes.SessionSource): Promise<ReadonlyMap<string, object>> {
+  const made = await t.until(Promise.all(Object.values(places).map(async (make, at) => (await make(zk, `/each/${at}`)) as object)));
+  const lock = new recipes.Lock(zk, '/each/lock');
+  const queue = new recipes.Queue(zk, '/each/queue');
+  await t.until(queue.put('item'));
+  const registry = new recipes.ServiceRegistry(zk, '/each/services');
+  const transaction = new recipes.TwoPhaseCommit(zk, '/each/transaction');
+  await t.until(transaction.begin(['berlin']));
+  const model = new recipes.Model('/each/{znode}', { codec: textCodec });
+  const waited = await t.until(
+    Promise.all([
+      lock.acquire(),
+      new recipes.Semaphore(zk, '/each/semaphore', { size: 2 }).acquireMany(2),
+      new recipes.Lease(zk, '/each/lease', lease).acquire(),
+      new recipes.Election(zk, '/each/election').lead(),
+      queue.claim(),
+      new recipes.DoubleBarrier(zk, '/each/barrier', 1).enter(),
+      registry.register({ name: 'mail', address: '10.0.0.1', payload: null }),
+      transaction.join('berlin'),
+      recipes.Sessions.start(() => Promise.resolve(t.zk)),
+    ]),
+  );
+  const others = [
+    new recipes.CachedNumber(new recipes.AtomicNumber(zk, '/each/number'), 1),
+    new recipes.MultiLock([lock]),
+    model,
+    model.at(zk, { znode: 'a' }),
+    model.below(zk),
+    model.template,
+    new recipes.SchemaSet([]),
+    registry.cache('mail'),
+    registry.provider('mail'),
+  ];
+  return new Map([...made, ...waited, ...others].map((each) => [each.constructor.name, each]));
+}
+
+/** Each call that takes `signal`, `timeoutMs` and `retry`. */
+async function callsOf(source: recipes.SessionSource): Promise<Readonly<Record<string, Wait>>> {
+  const each = (await instancesOf(source)) as ReadonlyMap<string, Any>;
+  const methods = {
+    ModelZnode: {
+      get: [],
+      find: [],
+      exists: [],
+      create: ['value'],
+      set: ['value'],
+      put: ['value'],
+      update: [() => 'value'],
+      delete: [],
+    },
+    ModelChildren: { list: [] },
+    Leadership: { acknowledge: [] },
+    HeldLease: { renew: [] },
+  };
+  const calls = Object.entries(methods).flatMap(([owner, own]) =>
+    Object.entries(own).map(([method, given]): [string, Wait] => [
+      `${owner}.${method}`,
+      (options) => each.get(owner)[method](...given, options),
+    ]),
+  );
+  const fenced = fencedWriters.map((owner): [string, Wait] => [`${owner}.multi`, (options) => each.get(owner).multi([], options)]);
+  return Object.fromEntries([...calls, ...fenced]);
+}
+
+/** Classes whose `multi` writes only while they hold something. */
+const fencedWriters = ['Held', 'HeldTogether', 'HeldLease', 'Leadership', 'Participation', 'ClaimedItem'];
+
+describe.each(['a client', 'Sessions'])('a call of the client by a recipe of %s', (kind) => {
+  const sourceOf = () => (kind === 'Sessions' ? t.until(recipes.Sessions.start(() => t.client())) : t.zk);
+
+  it('refuses options that it does not know, at once', async () => {
+    const failures: string[] = [];
+    for (const [name, call] of Object.entries(await callsOf(await sourceOf()))) {
+      for (const given of [0, null, 'fast', [], { verison: 0 }, { singal: 5 }, { timeoutMs: '5' }, { signal: new AbortController() }]) {
+        const error = await mistake(() => call(given));
+        if (!/(options are an object|unknown option|signal is|timeoutMs is)/.test(error.message) || !/^(Type|Range)Error$/.test(error.name))
+          failures.push(`${name} of ${JSON.stringify(given)}: ${error.message}`);
+      }
+    }
+    expect(failures).toEqual([]);
+  });
+
+  it('says what is wrong with the operations of a multi, at once', async () => {
+    const each = (await instancesOf(await sourceOf())) as ReadonlyMap<string, Any>;
+    const failures: string[] = [];
+    for (const owner of fencedWriters) {
+      for (const given of [
+        undefined,
+        null,
+        5,
+        'x',
+        {},
+        [5],
+        [undefined],
+        [{ op: 'getData', path: '/a' }],
+        [{ op: 'delete', path: '/a', verison: 1 }],
+      ]) {
+        const error = await mistake(() => each.get(owner).multi(given));
+        if (!/^multi: ops(\[0\])?(, op\.delete)?(:| is)/.test(error.message) || !/^TypeError$/.test(error.name))
+          failures.push(`${owner}.multi of ${JSON.stringify(given)}: ${error.message}`);
+      }
+    }
+    expect(failures).toEqual([]);
+  });
+});
+
+// --- What else is given
+
 /** Methods that hand what they are given to a method that is tried, or to the client, which checks it. */
 const passedOn: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    ['Held', 'HeldTogether', 'HeldLease', 'Leadership', 'Participation', 'ClaimedItem'].map((name) => [`${name}.multi`, 'Client.multi']),
-  ),
   ...Object.fromEntries(
     ['Held', 'HeldTogether', 'Leadership', 'Participation', 'ClaimedItem', 'Registration', 'SetPartitioner'].map((name) => [
       `${name}.onStateChange`,
       'PersistentNode.onStateChange',
     ]),
   ),
-  ...Object.fromEntries(['get', 'find', 'exists', 'create', 'set', 'put', 'delete'].map((name) => [`ModelZnode.${name}`, 'Client'])),
   ...Object.fromEntries(['DelayQueue', 'IdQueue', 'PriorityQueue'].map((name) => [`${name}.putAll`, `${name}.put`])),
   'ShardedQueue.putAll': 'Queue.putAll',
   // Not public.
   ...Object.fromEntries(['putItems', 'ensembleTimeMs', 'takeAll'].map((name) => [`ItemQueue.${name}`, ''])),
   'AtomicNumber.decrement': 'AtomicNumber.subtract',
   'ClaimedItem.done': 'tried by itself',
-  'HeldLease.renew': 'Client.setData',
-  'Leadership.acknowledge': 'Client.multi',
-  'ModelChildren.list': 'Client.getChildren',
-  'ModelChildren.cache': 'ChildrenCache',
   'Participation.leave': 'Limit, as all that waits',
   'Site.acknowledge': 'Limit, as all that waits',
   'PathTemplate.path': 'Model.at',
@@ -432,16 +545,19 @@ const passedOn: Readonly<Record<string, string>> = {
   'RecipeError.toString': 'Error',
 };
 
-// --- What else is given
-
 const none = undefined as Any;
+
+/** Without its types, as a program in JavaScript has it. */
+function znodeOf(zk: Client): Any {
+  return new recipes.Model('/a', { codec: textCodec }).at(zk);
+}
 
 /** Each call, and what it is told. */
 const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, words: RegExp]>> = {
-  'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { name: 'x/y' }), /is a text without "\/"/],
-  'Lock, no name': [(zk) => new recipes.Lock(zk, '/a', { name: '' }), /and not empty/],
-  'Election, a name with a slash': [(zk) => new recipes.Election(zk, '/a', { name: '/n_' }), /is a text without "\/"/],
-  'SharedLock, a name that is none': [(zk) => new recipes.SharedLock(zk, '/a', { names: { read: 'r', write: 5 as Any } }), /so not 5/],
+  'Lock, a name with a slash': [(zk) => new recipes.Lock(zk, '/a', { name: 'x/y' }), /is a string without "\/"/],
+  'Lock, no name': [(zk) => new recipes.Lock(zk, '/a', { name: '' }), /that is not empty, not ""/],
+  'Election, a name with a slash': [(zk) => new recipes.Election(zk, '/a', { name: '/n_' }), /is a string without "\/"/],
+  'SharedLock, a name that is none': [(zk) => new recipes.SharedLock(zk, '/a', { names: { read: 'r', write: 5 as Any } }), /not 5/],
   'SharedLock, names that are none': [(zk) => new recipes.SharedLock(zk, '/a', { names: 'read' as Any }), /names are an object/],
   'Lock.run without work': [(zk) => new recipes.Lock(zk, '/a').run(none), /^work is a function, not undefined/],
   'SharedLock.reading.run without work': [(zk) => new recipes.SharedLock(zk, '/a').reading.run(none), /^work is a function/],
@@ -468,7 +584,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /^a contender is an object, as contenders\(\) lists them, not undefined/,
   ],
   'Lock.revoke of a path': [(zk) => new recipes.Lock(zk, '/a').revoke('/a/b' as Any), /^a contender is an object, .* not "\/a\/b"/],
-  'Lock.revoke of what has no path': [(zk) => new recipes.Lock(zk, '/a').revoke({} as Any), /undefined is no path/],
+  'Lock.revoke of what has no path': [(zk) => new recipes.Lock(zk, '/a').revoke({} as Any), /undefined is not a path/],
   'Lock.revoke, deleteAfterMs NaN': [
     (zk) => new recipes.Lock(zk, '/a').revoke({ kind: '', name: 'b', path: '/a/b', sequence: 0 }, { deleteAfterMs: NaN }),
     /^deleteAfterMs is a number of milliseconds from 0, not NaN/,
@@ -512,16 +628,19 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.SetPartitioner(zk, '/a', 'b', 'abc', work),
     /^items are an array or a Set of names, not "abc"/,
   ],
-  'SetPartitioner of numbers': [(zk) => new recipes.SetPartitioner(zk, '/a', 'b', [1, 2] as Any, work), /^an item is a text .* not 1/],
+  'SetPartitioner of numbers': [(zk) => new recipes.SetPartitioner(zk, '/a', 'b', [1, 2] as Any, work), /^an item is a string .* not 1/],
   'SetPartitioner without a name': [(zk) => new recipes.SetPartitioner(zk, '/a', '', ['a'], work), /^the name of a member/],
   'SetPartitioner without work': [(zk) => new recipes.SetPartitioner(zk, '/a', 'b', ['a'], none), /^work is a function/],
   'SetPartitioner, a boundary that is none': [
     (zk) => new recipes.SetPartitioner(zk, '/a', 'b', ['a'], work, { timeBoundaryMs: NaN }),
     /^timeBoundaryMs is a number of milliseconds from 0/,
   ],
-  'Queue, a prefix with a slash': [(zk) => new recipes.Queue(zk, '/a', { prefix: 'x/y' }), /what stands ahead of the number/],
+  'Queue, a prefix with a slash': [
+    (zk) => new recipes.Queue(zk, '/a', { prefix: 'x/y' }),
+    /^the prefix of items is a string without "\/" that is not empty, not "x\/y"/,
+  ],
   'Queue, maxItems NaN': [(zk) => new recipes.Queue(zk, '/a', { maxItems: NaN }), /^maxItems is a whole number/],
-  'Queue, a takenPath that is none': [(zk) => new recipes.Queue(zk, '/a', { takenPath: 'taken' }), /"taken" is no path/],
+  'Queue, a takenPath that is none': [(zk) => new recipes.Queue(zk, '/a', { takenPath: 'taken' }), /"taken" is not a path/],
   'Queue.put of a number': [(zk) => new recipes.Queue(zk, '/a').put(5 as Any), /^data are a Uint8Array, a string or null, not 5/],
   'Queue.put of nothing': [(zk) => new recipes.Queue(zk, '/a').put(none), /^data are a Uint8Array, a string or null, not undefined/],
   'Queue.putAll of a text': [(zk) => new recipes.Queue(zk, '/a').putAll('abc' as Any), /^items are an array, not "abc"/],
@@ -541,14 +660,14 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.DelayQueue(zk, '/a').put('a', { dueMs: new Date(5) as Any }),
     /a time is a whole number/,
   ],
-  'IdQueue.put without an id': [(zk) => new recipes.IdQueue(zk, '/a').put('a', {} as Any), /^an id is a text/],
-  'IdQueue.remove without an id': [(zk) => new recipes.IdQueue(zk, '/a').remove(none), /^an id is a text/],
+  'IdQueue.put without an id': [(zk) => new recipes.IdQueue(zk, '/a').put('a', {} as Any), /^an id is a string/],
+  'IdQueue.remove without an id': [(zk) => new recipes.IdQueue(zk, '/a').remove(none), /^an id is a string/],
   'ShardedQueue without options': [(zk) => new recipes.ShardedQueue(zk, '/a', none), /^options are an object, as { shards/],
   'AtomicNumber, a format that is none': [
     (zk) => new recipes.AtomicNumber(zk, '/a', { format: 'int32' as Any }),
     /as int32, not by "int32"/,
   ],
-  'AtomicNumber, a lock without a path': [(zk) => new recipes.AtomicNumber(zk, '/a', { lockPath: 'lock' }), /"lock" is no path/],
+  'AtomicNumber, a lock without a path': [(zk) => new recipes.AtomicNumber(zk, '/a', { lockPath: 'lock' }), /"lock" is not a path/],
   'AtomicNumber.add of a number to bigints': [
     (zk) => new recipes.AtomicNumber(zk, '/a').add(1 as Any),
     /^a number of \/a is a bigint, not 1/,
@@ -590,42 +709,192 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     /votes are watched/,
   ],
   'TwoPhaseCommit.begin without sites': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').begin(none), /^sites are an array/],
-  'TwoPhaseCommit.join without a site': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').join(none), /is no name of a site/],
+  'TwoPhaseCommit.join without a site': [(zk) => new recipes.TwoPhaseCommit(zk, '/a').join(none), /is not a name of a site/],
   'Migrations without a list': [(zk) => new recipes.Migrations(zk, '/a', none), /^migrations are an array/],
   'Migrations, one without operations': [
     (zk) => new recipes.Migrations(zk, '/a', [{ name: 'a' } as Any]),
     /^the operations of "a" are an array/,
   ],
+  'Migrations, one without a name': [
+    (zk) => new recipes.Migrations(zk, '/a', [{ nam: 'a', ops: [] } as Any]),
+    /^migrations\[0\]: unknown option "nam"; write name/,
+  ],
+  'Migrations, an operation that is none': [
+    (zk) => new recipes.Migrations(zk, '/a', [{ name: 'a', ops: [5 as Any] }]),
+    /^migrations\[0\]: ops\[0\] is not an operation of multi/,
+  ],
   'Migrations, one that is none': [(zk) => new recipes.Migrations(zk, '/a', [none]), /^migration 1 of \/a is an object/],
-  'Model without a template': [() => new recipes.Model(none, { codec: textCodec }), /is no template of a path/],
+  'Model without a template': [() => new recipes.Model(none, { codec: textCodec }), /is not a template of a path/],
   'Model without options': [() => new recipes.Model('/a', none), /^options are an object, as { codec/],
   'Model without a codec': [() => new recipes.Model('/a', {} as Any), /not by undefined/],
-  'Model.at without a client': [() => new recipes.Model('/a', { codec: textCodec }).at(none), /^a recipe takes a client/],
-  'Model.below without a client': [() => new recipes.Model('/a/{b}', { codec: textCodec }).below(none), /^a recipe takes a client/],
+  'Model.at without a client': [
+    () => new recipes.Model('/a', { codec: textCodec }).at(none),
+    /^expected a Client from connect\(\), a view of one, or Sessions, got undefined/,
+  ],
+  'Model.below without a client': [
+    () => new recipes.Model('/a/{b}', { codec: textCodec }).below(none),
+    /^expected a Client from connect\(\), a view of one, or Sessions, got undefined/,
+  ],
   'Model.at without a parameter': [(zk) => new recipes.Model('/a/{b}', { codec: textCodec }).at(zk, {} as Any), /needs the parameter b/],
   'ModelZnode.update without a function': [
     (zk) => new recipes.Model('/a', { codec: textCodec }).at(zk).update(none),
     /^updater is a function/,
   ],
-  'PathTemplate of nothing': [() => new recipes.PathTemplate(none), /is no template of a path/],
-  'PathTemplate.match of nothing': [() => new recipes.PathTemplate('/a/{b}').match(none), /^a path is a text, not undefined/],
+  'ModelZnode.op.create, options': [
+    (zk) => znodeOf(zk).op.create('x', { mode: 'ephemeral' }),
+    /^op\.create\(value\) takes 1 argument, not 2/,
+  ],
+  'ModelZnode.op.set, a number in the place of options': [
+    (zk) => znodeOf(zk).op.set('x', 0),
+    /^op\.set: options are an object, not 0: write op\.set\(value, { version: 0 }\)/,
+  ],
+  'ModelZnode.op.set, null in the place of options': [(zk) => znodeOf(zk).op.set('x', null), /^op\.set: options are an object, not null/],
+  'ModelZnode.op.set, a misspelt version': [
+    (zk) => znodeOf(zk).op.set('x', { verison: 0 }),
+    /^op\.set: unknown option "verison"; write version/,
+  ],
+  'ModelZnode.op.set, a version of text': [
+    (zk) => znodeOf(zk).op.set('x', { version: '0' }),
+    /^op\.set: version is a whole number .* not "0"/,
+  ],
+  'ModelZnode.op.set, an argument too many': [
+    (zk) => znodeOf(zk).op.set('x', {}, 0),
+    /^op\.set\(value, options\) takes 2 arguments, not 3/,
+  ],
+  'ModelZnode.op.delete, a number in the place of options': [
+    (zk) => znodeOf(zk).op.delete(0),
+    /^op\.delete: options are an object, not 0: write op\.delete\({ version: 0 }\)/,
+  ],
+  'ModelZnode.op.delete, a misspelt version': [
+    (zk) => znodeOf(zk).op.delete({ verison: 0 }),
+    /^op\.delete: unknown option "verison"; write version/,
+  ],
+  'ModelZnode.op.check, a number in the place of options': [
+    (zk) => znodeOf(zk).op.check(0),
+    /^op\.check: options are an object, not 0: write op\.check\({ version: 0 }\)/,
+  ],
+  'ModelZnode.op.check, a misspelt version': [
+    (zk) => znodeOf(zk).op.check({ verison: 0 }),
+    /^op\.check: unknown option "verison"; write version/,
+  ],
+  'PathTemplate of nothing': [() => new recipes.PathTemplate(none), /is not a template of a path/],
+  'PathTemplate.match of nothing': [() => new recipes.PathTemplate('/a/{b}').match(none), /^a path is a string, not undefined/],
+  'Model, a mode there is not': [
+    () => new recipes.Model('/a', { codec: textCodec, mode: 'ephemeralish' as Any }),
+    /^new Model: mode is "persistent", .* not "ephemeralish"/,
+  ],
+  'Model, misspelt parents': [
+    () => new recipes.Model('/a', { codec: textCodec, parentss: false } as Any),
+    /^new Model: unknown option "parentss"; write parents/,
+  ],
+  'Model, parents that are none': [
+    () => new recipes.Model('/a', { codec: textCodec, parents: 'ephemeral' as Any }),
+    /^new Model: parents is "persistent", "container" or false, not "ephemeral"/,
+  ],
+  'Model, a TTL of text': [() => new recipes.Model('/a', { codec: textCodec, ttlMs: '5' } as Any), /^new Model: ttlMs is a number/],
+  'ModelChildren.cache, a number in the place of options': [
+    (zk) => new recipes.Model('/a/{b}', { codec: textCodec }).below(zk).cache(5 as Any),
+    /^cache: options are an object, not 5/,
+  ],
+  'ModelChildren.cache, options that it does not know': [
+    (zk) => new recipes.Model('/a/{b}', { codec: textCodec }).below(zk).cache({ concurency: 5 } as Any),
+    /^cache: unknown option "concurency"; write concurrency/,
+  ],
+  'SchemaSet, others that are none': [
+    () => new recipes.SchemaSet([], { others: 'forbidden' as Any }),
+    /^new SchemaSet: others is "allowed" or "refused", not "forbidden"/,
+  ],
+  'SchemaSet, a schema with a rule there is not': [
+    () => new recipes.SchemaSet([{ path: '/a', canBeDeletd: false } as Any]),
+    /^schemas\[0\]: unknown option "canBeDeletd"; write canBeDeleted/,
+  ],
+  'SchemaSet, a rule that is none': [
+    () => new recipes.SchemaSet([{ path: '/a', ephemeral: 'never' as Any }]),
+    /^schemas\[0\]: ephemeral is "can", "must" or "cannot", not "never"/,
+  ],
+  'SchemaSet, a schema without a path': [() => new recipes.SchemaSet([{ ephemeral: 'can' } as Any]), /is not a template of a path/],
   'SchemaSet of nothing': [() => new recipes.SchemaSet(none), /^schemas are an array/],
   'SchemaSet of a template': [() => new recipes.SchemaSet(['/a' as Any]), /^a schema is an object, as { path: .*not "\/a"/],
-  'SchemaSet.view of nothing': [() => new recipes.SchemaSet([]).view(none), /^expected a client/],
+  'SchemaSet.view of nothing': [
+    () => new recipes.SchemaSet([]).view(none),
+    /^expected a Client from connect\(\), or a view of one, got undefined/,
+  ],
   'jsonCodec, a check that is none': [
     () => recipes.jsonCodec('object' as Any),
-    /^what judges values is a function or a schema, not "object"/,
+    /^a check of values is a function or a schema, not "object"/,
+  ],
+  'jsonCodec of an object that is no schema': [
+    () => recipes.jsonCodec({} as Any),
+    /^a check of values is a function or a schema, not an object/,
+  ],
+  'Sessions.start with a function, options that it does not know': [
+    (zk) => recipes.Sessions.start(() => Promise.resolve(zk), { sgnal: 5 } as Any),
+    /^Sessions\.start: unknown option "sgnal"; write signal/,
+  ],
+  'Sessions.start with a function, options of connect': [
+    (zk) => recipes.Sessions.start(() => Promise.resolve(zk), { sessionTimeoutMs: 5 } as Any),
+    /^Sessions\.start: unknown option "sessionTimeoutMs"/,
+  ],
+  'Sessions.start with a function, a signal that is none': [
+    (zk) => recipes.Sessions.start(() => Promise.resolve(zk), { signal: 5 as Any }),
+    /^Sessions\.start: signal is an AbortSignal/,
+  ],
+  'Sessions.start with a session, which each would take up again': [
+    () => recipes.Sessions.start('zk1:2181', { session: { id: 5n, password: new Uint8Array(16) } } as Any),
+    /^Sessions\.start: unknown option "session"/,
+  ],
+  'Sessions.start with options that connect does not know': [
+    () => recipes.Sessions.start('zk1:2181', { sesionTimeoutMs: 5 } as Any),
+    /unknown option "sesionTimeoutMs"; write sessionTimeoutMs/,
   ],
   'Sessions.start without a function': [() => recipes.Sessions.start(none), /^what opens a client .* is a function/],
-  'Sessions.start with what gives no client': [() => recipes.Sessions.start((() => 'zk') as Any), /^expected a client/],
-  'ServiceRegistry.register of nothing': [(zk) => new recipes.ServiceRegistry(zk, '/a').register(none), /^a service is an object/],
+  'Sessions.start with what gives no client': [
+    () => recipes.Sessions.start((() => 'zk') as Any),
+    /^expected a Client from connect\(\), or a view of one, got "zk"/,
+  ],
+  'ServiceRegistry, a payload that checks nothing': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a', { payload: 5 as Any }),
+    /^new ServiceRegistry: payload is a function or a schema, not 5/,
+  ],
+  'ServiceRegistry.register of nothing': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').register(none),
+    /^register: the service is an object: { name, address }, not undefined/,
+  ],
   'ServiceRegistry.register without a name': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').register({ address: 'b' } as Any),
-    /the name or the id/,
+    /^register: the service\.name is missing: write { name, address }/,
   ],
   'ServiceRegistry.register without an address': [
-    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b' } as Any),
-    /the name or the id/,
+    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b', port: 80 } as Any),
+    /^register: the service\.address is missing/,
+  ],
+  'ServiceRegistry.register, a misspelt port': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b', address: 'c', prt: 80 } as Any),
+    /^register: the service: unknown option "prt"; write port/,
+  ],
+  'ServiceRegistry.register, a port of text': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b', address: 'c', port: '80' } as Any),
+    /^register: the service\.port is a whole number from 0 to 65535, not "80"/,
+  ],
+  'ServiceRegistry.register, a serviceType that is not registered': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').register({ name: 'b', address: 'c', serviceType: 'dynamicSequential' } as Any),
+    /^register: the service\.serviceType is "dynamic", "static" or "permanent"/,
+  ],
+  'ServiceRegistry.update, a misspelt address': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', { adress: 'd' } as Any),
+    /^update: the change: unknown option "adress"; write address/,
+  ],
+  'ServiceRegistry.update, what is no flag': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', { enabled: 'no' } as Any),
+    /^update: the change\.enabled is true or false, not "no"/,
+  ],
+  'ServiceRegistry.cache, options that it does not know': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').cache('b', { concurency: 5 } as Any),
+    /^cache: unknown option "concurency"; write concurrency/,
+  ],
+  'ServiceRegistry.cache, a number in the place of options': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').cache('b', 5 as Any),
+    /^cache: options are an object, not 5/,
   ],
   'ServiceRegistry.instances without a name': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').instances(none),
@@ -643,7 +912,10 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
     (zk) => new recipes.ServiceRegistry(zk, '/a').provider('b', { strategy: 'random' as Any }),
     /^strategy is a function, not "random"/,
   ],
-  'ServiceRegistry.update of nothing': [(zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', none), /^a change is an object/],
+  'ServiceRegistry.update of nothing': [
+    (zk) => new recipes.ServiceRegistry(zk, '/a').update('b', 'c', none),
+    /^update: the change is an object: .* not undefined/,
+  ],
   'ChildrenCache.get of a number': [(zk) => new recipes.ChildrenCache(zk, '/a').get(5 as Any), /^the name of a znode is a string, not 5/],
   'ServiceCache.get of a number': [
     (zk) => new recipes.ServiceRegistry(zk, '/a').cache('b').get(5 as Any),
@@ -674,7 +946,17 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   'Sessions.start, options that are none': [() => recipes.Sessions.start('zk1:2181', 5 as Any), /^options are an object/],
   'randomly without a function': [() => recipes.randomly(none), /is a function, not undefined/],
   'sticky by what is none': [() => recipes.sticky('random' as Any), /is a function, not "random"/],
-  'uriOf nothing': [() => recipes.uriOf(none), /^an instance is an object/],
+  'uriOf nothing': [() => recipes.uriOf(none), /^uriOf: the instance is a ServiceInstance, as a registry gives it, not undefined/],
+  'uriOf what is no instance': [() => recipes.uriOf({} as Any), /^uriOf: the instance is a ServiceInstance, .* not an object/],
+  'uriOf an instance of a kind there is not': [
+    () => recipes.uriOf({ uriSpec: '{address}', serviceType: 'DYNAMIC' } as Any),
+    /^uriOf: the instance is a ServiceInstance/,
+  ],
+  'uriOf, variables that are none': [
+    () => recipes.uriOf({ uriSpec: null, serviceType: 'dynamic' } as Any, 5 as Any),
+    /^uriOf: variables is an object, as in { path: "\/api" }, not 5/,
+  ],
+  'Sessions by new': [(zk) => new (recipes.Sessions as Any)(zk), /^Sessions are made by await Sessions\.start\('zk1:2181'\), not by new/],
 };
 
 it.each(Object.entries(others))('%s', async (_title, [call, words]) => {
@@ -717,6 +999,7 @@ it('every public method that takes something is tried with what it does not take
     ...Object.keys(await waitsOf(t.zk)),
     ...Object.keys(others),
     ...Object.keys(await loopsOf(t.zk)),
+    ...Object.keys(await callsOf(t.zk)),
     ...Object.keys(passedOn),
   ];
   const untried = classes.flatMap(([name, each]) =>
@@ -735,6 +1018,58 @@ it('every public method that takes something is tried with what it does not take
   expect(untried.join(' ')).toBe('');
 });
 
+/** What an object of a recipe gives to call methods of, by the name of the property: `op` of a ModelZnode. */
+function partsOf(object: object): ReadonlyMap<string, object> {
+  const names = new Set(Object.keys(object));
+  for (let at = Object.getPrototypeOf(object) as object; at !== Object.prototype; at = Object.getPrototypeOf(at) as object)
+    for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (descriptor.get !== undefined) names.add(name);
+  const parts = [...names].map((name) => [name, (object as Readonly<Record<string, unknown>>)[name]] as const);
+  return new Map(parts.filter((part): part is [string, object] => isPart(part[1])));
+}
+
+/** Properties whose methods are not called by programs, and why. */
+const partsElsewhere: Readonly<Record<string, string>> = {
+  format: 'given by the program',
+  schema: 'handed to a SchemaSet',
+  znodes: 'protected',
+};
+
+/** Not what others have made, and not what is tried as a class of its own. */
+function isPart(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const isElsewhere = 'clock' in value || 'aborted' in value || 'now' in value || value instanceof Uint8Array;
+  return !isElsewhere && !classes.some(([, each]) => value instanceof each);
+}
+
+it('every method of what a public object gives is tried with what it does not take', async () => {
+  const tried = [...Object.keys(await waitsOf(t.zk)), ...Object.keys(others)];
+  const instances = await instancesOf(t.zk);
+  const base = ['Cache', 'ItemQueue', 'SimpleBarrier', 'RecipeError'];
+  expect(classes.map(([name]) => name).filter((name) => !instances.has(name) && !base.includes(name))).toEqual([]);
+  const untried: string[] = [];
+  for (const [owner, object] of instances) {
+    for (const [name, part] of partsOf(object)) {
+      if (name in partsElsewhere) continue;
+      for (const method of methodsOf({ prototype: part }).keys()) {
+        const title = `${owner}.${name}.${method}`;
+        if (!tried.some((each) => each === title || each.startsWith(`${title},`) || each.startsWith(`${title} `))) untried.push(title);
+      }
+    }
+  }
+  expect(untried).toEqual([]);
+});
+
+it('every public function that takes something is tried with what it does not take', () => {
+  const functions = Object.entries(recipes as Readonly<Record<string, unknown>>)
+    .filter(([name, each]) => typeof each === 'function' && !classes.some(([other]) => other === name))
+    .map(([name]) => name);
+  expect(functions).toContain('uriOf');
+  // It takes nothing.
+  const tried = ['roundRobin', ...Object.keys(others)];
+  expect(functions.filter((name) => !tried.some((title) => title === name || new RegExp(`^${name}[ ,]`).test(title)))).toEqual([]);
+});
+
 it('every public constructor refuses options that it does not know, and names the nearest', () => {
   const known = { acl: [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }] };
   const failures: string[] = [];
@@ -745,7 +1080,7 @@ it('every public constructor refuses options that it does not know, and names th
       [5, /options are an object/],
       [{ acl: 31 }, /acl is an array/],
     ] as const) {
-      const isWithoutAcl = name.endsWith('Cache');
+      const isWithoutAcl = name.endsWith('Cache') || name === 'SchemaSet' || name === 'ServiceProvider';
       if (isWithoutAcl && typeof given === 'object' && !('nonsense' in given)) continue;
       try {
         make(given);
@@ -756,7 +1091,7 @@ it('every public constructor refuses options that it does not know, and names th
     }
   }
   expect(failures).toEqual([]);
-  const withoutOptions = ['AtomicNumber, CachedNumber', 'CachedNumber', 'MultiLock', 'Model', 'PathTemplate', 'SchemaSet', 'RecipeError'];
+  const withoutOptions = ['CachedNumber', 'MultiLock', 'PathTemplate', 'RecipeError'];
   // Made by recipes, and not by programs.
   const made = [
     'ClaimedItem',
@@ -769,13 +1104,29 @@ it('every public constructor refuses options that it does not know, and names th
     'Participation',
     'Registration',
     'ServiceCache',
-    'ServiceProvider',
     'Sessions',
     'Site',
   ];
   const base = ['Cache', 'ItemQueue', 'SimpleBarrier'];
   const all = [...Object.keys(constructorsOf(t.zk)), ...withoutOptions, ...made, ...base];
   expect(classes.map(([name]) => name).filter((name) => !all.includes(name))).toEqual([]);
+});
+
+it('every public constructor refuses an argument too many', () => {
+  const surplus = [5] as unknown as [];
+  const taken: string[] = [];
+  for (const [name, make] of Object.entries(constructorsOf(t.zk))) {
+    // Made by a method of a registry.
+    if (name === 'ServiceProvider') continue;
+    try {
+      make({}, ...surplus);
+      taken.push(name);
+    } catch (error) {
+      if (!(error instanceof TypeError && new RegExp(`^new ${name}\\(.*options\\) takes \\d arguments, not \\d`).test(error.message)))
+        taken.push(`${name}: ${String(error)}`);
+    }
+  }
+  expect(taken).toEqual([]);
 });
 
 it('every loop refuses options that it does not know, at once', async () => {

@@ -5,7 +5,7 @@ import { checkOptions, kinds, optionKinds } from '../arguments.ts';
 import type { DialledAddress, ServiceRecord, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import { SocketCnxn } from './socket-cnxn.ts';
 
-const nodeTransportOptions = optionKinds({ keepProcessAlive: kinds.boolean });
+export const nodeTransportOptions = optionKinds({ keepProcessAlive: kinds.boolean });
 
 /** What is taken from a socket at once. */
 const receiveBytes = 64 * 1024;

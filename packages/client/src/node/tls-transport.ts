@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
 import type { DialledAddress, Transport, TransportCnxn, TransportSink } from '../transport.ts';
 import { checkOptions } from '../arguments.ts';
-import { NodeTransport, type NodeTransportOptions } from './node-transport.ts';
+import { NodeTransport, nodeTransportOptions, type NodeTransportOptions } from './node-transport.ts';
 import { SocketCnxn } from './socket-cnxn.ts';
 import { TlsMaterial, type TlsOptions, tlsOptionKinds, type TlsSetting } from './tls-material.ts';
 import { chainFault, isFor, leadsTo, nameFault, wordsOfTls } from './tls-trouble.ts';
@@ -17,6 +17,7 @@ export class TlsTransport extends NodeTransport implements Transport {
   /** Throws a TypeError for unknown options, and a ConnectOptionsError for options that cannot be meant together. */
   constructor(options: TlsOptions = {}, socketOptions: NodeTransportOptions = {}) {
     checkOptions(options, tlsOptionKinds, 'new TlsTransport(options)');
+    checkOptions(socketOptions, nodeTransportOptions, 'new TlsTransport(tlsOptions, options)');
     super(socketOptions);
     this.#options = options;
     this.#material = new TlsMaterial(options);

@@ -43,16 +43,24 @@ const opKinds: Readonly<Record<string, OptionKinds>> = (() => {
   };
 })();
 
-/** Throws a TypeError for what is not an array of operations of these kinds; `method` is `multi` or `multiRead`. */
-export function checkOps(ops: unknown, method: 'multi' | 'multiRead', known: readonly string[]): void {
-  const example = method === 'multi' ? '[op.create(path), op.delete(path)]' : '[op.getData(path)]';
-  checkValue(ops, { wanted: `an array, as in ${example}`, fits: Array.isArray }, `${method}: ops`);
+const known: Readonly<Record<'multi' | 'multiRead', readonly string[]>> = {
+  multi: ['create', 'delete', 'setData', 'check'],
+  multiRead: ['getData', 'getChildren'],
+};
+const arrays = {
+  multi: { wanted: 'an array, as in [op.create(path), op.delete(path)]', fits: Array.isArray },
+  multiRead: { wanted: 'an array, as in [op.getData(path)]', fits: Array.isArray },
+} as const satisfies Readonly<Record<string, Kind>>;
+
+/** Throws a TypeError for what is not an array of operations of this method. `what` has them, if it is not a call of the method. */
+export function checkOps(ops: unknown, method: 'multi' | 'multiRead', what: string = method): void {
+  checkValue(ops, arrays[method], `${what}: ops`);
   (ops as readonly unknown[]).forEach((each, index) => {
     const name: unknown = kinds.object.fits(each) ? (each as { readonly op?: unknown }).op : undefined;
-    if (typeof name !== 'string' || !known.includes(name)) {
-      const made = known.map((one) => `op.${one}`).join(', ');
-      throw new TypeError(`${method}: ops[${index}] is not an operation of ${method}, which ${made} make`);
+    if (typeof name !== 'string' || !known[method].includes(name)) {
+      const made = known[method].map((one) => `op.${one}`).join(', ');
+      throw new TypeError(`${what}: ops[${index}] is not an operation of ${method}, which ${made} make`);
     }
-    checkOptions(each, opKinds[name]!, `${method}: ops[${index}], op.${name}`);
+    checkOptions(each, opKinds[name]!, `${what}: ops[${index}], op.${name}`);
   });
 }

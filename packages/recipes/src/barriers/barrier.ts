@@ -35,7 +35,7 @@ export class Barrier {
   /** Nothing is asked of a server yet. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: BarrierOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'Barrier');
+    checkSettings(options, 'Barrier', arguments.length);
     this.path = path;
     this.#source = source;
     this.#options = options;

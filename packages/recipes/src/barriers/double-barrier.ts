@@ -46,7 +46,7 @@ export class DoubleBarrier {
    */
   constructor(source: SessionSource, path: string, size: number, options: DoubleBarrierOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'DoubleBarrier');
+    checkSettings(options, 'DoubleBarrier', arguments.length);
     const { name = 'p', data = null, acl } = options;
     checkSize(size);
     checkName(name, 'the name of a participant');

@@ -1,5 +1,6 @@
 /** To be inside a barrier: a hold, and how it ends together with that of the others. */
-import type { CallOptions, ClientView, WriteOp, WriteResults } from '@tskeeper/client';
+import { type CallOptions, type ClientView, formatSessionId, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { type Inspect, inspected } from '../inspection.ts';
 import type { Held, HoldState } from '../line/held.ts';
 import { Limit } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
@@ -67,6 +68,12 @@ export class Participation implements AsyncDisposable {
     } finally {
       await release();
     }
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const { state, path, fencingToken } = this;
+    return inspected(this, { state, path, fencingToken, sessionId: formatSessionId(this.#held.zk.sessionId) }, options, inspect);
   }
 
   /** As `leave`, without a limit, and rejects as that does; what an earlier call of `leave` rejected with was told there. */

@@ -1,7 +1,9 @@
 /** What all caches have in common: when they are in step, what they tell, and how they end. */
+import { formatSessionId } from '@tskeeper/client';
+import { type Inspect, inspected } from '../inspection.ts';
 import { checkFunction, checkPlace, checkWaitOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
-import type { SessionSource } from '../sessions/session-source.ts';
+import { clientOf, type SessionSource } from '../sessions/session-source.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { WaitingRoom } from '../waiting/waiting-room.ts';
 import type { ManyZnodesOptions } from './cached-znode.ts';
@@ -25,6 +27,7 @@ const concurrencyDefault = 16;
 export abstract class Cache<Data> implements AsyncDisposable {
   /** The znode that was given. */
   readonly path: string;
+  readonly #source: SessionSource;
   readonly #mirror: Mirror<Data>;
   readonly #waiting: WaitingRoom;
   readonly #streams = new Set<ChangeStream<Data>>();
@@ -37,6 +40,7 @@ export abstract class Cache<Data> implements AsyncDisposable {
     if (include !== undefined) checkFunction(include, 'include');
     if (decode !== undefined && !data) throw new TypeError('there is nothing to decode with data: false; leave one of the two out');
     this.path = path;
+    this.#source = source;
     this.#waiting = new WaitingRoom(source, `the cache of ${path}, in step,`);
     this.#mirror = new Mirror(
       source,
@@ -103,6 +107,14 @@ export abstract class Cache<Data> implements AsyncDisposable {
   close(): Promise<void> {
     this.#mirror.close();
     return Promise.resolve();
+  }
+
+  /** What `console.log` shows of a cache: not the data. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const state = this.isClosed ? 'closed' : this.inStep ? 'inStep' : 'outOfStep';
+    const { sessionId } = clientOf(this.#source);
+    const shown = { state, path: this.path, znodes: this.znodes.size, sessionId: formatSessionId(sessionId) };
+    return inspected(this, shown, options, inspect);
   }
 
   /** As `close`; never rejects. */

@@ -18,7 +18,7 @@ export interface ChildrenCacheOptions<Data = Uint8Array | null> extends ManyZnod
  */
 export class ChildrenCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(source: SessionSource, path: string, options: ChildrenCacheOptions<Data> = {}) {
-    checkSettings(options, 'ChildrenCache');
+    checkSettings(options, 'ChildrenCache', arguments.length);
     const { include, ...others } = options;
     if (include !== undefined) checkFunction(include, 'include');
     const includes = include && ((child: string) => include(nameOf(child)));

@@ -13,9 +13,8 @@
  */
 import { type ClientView, KeeperError, type Stat, type WatchLoop, type WatchLoopEvent } from '@tskeeper/client';
 import { childPath, parentOf } from '@tskeeper/client/internal';
-import { RecipeError } from '../recipe-error.ts';
-import { eachSession, type SessionSource } from '../sessions/session-source.ts';
-import { Sessions } from '../sessions/sessions.ts';
+import { isRecipeError } from '../recipe-error.ts';
+import { eachSession, isSessions, type SessionSource } from '../sessions/session-source.ts';
 import { pause } from '../waiting/pause.ts';
 import type { CacheChange } from './cached-znode.ts';
 import { Shown, type ShownOptions } from './shown.ts';
@@ -83,14 +82,14 @@ export class Mirror<Data> {
 
   #follow(): () => void {
     const source = this.#source;
-    if (!(source instanceof Sessions)) {
+    if (!isSessions(source)) {
       this.#serve(source);
       return () => undefined;
     }
     const ended = (reason: unknown) => {
       const { closedBecause } = source.client;
       const isFailure = closedBecause === 'authFailed' || closedBecause === 'moved';
-      if (!(reason instanceof RecipeError)) this.#end({ reason });
+      if (!isRecipeError(reason)) this.#end({ reason });
       else if (!isFailure) this.#end(undefined);
       // Where there is a loop it ends with what the client has failed with.
       else if (this.#serving === undefined) this.#end({ reason });
@@ -115,7 +114,7 @@ export class Mirror<Data> {
       }
       this.#end(undefined);
     } catch (reason) {
-      if (this.#source instanceof Sessions && KeeperError.is(reason, 'SessionExpired')) this.#onExpired(zk);
+      if (isSessions(this.#source) && KeeperError.is(reason, 'SessionExpired')) this.#onExpired(zk);
       else this.#end({ reason });
     }
   }

@@ -13,7 +13,7 @@ export type NodeCacheOptions<Data = Uint8Array | null> = CacheOptions<Data>;
  */
 export class NodeCache<Data = Uint8Array | null> extends Cache<Data> {
   constructor(source: SessionSource, path: string, options: NodeCacheOptions<Data> = {}) {
-    checkSettings(options, 'NodeCache');
+    checkSettings(options, 'NodeCache', arguments.length);
     super(source, path, { ...options, maxDepth: 0, tellsRoot: true });
   }
 

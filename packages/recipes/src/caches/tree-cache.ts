@@ -21,7 +21,7 @@ export interface TreeCacheOptions<Data = Uint8Array | null> extends ManyZnodesOp
  */
 export class TreeCache<Data = Uint8Array | null> extends Cache<Data> implements Iterable<CachedZnode<Data>> {
   constructor(source: SessionSource, path: string, options: TreeCacheOptions<Data> = {}) {
-    checkSettings(options, 'TreeCache');
+    checkSettings(options, 'TreeCache', arguments.length);
     const { maxDepth = Infinity } = options;
     if (maxDepth !== Infinity && (!Number.isInteger(maxDepth) || maxDepth < 1))
       throw new RangeError(

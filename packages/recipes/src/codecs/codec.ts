@@ -1,6 +1,7 @@
 /** From values to the data of a znode, and back. */
 import type { Data } from '@tskeeper/client';
-import { named } from '../given.ts';
+import { parsedJson } from '@tskeeper/client/internal';
+import { checkCheck } from '../given.ts';
 import { type Check, checked, type StandardSchema } from './standard-schema.ts';
 
 /** Makes data of what is written, and values of what is read; the two may differ, as when a schema fills in what is missing. Both throw what is wrong. */
@@ -35,10 +36,9 @@ export function jsonCodec<Input, Output>(schema: StandardSchema<Input, Output>):
 /** JSON that a function judges: it returns the value, or throws what is wrong with it. */
 export function jsonCodec<Value>(check: (value: unknown) => Value): Codec<Value>;
 export function jsonCodec<Value>(check?: Check<Value>): Codec<Value> {
-  if (check !== undefined && typeof check !== 'function' && typeof check !== 'object')
-    throw new TypeError(`what judges values is a function or a schema, not ${named(check)}`);
+  if (check !== undefined) checkCheck(check);
   const decode = (json: string): Value => {
-    const value: unknown = JSON.parse(json);
+    const value = parsedJson(json);
     return check === undefined ? (value as Value) : checked(check, value);
   };
   return {
@@ -50,7 +50,7 @@ export function jsonCodec<Value>(check?: Check<Value>): Codec<Value> {
       return json;
     },
     decode: (data) => {
-      if (data === null || data.length === 0) throw new TypeError('there are no data, which is no JSON');
+      if (data === null || data.length === 0) throw new TypeError('there are no data, and JSON is never empty');
       return decode(utf8.decode(data));
     },
   };

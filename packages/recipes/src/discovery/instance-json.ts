@@ -8,6 +8,7 @@
  * that nobody here knows stay when an instance is changed.
  */
 import type { Stat } from '@tskeeper/client';
+import { parsedJson } from '@tskeeper/client/internal';
 import { type Check, checked } from '../codecs/standard-schema.ts';
 import { type ServiceInstance, type ServiceType, serviceTypeWord } from './service-instance.ts';
 import { partsOfUriSpec, type UriPart, uriSpecOf } from './uri-spec.ts';
@@ -20,7 +21,7 @@ const typeOfWord = new Map(Object.entries(serviceTypeWord).map(([type, word]) =>
 
 /** Throws what is wrong with the data. */
 export function rawInstanceOf(data: Uint8Array | null): RawInstance {
-  const raw: unknown = JSON.parse(utf8.decode(data ?? undefined));
+  const raw = parsedJson(utf8.decode(data ?? undefined));
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw new TypeError('an instance is an object');
   return raw as RawInstance;
 }

@@ -1,6 +1,6 @@
 /** An instance of a service that is registered, for as long as it is to be found. */
 import { KeeperError } from '@tskeeper/client';
-import { checkOptions } from '../given.ts';
+import { checkValue } from '@tskeeper/client/internal';
 import type { PersistentNode, PersistentNodeState } from '../nodes/persistent-node.ts';
 import { clientOf, isEndOfSession, type SessionSource } from '../sessions/session-source.ts';
 import { bothSettled } from '../waiting/both.ts';
@@ -8,7 +8,7 @@ import { Limit, unlessAborted } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 import { type RawInstance, rawInstanceOf, rawWith } from './instance-json.ts';
-import type { InstanceChange } from './service-instance.ts';
+import { changeKind, type InstanceChange } from './service-instance.ts';
 
 /** An instance that is registered: made by `ServiceRegistry.register`. */
 export class Registration<Payload> implements AsyncDisposable {
@@ -57,7 +57,7 @@ export class Registration<Payload> implements AsyncDisposable {
    * Whoever writes last is right. Rejects as `PersistentNode.setData` does, with a RecipeError, TimedOut, and with a RecipeError, Refused, for a payload that is not right.
    */
   async update(change: InstanceChange<Payload>, options: WaitOptions = {}): Promise<void> {
-    checkOptions(change, '{ enabled: false }', 'a change is');
+    checkValue(change, changeKind, 'update: the change');
     using limit = new Limit(clientOf(this.#source), options, `the change of ${this.path}`);
     this.#checkPayload(change.payload);
     const before = this.#last;

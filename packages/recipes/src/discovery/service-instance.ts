@@ -1,4 +1,5 @@
 /** One instance of a service: where it is to be found, and what it says of itself. */
+import { type Kind, kinds, nested, oneOf, optionKinds, orOneOf } from '@tskeeper/client/internal';
 
 /**
  * How long the znode of an instance lives.
@@ -76,3 +77,39 @@ export interface PayloadSettings<Payload> {
 export type InstanceChange<Payload> = Partial<
   Pick<ServiceInstance<Payload>, 'address' | 'port' | 'sslPort' | 'payload' | 'uriSpec' | 'enabled'>
 >;
+
+const port: Kind = {
+  wanted: 'a whole number from 0 to 65535',
+  isNumber: true,
+  fits: (given) => Number.isInteger(given) && (given as number) >= 0 && (given as number) <= 65_535,
+};
+const payload: Kind = { wanted: 'what JSON can hold', fits: () => true };
+
+/** What is registered. */
+export const serviceKind: Kind = nested(
+  optionKinds({
+    name: kinds.string,
+    address: kinds.string,
+    port,
+    sslPort: port,
+    id: kinds.string,
+    serviceType: oneOf('dynamic', 'static', 'permanent'),
+    uriSpec: kinds.string,
+    enabled: kinds.boolean,
+    registrationTimeMs: { wanted: 'a number of milliseconds since 1970', fits: (given) => typeof given === 'number' },
+    payload,
+  }),
+  ['name', 'address'],
+);
+
+/** What is changed of an instance. */
+export const changeKind: Kind = nested(
+  optionKinds({
+    enabled: kinds.boolean,
+    address: orOneOf(kinds.string, null),
+    port: orOneOf(port, null),
+    sslPort: orOneOf(port, null),
+    uriSpec: orOneOf(kinds.string, null),
+    payload,
+  }),
+);

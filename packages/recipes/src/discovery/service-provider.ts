@@ -49,7 +49,7 @@ export class ServiceProvider<Payload = unknown> implements AsyncDisposable {
     open: (source: SessionSource) => ServiceCache<Payload>,
     options: ServiceProviderOptions<Payload> = {},
   ) {
-    checkSettings(options, 'ServiceProvider');
+    checkSettings(options, 'ServiceProvider', arguments.length);
     const { strategy = roundRobin(), include = () => true, downAfterErrors = 2, downForMs = 30_000 } = options;
     checkFunction(strategy, 'strategy');
     checkFunction(include, 'include');

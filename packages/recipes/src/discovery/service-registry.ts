@@ -10,8 +10,8 @@
  *     find       getChildren and getData, or a cache of them; and of those that can be used one, by a strategy
  */
 import type { Acl } from '@tskeeper/client';
-import { childPath } from '@tskeeper/client/internal';
-import { checkName, checkOptions, checkPlace, checkSettings, callOptions, checkCallOptions } from '../given.ts';
+import { checkOptions as checkNamedOptions, checkValue, childPath } from '@tskeeper/client/internal';
+import { checkName, checkPlace, checkSettings, callOptions, checkCallOptions } from '../given.ts';
 import type { ReadingOptions } from '../caches/cached-znode.ts';
 import { reasonOf } from '../models/model-value.ts';
 import { type Check, checked } from '../codecs/standard-schema.ts';
@@ -25,7 +25,14 @@ import type { WaitOptions } from '../waiting/wait-options.ts';
 import { instanceOf, type RawInstance, rawInstanceOf, rawWith } from './instance-json.ts';
 import { Registration } from './registration.ts';
 import { ServiceCache } from './service-cache.ts';
-import type { InstanceChange, PayloadSettings, ServiceInstance, ServiceSettings } from './service-instance.ts';
+import {
+  changeKind,
+  type InstanceChange,
+  type PayloadSettings,
+  type ServiceInstance,
+  serviceKind,
+  type ServiceSettings,
+} from './service-instance.ts';
 import { ServiceProvider, type ServiceProviderOptions } from './service-provider.ts';
 import { partsOfUriSpec } from './uri-spec.ts';
 
@@ -60,7 +67,7 @@ export class ServiceRegistry<Payload = unknown> {
    */
   constructor(source: SessionSource, path: string, options: ServiceRegistryOptions<Payload> = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'ServiceRegistry');
+    checkSettings(options, 'ServiceRegistry', arguments.length);
     const { acl, payload } = options;
     this.path = path;
     this.#source = source;
@@ -76,7 +83,7 @@ export class ServiceRegistry<Payload = unknown> {
    * makes no sense.
    */
   async register(service: ServiceSettings<Payload>, options: RegisterOptions = {}): Promise<Registration<Payload>> {
-    checkOptions(service, "{ name: 'mail', address: '10.0.0.7', port: 25 }", 'a service is');
+    checkValue(service, serviceKind, 'register: the service');
     checkCallOptions(options, callOptions.register, 'register');
     options.signal?.throwIfAborted();
     const { takesOver, ...waitOptions } = options;
@@ -132,7 +139,7 @@ export class ServiceRegistry<Payload = unknown> {
    * data make no sense; Refused, for a payload that is not right.
    */
   async update(name: string, id: string, change: InstanceChange<Payload>, options: WaitOptions = {}): Promise<void> {
-    checkOptions(change, '{ enabled: false }', 'a change is');
+    checkValue(change, changeKind, 'update: the change');
     using limit = this.#limit(options, `the change of the instance ${id} of ${name}`);
     const path = this.#pathOf(name, id);
     this.#checkPayload(path, change.payload);
@@ -149,7 +156,9 @@ export class ServiceRegistry<Payload = unknown> {
 
   /** A cache of the instances of a service, until it is closed or the session ends; with `Sessions` through all of them. */
   cache(name: string, options: ReadingOptions = {}): ServiceCache<Payload> {
-    return new ServiceCache(this.#source, this.#pathOf(name), this.#payloadCheck, options);
+    const path = this.#pathOf(name);
+    checkNamedOptions(options, callOptions.read, 'cache(name, options)');
+    return new ServiceCache(this.#source, path, this.#payloadCheck, options);
   }
 
   /** Instances of a service to use, until it is closed; with `Sessions` through all of them. Throws a RangeError for numbers that make no sense. */
@@ -213,5 +222,5 @@ export class ServiceRegistry<Payload = unknown> {
 }
 
 function mismatch(path: string, cause: unknown): RecipeError {
-  return new RecipeError('Mismatch', `the data of ${path} are no instance of a service: ${reasonOf(cause)}`, { cause });
+  return new RecipeError('Mismatch', `the data of ${path} are not an instance of a service: ${reasonOf(cause)}`, { cause });
 }

@@ -1,6 +1,16 @@
 /** How an address of a service is put together: `{scheme}://{address}:{port}/api`. (Curator's UriSpec.) */
-import { checkOptions } from '../given.ts';
+import { checkValue, type Kind, kinds } from '@tskeeper/client/internal';
 import { type ServiceInstance, serviceTypeWord } from './service-instance.ts';
+
+const instanceKind: Kind = {
+  wanted: 'a ServiceInstance, as a registry gives it',
+  fits: (given) => {
+    if (!kinds.object.fits(given)) return false;
+    const { uriSpec, serviceType } = given as Partial<ServiceInstance>;
+    return (uriSpec === null || typeof uriSpec === 'string') && Object.hasOwn(serviceTypeWord, String(serviceType));
+  },
+};
+const variablesKind: Kind = { ...kinds.object, wanted: 'an object, as in { path: "/api" }' };
 
 /** As Curator writes it. */
 export interface UriPart {
@@ -26,11 +36,12 @@ export function uriSpecOf(parts: readonly UriPart[]): string {
 }
 
 /**
- * The address of an instance by its `uriSpec`; undefined when it has none. Variables: `scheme` (https with an `sslPort`, else http), `name`, `id`, `address`, `port`,
+ * The address of an instance by its `uriSpec`; undefined when it has none. Throws a TypeError. Variables: `scheme` (https with an `sslPort`, else http), `name`, `id`, `address`, `port`,
  * `ssl-port`, `registration-time-utc`, `service-type`, `[` and `]` for braces, and those that are given, which come first. One that nobody knows is left out.
  */
 export function uriOf(instance: ServiceInstance, variables: Readonly<Record<string, string | number>> = {}): string | undefined {
-  checkOptions(instance, 'a registry gives them', 'an instance is');
+  checkValue(instance, instanceKind, 'uriOf: the instance');
+  checkValue(variables, variablesKind, 'uriOf: variables');
   const { uriSpec, name, id, address, port, sslPort, registrationTimeMs, serviceType } = instance;
   if (uriSpec === null) return undefined;
   const known: Readonly<Record<string, string | number | null>> = {

@@ -43,7 +43,7 @@ export class Candidate implements AsyncDisposable {
    */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'Election');
+    checkSettings(options, 'Candidate', arguments.length);
     this.path = path;
     this.#options = options;
     this.#zk = clientOf(source);
@@ -84,7 +84,7 @@ export class Candidate implements AsyncDisposable {
   }
 
   /**
-   * Calls `work` whenever it leads, and resigns behind it, so that the others have their turn; and again, until it is closed, when this resolves. The signal that
+   * Calls `work` whenever it leads, and resigns after it, so that the others have their turn; and again, until it is closed, when this resolves. The signal that
    * `work` is given says that it is to stop: the leadership is lost, or somebody else has resigned it, the candidate is being closed, or the signal given has come.
    * Rejects with what `work` throws, having resigned, and as `leading` does. That work has stopped because the leadership is over, and throws the reason of its signal, or that a write
    * was Lost, is not a failure: it is called again. Nor is a ConnectionLoss, when the connection was lost during this term: the candidate resigns, stands anew, and calls it again, so what
@@ -98,7 +98,7 @@ export class Candidate implements AsyncDisposable {
     checkCallOptions(options, callOptions.loop, 'run');
     const { signal } = options;
     if (this.#isRunning)
-      throw new TypeError(`the candidate for ${this.path} runs something already, and resigns behind it; give what else there is to that`);
+      throw new TypeError(`the candidate for ${this.path} runs something already, and resigns after it; give what else there is to that`);
     this.#isRunning = true;
     try {
       for (;;) await this.#term(work, await this.leading({ signal }), signal);

@@ -51,7 +51,7 @@ export class Election {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: ElectionOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'Election');
+    checkSettings(options, 'Election', arguments.length);
     const { name = 'n_', data = null } = options;
     this.path = path;
     this.#source = source;

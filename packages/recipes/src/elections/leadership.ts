@@ -1,6 +1,7 @@
 /** To lead: a hold, with a word to those who look on. */
-import { type CallOptions, type ClientView, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
-import { childPath, nameOf } from '@tskeeper/client/internal';
+import { type CallOptions, type ClientView, formatSessionId, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { CallForm, callKinds, childPath, nameOf, optionKinds } from '@tskeeper/client/internal';
+import { type Inspect, inspected } from '../inspection.ts';
 import type { Held, HoldState } from '../line/held.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { isUnanswered } from '../waiting/unanswered.ts';
@@ -9,6 +10,8 @@ import { isUnanswered } from '../waiting/unanswered.ts';
 export function acknowledgedPath(election: string): string {
   return childPath(election, 'acknowledged');
 }
+
+const acknowledgeForm = new CallForm('acknowledge(options)', optionKinds(callKinds.call));
 
 /** The lead, from the turn until `resign` or the loss. */
 export class Leadership implements AsyncDisposable {
@@ -62,6 +65,7 @@ export class Leadership implements AsyncDisposable {
    * when it does not lead any more, and as `Held.multi` does.
    */
   async acknowledge(options: CallOptions = {}): Promise<void> {
+    acknowledgeForm.check(arguments.length, options);
     const own = op.create(this.#acknowledged, nameOf(this.path), { mode: 'ephemeral' });
     while (!(await this.#settles(own, 'NodeExists', options))) {
       // Of a leader of the past, whose session lives on, or of this one, whose answer was lost.
@@ -97,6 +101,12 @@ export class Leadership implements AsyncDisposable {
         if (!isUnanswered(error)) return;
       }
     }
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const { state, path, fencingToken } = this;
+    return inspected(this, { state, path, fencingToken, sessionId: formatSessionId(this.zk.sessionId) }, options, inspect);
   }
 
   /** As `resign`, and rejects as that does. */

@@ -53,7 +53,7 @@ export class EventHandle {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: EventHandleOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'EventHandle');
+    checkSettings(options, 'EventHandle', arguments.length);
     this.path = path;
     this.autoReset = options.autoReset ?? false;
     this.#source = source;

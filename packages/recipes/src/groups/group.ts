@@ -77,7 +77,7 @@ export class Group {
    */
   constructor(source: SessionSource, path: string, options: GroupOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'Group');
+    checkSettings(options, 'Group', arguments.length);
     const { naming = 'plain', acl } = options;
     if (!Object.hasOwn(namings, naming)) throw new TypeError(`naming is one of ${Object.keys(namings).join(', ')}, not ${naming}`);
     this.path = path;

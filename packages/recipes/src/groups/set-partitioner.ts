@@ -85,7 +85,7 @@ export class SetPartitioner implements AsyncDisposable {
     options: SetPartitionerOptions = {},
   ) {
     checkPlace(source, path);
-    checkSettings(options, 'SetPartitioner');
+    checkSettings(options, 'SetPartitioner', arguments.length);
     checkName(name, 'the name of a member');
     // A text is a set of letters, which nobody means.
     if (typeof items === 'string' || typeof (items as Partial<Iterable<string>> | undefined)?.[Symbol.iterator] !== 'function')

@@ -8,6 +8,7 @@
 import {
   type CallOptions,
   type ClientView,
+  formatSessionId,
   KeeperError,
   op,
   type Stat,
@@ -15,6 +16,9 @@ import {
   type WriteOp,
   type WriteResults,
 } from '@tskeeper/client';
+import { CallForm, callKinds, optionKinds } from '@tskeeper/client/internal';
+import { type Inspect, inspected } from '../inspection.ts';
+import { checkMulti } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { callIn, clientOf, mayBeDone, type SessionSource } from '../sessions/session-source.ts';
 import { fenced } from '../line/fenced.ts';
@@ -33,6 +37,8 @@ export interface HeldLeaseSettings {
   /** Before the request went out by which the leader told the time. */
   readonly askedAtMs: number;
 }
+
+const renewForm = new CallForm('renew(options)', optionKinds(callKinds.call));
 
 /** A lease that is held. It does not belong to a session: it goes on, and ends, whether there is a connection or not; with `Sessions` it is renewed in the next session as well. */
 export class HeldLease implements AsyncDisposable {
@@ -75,6 +81,7 @@ export class HeldLease implements AsyncDisposable {
 
   /** Writes only as long as nobody else has got the lease: as `Held.multi`, and rejects as that does; when somebody has, it is lost. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkMulti(ops, options);
     const { source, holderPath } = this.#settings;
     const results = await callIn(
       source,
@@ -91,6 +98,7 @@ export class HeldLease implements AsyncDisposable {
    * lasts as long as it would have.
    */
   async renew(options: CallOptions = {}): Promise<void> {
+    renewForm.check(arguments.length, options);
     if (this.#state !== 'held') throw this.#over();
     const { source, holder, holderPath, durationMs } = this.#settings;
     const askedAtMs = source.clock.now().elapsedMs;
@@ -115,6 +123,13 @@ export class HeldLease implements AsyncDisposable {
   release(): Promise<void> {
     this.#released ??= this.#giveBack();
     return this.#released;
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const { state, path, fencingToken, leftMs } = this;
+    const { sessionId } = clientOf(this.#settings.source);
+    return inspected(this, { state, path, fencingToken, leftMs, sessionId: formatSessionId(sessionId) }, options, inspect);
   }
 
   /** As `release`, and rejects as that does. */

@@ -39,6 +39,6 @@ function parsed(path: string, text: string): Pick<LeaseRecord, 'holder' | 'endMs
     record = null;
   }
   if (record?.version !== 1 || typeof record.holder !== 'string' || typeof record.end !== 'string' || !endForm.test(record.end))
-    throw new RecipeError('Mismatch', `${path} is no lease of version 1: ${text.slice(0, 100)}; delete it to take the lease`);
+    throw new RecipeError('Mismatch', `${path} is not a lease of version 1; delete it to take the lease`);
   return { holder: record.holder, endMs: Date.parse(`${record.end}Z`) };
 }

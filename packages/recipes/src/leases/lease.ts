@@ -69,12 +69,12 @@ export class Lease {
   constructor(source: SessionSource, path: string, options: LeaseOptions) {
     checkPlace(source, path);
     checkOptions(options, "{ durationMs: 60_000, holder: 'host7' }");
-    checkSettings(options, 'Lease');
+    checkSettings(options, 'Lease', arguments.length);
     const { durationMs, holder } = options;
     if (!(typeof durationMs === 'number' && durationMs > 0 && durationMs <= durationMsMax))
       throw new RangeError(`a lease is for a positive number of milliseconds, up to a hundred years, not for ${named(durationMs)}`);
     if (typeof holder !== 'string' || holder === '')
-      throw new TypeError(`a lease has a holder, by whose name others are told from it: a text, not ${named(holder)}`);
+      throw new TypeError(`a lease has a holder, by whose name others are told from it: a string, not ${named(holder)}`);
     this.path = path;
     this.#source = source;
     this.#options = options;

@@ -30,7 +30,7 @@ export class MultiLease {
   constructor(source: SessionSource, path: string, options: MultiLeaseOptions) {
     checkPlace(source, path);
     checkOptions(options, "{ count: 3, durationMs: 60_000, holder: 'host7' }");
-    checkSettings(options, 'MultiLease');
+    checkSettings(options, 'MultiLease', arguments.length);
     const { count, ...ofEach } = options;
     if (!Number.isSafeInteger(count) || count < 1) throw new RangeError(`there are one lease or more, not ${count}`);
     this.path = path;

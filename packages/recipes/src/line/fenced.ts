@@ -1,5 +1,6 @@
 /** Writes that count only while certain znodes are there. */
 import { type CallOptions, type ClientView, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { checkMulti } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 
 /** `ops`, if each of `paths` is there: all of it, or nothing. Rejects as `Client.multi` does, and with a RecipeError, Lost, when one of `paths` is gone. */
@@ -27,6 +28,7 @@ export async function fencedBy<const Ops extends readonly WriteOp[]>(
   holds: readonly { readonly path: string; readonly state: string }[],
   options: CallOptions,
 ): Promise<WriteResults<Ops>> {
+  checkMulti(ops, options);
   const over = holds.find(({ state }) => state === 'lost' || state === 'released');
   if (over !== undefined) throw new RecipeError('Lost', `${over.path} is ${over.state}, so nothing was written`);
   const paths = holds.map(({ path }) => path);

@@ -1,6 +1,7 @@
 /** Several holds that count only together. */
-import type { CallOptions, ClientView, WriteOp, WriteResults } from '@tskeeper/client';
+import { type CallOptions, type ClientView, formatSessionId, type WriteOp, type WriteResults } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
+import { type Inspect, inspected } from '../inspection.ts';
 import { Listeners } from '../listeners.ts';
 import { fencedBy } from './fenced.ts';
 import type { Held, HoldState } from './held.ts';
@@ -57,6 +58,13 @@ export class HeldTogether implements AsyncDisposable {
       throw refusal;
     });
     return this.#released;
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const { state, holds, zk } = this;
+    const paths = holds.map(({ path }) => path);
+    return inspected(this, { state, paths, sessionId: formatSessionId(zk.sessionId) }, options, inspect);
   }
 
   /** As `release`, and rejects as that does. */

@@ -10,7 +10,16 @@
  * may stand still, or its clock may be slow. What is written by the time a hold is lost has to be refused where it is written: by `multi`, whose
  * check on the znode fails as soon as it is gone, or elsewhere by `fencingToken`, which grows from holder to holder.
  */
-import type { CallOptions, ClientView, SessionEvent, TimerHandle, WriteOp, WriteResults } from '@tskeeper/client';
+import {
+  type CallOptions,
+  type ClientView,
+  formatSessionId,
+  type SessionEvent,
+  type TimerHandle,
+  type WriteOp,
+  type WriteResults,
+} from '@tskeeper/client';
+import { type Inspect, inspected } from '../inspection.ts';
 import { Listeners } from '../listeners.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { fencedBy } from './fenced.ts';
@@ -101,6 +110,12 @@ export class Held implements AsyncDisposable {
       throw refusal;
     });
     return this.#released;
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const { state, path, fencingToken } = this;
+    return inspected(this, { state, path, fencingToken, sessionId: formatSessionId(this.zk.sessionId) }, options, inspect);
   }
 
   /** As `release`, and rejects as that does. */

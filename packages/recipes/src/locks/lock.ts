@@ -37,7 +37,7 @@ export class Lock {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: LockOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'Lock');
+    checkSettings(options, 'Lock', arguments.length);
     const { name = 'lock-', data = null } = options;
     this.path = path;
     this.source = source;

@@ -100,7 +100,7 @@ export class PriorityLock {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: PriorityLockOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'PriorityLock');
+    checkSettings(options, 'PriorityLock', arguments.length);
     this.path = path;
     this.source = source;
     this.#waiting = new Line(childPath(path, 'waiting'), kindOf, options);

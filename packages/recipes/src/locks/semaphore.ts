@@ -65,7 +65,7 @@ export class Semaphore {
    */
   constructor(source: SessionSource, path: string, options: SemaphoreOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'Semaphore');
+    checkSettings(options, 'Semaphore', arguments.length);
     const { size, data = null, acl } = options;
     this.source = source;
     this.path = path;

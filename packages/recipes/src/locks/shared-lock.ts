@@ -60,7 +60,7 @@ export class SharedLock {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: SharedLockOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'SharedLock');
+    checkSettings(options, 'SharedLock', arguments.length);
     const { names = { read: 'read-', write: 'write-' }, data = null } = options;
     checkOptions(names, "{ read: 'read-', write: 'write-' }", 'names are');
     const line = new Line(path, [names.read, names.write], options);

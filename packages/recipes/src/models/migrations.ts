@@ -18,8 +18,8 @@
  */
 import { createHash } from 'node:crypto';
 import { type Acl, type ClientView, KeeperError, op, type WriteOp } from '@tskeeper/client';
-import { childPath } from '@tskeeper/client/internal';
-import { checkArray, checkOptions, checkPlace, checkSettings } from '../given.ts';
+import { checkOps, checkOptions as checkNamedOptions, childPath, kinds, optionKinds } from '@tskeeper/client/internal';
+import { checkArray, checkedElsewhere, checkOptions, checkPlace, checkSettings } from '../given.ts';
 import type { Held } from '../line/held.ts';
 import { Lock } from '../locks/lock.ts';
 import { RecipeError } from '../recipe-error.ts';
@@ -56,6 +56,8 @@ export interface AppliedMigration {
   readonly appliedAtMs: number;
 }
 
+const migrationKinds = optionKinds({ name: kinds.string, ops: checkedElsewhere('an array of operations') });
+
 /** Changes of what stands in the tree, in their order, each made once. (Curator's MigrationManager; the records of the two are of different form.) */
 export class Migrations {
   /** Of the znode that the lock and the records are below. */
@@ -67,7 +69,7 @@ export class Migrations {
   /** Nothing is asked of a server yet. Throws a TypeError for a list that makes no sense, and as a `Lock` does. */
   constructor(source: SessionSource, path: string, list: readonly Migration[], options: MigrationsOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'Migrations');
+    checkSettings(options, 'Migrations', arguments.length);
     const { acl } = options;
     this.#source = source;
     this.path = path;
@@ -76,10 +78,12 @@ export class Migrations {
     const seen = new Set<string>();
     this.#list = list.map((migration, at) => {
       checkOptions(migration, "{ name: 'add the users', ops: [...] }", `migration ${at + 1} of ${path} is`);
+      checkNamedOptions(migration, migrationKinds, `migrations[${at}]`);
       const { name, ops } = migration;
       if (seen.has(name)) throw new TypeError(`two migrations of ${path} are called "${name}"; give each a name of its own`);
       seen.add(name);
       checkArray(ops, `the operations of "${name}" are`);
+      checkOps(ops, 'multi', `migrations[${at}]`);
       if (ops.length === 0) throw new TypeError(`migration ${at + 1} of ${path}, "${name}", has no operations`);
       if (ops.some((each) => each.op === 'create' && each.mode?.startsWith('ephemeral') === true))
         throw new TypeError(`migration ${at + 1} of ${path}, "${name}", makes an ephemeral, which goes with the session of who migrates`);
@@ -212,7 +216,7 @@ function recordOf(path: string, data: Uint8Array | null): { readonly name: strin
   } catch {
     // As below.
   }
-  throw mismatch(`${path} is no record of a migration; whoever has written it has to say what was applied`);
+  throw mismatch(`${path} is not a record of a migration; only its writer can say what was applied`);
 }
 
 /** The same for the same operations, however they are written down: defaults left out or not, data as text or as bytes. */

@@ -1,6 +1,6 @@
 /** All znodes of a model that stand below one parent. */
 import type { ClientView, PlainReadOptions } from '@tskeeper/client';
-import { childPath } from '@tskeeper/client/internal';
+import { CallForm, callKinds, childPath, kinds, optionKinds } from '@tskeeper/client/internal';
 import { ChildrenCache, type ChildrenCacheOptions } from '../caches/children-cache.ts';
 import { callIn, type SessionSource } from '../sessions/session-source.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
@@ -16,6 +16,11 @@ export interface ListedValue<Template extends string, Read> extends ModelValue<R
 
 /** Requests under way at most. */
 const concurrency = 16;
+
+const forms = {
+  list: new CallForm('list(options)', optionKinds(callKinds.plainRead)),
+  cache: new CallForm('cache(options)', optionKinds({ concurrency: kinds.count })),
+} as const;
 
 /** All znodes of a model below one parent: made by `Model.below`. */
 export class ModelChildren<Template extends string, Read> {
@@ -39,6 +44,7 @@ export class ModelChildren<Template extends string, Read> {
    * not of the model.
    */
   async list(options: PlainReadOptions = {}): Promise<readonly ListedValue<Template, Read>[]> {
+    forms.list.check(arguments.length, options);
     const what = `the values below ${this.path}`;
     return await callIn(this.#source, what, options, (zk, within) => this.#listIn(zk, within));
   }
@@ -73,6 +79,7 @@ export class ModelChildren<Template extends string, Read> {
 
   /** A cache of all of them, by name: at hand without asking a server, until it is closed. Data that the codec cannot read are a `decodeError`. */
   cache(options: Pick<ChildrenCacheOptions, 'concurrency'> = {}): ChildrenCache<Read> {
+    forms.cache.check(arguments.length, options);
     return new ChildrenCache(this.#source, this.path, {
       ...options,
       decode: (data) => this.#codec.decode(data),

@@ -19,7 +19,7 @@ import {
   type VersionOption,
   type WatchLoopOptions,
 } from '@tskeeper/client';
-import { parentOf } from '@tskeeper/client/internal';
+import { CallForm, callKinds, kinds, optionKinds, parentOf } from '@tskeeper/client/internal';
 import { callOptions, checkCallOptions, checkFunction, checkPlace } from '../given.ts';
 import { callIn, mayBeDone, type SessionSource, watchOf } from '../sessions/session-source.ts';
 import { unlessGone } from '../waiting/unless-gone.ts';
@@ -35,7 +35,10 @@ export interface ModelUpdateOptions extends Omit<UpdateOptions, 'create'> {
   readonly create?: boolean | undefined;
 }
 
-/** Operations of a `multi`: fenced by what is held, say. Each throws a RecipeError, Refused, for a value that the codec does not take. */
+/**
+ * Operations of a `multi`: fenced by what is held, say. Each throws a RecipeError, Refused, for a value that the codec does not take, and a TypeError or a RangeError for
+ * options that are not those of the operation.
+ */
 export interface ModelOps<Written> {
   /** Makes the znode. Its parent has to be there. */
   create(value: Written): CreateOp;
@@ -46,6 +49,28 @@ export interface ModelOps<Written> {
   /** Lets all of it fail unless the znode is there, with the version if one is given. */
   check(options?: VersionOption): CheckOp;
 }
+
+const forms = {
+  get: new CallForm('get(options)', optionKinds(callKinds.plainRead)),
+  find: new CallForm('find(options)', optionKinds(callKinds.plainRead)),
+  exists: new CallForm('exists(options)', optionKinds(callKinds.plainRead)),
+  create: new CallForm(
+    'create(value, options)',
+    optionKinds({ protection: callKinds.create.protection, idempotent: kinds.boolean, ...callKinds.call }),
+  ),
+  set: new CallForm('set(value, options)', optionKinds(callKinds.setData)),
+  put: new CallForm('put(value, options)', optionKinds(callKinds.call)),
+  update: new CallForm('update(updater, options)', optionKinds({ create: kinds.boolean, idempotent: kinds.boolean, ...callKinds.call })),
+  delete: new CallForm('delete(options)', optionKinds(callKinds.deletion)),
+} as const;
+
+const versioned = optionKinds({ version: kinds.version });
+const opForms = {
+  create: new CallForm('op.create(value)'),
+  set: new CallForm('op.set(value, options)', versioned),
+  delete: new CallForm('op.delete(options)', versioned),
+  check: new CallForm('op.check(options)', versioned),
+} as const;
 
 /**
  * One znode of a model. What a server or the client refuses is theirs, as in the calls of `Client` of the same name; data that the codec cannot read
@@ -68,22 +93,26 @@ export class ModelZnode<Read, Written = Read> {
 
   /** The value and its Stat. Rejects as `Client.getData` does, and with a RecipeError, Mismatch. */
   async get(options: PlainReadOptions = {}): Promise<ModelValue<Read>> {
+    forms.get.check(arguments.length, options);
     const { data, stat } = await this.#call(options, (zk, within) => zk.getData(this.path, within));
     return decoded(this.#options.codec, this.path, data, stat);
   }
 
   /** The same, or undefined when there is no such znode. Rejects as `get` does otherwise. */
   async find(options: PlainReadOptions = {}): Promise<ModelValue<Read> | undefined> {
+    forms.find.check(arguments.length, options);
     return await unlessGone(this.get(options));
   }
 
   /** The Stat, or null when there is no such znode. Rejects as `Client.exists` does. */
-  exists(options: PlainReadOptions = {}): Promise<Stat | null> {
-    return this.#call(options, (zk, within) => zk.exists(this.path, within));
+  async exists(options: PlainReadOptions = {}): Promise<Stat | null> {
+    forms.exists.check(arguments.length, options);
+    return await this.#call(options, (zk, within) => zk.exists(this.path, within));
   }
 
   /** Makes the znode, and its parents as the model says. Rejects as `Client.create` does, and with a RecipeError, Refused. */
   async create(value: Written, options: ModelCreateOptions = {}): Promise<CreateResult> {
+    forms.create.check(arguments.length, options);
     const { parents = 'container' } = this.#options;
     const data = this.#encoded(value);
     const make = (zk: ClientView, within: ModelCreateOptions) => zk.create(this.path, data, { ...this.#howToMake, parents, ...within });
@@ -92,6 +121,7 @@ export class ModelZnode<Read, Written = Read> {
 
   /** Writes the value of a znode that is there. Rejects as `Client.setData` does, and with a RecipeError, Refused. */
   async set(value: Written, options: SetDataOptions = {}): Promise<Stat> {
+    forms.set.check(arguments.length, options);
     const data = this.#encoded(value);
     return await this.#call(options, (zk, within) => zk.setData(this.path, data, within));
   }
@@ -101,6 +131,7 @@ export class ModelZnode<Read, Written = Read> {
    * NodeExists and NoNode. Throws a TypeError for a model of sequential znodes. (What Curator's `set` does.)
    */
   async put(value: Written, options: CallOptions = {}): Promise<Stat> {
+    forms.put.check(arguments.length, options);
     this.#refuseSequential('put');
     for (;;) {
       try {
@@ -122,11 +153,13 @@ export class ModelZnode<Read, Written = Read> {
    */
   async update(
     updater: (value: Read | undefined, stat: Stat | undefined) => Written | undefined | Promise<Written | undefined>,
-    { create = false, ...options }: ModelUpdateOptions = {},
+    options: ModelUpdateOptions = {},
   ): Promise<ModelValue<Read> | undefined> {
     checkFunction(updater, 'updater');
+    forms.update.check(arguments.length, options);
+    const { create = false, ...others } = options;
     if (create) this.#refuseSequential('update');
-    return await this.#call(options, (zk, within) => this.#updateIn(zk, updater, create, within));
+    return await this.#call(others, (zk, within) => this.#updateIn(zk, updater, create, within));
   }
 
   async #updateIn(
@@ -157,8 +190,9 @@ export class ModelZnode<Read, Written = Read> {
   }
 
   /** Rejects as `Client.delete` does. */
-  delete(options: DeleteOptions = {}): Promise<void> {
-    return this.#call(options, (zk, within) => zk.delete(this.path, within));
+  async delete(options: DeleteOptions = {}): Promise<void> {
+    forms.delete.check(arguments.length, options);
+    await this.#call(options, (zk, within) => zk.delete(this.path, within));
   }
 
   /** With `Sessions` it goes on in the next one, unless it may have been carried out. */
@@ -208,11 +242,26 @@ export class ModelZnode<Read, Written = Read> {
   /** For a `multi`. */
   get op(): ModelOps<Written> {
     const { path } = this;
+    const dataOf = (value: Written) => this.#encoded(value);
+    const howToMake = this.#howToMake;
+    // Not arrow functions, which have no `arguments` of their own: a version that is lost on the way would make a condition of none.
     return {
-      create: (value) => op.create(path, this.#encoded(value), this.#howToMake),
-      set: (value, { version = -1 } = {}) => op.setData(path, this.#encoded(value), { version }),
-      delete: ({ version = -1 } = {}) => op.delete(path, { version }),
-      check: ({ version = -1 } = {}) => op.check(path, { version }),
+      create(value) {
+        opForms.create.check(arguments.length, {});
+        return op.create(path, dataOf(value), howToMake);
+      },
+      set(value, options = {}) {
+        opForms.set.check(arguments.length, options);
+        return op.setData(path, dataOf(value), options);
+      },
+      delete(options = {}) {
+        opForms.delete.check(arguments.length, options);
+        return op.delete(path, options);
+      },
+      check(options = {}) {
+        opForms.check.check(arguments.length, options);
+        return op.check(path, options);
+      },
     };
   }
 

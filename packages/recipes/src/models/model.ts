@@ -6,7 +6,7 @@
  *     /users/7/orders/33                its path for { user: 7, order: 33 }
  *     {"sum":12}                        data by the codec, of the value { sum: 12 }
  */
-import { checkSource, checkCodec, checkOptions } from '../given.ts';
+import { checkSource, checkCodec, checkOptions, checkSettings } from '../given.ts';
 import { ModelChildren } from './model-children.ts';
 import type { ModelOptions } from './model-value.ts';
 import { ModelZnode } from './model-znode.ts';
@@ -24,6 +24,7 @@ export class Model<const Template extends string, Read, Written = Read> {
   constructor(template: Template, options: ModelOptions<Read, Written>) {
     this.template = new PathTemplate(template);
     checkOptions(options, '{ codec: jsonCodec() }');
+    checkSettings(options, 'Model', arguments.length);
     checkCodec(options.codec, 'jsonCodec()');
     this.#options = options;
   }

@@ -66,7 +66,7 @@ export class PathTemplate<const Template extends string = string> {
 
   /** What stands in a path for the parameters; undefined when the path does not fit. */
   match(path: string): PathParams<Template> | undefined {
-    if (typeof path !== 'string') throw new TypeError(`a path is a text, not ${named(path)}`);
+    if (typeof path !== 'string') throw new TypeError(`a path is a string, not ${named(path)}`);
     const names = namesOf(path);
     if (names.length !== this.#segments.length || !this.#fits(names)) return undefined;
     const params: Record<string, string> = {};
@@ -97,7 +97,7 @@ export class PathTemplate<const Template extends string = string> {
       if (value === undefined) throw new TypeError(`${this.template} needs the parameter ${segment.param}`);
       const name = String(value);
       if (name === '' || name === '.' || name === '..' || name.includes('/'))
-        throw new TypeError(`"${name}" cannot be the ${segment.param} of ${this.template}: it is no name of a znode`);
+        throw new TypeError(`"${name}" cannot be the ${segment.param} of ${this.template}: it is not a name of a znode`);
       return name;
     });
   }
@@ -108,7 +108,7 @@ function namesOf(path: string): string[] {
 }
 
 function segmentsOf(template: string): Segment[] {
-  const wrong = (what: string) => new TypeError(`"${template}" is no template of a path: ${what}; write it as /users/{user}`);
+  const wrong = (what: string) => new TypeError(`"${template}" is not a template of a path: ${what}; write it as /users/{user}`);
   if (typeof template !== 'string' || !template.startsWith('/') || template.length === 1)
     throw wrong('it begins with a slash, and goes on');
   const seen = new Set<string>();

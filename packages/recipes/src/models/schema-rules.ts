@@ -1,5 +1,6 @@
 /** Which paths may have what, by templates, and what is against it. */
 import type { CreateMode, Data } from '@tskeeper/client';
+import { checkOptions as checkNamedOptions, kinds, oneOf, optionKinds } from '@tskeeper/client/internal';
 import { checkArray, checkOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { reasonOf } from './model-value.ts';
@@ -32,6 +33,15 @@ interface Rule extends PathSchema {
   readonly template: PathTemplate;
 }
 
+const allowanceKind = oneOf('can', 'must', 'cannot');
+const schemaKinds = optionKinds({
+  path: kinds.string,
+  ephemeral: allowanceKind,
+  sequential: allowanceKind,
+  canBeDeleted: kinds.boolean,
+  check: kinds.function,
+});
+
 const encoder = new TextEncoder();
 
 /** Each check throws a RecipeError, Refused. */
@@ -42,7 +52,10 @@ export class SchemaRules {
 
   constructor(schemas: readonly PathSchema[], { others = 'allowed' }: SchemaSetOptions = {}) {
     checkArray(schemas, 'schemas are');
-    for (const schema of schemas) checkOptions(schema, "{ path: '/users/{user}' }", 'a schema is');
+    schemas.forEach((schema, at) => {
+      checkOptions(schema, "{ path: '/users/{user}' }", 'a schema is');
+      checkNamedOptions(schema, schemaKinds, `schemas[${at}]`);
+    });
     const rules = schemas.map((schema): Rule => ({ ...schema, template: new PathTemplate<string>(schema.path) }));
     const hasParams = ({ template }: Rule) => template.names.length > 0;
     this.#rules = [...rules.filter((rule) => !hasParams(rule)), ...rules.filter(hasParams)];

@@ -3,7 +3,7 @@
  * not make sense of. Servers know nothing of it; what must not be possible at all is for ACLs.
  */
 import type { ClientView } from '@tskeeper/client';
-import { checkClient } from '../given.ts';
+import { checkClient, checkSettings } from '../given.ts';
 import { type PathSchema, SchemaRules, type SchemaSetOptions } from './schema-rules.ts';
 import { schemaView } from './schema-view.ts';
 
@@ -13,6 +13,7 @@ export class SchemaSet {
 
   /** `schemas` that have parameters are tried in this order, behind those that have none. Throws a TypeError for what is no template. */
   constructor(schemas: readonly PathSchema[], options: SchemaSetOptions = {}) {
+    checkSettings(options, 'SchemaSet', arguments.length);
     this.#rules = new SchemaRules(schemas, options);
   }
 

@@ -95,7 +95,7 @@ export class PersistentNode implements AsyncDisposable {
    */
   constructor(source: SessionSource, path: string, data: Data = null, options: PersistentNodeOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'PersistentNode');
+    checkSettings(options, 'PersistentNode', arguments.length);
     const { mode = 'ephemeral', ttlMs, protection } = options;
     if (!modes.includes(mode)) throw new TypeError(`there is no mode ${named(mode)} of a PersistentNode; modes are ${modes.join(', ')}`);
     if ((mode === 'persistentWithTtl') !== (ttlMs !== undefined))

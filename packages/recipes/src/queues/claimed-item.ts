@@ -6,8 +6,9 @@
  *
  * Who has lost the claim cannot acknowledge the item any more: the txn would have to delete the claim.
  */
-import { type CallOptions, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
-import { checkArray } from '../given.ts';
+import { type CallOptions, formatSessionId, KeeperError, op, type WriteOp, type WriteResults } from '@tskeeper/client';
+import { type Inspect, inspected } from '../inspection.ts';
+import { checkArray, checkMulti } from '../given.ts';
 import { Held, type HoldState } from '../line/held.ts';
 import { Line, Place } from '../line/line.ts';
 import { RecipeError } from '../recipe-error.ts';
@@ -141,6 +142,7 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
 
   /** As `Held.multi`: writes only as long as the claim lasts, and rejects as that does. */
   async multi<const Ops extends readonly WriteOp[]>(ops: Ops, options: CallOptions = {}): Promise<WriteResults<Ops>> {
+    checkMulti(ops, options);
     this.signal.throwIfAborted();
     this.#place.assertNotLeft();
     return await this.#held.multi(ops, options);
@@ -168,6 +170,13 @@ export class ClaimedItem implements QueueItem, AsyncDisposable {
   /** Gives the item back, to be had by others at once, in its old place in the queue. Nothing happens behind `done`. Rejects as `Held.release` does. */
   release(): Promise<void> {
     return this.#held.release();
+  }
+
+  /** What `console.log` shows: not the data. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const { state, path, claimPath, fencingToken } = this;
+    const { sessionId } = this.#held.zk;
+    return inspected(this, { state, path, claimPath, fencingToken, sessionId: formatSessionId(sessionId) }, options, inspect);
   }
 
   /** As `release`, and rejects as that does. */

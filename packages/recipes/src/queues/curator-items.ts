@@ -52,5 +52,5 @@ export const curatorItemsCodec: Codec<readonly Uint8Array[], readonly Data[]> = 
 };
 
 function wrong(reason: string): TypeError {
-  return new TypeError(`these are no items in the form of Curator: ${reason}; what was put by others is to be used as it is`);
+  return new TypeError(`these are not items in the form of Curator: ${reason}; what was put by others is to be used as it is`);
 }

@@ -32,7 +32,7 @@ export type DelayPutOptions = WaitOptions & Delay;
 export class DelayQueue extends ItemQueue<number> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: ItemQueueOptions = {}) {
-    checkSettings(options, 'DelayQueue');
+    checkSettings(options, 'DelayQueue', arguments.length);
     super(source, { path, names: delayNames, rankKind: 'dueMs' }, options);
   }
 

@@ -16,7 +16,7 @@ export interface IdPutOptions extends WaitOptions {
 export class IdQueue extends ItemQueue<string> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: ItemQueueOptions = {}) {
-    checkSettings(options, 'IdQueue');
+    checkSettings(options, 'IdQueue', arguments.length);
     super(source, { path, names: idNames, rankKind: undefined }, options);
   }
 

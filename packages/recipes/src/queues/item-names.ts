@@ -121,7 +121,7 @@ export const delayNames: ItemNames<number> = {
 export const idNames: ItemNames<string> = {
   prefixOf: (id) => {
     if (typeof id !== 'string' || id === '' || /[/|]/.test(id))
-      throw new TypeError(`an id is a text without "/" and "|", and not empty: "${id}"`);
+      throw new TypeError(`an id is a string without "/" and "|" that is not empty, not "${id}"`);
     return labelled(id);
   },
   read: (name) => {
@@ -143,5 +143,5 @@ function readLabelled(name: string): { readonly label: string; readonly sequence
 }
 
 function checkPrefix(prefix: string): void {
-  checkName(prefix, 'what stands ahead of the number');
+  checkName(prefix, 'the prefix of items');
 }

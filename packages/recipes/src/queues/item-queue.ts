@@ -14,8 +14,7 @@ import type { Acl, Data } from '@tskeeper/client';
 import { childPath, onAbort } from '@tskeeper/client/internal';
 import { callOptions, checkArray, checkCallOptions, checkData, checkFunction, checkPath, checkPlace } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
-import { Sessions } from '../sessions/sessions.ts';
-import { clientOf, inSessions, PerSession, type SessionSource } from '../sessions/session-source.ts';
+import { clientOf, inSessions, PerSession, isSessions, type SessionSource } from '../sessions/session-source.ts';
 import { Limit, unlessAborted } from '../waiting/limit.ts';
 import { bothSettled } from '../waiting/both.ts';
 import { isUnsettled } from '../waiting/unanswered.ts';
@@ -161,7 +160,7 @@ export abstract class ItemQueue<Label> implements AsyncDisposable {
       const item = await this.take(options).catch((error: unknown) => {
         if (this.#closing.signal.aborted) return undefined;
         // What may have been taken is lost, as with a process that ends: the loop goes on.
-        if (this.#source instanceof Sessions && isUnsettled(error)) return undefined;
+        if (isSessions(this.#source) && isUnsettled(error)) return undefined;
         throw error;
       });
       if (item !== undefined) yield item;

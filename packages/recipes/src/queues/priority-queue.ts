@@ -25,7 +25,7 @@ export interface PriorityPutOptions extends WaitOptions {
 export class PriorityQueue extends ItemQueue<number> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: PriorityQueueOptions = {}) {
-    checkSettings(options, 'PriorityQueue');
+    checkSettings(options, 'PriorityQueue', arguments.length);
     super(source, { path, names: priorityNames(options.naming ?? 'page'), rankKind: 'priority' }, options);
   }
 

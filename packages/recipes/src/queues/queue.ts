@@ -19,7 +19,7 @@ export interface QueueOptions extends ItemQueueOptions {
 export class Queue extends ItemQueue<undefined> {
   /** Nothing is asked of a server yet. The znode need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: QueueOptions = {}) {
-    checkSettings(options, 'Queue');
+    checkSettings(options, 'Queue', arguments.length);
     super(source, { path, names: plainNames(options.prefix ?? 'queue-'), rankKind: undefined }, options);
   }
 

@@ -14,8 +14,7 @@ export function checkMaxItems(maxItems: number | undefined): void {
 
 /** Throws a RangeError when so many will never go in. */
 export function checkRoom(count: number, maxItems: number): void {
-  if (count > maxItems)
-    throw new RangeError(`${count} items at once do not go into a queue of ${maxItems}; put fewer, or let maxItems be greater`);
+  if (count > maxItems) throw new RangeError(`${count} items at once exceed maxItems, which is ${maxItems}; put fewer, or raise maxItems`);
 }
 
 export class Room {

@@ -26,7 +26,7 @@ export class ShardedQueue extends ItemQueue<undefined> {
   /** Nothing is asked of a server yet. The znodes need not exist. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: ShardedQueueOptions) {
     checkOptions(options, '{ shards: 4 }');
-    checkSettings(options, 'ShardedQueue');
+    checkSettings(options, 'ShardedQueue', arguments.length);
     const { shards: count } = options;
     if (!Number.isInteger(count) || count < 1 || count > 100) throw new RangeError(`shards is a whole number from 1 to 100, not ${count}`);
     const shards = Array.from({ length: count }, (_, at) => `shard-${String(at).padStart(2, '0')}`);

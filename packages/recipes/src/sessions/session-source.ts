@@ -10,14 +10,19 @@
  */
 import { type CallOptions, type ClientView, KeeperError, type WatchLoopEvent } from '@tskeeper/client';
 import { onAbort, Refusal } from '@tskeeper/client/internal';
-import { RecipeError } from '../recipe-error.ts';
+import { isRecipeError, RecipeError } from '../recipe-error.ts';
 import { Limit } from '../waiting/limit.ts';
 import { untilTheEnd } from '../waiting/next-event.ts';
 import { isUnsettled } from '../waiting/unanswered.ts';
-import { Sessions } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
+import { hasSessionsBrand } from './sessions-brand.ts';
 
 /** A client: what is kept on it ends with its session. Or clients, one after another: it goes on with the next. */
 export type SessionSource = ClientView | Sessions;
+
+export function isSessions(source: SessionSource): source is Sessions {
+  return hasSessionsBrand(source);
+}
 
 export interface SessionUser {
   /** A session to work in. What is asked of it fails when it is over. */
@@ -28,12 +33,12 @@ export interface SessionUser {
 
 /** The client to ask now. */
 export function clientOf(source: SessionSource): ClientView {
-  return source instanceof Sessions ? source.client : source;
+  return isSessions(source) ? source.client : source;
 }
 
 /** Tells at once, and then of each session; returns a function that ends it. */
 export function eachSession(source: SessionSource, user: SessionUser): () => void {
-  if (!(source instanceof Sessions)) return oneSession(source, user);
+  if (!isSessions(source)) return oneSession(source, user);
   if (source.signal.aborted) {
     user.ended(source.signal.reason);
     return () => undefined;
@@ -63,7 +68,7 @@ function oneSession(zk: ClientView, user: SessionUser): () => void {
 
 /** The client that lives, and each one that follows; ends when there is none to follow, or throws what speaks against it. */
 export async function* sessionsOf(source: SessionSource, signal: AbortSignal | undefined): AsyncGenerator<ClientView, void, undefined> {
-  if (!(source instanceof Sessions)) {
+  if (!isSessions(source)) {
     yield source;
     return;
   }
@@ -73,7 +78,7 @@ export async function* sessionsOf(source: SessionSource, signal: AbortSignal | u
     try {
       next = await following(source, last, signal);
     } catch (error) {
-      if (error instanceof RecipeError && error === source.signal.reason) return;
+      if (error === source.signal.reason && isRecipeError(error)) return;
       throw error;
     }
     yield next;
@@ -122,7 +127,7 @@ export async function inSessions<Result>(
   work: (zk: ClientView) => Promise<Result>,
   isFinal: (error: unknown) => boolean = () => false,
 ): Promise<Result> {
-  if (!(source instanceof Sessions)) {
+  if (!isSessions(source)) {
     try {
       return await work(source);
     } catch (error) {
@@ -152,7 +157,7 @@ export async function callIn<Options extends Pick<CallOptions, 'signal' | 'timeo
   work: (zk: ClientView, options: Options) => Promise<Result>,
   isFinal?: (error: unknown) => boolean,
 ): Promise<Result> {
-  if (!(source instanceof Sessions)) return await inSessions(source, neverAborted, (zk) => work(zk, options));
+  if (!isSessions(source)) return await inSessions(source, neverAborted, (zk) => work(zk, options));
   const { signal, timeoutMs } = options;
   using limit = new Limit(source, { signal, timeoutMs }, what);
   const within = { ...options, signal: limit.signal, timeoutMs: undefined };
@@ -228,7 +233,7 @@ export async function* watchOf(
       for await (const event of zk.watch(path, { signal })) yield { zk, event };
       return;
     } catch (error) {
-      if (!(source instanceof Sessions) || !KeeperError.is(error, 'SessionExpired')) throw withRemedy(zk, error);
+      if (!isSessions(source) || !KeeperError.is(error, 'SessionExpired')) throw withRemedy(zk, error);
     }
   }
 }

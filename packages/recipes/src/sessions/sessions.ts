@@ -5,18 +5,20 @@
  *              client ──closed, AuthFailed, moved──> over
  *     open ──rejects──> over
  */
-import { type Client, type Clock, connect, type ConnectOptions } from '@tskeeper/client';
+import { type Client, type Clock, connect, type ConnectOptions, formatSessionId, type Servers } from '@tskeeper/client';
 import { onAbort } from '@tskeeper/client/internal';
-import { checkClient, checkFunction, checkOptions } from '../given.ts';
+import { type Inspect, inspected } from '../inspection.ts';
+import { callOptions, checkCallOptions, checkClient, checkFunction, checkOptions } from '../given.ts';
 import { RecipeError } from '../recipe-error.ts';
 import { Listeners } from '../listeners.ts';
+import { sessionsBrand } from './sessions-brand.ts';
 import { Limit } from '../waiting/limit.ts';
 import type { WaitOptions } from '../waiting/wait-options.ts';
 
 /** Opens a client, for instance `(signal) => connect(servers, { connectTimeoutMs: Infinity, signal })`. The signal comes when it is not wanted any more. */
 export type OpenClient = (signal: AbortSignal) => Promise<Client>;
 
-/** How `Sessions.start` connects when it is given a connect string. */
+/** How `Sessions.start` connects when it is given servers. */
 export type SessionsOptions = Omit<ConnectOptions, 'session'>;
 
 /**
@@ -32,6 +34,7 @@ export class Sessions implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   private constructor(open: OpenClient, client: Client) {
+    if (typeof open !== 'function') throw new TypeError("Sessions are made by await Sessions.start('zk1:2181'), not by new");
     this.#open = open;
     this.#client = client;
     this.#follow(client);
@@ -42,23 +45,32 @@ export class Sessions implements AsyncDisposable {
    * connection only). Rejects as `connect` does. `signal` ends the first connection only; `close` ends all. (What Curator's CuratorFramework does about the session of its
    * ZooKeeper handle.)
    */
-  static start(connectString: string, options?: SessionsOptions): Promise<Sessions>;
+  static start(servers: Servers, options?: SessionsOptions): Promise<Sessions>;
   /**
    * The same with a function that opens each client. Rejects as `open` does, and with a TypeError when it gives something else than a client. When `open` rejects for a
    * later client that is the end of the Sessions, so let it try for as long as it takes: `connectTimeoutMs: Infinity`.
    */
   static start(open: OpenClient, options?: { readonly signal?: AbortSignal | undefined }): Promise<Sessions>;
-  static async start(how: string | OpenClient, options: SessionsOptions = {}): Promise<Sessions> {
-    if (typeof how !== 'string') checkFunction(how, 'what opens a client (or a connect string, "zk1:2181,zk2:2181")');
+  static async start(how: Servers | OpenClient, options: SessionsOptions = {}): Promise<Sessions> {
+    // An array is a list of now, whatever the program does with it later.
+    const servers = typeof how === 'string' ? how : Array.isArray(how) ? [...(how as Exclude<Servers, string>)] : undefined;
+    if (servers === undefined) checkFunction(how, 'what opens a client (or a connect string, "zk1:2181,zk2:2181", or an array of servers)');
     checkOptions(options, '{ sessionTimeoutMs: 10_000 }');
+    checkCallOptions(options, servers === undefined ? callOptions.start : callOptions.startOfServers, 'Sessions.start');
     const { signal = new AbortController().signal } = options;
-    if (typeof how === 'string') {
-      const client = await connect(how, options);
-      return new Sessions((wanted) => connect(how, { ...options, connectTimeoutMs: Infinity, signal: wanted }), client);
+    if (servers !== undefined) {
+      const client = await connect(servers, options);
+      return new Sessions((wanted) => connect(servers, { ...options, connectTimeoutMs: Infinity, signal: wanted }), client);
     }
-    const client = await how(signal);
+    const open = how as OpenClient;
+    const client = await open(signal);
     checkClient(client);
-    return new Sessions(how, client);
+    return new Sessions(open, client);
+  }
+
+  /** What recipes look for. */
+  get [sessionsBrand](): true {
+    return true;
   }
 
   /** The youngest: the one that is at work, or the one whose session has just expired, as long as the next is not open. */
@@ -106,6 +118,12 @@ export class Sessions implements AsyncDisposable {
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  /** What `console.log` shows of Sessions: the client of now. */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth: unknown, options: unknown, inspect: Inspect): string {
+    const { state, sessionId, connectedTo: server } = this.client;
+    return inspected(this, { state, sessionId: formatSessionId(sessionId), server }, options, inspect);
   }
 
   /** As `close`; never rejects. */

@@ -72,7 +72,7 @@ export class TwoPhaseCommit {
   /** Nothing is asked of a server yet. Throws a TypeError for what is no client or no path. */
   constructor(source: SessionSource, path: string, options: TwoPhaseCommitOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'TwoPhaseCommit');
+    checkSettings(options, 'TwoPhaseCommit', arguments.length);
     const { watching = 'sites', presence = false, acl } = options;
     if (watching !== 'sites' && watching !== 'coordinator')
       throw new TypeError(`votes are watched by "sites" or by the "coordinator", not by "${String(watching)}"`);
@@ -227,7 +227,9 @@ function checkSites(sites: readonly string[]): void {
   if (sites.length === 0) throw new TypeError('a transaction has at least one site');
   for (const site of sites) {
     if (typeof site !== 'string' || site === '' || site.includes('/') || reserved.includes(site))
-      throw new TypeError(`"${site}" is no name of a site: it is not empty, has no slash, and is none of ${reserved.join(', ')}`);
+      throw new TypeError(
+        `"${site}" is not a name of a site: write one that is not empty, has no slash, and is none of ${reserved.join(', ')}`,
+      );
   }
   if (new Set(sites).size < sites.length) throw new TypeError(`each site votes once, and so it is named once: ${sites.join(', ')}`);
 }

@@ -64,7 +64,7 @@ export class AtomicNumber<Value extends number | bigint = bigint> implements Asy
    */
   constructor(source: SessionSource, path: string, options: AtomicNumberOptions<Value> = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'AtomicNumber');
+    checkSettings(options, 'AtomicNumber', arguments.length);
     const { format = bigint64 as unknown as NumberFormat<Value>, lockPath = childPath(path, 'lock'), acl } = options;
     checkCodec(format, 'int32');
     checkPath(lockPath);

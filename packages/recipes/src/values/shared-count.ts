@@ -13,7 +13,7 @@ export interface SharedCountOptions extends SharedValueOptions {
 /** A `SharedValue` that is a number. */
 export class SharedCount extends SharedValue<number> {
   constructor(source: SessionSource, path: string, options: SharedCountOptions = {}) {
-    checkSettings(options, 'SharedCount');
+    checkSettings(options, 'SharedCount', arguments.length);
     const { format = int32, acl } = options;
     const decode = (data: Uint8Array | null) => (data === null || data.length === 0 ? format.zero : format.decode(data));
     super(source, path, { encode: (value) => format.encode(value), decode }, { acl });

@@ -51,7 +51,7 @@ export class SharedValue<Value> implements AsyncDisposable {
    */
   constructor(source: SessionSource, path: string, codec: Codec<Value>, options: SharedValueOptions = {}) {
     checkPlace(source, path);
-    checkSettings(options, 'SharedValue');
+    checkSettings(options, 'SharedValue', arguments.length);
     const { acl } = options;
     checkCodec(codec, 'textCodec');
     this.path = path;

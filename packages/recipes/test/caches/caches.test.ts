@@ -357,7 +357,7 @@ describe('caches', () => {
   });
 
   it('refuse what makes no sense, at once', () => {
-    expect(() => new NodeCache(zk, 'a')).toThrow('"a" is no path of a znode: it must start with "/"');
+    expect(() => new NodeCache(zk, 'a')).toThrow('"a" is not a path of a znode: it must start with "/"');
     expect(() => new TreeCache(zk, '/a', { maxDepth: 0 })).toThrow(
       /^maxDepth is a whole number from 1, or left out for all levels, not 0; a NodeCache has/,
     );

@@ -92,7 +92,7 @@ describe('a service registry', () => {
     expect(found[0]).toMatchObject({ registrationTimeMs: ctime, uriSpec: 'x', sslPort: null, enabled: true, serviceType: 'dynamic' });
     expect(await t.until(failureOf(registry.instance('api', 'other')))).toMatchObject({
       code: 'Mismatch',
-      message: 'the data of /services/api/other are no instance of a service: no load',
+      message: 'the data of /services/api/other are not an instance of a service: no load',
     });
     const cache = registry.cache('api');
     await t.until(cache.ready());
@@ -232,7 +232,7 @@ describe('a service registry', () => {
     const registry = registryOf(t.zk);
     const make = (more: object) => failureOf(registry.register({ ...api, ...more }));
     expect(await make({ name: 'a/b' })).toEqual(
-      new TypeError('the name or the id of a service is a text without "/", and not empty, so not "a/b"'),
+      new TypeError('the name or the id of a service is a string without "/" that is not empty, not "a/b"'),
     );
     expect(await make({ id: '' })).toBeInstanceOf(TypeError);
     expect(await make({ uriSpec: '{a' })).toBeInstanceOf(TypeError);

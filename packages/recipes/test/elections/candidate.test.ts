@@ -184,7 +184,7 @@ describe('a candidate', () => {
     });
     await t.until(one.leading());
     expect(await t.until(failureOf(one.run(() => undefined)))).toEqual(
-      new TypeError(`the candidate for ${path} runs something already, and resigns behind it; give what else there is to that`),
+      new TypeError(`the candidate for ${path} runs something already, and resigns after it; give what else there is to that`),
     );
     await t.until(one.leadership!.resign());
     await t.until(one.leading());

@@ -78,7 +78,7 @@ describe('migrations', () => {
     });
     await t.until(t.zk.setData(`${path}/applied/0000000002`, '{}'));
     expect(await t.until(failureOf(migrate(t.zk, users, orders)))).toMatchObject({
-      message: `${path}/applied/0000000002 is no record of a migration; whoever has written it has to say what was applied`,
+      message: `${path}/applied/0000000002 is not a record of a migration; only its writer can say what was applied`,
     });
     await t.until(t.zk.delete(`${path}/applied/0000000001`));
     await t.until(t.zk.setData(`${path}/applied/0000000002`, '{"name":"a","checksum":"b"}'));

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { type Client, op } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { bytesCodec, jsonCodec, Model, type ModelValue, RecipeError, type StandardSchema, textCodec } from '../../src/index.ts';
@@ -132,6 +133,15 @@ describe('a model', () => {
     const deleting = orders.at(t.zk, { user: 7, order: 19 }).delete();
     await t.until(deleting);
     expect([19, 20]).toContain((await t.until(listing)).length);
+  });
+
+  it('B27: says where data are not JSON, and nothing of their content', async () => {
+    const secret = new Model('/secret', { codec: jsonCodec() }).at(t.zk);
+    await t.until(t.zk.create('/secret', 'password=hunter2'));
+    expect(await t.until(failureOf(secret.get()))).toEqual(
+      new RecipeError('Mismatch', 'the data of /secret, version 0, are not of its model: not JSON at position 0'),
+    );
+    expect(inspect(await t.until(failureOf(secret.get())))).not.toContain('hunter2');
   });
 
   it('B27: lists no further once something is in the way', async () => {

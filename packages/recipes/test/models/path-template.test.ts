@@ -24,7 +24,7 @@ describe('a path template', () => {
   it('refuses what is no name of a znode', () => {
     for (const user of ['', '.', '..', 'a/b'])
       expect(() => orders.path({ user, order: 1 })).toThrow(
-        new TypeError(`"${user}" cannot be the user of /users/{user}/orders/{order}: it is no name of a znode`),
+        new TypeError(`"${user}" cannot be the user of /users/{user}/orders/{order}: it is not a name of a znode`),
       );
     expect(() => orders.path({ user: 1 } as never)).toThrow(new TypeError('/users/{user}/orders/{order} needs the parameter order'));
   });
@@ -40,7 +40,7 @@ describe('a path template', () => {
     ['/a/{id}/{id}', 'id is there twice'],
   ])('refuses the template "%s", and says why', (template, why) => {
     expect(() => new PathTemplate(template)).toThrow(
-      new TypeError(`"${template}" is no template of a path: ${why}; write it as /users/{user}`),
+      new TypeError(`"${template}" is not a template of a path: ${why}; write it as /users/{user}`),
     );
   });
 });

@@ -33,7 +33,7 @@ describe("items in Curator's form", () => {
       [bytesOf(...head, 1, 0, 0, 0, 1, 'x', 3), 'there is neither an item nor the end at byte 10'],
     ] as const) {
       expect(() => curatorItemsCodec.decode(data)).toThrow(
-        new TypeError(`these are no items in the form of Curator: ${reason}; ${remedy}`),
+        new TypeError(`these are not items in the form of Curator: ${reason}; ${remedy}`),
       );
     }
   });

@@ -185,7 +185,7 @@ describe('an id queue', () => {
     expect((await t.until(queue.contents())).map(({ id }) => id)).toEqual(['order 12', 'order 13']);
     expect(await t.until(queue.remove('order 12'))).toBe(1);
     expect(textOf(await t.until(queue.take()))).toBe('c');
-    await expect(queue.put('x', { id: 'a/b' })).rejects.toThrow('an id is a text without "/" and "|", and not empty: "a/b"');
+    await expect(queue.put('x', { id: 'a/b' })).rejects.toThrow('an id is a string without "/" and "|" that is not empty, not "a/b"');
   });
 });
 
@@ -276,7 +276,7 @@ describe('the names of items', () => {
     await t.until(t.zk.create(`${path}/qn-`, 'b', { mode: 'persistentSequential' }));
     expect([textOf(await t.until(queue.take())), textOf(await t.until(queue.take()))]).toEqual(['a', 'b']);
     expect(() => new Queue(t.zk, path, { prefix: 'a/' })).toThrow(
-      'what stands ahead of the number is a text without "/", and not empty, so not "a/"',
+      'the prefix of items is a string without "/" that is not empty, not "a/"',
     );
   });
 });

@@ -289,7 +289,9 @@ describe('a queue with maxItems', () => {
     await t.until(putting);
     expect(most).toBeLessThanOrEqual(3);
     expect(most).toBeGreaterThan(1);
-    await expect(producers[0]!.putAll(['a', 'b', 'c', 'd'])).rejects.toThrow('4 items at once do not go into a queue of 3');
+    await expect(producers[0]!.putAll(['a', 'b', 'c', 'd'])).rejects.toThrow(
+      '4 items at once exceed maxItems, which is 3; put fewer, or raise maxItems',
+    );
     expect(() => new Queue(t.zk, path, { maxItems: 0 })).toThrow('maxItems is a whole number above 0, not 0');
   });
 

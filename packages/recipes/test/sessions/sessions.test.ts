@@ -1,6 +1,6 @@
 import { type Client, connect } from '@tskeeper/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Group, Sessions } from '../../src/index.ts';
+import { Group, Lock, NodeCache, Sessions } from '../../src/index.ts';
 import { expire } from '../support/faults.ts';
 import { failureOf, RecipeWorld } from '../support/recipe-world.ts';
 
@@ -39,6 +39,41 @@ describe('sessions', () => {
     await t.until(sessions.close());
     expect(opened[2]!.closedBecause).toBe('closed');
     expect(sessions.signal.reason).toMatchObject({ name: 'RecipeError', code: 'Closed' });
+  });
+
+  it('start with an array of servers, as a client does', async () => {
+    const servers = ['nowhere:1', { host: 'server', port: 2181 }];
+    const sessions = await t.until(Sessions.start(servers, t.world.options()));
+    // They are those of the moment of the call.
+    servers.splice(0);
+    await expire(t, sessions.client);
+    await t.until(sessions.ready());
+    expect(sessions.client.servers.toSorted()).toEqual(['nowhere:1', 'server:2181']);
+    await t.until(sessions.close());
+  });
+
+  it('of a second copy of the package are taken by recipes, and go on in the next session', async () => {
+    vi.resetModules();
+    const copy = await import('../../src/index.ts');
+    expect(copy.Sessions).not.toBe(Sessions);
+    const sessions = await t.until(copy.Sessions.start(open));
+    const lock = new Lock(sessions, '/lock');
+    const cache = new NodeCache(sessions, '/lock');
+    await t.until(Promise.all([lock.run(() => undefined), cache.ready()]));
+    const last = sessions.client;
+    await expire(t, last);
+    const held = await t.until(lock.acquire());
+    expect(held.zk).toBe(sessions.client);
+    expect(held.zk).not.toBe(last);
+    const seen: unknown[] = [];
+    const observing = (async () => {
+      for await (const members of new Group(sessions, '/group').observe()) seen.push(members);
+    })();
+    await t.until(cache.ready());
+    await t.until(sessions.close());
+    await t.until(observing);
+    expect(cache.isClosed).toBe(true);
+    expect(await failureOf(lock.acquire())).toMatchObject({ name: 'RecipeError', code: 'Closed' });
   });
 
   it('are over when their client is closed by the program, or no other can be opened', async () => {

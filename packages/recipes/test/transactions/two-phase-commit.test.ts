@@ -197,7 +197,7 @@ describe('B15: a transaction', () => {
   it('says what is wrong with sites, votes and options', async () => {
     const transaction = await begin(['berlin']);
     await expect(transaction.begin([])).rejects.toThrow('a transaction has at least one site');
-    await expect(transaction.begin(['a/b'])).rejects.toThrow('"a/b" is no name of a site');
+    await expect(transaction.begin(['a/b'])).rejects.toThrow('"a/b" is not a name of a site');
     await expect(transaction.join('decision')).rejects.toThrow('is none of beginning, coordinator, decision');
     await expect(transaction.begin(['a', 'b', 'a'])).rejects.toThrow('each site votes once, and so it is named once: a, b, a');
     expect(await t.until(failureOf(transaction.begin(['paris'])))).toMatchObject({ code: 'NodeExists' });
