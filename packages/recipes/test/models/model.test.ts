@@ -135,11 +135,11 @@ describe('a model', () => {
     expect([19, 20]).toContain((await t.until(listing)).length);
   });
 
-  it('B27: says where data are not JSON, and nothing of their content', async () => {
+  it('B27: says that data are not JSON, and nothing of their content', async () => {
     const secret = new Model('/secret', { codec: jsonCodec() }).at(t.zk);
     await t.until(t.zk.create('/secret', 'password=hunter2'));
     expect(await t.until(failureOf(secret.get()))).toEqual(
-      new RecipeError('Mismatch', 'the data of /secret, version 0, are not of its model: not JSON at position 0'),
+      new RecipeError('Mismatch', 'the data of /secret, version 0, are not of its model: not JSON'),
     );
     expect(inspect(await t.until(failureOf(secret.get())))).not.toContain('hunter2');
   });
