@@ -450,12 +450,11 @@ describe('the connection throttle', () => {
     expect(waves).toEqual([4, 2]);
   });
 
-  it('A48: option connection_throttle_weight_enabled, connection_throttle_global_session_weight, connection_throttle_local_session_weight, connection_throttle_renew_session_weight: sessions take tokens by their kind', async () => {
+  it('A48: option connection_throttle_weight_enabled, connection_throttle_global_session_weight, connection_throttle_renew_session_weight: sessions take tokens by their kind', async () => {
     const weighty = [
       ...throttle,
       'connection_throttle_weight_enabled=true',
       'connection_throttle_global_session_weight=4',
-      'connection_throttle_local_session_weight=2',
       'connection_throttle_renew_session_weight=2',
     ];
     // The bucket is counted in global sessions: 4 x 4 tokens. Two new ones leave 8, which is enough for four that come back.
@@ -469,6 +468,29 @@ describe('the connection throttle', () => {
       again.push(client.timeoutMs !== undefined);
     }
     expect(again).toEqual([true, true, true, true, false, false]);
+  });
+
+  it.each([
+    [1, 1],
+    [4, 3],
+  ])('A48: option connection_throttle_local_session_weight: %i raises the other two weights to it', async (local, resumed) => {
+    const server = await VirtualServer.start([
+      ...throttle,
+      'connection_throttle_weight_enabled=true',
+      'connection_throttle_global_session_weight=1',
+      `connection_throttle_local_session_weight=${local}`,
+      'connection_throttle_renew_session_weight=2',
+    ]);
+    // With 1 the bucket has 4 x 1 tokens: a new session leaves 3, and one resumed session takes 2. With 4 it has 4 x 4, a new session leaves 12, and
+    // three resumed ones take 4 each.
+    const first = await server.join('10.0.9.1');
+    let resumedSessions = 0;
+    for (let n = 0; n < 6; n++) {
+      const client = await server.dial(`10.0.8.${n + 1}`);
+      await client.shakeHands(10_000, first.session, first.password);
+      if (client.timeoutMs !== undefined) resumedSessions++;
+    }
+    expect(resumedSessions).toBe(resumed);
   });
 
   it('A48: option connection_throttle_freeze_time, connection_throttle_drop_increase, connection_throttle_drop_decrease, connection_throttle_decrease_ratio: while the bucket is found empty the chance to be dropped rises, and falls again', async () => {
