@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 /**
  * Every key of zoo.cfg that is called built does what it says, shown on a whole server: what an operator writes goes in, and what
  * clients, the disk or the log show comes out. A title begins with the keys it is about; test/behaviour-reference.test.ts at the
@@ -642,11 +643,11 @@ describe('who may do what', () => {
     }
   });
 
-  it('A35, A36: option DigestAuthenticationProvider.superDigest, DigestAuthenticationProvider.digestAlg: that user passes every ACL', async () => {
-    const server = await VirtualServer.start([
-      'DigestAuthenticationProvider.digestAlg=SHA-256',
-      `DigestAuthenticationProvider.superDigest=${digestId('super:secret', 'SHA-256')}`,
-    ]);
+  it.each([
+    ['SHA-256', ['DigestAuthenticationProvider.digestAlg=SHA-256'], digestId('super:secret', 'SHA-256')],
+    ['SHA-1 by default', [], 'super:' + createHash('sha1').update('super:secret').digest('base64')],
+  ])('A35, A36: option DigestAuthenticationProvider.superDigest, DigestAuthenticationProvider.digestAlg: that user passes every ACL, by %s', async (_by, lines, superDigest) => {
+    const server = await VirtualServer.start([...lines, `DigestAuthenticationProvider.superDigest=${superDigest}`]);
     const client = await server.join();
     await client.call('create', { path: '/a', data: null, acl: world(Perms.delete), flags: 0 });
     expect((await client.call('getData', { path: '/a', watch: false })).err).toBe('NoAuth');
@@ -663,7 +664,7 @@ describe('who may do what', () => {
     expect((await known.create('/a')).err).toBe('Ok');
   });
 
-  it('option 4lw.commands.whitelist, readonlymode.enabled: which words are answered', async () => {
+  it('A76: option 4lw.commands.whitelist, readonlymode.enabled: which words are answered', async () => {
     const server = await VirtualServer.start('4lw.commands.whitelist=ruok');
     expect(await server.word('ruok')).toBe('imok');
     expect(await server.word('isro')).toContain('not in the whitelist');

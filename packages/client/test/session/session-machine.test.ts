@@ -543,7 +543,7 @@ describe('credentials', () => {
     expect(rig.receive(reply(Xid.auth, 0), reply(Xid.setWatches, 4))).toEqual([]);
   });
 
-  it('B40: go to every server, in the order in which they were given, those given without a connection ahead of requests', () => {
+  it('A89, B40: go to every server, in the order in which they were given, those given without a connection ahead of requests', () => {
     const rig = connected({ auth: [credentials('digest', 'a:a')] });
     rig.receive(reply(Xid.auth, 0));
     rig.drop();

@@ -475,7 +475,7 @@ describe('a quorum', () => {
     ensemble.compare();
   });
 
-  it('does not count observers', () => {
+  it('A54: does not count observers', () => {
     const ensemble = served(3, 2);
     const voters = followersOf(ensemble).filter(({ sid }) => sid <= 3);
     const client = joined(ensemble, ensemble.leader!);

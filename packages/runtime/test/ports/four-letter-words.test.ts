@@ -164,7 +164,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     ['wchc', {}],
     ['wchp', {}],
     ['wchs', {}],
-  ])('%s', (word, setup) => {
+  ])('A76: %s', (word, setup) => {
     expect(ask(word, setup)).toBe(recorded.fourLetterWords[word]);
   });
 
@@ -190,7 +190,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
   test.each([
     ['leader', recorded.mntrLeader, recordedEnsemble],
     ['follower', recorded.mntrFollower, { ...recordedEnsemble, state: 'following' as const, leading: undefined }],
-  ] as const)('mntr of a %s likewise', (role, text, place) => {
+  ] as const)('A76: mntr of a %s likewise', (role, text, place) => {
     const metrics = new ServerMetrics();
     metrics.roleChanged(role);
     const ours = form(ask('mntr', { metrics, inspect: { role: () => role, ensemble: () => place } }));
@@ -393,11 +393,11 @@ describe('the whitelist', () => {
     ['', false, []],
     ['nope,stat', false, ['stat']],
     ['srvr', true, ['isro', 'srvr']],
-  ])('%j (read-only mode %s) allows %j', (value, readOnlyMode, allowed) => {
+  ])('A76: %j (read-only mode %s) allows %j', (value, readOnlyMode, allowed) => {
     expect([...parseWhitelist(value, readOnlyMode)].toSorted()).toEqual(allowed);
   });
 
-  test('what is not on it is refused in the words that tools look for', () => {
+  test('A76: what is not on it is refused in the words that tools look for', () => {
     expect(ask('mntr', { whitelist: 'srvr' })).toBe('mntr is not executed because it is not in the whitelist.\n');
   });
 });
