@@ -139,7 +139,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('option fsync.warningthresholdms: a slower sync is warned of', async () => {
+  it('A83: option fsync.warningthresholdms: a slower sync is warned of', async () => {
     for (const [threshold, warned] of [
       [500, true],
       [900, false],
@@ -261,7 +261,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('A70, E13: option autopurge.snapRetainCount, autopurge.purgeInterval: old snapshots and their logs go, the newest stay', async () => {
+  it('A70, D12, E13, E25: option autopurge.snapRetainCount, autopurge.purgeInterval: old snapshots and their logs go, the newest stay', async () => {
     const kept: number[] = [];
     for (const lines of [['autopurge.snapRetainCount=4', 'autopurge.purgeInterval=2'], ['autopurge.purgeInterval=0']]) {
       const server = await VirtualServer.start(['snapCount=4', ...lines]);
@@ -646,14 +646,17 @@ describe('who may do what', () => {
   it.each([
     ['SHA-256', ['DigestAuthenticationProvider.digestAlg=SHA-256'], digestId('super:secret', 'SHA-256')],
     ['SHA-1 by default', [], 'super:' + createHash('sha1').update('super:secret').digest('base64')],
-  ])('A35, A36: option DigestAuthenticationProvider.superDigest, DigestAuthenticationProvider.digestAlg: that user passes every ACL, by %s', async (_by, lines, superDigest) => {
-    const server = await VirtualServer.start([...lines, `DigestAuthenticationProvider.superDigest=${superDigest}`]);
-    const client = await server.join();
-    await client.call('create', { path: '/a', data: null, acl: world(Perms.delete), flags: 0 });
-    expect((await client.call('getData', { path: '/a', watch: false })).err).toBe('NoAuth');
-    await client.call('auth', { type: 0, scheme: 'digest', auth: Buffer.from('super:secret') });
-    expect((await client.call('getData', { path: '/a', watch: false })).err).toBe('Ok');
-  });
+  ])(
+    'A35, A36: option DigestAuthenticationProvider.superDigest, DigestAuthenticationProvider.digestAlg: that user passes every ACL, by %s',
+    async (_by, lines, superDigest) => {
+      const server = await VirtualServer.start([...lines, `DigestAuthenticationProvider.superDigest=${superDigest}`]);
+      const client = await server.join();
+      await client.call('create', { path: '/a', data: null, acl: world(Perms.delete), flags: 0 });
+      expect((await client.call('getData', { path: '/a', watch: false })).err).toBe('NoAuth');
+      await client.call('auth', { type: 0, scheme: 'digest', auth: Buffer.from('super:secret') });
+      expect((await client.call('getData', { path: '/a', watch: false })).err).toBe('Ok');
+    },
+  );
 
   it('A38: option enforce.auth.enabled, enforce.auth.schemes: who has not authenticated so may not work', async () => {
     const server = await VirtualServer.start(['enforce.auth.enabled=true', 'enforce.auth.schemes=digest']);
@@ -664,7 +667,7 @@ describe('who may do what', () => {
     expect((await known.create('/a')).err).toBe('Ok');
   });
 
-  it('A76: option 4lw.commands.whitelist, readonlymode.enabled: which words are answered', async () => {
+  it('A34, A76, E24: option 4lw.commands.whitelist, readonlymode.enabled: which words are answered', async () => {
     const server = await VirtualServer.start('4lw.commands.whitelist=ruok');
     expect(await server.word('ruok')).toBe('imok');
     expect(await server.word('isro')).toContain('not in the whitelist');

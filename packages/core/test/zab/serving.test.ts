@@ -486,6 +486,19 @@ describe('a quorum', () => {
   });
 });
 
+it('E27: an election leaves the tree of each server in memory, and nothing is loaded again', () => {
+  const ensemble = served(3);
+  told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/kept'));
+  ensemble.run(50);
+  const left = followersOf(ensemble);
+  const replicas = left.map(({ peer }) => peer!.replica);
+  ensemble.leader!.crash();
+  expect(ensemble.runUntil(() => left.every(({ peer }) => peer!.server === undefined), 5000)).toBe(true);
+  expect(ensemble.runUntil(() => left.every(({ peer }) => peer!.server !== undefined), 5000)).toBe(true);
+  for (const [at, { peer }] of left.entries()) expect(peer!.replica).toBe(replicas[at]);
+  expect(told(ensemble, joined(ensemble, left[0]!), 'exists', { path: '/kept', watch: false })?.err).toBe(ErrorCode.Ok);
+});
+
 describe('the end of an epoch', () => {
   it('E2: comes before its zxids are used up: the next one begins, and nothing acknowledged is lost', () => {
     const ensemble = served(3, 0, 1, 8);

@@ -168,7 +168,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     expect(ask(word, setup)).toBe(recorded.fourLetterWords[word]);
   });
 
-  test('A76: stmk answers the mask it was given, and gtmk shows it from then on', () => {
+  test('A76, A83: stmk answers the mask it was given, and gtmk shows it from then on', () => {
     const words = wordsOf({});
     const mask = Buffer.alloc(8);
     mask.writeBigInt64BE(306n);
@@ -330,7 +330,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
 });
 
 describe('what they say of the server', () => {
-  test('A76: while nobody is served most words say so', () => {
+  test('A76, E25: while nobody is served most words say so', () => {
     const looking = { inspect: { role: () => 'looking' as const } };
     const sentence = 'This ZooKeeper instance is not currently serving requests';
     const answering = fourLetterWords.filter((word) => !ask(word, looking).startsWith(sentence));

@@ -22,7 +22,7 @@ function refusal(lines: string, more: Partial<ConfigSources> = {}): string {
 }
 
 describe('a configuration that says no more than it must', () => {
-  it('gives the defaults of core and runtime', () => {
+  it('A84a: gives the defaults of core and runtime', () => {
     const config = read('');
     expect(config.core).toEqual(coreDefaults);
     expect(config.runtime).toEqual({ ...runtimeDefaults, dataDir: '/d', dataLogDir: '/d', clientPort: 2181 });
