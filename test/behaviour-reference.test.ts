@@ -1,6 +1,7 @@
 /**
  * Keeps docs/reference/behaviour.md true: each promise on the page is held by tests that bear its id, the page names the files they are
- * in, and no test bears an id that the page does not have. Likewise every key of zoo.cfg that is called built has a test of its effect.
+ * in, and no test bears an id that the page does not have. What is called not built has neither a row nor a test, and no number is left
+ * out. Likewise every key of zoo.cfg that is called built has a test of its effect.
  *
  * A title begins with the ids it is about (`C3-17, C3-18: ...`), that of a golden story with those in its lines `# rows:`, and a check of
  * conformance has them as its `rows`. The last
@@ -33,7 +34,7 @@ function testFiles(): TestFile[] {
   });
 }
 
-const id = String.raw`(?:A|B|D|E|F|C\d-)\d+`;
+const id = String.raw`(?:A|B|D|E|F|C\d-)\d+a?`;
 const idsOfTitle = new RegExp(String.raw`['"\x60](${id}(?:, ${id})*): `, 'g');
 const rowsOfStory = new RegExp(`^# rows: (${id}(?: ${id})*)$`, 'gm');
 const rowsOfCheck = new RegExp(String.raw`rows: \[('${id}'(?:, '${id}')*)\]`, 'g');
@@ -59,6 +60,24 @@ function rowsOf(text: string): Map<string, string> {
   return new Map([...text.matchAll(row)].map(([, one, places]) => [one!, places!]));
 }
 
+/** The ids of the list of what is not built. */
+function unbuiltOf(text: string): string[] {
+  const item = new RegExp(`^- (${id}(?:, ${id})*): .`, 'gm');
+  return [...text.matchAll(item)].flatMap(([, ids]) => ids!.split(', '));
+}
+
+/** Numbers that are neither promised nor called not built. Of F the page has a part. */
+function gaps(text: string): string[] {
+  const known = new Set([...rowsOf(text).keys(), ...unbuiltOf(text)]);
+  const last = new Map<string, number>();
+  for (const one of known) {
+    const [, series, number] = /^(F|[A-E](?:\d-)?)(\d+)/.exec(one)!;
+    if (series !== 'F') last.set(series!, Math.max(last.get(series!) ?? 0, Number(number)));
+  }
+  const all = [...last].flatMap(([series, count]) => Array.from({ length: count }, (_, at) => `${series}${at + 1}`));
+  return all.filter((one) => !known.has(one));
+}
+
 function linksTo(paths: readonly string[]): string {
   return paths
     .map((path) => {
@@ -70,10 +89,15 @@ function linksTo(paths: readonly string[]): string {
 }
 
 function slips(text: string, files: readonly TestFile[]): string[] {
-  const [rows, held] = [rowsOf(text), heldBy(files)];
+  const [rows, held, unbuilt] = [rowsOf(text), heldBy(files), unbuiltOf(text)];
   return [
+    ...unbuilt.filter((one) => rows.has(one)).map((one) => `${one} is called not built, and has a row`),
+    ...unbuilt.filter((one) => held.has(one)).map((one) => `${one} is called not built, and a test bears its id`),
+    ...unbuilt.filter((one, at) => unbuilt.indexOf(one) !== at).map((one) => `${one} is called not built twice`),
     ...[...rows.keys()].filter((one) => !held.has(one)).map((one) => `${one} is promised, and no test bears its id`),
-    ...[...held.keys()].filter((one) => !rows.has(one)).map((one) => `${one} is in ${held.get(one)!.join(', ')}, and not on the page`),
+    ...[...held.keys()]
+      .filter((one) => !rows.has(one) && !unbuilt.includes(one))
+      .map((one) => `${one} is in ${held.get(one)!.join(', ')}, and not on the page`),
     ...[...rows]
       .filter(([one, places]) => held.has(one) && places !== linksTo(held.get(one)!))
       .map(([one]) => `${one} names other files than its tests are in`),
@@ -93,6 +117,21 @@ describe('docs/reference/behaviour.md', () => {
       );
     }
     expect(slips(readFileSync(page, 'utf8'), files)).toEqual([]);
+  });
+
+  it('has every number of the list, as a promise or as one that is not built', () => {
+    expect(gaps(readFileSync(page, 'utf8'))).toEqual([]);
+  });
+
+  it('would be caught with a number left out, or with something not built that has a row or a test', () => {
+    const file = { path: 'packages/core/test/x.test.ts', text: "it('A1, A3: something', f)" };
+    const row = '| A1 | One. | [x](../../packages/core/test/x.test.ts) |';
+    expect(gaps(`${row}\n- A2, C0-2: none\n- A5a: none\n| F9 | Nine. |  |`)).toEqual(['A3', 'A4', 'A5', 'C0-1']);
+    expect(slips(`${row}\n- A3: none`, [file])).toEqual(['A3 is called not built, and a test bears its id']);
+    const other = { ...file, text: "it('A1: something', f)" };
+    expect(slips(`${row}\n- A3: none`, [other])).toEqual([]);
+    expect(slips(`${row}\n- A1: none`, [other])).toContain('A1 is called not built, and has a row');
+    expect(slips(`${row}\n- A3: none\n- A3: none`, [other])).toEqual(['A3 is called not built twice']);
   });
 
   it('would be caught with a promise too many, too few, or with the wrong place', () => {

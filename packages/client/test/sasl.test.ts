@@ -95,7 +95,7 @@ function nameOf(type: number): string {
   return Object.entries(op).find(([, code]) => code === type)![0];
 }
 
-describe('B42: DIGEST-MD5 from connect to close', () => {
+describe('A89, B42: DIGEST-MD5 from connect to close', () => {
   it('is proved ahead of everything, and again after a reconnect, each time over a new nonce', async () => {
     const server = new DigestServer({ bob: 'secret' });
     const zk = await server.until(connect('zk:1', server.options('bob', 'secret', { auth: [{ scheme: 'digest', auth: 'u:p' }] })));

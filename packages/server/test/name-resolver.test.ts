@@ -35,7 +35,7 @@ describe('NameResolver', () => {
     expect(await answers).toEqual([['1.1.1.1'], ['2.2.2.2'], ['1.1.1.1']]);
   });
 
-  it('E11: asks anew each time, and falls back to what it knew when that fails', async () => {
+  it('D15, E11: asks anew each time, and falls back to what it knew when that fails', async () => {
     const { asked, lookup } = controlled();
     const resolver = new NameResolver(lookup, 60_000);
     const answers = ['1.1.1.1', undefined, '2.2.2.2'].map(async (address, index) => {

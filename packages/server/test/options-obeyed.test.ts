@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 /**
  * Every key of zoo.cfg that is called built does what it says, shown on a whole server: what an operator writes goes in, and what
  * clients, the disk or the log show comes out. A title begins with the keys it is about; test/behaviour-reference.test.ts at the
@@ -138,7 +139,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('option fsync.warningthresholdms: a slower sync is warned of', async () => {
+  it('A83: option fsync.warningthresholdms: a slower sync is warned of', async () => {
     for (const [threshold, warned] of [
       [500, true],
       [900, false],
@@ -260,7 +261,7 @@ describe('logs and snapshots', () => {
     }
   });
 
-  it('A70, E13: option autopurge.snapRetainCount, autopurge.purgeInterval: old snapshots and their logs go, the newest stay', async () => {
+  it('A70, D12, E13, E25: option autopurge.snapRetainCount, autopurge.purgeInterval: old snapshots and their logs go, the newest stay', async () => {
     const kept: number[] = [];
     for (const lines of [['autopurge.snapRetainCount=4', 'autopurge.purgeInterval=2'], ['autopurge.purgeInterval=0']]) {
       const server = await VirtualServer.start(['snapCount=4', ...lines]);
@@ -450,12 +451,11 @@ describe('the connection throttle', () => {
     expect(waves).toEqual([4, 2]);
   });
 
-  it('A48: option connection_throttle_weight_enabled, connection_throttle_global_session_weight, connection_throttle_local_session_weight, connection_throttle_renew_session_weight: sessions take tokens by their kind', async () => {
+  it('A48: option connection_throttle_weight_enabled, connection_throttle_global_session_weight, connection_throttle_renew_session_weight: sessions take tokens by their kind', async () => {
     const weighty = [
       ...throttle,
       'connection_throttle_weight_enabled=true',
       'connection_throttle_global_session_weight=4',
-      'connection_throttle_local_session_weight=2',
       'connection_throttle_renew_session_weight=2',
     ];
     // The bucket is counted in global sessions: 4 x 4 tokens. Two new ones leave 8, which is enough for four that come back.
@@ -469,6 +469,29 @@ describe('the connection throttle', () => {
       again.push(client.timeoutMs !== undefined);
     }
     expect(again).toEqual([true, true, true, true, false, false]);
+  });
+
+  it.each([
+    [1, 1],
+    [4, 3],
+  ])('A48: option connection_throttle_local_session_weight: %i raises the other two weights to it', async (local, resumed) => {
+    const server = await VirtualServer.start([
+      ...throttle,
+      'connection_throttle_weight_enabled=true',
+      'connection_throttle_global_session_weight=1',
+      `connection_throttle_local_session_weight=${local}`,
+      'connection_throttle_renew_session_weight=2',
+    ]);
+    // With 1 the bucket has 4 x 1 tokens: a new session leaves 3, and one resumed session takes 2. With 4 it has 4 x 4, a new session leaves 12, and
+    // three resumed ones take 4 each.
+    const first = await server.join('10.0.9.1');
+    let resumedSessions = 0;
+    for (let n = 0; n < 6; n++) {
+      const client = await server.dial(`10.0.8.${n + 1}`);
+      await client.shakeHands(10_000, first.session, first.password);
+      if (client.timeoutMs !== undefined) resumedSessions++;
+    }
+    expect(resumedSessions).toBe(resumed);
   });
 
   it('A48: option connection_throttle_freeze_time, connection_throttle_drop_increase, connection_throttle_drop_decrease, connection_throttle_decrease_ratio: while the bucket is found empty the chance to be dropped rises, and falls again', async () => {
@@ -620,17 +643,20 @@ describe('who may do what', () => {
     }
   });
 
-  it('A35, A36: option DigestAuthenticationProvider.superDigest, DigestAuthenticationProvider.digestAlg: that user passes every ACL', async () => {
-    const server = await VirtualServer.start([
-      'DigestAuthenticationProvider.digestAlg=SHA-256',
-      `DigestAuthenticationProvider.superDigest=${digestId('super:secret', 'SHA-256')}`,
-    ]);
-    const client = await server.join();
-    await client.call('create', { path: '/a', data: null, acl: world(Perms.delete), flags: 0 });
-    expect((await client.call('getData', { path: '/a', watch: false })).err).toBe('NoAuth');
-    await client.call('auth', { type: 0, scheme: 'digest', auth: Buffer.from('super:secret') });
-    expect((await client.call('getData', { path: '/a', watch: false })).err).toBe('Ok');
-  });
+  it.each([
+    ['SHA-256', ['DigestAuthenticationProvider.digestAlg=SHA-256'], digestId('super:secret', 'SHA-256')],
+    ['SHA-1 by default', [], 'super:' + createHash('sha1').update('super:secret').digest('base64')],
+  ])(
+    'A35, A36: option DigestAuthenticationProvider.superDigest, DigestAuthenticationProvider.digestAlg: that user passes every ACL, by %s',
+    async (_by, lines, superDigest) => {
+      const server = await VirtualServer.start([...lines, `DigestAuthenticationProvider.superDigest=${superDigest}`]);
+      const client = await server.join();
+      await client.call('create', { path: '/a', data: null, acl: world(Perms.delete), flags: 0 });
+      expect((await client.call('getData', { path: '/a', watch: false })).err).toBe('NoAuth');
+      await client.call('auth', { type: 0, scheme: 'digest', auth: Buffer.from('super:secret') });
+      expect((await client.call('getData', { path: '/a', watch: false })).err).toBe('Ok');
+    },
+  );
 
   it('A38: option enforce.auth.enabled, enforce.auth.schemes: who has not authenticated so may not work', async () => {
     const server = await VirtualServer.start(['enforce.auth.enabled=true', 'enforce.auth.schemes=digest']);
@@ -641,7 +667,7 @@ describe('who may do what', () => {
     expect((await known.create('/a')).err).toBe('Ok');
   });
 
-  it('option 4lw.commands.whitelist, readonlymode.enabled: which words are answered', async () => {
+  it('A34, A76, E24: option 4lw.commands.whitelist, readonlymode.enabled: which words are answered', async () => {
     const server = await VirtualServer.start('4lw.commands.whitelist=ruok');
     expect(await server.word('ruok')).toBe('imok');
     expect(await server.word('isro')).toContain('not in the whitelist');

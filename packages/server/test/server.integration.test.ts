@@ -58,7 +58,7 @@ afterEach(() => {
 });
 
 describe('startServer', () => {
-  it('without a zoo.cfg listens on 127.0.0.1 and keeps its data in ./data', async () => {
+  it('D12, E24: without a zoo.cfg listens on 127.0.0.1 and keeps its data in ./data', async () => {
     await using server = await startServerWith(probe.start, { clientPort: 0 });
     expect(server.connectString).toMatch(/^127\.0\.0\.1:\d+$/);
     expect(server.dataDir).toBe(join(process.cwd(), 'data'));

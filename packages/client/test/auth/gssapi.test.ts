@@ -37,7 +37,7 @@ const server = { host: 'zk1.example.com', port: 2181 };
 const exchange = (kerberos: KerberosPackage, options: Partial<GssapiOptions> = {}) =>
   new Gssapi({ mechanism: 'GSSAPI', ...options }, kerberos).exchange(server);
 
-describe('B42: GSSAPI', () => {
+describe('A89, B42: GSSAPI', () => {
   it('proves the identity, then declines the layers of protection, then waits for the verdict', async () => {
     const kerberos = played();
     const sasl = exchange(kerberos);

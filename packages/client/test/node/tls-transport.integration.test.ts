@@ -75,7 +75,7 @@ const optionsFault = (tls: TlsOptions) =>
     (error: unknown) => error,
   );
 
-describe('B41: TLS', () => {
+describe('A89, B41: TLS', () => {
   it('B56: carries a four letter word, to a server that can be trusted only', async () => {
     const { port } = await front();
     expect(await fourLetterWord(`localhost:${port}`, 'srvr', { tls: trusting })).toContain('Mode: standalone');
@@ -282,7 +282,7 @@ describe('B41: TLS', () => {
   });
 });
 
-describe('B41: mutual TLS', () => {
+describe('A89, B41: mutual TLS', () => {
   const asking: ServerOptions = { requestCert: true, rejectUnauthorized: true, ca: ca.cert };
 
   it.each<[string, () => TlsOptions]>([

@@ -370,6 +370,18 @@ describe('a server that answers wrongly loses the client, and nothing else happe
     expect(rig.machine.lastZxid).toBe(0);
   });
 
+  it('E5: an answer longer than a client takes fails what was asked, with both lengths in the reason, and nothing is sent again', () => {
+    const rig = connected();
+    rig.submit('x');
+    rig.take();
+    const reason = 'a:2181: the server sent what cannot be read: expected a frame of 0 to 2024 bytes, not 2025 at byte 0';
+    const announced = Buffer.alloc(4);
+    announced.writeInt32BE(2025);
+    expect(rig.receive(announced)).toEqual(['hang up', `x: ConnectionLoss, unknown (${reason})`, `Disconnected: ${reason}`]);
+    rig.connect();
+    expect(rig.take()).toEqual([]);
+  });
+
   it('an answer to nothing', () => {
     const rig = connected();
     expect(rig.receive(reply(9, 1)).at(-1)).toBe('Disconnected: a:2181: the server answered request 9, which was not sent');
@@ -543,7 +555,7 @@ describe('credentials', () => {
     expect(rig.receive(reply(Xid.auth, 0), reply(Xid.setWatches, 4))).toEqual([]);
   });
 
-  it('B40: go to every server, in the order in which they were given, those given without a connection ahead of requests', () => {
+  it('A89, B40: go to every server, in the order in which they were given, those given without a connection ahead of requests', () => {
     const rig = connected({ auth: [credentials('digest', 'a:a')] });
     rig.receive(reply(Xid.auth, 0));
     rig.drop();

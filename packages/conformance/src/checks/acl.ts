@@ -57,7 +57,7 @@ export const aclChecks: readonly RunnableCheck[] = [
   {
     name: 'acl.exists',
     title: 'exists needs READ where there is a znode',
-    rows: ['C3-13'],
+    rows: ['C3-13', 'A37'],
     docs: 'ZOOKEEPER-2590; FinalRequestProcessor, OpCode.exists',
     since: [3, 9, 2],
     async run(ground) {

@@ -16,7 +16,7 @@ export const opcodeChecks: readonly RunnableCheck[] = [
   {
     name: 'opcodes.unknown',
     title: 'a number that is not an operation is answered Unimplemented (-6), and the server closes the connection',
-    rows: ['A10'],
+    rows: ['A10', 'E30'],
     docs: 'Request.isValid; UnimplementedRequestProcessor',
     async run(ground) {
       for (const opCode of [999, 0, 99, -7]) {

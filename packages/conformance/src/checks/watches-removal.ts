@@ -129,7 +129,7 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-removal.persistent-by-type',
     title: 'persistent and recursive watches are removed by types of their own, each without the other',
-    rows: ['A24', 'A23', 'B44'],
+    rows: ['A24', 'A23', 'B44', 'E20'],
     docs: 'ZOOKEEPER-4471; Watcher.WatcherType',
     since: [3, 9, 0],
     async run(ground) {

@@ -56,7 +56,7 @@ export const watchRestoredChecks: readonly RunnableCheck[] = [
   {
     name: 'watches-restored.staying',
     title: 'watches that stay are set again, and go on with what comes',
-    rows: ['A25', 'B43', 'B44'],
+    rows: ['A25', 'B43', 'B44', 'E20'],
     docs: 'ZOOKEEPER-1416; DataTree.setWatches',
     since: [3, 6, 0],
     async run(ground) {

@@ -192,7 +192,7 @@ describe('SnapshotLoader', () => {
     expect(loaded.find('/e')).not.toBe(0);
   });
 
-  describe('a znode whose ACL the snapshot does not contain (ZOOKEEPER-3306, ZOOKEEPER-4846)', () => {
+  describe('E18: a znode whose ACL the snapshot does not contain (ZOOKEEPER-3306, ZOOKEEPER-4846)', () => {
     const tree = new DataTree(treeOptions);
     for (const [i, path] of ['/a', '/b', '/c'].entries()) tree.create(path, null, tree.acls.intern(open), 0, 0, i + 1, i + 1, 1, true);
     const bytes = snapshotOf(tree, 3, undefined, false);

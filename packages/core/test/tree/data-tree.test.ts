@@ -343,7 +343,7 @@ describe('DataTree', () => {
     });
   });
 
-  it('holds 200,000 znodes of 100 bytes in 310 bytes each, and gives the memory back', () => {
+  it('D11: holds 200,000 znodes of 100 bytes in 310 bytes each, and gives the memory back', () => {
     const tree = new DataTree(treeOptions);
     const empty = tree.memoryBytes();
     const data = Buffer.alloc(100);

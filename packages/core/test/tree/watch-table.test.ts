@@ -236,7 +236,7 @@ describe('a connection that goes', () => {
     expect([table.count, table.summary()]).toEqual([0, { cnxns: 0, paths: 0, watches: 0 }]);
   });
 
-  it('is forgotten at once even if it had very many, and its number begins anew', () => {
+  it('A28: is forgotten at once even if it had very many, and its number begins anew', () => {
     const table = newTable();
     for (let i = 0; i < 20_000; i++) table.addPath(1, `/n${i}`, i % 2 === 0 ? data : persistent);
     table.addPath(2, '/n1', data);
@@ -530,7 +530,7 @@ function workOfAll(watches: number): number {
 }
 
 describe('very many watches', () => {
-  it('on as many paths take less than 100 bytes each, and cost the others nothing', () => {
+  it('A28: on as many paths take less than 100 bytes each, and cost the others nothing', () => {
     const count = breadth(200_000, 250_000);
     const before = process.memoryUsage().arrayBuffers;
     const table = newTable();

@@ -115,7 +115,7 @@ describe('discovery', () => {
 });
 
 describe('synchronisation', () => {
-  it('A52, E16: NEWLEADER is acknowledged when the log has everything, and after it currentEpoch', () => {
+  it('A52, E16, E21: NEWLEADER is acknowledged when the log has everything, and after it currentEpoch', () => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, makeZxid(4, 1)), now);
     learner.packet(proposal(makeZxid(4, 1)), now);
@@ -204,7 +204,7 @@ describe('synchronisation', () => {
     ['DIFF twice', () => [packet(PacketType.DIFF, start.lastZxid)]],
     ['a packet of no type', () => [packet(77, 0)]],
     ['a SYNC that nobody asked for', () => [packet(PacketType.SYNC, 0)]],
-  ])('a leader that sends %s is left', (_what, packets) => {
+  ])('E21: a leader that sends %s is left', (_what, packets) => {
     const learner = accepted();
     learner.packet(packet(PacketType.DIFF, start.lastZxid), now);
     for (const each of packets()) learner.packet(each, now);

@@ -475,7 +475,7 @@ describe('a quorum', () => {
     ensemble.compare();
   });
 
-  it('does not count observers', () => {
+  it('A54: does not count observers', () => {
     const ensemble = served(3, 2);
     const voters = followersOf(ensemble).filter(({ sid }) => sid <= 3);
     const client = joined(ensemble, ensemble.leader!);
@@ -484,6 +484,19 @@ describe('a quorum', () => {
     ensemble.run(1500);
     expect([write.answer, client.isClosed]).toEqual([undefined, true]);
   });
+});
+
+it('E27: an election leaves the tree of each server in memory, and nothing is loaded again', () => {
+  const ensemble = served(3);
+  told(ensemble, joined(ensemble, ensemble.leader!), 'create', create('/kept'));
+  ensemble.run(50);
+  const left = followersOf(ensemble);
+  const replicas = left.map(({ peer }) => peer!.replica);
+  ensemble.leader!.crash();
+  expect(ensemble.runUntil(() => left.every(({ peer }) => peer!.server === undefined), 5000)).toBe(true);
+  expect(ensemble.runUntil(() => left.every(({ peer }) => peer!.server !== undefined), 5000)).toBe(true);
+  for (const [at, { peer }] of left.entries()) expect(peer!.replica).toBe(replicas[at]);
+  expect(told(ensemble, joined(ensemble, left[0]!), 'exists', { path: '/kept', watch: false })?.err).toBe(ErrorCode.Ok);
 });
 
 describe('the end of an epoch', () => {

@@ -109,12 +109,12 @@ describe('planSync', () => {
     expect(told(planSync(facts, committedLog(memory)))).toBe(plan);
   }
 
-  it.each(rule1)('sends a snapshot to everyone when it is told to: learner at $learner', check);
+  it.each(rule1)('A52: sends a snapshot to everyone when it is told to: learner at $learner', check);
   it.each(rule2)('A52: sends an empty DIFF to a learner that is where the leader is: $learner, memory [$memory]', check);
   it.each(rule3)('A52: cuts off what the leader has not: learner at $learner, leader at $leader, memory [$memory]: $plan', check);
-  it.each(rule4)('goes by the committed txns in memory: learner at $learner, memory [$memory]: $plan', check);
-  it.each(rule5)('asks for the log when memory does not reach back: learner at $learner, memory [$memory]', check);
-  it.each(rule6)('sends a snapshot when the log may not be read: learner at $learner, memory [$memory]', check);
+  it.each(rule4)('A52: goes by the committed txns in memory: learner at $learner, memory [$memory]: $plan', check);
+  it.each(rule5)('A52: asks for the log when memory does not reach back: learner at $learner, memory [$memory]', check);
+  it.each(rule6)('A52: sends a snapshot when the log may not be read: learner at $learner, memory [$memory]', check);
 
   it('sends a snapshot to a learner that has no zxid at all', () => {
     const facts = { learnerLast: -1, leaderLast: z('1:5'), forceSnapshotSync: false, logBytesMax: Infinity };

@@ -104,7 +104,7 @@ describe('frames', () => {
     expect(client.closed).toBe('end');
   });
 
-  test('frames behind one that made the core close the connection are never processed', async () => {
+  test('E20: frames behind one that made the core close the connection are never processed', async () => {
     const rig = await PortRig.open();
     const client = rig.join();
     rig.core.answer = (cnxn, body) => {

@@ -164,11 +164,11 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
     ['wchc', {}],
     ['wchp', {}],
     ['wchs', {}],
-  ])('%s', (word, setup) => {
+  ])('A76: %s', (word, setup) => {
     expect(ask(word, setup)).toBe(recorded.fourLetterWords[word]);
   });
 
-  test('A76: stmk answers the mask it was given, and gtmk shows it from then on', () => {
+  test('A76, A83: stmk answers the mask it was given, and gtmk shows it from then on', () => {
     const words = wordsOf({});
     const mask = Buffer.alloc(8);
     mask.writeBigInt64BE(306n);
@@ -190,7 +190,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
   test.each([
     ['leader', recorded.mntrLeader, recordedEnsemble],
     ['follower', recorded.mntrFollower, { ...recordedEnsemble, state: 'following' as const, leading: undefined }],
-  ] as const)('mntr of a %s likewise', (role, text, place) => {
+  ] as const)('A76: mntr of a %s likewise', (role, text, place) => {
     const metrics = new ServerMetrics();
     metrics.roleChanged(role);
     const ours = form(ask('mntr', { metrics, inspect: { role: () => role, ensemble: () => place } }));
@@ -330,7 +330,7 @@ describe('texts are byte for byte those of a 3.9.5 server', () => {
 });
 
 describe('what they say of the server', () => {
-  test('A76: while nobody is served most words say so', () => {
+  test('A76, E25: while nobody is served most words say so', () => {
     const looking = { inspect: { role: () => 'looking' as const } };
     const sentence = 'This ZooKeeper instance is not currently serving requests';
     const answering = fourLetterWords.filter((word) => !ask(word, looking).startsWith(sentence));
@@ -393,11 +393,11 @@ describe('the whitelist', () => {
     ['', false, []],
     ['nope,stat', false, ['stat']],
     ['srvr', true, ['isro', 'srvr']],
-  ])('%j (read-only mode %s) allows %j', (value, readOnlyMode, allowed) => {
+  ])('A76: %j (read-only mode %s) allows %j', (value, readOnlyMode, allowed) => {
     expect([...parseWhitelist(value, readOnlyMode)].toSorted()).toEqual(allowed);
   });
 
-  test('what is not on it is refused in the words that tools look for', () => {
+  test('A76: what is not on it is refused in the words that tools look for', () => {
     expect(ask('mntr', { whitelist: 'srvr' })).toBe('mntr is not executed because it is not in the whitelist.\n');
   });
 });

@@ -282,7 +282,7 @@ describe('a tail', () => {
     ['is empty', Buffer.alloc(0)],
     ['has half a header', Buffer.from('5a4b4c4700000002', 'hex')],
     ['is nothing but padding', Buffer.alloc(70_000)],
-  ])('file that %s is removed, and the server starts where ZooKeeper would not', async (_what, bytes) => {
+  ])('E18: file that %s is removed, and the server starts where ZooKeeper would not', async (_what, bytes) => {
     const disk = await folderWith(1, 3);
     disk.plant(`${folder}/log.4`, bytes);
     const { server, lastZxid, logger } = await start(disk);

@@ -239,7 +239,7 @@ test('a snapshot that holds changes beyond the txn is not gone back to, whatever
   await expectFolder(disk, zxids(1, 1, 7));
 });
 
-test('ZOOKEEPER-3701: a truncation whose disk fails ends the server, and what is left starts', async () => {
+test('E18: ZOOKEEPER-3701: a truncation whose disk fails ends the server, and what is left starts', async () => {
   let failed = 0;
   for (let call = 0; ; call++) {
     const disk = await fourLogs();

@@ -36,7 +36,7 @@ function known(keys: readonly ConfigKey[]): string[] {
 }
 
 describe('docs/reference/config.md', () => {
-  it('lists every key with the place, default and status of the code, and no other', () => {
+  it('A84a: lists every key with the place, default and status of the code, and no other', () => {
     expect(documented(page)).toEqual(known(configKeys));
   });
 

@@ -22,7 +22,7 @@ function refusal(lines: string, more: Partial<ConfigSources> = {}): string {
 }
 
 describe('a configuration that says no more than it must', () => {
-  it('gives the defaults of core and runtime', () => {
+  it('A84a: gives the defaults of core and runtime', () => {
     const config = read('');
     expect(config.core).toEqual(coreDefaults);
     expect(config.runtime).toEqual({ ...runtimeDefaults, dataDir: '/d', dataLogDir: '/d', clientPort: 2181 });
@@ -169,12 +169,23 @@ describe('a key that protects and is not built', () => {
     ['ssl.quorum.keyStore.location=/k', 'TLS'],
     ['sslQuorum=true', 'TLS between servers'],
     ['quorum.auth.enableSasl=true', 'SASL between servers'],
-    ['sessionRequireClientSASLAuth=true', 'SASL'],
-    ['authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider', 'a further authentication provider'],
     ['audit.enable=true', 'an audit log'],
     ['client.portUnification=true', 'TLS on the client port'],
   ])('%s stops the start', (line, what) => {
     expect(refusal(line)).toBe(sentence(line.slice(0, line.indexOf('=')), what));
+  });
+
+  it.each([
+    ['sessionRequireClientSASLAuth=true', 'SASL'],
+    ['authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider', 'a further authentication provider'],
+    ['authProvider.x509=org.apache.zookeeper.server.auth.X509AuthenticationProvider', 'a further authentication provider'],
+  ])('A35, A38: %s stops the start', (line, what) => {
+    expect(refusal(line)).toBe(sentence(line.slice(0, line.indexOf('=')), what));
+  });
+
+  it('A35: a JAAS file alone is warned of', () => {
+    const { warnings } = read('', { definitions: ['java.security.auth.login.config=/etc/jaas.conf'] });
+    expect(warnings).toEqual([expect.stringContaining('asks for SASL, without which such clients are refused, which is not built yet')]);
   });
 
   it.each([
