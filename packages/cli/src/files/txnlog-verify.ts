@@ -63,20 +63,20 @@ export async function verifyTxnlogs(logs: readonly FoundFile[], options: TxnlogV
     output.line(digestLine(run.digests));
     output.line(soundness);
     if (soundness === 'damaged') {
-      output.line(`  a server of an ensemble: ${remedies.ensemble}`);
-      output.line(`  a server that stands alone: ${remedies.standalone}`);
+      output.line(`  a server of an ensemble with another voter: ${remedies.ensemble}`);
+      output.line(`  a server that stands alone, or is the only voter of its ensemble: ${remedies.standalone}`);
     }
   }
   await output.flush();
   return soundness === 'sound' ? exitCodes.done : soundness === 'torn tail' ? exitCodes.tornTail : exitCodes.failed;
 }
 
-/** Logs do not say of which kind their server is. */
+/** Logs do not say of which kind their server is. Data that no other server has to have would be lost by fetching it anew. */
 const remedies = {
   ensemble:
     'stop it, move its version-2 folders (in dataDir, and in dataLogDir if that is set) aside, keep myid, and start it again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact. Do not cut its logs: what it has acknowledged may be committed.',
   standalone:
-    'restore the file from a backup; if txns from the damage on may be lost, start the server, and its refusal says where to cut the file.',
+    'do not move its data aside, since no other server has to have it; restore the file from a backup; if txns from the damage on may be lost, start the server, and its refusal says where to cut the file.',
 } as const;
 
 /** A data folder with a snapshot and no log: there is nothing that could be damaged. */

@@ -159,9 +159,11 @@ describe('txnlog verify', () => {
     using folder = temporaryFolder({ 'log.1': logOf([1, 4]) });
     const { out } = await tool('txnlog', 'verify', folder.path);
     expect(out).toMatch(
-      /\ndamaged\n {2}a server of an ensemble: stop it, move its version-2 folders .* aside, keep myid, and start it again: it fetches everything from its leader/,
+      /\ndamaged\n {2}a server of an ensemble with another voter: stop it, move its version-2 folders .* aside, keep myid, and start it again: it fetches everything from its leader/,
     );
-    expect(out).toMatch(/\n {2}a server that stands alone: restore the file from a backup; .*\n$/);
+    expect(out).toMatch(
+      /\n {2}a server that stands alone, or is the only voter of its ensemble: do not move its data aside, since no other server has to have it; restore the file from a backup; .*\n$/,
+    );
     using sound = temporaryFolder({ 'log.1': logOf([1, 2]) });
     expect((await tool('txnlog', 'verify', sound.path)).out).toMatch(/\nsound\n$/);
   });
@@ -344,7 +346,7 @@ async function isRefused(folder: string): Promise<boolean> {
     },
   };
   const recovery = new Recovery(new FsDisk(), new SystemClock(), silentLogger, {
-    isMember: false,
+    canRefetch: false,
     snapshotFolder: folder,
     logFolder: folder,
     snapshotTrustEmpty: false,

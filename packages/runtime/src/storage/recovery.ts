@@ -32,7 +32,7 @@ import { mayFollow } from './log-order.ts';
 import { behind, damageOf, explain, judgeLog, markMisfit, misplacedEntry } from './log-verdict.ts';
 import { type LoggedTxn, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
 import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
-import { refetchRemedy } from './remedy.ts';
+import { remedyFor } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { moveMark, readMark, type SyncedMark } from './synced-mark.ts';
 import { cutLogs, removeSnapshots, TruncationImpossible } from './truncation.ts';
@@ -49,8 +49,8 @@ export interface RecoveryTarget {
 }
 
 export interface RecoveryOptions {
-  /** Whether this is a server of an ensemble, which can fetch from its leader what is damaged here. */
-  readonly isMember: boolean;
+  /** Whether this server can fetch from its leader what is damaged here: another server of its ensemble votes. */
+  readonly canRefetch: boolean;
   readonly snapshotFolder: string;
   readonly logFolder: string;
   readonly snapshotTrustEmpty: boolean;
@@ -140,7 +140,7 @@ export class Recovery {
     if (snapshotZxid === undefined && this.#txnCount > 0 && !this.#options.snapshotTrustEmpty) {
       throw new StorageRefused(
         `no snapshot found in ${snapshotFolder}, but there are log entries in ${logFolder}; bring the snapshots back, or, if there never were any, start once with snapshot.trust.empty=true${
-          this.#options.isMember ? `; or else ${this.#remedy('')}` : ''
+          this.#options.canRefetch ? `; or else ${this.#remedy('')}` : ''
         }`,
       );
     }
@@ -169,8 +169,8 @@ export class Recovery {
 
   /** The rest of a sentence about damage. */
   #remedy(alone: string): string {
-    const { isMember, snapshotFolder, logFolder } = this.#options;
-    return isMember ? refetchRemedy(snapshotFolder, logFolder) : alone;
+    const { canRefetch, snapshotFolder, logFolder } = this.#options;
+    return remedyFor(canRefetch, { snapshots: snapshotFolder, logs: logFolder }, alone);
   }
 
   #warn(sentence: string): void {

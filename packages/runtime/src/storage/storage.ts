@@ -25,7 +25,7 @@ import { folderBytes, withFile } from './disk-helpers.ts';
 import { EpochFiles, type EpochName } from './epoch-files.ts';
 import { logPrefix, markName, numberedFiles, snapshotPrefix } from './file-names.ts';
 import { readLog } from './log-reader.ts';
-import { type DataFolders, finishInstall, removeOlderHistory, writeInstallNote } from './install-note.ts';
+import { finishInstall, type NotedFolders, removeOlderHistory, writeInstallNote } from './install-note.ts';
 import { LogReading } from './log-reading.ts';
 import { purge, type PurgeResult } from './purge.ts';
 import { type Recovered, Recovery, type RecoveryTarget } from './recovery.ts';
@@ -84,6 +84,13 @@ export interface StorageSizes {
   readonly logDirBytes: number;
 }
 
+export interface MemberOpening {
+  /** Bounds the txns that are handed out with the result, by `openMember` and by `truncate`. */
+  readonly recent: RecentTxnsLimits;
+  /** Whether another server of the ensemble votes, so that there is a leader from which everything can be fetched anew. */
+  readonly canRefetch: boolean;
+}
+
 export interface RecoveredMember extends Recovered {
   /** Whether there was a snapshot or a txn. If not, this server may be new, or have lost everything it ever acknowledged. */
   readonly found: boolean;
@@ -119,9 +126,9 @@ export class Storage {
   #snapshotErrors = 0;
   /** A member's; undefined for a standalone server, which has no epochs. */
   #epochs: EpochFiles | undefined;
+  /** Whether it can fetch from its leader what is damaged here. */
+  #canRefetch = false;
   /** How much of the end of the log a recovery hands out. */
-  /** Of an ensemble: it can fetch from its leader what is damaged here. */
-  #isMember = false;
   #recent: RecentTxnsLimits = { count: 0, bytes: 0 };
   /** A truncation, or a snapshot of the leader on its way: nothing else is written meanwhile. */
   #rewriting: Promise<unknown> | undefined;
@@ -145,8 +152,8 @@ export class Storage {
     this.#trigger = new SnapshotTrigger(options.snapCount, options.snapSizeLimitBytes, world.random);
   }
 
-  get #folders(): DataFolders {
-    return { snapshots: this.snapshotFolder, logs: this.logFolder };
+  get #folders(): NotedFolders {
+    return { snapshots: this.snapshotFolder, logs: this.logFolder, canRefetch: this.#canRefetch };
   }
 
   /** Syncs that took longer than fsync.warningthresholdms. */
@@ -193,18 +200,18 @@ export class Storage {
   }
 
   /**
-   * The same for a member of an ensemble. No snapshot need be taken unless `needsSnapshot` says so. `recent` bounds the txns that are handed
-   * out with the result, here and by `truncate`.
+   * The same for a member of an ensemble. No snapshot need be taken unless `needsSnapshot` says so.
    */
-  async openMember(target: RecoveryTarget, recent: RecentTxnsLimits): Promise<RecoveredMember> {
+  async openMember(target: RecoveryTarget, { recent, canRefetch }: MemberOpening): Promise<RecoveredMember> {
     this.#recent = recent;
-    this.#isMember = true;
+    this.#canRefetch = canRefetch;
     const recovered = await this.open(target);
     const found = recovered.snapshotZxid !== undefined || recovered.txnCount > 0;
     try {
       this.#epochs = await EpochFiles.open(this.#disk, this.snapshotFolder, this.#hooks.logger, {
         lastZxid: recovered.lastZxid,
         hasData: found || this.#options.snapshotTrustEmpty,
+        canRefetch,
       });
     } catch (error) {
       await this.close();
@@ -427,7 +434,7 @@ export class Storage {
 
   #recovery(truncateTo?: Zxid): Recovery {
     return new Recovery(this.#disk, this.#clock, this.#hooks.logger, {
-      isMember: this.#isMember,
+      canRefetch: this.#canRefetch,
       snapshotFolder: this.snapshotFolder,
       logFolder: this.logFolder,
       snapshotTrustEmpty: this.#options.snapshotTrustEmpty,
