@@ -63,7 +63,7 @@ A server that npm or npx has started ends when npm has ended.
 Exit codes:
   ${exitCodes.ended}  ended as asked
   ${exitCodes.internalError}  unexpected error
-  ${exitCodes.refused}  cannot start as configured: a slip, a port or a folder in use, data it refuses
+  ${exitCodes.refused}  cannot start as configured: a slip, a port or a folder in use, a folder it may not use, data it refuses
   ${exitCodes.diskFailure}  the disk failed`;
 
 async function serve(startServer: StartServer, configFile: string | undefined, options: ServeOptions, terminal: Terminal): Promise<number> {

@@ -47,6 +47,7 @@ import { StorageRefused } from './storage-refused.ts';
 import { readMark } from './synced-mark.ts';
 import { cutLogs, TruncationImpossible } from './truncation.ts';
 import { type FlushedBatch, TxnLog } from './txn-log.ts';
+import { asRefusal } from './unusable-folder.ts';
 
 export interface StorageWorld {
   readonly disk: Disk;
@@ -178,7 +179,9 @@ export class Storage {
   async open(target: RecoveryTarget): Promise<Recovered> {
     const { dataDir, dataLogDir } = this.#options;
     try {
-      await this.#claim();
+      await this.#claim().catch((error: unknown) => {
+        throw asRefusal(error, 'claiming', this.#options);
+      });
       await this.#checkForMisplacedFiles();
       this.#initializeMarked = await this.#disk.exists(`${dataDir}/initialize`);
       if (!this.#disk.syncsFolders) {
@@ -195,7 +198,7 @@ export class Storage {
       return recovered;
     } catch (error) {
       await this.#release();
-      throw error;
+      throw asRefusal(error, 'reading', this.#options);
     }
   }
 
@@ -215,7 +218,7 @@ export class Storage {
       });
     } catch (error) {
       await this.close();
-      throw error;
+      throw asRefusal(error, 'reading', this.#options);
     }
     const { accepted, current } = this.#epochs.epochs;
     return { ...recovered, found, needsSnapshot: !this.#hasSnapshot, acceptedEpoch: accepted, currentEpoch: current };
