@@ -94,7 +94,7 @@ export async function finishInstall(disk: Disk, folders: NotedFolders, snappy: S
   const epochNow = await readEpoch(disk, folders.snapshots, 'currentEpoch', folders.canRefetch);
   if (hasOthers || (epochNow !== undefined && epochNow !== currentEpoch)) {
     logger.warn(
-      `${path} says that ${snapshot} was about to take the place of all else, but another server has worked in this folder since; everything stays as it is`,
+      `${path} says that ${snapshot} was about to replace all other data, but another server has worked in this folder since; everything stays as it is`,
       { event: 'snapshot.install-dropped', path },
     );
     await removeInstallNote(disk, folders);
@@ -103,12 +103,12 @@ export async function finishInstall(disk: Disk, folders: NotedFolders, snappy: S
   const snapshotPath = `${folders.snapshots}/${snapshot}`;
   if (!(await verifySnapshot(disk, snapshotPath, snappy))) {
     throw new StorageRefused(
-      `${snapshotPath}, a snapshot of the leader that was taking the place of all else here, is damaged or gone, and what else is here need not be whole; ${restoreOrRefetch(folders)}`,
+      `${snapshotPath}, a snapshot of the leader that was replacing all other data here, is damaged or gone, and the other data need not be whole; ${restoreOrRefetch(folders)}`,
     );
   }
   await nameAnew(disk, folders.snapshots, snapshot);
   await removeOlderHistory(disk, folders, snapshot);
-  logger.warn(`${snapshotPath} has taken the place of all that was here, which its server had no time to remove`, {
+  logger.warn(`${snapshotPath} replaced the data of this server; its last process ended before the older files were removed`, {
     event: 'snapshot.install-finished',
     path: snapshotPath,
   });
@@ -120,7 +120,7 @@ async function readNote(disk: Disk, folders: NotedFolders): Promise<InstallNote>
   const [, sum, json] = /^([0-9a-f]{1,8}) (\{.*\})\n$/.exec(text) ?? [];
   if (sum === undefined || json === undefined || Number.parseInt(sum, 16) !== zlib.crc32(json)) {
     throw new StorageRefused(
-      `${path} is damaged: a snapshot of the leader was taking the place of all else here, and which cannot be told; ${restoreOrRefetch(folders)}`,
+      `${path} is damaged: a snapshot of the leader was replacing all other data here, and the note names no snapshot that can be identified; ${restoreOrRefetch(folders)}`,
     );
   }
   return JSON.parse(json) as InstallNote;

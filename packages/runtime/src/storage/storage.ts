@@ -338,7 +338,7 @@ export class Storage {
     }
     this.#hasSnapshot = true;
     this.#log = this.#newLog(zxid);
-    this.#hooks.logger.info(`snapshot ${zxid.toString(16)} has taken the place of all that was here: ${unnamed.bytes} bytes`, {
+    this.#hooks.logger.info(`snapshot ${zxid.toString(16)} replaced the data of this server: ${unnamed.bytes} bytes`, {
       event: 'snapshot.installed',
       zxid: formatZxid(zxid),
       bytes: unnamed.bytes,

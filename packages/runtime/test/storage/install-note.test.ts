@@ -142,7 +142,9 @@ test('a note that has gone bad is refused, whichever bit turned round', async ()
   for (let bit = 0; bit < bits; bit += 5) {
     const spoilt = new MemoryDisk(disk.capture());
     spoilt.flipBit(note, bit);
-    await expect(new Member(spoilt).open()).rejects.toThrow(`${note} is damaged`);
+    await expect(new Member(spoilt).open()).rejects.toThrow(
+      `${note} is damaged: a snapshot of the leader was replacing all other data here, and the note names no snapshot that can be identified; `,
+    );
   }
 });
 
