@@ -11,6 +11,17 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+// Before anything is installed: npm only warns, and the compiler and the tests would fail without saying why. An old Node has to be able to read this
+// file, so its syntax and its imports are those of Node 14.
+const [major, minor] = process.versions.node.split('.').map(Number);
+const isNodeNewEnough = major > 22 || (major === 22 && minor >= 2) || (major === 20 && minor >= 19);
+if (!isNodeNewEnough) {
+  console.error(
+    `tskeeper needs Node 20.19 or later in line 20, or 22.2 or later. This is Node ${process.versions.node}: install a newer one, for example from https://nodejs.org.`,
+  );
+  process.exit(2);
+}
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lockfile = join(root, 'package-lock.json');
 /**

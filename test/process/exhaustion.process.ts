@@ -235,7 +235,7 @@ describe('F34: 224 MB for the process', () => {
       try {
         const honest = await HonestClient.start(endpointOf(server.connectString));
         const writer = await joined(endpointOf(server.connectString));
-        const relieved = async (): Promise<number> => (await server.log()).split('there is memory again: this process').length;
+        const relieved = async (): Promise<number> => (await server.log()).split('memory pressure is over: this process').length;
         const filled: number[] = [];
         let mostMb = 0;
         // Twice, since the memory that deletes free stays with the process, and is what the second round has to live from.

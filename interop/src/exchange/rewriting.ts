@@ -65,7 +65,7 @@ async function rewrite(dataDir: string, way: RewritingScenario['way'], zxid: Zxi
       flushed: () => undefined,
     },
   );
-  const { lastZxid } = await storage.openMember(nobody, { count: 500, bytes: 1024 * 1024 });
+  const { lastZxid } = await storage.openMember(nobody, { recent: { count: 500, bytes: 1024 * 1024 }, canRefetch: true });
   try {
     if (lastZxid <= zxid) throw new Error(`nothing was written behind 0x${zxid.toString(16)}`);
     if (way === 'truncate') {

@@ -33,7 +33,8 @@ export const processTable: ProcessTable = {
     return ppid === undefined || state === 'Z' || state === 'X' ? undefined : Number(ppid);
   },
   commandOf(pid) {
-    return read(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ').trim();
+    // Nothing is there of a process that is ending.
+    return read(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ').trim() || undefined;
   },
 };
 
@@ -45,28 +46,70 @@ function read(path: string): string | undefined {
   }
 }
 
-/** npm calls itself `npm start` or `npm exec tskeeper serve`; yarn and pnpm keep the name of their script. */
-const packageManager = /^(\S*node\S* )?(\S*\/)?(npm|npx|pnpm|yarn)(-cli)?(\.c?js)?( |$)/;
+/** npm calls itself `npm start` or `npm exec tskeeper serve`; yarn, pnpm and deno keep the name of their script or program. */
+const packageManager = /^(\S*node\S* )?(\S*\/)?(npm|npx|pnpm|pnpx|yarn|bun|bunx|deno)(-cli|-\d[\w.-]*?)?(\.[cm]?js)?( |$)/;
 const shell = /^(\S*\/)?(sh|dash|bash|zsh|ash|busybox)( |$)/;
 /** npm and two shells, one of the script and one of a script that it calls. */
 const depthMax = 3;
+/** Longer than any line of ancestors. */
+const ancestorsMax = 100;
+
+/** From the parent up to the package manager; 'gone' where it has ended already; undefined where none has started this process. */
+export type NpmLine = readonly number[] | 'gone' | undefined;
+
+/** How this process was started. */
+export interface OwnStart {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The file that Node runs. */
+  readonly program: string;
+  /** The parent that the first statement of that file has found. */
+  readonly parent: number;
+}
 
 /**
- * From the parent up to the package manager; undefined where none has started this process. Where the system says nothing of other
- * processes, the parent alone.
+ * Looks for npm among the ancestors. Called before anything else is loaded: until then npm may have ended as well, and the ancestors lead past
+ * it to init or to another process that adopts orphans. Then the variables of npm decide: they name the command that it has started. Where the
+ * system says nothing of other processes, the line is the parent alone.
  */
-export function lineToNpm(environment: Readonly<Record<string, string | undefined>>, table: ProcessTable): readonly number[] | undefined {
+export function lineToNpm({ environment, program, parent }: OwnStart, table: ProcessTable): NpmLine {
   // Children of a script have these too, so they are not enough.
   if (environment['npm_lifecycle_event'] === undefined && environment['npm_command'] === undefined) return undefined;
+  const orphaned = startsProgram(environment['npm_lifecycle_script'], program) ? 'gone' : undefined;
+  if (table.ppid !== parent) return orphaned;
+  const manager = environment['npm_execpath'];
   const line: number[] = [];
-  for (let pid: number | undefined = table.ppid; pid !== undefined && pid > 1 && line.length < depthMax; pid = table.parentOf(pid)) {
+  let byShells = true;
+  for (let pid: number | undefined = parent; pid !== undefined && pid > 0 && line.length < ancestorsMax; pid = table.parentOf(pid)) {
     const command = table.commandOf(pid);
-    if (command === undefined) return line.length === 0 ? [pid] : undefined;
+    // In a container npm may be process 1.
+    if (command === undefined && pid > 1) return line.length === 0 ? [pid] : undefined;
     line.push(pid);
-    if (packageManager.test(command)) return line;
-    if (!shell.test(command)) return undefined;
+    if (command !== undefined && (packageManager.test(command) || (manager !== undefined && command.split(' ').includes(manager)))) {
+      return byShells && line.length <= depthMax ? line : undefined;
+    }
+    byShells &&= command !== undefined && shell.test(command);
   }
-  return undefined;
+  return orphaned;
+}
+
+/** Whether a script runs a program by its name, or with `node`, as one of its commands and in the foreground. */
+function startsProgram(script: string | undefined, program: string): boolean {
+  // What a shell puts into the background is to outlive the shell. The & of && and 2>&1 does not do that.
+  if (script === undefined || /(?<![&<>])&(?![&>])/.test(script)) return false;
+  return script.split(/&&|\|\||[;|\n(){}]/).some((command) => {
+    const words = command
+      .split(/\s+/)
+      .map((word) => word.replaceAll(/["']/g, ''))
+      .filter((word) => word !== '');
+    let at = words.findIndex((word) => !/^\w+=/.test(word) && word !== 'exec');
+    if (nameOf(words[at] ?? '') === 'node') at = words.findIndex((word, index) => index > at && !word.startsWith('-'));
+    return nameOf(words[at] ?? '') === nameOf(program);
+  });
+}
+
+/** `tskeeper` for `node_modules/.bin/tskeeper` and `bin\tskeeper.js`. */
+function nameOf(path: string): string {
+  return path.replace(/^.*[/\\]/, '').replace(/\.\w+$/, '');
 }
 
 /** Whether each of the line is still the parent of the one before it. */

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { endProcess } from './end-process.ts';
-import { isWhole, lineToNpm, processTable } from './npm-watch.ts';
+import { isWhole, type NpmLine, processTable } from './npm-watch.ts';
 
 /** What a command may touch of the process it runs in. */
 export interface Terminal {
@@ -31,8 +31,11 @@ export interface Terminal {
    * then.
    */
   onHangup(callback: (hadTerminal: boolean) => void): () => void;
-  /** Calls back once when npm or npx, which started this process, has ended, with its pid; never where neither did. */
-  onNpmGone(callback: (pid: number) => void): () => void;
+  /**
+   * Calls back once when npm or npx, which started this process, has ended: with its pid, or with undefined where it ended before that could be
+   * found. Calls back at once where it has ended already; never where neither started this process.
+   */
+  onNpmGone(callback: (pid: number | undefined) => void): () => void;
   /** Milliseconds on a clock that never goes back. */
   elapsedMs(): number;
   /** Calls back for errors nobody caught. */
@@ -44,8 +47,8 @@ export interface Terminal {
 /** A server that npm has left ends within this time, beside what it takes to close. */
 const npmWatchMs = 500;
 
-/** The process this command runs in. */
-export function processTerminal(): Terminal {
+/** The process this command runs in, and what was found of npm when it started. */
+export function processTerminal(line: NpmLine): Terminal {
   // Once a terminal has been closed it is none any more.
   const hadTerminal = [0, 1, 2].some((fd) => isatty(fd));
   return {
@@ -83,12 +86,15 @@ export function processTerminal(): Terminal {
       return () => process.off('SIGHUP', onHup);
     },
     onNpmGone(callback) {
-      const line = lineToNpm(process.env, processTable);
       if (line === undefined) return () => undefined;
+      if (line === 'gone' || !isWhole(line, processTable)) {
+        callback(line === 'gone' ? undefined : line.at(-1));
+        return () => undefined;
+      }
       const timer = setInterval(() => {
         if (isWhole(line, processTable)) return;
         clearInterval(timer);
-        callback(line.at(-1)!);
+        callback(line.at(-1));
       }, npmWatchMs);
       timer.unref();
       return () => clearInterval(timer);

@@ -8,26 +8,77 @@ function table(ppid: number, processes: Readonly<Record<number, readonly [ppid: 
 }
 
 const byNpm = { npm_lifecycle_event: 'start' };
+const program = '/p/node_modules/.bin/tskeeper';
+const start = (environment: Readonly<Record<string, string>>, parent = 10) => ({ environment, program, parent });
 
 describe('the line of ancestors up to npm', () => {
   it.each<[string, Readonly<Record<number, readonly [number, string]>>, readonly number[] | undefined]>([
     ['npm itself', { 10: [1, 'npm start'] }, [10]],
     ['a shell of npm', { 10: [9, 'sh -c node scripts/start.js'], 9: [1, 'npm start --client-port 0'] }, [10, 9]],
     ['a shell of npx', { 10: [9, '/bin/sh -c tskeeper serve'], 9: [1, 'npm exec tskeeper serve'] }, [10, 9]],
+    ['a shell of npm as process 1 of a container', { 10: [1, 'sh -c tskeeper serve'], 1: [0, 'npm start'] }, [10, 1]],
     ['yarn', { 10: [1, '/usr/bin/node /usr/lib/yarn/bin/yarn.js start'] }, [10]],
+    ['yarn of a project', { 10: [1, '/usr/bin/node /p/.yarn/releases/yarn-4.9.1.cjs start'] }, [10]],
+    ['bun', { 10: [1, 'bun run start'] }, [10]],
     ['a program that npm runs', { 10: [9, 'node test.js'], 9: [1, 'npm test'] }, undefined],
     ['a shell that npm did not start', { 10: [9, 'bash'], 9: [1, 'sshd: user'] }, undefined],
     ['a folder of that name', { 10: [1, 'node /srv/npm/run.js'] }, undefined],
     ['a system without /proc', {}, [10]],
   ])('for a child of %s', (_, processes, line) => {
-    expect(lineToNpm(byNpm, table(10, processes))).toEqual(line);
+    expect(lineToNpm(start(byNpm), table(10, processes))).toEqual(line);
   });
 
-  it('does not exist without the variables of npm, or for a child of init', () => {
+  it('ends with the program that npm_execpath names', () => {
+    const processes = { 10: [9, 'sh -c tskeeper serve'], 9: [1, '/opt/other /opt/other/cli.js start'] } as const;
+    expect(lineToNpm(start({ ...byNpm, npm_execpath: '/opt/other/cli.js' }), table(10, processes))).toEqual([10, 9]);
+    expect(lineToNpm(start(byNpm), table(10, processes))).toBeUndefined();
+  });
+
+  it('does not exist without the variables of npm', () => {
     const processes = { 10: [1, 'npm start'] } as const;
-    expect(lineToNpm({}, table(10, processes))).toBeUndefined();
-    expect(lineToNpm({ npm_command: 'exec' }, table(10, processes))).toEqual([10]);
-    expect(lineToNpm(byNpm, table(1, { 1: [0, 'npm start'] }))).toBeUndefined();
+    expect(lineToNpm(start({}), table(10, processes))).toBeUndefined();
+    expect(lineToNpm(start({ npm_lifecycle_script: 'tskeeper serve' }, 1), table(1, {}))).toBeUndefined();
+    expect(lineToNpm(start({ npm_command: 'exec' }), table(10, processes))).toEqual([10]);
+  });
+
+  const running = (npm_lifecycle_script: string) => ({ ...byNpm, npm_lifecycle_script });
+  it.each<[string, Readonly<Record<number, readonly [number, string]>>, number]>([
+    ['init has adopted this process', { 1: [0, '/sbin/init'] }, 1],
+    ['init does, and the system says nothing of it', {}, 1],
+    ['init has adopted the shell of npm', { 10: [1, 'sh -c tskeeper serve; true'], 1: [0, '/sbin/init'] }, 10],
+    ['another program has adopted this process', { 10: [1, 'python3 supervisor.py'], 1: [0, '/sbin/init'] }, 10],
+    ['a shell has, as process 1 of a container', { 1: [0, 'sh -c npm run all'] }, 1],
+  ])('leads past npm, which has ended, when %s and a script of npm runs the command', (_, processes, ppid) => {
+    expect(lineToNpm(start(running('tskeeper serve; true'), ppid), table(ppid, processes))).toBe('gone');
+    expect(lineToNpm(start(byNpm, ppid), table(ppid, processes))).toBeUndefined();
+  });
+
+  it('leads past npm when the parent has changed since the process began', () => {
+    expect(lineToNpm(start(running('tskeeper serve'), 10), table(1, { 1: [0, 'npm start'] }))).toBe('gone');
+    expect(lineToNpm(start(running('sh run.sh'), 10), table(1, {}))).toBeUndefined();
+  });
+
+  it.each([
+    ['tskeeper', true],
+    ["'tskeeper' serve", true],
+    ['node_modules/.bin/tskeeper serve', true],
+    ['cd /srv && PORT=1 exec tskeeper serve zoo.cfg 2>&1 | tee log', true],
+    ['node node_modules/@tskeeper/cli/bin/tskeeper.js serve', true],
+    ['/usr/bin/node --enable-source-maps node_modules/.bin/tskeeper serve', true],
+    ['tskeeper serve &', false],
+    ['nohup tskeeper serve > log 2>&1 &', false],
+    ['setsid tskeeper serve', false],
+    ['concurrently "tskeeper serve" vite', false],
+    ['node app.js', false],
+    ['tskeeper-exporter', false],
+    ['', false],
+  ])('a script of npm that says %j runs the command in the foreground: %s', (script, does) => {
+    expect(lineToNpm(start(running(script), 1), table(1, {}))).toBe(does ? 'gone' : undefined);
+  });
+
+  it('is there, whatever the script says, as long as npm is an ancestor of a program in between', () => {
+    const processes = { 10: [9, 'node /opt/shim/node tskeeper'], 9: [8, 'sh -c tskeeper serve'], 8: [1, 'npm start'] } as const;
+    expect(lineToNpm(start(running('tskeeper serve')), table(10, processes))).toBeUndefined();
   });
 
   it('is whole until any of them has another parent', () => {

@@ -1,7 +1,18 @@
 /** A server that npm or npx has started ends with them, however they end; one that neither has started goes on without its parent. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -77,6 +88,54 @@ class Started {
   }
 }
 
+/** Holds a server at a moment of its start, until it is let go. */
+class Hold implements Disposable {
+  /** For the environment of the command that starts the server. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly #pipe: number;
+
+  /** `before everything`: no statement of the command has run. `before modules`: the file that npm has started is running, and has loaded no other. */
+  constructor(moment: 'before everything' | 'before modules') {
+    const pipe = join(folder, 'hold');
+    const made = spawnSync('mkfifo', [pipe]);
+    if (made.status !== 0) throw new Error(`mkfifo failed: ${made.stderr.toString()}`);
+    // For reading as well: so neither side waits for the other to open it.
+    this.#pipe = openSync(pipe, constants.O_RDWR);
+    const preload = join(folder, 'hold.cjs');
+    writeFileSync(
+      preload,
+      `const { openSync, readSync, writeSync } = require('node:fs');
+      function hold() {
+        writeSync(1, JSON.stringify({ pid: process.pid, msg: 'held' }) + '\\n');
+        readSync(openSync(${JSON.stringify(pipe)}, 'r+'), Buffer.alloc(1));
+      }
+      // npm, its shells and the compiler have other names.
+      if (/\\/(tskeeper|start\\.js)$/.test(process.argv[1])) {
+        const { versions } = process;
+        let isHeld = false;
+        if (${JSON.stringify(moment)} === 'before everything') hold();
+        else Object.defineProperty(process, 'versions', { get: () => {
+          if (!isHeld && new Error().stack.includes('.js:')) {
+            isHeld = true;
+            hold();
+          }
+          return versions;
+        } });
+      }`,
+    );
+    this.variables = { NODE_OPTIONS: `--require ${preload}` };
+  }
+
+  letGo(): void {
+    writeSync(this.#pipe, 'x');
+  }
+
+  [Symbol.dispose](): void {
+    this.letGo();
+    closeSync(this.#pipe);
+  }
+}
+
 /** A project in which npx finds the command, as after an installation. */
 function project(): string {
   const bins = join(folder, 'project', 'node_modules', '.bin');
@@ -89,10 +148,12 @@ function project(): string {
 // The pid of npm is that of a shell on Windows.
 describe.skipIf(process.platform === 'win32')('a server', () => {
   const args = (): string[] => ['--client-port', '0', '--data-dir', join(folder, 'data'), '--log-format', 'json'];
+  type Variables = Readonly<Record<string, string>>;
   const ways = {
-    'npm start': () => new Started('npm', ['start', '--', ...args()], root),
-    'npx tskeeper serve': () => new Started('npx', ['tskeeper', 'serve', ...args()], project()),
-    'npm run with a shell in between': () => new Started('npm', ['run', 'server'], project(), { ARGS: args().join(' ') }),
+    'npm start': (more?: Variables) => new Started('npm', ['start', '--', ...args()], root, more),
+    'npx tskeeper serve': (more?: Variables) => new Started('npx', ['tskeeper', 'serve', ...args()], project(), more),
+    'npm run with a shell in between': (more?: Variables) =>
+      new Started('npm', ['run', 'server'], project(), { ARGS: args().join(' '), ...more }),
   };
 
   it.each([
@@ -112,6 +173,30 @@ describe.skipIf(process.platform === 'win32')('a server', () => {
     expect(server.messages.at(-1)).toBe('ended');
     expect(server.messages.filter((message) => message.endsWith(': ending'))).toHaveLength(1);
     expect(readdirSync(join(folder, 'data')).filter((name) => name.startsWith('tskeeper.'))).toEqual([]);
+  });
+
+  describe.each(['before everything', 'before modules'] as const)('held %s', (moment) => {
+    it.each([
+      ['npm start', 'SIGTERM'],
+      ['npm start', 'SIGKILL'],
+      ['npx tskeeper serve', 'SIGTERM'],
+      ['npx tskeeper serve', 'SIGHUP'],
+      ['npx tskeeper serve', 'SIGKILL'],
+      ['npm run with a shell in between', 'SIGKILL'],
+    ] as const)('and started by %s does not serve when npm has ended by %s meanwhile', async (way, signal) => {
+      using hold = new Hold(moment);
+      const server = ways[way](hold.variables);
+      await server.logs(/^held$/);
+      process.kill(server.child.pid!, signal);
+      if (server.child.exitCode === null && server.child.signalCode === null) await once(server.child, 'exit');
+      hold.letGo();
+      await Promise.race([server.closed, server.logs(/^serving clients on /)]);
+      expect(server.messages.slice(0, 1)).toEqual(['held']);
+      // A signal that has reached the server itself has ended it there.
+      if (server.messages.length > 1)
+        expect(server.messages.slice(1)).toEqual(['npm, which started this server, has ended: ending', 'ended']);
+      expect(readdirSync(folder)).not.toContain('data');
+    });
   });
 
   it('that a shell has put into the background outlives the shell and SIGHUP', async () => {

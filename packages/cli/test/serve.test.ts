@@ -160,6 +160,18 @@ describe('tskeeper serve', () => {
     expect(terminal.output).toContain('npm (process 77), which started this server, or its shell has ended: ending\n');
   });
 
+  it('starts no server when npm, which started the command, has ended already', async () => {
+    const terminal = new FakeTerminal();
+    terminal.onNpmGone = (callback) => {
+      callback(undefined);
+      return () => undefined;
+    };
+    const { code, started } = await begin(['serve'], terminal);
+    expect(await code).toBe(exitCodes.ended);
+    expect([started, terminal.listening]).toEqual([[], 0]);
+    expect(terminal.output).toContain('npm, which started this server, has ended: ending\n');
+  });
+
   it('ends with the failure of the server', async () => {
     const { code, server, terminal } = await begin(['serve']);
     server.fail(new DiskError('EIO', 'sync', '/d/version-2/log.1'));

@@ -83,7 +83,7 @@ export function parseConnectString(text: string): ConnectString {
 function parseService(text: string, part: string): string | undefined {
   if (!part.startsWith('srv:') || /^srv:\d+$/.test(part)) return undefined;
   const name = part.slice('srv:'.length);
-  if (name === '') fail(text, '"srv:" has no name behind it, as in srv:_zookeeper._tcp.example.com.');
+  if (name === '') fail(text, '"srv:" has no name after it, as in srv:_zookeeper._tcp.example.com.');
   if (!/^[\w-]+(?:\.[\w-]+)*\.?$/.test(name))
     fail(text, `"${name}" is no SRV name, as _zookeeper._tcp.example.com is; ports come with the records.`);
   return name;
@@ -136,7 +136,7 @@ function parseServer(text: string, part: string): ServerAddress {
     if (host === '') fail(text, `"${part}" has nothing between its brackets.`);
     const rest = part.slice(end + 1);
     if (rest === '') return { host, port: defaultPort };
-    if (!rest.startsWith(':')) fail(text, `"${part}" has something other than a port behind its bracket.`);
+    if (!rest.startsWith(':')) fail(text, `"${part}" has something other than a port after its bracket.`);
     return { host, port: parsePort(text, part, rest.slice(1)) };
   }
   const colon = part.indexOf(':');

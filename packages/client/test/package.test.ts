@@ -13,8 +13,12 @@ it('B30, D3: is of ES modules, runs no script when it is installed, and needs no
     const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
     expect(manifest).toMatchObject({ type: 'module' });
     // One module does something when it is loaded: it refuses a Node that is too old.
-    const acting = name === 'client' ? ['./src/node/node-version.ts', './dist/node/node-version.js'] : false;
-    expect(manifest.sideEffects).toEqual(acting);
+    const acting = {
+      client: ['./src/node/node-version.ts', './dist/node/node-version.js'],
+      // Its index has nothing but names to forward, and a bundler would leave it out together with the check.
+      protocol: ['./src/index.ts', './dist/index.js', './src/node-check.ts', './dist/node-check.js'],
+    };
+    expect(manifest.sideEffects).toEqual(acting[name as keyof typeof acting] ?? false);
     expect(manifest).not.toHaveProperty('scripts');
     expect(Object.values(manifest.peerDependenciesMeta ?? {}).every((meta) => (meta as { optional: boolean }).optional)).toBe(true);
     expect(Object.keys(manifest.peerDependencies ?? {})).toEqual(Object.keys(manifest.peerDependenciesMeta ?? {}));
@@ -61,7 +65,7 @@ const uses = (name: string, use: string) => `import { ${name} } from '@tskeeper/
 const checks = ['client/src/arguments.ts', 'client/src/call-form.ts', 'protocol/src/edit-distance.ts'];
 
 /** In every bundle: it refuses a Node that is too old. */
-const always = ['client/src/node/node-version.ts', 'protocol/src/node-version.ts'];
+const always = ['client/src/node/node-version.ts', 'protocol/src/node-check.ts', 'protocol/src/node-version.ts'];
 
 /** What each of them cannot do without. */
 const parts: readonly [name: string, use: string, files: readonly string[]][] = [

@@ -1,3 +1,4 @@
+export {} from './node-check.ts';
 export * from './acl-rules.ts';
 export * from './acl.ts';
 export * from './adler32.ts';

@@ -1,4 +1,4 @@
-/** Which versions of Node the packages run on. Each package's `engines` says the lowest one, but npm only warns. */
+/** Which versions of Node the packages run on. Each package's `engines` says the same, but npm only warns. */
 
 /** Why this version, `process.versions.node`, will not do; undefined when it will. `zlib` has no crc32 before 20.15, in 21, 22.0 and 22.1. */
 export function nodeVersionFault(version: string): string | undefined {

@@ -18,7 +18,7 @@ export { ReceivedList } from './received-list.ts';
 export { logPrefix, snapshotPrefix } from './storage/file-names.ts';
 export { installNoteName } from './storage/install-note.ts';
 export { isAllZero, type OnDamagedTxn } from './storage/log-reader.ts';
-export { behind, damageOf, explain, judgeLog, type LogVerdict, markMisfit } from './storage/log-verdict.ts';
+export { afterZxid, damageOf, explain, judgeLog, type LogVerdict, markMisfit } from './storage/log-verdict.ts';
 export { compressionOfName } from './storage/snapshot-codec.ts';
 export { isUnreadable } from './storage/snapshot-files.ts';
 export { decodeMark, markBytes, type SyncedMark } from './storage/synced-mark.ts';

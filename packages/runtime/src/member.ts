@@ -4,7 +4,7 @@
  */
 import { type ChannelId, type CoreOptions, type EpochName, type Now, type Observer, type Out, Peer, type PeerOut } from '@tskeeper/core';
 import { CommittedLog, committedLogDefaults, Fifo, logBytesMax, OracleQuorum, type Replica, verifierOf } from '@tskeeper/core/internal';
-import { formatQuorumConfig, type Millis, type Notification, PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
+import { formatQuorumConfig, isParticipant, type Millis, type Notification, PacketView, type Sid, type Zxid } from '@tskeeper/protocol';
 import { DiskError } from './disk.ts';
 import type { Logger } from './logger.ts';
 import type { MemberOptions } from './member-options.ts';
@@ -75,7 +75,10 @@ export class Member {
   /** Reads what the folder holds into `recovery`. Where there was nothing, a beginning is written: a log alone is not trusted. */
   async recover(recovery: ReplicaRecovery): Promise<{ readonly replica: Replica; readonly recovered: RecoveredMember }> {
     const { storage, options } = this.#parts;
-    const recovered = await storage.openMember(recovery, { count: options.commitLogCount, bytes: committedLogDefaults.bytesMax });
+    const recovered = await storage.openMember(recovery, {
+      recent: { count: options.commitLogCount, bytes: committedLogDefaults.bytesMax },
+      canRefetch: hasOtherVoters(options),
+    });
     const replica = recovery.finish();
     // A folder that is not trusted to be new waits for the leader's snapshot.
     if (!recovered.needsSnapshot || recovered.lastZxid < 0) return { replica, recovered };
@@ -403,6 +406,11 @@ export class Member {
     void this.#readings.get(channel)?.close();
     this.#readings.delete(channel);
   }
+}
+
+/** Whether there can be a quorum that has everything without this server. Observers belong to none. */
+function hasOtherVoters({ quorum, zab }: MemberOptions): boolean {
+  return [...quorum.servers.values()].some((server) => server.sid !== zab.sid && isParticipant(server));
 }
 
 function serversOf({ quorum }: MemberOptions): PeerServer[] {

@@ -95,7 +95,7 @@ export class MemoryGuard {
     const fields = { what, bytes: usedBytes, limitBytes };
     switch (state) {
       case 'ample':
-        this.#logger.info(`there is memory again: ${figures}. Nothing is refused any more`, { event: 'memory.ample', ...fields });
+        this.#logger.info(`memory pressure is over: ${figures}; accepting all requests`, { event: 'memory.ample', ...fields });
         return;
       case 'tight':
         this.#limited.warn(nowMs, `memory is getting tight: ${figures}. New sessions and long multis are refused. ${remedy}`, {

@@ -58,7 +58,7 @@ describe('a server whose own name is not known yet', () => {
 
 describe('what an operator is told', () => {
   const info = (node: MemberNode) =>
-    node.lines.filter((line) => /^info (server|the leader)/.test(line)).map((line) => line.slice(5).replace(/\d+ ms/, 'N ms'));
+    node.lines.filter((line) => /^info (server|election)/.test(line)).map((line) => line.slice(5).replace(/\d+ ms/, 'N ms'));
 
   it('which server of what ensemble this is, and each change of its role in one line', async () => {
     const rig = await MemberRig.start({ servers: 4, observers: 1 });
@@ -66,7 +66,7 @@ describe('what an operator is told', () => {
     const told = (node: MemberNode, role: string) => [
       `server ${node.sid} looks for a leader`,
       `server ${node.sid} of 3 voters and 1 observer, listening for clients on 10.0.0.${node.sid}:2181 and for votes on 10.0.0.${node.sid}:3888, from zxid 0x0 (0 txns replayed, loaded in N ms)`,
-      `the leader is to be server ${old.sid}, which ${node === old ? 'waits for a quorum to follow it' : `server ${node.sid} goes to`}; it was found in N ms`,
+      `election finished in N ms: ${node === old ? 'leading' : `following server ${old.sid}`}`,
       `server ${node.sid} ${role} in epoch 1, from zxid 0x100000000`,
     ];
     for (const node of rig.nodes) {
@@ -214,7 +214,7 @@ describe('observer.election.DelayMs', () => {
       await rig.close(old);
       await rig.until(() => rig.nodes.every((node) => node === old || (node.role !== 'looking' && node.role !== undefined)), 10_000);
       const foundAfterMs = (node: MemberNode) =>
-        Number(/found in (\d+) ms/.exec(node.lines.findLast((line) => line.includes('the leader is to be')) ?? '')![1]);
+        Number(/finished in (\d+) ms/.exec(node.lines.findLast((line) => line.includes('election finished')) ?? '')![1]);
       const of = (role: string) => rig.nodes.filter((node) => node.role === role).map(foundAfterMs);
       return { voters: Math.max(...of('follower'), ...of('leader')), observers: of('observer') };
     };

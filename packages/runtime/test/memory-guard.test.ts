@@ -91,7 +91,7 @@ it('F34: each change of stage is told once, with figures and the remedy', () => 
     'warn memory is getting tight: the JavaScript heap holds 86.0 MiB of the 100.0 MiB it may hold. New sessions and long multis are refused. Get the JavaScript heap more.',
     'warn memory is full: the JavaScript heap holds 91.0 MiB of the 100.0 MiB it may hold. Creates, larger data and further watches are refused (ThrottledOp); reads, deletes and sessions go on. Get the JavaScript heap more.',
     'warn memory is getting tight: the JavaScript heap holds 83.0 MiB of the 100.0 MiB it may hold. New sessions and long multis are refused. Get the JavaScript heap more.',
-    'info there is memory again: the JavaScript heap holds 50.0 MiB of the 100.0 MiB it may hold. Nothing is refused any more',
+    'info memory pressure is over: the JavaScript heap holds 50.0 MiB of the 100.0 MiB it may hold; accepting all requests',
   ]);
 });
 

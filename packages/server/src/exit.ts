@@ -9,7 +9,7 @@ export const exitCodes = {
   ended: 0,
   /** A broken belief or an error nobody expected. */
   internalError: 1,
-  /** The server cannot start as configured: a slip in the configuration, a port or a folder in use, data it refuses. */
+  /** The server cannot start as configured: a slip in the configuration, a port or a folder in use, a folder it may not use, data it refuses. */
   refused: 2,
   /** The disk failed. */
   diskFailure: 3,
@@ -17,15 +17,8 @@ export const exitCodes = {
 
 const refusals = [ConfigError, ListenError, BindError, FolderInUse, StorageRefused, ConfigurationConflict];
 
-/** The disk is well: a folder is asked for where a file is. */
-const fileForFolder = ['EEXIST', 'ENOTDIR'];
-
 /** What the operator is told about an error that ends the process, and with which code. */
 export function verdictOf(error: unknown): { readonly code: number; readonly message: string } {
-  if (error instanceof DiskError && fileForFolder.includes(error.code)) {
-    const remedy = 'A file has the name of a folder that the server needs. Rename the file, or correct the configuration.';
-    return { code: exitCodes.refused, message: `${error.message}. ${remedy}` };
-  }
   if (error instanceof DiskError) {
     return { code: exitCodes.diskFailure, message: `the disk failed: ${error.message}. ${remedyOf(error)}` };
   }

@@ -231,9 +231,6 @@ function attempt(read: () => string): string {
 }
 
 function inUseSentence(folder: string, owner: Owner | undefined, path: string): string {
-  const who =
-    owner === undefined
-      ? 'a process that does not say who it is'
-      : `process ${owner.pid}${owner.host === hostname() ? '' : ` on ${owner.host}`}`;
+  const who = owner === undefined ? 'an unknown process' : `process ${owner.pid}${owner.host === hostname() ? '' : ` on ${owner.host}`}`;
   return `the folder ${folder} is in use by ${who}. Stop that server or choose another folder; if you are sure that none is running, remove ${path}.`;
 }

@@ -41,14 +41,10 @@ export class FsDisk implements Disk {
   }
 
   async ensureFolder(folder: string): Promise<boolean> {
-    const first = await attempt('make folder', folder, () => fs.promises.mkdir(folder, { recursive: true }));
-    if (first === undefined) return false;
+    const made = await attempt('make folder', folder, () => makeFolders(resolve(folder)));
     // Each new folder is an entry of its parent, and would be lost with it.
-    const top = dirname(resolve(first));
-    for (let parent = dirname(resolve(folder)); ; parent = dirname(parent)) {
-      await this.syncFolder(parent);
-      if (parent === top || parent === dirname(parent)) return true;
-    }
+    for (const one of made) await this.syncFolder(dirname(one));
+    return made.length > 0;
   }
 
   async exists(path: string): Promise<boolean> {
@@ -91,6 +87,31 @@ export class FsDisk implements Disk {
 
   async lock(folder: string): Promise<FolderLock> {
     return await attempt('lock', folder, () => lockFolder(folder, { clock: this.#clock }));
+  }
+}
+
+/**
+ * Makes a folder and the parents that are missing, and returns those it has made. `mkdir` of node does that too (`recursive`), but never returns
+ * where the system says ENOENT though the parent exists, as /proc does.
+ */
+async function makeFolders(folder: string): Promise<string[]> {
+  const { mkdir } = fs.promises;
+  try {
+    await mkdir(folder);
+    return [folder];
+  } catch (error) {
+    if (await isFolder(folder)) return [];
+    const parent = dirname(folder);
+    if (codeOf(error) !== 'ENOENT' || (await isFolder(parent))) throw error;
+    return [...(await makeFolders(parent)), ...(await makeFolders(folder))];
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await fs.promises.stat(path)).isDirectory();
+  } catch {
+    return false;
   }
 }
 

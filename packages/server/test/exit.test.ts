@@ -9,6 +9,11 @@ it.each<[Error, number, string]>([
   [new ListenError('port 1 is in use.'), exitCodes.refused, 'port 1 is in use.'],
   [new BindError('the election port is in use.'), exitCodes.refused, 'the election port is in use.'],
   [new StorageRefused('the log /d/log.1 is damaged.'), exitCodes.refused, 'the log /d/log.1 is damaged.'],
+  [
+    new StorageRefused('the server cannot use dataDir, /d (make folder /d/version-2: EACCES); give the user the right.'),
+    exitCodes.refused,
+    'the server cannot use dataDir, /d (make folder /d/version-2: EACCES); give the user the right.',
+  ],
   [new FolderInUse('the folder /d is in use.'), exitCodes.refused, 'the folder /d is in use.'],
   [
     new DiskError('ENOSPC', 'write', '/d/log.1'),
@@ -19,16 +24,6 @@ it.each<[Error, number, string]>([
     new DiskError('EACCES', 'open', '/d/log.1'),
     exitCodes.diskFailure,
     'the disk failed: open /d/log.1: EACCES. Give the user of this process the right to write there.',
-  ],
-  [
-    new DiskError('EEXIST', 'make folder', '/d/version-2'),
-    exitCodes.refused,
-    'make folder /d/version-2: EEXIST. A file has the name of a folder that the server needs. Rename the file, or correct the configuration.',
-  ],
-  [
-    new DiskError('ENOTDIR', 'list', '/d/version-2'),
-    exitCodes.refused,
-    'list /d/version-2: ENOTDIR. A file has the name of a folder that the server needs. Rename the file, or correct the configuration.',
   ],
   [
     new DiskError('EIO', 'sync', '/d/log.1'),

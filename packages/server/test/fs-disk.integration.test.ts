@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DiskError } from '@tskeeper/runtime';
@@ -108,6 +108,18 @@ describe('FsDisk', () => {
     await expect(disk.ensureFolder(join(path, 'b'))).rejects.toMatchObject({ operation: 'make folder', code: 'ENOTDIR' });
     await expect(disk.rename(join(folder, 'none'), path)).rejects.toMatchObject({ operation: 'rename', code: 'ENOENT' });
     await expect(disk.syncFolder(join(folder, 'none'))).rejects.toMatchObject({ operation: 'sync folder', code: 'ENOENT' });
+  });
+
+  it('says that a link to nowhere is no folder', async () => {
+    const link = join(folder, 'link');
+    symlinkSync(join(folder, 'gone/data'), link);
+    await expect(disk.ensureFolder(link)).rejects.toMatchObject({ operation: 'make folder', code: 'EEXIST' });
+    await expect(disk.ensureFolder(join(link, 'version-2'))).rejects.toMatchObject({ operation: 'make folder', code: 'EEXIST' });
+  });
+
+  // /proc takes no folders, and the system says so with ENOENT, as if a parent were missing.
+  it.runIf(process.platform === 'linux')('gives up where the system makes no folder in one that exists', async () => {
+    await expect(disk.ensureFolder('/proc/tskeeper/version-2')).rejects.toMatchObject({ operation: 'make folder', code: 'ENOENT' });
   });
 
   // /dev/full takes an open and refuses every write with ENOSPC.

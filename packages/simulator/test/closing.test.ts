@@ -50,7 +50,7 @@ test('a server that closes while it is brought up to date ends in good order, wh
     third!.wipe();
     third!.diskDelayMs = () => 1;
     const process = await third!.start();
-    await world.runUntil(() => third!.lines.some((line) => line.includes('goes to')), 5000);
+    await world.runUntil(() => third!.lines.some((line) => line.includes('election finished')), 5000);
     third!.lines.length = 0;
     await world.run(passedMs);
     if (third!.role === 'looking') cutShort++;

@@ -63,7 +63,7 @@ A server that npm or npx has started ends when npm has ended.
 Exit codes:
   ${exitCodes.ended}  ended as asked
   ${exitCodes.internalError}  unexpected error
-  ${exitCodes.refused}  cannot start as configured: a slip, a port or a folder in use, data it refuses
+  ${exitCodes.refused}  cannot start as configured: a slip, a port or a folder in use, a folder it may not use, data it refuses
   ${exitCodes.diskFailure}  the disk failed`;
 
 async function serve(startServer: StartServer, configFile: string | undefined, options: ServeOptions, terminal: Terminal): Promise<number> {
@@ -75,9 +75,10 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
     stop = resolve;
   });
   let endsAtOnceFromMs = Number.POSITIVE_INFINITY;
+  const isEnding = (): boolean => endsAtOnceFromMs !== Number.POSITIVE_INFINITY;
   const end = (reason: string): void => {
     if (terminal.elapsedMs() >= endsAtOnceFromMs) return terminal.exit(exitCodes.internalError);
-    if (endsAtOnceFromMs !== Number.POSITIVE_INFINITY) return;
+    if (isEnding()) return;
     endsAtOnceFromMs = terminal.elapsedMs() + sameSignalMs;
     logger.info(`${reason}: ending`, { event: 'server.stopping', reason });
     stop();
@@ -92,7 +93,13 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
           event: 'server.hangup-ignored',
         });
     }),
-    terminal.onNpmGone((pid) => end(`npm (process ${pid}), which started this server, or its shell has ended`)),
+    terminal.onNpmGone((pid) =>
+      end(
+        pid === undefined
+          ? 'npm, which started this server, has ended'
+          : `npm (process ${pid}), which started this server, or its shell has ended`,
+      ),
+    ),
   ];
   // Whatever nobody caught leaves the server in an unknown state: it says so and ends, since going on could break a promise.
   terminal.onUncaught((error) => {
@@ -103,6 +110,11 @@ async function serve(startServer: StartServer, configFile: string | undefined, o
 
   let server: Server | undefined;
   try {
+    // npm had ended before the server could begin.
+    if (isEnding()) {
+      logger.info('ended', { event: 'server.stopped' });
+      return exitCodes.ended;
+    }
     const starting = startServer({
       configFile,
       dataDir: options.dataDir,

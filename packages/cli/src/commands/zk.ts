@@ -10,7 +10,8 @@ import type { ConnectionSettings } from '../zk/connection-settings.ts';
 import { Shell } from '../zk/shell.ts';
 import { shellCommands } from '../zk/shell-commands.ts';
 import { readCount } from './arguments.ts';
-import { zkCommands } from './zk/table.ts';
+import { askedWords } from './zk/four-letter-word.ts';
+import { zkCommand, zkCommands } from './zk/table.ts';
 
 /** Options in front of a command that asks a server. */
 interface ConnectionOptions {
@@ -83,6 +84,15 @@ export const defineZk: DefineCommand = (program, terminal, finish) => {
       .action(() => {
         throw new CommandRefused(`${name} is about a session that goes on, and works in: tskeeper shell`);
       });
+  }
+  // `stat` is a command of zkCli.
+  for (const word of askedWords.filter((each) => zkCommand(each) === undefined)) {
+    program.addCommand(
+      new RawCommand(word).argument('[words...]').action(() => {
+        program.error(`error: unknown command '${word}'\n(Did you mean tskeeper 4lw ${word}?)`, { code: 'commander.unknownCommand' });
+      }),
+      { hidden: true },
+    );
   }
 };
 

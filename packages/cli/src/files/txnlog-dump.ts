@@ -1,6 +1,6 @@
 /** `tskeeper txnlog dump`: what is in transaction logs, one txn a line. */
 import { formatZxid, type LoggedTxn, type SessionId, sessionIdOf, type Zxid } from '@tskeeper/protocol';
-import { behind, judgeLog } from '@tskeeper/runtime/internal';
+import { afterZxid, judgeLog } from '@tskeeper/runtime/internal';
 import { exitCodes } from '../exit-codes.ts';
 import { type FoundFile, unknownZxid } from './find-files.ts';
 import { endText, readLogFile } from './log-files.ts';
@@ -59,7 +59,7 @@ export async function dumpTxnlogs(logs: readonly FoundFile[], options: TxnlogDum
     damage ||= broken;
     const found = damaged > 0 ? `, ${damaged} damaged` : '';
     output.note(
-      `${log.path}: ${count(end.count, 'txn')}${found}, ${printed} shown; ends at offset ${end.offset}, ${behind(end)}: ${endText(end)}`,
+      `${log.path}: ${count(end.count, 'txn')}${found}, ${printed} shown; ends at offset ${end.offset}, ${afterZxid(end)}: ${endText(end)}`,
     );
   }
   return damage ? exitCodes.failed : exitCodes.done;

@@ -5,7 +5,7 @@
  * without a hole, and where there is a state to begin with, the txns are replayed and the tree must come to the digests they bear.
  */
 import { counterOf, epochOf, formatZxid, type LoggedTxn, type Zxid } from '@tskeeper/protocol';
-import { behind, damageOf, explain, isUnreadable, judgeLog, type LogVerdict, markMisfit } from '@tskeeper/runtime/internal';
+import { afterZxid, damageOf, explain, isUnreadable, judgeLog, type LogVerdict, markMisfit } from '@tskeeper/runtime/internal';
 import { exitCodes } from '../exit-codes.ts';
 import type { FoundFile } from './find-files.ts';
 import { endText, type LogFile, readLogFile } from './log-files.ts';
@@ -63,20 +63,20 @@ export async function verifyTxnlogs(logs: readonly FoundFile[], options: TxnlogV
     output.line(digestLine(run.digests));
     output.line(soundness);
     if (soundness === 'damaged') {
-      output.line(`  a server of an ensemble: ${remedies.ensemble}`);
-      output.line(`  a server that stands alone: ${remedies.standalone}`);
+      output.line(`  a server of an ensemble with another voter: ${remedies.ensemble}`);
+      output.line(`  a server that stands alone, or is the only voter of its ensemble: ${remedies.standalone}`);
     }
   }
   await output.flush();
   return soundness === 'sound' ? exitCodes.done : soundness === 'torn tail' ? exitCodes.tornTail : exitCodes.failed;
 }
 
-/** Logs do not say of which kind their server is. */
+/** Logs do not say of which kind their server is. Data that no other server has to have would be lost by fetching it anew. */
 const remedies = {
   ensemble:
     'stop it, move its version-2 folders (in dataDir, and in dataLogDir if that is set) aside, keep myid, and start it again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact. Do not cut its logs: what it has acknowledged may be committed.',
   standalone:
-    'restore the file from a backup; if txns from the damage on may be lost, start the server, and its refusal says where to cut the file.',
+    'do not move its data aside, since no other server has to have it; restore the file from a backup; if txns from the damage on may be lost, start the server, and its refusal says where to cut the file.',
 } as const;
 
 /** A data folder with a snapshot and no log: there is nothing that could be damaged. */
@@ -154,9 +154,9 @@ class Verification {
           ? `, though txns up to ${formatZxid(read.mark?.lastZxid ?? 0)} at offset ${read.mark?.offset} were safe on the disk`
           : '';
       const found = damageOf(end, verdict === 'lost' ? read.mark : undefined);
-      damage.push(`at offset ${found.offset}, ${behind(found)}: ${found.reason}${promised}${await this.#rest(log)}`);
+      damage.push(`at offset ${found.offset}, ${afterZxid(found)}: ${found.reason}${promised}${await this.#rest(log)}`);
     } else if (verdict !== 'whole') {
-      notes.push(`${tails[verdict]} at offset ${end.offset}, ${behind(end)}: ${explain(end)}`);
+      notes.push(`${tails[verdict]} at offset ${end.offset}, ${afterZxid(end)}: ${explain(end)}`);
     }
     this.reports.push({
       file: log.name,
@@ -181,11 +181,11 @@ class Verification {
   /** What stands behind the first damage: a tail that a crash has torn is followed by nothing. */
   async #rest(log: FoundFile): Promise<string> {
     let seen = 0;
-    let behindDamage = 0;
+    let afterDamage = 0;
     let last: Zxid | undefined;
     await readLogFile(log, this.#options.txnBytesMax, {
       txn: ({ header }) => {
-        if (seen > 0) behindDamage++;
+        if (seen > 0) afterDamage++;
         last = header.zxid;
       },
       unreadable: () => undefined,
@@ -193,10 +193,10 @@ class Verification {
         seen++;
       },
     });
-    if (behindDamage === 0 || last === undefined) return '';
+    if (afterDamage === 0 || last === undefined) return '';
     // Later logs go on behind these, and it is not they that lack something.
     this.#lastZxid = Math.max(this.#lastZxid ?? 0, last);
-    return `; ${count(behindDamage, 'whole txn')} up to ${formatZxid(last)} behind it`;
+    return `; ${count(afterDamage, 'whole txn')} up to ${formatZxid(last)} after it`;
   }
 
   /** zxids grow by one, and an epoch begins at 1. */
@@ -207,12 +207,12 @@ class Verification {
     this.#lastFile = log.name;
     if (last === undefined || zxid === last + 1 || (epochOf(zxid) > epochOf(last) && counterOf(zxid) === 1)) return;
     if (zxid <= last) {
-      notes.push(`${formatZxid(zxid)} at offset ${offset} stands behind ${formatZxid(last)}`);
+      notes.push(`${formatZxid(zxid)} at offset ${offset} follows ${formatZxid(last)}`);
       return;
     }
     this.#replay = undefined;
     const place = lastFile === log.name ? '' : `, the last of ${lastFile}`;
-    damage.push(`txns are missing: ${formatZxid(zxid)} at offset ${offset} stands behind ${formatZxid(last)}${place}`);
+    damage.push(`txns are missing: ${formatZxid(zxid)} at offset ${offset} follows ${formatZxid(last)}${place}`);
   }
 
   /** A snapshot from which the logs go on without a hole; a new server's logs go on from an empty tree. */

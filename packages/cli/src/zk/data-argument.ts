@@ -24,7 +24,7 @@ export async function dataOf(call: Call, word: string): Promise<Uint8Array> {
   if (origin === undefined) return Buffer.from(escaped.test(word) ? word.slice(1) : word);
   if (word === '-') {
     if (call.input === undefined) {
-      throw refused('in the shell standard input is where the commands come from: write @file, or \\- for data that are a hyphen');
+      throw refused('the shell reads commands from standard input: write @file, or \\- for data that are a hyphen');
     }
     return await allOf(call.input, origin, call);
   }

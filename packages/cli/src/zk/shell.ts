@@ -6,6 +6,7 @@
  */
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { SessionEvent, WatchedEvent } from '@tskeeper/client';
+import { askedWords } from '../commands/zk/four-letter-word.ts';
 import { zkCommand, zkCommands } from '../commands/zk/table.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { type OutputFormat, ReaderGone } from '../files/output.ts';
@@ -200,10 +201,8 @@ export class Shell implements ShellState {
 
   /** zkCli lists all commands after this line; a typo is better served by the one that was meant. */
   #unknown(name: string): CommandFailed {
-    const meant = nearest(
-      name,
-      [...zkCommands, ...shellCommands].map((command) => command.name),
-    );
+    const commands = [...zkCommands, ...shellCommands].map((command) => command.name);
+    const meant = askedWords.includes(name) ? `4lw ${name}` : nearest(name, commands);
     const hint = meant === undefined ? '' : `Did you mean "${meant}"? `;
     return new CommandFailed(`Command not found: Command not found ${name}\n${hint}"help" lists the commands.`, exitCodes.noCommand);
   }

@@ -159,9 +159,11 @@ describe('txnlog verify', () => {
     using folder = temporaryFolder({ 'log.1': logOf([1, 4]) });
     const { out } = await tool('txnlog', 'verify', folder.path);
     expect(out).toMatch(
-      /\ndamaged\n {2}a server of an ensemble: stop it, move its version-2 folders .* aside, keep myid, and start it again: it fetches everything from its leader/,
+      /\ndamaged\n {2}a server of an ensemble with another voter: stop it, move its version-2 folders .* aside, keep myid, and start it again: it fetches everything from its leader/,
     );
-    expect(out).toMatch(/\n {2}a server that stands alone: restore the file from a backup; .*\n$/);
+    expect(out).toMatch(
+      /\n {2}a server that stands alone, or is the only voter of its ensemble: do not move its data aside, since no other server has to have it; restore the file from a backup; .*\n$/,
+    );
     using sound = temporaryFolder({ 'log.1': logOf([1, 2]) });
     expect((await tool('txnlog', 'verify', sound.path)).out).toMatch(/\nsound\n$/);
   });
@@ -169,15 +171,15 @@ describe('txnlog verify', () => {
   it('names txns that are missing between logs and within one', async () => {
     const between = await verified({ 'log.1': logOf([1, 2]), 'log.5': logOf([5, 6]) });
     expect([between.code, between.verdict]).toEqual([exitCodes.failed, 'damaged']);
-    expect(between.logs[1]!.damage).toEqual(['txns are missing: 0x5 at offset 16 stands behind 0x2, the last of log.1']);
+    expect(between.logs[1]!.damage).toEqual(['txns are missing: 0x5 at offset 16 follows 0x2, the last of log.1']);
     const within = await verified({ 'log.1': logOf([1, 4]) });
-    expect(within.logs[0]!.damage).toEqual([expect.stringMatching(/^txns are missing: 0x4 at offset \d+ stands behind 0x1$/)]);
+    expect(within.logs[0]!.damage).toEqual([expect.stringMatching(/^txns are missing: 0x4 at offset \d+ follows 0x1$/)]);
   });
 
   it('accepts a new epoch, and a zxid that is repeated', async () => {
     const result = await verified({ 'log.1': logOf([1, 2, 2]), 'log.100000001': logOf([makeZxid(1, 1), makeZxid(1, 2)]) });
     expect([result.code, result.verdict]).toEqual([exitCodes.done, 'sound']);
-    expect(result.logs[0]!.notes).toEqual([expect.stringMatching(/^0x2 at offset \d+ stands behind 0x2$/)]);
+    expect(result.logs[0]!.notes).toEqual([expect.stringMatching(/^0x2 at offset \d+ follows 0x2$/)]);
     const skipped = await verified({ 'log.1': logOf([1, makeZxid(1, 2)]) });
     expect(skipped.verdict).toBe('damaged');
   });
@@ -201,7 +203,7 @@ describe('txnlog verify', () => {
     const { code, logs } = await verified({ 'log.1': bytes, 'log.5': logOf([5]) });
     expect(code).toBe(exitCodes.failed);
     expect(logs.map(({ damage }) => damage)).toEqual([
-      [expect.stringMatching(/^at offset \d+, behind 0x1: a checksum that is not that of its txn; 2 whole txns up to 0x4 behind it$/)],
+      [expect.stringMatching(/^at offset \d+, after 0x1: a checksum that is not that of its txn; 2 whole txns up to 0x4 after it$/)],
       [],
     ]);
   });
@@ -227,7 +229,7 @@ describe('txnlog verify', () => {
     const { length } = setDataEntry(1);
     whole.copy(misplaced, 16 + 2 * length, 16, 16 + length);
     expect((await verify(misplaced)).damage).toContainEqual(
-      expect.stringMatching(/^at offset \d+, behind 0x2: the txn 0x1 stands where a later one was written, though txns up to 0x3/),
+      expect.stringMatching(/^at offset \d+, after 0x2: the txn 0x1 stands where a later one was written, though txns up to 0x3/),
     );
     const behindMark = Buffer.concat([whole, setDataEntry(4)]);
     behindMark[behindMark.indexOf('data of 4')]! ^= 1;
@@ -344,7 +346,7 @@ async function isRefused(folder: string): Promise<boolean> {
     },
   };
   const recovery = new Recovery(new FsDisk(), new SystemClock(), silentLogger, {
-    isMember: false,
+    canRefetch: false,
     snapshotFolder: folder,
     logFolder: folder,
     snapshotTrustEmpty: false,

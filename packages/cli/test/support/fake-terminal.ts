@@ -34,7 +34,7 @@ export class FakeTerminal implements Terminal {
     return () => this.listening--;
   }
   hangUp: (hadTerminal: boolean) => void = () => undefined;
-  npmGone: (pid: number) => void = () => undefined;
+  npmGone: (pid: number | undefined) => void = () => undefined;
   nowMs = 0;
 
   onHangup(callback: (hadTerminal: boolean) => void): () => void {
@@ -42,7 +42,7 @@ export class FakeTerminal implements Terminal {
     this.listening++;
     return () => this.listening--;
   }
-  onNpmGone(callback: (pid: number) => void): () => void {
+  onNpmGone(callback: (pid: number | undefined) => void): () => void {
     this.npmGone = callback;
     this.listening++;
     return () => this.listening--;

@@ -130,6 +130,18 @@ describe('how a command ends', () => {
     ['data that are no base64', ['set', '-b', '/full', 'no?'], exitCodes.refused, 'the data are not base64: no?\n'],
     ['a format that is none', ['ls', '-o', 'xml', '/'], exitCodes.refused, '-o takes text or json, not xml\n'],
     [
+      'a four letter word on its own',
+      ['srvr'],
+      exitCodes.noCommand,
+      "error: unknown command 'srvr'\n(Did you mean tskeeper 4lw srvr?)\n(tskeeper --help lists commands and options)\n",
+    ],
+    [
+      'a four letter word with more after it',
+      ['ruok', '-x', 'y'],
+      exitCodes.noCommand,
+      "error: unknown command 'ruok'\n(Did you mean tskeeper 4lw ruok?)\n(tskeeper --help lists commands and options)\n",
+    ],
+    [
       'a command that is none',
       ['nonsense'],
       exitCodes.noCommand,

@@ -124,7 +124,7 @@ describe('data of - and @file', () => {
     const { code, err } = await withInput('set /p -\n', 'shell');
     expect([code, err]).toEqual([
       exitCodes.refused,
-      'in the shell standard input is where the commands come from: write @file, or \\- for data that are a hyphen\n',
+      'the shell reads commands from standard input: write @file, or \\- for data that are a hyphen\n',
     ]);
     using folder = temporaryFolder({ data: binary });
     await withInput(`set /p @${join(folder.path, 'data')}\n`, 'shell');

@@ -127,6 +127,9 @@ describe('a script typed into the shell', () => {
   it('A87: names the nearest command for a word that is none, and does not list all of them', async () => {
     expect((await shell(['lss /'])).err).toBe('Command not found: Command not found lss\nDid you mean "ls"? "help" lists the commands.\n');
     expect((await shell(['getacl /'])).err).toContain('Did you mean "getAcl"?');
+    expect((await shell(['srvr'])).err).toBe(
+      'Command not found: Command not found srvr\nDid you mean "4lw srvr"? "help" lists the commands.\n',
+    );
     expect((await shell(['nonsense'])).err).toBe('Command not found: Command not found nonsense\n"help" lists the commands.\n');
     expect(JSON.parse((await shell(['lss /'], '-o', 'json')).err)).toEqual({
       error: { message: 'Command not found: Command not found lss\nDid you mean "ls"? "help" lists the commands.' },

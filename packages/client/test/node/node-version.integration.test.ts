@@ -27,7 +27,7 @@ it.each(['20.19.0', '20.20.1', '22.2.0', '26.1.0-nightly'])('Node %s will do', (
   expect(nodeVersionFault(version)).toBe(undefined);
 });
 
-it.each(['client', 'server'])('%s says so when it is loaded', async (name) => {
+it.each(['protocol', 'client', 'server'])('%s says so when it is loaded', async (name) => {
   const file = await bundle(`export * from '@tskeeper/${name}';`, join(folder, `${name}.mjs`));
   const pretend = "data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '18.20.8' })";
   const output = await new Promise<string>((resolve) => {

@@ -448,7 +448,7 @@ export class Learner implements LeaderLink {
     if (zxid <= this.#snapshotZxid) return;
     const isNext = zxid === this.#logged + 1 || (counterOf(zxid) === 1 && epochOf(zxid) > epochOf(this.#logged));
     if (!isNext) {
-      this.#giveUp(`behind ${formatZxid(this.#logged)} the leader has sent ${formatZxid(zxid)}`);
+      this.#giveUp(`after ${formatZxid(this.#logged)} the leader sent ${formatZxid(zxid)}`);
       return;
     }
     const { bytes, offset, limit } = data;

@@ -67,8 +67,8 @@ export class Bookkeeping extends ServerMetrics {
     this.#leader = leader;
     this.#electedMs = this.#clock.now().elapsedMs;
     const elected = `server ${leader}`;
-    const goesOn = elected === this.#self ? 'which waits for a quorum to follow it' : `which ${this.#self} goes to`;
-    this.#logger.info(`the leader is to be ${elected}, ${goesOn}; it was found in ${Math.round(lookedMs)} ms`, {
+    const role = elected === this.#self ? 'leading' : `following ${elected}`;
+    this.#logger.info(`election finished in ${Math.round(lookedMs)} ms: ${role}`, {
       event: 'leader.elected',
       leader,
       durationMs: Math.round(lookedMs),
@@ -135,7 +135,7 @@ export class Bookkeeping extends ServerMetrics {
         );
         return;
       case 'containerSwept':
-        this.#logger.debug(`${notice.path} had no children and no use any more, and is deleted`, {
+        this.#logger.debug(`deleted ${notice.path}, an empty container or a TTL znode that has expired`, {
           event: 'container.deleted',
           path: notice.path,
         });

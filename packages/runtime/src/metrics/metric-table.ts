@@ -49,7 +49,7 @@ const localSessions = 'needs local sessions';
 
 const threads = "ZooKeeper's request threads; requests here pass from step to step without queues";
 const commitProcessor = "ZooKeeper's commit processor threads";
-const watchCleaner = "ZooKeeper's optional watch manager, which cleans up behind closed connections on threads";
+const watchCleaner = "ZooKeeper's optional watch manager, which cleans up after closed connections on threads";
 const responseCache = "ZooKeeper's cache of encoded replies; znodes are kept ready for the wire here";
 
 export const metricTable: readonly MetricRow[] = [
@@ -172,7 +172,7 @@ export const metricTable: readonly MetricRow[] = [
   measured('summary', 'leader_unavailable_time', 'The same of those that came to lead'),
   absent('summary', commitProcessor, 'requests_in_session_queue', 'Requests of a session that wait'),
   absent('summary', commitProcessor, 'pending_session_queue_size', 'Sessions that wait'),
-  absent('summary', commitProcessor, 'reads_after_write_in_session_queue', 'Reads behind a write'),
+  absent('summary', commitProcessor, 'reads_after_write_in_session_queue', 'Reads after a write'),
   absent('summary', commitProcessor, 'reads_issued_from_session_queue', 'Reads let go'),
   absent('summary', commitProcessor, 'session_queues_drained', 'Queues emptied'),
   absent('summary', commitProcessor, 'time_waiting_empty_pool_in_commit_processor_read_ms', 'Waiting for reads'),

@@ -420,7 +420,7 @@ export class ClientPort implements CnxnList {
       }
       this.#observer.cnxnExpired();
       const durationMs = elapsedMs - cnxn.receivedMs;
-      this.#log.warn(elapsedMs, `Nothing came from ${nameOf(cnxn)} for ${durationMs} ms; it was closed.`, {
+      this.#log.warn(elapsedMs, `${nameOf(cnxn)} sent nothing for ${durationMs} ms, and was closed.`, {
         event: 'cnxn.idle',
         address: nameOf(cnxn),
         durationMs,

@@ -251,7 +251,7 @@ export class ElectionPort {
     const link = this.#links.get(to);
     if (link === undefined) {
       if (to !== this.#options.sid) {
-        this.#log.warn(this.#now.elapsedMs, `There is no way to reach server ${to}: it is not in the configuration.`, {
+        this.#log.warn(this.#now.elapsedMs, `Server ${to} is not in the configuration, so no vote is sent to it.`, {
           event: 'peer.unknown',
           peer: to,
         });
@@ -398,7 +398,7 @@ export class ElectionPort {
     link.dialBack = [...addresses, ...link.addresses.filter((address) => !addresses.some((other) => isSame(address, other)))];
     if (link.dialBack.length === 0) {
       link.dialBack = undefined;
-      this.#log.warn(this.#now.elapsedMs, `Server ${link.sid} at ${cnxn.name} wants to be dialled, and does not say where.`, {
+      this.#log.warn(this.#now.elapsedMs, `Server ${link.sid} at ${cnxn.name} asks this server to connect to it, and gives no address.`, {
         event: 'peer.no-address',
         peer: link.sid,
         address: cnxn.name,

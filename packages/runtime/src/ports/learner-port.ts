@@ -383,7 +383,7 @@ export class LearnerPort {
       if (bytes === undefined) wantsMore = channel.cutter.resume(this.#consumer);
       else wantsMore = channel.cutter.feed(bytes, start, end, this.#consumer);
       if (channel.stage === 'half-open' && channel.cutter.retainedBytes > firstPacketBytesMax) {
-        throw new ProtocolError('a server that says who it is, in a short packet', 0);
+        throw new ProtocolError('a server that introduces itself, in a short packet', 0);
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;

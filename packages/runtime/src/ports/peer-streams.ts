@@ -141,7 +141,7 @@ export class PeerStreams<S extends PeerStream> {
     }
     const leaving = this.#halfOpen.add(this.add(id, remote, now));
     if (leaving === undefined) return;
-    log.warn(now.elapsedMs, `${leaving.name} was closed: too many connections to the ${port} do not say who they are.`, {
+    log.warn(now.elapsedMs, `${leaving.name} was closed: too many connections to the ${port} have not introduced themselves.`, {
       event: 'peer.flood',
       address: leaving.name,
     });
@@ -276,7 +276,7 @@ export class PeerStreams<S extends PeerStream> {
   wake(now: Now): void {
     const { log, port, halfOpenTimeoutMs } = this.#parts;
     for (const stream of this.#halfOpen.takeDue(now.elapsedMs)) {
-      log.warn(now.elapsedMs, `${stream.name} did not say who it is to the ${port} within ${halfOpenTimeoutMs} ms, and was closed.`, {
+      log.warn(now.elapsedMs, `${stream.name} did not introduce itself within ${halfOpenTimeoutMs} ms to the ${port}, and was closed.`, {
         event: 'peer.half-open',
         address: stream.name,
         durationMs: halfOpenTimeoutMs,

@@ -10,7 +10,7 @@ import { epochMax, epochOf, formatZxid, type Zxid } from '@tskeeper/protocol';
 import type { Disk } from '../disk.ts';
 import type { Logger } from '../logger.ts';
 import { replaceFile, withFile } from './disk-helpers.ts';
-import { refetchRemedy } from './remedy.ts';
+import { epochRemedyFor, remedyFor } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';
 
 export type EpochName = 'acceptedEpoch' | 'currentEpoch';
@@ -18,8 +18,8 @@ export type EpochName = 'acceptedEpoch' | 'currentEpoch';
 /** Longer than any number can be. */
 const bytesMax = 64;
 
-/** undefined when there is no such file, which is the state of a new member. */
-export async function readEpoch(disk: Disk, folder: string, name: EpochName): Promise<number | undefined> {
+/** undefined when there is no such file, which is the state of a new member. `canRefetch` decides what a refusal advises; see remedy.ts. */
+export async function readEpoch(disk: Disk, folder: string, name: EpochName, canRefetch: boolean): Promise<number | undefined> {
   const path = `${folder}/${name}`;
   if (!(await disk.exists(path))) return undefined;
   const bytes = await withFile(disk, path, (file) => file.read(0, bytesMax));
@@ -28,7 +28,7 @@ export async function readEpoch(disk: Disk, folder: string, name: EpochName): Pr
   const epoch = Number(text);
   if (!/^\d{1,19}$/.test(text)) {
     throw new StorageRefused(
-      `${path} should hold one decimal number and holds ${bytes.length === 0 ? 'nothing' : JSON.stringify(text)}; ${refetchRemedy(folder)}`,
+      `${path} should hold one decimal number and holds ${bytes.length === 0 ? 'nothing' : JSON.stringify(text)}; ${epochRemedyFor(canRefetch, folder)}`,
     );
   }
   if (epoch > epochMax) throw new StorageRefused(`${path} holds epoch ${text}; the latest epoch this server can work in is ${epochMax}`);
@@ -68,6 +68,8 @@ export interface HistoryFound {
   readonly lastZxid: Zxid;
   /** Whether there is a snapshot or a txn, or a folder without either is trusted (snapshot.trust.empty). */
   readonly hasData: boolean;
+  /** Whether this server can fetch its data from its leader; see remedy.ts. */
+  readonly canRefetch: boolean;
 }
 
 /**
@@ -81,9 +83,9 @@ export interface HistoryFound {
  * folder, and one whose acceptedEpoch is behind currentEpoch (ZOOKEEPER-2307), unless the right number is found in a file that lost its
  * renaming (ZOOKEEPER-4269).
  */
-export function settleEpochs(found: FoundEpochs, { lastZxid, hasData }: HistoryFound, folder: string): Epochs {
+export function settleEpochs(found: FoundEpochs, { lastZxid, hasData, canRefetch }: HistoryFound, folder: string): Epochs {
   const epoch = epochOf(Math.max(0, lastZxid));
-  const anew = refetchRemedy(folder);
+  const anew = epochRemedyFor(canRefetch, folder);
   if (found.accepted === undefined || found.current === undefined) {
     if (found.current !== undefined) {
       throw new StorageRefused(
@@ -116,7 +118,11 @@ export function settleEpochs(found: FoundEpochs, { lastZxid, hasData }: HistoryF
   }
   if (current > 0 && !hasData) {
     throw new StorageRefused(
-      `${folder}/currentEpoch holds ${current}, but there is neither a snapshot nor a log; bring them back, or ${anew}`,
+      `${folder}/currentEpoch holds ${current}, but there is neither a snapshot nor a log; bring them back, or ${remedyFor(
+        canRefetch,
+        { snapshots: folder },
+        `restore them from a backup, or, if all data may be lost, delete ${folder}/acceptedEpoch and ${folder}/currentEpoch`,
+      )}`,
     );
   }
   return { accepted, current };
@@ -145,8 +151,8 @@ export class EpochFiles {
   /** Reads both files, settles what they leave open, and makes the outcome durable. Rejects with `StorageRefused` or `DiskError`. */
   static async open(disk: Disk, folder: string, logger: Logger, history: HistoryFound): Promise<EpochFiles> {
     const found = {
-      accepted: await readEpoch(disk, folder, 'acceptedEpoch'),
-      current: await readEpoch(disk, folder, 'currentEpoch'),
+      accepted: await readEpoch(disk, folder, 'acceptedEpoch', history.canRefetch),
+      current: await readEpoch(disk, folder, 'currentEpoch', history.canRefetch),
       acceptedTemporary: await readTemporary(disk, folder, 'acceptedEpoch'),
       currentTemporary: await readTemporary(disk, folder, 'currentEpoch'),
     };

@@ -19,7 +19,7 @@ import { copyBytes, replaceFile, withFile } from './disk-helpers.ts';
 import { readEpoch } from './epoch-files.ts';
 import { logPrefix, numberedFiles, snapshotPrefix, unfinishedPrefix } from './file-names.ts';
 import { type UnnamedSnapshot, verifySnapshot } from './snapshot-files.ts';
-import { refetchRemedy } from './remedy.ts';
+import { remedyFor } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { removeLogs, removeSnapshots } from './truncation.ts';
 
@@ -29,6 +29,12 @@ export const installNoteName = 'installing';
 export interface DataFolders {
   readonly snapshots: string;
   readonly logs: string;
+}
+
+/** As far as a note is concerned. */
+export interface NotedFolders extends DataFolders {
+  /** Whether this server can fetch its data from its leader; see remedy.ts. */
+  readonly canRefetch: boolean;
 }
 
 interface InstallNote {
@@ -47,12 +53,12 @@ async function historyFiles(disk: Disk, { snapshots, logs }: DataFolders): Promi
 }
 
 /** Durable when it resolves. */
-export async function writeInstallNote(disk: Disk, folders: DataFolders, unnamed: UnnamedSnapshot): Promise<void> {
+export async function writeInstallNote(disk: Disk, folders: NotedFolders, unnamed: UnnamedSnapshot): Promise<void> {
   // With the note and without that file, a start takes it that the snapshot has got its name.
   await disk.syncFolder(folders.snapshots);
   const note: InstallNote = {
     snapshot: unnamed.name,
-    currentEpoch: await readEpoch(disk, folders.snapshots, 'currentEpoch'),
+    currentEpoch: await readEpoch(disk, folders.snapshots, 'currentEpoch', folders.canRefetch),
     older: await historyFiles(disk, folders),
   };
   const text = JSON.stringify(note);
@@ -73,7 +79,7 @@ async function removeInstallNote(disk: Disk, folders: DataFolders): Promise<void
 }
 
 /** At a start: ends what the last process did not. Rejects with `StorageRefused` where that is not possible; nothing has changed then. */
-export async function finishInstall(disk: Disk, folders: DataFolders, snappy: SnappyCodec | undefined, logger: Logger): Promise<void> {
+export async function finishInstall(disk: Disk, folders: NotedFolders, snappy: SnappyCodec | undefined, logger: Logger): Promise<void> {
   const path = `${folders.snapshots}/${installNoteName}`;
   if (!(await disk.exists(path))) return;
   const { snapshot, currentEpoch, older } = await readNote(disk, folders);
@@ -85,10 +91,10 @@ export async function finishInstall(disk: Disk, folders: DataFolders, snappy: Sn
   const known = new Set([snapshot, ...older]);
   const hasOthers = (await historyFiles(disk, folders)).some((name) => !known.has(name));
   // Without one, the folder is refused further on.
-  const epochNow = await readEpoch(disk, folders.snapshots, 'currentEpoch');
+  const epochNow = await readEpoch(disk, folders.snapshots, 'currentEpoch', folders.canRefetch);
   if (hasOthers || (epochNow !== undefined && epochNow !== currentEpoch)) {
     logger.warn(
-      `${path} says that ${snapshot} was about to take the place of all else, but another server has worked in this folder since; everything stays as it is`,
+      `${path} says that ${snapshot} was about to replace all other data, but another server has worked in this folder since; everything stays as it is`,
       { event: 'snapshot.install-dropped', path },
     );
     await removeInstallNote(disk, folders);
@@ -97,27 +103,32 @@ export async function finishInstall(disk: Disk, folders: DataFolders, snappy: Sn
   const snapshotPath = `${folders.snapshots}/${snapshot}`;
   if (!(await verifySnapshot(disk, snapshotPath, snappy))) {
     throw new StorageRefused(
-      `${snapshotPath}, a snapshot of the leader that was taking the place of all else here, is damaged or gone, and what else is here need not be whole; ${refetchRemedy(folders.snapshots, folders.logs)}`,
+      `${snapshotPath}, a snapshot of the leader that was replacing all other data here, is damaged or gone, and the other data need not be whole; ${restoreOrRefetch(folders)}`,
     );
   }
   await nameAnew(disk, folders.snapshots, snapshot);
   await removeOlderHistory(disk, folders, snapshot);
-  logger.warn(`${snapshotPath} has taken the place of all that was here, which its server had no time to remove`, {
+  logger.warn(`${snapshotPath} replaced the data of this server; its last process ended before the older files were removed`, {
     event: 'snapshot.install-finished',
     path: snapshotPath,
   });
 }
 
-async function readNote(disk: Disk, folders: DataFolders): Promise<InstallNote> {
+async function readNote(disk: Disk, folders: NotedFolders): Promise<InstallNote> {
   const path = `${folders.snapshots}/${installNoteName}`;
   const text = await withFile(disk, path, async (file) => (await file.read(0, await file.size())).toString('utf8'));
   const [, sum, json] = /^([0-9a-f]{1,8}) (\{.*\})\n$/.exec(text) ?? [];
   if (sum === undefined || json === undefined || Number.parseInt(sum, 16) !== zlib.crc32(json)) {
     throw new StorageRefused(
-      `${path} is damaged: a snapshot of the leader was taking the place of all else here, and which cannot be told; ${refetchRemedy(folders.snapshots, folders.logs)}`,
+      `${path} is damaged: a snapshot of the leader was replacing all other data here, and the note names no snapshot that can be identified; ${restoreOrRefetch(folders)}`,
     );
   }
   return JSON.parse(json) as InstallNote;
+}
+
+function restoreOrRefetch(folders: NotedFolders): string {
+  const { canRefetch, snapshots, logs } = folders;
+  return remedyFor(canRefetch, folders, `restore ${snapshots}${logs === snapshots ? '' : ` and ${logs}`} from a backup`);
 }
 
 /** The sync that was to keep the name may have failed, and what no sync has kept may go with the power: so a copy takes the name. */

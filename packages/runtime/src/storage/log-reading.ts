@@ -127,7 +127,7 @@ export class LogReading {
       (zxid, piece, start, stop, offset) => {
         if (hole !== undefined) return;
         if (this.#last !== undefined && !isNext(this.#last, zxid, known)) {
-          hole = { kind: 'gone', reason: `${path} goes on with ${formatZxid(zxid)} behind ${formatZxid(this.#last)}` };
+          hole = { kind: 'gone', reason: `${path} continues with ${formatZxid(zxid)} after ${formatZxid(this.#last)}` };
           this.#offset = offset;
           return;
         }
@@ -140,7 +140,7 @@ export class LogReading {
     if (hole !== undefined) return hole;
     this.#offset = end.offset;
     if (end.reason === 'limit') return undefined;
-    if (!endsInOrder(end.reason)) return { kind: 'gone', reason: `${path} cannot be read behind offset ${end.offset} (${end.reason})` };
+    if (!endsInOrder(end.reason)) return { kind: 'gone', reason: `${path} cannot be read after offset ${end.offset} (${end.reason})` };
     this.#file = undefined;
     await file.close();
     this.#index++;

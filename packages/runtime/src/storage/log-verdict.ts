@@ -87,14 +87,14 @@ export function markMisfit(mark: SyncedMark, end: LogEnd, markMet: boolean): str
   if (misplacedEntry(end, mark) !== undefined) return undefined;
   if (end.offset >= mark.offset) return markMet ? undefined : 'does not hold what the mark beside it says';
   if (end.reason === 'end of file' && end.count > 0) {
-    return `ends behind ${formatZxid(end.lastZxid ?? 0)}, though it once reached to ${formatZxid(mark.lastZxid)}: it has been truncated by another server`;
+    return `ends after ${formatZxid(end.lastZxid ?? 0)}, though it once reached to ${formatZxid(mark.lastZxid)}: it has been truncated by another server`;
   }
   return undefined;
 }
 
-/** `behind 0x1a`, or where the damage is when there is nothing before it. */
-export function behind(end: { readonly lastZxid: Zxid | undefined }): string {
-  return end.lastZxid === undefined ? 'before its first txn' : `behind ${formatZxid(end.lastZxid)}`;
+/** `after 0x1a`, or where the damage is when there is nothing before it. */
+export function afterZxid(end: { readonly lastZxid: Zxid | undefined }): string {
+  return end.lastZxid === undefined ? 'before its first txn' : `after ${formatZxid(end.lastZxid)}`;
 }
 
 /** Why the reading of a log ended, in words. */

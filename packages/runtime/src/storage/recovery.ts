@@ -29,10 +29,10 @@ import { copyBytes, syncFile, withFile } from './disk-helpers.ts';
 import { logPrefix, markName, markPrefix, numberedFiles, type NumberedFile, unfinishedPrefix } from './file-names.ts';
 import { isAllZero, type LogEnd, type OnLoggedTxn, readLog } from './log-reader.ts';
 import { mayFollow } from './log-order.ts';
-import { behind, damageOf, explain, judgeLog, markMisfit, misplacedEntry } from './log-verdict.ts';
+import { afterZxid, damageOf, explain, judgeLog, markMisfit, misplacedEntry } from './log-verdict.ts';
 import { type LoggedTxn, RecentTxns, type RecentTxnsLimits } from './recent-txns.ts';
 import { isUnreadable, listSnapshots, loadSnapshot, looksComplete, type SnapshotSink } from './snapshot-files.ts';
-import { refetchRemedy } from './remedy.ts';
+import { remedyFor } from './remedy.ts';
 import { StorageRefused } from './storage-refused.ts';
 import { moveMark, readMark, type SyncedMark } from './synced-mark.ts';
 import { cutLogs, removeSnapshots, TruncationImpossible } from './truncation.ts';
@@ -49,8 +49,8 @@ export interface RecoveryTarget {
 }
 
 export interface RecoveryOptions {
-  /** Whether this is a server of an ensemble, which can fetch from its leader what is damaged here. */
-  readonly isMember: boolean;
+  /** Whether this server can fetch from its leader what is damaged here: another server of its ensemble votes. */
+  readonly canRefetch: boolean;
   readonly snapshotFolder: string;
   readonly logFolder: string;
   readonly snapshotTrustEmpty: boolean;
@@ -140,7 +140,7 @@ export class Recovery {
     if (snapshotZxid === undefined && this.#txnCount > 0 && !this.#options.snapshotTrustEmpty) {
       throw new StorageRefused(
         `no snapshot found in ${snapshotFolder}, but there are log entries in ${logFolder}; bring the snapshots back, or, if there never were any, start once with snapshot.trust.empty=true${
-          this.#options.isMember ? `; or else ${this.#remedy('')}` : ''
+          this.#options.canRefetch ? `; or else ${this.#remedy('')}` : ''
         }`,
       );
     }
@@ -169,8 +169,8 @@ export class Recovery {
 
   /** The rest of a sentence about damage. */
   #remedy(alone: string): string {
-    const { isMember, snapshotFolder, logFolder } = this.#options;
-    return isMember ? refetchRemedy(snapshotFolder, logFolder) : alone;
+    const { canRefetch, snapshotFolder, logFolder } = this.#options;
+    return remedyFor(canRefetch, { snapshots: snapshotFolder, logs: logFolder }, alone);
   }
 
   #warn(sentence: string): void {
@@ -271,7 +271,7 @@ export class Recovery {
   #checkBeginning(path: string, { after, firstChecksum }: SyncedMark, end: LogEnd, before: Zxid): void {
     if (after <= before || end.firstChecksum !== firstChecksum) return;
     throw new StorageRefused(
-      `txns are missing: ${path} was begun behind ${formatZxid(after)}, and what lies before it ends with ${formatZxid(before)}; ${this.#remedy('bring the missing log or snapshot back, or start from a backup that has it')}`,
+      `txns are missing: ${path} begins after ${formatZxid(after)}, but the txns before it end with ${formatZxid(before)}; ${this.#remedy('bring the missing log or snapshot back, or start from a backup that has it')}`,
     );
   }
 
@@ -295,13 +295,13 @@ export class Recovery {
         break;
       case 'torn':
         this.#warn(
-          `${path} has a torn tail at offset ${end.offset}, ${behind(end)} (${explain(end)}); nothing there has been acknowledged, and it is cut off`,
+          `${path} has a torn tail at offset ${end.offset}, ${afterZxid(end)} (${explain(end)}); nothing there has been acknowledged, and it is cut off`,
         );
         this.#repairs.push(() => withFile(this.#disk, path, (file) => file.truncate(end.offset)));
         break;
       case 'unwritten':
         this.#warn(
-          `${path} ends within an entry at offset ${end.offset}, ${behind(end)}; as ZooKeeper does, that entry is taken for unwritten`,
+          `${path} ends within an entry at offset ${end.offset}, ${afterZxid(end)}; as ZooKeeper does, that entry is taken for unwritten`,
         );
         break;
       case 'nothing':
@@ -310,13 +310,13 @@ export class Recovery {
         break;
       case 'lost':
         throw new StorageRefused(
-          `${path} is damaged at offset ${damage.offset}, ${behind(damage)} (${damage.reason}), though its txns up to ${formatZxid(mark?.lastZxid ?? 0)} at offset ${mark?.offset} were safe on the disk and may have been acknowledged; ${this.#remedy(
+          `${path} is damaged at offset ${damage.offset}, ${afterZxid(damage)} (${damage.reason}), though its txns up to ${formatZxid(mark?.lastZxid ?? 0)} at offset ${mark?.offset} were safe on the disk and may have been acknowledged; ${this.#remedy(
             `restore the file from a backup, or, if those txns may be lost, delete ${markName(log.zxid)} and all later logs, and cut the file with: truncate -s ${damage.offset} ${path}`,
           )}`,
         );
       case 'damaged':
         throw new StorageRefused(
-          `${path} is damaged at offset ${damage.offset}, ${behind(damage)} (${damage.reason}); ${this.#remedy(
+          `${path} is damaged at offset ${damage.offset}, ${afterZxid(damage)} (${damage.reason}); ${this.#remedy(
             `restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and ${
               end.count === 0 ? `the file itself` : `cut it with: truncate -s ${damage.offset} ${path}`
             }`,
@@ -375,11 +375,11 @@ export class Recovery {
     if (mayFollow(last, zxid)) return;
     if (zxid <= last) {
       // An error txn of a request that could not be read repeats the zxid before it, in ZooKeeper.
-      this.#warn(`${path} has ${formatZxid(zxid)} at offset ${offset} behind ${formatZxid(last)}; applied as it stands`);
+      this.#warn(`${path} has ${formatZxid(zxid)} at offset ${offset} after ${formatZxid(last)}; applied as it stands`);
       return;
     }
     throw new StorageRefused(
-      `txns are missing: ${path} goes on with ${formatZxid(zxid)} at offset ${offset}, where ${formatZxid(last + 1)} was expected behind ${formatZxid(last)} from ${this.#lastPlace}; ${this.#remedy(`bring the missing log back into ${this.#options.logFolder}, or start from a backup that has it`)}`,
+      `txns are missing: ${path} continues with ${formatZxid(zxid)} at offset ${offset}, but expected ${formatZxid(last + 1)} after ${formatZxid(last)} from ${this.#lastPlace}; ${this.#remedy(`bring the missing log back into ${this.#options.logFolder}, or start from a backup that has it`)}`,
     );
   }
 

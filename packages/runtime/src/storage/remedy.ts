@@ -1,16 +1,35 @@
 /**
- * What an operator should do about a damaged data folder. A server that stands alone has nothing but its files and a backup. A server of an
- * ensemble must not be cut short by hand: what it has acknowledged may be committed, and its peers have it. It starts without data and
- * fetches everything from its leader.
+ * What an operator should do about a damaged data folder. A server that stands alone has nothing but its files and a backup, and so has the
+ * only voter of an ensemble: no other server has to have what it has acknowledged. Where another server votes, a server must not be cut short
+ * by hand: what it has acknowledged may be committed, and a quorum has it. It starts without data and fetches everything from its leader.
  */
 
-/** The remedy for a server of an ensemble. `logFolder` is left out where it is not known. */
-export function refetchRemedy(snapshotFolder: string, logFolder?: string): string {
-  let folders = snapshotFolder;
-  if (logFolder === undefined) folders = `${snapshotFolder}, and version-2 of dataLogDir if that is set,`;
-  else if (logFolder !== snapshotFolder) folders = `${snapshotFolder} and ${logFolder}`;
+/** The folders that hold snapshots and logs; `logs` is left out where it is not known. */
+export interface DamagedFolders {
+  readonly snapshots: string;
+  readonly logs?: string;
+}
+
+/** The end of a sentence about damage: how to fetch the data anew where that is possible (`canRefetch`), and `alone` where it is not. */
+export function remedyFor(canRefetch: boolean, folders: DamagedFolders, alone: string): string {
+  return canRefetch ? refetchRemedy(folders) : alone;
+}
+
+/** The same for epochs. An only voter has promised its epochs to no other server, so the last txn says all that has to be known. */
+export function epochRemedyFor(canRefetch: boolean, snapshots: string): string {
+  return remedyFor(
+    canRefetch,
+    { snapshots },
+    `delete ${snapshots}/acceptedEpoch and ${snapshots}/currentEpoch, and start this server again: as no other server votes, it takes both from its last txn`,
+  );
+}
+
+function refetchRemedy({ snapshots, logs }: DamagedFolders): string {
+  let folders = snapshots;
+  if (logs === undefined) folders = `${snapshots}, and version-2 of dataLogDir if that is set,`;
+  else if (logs !== snapshots) folders = `${snapshots} and ${logs}`;
   return (
-    `move ${folders} aside, keep ${snapshotFolder.slice(0, snapshotFolder.lastIndexOf('/'))}/myid, and start this server again: it fetches everything from its leader, ` +
+    `move ${folders} aside, keep ${snapshots.slice(0, snapshots.lastIndexOf('/'))}/myid, and start this server again: it fetches everything from its leader, ` +
     `provided that a quorum of the other servers runs with its data intact`
   );
 }

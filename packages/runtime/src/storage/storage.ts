@@ -25,7 +25,7 @@ import { folderBytes, withFile } from './disk-helpers.ts';
 import { EpochFiles, type EpochName } from './epoch-files.ts';
 import { logPrefix, markName, numberedFiles, snapshotPrefix } from './file-names.ts';
 import { readLog } from './log-reader.ts';
-import { type DataFolders, finishInstall, removeOlderHistory, writeInstallNote } from './install-note.ts';
+import { finishInstall, type NotedFolders, removeOlderHistory, writeInstallNote } from './install-note.ts';
 import { LogReading } from './log-reading.ts';
 import { purge, type PurgeResult } from './purge.ts';
 import { type Recovered, Recovery, type RecoveryTarget } from './recovery.ts';
@@ -47,6 +47,7 @@ import { StorageRefused } from './storage-refused.ts';
 import { readMark } from './synced-mark.ts';
 import { cutLogs, TruncationImpossible } from './truncation.ts';
 import { type FlushedBatch, TxnLog } from './txn-log.ts';
+import { asRefusal } from './unusable-folder.ts';
 
 export interface StorageWorld {
   readonly disk: Disk;
@@ -84,6 +85,13 @@ export interface StorageSizes {
   readonly logDirBytes: number;
 }
 
+export interface MemberOpening {
+  /** Bounds the txns that are handed out with the result, by `openMember` and by `truncate`. */
+  readonly recent: RecentTxnsLimits;
+  /** Whether another server of the ensemble votes, so that there is a leader from which everything can be fetched anew. */
+  readonly canRefetch: boolean;
+}
+
 export interface RecoveredMember extends Recovered {
   /** Whether there was a snapshot or a txn. If not, this server may be new, or have lost everything it ever acknowledged. */
   readonly found: boolean;
@@ -119,9 +127,9 @@ export class Storage {
   #snapshotErrors = 0;
   /** A member's; undefined for a standalone server, which has no epochs. */
   #epochs: EpochFiles | undefined;
+  /** Whether it can fetch from its leader what is damaged here. */
+  #canRefetch = false;
   /** How much of the end of the log a recovery hands out. */
-  /** Of an ensemble: it can fetch from its leader what is damaged here. */
-  #isMember = false;
   #recent: RecentTxnsLimits = { count: 0, bytes: 0 };
   /** A truncation, or a snapshot of the leader on its way: nothing else is written meanwhile. */
   #rewriting: Promise<unknown> | undefined;
@@ -145,8 +153,8 @@ export class Storage {
     this.#trigger = new SnapshotTrigger(options.snapCount, options.snapSizeLimitBytes, world.random);
   }
 
-  get #folders(): DataFolders {
-    return { snapshots: this.snapshotFolder, logs: this.logFolder };
+  get #folders(): NotedFolders {
+    return { snapshots: this.snapshotFolder, logs: this.logFolder, canRefetch: this.#canRefetch };
   }
 
   /** Syncs that took longer than fsync.warningthresholdms. */
@@ -171,7 +179,9 @@ export class Storage {
   async open(target: RecoveryTarget): Promise<Recovered> {
     const { dataDir, dataLogDir } = this.#options;
     try {
-      await this.#claim();
+      await this.#claim().catch((error: unknown) => {
+        throw asRefusal(error, 'claiming', this.#options);
+      });
       await this.#checkForMisplacedFiles();
       this.#initializeMarked = await this.#disk.exists(`${dataDir}/initialize`);
       if (!this.#disk.syncsFolders) {
@@ -188,27 +198,27 @@ export class Storage {
       return recovered;
     } catch (error) {
       await this.#release();
-      throw error;
+      throw asRefusal(error, 'reading', this.#options);
     }
   }
 
   /**
-   * The same for a member of an ensemble. No snapshot need be taken unless `needsSnapshot` says so. `recent` bounds the txns that are handed
-   * out with the result, here and by `truncate`.
+   * The same for a member of an ensemble. No snapshot need be taken unless `needsSnapshot` says so.
    */
-  async openMember(target: RecoveryTarget, recent: RecentTxnsLimits): Promise<RecoveredMember> {
+  async openMember(target: RecoveryTarget, { recent, canRefetch }: MemberOpening): Promise<RecoveredMember> {
     this.#recent = recent;
-    this.#isMember = true;
+    this.#canRefetch = canRefetch;
     const recovered = await this.open(target);
     const found = recovered.snapshotZxid !== undefined || recovered.txnCount > 0;
     try {
       this.#epochs = await EpochFiles.open(this.#disk, this.snapshotFolder, this.#hooks.logger, {
         lastZxid: recovered.lastZxid,
         hasData: found || this.#options.snapshotTrustEmpty,
+        canRefetch,
       });
     } catch (error) {
       await this.close();
-      throw error;
+      throw asRefusal(error, 'reading', this.#options);
     }
     const { accepted, current } = this.#epochs.epochs;
     return { ...recovered, found, needsSnapshot: !this.#hasSnapshot, acceptedEpoch: accepted, currentEpoch: current };
@@ -328,7 +338,7 @@ export class Storage {
     }
     this.#hasSnapshot = true;
     this.#log = this.#newLog(zxid);
-    this.#hooks.logger.info(`snapshot ${zxid.toString(16)} has taken the place of all that was here: ${unnamed.bytes} bytes`, {
+    this.#hooks.logger.info(`snapshot ${zxid.toString(16)} replaced the data of this server: ${unnamed.bytes} bytes`, {
       event: 'snapshot.installed',
       zxid: formatZxid(zxid),
       bytes: unnamed.bytes,
@@ -427,7 +437,7 @@ export class Storage {
 
   #recovery(truncateTo?: Zxid): Recovery {
     return new Recovery(this.#disk, this.#clock, this.#hooks.logger, {
-      isMember: this.#isMember,
+      canRefetch: this.#canRefetch,
       snapshotFolder: this.snapshotFolder,
       logFolder: this.logFolder,
       snapshotTrustEmpty: this.#options.snapshotTrustEmpty,

@@ -29,8 +29,8 @@ export class TruncationImpossible extends Error {
   constructor(zxid: Zxid, heldZxid: Zxid | undefined, folder: string) {
     super(
       heldZxid === undefined
-        ? `the history in ${folder} cannot be cut behind ${formatZxid(zxid)}: no snapshot that can be loaded is that old`
-        : `the history in ${folder} cannot be cut behind ${formatZxid(zxid)}, because it does not contain that txn; the last one before is ${formatZxid(heldZxid)}`,
+        ? `the history in ${folder} cannot be cut after ${formatZxid(zxid)}: no snapshot that can be loaded is that old`
+        : `the history in ${folder} cannot be cut after ${formatZxid(zxid)}, because it does not contain that txn; the last one before is ${formatZxid(heldZxid)}`,
     );
     this.zxid = zxid;
     this.heldZxid = heldZxid;

@@ -138,7 +138,7 @@ describe('who keeps the connection', () => {
     for (const end of ends) end.reset();
     await rig.settle();
     node.notify(-2, noteOf(6));
-    expect(node.lines.at(-1)).toBe('There is no way to reach server -2: it is not in the configuration.');
+    expect(node.lines.at(-1)).toBe('Server -2 is not in the configuration, so no vote is sent to it.');
   });
 
   test('a server of 3.4 says its number only: a larger one is kept, a smaller one dialled back', async () => {
@@ -636,7 +636,7 @@ describe('names and addresses', () => {
     await rig.settle();
     node.notify(1, noteOf(4));
     await rig.settle();
-    expect(node.lines).toEqual(['There is no way to reach server 1: it is not in the configuration.']);
+    expect(node.lines).toEqual(['Server 1 is not in the configuration, so no vote is sent to it.']);
     expect(moved.accepted.length).toBe(1);
   });
 });
@@ -710,7 +710,7 @@ describe('hostile input', () => {
     expect(end.closed).toBeUndefined();
     await rig.run(2, 1);
     expect(end.closed).toBe('ECONNRESET');
-    expect(node.lines).toEqual(['10.0.9.9:32768 did not say who it is to the election port within 10000 ms, and was closed.']);
+    expect(node.lines).toEqual(['10.0.9.9:32768 did not introduce itself within 10000 ms to the election port, and was closed.']);
   });
 
   test('ten thousand connections without a word take a bounded number of places, and none from an honest server', async () => {

@@ -435,7 +435,7 @@ describe('half-open connections and hostile input', () => {
     await rig.run(2);
     expect(end.closed).toBe('ECONNRESET');
     expect(node.events).toEqual([]);
-    expect(node.lines).toEqual(['10.0.9.9:32768 did not say who it is to the quorum port within 20000 ms, and was closed.']);
+    expect(node.lines).toEqual(['10.0.9.9:32768 did not introduce itself within 20000 ms to the quorum port, and was closed.']);
   });
 
   test('a channel that was dialled may wait for its first packet', async () => {

@@ -5,8 +5,8 @@ import { type FoundEpochs, settleEpochs } from '../../src/storage/epoch-files.ts
 import { filesOf, folder, Member, namesIn, withMember, zxids } from './member.ts';
 
 const none: FoundEpochs = { accepted: undefined, current: undefined, acceptedTemporary: undefined, currentTemporary: undefined };
-const settle = (found: Partial<FoundEpochs>, lastZxid: Zxid, hasData = true) =>
-  settleEpochs({ ...none, ...found }, { lastZxid, hasData }, '/data/version-2');
+const settle = (found: Partial<FoundEpochs>, lastZxid: Zxid, hasData = true, canRefetch = true) =>
+  settleEpochs({ ...none, ...found }, { lastZxid, hasData, canRefetch }, '/data/version-2');
 
 describe('the epochs a member starts with', () => {
   const at5 = makeZxid(5, 17);
@@ -47,7 +47,13 @@ describe('the epochs a member starts with', () => {
   });
 
   test('are refused when all data is gone and the epochs are not: such a server would win elections with nothing', () => {
-    expect(() => settle({ accepted: 5, current: 5 }, 0, false)).toThrow(/currentEpoch holds 5, but there is neither a snapshot nor a log/);
+    const found = { accepted: 5, current: 5 };
+    expect(() => settle(found, 0, false)).toThrow(
+      /currentEpoch holds 5, but there is neither a snapshot nor a log; bring them back, or move /,
+    );
+    expect(() => settle(found, 0, false, false)).toThrow(
+      /; bring them back, or restore them from a backup, or, if all data may be lost, delete .*\/acceptedEpoch and .*\/currentEpoch$/,
+    );
     expect(settle({ accepted: 5, current: 0 }, 0, false)).toEqual({ accepted: 5, current: 0 });
   });
 });
@@ -120,7 +126,7 @@ describe('saveEpoch', () => {
     await standalone.storage.open(standalone.state);
     await expect(standalone.storage.saveEpoch('acceptedEpoch', 1)).rejects.toThrow('a standalone server has no epochs');
     const fresh = new Member(new MemoryDisk());
-    await fresh.storage.openMember(fresh.state, { count: 0, bytes: 0 });
+    await fresh.storage.openMember(fresh.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
     await fresh.storage.saveEpoch('acceptedEpoch', 1);
     await expect(fresh.storage.saveEpoch('currentEpoch', 1)).rejects.toThrow(/before the first snapshot was durable/);
   });

@@ -1,6 +1,6 @@
 import { type DiskImage, MemoryDisk, StorageRefused } from '@tskeeper/runtime';
 import { describe, expect, test } from 'vitest';
-import { filesOf, folder, Member, namesIn, withMember, zxids } from './member.ts';
+import { filesOf, folder, Member, namesIn, withMember, zxids, recentLimits } from './member.ts';
 
 const loseAll = () => 0;
 const note = `${folder}/installing`;
@@ -142,6 +142,16 @@ test('a note that has gone bad is refused, whichever bit turned round', async ()
   for (let bit = 0; bit < bits; bit += 5) {
     const spoilt = new MemoryDisk(disk.capture());
     spoilt.flipBit(note, bit);
-    await expect(new Member(spoilt).open()).rejects.toThrow(`${note} is damaged`);
+    await expect(new Member(spoilt).open()).rejects.toThrow(
+      `${note} is damaged: a snapshot of the leader was replacing all other data here, and the note names no snapshot that can be identified; `,
+    );
+  }
+});
+
+test('a damaged note, or a snapshot that it names, is refused to the only voter with the advice to restore the folders from a backup', async () => {
+  for (const damage of [(disk: MemoryDisk) => disk.flipBit(note, 8), rot]) {
+    const disk = await halfWay();
+    damage(disk);
+    await expect(new Member(disk).open(recentLimits, false)).rejects.toThrow(/; restore \/data\/version-2 from a backup$/);
   }
 });

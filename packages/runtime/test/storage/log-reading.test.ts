@@ -107,7 +107,7 @@ describe('a hole', () => {
     const reading = (await member.storage.readFrom(makeZxid(1, 2)))!;
     const { pieces, last } = await readAll(reading);
     expect(pieces.flat()).toEqual(zxids(1, 2, 4));
-    expect(last).toEqual({ kind: 'gone', reason: expect.stringMatching(/log.100000009 goes on with 0x100000009 behind 0x100000004$/) });
+    expect(last).toEqual({ kind: 'gone', reason: expect.stringMatching(/log.100000009 continues with 0x100000009 after 0x100000004$/) });
     expect(await reading.next()).toEqual(last);
   });
 
@@ -130,7 +130,7 @@ test('damage in a log ends the reading behind what is before it', async () => {
   const reading = (await member.storage.readFrom(makeZxid(1, 1)))!;
   const { pieces, last } = await readAll(reading);
   expect(pieces.flat()).toEqual(zxids(1, 1, 4));
-  expect(last).toEqual({ kind: 'gone', reason: expect.stringMatching(/cannot be read behind offset 16 \(checksum\)$/) });
+  expect(last).toEqual({ kind: 'gone', reason: expect.stringMatching(/cannot be read after offset 16 \(checksum\)$/) });
 });
 
 test('a log that is taken away by somebody else ends the reading', async () => {

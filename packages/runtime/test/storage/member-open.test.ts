@@ -9,7 +9,7 @@ describe('a member that starts', () => {
   test('over an empty folder says that nothing was found, and takes no txn before its first snapshot', async () => {
     const disk = new MemoryDisk();
     const member = new Member(disk);
-    const recovered = await member.storage.openMember(member.state, recentLimits);
+    const recovered = await member.storage.openMember(member.state, { recent: recentLimits, canRefetch: true });
     expect(recovered).toMatchObject({ lastZxid: 0, found: false, needsSnapshot: true, acceptedEpoch: 0, currentEpoch: 0, recent: [] });
     expect(namesIn(disk)).toEqual(['acceptedEpoch', 'currentEpoch']);
     expect(() => member.storage.append(1, Buffer.alloc(40), 0, 40)).toThrow(/before the first snapshot was durable/);

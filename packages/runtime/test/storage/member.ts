@@ -76,8 +76,8 @@ export class Member {
     return this.logger.lines.filter((line) => line.startsWith('warn'));
   }
 
-  async open(recent = recentLimits): Promise<RecoveredMember> {
-    const recovered = await this.storage.openMember(this.state, recent);
+  async open(recent = recentLimits, canRefetch = true): Promise<RecoveredMember> {
+    const recovered = await this.storage.openMember(this.state, { recent, canRefetch });
     this.acked = recovered.lastZxid;
     this.acceptedEpoch = recovered.acceptedEpoch;
     this.currentEpoch = recovered.currentEpoch;

@@ -22,7 +22,7 @@ describe('a log that is gone', () => {
     for (const path of paths) disk.lose(path);
     const before = filesOf(disk);
     await expect(new Member(disk).open()).rejects.toThrow(
-      `txns are missing: ${folder}/log.200000001 was begun behind 0x10000000c, and what lies before it ends with 0x100000008; move ${folder} aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact`,
+      `txns are missing: ${folder}/log.200000001 begins after 0x10000000c, but the txns before it end with 0x100000008; move ${folder} aside, keep /data/myid, and start this server again: it fetches everything from its leader, provided that a quorum of the other servers runs with its data intact`,
     );
     expect(filesOf(disk)).toEqual(before);
   });
@@ -91,7 +91,7 @@ describe("a leader's snapshot whose history came from nowhere else", () => {
     for (const name of namesIn(disk)) if (name.startsWith('snapshot.')) disk.lose(`${folder}/${name}`);
     for (const [path, bytes] of old) if (/(?:snapshot|log|synced)[.]/.test(path)) disk.plant(path, bytes);
     await expect(new Member(disk).open()).rejects.toThrow(
-      'log.600000001 was begun behind 0x500000004, and what lies before it ends with 0x200000002',
+      'log.600000001 begins after 0x500000004, but the txns before it end with 0x200000002',
     );
   });
 });

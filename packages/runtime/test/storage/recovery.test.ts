@@ -128,7 +128,7 @@ describe('a hole', () => {
     const disk = await folderWith(3);
     disk.lose(`${folder}/log.4`);
     expect(await refusal(disk)).toBe(
-      'txns are missing: /data/version-2/log.7 goes on with 0x7 at offset 16, where 0x4 was expected behind 0x3 from /data/version-2/log.1; bring the missing log back into /data/version-2, or start from a backup that has it',
+      'txns are missing: /data/version-2/log.7 continues with 0x7 at offset 16, but expected 0x4 after 0x3 from /data/version-2/log.1; bring the missing log back into /data/version-2, or start from a backup that has it',
     );
   });
 
@@ -136,7 +136,7 @@ describe('a hole', () => {
     const disk = await folderWith(2);
     disk.lose(`${folder}/log.1`);
     expect(await refusal(disk)).toMatch(
-      /^txns are missing: .*log.4 goes on with 0x4 at offset 16, where 0x1 was expected behind 0x0 from .*snapshot.0;/,
+      /^txns are missing: .*log.4 continues with 0x4 at offset 16, but expected 0x1 after 0x0 from .*snapshot.0;/,
     );
   });
 
@@ -168,7 +168,7 @@ describe('a hole', () => {
     // The second entry was never there: a lost write, were it not for its neighbours.
     disk.plant(`${folder}/log.1`, Buffer.concat([log.subarray(0, ends[0]), log.subarray(ends[1]), Buffer.alloc(100)]));
     disk.lose(`${folder}/synced.1`);
-    expect(await refusal(disk)).toMatch(/log.1 goes on with 0x3 at offset \d+, where 0x2 was expected behind 0x1/);
+    expect(await refusal(disk)).toMatch(/log.1 continues with 0x3 at offset \d+, but expected 0x2 after 0x1/);
   });
 });
 
@@ -192,7 +192,7 @@ describe('the order of zxids', () => {
   });
 
   test('an epoch that does not begin at 1 has a hole', async () => {
-    expect(await refusal(await write([2, makeZxid(1, 2)]))).toMatch(/goes on with 0x100000002 at offset \d+, where 0x3 was expected/);
+    expect(await refusal(await write([2, makeZxid(1, 2)]))).toMatch(/continues with 0x100000002 at offset \d+, but expected 0x3/);
   });
 
   test('a repeated zxid is applied, with a warning', async () => {
@@ -204,7 +204,7 @@ describe('the order of zxids', () => {
     disk.lose(`${folder}/synced.2`);
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(3);
-    expect(warnings(logger)).toEqual([expect.stringMatching(/^warn .*log.2 has 0x2 at offset \d+ behind 0x2; applied as it stands/)]);
+    expect(warnings(logger)).toEqual([expect.stringMatching(/^warn .*log.2 has 0x2 at offset \d+ after 0x2; applied as it stands/)]);
   });
 });
 
@@ -226,7 +226,7 @@ describe('a tail', () => {
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(1);
     expect(warnings(logger)).toEqual([
-      `warn /data/version-2/log.1 has a torn tail at offset ${goodEnd}, behind 0x1 (a checksum that is not that of its txn); nothing there has been acknowledged, and it is cut off`,
+      `warn /data/version-2/log.1 has a torn tail at offset ${goodEnd}, after 0x1 (a checksum that is not that of its txn); nothing there has been acknowledged, and it is cut off`,
     ]);
     disk.crash(loseAll);
     expect(disk.contents(`${folder}/log.1`).length).toBe(goodEnd);
@@ -236,7 +236,7 @@ describe('a tail', () => {
     const { disk, goodEnd } = await torn();
     disk.lose(`${folder}/synced.1`);
     expect(await refusal(disk)).toBe(
-      `/data/version-2/log.1 is damaged at offset ${goodEnd}, behind 0x1 (a checksum that is not that of its txn); restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and cut it with: truncate -s ${goodEnd} /data/version-2/log.1`,
+      `/data/version-2/log.1 is damaged at offset ${goodEnd}, after 0x1 (a checksum that is not that of its txn); restore the file from a backup, or, if nothing from there on was ever acknowledged or may be lost, delete all later logs and cut it with: truncate -s ${goodEnd} /data/version-2/log.1`,
     );
   });
 
@@ -247,7 +247,7 @@ describe('a tail', () => {
     disk.flipBit(`${folder}/log.1`, bit);
     expect(await refusal(disk)).toMatch(
       new RegExp(
-        `^/data/version-2/log.1 is damaged at offset \\d+, behind 0x2 \\(a checksum that is not that of its txn\\), though its txns up to 0x3 at offset ${offset} were safe on the disk and may have been acknowledged; restore the file from a backup, or, if those txns may be lost, delete synced.1 and all later logs, and cut the file with: truncate -s \\d+ /data/version-2/log.1$`,
+        `^/data/version-2/log.1 is damaged at offset \\d+, after 0x2 \\(a checksum that is not that of its txn\\), though its txns up to 0x3 at offset ${offset} were safe on the disk and may have been acknowledged; restore the file from a backup, or, if those txns may be lost, delete synced.1 and all later logs, and cut the file with: truncate -s \\d+ /data/version-2/log.1$`,
       ),
     );
   });
@@ -271,7 +271,7 @@ describe('a tail', () => {
     disk.plant(`${folder}/log.1`, cut);
     const { server, lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(2);
-    expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 ends within an entry at offset \d+, behind 0x2; as ZooKeeper does/)]);
+    expect(warnings(logger)).toEqual([expect.stringMatching(/log.1 ends within an entry at offset \d+, after 0x2; as ZooKeeper does/)]);
     await server.write(dataOf(9, 9));
     await server.storage.close();
     expect(disk.contents(`${folder}/log.1`)).toEqual(cut);
@@ -327,7 +327,7 @@ describe('a mark that does not fit', () => {
     const { lastZxid, logger } = await start(disk);
     expect(lastZxid).toBe(2);
     expect(warnings(logger)).toEqual([
-      expect.stringMatching(/log.1 ends behind 0x2, though it once reached to 0x4: it has been truncated by another server/),
+      expect.stringMatching(/log.1 ends after 0x2, though it once reached to 0x4: it has been truncated by another server/),
     ]);
     expect(disk.files()).not.toContain(`${folder}/synced.1`);
   });

@@ -70,6 +70,81 @@ describe.each(damages)('%s', (_what, damage, alone) => {
   });
 });
 
+describe('the only voter of an ensemble', () => {
+  it.each([
+    ['alone', 1, 0],
+    ['with observers', 2, 1],
+  ])('%s is never asked to move its data aside, since no other server has to have it', async (_title, servers, observers) => {
+    const rig = await MemberRig.start({ servers, observers });
+    const { leader } = rig;
+    await rig.openSession(leader);
+    await rig.close(leader);
+    leader.disk.flipBit(logs(leader.disk).at(-1)!, 60 * 8);
+    const refused = rig.boot(leader).catch((error: unknown) => error);
+    await rig.rig.run(200);
+    const error = await refused;
+    expect(error).toBeInstanceOf(StorageRefused);
+    expect((error as Error).message).toMatch(/; restore the file from a backup, or, if .* truncate -s \d+ /);
+    expect((error as Error).message).not.toContain('leader');
+  });
+
+  it('that observers serve is refused to them with the advice to fetch its data anew', async () => {
+    const rig = await MemberRig.start({ servers: 2, observers: 1 });
+    const [observer] = rig.learners;
+    await rig.openSession(rig.leader);
+    await rig.rig.run(1000);
+    await rig.close(observer!);
+    observer!.disk.flipBit(logs(observer!.disk).at(-1)!, 60 * 8);
+    const refused = rig.boot(observer!).catch((error: unknown) => error);
+    await rig.rig.run(200);
+    expect(await refused).toMatchObject({ message: expect.stringMatching(new RegExp(`; ${refetch}$`)) as string });
+  });
+
+  const epochs = (disk: MemoryDisk, name: string, text: string) => disk.plant(`${folder}/${name}`, Buffer.from(text));
+  it.each<[string, (disk: MemoryDisk) => void]>([
+    ['acceptedEpoch holds no number', (disk) => epochs(disk, 'acceptedEpoch', 'x')],
+    ['currentEpoch holds no number', (disk) => epochs(disk, 'currentEpoch', '')],
+    ['acceptedEpoch is missing', (disk) => disk.lose(`${folder}/acceptedEpoch`)],
+    [
+      'currentEpoch is missing',
+      (disk) => {
+        disk.lose(`${folder}/currentEpoch`);
+        epochs(disk, 'acceptedEpoch', '9');
+      },
+    ],
+    ['acceptedEpoch is less than currentEpoch', (disk) => epochs(disk, 'currentEpoch', '9')],
+    [
+      'the last txn is of a later epoch than both',
+      (disk) => {
+        epochs(disk, 'acceptedEpoch', '0');
+        epochs(disk, 'currentEpoch', '0');
+      },
+    ],
+  ])('has its data and leads again after both epoch files were deleted as advised, when %s', async (_title, damage) => {
+    const rig = await MemberRig.start({ servers: 1 });
+    const [voter] = rig.nodes;
+    const { disk } = voter!;
+    await rig.openSession(voter!);
+    const zxid = voter!.runtime!.inspect.lastZxid();
+    await rig.close(voter!);
+    damage(disk);
+    const refused = rig.boot(voter!).catch((error: unknown) => error);
+    await rig.rig.run(200);
+    expect(await refused).toMatchObject({
+      name: 'StorageRefused',
+      message: expect.stringMatching(
+        /; delete \/data\/version-2\/acceptedEpoch and \/data\/version-2\/currentEpoch, and start this server again: /,
+      ) as string,
+    });
+
+    for (const name of ['acceptedEpoch', 'currentEpoch']) if (await disk.exists(`${folder}/${name}`)) disk.lose(`${folder}/${name}`);
+    await Promise.all([rig.boot(voter!), rig.rig.run(50)]);
+    await rig.until(() => rig.isWhole, 5000);
+    expect(voter!.runtime!.inspect.lastZxid()).toBeGreaterThan(zxid);
+    expect([...voter!.runtime!.inspect.sessions()]).toHaveLength(1);
+  });
+});
+
 describe('the advice', () => {
   it('names both folders where logs have one of their own', async () => {
     const disk = new MemoryDisk();

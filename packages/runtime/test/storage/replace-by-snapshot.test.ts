@@ -73,7 +73,7 @@ test('a folder without anything that is not trusted to be new gets its data so',
   const disk = new MemoryDisk();
   const options = { dbAutocreate: false };
   const member = new Member(disk, options);
-  const recovered = await member.storage.openMember(member.state, { count: 0, bytes: 0 });
+  const recovered = await member.storage.openMember(member.state, { recent: { count: 0, bytes: 0 }, canRefetch: true });
   expect(recovered).toMatchObject({ lastZxid: -1, found: false, needsSnapshot: true });
   await member.replace(zxids(2, 1, 5));
   await member.write(zxids(2, 6, 6));

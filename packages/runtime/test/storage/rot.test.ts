@@ -151,7 +151,7 @@ describe('a log in which the disk has written entries to the place of later ones
   test('is refused with the offset of the first of them, and what was there', async () => {
     const at = fileHeaderBytes + 4 * entryBytes;
     await expect(new Server(withCopied(1, 4, 2), options).open()).rejects.toThrow(
-      `${path} is damaged at offset ${at}, behind 0x4 (the txn 0x2 stands where a later one was written), though its txns up to 0x6`,
+      `${path} is damaged at offset ${at}, after 0x4 (the txn 0x2 stands where a later one was written), though its txns up to 0x6`,
     );
   });
 });

@@ -171,7 +171,7 @@ describe('a truncation that is impossible', () => {
     expect(error).toBeInstanceOf(TruncationImpossible);
     expect(error).toMatchObject({ zxid: makeZxid(1, 5), heldZxid: undefined });
     expect((error as Error).message).toMatch(
-      /^the history in .* cannot be cut behind 0x100000005: no snapshot that can be loaded is that old$/,
+      /^the history in .* cannot be cut after 0x100000005: no snapshot that can be loaded is that old$/,
     );
     // And the server goes on.
     await member.write(zxids(1, 13, 14));

@@ -202,7 +202,7 @@ describe('epochs', () => {
 
   test('are written whole or not at all', async () => {
     const target = disk();
-    expect(await readEpoch(target, '/d', 'currentEpoch')).toBeUndefined();
+    expect(await readEpoch(target, '/d', 'currentEpoch', true)).toBeUndefined();
     await writeEpoch(target, '/d', 'currentEpoch', 7);
     expect(target.contents('/d/currentEpoch').toString()).toBe('7');
     const found = new Set<number | undefined>();
@@ -210,7 +210,7 @@ describe('epochs', () => {
     target.changed = () => {
       for (const choice of [loseAll, () => 1e9, (_item: unknown, index: number) => (index % 2 === 0 ? 0 : 1e9), () => 1]) {
         const survivor = new MemoryDisk(target.capture(), choice);
-        checks.push(readEpoch(survivor, '/d', 'currentEpoch').then((epoch) => found.add(epoch)));
+        checks.push(readEpoch(survivor, '/d', 'currentEpoch', true).then((epoch) => found.add(epoch)));
       }
     };
     await writeEpoch(target, '/d', 'currentEpoch', 123456);
@@ -218,13 +218,13 @@ describe('epochs', () => {
     await Promise.all(checks);
     expect(found).toEqual(new Set([7, 123456]));
     target.crash(loseAll);
-    expect(await readEpoch(target, '/d', 'currentEpoch')).toBe(123456);
+    expect(await readEpoch(target, '/d', 'currentEpoch', true)).toBe(123456);
   });
 
   test.each(['7', '7\n', ' 7 ', '7\nsecond line'])('are read from %j', async (text) => {
     const target = disk();
     target.plant('/d/acceptedEpoch', Buffer.from(text));
-    expect(await readEpoch(target, '/d', 'acceptedEpoch')).toBe(7);
+    expect(await readEpoch(target, '/d', 'acceptedEpoch', true)).toBe(7);
   });
 
   test.each([
@@ -237,7 +237,7 @@ describe('epochs', () => {
   ])('are never guessed from %j', async (text, message) => {
     const target = disk();
     target.plant('/d/acceptedEpoch', Buffer.from(text));
-    await expect(readEpoch(target, '/d', 'acceptedEpoch')).rejects.toThrow(message);
+    await expect(readEpoch(target, '/d', 'acceptedEpoch', true)).rejects.toThrow(message);
   });
 });
 

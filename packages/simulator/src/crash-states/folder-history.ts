@@ -38,10 +38,10 @@ export async function readFolder(disk: MemoryDisk, core: CoreOptions, options: R
   );
   const folder = storage.snapshotFolder;
   const written = {
-    acceptedEpoch: (await readEpoch(disk, folder, 'acceptedEpoch')) ?? 0,
-    currentEpoch: (await readEpoch(disk, folder, 'currentEpoch')) ?? 0,
+    acceptedEpoch: (await readEpoch(disk, folder, 'acceptedEpoch', true)) ?? 0,
+    currentEpoch: (await readEpoch(disk, folder, 'currentEpoch', true)) ?? 0,
   };
-  const { lastZxid, acceptedEpoch, currentEpoch } = await storage.openMember(target, { count: 0, bytes: 0 });
+  const { lastZxid, acceptedEpoch, currentEpoch } = await storage.openMember(target, { recent: { count: 0, bytes: 0 }, canRefetch: true });
   await storage.close();
   return { digests: target.digests, lastZxid, acceptedEpoch, currentEpoch, written };
 }

@@ -99,7 +99,7 @@ export async function recoveredFrom(
   const options = replicaOptions(core, new SeededRandom(1));
   let replica = new Replica(options);
   const recovery = new Recovery(disk, clock, silentLogger, {
-    isMember: false,
+    canRefetch: false,
     snapshotFolder,
     logFolder,
     snapshotTrustEmpty: false,

@@ -13,7 +13,7 @@ export const create: ZkCommand = {
   summary: 'make a znode',
   options: [
     { name: 'e', description: 'ephemeral: it goes with the session' },
-    { name: 's', description: 'sequential: the server puts a number behind the path' },
+    { name: 's', description: 'sequential: the server appends a number to the path' },
     { name: 'c', description: 'container: it goes when its last child has gone' },
     { name: 't', value: 'ttl', description: 'it goes after so many milliseconds without changes and children' },
   ],

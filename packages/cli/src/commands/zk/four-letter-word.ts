@@ -12,7 +12,7 @@ import { argumentsOf, CommandFailed, type ZkCommand } from '../../zk/command.ts'
 import { troubleText } from '../../zk/trouble-text.ts';
 
 /** Those of ZooKeeper 3.9, docs/reference/four-letter-words.md, but for the trace mask, which is asked for in bytes. */
-const words = [
+export const askedWords: readonly string[] = [
   'cons',
   'conf',
   'crst',
@@ -38,7 +38,7 @@ export const fourLetterWordCommand: ZkCommand = {
   summary: 'ask each server by a four letter word, such as srvr, ruok, mntr or stat, without a session',
   options: [],
   argumentsMax: 1,
-  words,
+  words: askedWords,
   jsonShape: '{"server": "127.0.0.1:2181", "word": "ruok", "answer": "imok"} for each server',
   async run(call) {
     const [word = ''] = argumentsOf(call, 1);
