@@ -8,7 +8,7 @@ export class Proxy {
   #held = false;
   #losesNextAnswer = false;
 
-  private constructor(port: number) {
+  private constructor(port: number, answered: (bytes: Buffer) => Buffer) {
     this.#server = createServer((near) => {
       const far = connect(port, '127.0.0.1');
       const pair = [near, far] as const;
@@ -27,7 +27,7 @@ export class Proxy {
             this.#losesNextAnswer = false;
             this.cut();
           } else {
-            to.write(bytes);
+            to.write(from === far ? answered(bytes) : bytes);
           }
         });
       }
@@ -35,8 +35,9 @@ export class Proxy {
     });
   }
 
-  static async to(port: number): Promise<Proxy> {
-    const proxy = new Proxy(port);
+  /** `answered` may change what the server sends, as it comes, in pieces. */
+  static async to(port: number, answered = (bytes: Buffer): Buffer => bytes): Promise<Proxy> {
+    const proxy = new Proxy(port, answered);
     proxy.#server.listen(0, '127.0.0.1');
     await once(proxy.#server, 'listening');
     return proxy;

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { checks, Suite, type SuiteOptions } from '@tskeeper/conformance';
 
 import { type ServerKind, startServer } from '../../../scripts/server-process.js';
+import { Proxy } from '../client/proxy.ts';
 import { Ensemble } from '../ensemble/ensemble.ts';
 import type { Report } from '../report.ts';
 import { superAuth, superDigestProperty } from '../settings.ts';
@@ -28,6 +29,29 @@ async function runChecks(where: string, connectString: string, options: SuiteOpt
     else notApplicable += 1;
   }
   report.note(`conformance of ${where}: ${notApplicable} of ${checks.length} checks not applicable`);
+}
+
+/**
+ * The canary of the one check that no server of ours can pass: a server that shows every configuration as version 0, which is no version of its own for
+ * what was written.
+ */
+async function findsReconfigWithoutVersion(ensemble: Ensemble, report: Report): Promise<void> {
+  const [first, ...others] = ensemble.connectString.split(',');
+  const wrong = await Proxy.to(Number(first!.split(':')[1]), (bytes) =>
+    Buffer.from(
+      bytes.toString('latin1').replace(/version=[0-9a-f]+/g, (text) => `version=${'0'.repeat(text.length - 'version='.length)}`),
+      'latin1',
+    ),
+  );
+  const title = 'conformance: config.reconfig finds a server that gives a new configuration no version of its own';
+  try {
+    await using suite = await Suite.prepare([wrong.connectString, ...others].join(','), { superAuth, reconfig: true });
+    const { outcome, reason = '' } = await suite.run(checks.find(({ name }) => name === 'config.reconfig')!);
+    if (outcome === 'failed' && reason.startsWith('the version: expected above 0')) report.pass(title);
+    else report.fail(title, `${outcome}: ${reason}`);
+  } finally {
+    await wrong.close();
+  }
 }
 
 async function runAlone(kind: ServerKind, report: Report): Promise<void> {
@@ -51,6 +75,7 @@ async function runEnsemble(kind: ServerKind, report: Report): Promise<void> {
     await ensemble.launch([1, 2, 3]);
     await ensemble.untilServing();
     await runChecks(`an ensemble of ${kind}`, ensemble.connectString, { reconfig: true }, report);
+    await findsReconfigWithoutVersion(ensemble, report);
   } finally {
     await ensemble.end();
   }

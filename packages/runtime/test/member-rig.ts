@@ -8,6 +8,7 @@ import {
   MemoryDisk,
   type Runtime,
   runtimeDefaults,
+  type RuntimeOptions,
   SeededRandom,
   startRuntime,
 } from '../src/index.ts';
@@ -22,6 +23,7 @@ export interface MemberRigOptions {
   readonly observers?: number;
   readonly options?: Partial<MemberOptions>;
   readonly zab?: Partial<ZabOptions>;
+  readonly runtime?: Partial<RuntimeOptions>;
   /** An oracle is asked, and takes its time. */
   readonly oracle?: boolean;
 }
@@ -80,7 +82,7 @@ export class MemberRig {
 
   async boot(node: MemberNode): Promise<void> {
     const { sid } = node;
-    const { observers = 0, options, zab } = this.#setup;
+    const { observers = 0, options, zab, runtime } = this.#setup;
     const count = this.nodes.length;
     const roleOf = (number: Sid) => (number > count - observers ? 'observer' : 'participant');
     const servers = this.nodes.map(({ sid: number }): [Sid, QuorumServer] => {
@@ -96,7 +98,15 @@ export class MemberRig {
     node.runtime = await startRuntime(
       world,
       { ...coreDefaults, tickTimeMs, minSessionTimeoutMs: 2 * tickTimeMs, maxSessionTimeoutMs: 20 * tickTimeMs, serverId: sid },
-      { ...runtimeDefaults, dataDir: '/data', dataLogDir: '/data', clientPort, preAllocSizeBytes: 4096, fourLetterWords: ['*'] },
+      {
+        ...runtimeDefaults,
+        dataDir: '/data',
+        dataLogDir: '/data',
+        clientPort,
+        preAllocSizeBytes: 4096,
+        fourLetterWords: ['*'],
+        ...runtime,
+      },
       {
         logger: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
         snappy: undefined,

@@ -283,6 +283,21 @@ describe('limits', () => {
     expect((await client.create('/b', 'x'.repeat(2100))).err).toBe('closed');
   });
 
+  it('A3, C3-14: option jute.maxbuffer: 500 bytes are enough to serve a client whose requests are no longer', async () => {
+    const server = await VirtualServer.start([], { definitions: ['jute.maxbuffer=500'] });
+    const [client, other] = [await server.join(), await server.join('10.0.9.2')];
+    expect((await client.create('/a', 'x'.repeat(400))).err).toBe('Ok');
+    const watch = await other.call('getData', { path: '/a', watch: true });
+    expect(watch.body.data?.length).toBe(400);
+    expect((await client.call('setData', { path: '/a', data: Buffer.from('y'), version: 0 })).err).toBe('Ok');
+    expect(other.events).toMatchObject([{ path: '/a' }]);
+    for (let n = 0; n < 40; n++) expect((await client.create(`/a/a-long-name-of-a-child-${n}`)).err).toBe('Ok');
+    // The limit is of what is asked, not of what is answered.
+    expect((await other.call('getChildren', { path: '/a', watch: false })).body.children.length).toBe(40);
+    expect((await client.create('/b', 'x'.repeat(500))).err).toBe('closed');
+    expect((await other.call('exists', { path: '/b', watch: false })).err).toBe('NoNode');
+  });
+
   it('F31, E19: option jute.maxbuffer.extrasize: by so much a txn may be longer than a request', async () => {
     const errors: string[] = [];
     for (const extra of [1024, 4096]) {

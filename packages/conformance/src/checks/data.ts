@@ -66,7 +66,8 @@ export const dataChecks: readonly RunnableCheck[] = [
         const frame = Buffer.alloc(4);
         frame.writeInt32BE(length);
         cnxn.sendBytes(frame);
-        await ground.until(`an end of the connection that has announced a frame of ${length} bytes`, cnxn.closed());
+        const answer = await ground.until(`an end of the connection that has announced a frame of ${length} bytes`, cnxn.ping());
+        equal(`the error of a ping on the connection that has announced a frame of ${length} bytes`, answer?.err, undefined);
       }
       await zk.setData(ground.root, 'another session goes on');
     },

@@ -1,10 +1,11 @@
 /** What holds between the servers of an ensemble. */
-import { type Client, op } from '@tskeeper/client';
+import type { Client } from '@tskeeper/client';
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
-import { equal, holds, textOf } from '../expect.ts';
-import { type Ground, nextState, underWay } from '../ground.ts';
+import { equal, textOf } from '../expect.ts';
+import { type Ground, nextState } from '../ground.ts';
 import { Heard } from '../heard.ts';
+import { expectSeenAtOnce } from './multi.ts';
 
 const docs = "Programmer's Guide, Consistency Guarantees";
 const sessions = "Programmer's Guide, ZooKeeper Sessions";
@@ -140,27 +141,7 @@ export const ensembleChecks: readonly RunnableCheck[] = [
     docs,
     needs,
     async run(ground) {
-      const [zk, other] = [await ground.open({ server: 0 }), await ground.open({ server: 1 })];
-      const [a, b] = [`${ground.root}/a`, `${ground.root}/b`];
-      await zk.multi([op.create(a, '0'), op.create(b, '0')]);
-      await ground.caughtUp(other);
-      const writing = underWay(
-        Array.from({ length: 100 }, (_, at) => zk.multi([op.setData(b, `value ${at}`), op.setData(a, `value ${at}`)])),
-      );
-      /** The zxid of each value: the parts of a multi have one. */
-      const zxids = new Map<string, bigint>();
-      for (let round = 0; round < 50; round++) {
-        // Between two reads of the one, the other is read: whichever part a server showed first, one of the two pairs would be out of step.
-        const reads = await Promise.all([other.getData(b), other.getData(a), other.getData(b)]);
-        for (const [at, { data, stat }] of reads.entries()) {
-          const before = reads[at - 1]?.stat.mzxid ?? stat.mzxid;
-          holds('mzxid of one, read behind the other', stat.mzxid >= before, `at least ${before}`, stat.mzxid);
-          const value = String(data);
-          if (!zxids.has(value)) zxids.set(value, stat.mzxid);
-          equal(`mzxid of the value ${value}, in either znode`, stat.mzxid, zxids.get(value)!);
-        }
-      }
-      await writing;
+      await expectSeenAtOnce(ground, await ground.open({ server: 0 }), await ground.open({ server: 1 }));
     },
   },
   {
@@ -196,9 +177,9 @@ export const ensembleChecks: readonly RunnableCheck[] = [
       const zk = await ground.open({ server: 0 });
       const { path } = await zk.create(`${ground.root}/e`, null, { mode: 'ephemeral' });
       const { sessionId } = zk;
-      const back = nextState(zk, 'SyncConnected');
+      const back = nextState(zk, 'SyncConnected', 'Expired');
       zk.updateServerList([ground.serverAt(1)]);
-      await ground.until('a connection to the other server', back);
+      equal('the state at the other server', await ground.until('a connection to the other server', back), 'SyncConnected');
       equal('the owner of the ephemeral', (await zk.exists(path, { linearizable: true }))?.ephemeralOwner, sessionId);
       equal('the id', zk.sessionId, sessionId);
     },

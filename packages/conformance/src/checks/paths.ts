@@ -61,8 +61,15 @@ export const pathChecks: readonly RunnableCheck[] = [
       const zk = await ground.open();
       const paths = ['', 'a', 'a/b', '//', '//a', '/a/', '/a//b', ...illegalNames.map(([name]) => `/a${name}`)];
       for (const path of paths) {
-        const calls = [zk.create(path), zk.getData(path), zk.exists(path), zk.setData(path, null), zk.getChildren(path), zk.delete(path)];
-        for (const call of calls) await refused(JSON.stringify(path), call, 'BadArguments');
+        const calls = [
+          () => zk.create(path),
+          () => zk.getData(path),
+          () => zk.exists(path),
+          () => zk.setData(path, null),
+          () => zk.getChildren(path),
+          () => zk.delete(path),
+        ];
+        for (const call of calls) await refused(JSON.stringify(path), call(), 'BadArguments');
       }
       await refused('a sequential name .', zk.create('/a/b/..', null, { mode: 'persistentSequential' }), 'NoNode');
     },

@@ -170,10 +170,10 @@ export const sessionChecks: readonly RunnableCheck[] = [
       const { sessionId } = zk;
       wire.silence();
       const asked = zk.exists(path);
-      const back = nextState(zk, 'SyncConnected');
+      const back = nextState(zk, 'SyncConnected', 'Expired');
       wire.restore();
       await refused('what was under way', asked, 'ConnectionLoss');
-      await ground.until('a new connection', back);
+      equal('the state of the client that comes back', await ground.until('a new connection', back), 'SyncConnected');
       equal('the owner of the ephemeral', (await zk.exists(path))?.ephemeralOwner, sessionId);
     },
   },
@@ -204,9 +204,9 @@ export const sessionChecks: readonly RunnableCheck[] = [
       holds('the time until then', ms >= zk.sessionTimeoutMs - clockMs, `${zk.sessionTimeoutMs} ms`, Math.round(ms));
       equal('the event', heard.takeText(ground.root), ['NodeDeleted /a']);
       equal('what is left of its ephemerals', (await other.getChildren(ground.root)).children, []);
-      const expired = nextState(zk, 'Expired');
+      const back = nextState(zk, 'Expired', 'SyncConnected');
       wire.restore();
-      await ground.until('Expired at the client that comes back', expired);
+      equal('the state of the client that comes back', await ground.until('an answer to the client that comes back', back), 'Expired');
       equal('what it hears', states, ['Disconnected', 'Expired']);
       await refused('a call', zk.exists(ground.root), 'SessionExpired');
       await refused('a taking up', ground.open({ session }), 'SessionExpired');
@@ -255,6 +255,12 @@ export const sessionChecks: readonly RunnableCheck[] = [
       const calls = await Promise.allSettled([zk.create(`${ground.root}/a`), zk.getData(ground.root), zk.sync()]);
       const codes = calls.map((call) => (call.status === 'rejected' && KeeperError.is(call.reason) ? call.reason.code : 'Ok'));
       equal('what each hears', codes, ['SessionExpired', 'SessionExpired', 'SessionExpired']);
+      // The client above asks nothing more; a connection that does so right after the end of its session gets no further.
+      const cnxn = await ground.openRawSession();
+      void cnxn.call(OpCode.closeSession);
+      const request = { path: `${ground.root}/b`, data: null, acl: openAcl, flags: 0 };
+      const create = cnxn.call(OpCode.create2, (writer) => operations.create2.request.write(writer, request));
+      await ground.until('an answer to a create after the end of the session, or the end of the connection', create);
       equal('what is there', (await (await ground.open()).getChildren(ground.root)).children, []);
     },
   },

@@ -2,9 +2,33 @@
 import { OpCode, operations } from '@tskeeper/protocol';
 import type { RunnableCheck } from '../check.ts';
 import { equal, refused } from '../expect.ts';
+import type { Ground } from '../ground.ts';
 import { Heard } from '../heard.ts';
+import type { RawCnxn } from '../raw-cnxn.ts';
 
 const docs = "Programmer's Guide, ZooKeeper Watches, Remove Watches";
+
+/**
+ * A connection that watches the data and the children of a znode. A client passes no event on that it has not asked for, whatever the server believes,
+ * so only the frames show whether a watch is gone.
+ */
+async function watching(ground: Ground, path: string): Promise<RawCnxn> {
+  const cnxn = await ground.openRawSession();
+  const request = { path, watch: true };
+  await cnxn.call(OpCode.getData, (writer) => operations.getData.request.write(writer, request));
+  await cnxn.call(OpCode.getChildren, (writer) => operations.getChildren.request.write(writer, request));
+  return cnxn;
+}
+
+async function removed(cnxn: RawCnxn, path: string, type: number): Promise<number | undefined> {
+  return (await cnxn.call(OpCode.removeWatches, (writer) => operations.removeWatches.request.write(writer, { path, type })))?.err;
+}
+
+/** Types and paths of the events that were sent so far. */
+async function sent(cnxn: RawCnxn): Promise<readonly (readonly [number, string | null])[]> {
+  await cnxn.ping();
+  return cnxn.events.map(({ type, path }) => [type, path]);
+}
 
 export const watchRemovalChecks: readonly RunnableCheck[] = [
   {
@@ -31,6 +55,17 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
       await other.delete(`${path}/b`);
       await ground.caughtUp(zk);
       equal('the children watch, removed', children.takeText(ground.root), ['ChildWatchRemoved /a']);
+      for (const [type, left] of [
+        [2, [4, path]],
+        [1, [3, path]],
+      ] as const) {
+        const cnxn = await watching(ground, path);
+        equal(`the error of removeWatches of type ${type}`, await removed(cnxn, path, type), 0);
+        await zk.setData(path, 'y');
+        await zk.create(`${path}/c`);
+        await zk.delete(`${path}/c`);
+        equal(`the events sent after removeWatches of type ${type}`, await sent(cnxn), [left]);
+      }
     },
   },
   {
@@ -50,6 +85,11 @@ export const watchRemovalChecks: readonly RunnableCheck[] = [
       await other.create(`${path}/b`);
       await ground.caughtUp(zk);
       equal('events', heard.takeText(ground.root), []);
+      const cnxn = await watching(ground, path);
+      equal('the error of removeWatches', await removed(cnxn, path, 3), 0);
+      await zk.setData(path, 'y');
+      await zk.create(`${path}/c`);
+      equal('the events sent', await sent(cnxn), []);
     },
   },
   {

@@ -3,7 +3,7 @@
  * the check has to find.
  */
 import { type ConnectRequest, type ConnectResponse, ErrorCode, OpCode, openAcl, operationOf, Reader } from '@tskeeper/protocol';
-import { type Outgoing, withRecord, withReply, type Wrongness } from './wrong-server.ts';
+import { type Outgoing, type Request, withRecord, withReply, type Wrongness } from './wrong-server.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Event = Extract<Outgoing, { kind: 'event' }>;
@@ -108,6 +108,10 @@ const asking =
 
 /** Over all connections. */
 let configReads = 0;
+const unwatched = new Set<unknown>();
+
+/** It lacks the last byte, which says whether a watch is to be set. */
+const isTooShort = ({ type, body }: Request): boolean => type === OpCode.getData && body.length === 4 + body.readInt32BE(0);
 
 /** Bugs by name. */
 export const mutations: Readonly<Record<string, () => Wrongness>> = {
@@ -360,6 +364,32 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
   },
   'of two znodes the second is read late': () => lateFor('/b'),
   'of two znodes the first is read late': () => lateFor('/a'),
+  'creates take the ACL of the parent': () => {
+    const acls = new Map<string, unknown>();
+    return {
+      request: (asked) => {
+        if (!creates.includes(asked.type)) return asked;
+        return withRecord<Fields>(asked, (record) => {
+          const path = String(record['path']);
+          const acl = acls.get(path.slice(0, path.lastIndexOf('/'))) ?? record['acl'];
+          acls.set(path, acl);
+          return { ...record, acl };
+        });
+      },
+    };
+  },
+  'a length that no frame has is skipped': () => ({ skipsBadLengths: true }),
+  'a read that ends too early costs the connection': () => ({
+    outgoing: (frame) => [
+      frame,
+      ...(frame.kind === 'reply' && frame.type === OpCode.getData && frame.err === ErrorCode.MarshallingError
+        ? [{ kind: 'end' } as const]
+        : []),
+    ],
+  }),
+  'a read that ends too early is carried out': () => ({
+    request: (asked) => (isTooShort(asked) ? { ...asked, body: Buffer.concat([asked.body, Buffer.alloc(1)]) } : asked),
+  }),
   'creates make ephemerals of all': request(creates, (record) => ({ ...record, flags: Number(record['flags']) | 1 })),
   'no refusal of a read is told': refusals(
     [OpCode.getData, OpCode.getChildren, OpCode.getChildren2, OpCode.exists],
@@ -449,6 +479,14 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
   'checkWatches removes them': () => ({
     request: (asked) => (asked.type === OpCode.checkWatches ? { ...asked, type: OpCode.removeWatches } : asked),
   }),
+  'removeWatches removes those of other sessions': () => ({
+    request: (asked) => {
+      if (asked.type === OpCode.removeWatches)
+        unwatched.add((operationOf(asked.type)!.request.read(new Reader(asked.body)) as Fields)['path']);
+      return asked;
+    },
+    outgoing: (frame) => (frame.kind === 'event' && unwatched.has(frame.path) ? [] : [frame]),
+  }),
   'removeWatches only checks them': () => ({
     request: (asked) => (asked.type === OpCode.removeWatches ? { ...asked, type: OpCode.checkWatches } : asked),
   }),
@@ -466,6 +504,35 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
     dataWatches: [],
     existWatches: [],
   })),
+  'multi is split into its operations': () => {
+    /** Of each multi that is not yet answered: how many parts are to be answered, and what the others were answered. */
+    const split: { left: number; readonly results: Fields[] }[] = [];
+    return {
+      request: (asked) => {
+        if (asked.type !== OpCode.multi) return asked;
+        const parts: Request[] = [];
+        const single = (each: Fields) => withRecord<Fields>(asked, (record) => ({ ...record, ops: [each] }));
+        withRecord<Fields>(asked, (record) => {
+          for (const each of record['ops'] as Fields[]) parts.push(single(each));
+          return record;
+        });
+        split.push({ left: parts.length, results: [] });
+        return parts;
+      },
+      outgoing: (frame) => {
+        if (frame.kind !== 'reply' || frame.type !== OpCode.multi) return [frame];
+        const multi = split[0]!;
+        return withReply<Fields>(frame, [OpCode.multi], (record) => {
+          multi.results.push(...(record['results'] as Fields[]));
+          return { results: multi.results };
+        }).filter(() => {
+          multi.left--;
+          if (multi.left === 0) split.shift();
+          return multi.left === 0;
+        });
+      },
+    };
+  },
   'multi reverses its operations': request(
     [OpCode.multi],
     ops((list) => list.toReversed()),
@@ -547,6 +614,17 @@ export const mutations: Readonly<Record<string, () => Wrongness>> = {
   'refused handshakes grant a time-out': handshake((response) =>
     response.timeOut === 0 ? { ...response, timeOut: 4000, sessionId: 9n } : response,
   ),
+  'sessions that are gone are taken up': () => {
+    let sessionId = 0n;
+    return {
+      connectRequest: (asked) => {
+        ({ sessionId } = asked);
+        return asked;
+      },
+      connectResponse: (response) => (response.timeOut === 0 ? { ...response, timeOut: 4000, sessionId } : response),
+    };
+  },
+  'time-outs are granted four times as long as they are kept': handshake((response) => ({ ...response, timeOut: 4 * response.timeOut })),
   'time-outs are halved': handshake((response) => ({ ...response, timeOut: Math.floor(response.timeOut / 2) })),
   'time-outs are granted below the bound': asking((asked) => ({ ...asked, timeOut: 1 })),
   'each connection gets a new session': asking((asked) => ({ ...asked, sessionId: 0n, passwd: Buffer.alloc(16) })),

@@ -40,7 +40,9 @@ export type Outgoing =
       readonly err: number;
       readonly body: Buffer;
     }
-  | { readonly kind: 'event'; readonly zxid: number; readonly type: number; readonly state: number; readonly path: string };
+  | { readonly kind: 'event'; readonly zxid: number; readonly type: number; readonly state: number; readonly path: string }
+  /** The connection is closed. */
+  | { readonly kind: 'end' };
 
 /** What is wrong with one connection. Each hook is given what comes, and gives what goes on; left out, everything goes on as it came. */
 export interface Wrongness {
@@ -48,8 +50,13 @@ export interface Wrongness {
   readonly isMute?: boolean;
   connectRequest?(request: ConnectRequest): ConnectRequest;
   connectResponse?(response: ConnectResponse): ConnectResponse;
-  /** undefined keeps it from the server; `answer` then answers in its place. */
-  request?(request: Request, answer: (err: number) => void): Request | undefined;
+  /** Whether a length that no frame can have is skipped, so that what follows it is read as the next frame. */
+  readonly skipsBadLengths?: boolean;
+  /**
+   * undefined keeps it from the server; `answer` then answers in its place. Of several each is sent and answered: `outgoing` may make one reply of
+   * theirs.
+   */
+  request?(request: Request, answer: (err: number) => void): Request | readonly Request[] | undefined;
   outgoing?(frame: Outgoing): readonly Outgoing[];
 }
 
@@ -151,6 +158,10 @@ function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer)
   let [isAsked, isOpen] = [false, false];
   const send = (frame: Outgoing): void => {
     if (near.destroyed) return;
+    if (frame.kind === 'end') {
+      near.end();
+      return;
+    }
     near.write(
       frameOf((writer) => {
         if (frame.kind === 'event') {
@@ -184,13 +195,15 @@ function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer)
     };
     const passed = wrongness.request === undefined ? request : wrongness.request(request, answer);
     if (passed === undefined) return true;
-    asked.push(passed.type);
-    far.write(
-      frameOf((writer) => {
-        writeRequestHeader(writer, passed);
-        writer.raw(passed.body);
-      }),
-    );
+    for (const each of [passed].flat()) {
+      asked.push(each.type);
+      far.write(
+        frameOf((writer) => {
+          writeRequestHeader(writer, each);
+          writer.raw(each.body);
+        }),
+      );
+    }
     return true;
   };
   const onAnswer = (reader: Reader): boolean => {
@@ -215,7 +228,23 @@ function speak(near: Socket, far: Socket, wrongness: Wrongness): (bytes: Buffer)
     return true;
   };
   far.on('data', (bytes) => fromServer.feed(bytes, 0, bytes.length, onAnswer));
-  return (bytes) => {
+  let left: Buffer = Buffer.alloc(0);
+  /** What of the bytes is in whole frames of a length that there may be. */
+  const withoutBadLengths = (bytes: Buffer): Buffer => {
+    left = Buffer.concat([left, bytes]);
+    const frames: Buffer[] = [];
+    while (left.length >= 4) {
+      const length = left.readInt32BE(0);
+      const isBad = length < 0 || length > frameMax;
+      const end = isBad ? 4 : 4 + length;
+      if (left.length < end) break;
+      if (!isBad) frames.push(left.subarray(0, end));
+      left = left.subarray(end);
+    }
+    return Buffer.concat(frames);
+  };
+  return (received) => {
+    const bytes = wrongness.skipsBadLengths === true ? withoutBadLengths(received) : received;
     try {
       fromClient.feed(bytes, 0, bytes.length, onRequest);
     } catch {

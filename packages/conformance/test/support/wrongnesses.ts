@@ -45,6 +45,13 @@ const replaces = (type: number, from: number, to: number): Wrongness => ({
   outgoing: (frame) => [frame.kind === 'reply' && frame.type === type && frame.err === from ? { ...frame, err: to } : frame],
 });
 
+const parentOf = ({ path }: CreateRequest): CreateRequest => ({
+  path: path!.slice(0, path!.lastIndexOf('/')) || '/',
+  data: null,
+  acl: openAcl,
+  flags: 0,
+});
+
 const passwordOf = (id: SessionId): Buffer => sessionPassword(Number(BigInt.asIntN(32, id >> 32n)), Number(BigInt.asIntN(32, id)));
 /** What getData answers is what it should have answered the time before. */
 function lateReads(): Wrongness {
@@ -233,6 +240,22 @@ export const cases: readonly Case[] = [
           stat: { ...reply.stat, ephemeralOwner: -(2n ** 63n) },
         })),
     }),
+  },
+  {
+    wrong: 'a create makes the parent that is missing',
+    found: 'create.container',
+    make: () => {
+      /** Of each create that is not yet answered: whether the client has asked for it. */
+      const isAsked: boolean[] = [];
+      return {
+        request: (request) => {
+          if (!creates.includes(request.type)) return request;
+          isAsked.push(false, true);
+          return [withRecord<CreateRequest>({ ...request, type: OpCode.create2 }, parentOf), request];
+        },
+        outgoing: (frame) => (frame.kind === 'reply' && creates.includes(frame.type) && !isAsked.shift() ? [] : [frame]),
+      };
+    },
   },
   {
     wrong: 'NotEmpty is told as NodeExists',

@@ -446,6 +446,8 @@ export class Ensemble {
   readonly muted = new Set<string>();
   /** Called for each packet that arrives. */
   arrived: ((from: Sid, to: Sid, type: number) => void) | undefined;
+  /** From the first packet on for which this says so, nothing of that stream arrives any more. */
+  endsBefore: ((from: Sid, to: Sid, type: number) => boolean) | undefined;
   /** Servers whose learner port nobody can reach, while their votes are heard. */
   readonly closedPorts = new Set<Sid>();
 
@@ -574,6 +576,10 @@ export class Ensemble {
         const { cutter, channel, node } = other;
         cutter.feed(bytes, 0, bytes.length, {
           packet: (packet) => {
+            if (this.endsBefore?.(end.node.sid, node.sid, packet.type) === true) {
+              other.isDeaf = true;
+              return false;
+            }
             this.arrived?.(end.node.sid, node.sid, packet.type);
             peer.packet(channel, packet, node.now);
             if (peer.isLoading(channel)) cutter.beginRaw();

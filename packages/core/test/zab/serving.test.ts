@@ -169,6 +169,29 @@ describe('any server of an ensemble', () => {
     expect(reads.map(({ answer }) => String((answer!.body as { data: Buffer }).data))).toEqual(Array(5).fill('old'));
   });
 
+  it('C0-12: shows nothing that is not committed where it reads: a follower that has logged a write, and not heard of its commit, shows the old value', () => {
+    const ensemble = served(3);
+    const leader = ensemble.leader!;
+    const [follower, other] = followersOf(ensemble);
+    const [writer, reader] = [joined(ensemble, leader), joined(ensemble, follower!)];
+    const elsewhere = joined(ensemble, other!);
+    told(ensemble, writer, 'create', create('/a', CreateMode.persistent, 'old'));
+    ensemble.run(50);
+    const valueAt = (client: EnsembleClient) =>
+      String((told(ensemble, client, 'getData', { path: '/a', watch: false })!.body as { data: Buffer }).data);
+    expect(valueAt(reader)).toBe('old');
+    ensemble.endsBefore = (from, to, type) => from === leader.sid && to === follower!.sid && type === PacketType.COMMIT;
+    const { zxid } = told(ensemble, writer, 'setData', { path: '/a', data: Buffer.from('new'), version: -1 })!;
+    ensemble.run(50);
+    // It has the write on its disk, and has acknowledged it.
+    const { log, durable } = follower!.folder;
+    expect(log.slice(0, durable).map((entry) => entry.zxid)).toContain(zxid);
+    expect(valueAt(reader)).toBe('old');
+    // Those who have heard of the commit show the new value.
+    expect([valueAt(writer), valueAt(elsewhere)]).toEqual(['new', 'new']);
+    expect(follower!.peer!.server).toBeDefined();
+  });
+
   it('C0-13: a read behind a sync never shows the past, though its server and the leader of that have been left behind', () => {
     let times = 0;
     for (let seed = 1; seed <= 20; seed++) {

@@ -138,7 +138,9 @@ describe('the way into a double barrier', () => {
     const before = entering(crashed, 2);
     await t.settle();
     expect(before.length).toBe(2);
-    await t.until(Promise.all(crashed.map((zk) => zk.close())));
+    for (const zk of crashed) t.killed(zk);
+    expect((await t.childrenOf(path)).length).toBe(3);
+    await t.pass(2 * crashed[0]!.sessionTimeoutMs, 1000);
     expect(await t.childrenOf(path)).toEqual(['ready']);
     const { zk, lines } = await t.recorded();
     const inside = entering([zk], 2);
@@ -219,9 +221,7 @@ describe('the way out of a double barrier', () => {
     await t.settle();
     let haveLeft = false;
     const leaving = Promise.all([inside[0]!.leave(), inside[1]!.leave()]).then(() => (haveLeft = true));
-    // Its process is gone: the connection, which is the youngest, breaks and never comes back, and the session is not closed.
-    t.world.wire.name('server', []);
-    t.world.break();
+    t.killed(all[2]!);
     await t.pass(all[2]!.sessionTimeoutMs - 2000, 1000);
     expect([haveLeft, all[2]!.closedBecause]).toEqual([false, undefined]);
     await t.until(leaving);

@@ -72,7 +72,10 @@ describe('a claim', () => {
     lines.length = 0;
     await t.pass(60_000);
     expect(lines).toEqual([]);
-    await t.until(dies.close());
+    t.killed(dies);
+    // Until its session ends the item stays with it.
+    await t.pass(dies.sessionTimeoutMs - 2000, 1000);
+    expect(lines).toEqual([]);
     const second = await t.until(Promise.race(waiting));
     expect([textOf(second), second.attempt]).toEqual(['a', 2]);
     const taking = producer.take();

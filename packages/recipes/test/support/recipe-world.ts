@@ -7,19 +7,34 @@ export class RecipeWorld {
   readonly world: ClientWorld;
   /** A client of the test's own. */
   readonly zk: Client;
+  readonly #addresses = new WeakMap<Client, string>();
 
   private constructor(world: ClientWorld, zk: Client) {
     this.world = world;
     this.zk = zk;
   }
 
-  static async start(): Promise<RecipeWorld> {
-    const world = await ClientWorld.start();
+  static async start(core?: Parameters<typeof ClientWorld.start>[0]): Promise<RecipeWorld> {
+    const world = await ClientWorld.start(core);
     return new RecipeWorld(world, await world.connect());
   }
 
-  client(options: ConnectOptions = {}): Promise<Client> {
-    return this.world.connect(options);
+  async client(options: ConnectOptions = {}): Promise<Client> {
+    const connecting = this.world.connect(options);
+    const address = `10.1.0.${this.world.clients}`;
+    const client = await connecting;
+    this.#addresses.set(client, address);
+    return client;
+  }
+
+  /**
+   * The process of a client that `client` has made is gone: its connection breaks and never comes back, and its session is not closed, but lives until
+   * the server has heard nothing of it for long enough. The object of the dead process is still here, and hears nothing of that.
+   */
+  killed(client: Client): void {
+    const address = this.#addresses.get(client)!;
+    for (const cnxn of [...this.world.wire.cnxns].filter(({ dialer }) => dialer.address === address)) this.world.break(cnxn);
+    this.world.wire.cut(address, this.world.address);
   }
 
   /** A client, and what it asks from now on. */

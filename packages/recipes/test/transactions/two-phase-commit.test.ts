@@ -357,12 +357,16 @@ describe('a transaction whose sites can be seen to fail', () => {
     },
   );
 
-  it('C1-37: keeps the vote of a site that is killed behind it, and tells it the outcome when it is back', async () => {
+  it('C1-37: keeps the vote of a site that is killed after it, and tells it the outcome when it is back', async () => {
     const transaction = await begin(['berlin', 'paris'], options);
     const doomed = await t.client();
     const first = await join(doomed, 'paris', options);
     await t.until(first.vote('commit'));
-    await t.until(doomed.close());
+    t.killed(doomed);
+    // Its session has ended, and what belonged to that is gone.
+    await t.pass(2 * doomed.sessionTimeoutMs, 1000);
+    const session = { id: doomed.sessionId, password: doomed.sessionPassword };
+    expect(await t.until(failureOf(t.client({ session })))).toMatchObject({ code: 'SessionExpired' });
     const berlin = await join(await t.client(), 'berlin', options);
     await t.pass(2000);
     await t.until(berlin.vote('commit'));

@@ -32,6 +32,7 @@ import {
   type Logger,
   ManualClock,
   MemoryDisk,
+  type MemoryProbe,
   type Runtime,
   SeededRandom,
   startRuntime,
@@ -54,6 +55,8 @@ export interface VirtualServerOptions {
   readonly definitions?: readonly string[];
   /** What is on the disk already; a new one otherwise. */
   readonly disk?: MemoryDisk;
+  /** What memory there is; unless given, none is known of but what zoo.cfg says. */
+  readonly memory?: MemoryProbe;
   /** Files besides zoo.cfg. */
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -105,7 +108,8 @@ export class VirtualServer {
         logger,
         snappy,
         // That of the process this test runs in, where a limit is set.
-        memory: config.memoryLimitBytes === undefined ? undefined : memoryProbe({ processBytes: config.memoryLimitBytes }),
+        memory:
+          options.memory ?? (config.memoryLimitBytes === undefined ? undefined : memoryProbe({ processBytes: config.memoryLimitBytes })),
         host: {
           version: '3.9.5',
           environment: () => [],
