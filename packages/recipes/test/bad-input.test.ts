@@ -596,7 +596,7 @@ const others: Readonly<Record<string, readonly [call: (zk: Client) => unknown, w
   ],
   'Lease, a duration of text': [(zk) => new recipes.Lease(zk, '/a', { holder: 'a', durationMs: '5' as Any }), /not for "5"/],
   'Lease, a duration beyond all dates': [(zk) => new recipes.Lease(zk, '/a', { holder: 'a', durationMs: 1e300 }), /up to a hundred years/],
-  'Lease without a holder': [(zk) => new recipes.Lease(zk, '/a', { durationMs: 1000 } as Any), /^a lease has a holder/],
+  'Lease without a holder': [(zk) => new recipes.Lease(zk, '/a', { durationMs: 1000 } as Any), /^the holder of a lease is a string/],
   'MultiLease without options': [(zk) => new recipes.MultiLease(zk, '/a', none), /^options are an object, as { count/],
   'Election.run without work': [(zk) => new recipes.Election(zk, '/a').run(none), /^work is a function/],
   'Candidate.run without work': [(zk) => new recipes.Candidate(zk, '/a').run(none), /^work is a function/],

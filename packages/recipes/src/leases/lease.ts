@@ -74,7 +74,7 @@ export class Lease {
     if (!(typeof durationMs === 'number' && durationMs > 0 && durationMs <= durationMsMax))
       throw new RangeError(`a lease is for a positive number of milliseconds, up to a hundred years, not for ${named(durationMs)}`);
     if (typeof holder !== 'string' || holder === '')
-      throw new TypeError(`a lease has a holder, by whose name others are told from it: a string, not ${named(holder)}`);
+      throw new TypeError(`the holder of a lease is a string that no other holder has, not ${named(holder)}`);
     this.path = path;
     this.#source = source;
     this.#options = options;

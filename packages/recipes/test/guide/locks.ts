@@ -61,7 +61,7 @@ export async function rebuild(source: Client | Sessions, work: (held: Held) => P
   await Promise.all([lock.writing.run(work), ask()]);
 }
 
-/** Reads for as long as it may: whoever asks for the hold back gets it when the query that runs is over. Rejects when the hold is lost. */
+/** Reads until a writer asks for the hold back, and releases it after the query that runs. Rejects when the hold is lost. */
 export async function readUntilAsked(source: Client | Sessions, query: () => Promise<void>): Promise<void> {
   const asked = new AbortController();
   let isOver!: () => void;
