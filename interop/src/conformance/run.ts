@@ -32,8 +32,8 @@ async function runChecks(where: string, connectString: string, options: SuiteOpt
 }
 
 /**
- * The canary of the one check that no server of ours can pass: a server that shows every configuration as version 0, which is no version of its own for
- * what was written.
+ * The canary of `config.reconfig`, which only Apache's servers pass so far: a proxy replaces the version of each configuration by 0, so that a written
+ * configuration has not got a new version.
  */
 async function findsReconfigWithoutVersion(ensemble: Ensemble, report: Report): Promise<void> {
   const [first, ...others] = ensemble.connectString.split(',');
